@@ -1,0 +1,50 @@
+# make help
+PYTHON ?= python3
+PIP_FLAGS ?=
+VENV := .venv
+RUN := $(VENV)/bin/python
+READY := $(VENV)/.ready
+EXTRAS := agents,render,dev
+
+# A virtual environment that was copied or moved here still imports the old tree: make it anew.
+ifneq ($(file < $(READY)),$(CURDIR))
+.PHONY: $(READY)
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow lint docs clean
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 12
+
+demo: $(READY) ## evaluate the policies on a generated workload: table, pictures, TensorBoard
+	@$(RUN) -m clustergym.experiments.demo
+
+test: $(READY) ## the tests, without the slow ones
+	@$(RUN) -m pytest -n 2 -q
+
+test-slow: $(READY) ## the slow tests only
+	@$(RUN) -m pytest -m slow -q
+
+lint: $(READY) ## ruff, mypy, import-linter
+	@$(RUN) -m ruff check .
+	@$(RUN) -m ruff format --check .
+	@$(RUN) -m mypy -p clustergym
+	@$(VENV)/bin/lint-imports
+
+docs: $(READY) ## the documentation as web pages, in site/
+	@$(RUN) -m pip install -qq $(PIP_FLAGS) -c constraints.txt -e ".[docs]"
+	@NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --strict
+	@echo "the pages are in site/index.html"
+
+clean: ## remove the virtual environment and everything generated
+	@rm -rf $(VENV) build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "clustergym needs Python 3.11 or newer; try: make PYTHON=python3.12")'
+	@echo "installing clustergym[$(EXTRAS)] into $(VENV) (once; a few minutes) ..."
+	@$(PYTHON) -m venv --clear $(VENV) || { echo "python3 -m venv failed; on Debian and Ubuntu: apt install python3-venv"; exit 1; }
+	@$(RUN) -m pip install -qq --disable-pip-version-check $(PIP_FLAGS) -c constraints.txt -e ".[$(EXTRAS)]"
+	@mkdir -p $(VENV)/src && ln -sfn ../.. $(VENV)/src/clustergym
+	@printf '%s' "$(CURDIR)" > $@

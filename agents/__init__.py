@@ -1,0 +1,1 @@
+"""Learning agents: networks, training, saving and loading. Needs the extra `agents`."""

@@ -1,0 +1,43 @@
+"""The first use of a size class compiles the kernels: tell the user, and let only one process do it at a time."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numba
+
+from .kernels.jit import cache_folder
+from .state import Capacity
+
+try:
+    import fcntl
+except ImportError:  # not a POSIX system: two processes may then compile the same code, which is only slower
+    fcntl = None  # type: ignore[assignment]
+
+_announced: set[Capacity] = set()
+
+
+@contextmanager
+def announced(capacity: Capacity) -> Iterator[None]:
+    """Around the first kernel calls on records of this capacity; quiet where the cache is warm."""
+    marker = cache_folder() / f"jobs{capacity.jobs}-gpus{capacity.gpus}.ready"
+    if numba.config.DISABLE_JIT or capacity in _announced or marker.exists():
+        yield
+        return
+    with open(marker.with_suffix(".lock"), "w") as lock:
+        if fcntl is not None:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        if not marker.exists():
+            print(
+                f"clustergym: compiling the simulator for up to {capacity.jobs:,} jobs on {capacity.gpus:,} GPUs "
+                "(once; some seconds) ...",
+                file=sys.stderr,
+                flush=True,
+            )
+        began = time.monotonic()
+        yield
+        _announced.add(capacity)
+        marker.write_text(f"{time.monotonic() - began:.1f} s\n")

@@ -1,0 +1,257 @@
+"""The simulator: one cluster, one workload, a clock, and decisions at decision points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from .compilation import announced
+from .decisions import Advance, Decision, Hold, Migrate, Preempt, Start
+from .errors import InputError, InvalidDecision, Stalled
+from .kernels import codes, events, jobs
+from .layout import Failures, gpus_of, lay_cluster, lay_jobs, lay_rule
+from .metrics import job_table, totals
+from .network import Network, load_network
+from .profiles.skew import is_skewed
+from .rules.passes import schedule
+from .rules.rule import Rule
+from .state import Capacity, empty_state
+from .topology import Topology
+from .view import ClusterView
+from .workloads.schema import Workload
+
+FIRST_COME = Rule(order="fifo")
+
+
+class Decider(Protocol):
+    """Anything that decides: called at a decision point until it returns `Advance`."""
+
+    def decide(self, view: ClusterView) -> Decision:
+        """The next decision at this instant."""
+
+
+class Simulator:
+    """A GPU cluster, simulated by events.
+
+    Args:
+        topology: the cluster: a `Topology`, a preset (`"dally:racks=2"`), a specification or its path.
+        network: the network fidelity (`"none"`, `"penalty:table=chronus"`) or a `Network`.
+        rule: the compiled scheduler that `run` plays, and whose preemption cost, rounds and leases hold whoever
+            decides; by default first come first served.
+        failures: machine failures; none by default.
+        horizon_s: stop after so many seconds from the first arrival.
+
+    Attributes:
+        state: the record, for those who know `state.py`. Do not write to it.
+        view: the read-only `ClusterView` of the present.
+        done: every job is finished.
+        at_horizon: the horizon was reached before that.
+    """
+
+    def __init__(
+        self,
+        topology: Topology | str | dict,
+        network: Network | str = "none",
+        *,
+        rule: Rule | None = None,
+        failures: Failures | None = None,
+        horizon_s: float = math.inf,
+    ) -> None:
+        if not horizon_s > 0.0:
+            raise InputError(f"horizon_s = {horizon_s!r}: expected seconds > 0")
+        self.topology = Topology.load(topology)
+        self.network = load_network(network)
+        self.rule = rule or FIRST_COME
+        self.failures = failures
+        self.horizon_s = horizon_s
+        self.view = ClusterView(self)
+        self.workload: Workload
+        self._records: np.recarray | None = None
+        self._code = codes.FINISHED
+
+    def reset(self, workload: Workload, seed: int = 0) -> None:
+        """Lay `workload` and run to the first decision point. `seed` draws failures and random orders."""
+        self.workload = workload.oversize(self.topology.num_gpus)
+        capacity = Capacity.fitting(len(workload), self.topology.num_gpus)
+        if self._records is None or self.capacity != capacity:
+            self._records = empty_state(capacity)
+            self.capacity = capacity
+        else:
+            self._records.view(np.uint8).fill(0)
+        s = self._records[0]
+        self.state = s
+        lay_cluster(s, self.topology)
+        lay_jobs(s, workload, self.topology, self.network)
+        s.seed = seed
+        s.horizon_s = s.start_s + self.horizon_s
+        with announced(capacity):
+            lay_rule(s, self.rule, is_skewed(workload.model))
+            if self.failures is not None:
+                s.mtbf_s, s.mttr_s = self.failures.mtbf_s, self.failures.mttr_s
+                s.checkpoint_s = self.failures.checkpoint_s
+                events.lay_failures(s)
+            self._stop(events.advance(s))
+
+    def use(self, rule: Rule) -> None:
+        """Hand the cluster over to another rule, now and for the resets to come."""
+        self.rule = rule
+        if self._records is not None:
+            lay_rule(self.state, rule, is_skewed(self.workload.model))
+
+    @property
+    def done(self) -> bool:
+        """Every job is finished."""
+        return self._code == codes.FINISHED
+
+    @property
+    def at_horizon(self) -> bool:
+        """The horizon was reached before every job had finished."""
+        return self._code == codes.HORIZON
+
+    @property
+    def ended(self) -> bool:
+        """Nothing more can be decided."""
+        return self.done or self.at_horizon
+
+    def advance(self) -> None:
+        """Close this instant and run to the next decision point.
+
+        Raises:
+            Stalled: jobs wait, nothing runs and nothing is to come. The state is as before: start something.
+        """
+        if self.ended:
+            raise InvalidDecision("advance: the run has ended; call reset() first")
+        self._stop(events.advance(self.state))
+
+    def run(self, policy: Decider | None = None, progress: Callable[[int], None] | None = None) -> dict[str, float]:
+        """Play to the end: the compiled rule, or `policy.decide` until it returns `Advance` at every decision point.
+
+        Args:
+            policy: whoever decides; None for the compiled rule.
+            progress: called now and then with the number of finished jobs.
+
+        Returns:
+            The metrics (see `metrics`).
+        """
+        while not self.ended:
+            if policy is None:
+                schedule(self.state)
+                self._stop(events.run(self.state, PROGRESS_EVENTS))
+            else:
+                self._play(policy)
+            if progress is not None:
+                progress(int(self.state.done))
+        return self.metrics()
+
+    def _play(self, policy: Decider) -> None:
+        while not isinstance(decision := policy.decide(self.view), Advance):
+            self.apply(decision)
+        self.advance()
+
+    def schedule(self) -> int:
+        """One pass of the compiled rule at this instant; returns how many jobs it started."""
+        return int(schedule(self.state))
+
+    def apply(self, decision: Decision) -> None:
+        """Carry out one decision at this instant.
+
+        Raises:
+            InvalidDecision: it cannot be carried out; the state is as before.
+        """
+        if isinstance(decision, Advance):
+            self.advance()
+            return
+        job = self._job(decision)
+        s = self.state
+        if isinstance(decision, Start):
+            self._expect(job, (codes.WAITING, codes.HELD), "start")
+            self._lay_gang(job, decision.gpus, "start")
+            jobs.start(s, job)
+        elif isinstance(decision, Migrate):
+            self._expect(job, (codes.RUNNING,), "migrate")
+            self._lay_gang(job, decision.gpus, "migrate")
+            jobs.migrate(s, job)
+        elif isinstance(decision, Preempt):
+            self._expect(job, (codes.RUNNING,), "preempt")
+            jobs.preempt(s, job)
+        elif isinstance(decision, Hold):
+            self._expect(job, (codes.WAITING,), "hold")
+            until_s = math.inf if decision.until_s is None else float(decision.until_s)
+            if not until_s > s.now_s:
+                raise InvalidDecision(f"hold job {job} until {until_s:g} s: it is {s.now_s:g} s already")
+            jobs.hold(s, job, until_s)
+
+    def _job(self, decision: Decision) -> int:
+        job = getattr(decision, "job", None)
+        if isinstance(job, bool) or not isinstance(job, int | np.integer):
+            raise InvalidDecision(f"{decision!r}: expected Start, Hold, Preempt, Migrate or Advance with a job index")
+        if self.ended:
+            raise InvalidDecision(f"{decision!r}: the run has ended; call reset() first")
+        if not 0 <= job < self.state.n_jobs:
+            raise InvalidDecision(f"{decision!r}: there are jobs 0 to {self.state.n_jobs - 1}")
+        return int(job)
+
+    def _expect(self, job: int, allowed: tuple[int, ...], verb: str) -> None:
+        status = int(self.state.status[job])
+        if status not in allowed:
+            raise InvalidDecision(f"{verb} job {job} ({self.workload.job_id[job]}): it {STATUS_WORDS[status]}")
+
+    def _lay_gang(self, job: int, gpus: tuple[int, ...], verb: str) -> None:
+        s = self.state
+        what = f"{verb} job {job} ({self.workload.job_id[job]})"
+        if len(gpus) != s.gpus[job]:
+            raise InvalidDecision(f"{what}: {len(gpus)} GPUs given, its gang needs {s.gpus[job]}")
+        if len(set(gpus)) != len(gpus):
+            raise InvalidDecision(f"{what}: a GPU is named twice in {list(gpus)}")
+        for gpu in gpus:
+            if not 0 <= gpu < s.n_gpus:
+                raise InvalidDecision(f"{what}: there is no GPU {gpu}; the cluster has 0 to {s.n_gpus - 1}")
+            owner = int(s.gpu_job[gpu])
+            if owner != codes.FREE and not (owner == job and verb == "migrate"):
+                whose = "on a failed machine" if owner == codes.DOWN else f"held by job {owner}"
+                raise InvalidDecision(f"{what}: GPU {gpu} ({self.topology.gpu_label(gpu)}) is {whose}")
+        if verb == "migrate" and set(gpus) == set(gpus_of(s, job)):
+            raise InvalidDecision(f"{what}: it runs on these GPUs already")
+        s.gang[: len(gpus)] = gpus
+        s.gang_size = len(gpus)
+
+    def _stop(self, code: int) -> None:
+        self._code = int(code)
+        s = self.state
+        if self._code == codes.STALLED:
+            raise Stalled(
+                f"{s.waiting + s.held} jobs wait at {s.now_s:g} s, nothing runs and no event is left to come; "
+                "start one of them"
+            )
+
+    def snapshot(self) -> np.recarray:
+        """A copy of the state record, for `restore`."""
+        assert self._records is not None
+        return self._records.copy()
+
+    def restore(self, snapshot: np.recarray) -> None:
+        """Go back to a snapshot of this run."""
+        assert self._records is not None
+        self._records[0] = snapshot[0]
+        self._code = codes.FINISHED if self.state.done == self.state.n_jobs else codes.DECIDE
+
+    def metrics(self) -> dict[str, float]:
+        """Totals of the run so far, by the names of `metrics.py`."""
+        return totals(self.state, self.workload)
+
+    def jobs(self) -> dict[str, np.ndarray]:
+        """One row a job: arrival, first start, finish, JCT, queueing delay and so on; see `metrics.job_table`."""
+        return job_table(self.state, self.workload)
+
+
+PROGRESS_EVENTS = 200_000
+STATUS_WORDS = {
+    codes.PENDING: "has not arrived yet",
+    codes.WAITING: "is waiting",
+    codes.HELD: "is held",
+    codes.RUNNING: "is running",
+    codes.DONE: "has finished",
+}

@@ -1,0 +1,27 @@
+"""Integer codes shared by kernels and the Python around them."""
+
+# Status of a job.
+PENDING, WAITING, HELD, RUNNING, DONE = 0, 1, 2, 3, 4
+
+# What `advance` returns.
+DECIDE, FINISHED, STALLED, HORIZON = 0, 1, 2, 3
+
+# Order of the queue (rules/orders.py).
+FIFO, SJF, SRTF, SRSF, LAS, RANDOM = 0, 1, 2, 3, 4, 5
+
+# Placer (rules/placers.py).
+COUNT, CONSOLIDATED, TIER, SKEW, SCATTER = 0, 1, 2, 3, 4
+
+# Entries of the decision log.
+START, PREEMPT, MIGRATE, HOLD = 1, 2, 3, 4
+
+# Owner of a GPU that no job holds.
+FREE, DOWN = -1, -2
+
+# Bits in a word of a bit set: 32 of an int64, so that no sign ever matters, compiled or not.
+WORD = 32
+
+# LAS packs (level, place in the level) into one float64 key; see rules/orders.py.
+LEVEL_SPAN = 2.0**45
+RUNNING_BAND = -(2.0**43)
+MAX_LEVELS = 16

@@ -1,0 +1,173 @@
+"""The clock: jump to the next event, let it happen, stop where a decision is due."""
+
+import math
+
+from ..rules.passes import commit, schedule
+from . import jobs
+from .codes import DECIDE, DOWN, FINISHED, FREE, HELD, HORIZON, STALLED, WAITING
+from .jit import kernel
+from .placement import count_free, count_taken
+from .random import exponential
+
+
+@kernel
+def next_event_s(s):
+    """Time of the next event; infinity if none is left to come."""
+    time_s = s.event_key[0] if s.event_count > 0 else math.inf
+    if s.next_arrival < s.n_jobs:
+        time_s = min(time_s, s.arrival_s[s.next_arrival])
+    return time_s
+
+
+@kernel
+def advance(s):
+    """Modify `s`: close this instant and run to the next decision point; returns why it stopped (codes.DECIDE, ...).
+
+    A decision is due when something happened and jobs wait; with scheduling rounds, at the first round from then on.
+    """
+    commit(s)
+    s.log_count = 0
+    s.log_gpus = 0
+    while s.done < s.n_jobs:
+        time_s = next_event_s(s)
+        if time_s > s.horizon_s:
+            _pass_time(s, s.horizon_s)
+            return HORIZON
+        if time_s == math.inf:
+            return STALLED
+        _pass_time(s, time_s)
+        _all_events_now(s)
+        if s.waiting == 0:
+            commit(s)
+        elif _is_round(s):
+            s.instants += 1
+            return DECIDE
+    return FINISHED
+
+
+@kernel
+def run(s, max_events):
+    """Modify `s`: play the compiled rule to the end; returns FINISHED, STALLED or HORIZON.
+
+    After `max_events` more events it stops before the next pass, and returns DECIDE.
+    """
+    limit = s.events + max_events
+    while True:
+        code = advance(s)
+        if code != DECIDE or s.events >= limit:
+            return code
+        schedule(s)
+
+
+@kernel
+def _pass_time(s, time_s):
+    elapsed = time_s - s.now_s
+    if elapsed > 0.0:
+        active = s.waiting + s.held + s.running
+        s.active_integral += elapsed * active
+        s.fragmented_integral += elapsed * s.fragmented_gpus
+        s.down_integral += elapsed * s.down_gpus
+        s.now_s = time_s
+
+
+@kernel
+def _all_events_now(s):
+    """Modify `s`: everything that happens at `now_s`, in the order arrivals, then the heap's (time, id)."""
+    now = s.now_s
+    freed = False
+    while s.next_arrival < s.n_jobs and s.arrival_s[s.next_arrival] <= now:
+        jobs.arrive(s, s.next_arrival)
+        s.next_arrival += 1
+        s.events += 1
+    while s.event_count > 0 and s.event_key[0] <= now:
+        item = s.event_item[0]
+        s.events += 1
+        if item < s.first_machine_event:
+            freed |= _job_event(s, item)
+        elif item == s.round_event:
+            jobs.schedule_event(s, item, math.inf)
+        else:
+            freed |= _machine_event(s, item - s.first_machine_event)
+    if freed:
+        s.offers += 1
+        while s.n_offered > 0:
+            jobs.unhold(s, s.offered[s.n_offered - 1])
+
+
+@kernel
+def _job_event(s, job):
+    """Modify `s`: the job ends, is demoted, reaches the end of its lease or of its hold; True if GPUs were freed."""
+    if s.status[job] == HELD:
+        jobs.unhold(s, job)
+        return False
+    if s.status[job] == WAITING:
+        jobs.demote(s, job)
+        return False
+    if s.planned_finish_s[job] <= s.now_s:
+        jobs.finish(s, job)
+        return True
+    if s.check_s[job] <= s.now_s:
+        jobs.demote(s, job)
+    if s.lease_end_s[job] <= s.now_s:
+        # Its end stays known, but causes no further event until the lease is renewed on commit.
+        jobs.join(s, job)
+        jobs.schedule_event(s, job, min(s.planned_finish_s[job], s.check_s[job]))
+    return False
+
+
+@kernel
+def _is_round(s):
+    """True if a pass may happen now; else an event is set for the next round."""
+    if s.round_s <= 0.0:
+        return True
+    tick = math.ceil(s.now_s / s.round_s) * s.round_s
+    if tick <= s.now_s:
+        return True
+    jobs.schedule_event(s, s.round_event, tick)
+    return False
+
+
+@kernel
+def _machine_event(s, machine):
+    """Modify `s`: the machine fails or comes back; True if GPUs were freed."""
+    count = s.machine_failures[machine]
+    item = s.first_machine_event + machine
+    if s.machine_down[machine]:
+        s.machine_down[machine] = 0
+        _set_machine(s, machine, FREE)
+        jobs.schedule_event(s, item, s.now_s + exponential(s.seed, -1 - machine, 2 * count, s.mtbf_s))
+        return True
+    s.machine_failures[machine] = count + 1
+    s.failures += 1
+    freed = False
+    first = s.machine_first_gpu[machine]
+    for gpu in range(first, first + s.machine_gpus[machine]):
+        if s.gpu_job[gpu] >= 0:
+            jobs.fail(s, s.gpu_job[gpu])
+            freed = True
+    _set_machine(s, machine, DOWN)
+    s.machine_down[machine] = 1
+    jobs.schedule_event(s, item, s.now_s + exponential(s.seed, -1 - machine, 2 * count + 1, s.mttr_s))
+    return freed
+
+
+@kernel
+def _set_machine(s, machine, owner):
+    first = s.machine_first_gpu[machine]
+    for gpu in range(first, first + s.machine_gpus[machine]):
+        s.gpu_job[gpu] = owner
+        if owner == DOWN:
+            count_taken(s, gpu)
+            s.down_gpus += 1
+        else:
+            count_free(s, gpu)
+            s.down_gpus -= 1
+
+
+@kernel
+def lay_failures(s):
+    """Modify `s`: draw the first failure of every machine."""
+    if s.mtbf_s > 0.0:
+        for machine in range(s.n_machines):
+            first_s = s.start_s + exponential(s.seed, -1 - machine, 0, s.mtbf_s)
+            jobs.schedule_event(s, s.first_machine_event + machine, first_s)

@@ -1,0 +1,70 @@
+"""`kernel`: the one decorator of compiled code, and the cache that it is kept in.
+
+Numba's file cache notices an edit to the file of a function, but not to a file that it calls into, and it does not
+distinguish bounds-checked code: it would silently run old or unchecked machine code. So the cache folder's name
+carries a hash of every kernel source and of the flags. Only our own kernels are redirected there: the setting is put
+back after each decoration, so a user's own cached functions stay where they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+PACKAGE = Path(__file__).resolve().parents[2]
+COMPILED_ROOMS = ("simulator", "envs")
+
+
+@cache
+def source_key() -> str:
+    """Hash of all sources that compiled code is made of, of the versions that compile it and of the flags."""
+    digest = hashlib.sha256(f"{numba.__version__} {sys.version_info[:3]} {numba.config.BOUNDSCHECK}".encode())
+    for room in COMPILED_ROOMS:
+        for path in sorted((PACKAGE / room).rglob("*.py")):
+            text = path.read_bytes()
+            # Constants are frozen into machine code, so the files that only hold constants count as well.
+            if b"@kernel" in text or path.name in ("codes.py", "tiers.py"):
+                digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + text)
+    return digest.hexdigest()[:16]
+
+
+@cache
+def cache_folder() -> Path:
+    """Where compiled kernels are kept; a temporary folder if the user's cache cannot be written."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(numba.config.CACHE_DIR or Path(home) / "clustergym") / source_key()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="clustergym-kernels-"))
+
+
+@contextmanager
+def _our_cache() -> Iterator[None]:
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(cache_folder())
+    try:
+        yield
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+def kernel(function: F) -> F:
+    """Compile `function` on its first call: cached on disk, without the GIL, division as in numpy."""
+    if numba.config.DISABLE_JIT:
+        return function
+    with _our_cache():
+        return numba.njit(cache=True, nogil=True, error_model="numpy")(function)

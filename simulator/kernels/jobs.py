@@ -1,0 +1,319 @@
+"""What happens to one job: it enters the queue, takes GPUs, loses them, moves, ends."""
+
+from ..network.speed import iteration_time_s
+from ..rules.orders import (
+    arrival_key,
+    demoted_key,
+    demotion_is_due,
+    has_levels,
+    next_check_s,
+    restore_cost_s,
+    running_key,
+)
+from . import heap
+from .bits import exclude, include
+from .codes import DONE, HELD, HOLD, MIGRATE, PREEMPT, RUNNING, START, WAITING
+from .jit import kernel
+from .placement import gang_was_held_by, occupy, vacate
+
+
+@kernel
+def schedule_event(s, item, time_s):
+    """Modify `s`: the next event of `item` is at `time_s`; infinity takes it off the heap."""
+    place = s.event_of[item]
+    if time_s == float("inf"):
+        if place >= 0:
+            heap.remove(s.event_key, s.event_item, s.event_of, 0, s.event_count, item)
+            s.event_count -= 1
+    elif place >= 0:
+        heap.change(s.event_key, s.event_item, s.event_of, 0, s.event_count, item, time_s)
+    else:
+        heap.push(s.event_key, s.event_item, s.event_of, 0, s.event_count, time_s, item)
+        s.event_count += 1
+
+
+@kernel
+def log(s, kind, job):
+    """Modify `s`: append a decision and the GPUs that the job holds, if logging is on."""
+    if s.log_on == 0:
+        return
+    entry = s.log_count
+    if entry >= s.log_kind.size or s.log_gpus + s.gpus[job] > s.log_gpu.size:
+        s.log_overflow = 1
+        return
+    s.log_kind[entry] = kind
+    s.log_job[entry] = job
+    s.log_first[entry] = s.log_gpus
+    s.log_size[entry] = 0
+    if kind != HOLD:
+        gpu = s.first_gpu[job]
+        while gpu >= 0:
+            s.log_gpu[s.log_gpus] = gpu
+            s.log_gpus += 1
+            s.log_size[entry] += 1
+            gpu = s.gpu_next[gpu]
+    s.log_count = entry + 1
+
+
+@kernel
+def enter_queue(s, job, key):
+    """Modify `s`: the job stands in the queue of its demand class, at `key`."""
+    demand = s.demand[job]
+    s.order_key[job] = key
+    count = s.class_count[demand]
+    heap.push(s.queue_key, s.queue_item, s.queue_place, s.class_base[demand], count, key, job)
+    s.class_count[demand] = count + 1
+
+
+@kernel
+def leave_queue(s, job):
+    """Modify `s`: the job stands in the queue of its demand class no more."""
+    demand = s.demand[job]
+    heap.remove(s.queue_key, s.queue_item, s.queue_place, s.class_base[demand], s.class_count[demand], job)
+    s.class_count[demand] -= 1
+
+
+@kernel
+def enqueue(s, job, key):
+    """Modify `s`: the job waits from now on, in the queue and in the window."""
+    enter_queue(s, job, key)
+    rank = s.rank[job]
+    include(s.window_low, s.window_mid, s.window_top, rank)
+    s.status[job] = WAITING
+    s.waiting += 1
+
+
+@kernel
+def dequeue(s, job):
+    """Modify `s`: the job waits no more; a pass may have taken it off the queue already."""
+    if s.queue_place[job] >= 0:
+        leave_queue(s, job)
+    rank = s.rank[job]
+    exclude(s.window_low, s.window_mid, s.window_top, rank)
+    s.waiting -= 1
+
+
+@kernel
+def arrive(s, job):
+    """Modify `s`: the job enters the system."""
+    s.waiting_since_s[job] = s.now_s
+    s.active_at_arrival[job] = s.active_integral
+    s.level[job] = 0
+    enqueue(s, job, arrival_key(s, job))
+
+
+@kernel
+def hold(s, job, until_s):
+    """Modify `s`: the waiting job is not offered until `until_s` (infinity: until GPUs are freed at a later instant)."""
+    dequeue(s, job)
+    s.status[job] = HELD
+    s.held += 1
+    if until_s == float("inf"):
+        s.offered[s.n_offered] = job
+        s.n_offered += 1
+        s.offer_place[job] = s.n_offered
+    schedule_event(s, job, until_s)
+    log(s, HOLD, job)
+
+
+@kernel
+def unhold(s, job):
+    """Modify `s`: the held job is back in the queue, at its old place."""
+    s.held -= 1
+    place = s.offer_place[job] - 1
+    if place >= 0:
+        s.n_offered -= 1
+        last = s.offered[s.n_offered]
+        s.offered[place] = last
+        s.offer_place[last] = place + 1
+        s.offer_place[job] = 0
+    schedule_event(s, job, float("inf"))
+    enqueue(s, job, s.order_key[job])
+
+
+@kernel
+def join(s, job):
+    """Modify `s`: remember the job until the instant ends, when the order is settled (see `passes.commit`)."""
+    if s.is_joined[job] == 0:
+        s.is_joined[job] = 1
+        s.joined[s.n_joined] = job
+        s.n_joined += 1
+
+
+@kernel
+def plan(s, job):
+    """Modify `s`: set the next event of a running job: its end, a look of the rule, or its lease's end."""
+    s.planned_finish_s[job] = s.since_s[job] + s.iterations_left[job] * s.iteration_s[job]
+    if not demotion_is_due(s, job):
+        s.check_s[job] = next_check_s(s, job)
+    schedule_event(s, job, min(s.planned_finish_s[job], s.check_s[job], s.lease_end_s[job]))
+
+
+@kernel
+def start(s, job):
+    """Modify `s`: the waiting or held job runs on `s.gang`.
+
+    Stopped and started on the same GPUs at one instant, it was not preempted: it goes on as if nothing had happened.
+    """
+    if s.status[job] == HELD:
+        unhold(s, job)
+    dequeue(s, job)
+    now = s.now_s
+    undone = s.preempted[job] > 0 and s.stopped_s[job] == now and gang_was_held_by(s, job)
+    s.tier[job] = occupy(s, job)
+    s.status[job] = RUNNING
+    s.runner[s.running] = job
+    s.runner_place[job] = s.running
+    s.running += 1
+    if undone:
+        s.preempted[job] -= 1
+        s.preemptions -= 1
+        unsettle(s, job)
+    else:
+        cost = restore_cost_s(s, job) if s.starts[job] > 0 else 0.0
+        if s.starts[job] == 0:
+            s.first_start_s[job] = now
+        s.starts[job] += 1
+        s.queued_s[job] += now - s.waiting_since_s[job]
+        s.since_s[job] = now + cost
+        s.started_s[job] = now
+        s.iteration_s[job] = iteration_time_s(s, job)
+    s.lease_end_s[job] = now + s.lease_s if s.lease_s > 0.0 else float("inf")
+    if has_levels(s) and not undone:
+        s.run_key[job] = s.order_key[job]
+        join(s, job)
+    plan(s, job)
+    log(s, START, job)
+
+
+@kernel
+def book(s, job, sign):
+    """Modify `s`: add (`sign` = 1) or take back (-1) the present stretch of a running job in all totals."""
+    held = s.now_s - s.started_s[job]
+    ran = max(0.0, s.now_s - s.since_s[job])
+    computed = ran / s.iteration_s[job] * s.base_iteration_s[job]
+    restoring = min(held, max(0.0, s.since_s[job] - s.started_s[job]))
+    s.restore_s[job] += sign * restoring
+    s.comm_s[job] += sign * (ran - computed)
+    gpus = sign * s.gpus[job]
+    s.used_gpu_s += gpus * held
+    s.restore_gpu_s += gpus * restoring
+    s.compute_gpu_s += gpus * computed
+    s.comm_gpu_s += gpus * (ran - computed)
+
+
+@kernel
+def settle(s, job):
+    """Modify `s`: book the present stretch of a running job until now; progress is taken off its iterations."""
+    now = s.now_s
+    book(s, job, 1.0)
+    s.stop_left[job] = s.iterations_left[job]
+    s.stop_since_s[job] = s.since_s[job]
+    s.stop_started_s[job] = s.started_s[job]
+    s.stop_attained_s[job] = s.attained_s[job]
+    s.iterations_left[job] -= max(0.0, now - s.since_s[job]) / s.iteration_s[job]
+    s.attained_s[job] += now - s.started_s[job]
+    s.since_s[job] = max(now, s.since_s[job])
+    s.started_s[job] = now
+
+
+@kernel
+def unsettle(s, job):
+    """Modify `s`: the last `settle`, at this very instant, did not happen."""
+    s.iterations_left[job] = s.stop_left[job]
+    s.since_s[job] = s.stop_since_s[job]
+    s.started_s[job] = s.stop_started_s[job]
+    s.attained_s[job] = s.stop_attained_s[job]
+    book(s, job, -1.0)
+
+
+@kernel
+def leave_gpus(s, job):
+    """Modify `s`: book the stretch, free the GPUs, and take the job off the running ones."""
+    settle(s, job)
+    vacate(s, job)
+    last = s.runner[s.running - 1]
+    place = s.runner_place[job]
+    s.runner[place] = last
+    s.runner_place[last] = place
+    s.running -= 1
+    schedule_event(s, job, float("inf"))
+
+
+@kernel
+def preempt(s, job):
+    """Modify `s`: the running job loses its GPUs and waits."""
+    log(s, PREEMPT, job)
+    leave_gpus(s, job)
+    s.preempted[job] += 1
+    s.preemptions += 1
+    _requeue(s, job)
+
+
+@kernel
+def fail(s, job):
+    """Modify `s`: a machine under the running job failed: it waits, and has lost the work since its last checkpoint."""
+    ran = max(0.0, s.now_s - s.since_s[job])
+    lost = ran - ran // s.checkpoint_s * s.checkpoint_s if s.checkpoint_s > 0.0 else 0.0
+    leave_gpus(s, job)
+    iterations = lost / s.iteration_s[job]
+    computed = iterations * s.base_iteration_s[job]
+    s.iterations_left[job] += iterations
+    s.lost_gpu_s += s.gpus[job] * lost
+    s.compute_gpu_s -= s.gpus[job] * computed
+    s.comm_gpu_s -= s.gpus[job] * (lost - computed)
+    _requeue(s, job)
+
+
+@kernel
+def _requeue(s, job):
+    s.stopped_s[job] = s.now_s
+    s.waiting_since_s[job] = s.now_s
+    enqueue(s, job, running_key(s, job))
+    if has_levels(s):
+        join(s, job)
+    if demotion_is_due(s, job):
+        schedule_event(s, job, s.check_s[job])
+
+
+@kernel
+def demote(s, job):
+    """Modify `s`: the job, running or waiting, enters the next level at the end."""
+    key = demoted_key(s, job)
+    if s.status[job] == RUNNING:
+        # It stands behind those that wait there until the instant's pass is over.
+        s.run_key[job] = key
+        s.check_s[job] = next_check_s(s, job)
+        join(s, job)
+        plan(s, job)
+        return
+    dequeue(s, job)
+    enqueue(s, job, key)
+    s.check_s[job] = s.now_s
+    schedule_event(s, job, s.now_s if demotion_is_due(s, job) else float("inf"))
+
+
+@kernel
+def migrate(s, job):
+    """Modify `s`: the running job moves to `s.gang` (free GPUs, or its own) and restores there."""
+    settle(s, job)
+    vacate(s, job)
+    s.tier[job] = occupy(s, job)
+    s.starts[job] += 1
+    s.since_s[job] = s.now_s + restore_cost_s(s, job)
+    s.iteration_s[job] = iteration_time_s(s, job)
+    s.migrations += 1
+    plan(s, job)
+    log(s, MIGRATE, job)
+
+
+@kernel
+def finish(s, job):
+    """Modify `s`: the running job has done all its iterations."""
+    leave_gpus(s, job)
+    s.iterations_left[job] = 0.0
+    s.status[job] = DONE
+    s.finish_s[job] = s.now_s
+    life = s.now_s - s.arrival_s[job]
+    s.mean_active[job] = (s.active_integral - s.active_at_arrival[job]) / life if life > 0.0 else 1.0
+    s.done += 1

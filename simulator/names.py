@@ -1,0 +1,123 @@
+"""`NAME[:key=value,...]`: how everything that is chosen by name takes its parameters.
+
+A value that is itself a list separates its items with "/" (`thresholds=3250/7200`).
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import math
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from .errors import InputError
+
+T = TypeVar("T")
+
+
+def parse_name(text: str, what: str = "name") -> tuple[str, dict[str, str]]:
+    """Split `NAME[:key=value,...]` into its name and its parameters, both as text.
+
+    Raises:
+        InputError: an empty name, a part without "=", or a key that is given twice.
+    """
+    name, _, rest = text.strip().partition(":")
+    if not name:
+        raise InputError(f"{what} {text!r}: the name before ':' is empty; expected NAME or NAME:key=value,...")
+    params: dict[str, str] = {}
+    for part in rest.split(",") if rest else ():
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip():
+            raise InputError(f"{what} {text!r}: {part!r} is not key=value")
+        if key.strip() in params:
+            raise InputError(f"{what} {text!r}: {key.strip()!r} is given twice")
+        params[key.strip()] = value.strip()
+    return name, params
+
+
+def choose(name: str, known: Iterable[str], what: str) -> str:
+    """Return `name` if it is known; else raise an InputError that suggests the closest match and lists the rest."""
+    names = list(known)
+    if name in names:
+        return name
+    close = difflib.get_close_matches(name, names, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    raise InputError(f"unknown {what} {name!r}; {hint}known: {', '.join(sorted(names))}")
+
+
+def bind(factory: Callable[..., T], params: Mapping[str, Any], what: str) -> T:
+    """Call `factory(**params)`, turning text into the types that its annotations name.
+
+    Args:
+        factory: a plain function or class with annotated keyword parameters.
+        params: values by name; only text is converted, anything else is passed on.
+        what: how to call it in an error, e.g. "policy sjf".
+
+    Raises:
+        InputError: unknown parameter, missing parameter, or a value that the annotation does not admit.
+    """
+    signature = inspect.signature(factory)
+    hints = typing.get_type_hints(factory.__init__ if inspect.isclass(factory) else factory)
+    arguments: dict[str, Any] = {}
+    for key, value in params.items():
+        if key not in signature.parameters:
+            known = [name for name in signature.parameters if not name.startswith("_")]
+            close = difflib.get_close_matches(key, known, n=1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            raise InputError(f"{what}: unknown parameter {key!r}; {hint}known: {', '.join(known) or 'none'}")
+        text = isinstance(value, str)
+        arguments[key] = convert(value, hints.get(key, str), f"{what}: {key}") if text else value
+    missing = [
+        name
+        for name, parameter in signature.parameters.items()
+        if parameter.default is parameter.empty
+        and name not in arguments
+        and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    ]
+    if missing:
+        raise InputError(f"{what}: parameter {missing[0]!r} is required; write it as {missing[0]}=...")
+    return factory(**arguments)
+
+
+def convert(text: str, kind: Any, what: str) -> Any:
+    """One value of the annotated type `kind` from its text; raises InputError where it does not fit."""
+    origin = typing.get_origin(kind)
+    if origin in (typing.Union, types.UnionType):
+        return _first_that_fits(text, typing.get_args(kind), what)
+    if origin is typing.Literal:
+        return choose(text, [str(option) for option in typing.get_args(kind)], f"value of {what}")
+    if origin is tuple:
+        item = typing.get_args(kind)[0]
+        return tuple(convert(part, item, what) for part in text.split("/")) if text else ()
+    if kind is bool:
+        words = {"true": True, "on": True, "yes": True, "1": True}
+        words |= {"false": False, "off": False, "no": False, "0": False}
+        if text.lower() not in words:
+            raise InputError(f"{what} = {text!r}: expected true or false")
+        return words[text.lower()]
+    if kind in (int, float):
+        try:
+            number = kind(text)
+        except ValueError:
+            noun = "a whole number" if kind is int else "a number"
+            raise InputError(f"{what} = {text!r}: expected {noun}") from None
+        if kind is float and math.isnan(number):
+            raise InputError(f"{what} = {text!r}: expected a number")
+        return number
+    return text
+
+
+def _first_that_fits(text: str, kinds: tuple[Any, ...], what: str) -> Any:
+    if type(None) in kinds and text.lower() == "none":
+        return None
+    rest = [kind for kind in kinds if kind is not type(None)]
+    for position, kind in enumerate(rest):
+        try:
+            return convert(text, kind, what)
+        except InputError:
+            if position == len(rest) - 1:
+                raise
+    return text

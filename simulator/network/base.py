@@ -1,0 +1,65 @@
+"""What every network model offers to the simulator, whatever its fidelity.
+
+A network says how much longer one iteration takes because of where the gang lies. The engine keeps, per job,
+one number: the slowdown of its current placement; its rate of progress is iterations / duration_s / slowdown.
+
+How the fidelities fit the same interface:
+
+* `none` and `penalty` (here): the slowdown depends on the model, the gang's size and the innermost tier that
+  holds the gang, and on nothing else. `tier_factors` is all of it, computed once for a workload, and looked
+  up by the kernels.
+* `allreduce` (to come): the slowdown depends on the shape of the placement (GPUs, slots, machines and racks
+  used). Its `tier_factors` gives each profile the best placement of each tier, which is what predictions and
+  policies need before a placement is chosen; a second method gives the slowdown of one shape, cached by
+  (profile, shape).
+* `contention` (to come): the slowdown also depends on the jobs that share links, so it changes while a job
+  runs: a third method takes the connected component of the job-link graph that an event touched and returns
+  the slowdowns of its jobs. `tier_factors` stays the value without any other job.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ..topology import Topology
+
+
+class Jobs(Protocol):
+    """What a network needs of a workload; `job_id` is used in errors if there is one."""
+
+    @property
+    def model(self) -> np.ndarray:
+        """Model names, str objects, (n,)."""
+
+    @property
+    def gpus(self) -> np.ndarray:
+        """Gang sizes, int64 >= 1, (n,)."""
+
+
+@runtime_checkable
+class Network(Protocol):
+    """A network model."""
+
+    @property
+    def name(self) -> str:
+        """The word that selects it."""
+
+    def describe(self) -> str:
+        """Its name with every parameter, in the form `load_network` reads."""
+
+    def tier_factors(self, workload: Jobs | Any, topology: Topology | None) -> tuple[np.ndarray, np.ndarray]:
+        """The slowdown of each kind of job on each tier.
+
+        Returns:
+            (profile_of_job, factors): int64 (n,) and float64 (P, 4), P profiles. factors[p, t] >= 1 is the
+                duration
+            of one iteration when the innermost level that holds the whole gang is t (slot, machine, rack,
+                network:
+            simulator/tiers.py), relative to the job's isolated run. Jobs of one GPU are always 1.
+
+        Raises:
+            InputError: a job that the network knows nothing about.
+        """

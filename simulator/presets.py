@@ -1,0 +1,102 @@
+"""Topologies by name, each with its source: `flat`, `dally`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+
+from .errors import InputError
+from .topology import Tier, Topology, check_gpu_count
+
+# Bandwidths: paper dally, Sec. III-C and V-B: NVSwitch inside a machine "up to 900 Gb/s", NVIDIA Quantum
+# inside a rack "up to 400 Gb/s per port", NVIDIA Spectrum between racks "up to 800 Gb/s". The paper's
+# machine has one NVSwitch and names no slots, so slot and machine have the same bandwidth. Latencies: the
+# network that the authors' simulator (ArtISt-sim, github.com/aakash-sharma/cluster-sim) builds: 0 ns in a
+# slot, 500 ns between slots, 5 us in a rack, 2 hops of 50 us between racks. Oversubscription is given
+# nowhere, so it is unknown (nan).
+DALLY_TIERS = (
+    Tier("slot", bandwidth_gbps=900.0, latency_s=0.0),
+    Tier("machine", bandwidth_gbps=900.0, latency_s=500e-9),
+    Tier("rack", bandwidth_gbps=400.0, latency_s=5e-6),
+    Tier("network", bandwidth_gbps=800.0, latency_s=100e-6),
+)
+
+
+def flat(
+    machines: int = 8,
+    gpus_per_machine: int = 8,
+    slots: int = 1,
+    machine_order: Literal["natural"] = "natural",
+) -> Topology:
+    """Equal machines in one rack, so racks mean nothing; bandwidths and latencies unknown.
+
+    Raises:
+        InputError: a count below 1, slots that do not divide a machine's GPUs, or more than a million GPUs.
+    """
+    return _uniform("flat", 1, machines, gpus_per_machine, slots, machine_order)
+
+
+def dally(
+    racks: int = 2,
+    machines: int = 8,
+    gpus_per_machine: int = 8,
+    slots: int = 2,
+    machine_order: Literal["natural"] = "natural",
+) -> Topology:
+    """Racks of 8 machines of 8 GPUs in 2 slots of 4: the three-tier data centre of paper dally, Sec. V-B.
+
+    The paper evaluates 2, 4, 8 and 16 racks; `machines` is per rack. That a machine is two slots of four
+    GPUs is from the authors' simulator, the paper only has 8 GPUs on one NVSwitch.
+
+    Raises:
+        InputError: a count below 1, slots that do not divide a machine's GPUs, or more than a million GPUs.
+    """
+    return _uniform("dally", racks, machines, gpus_per_machine, slots, machine_order, DALLY_TIERS)
+
+
+PRESETS: dict[str, Callable[..., Topology]] = {"flat": flat, "dally": dally}
+
+
+def list_topologies() -> list[dict[str, Any]]:
+    """One dict per preset: name, summary (one line), parameters (name -> default), gpus (by default)."""
+    return [
+        {
+            "name": name,
+            "summary": (inspect.getdoc(preset) or "").splitlines()[0],
+            "parameters": {key: value.default for key, value in inspect.signature(preset).parameters.items()},
+            "gpus": preset().num_gpus,
+        }
+        for name, preset in PRESETS.items()
+    ]
+
+
+def _uniform(
+    name: str,
+    racks: int,
+    machines: int,
+    gpus_per_machine: int,
+    slots: int,
+    machine_order: str,
+    tiers: Any = None,
+) -> Topology:
+    counts = {"racks": racks, "machines": machines, "gpus_per_machine": gpus_per_machine, "slots": slots}
+    for key, count in counts.items():
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+            raise InputError(f"topology {name}: {key} = {count!r}, expected a whole number of at least 1")
+    if gpus_per_machine % slots:
+        raise InputError(
+            f"topology {name}: slots = {slots} does not divide gpus_per_machine = {gpus_per_machine} evenly"
+        )
+    check_gpu_count(racks * machines * gpus_per_machine, f"topology {name}")
+    total = racks * machines
+    return Topology.from_counts(
+        name,
+        slot_gpus=np.full(total * slots, gpus_per_machine // slots),
+        machine_slots=np.full(total, slots),
+        rack_machines=np.full(racks, machines),
+        machine_order=machine_order,
+        **({"tiers": tiers} if tiers else {}),
+    )

@@ -1,0 +1,1 @@
+"""Numbers about models (deep networks), each with its source."""

@@ -1,0 +1,40 @@
+"""Handing a cluster over to a rule, at the start or in the middle of a run."""
+
+import math
+
+from ..kernels.codes import HELD, RUNNING, WAITING
+from ..kernels.jit import kernel
+from ..kernels.jobs import enqueue, plan
+from .orders import arrival_key, attained_now_s, has_levels, settle_place
+
+
+@kernel
+def adopt(s):
+    """Modify `s`: put the jobs that wait, are held or run into the order of the rule whose parameters `s` carries.
+
+    The queues must be empty (`class_count` and `waiting` zero, the window empty). Jobs come in order of arrival; under
+    levels, each stands at the end of the level that its attained service gives.
+    """
+    s.last_place = 0
+    s.first_place = 0
+    s.running_place = 0
+    s.n_joined = 0
+    for job in range(s.next_arrival):
+        s.is_joined[job] = 0
+        status = s.status[job]
+        if status != WAITING and status != HELD and status != RUNNING:
+            continue
+        s.level[job] = 0
+        if has_levels(s):
+            service = attained_now_s(s, job) * s.gpus[job]
+            while s.level[job] < s.n_thresholds and service >= s.thresholds[s.level[job]]:
+                s.level[job] += 1
+        if status == RUNNING:
+            settle_place(s, job)
+            s.lease_end_s[job] = s.now_s + s.lease_s if s.lease_s > 0.0 else math.inf
+            plan(s, job)
+            continue
+        key = arrival_key(s, job)
+        s.order_key[job] = key
+        if status == WAITING:
+            enqueue(s, job, key)

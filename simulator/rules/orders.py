@@ -1,0 +1,131 @@
+"""Orders of the queue: a job's key, smaller first, ties by job index (arrival, then place in the trace).
+
+Keys of waiting jobs never change while they wait. Keys of running jobs (preemptive orders, leases) are asked for when
+needed. Attained-service queues (2D-LAS, Tiresias, NSDI'19, Sec. 3.3) pack a level and a place inside it into one key:
+within a level all running jobs stand before all waiting ones, a job enters its level at the end, and a job that loses
+its GPUs stands before those that waited already.
+"""
+
+import math
+
+from ..kernels.codes import LAS, LEVEL_SPAN, RANDOM, RUNNING, RUNNING_BAND, SJF, SRSF, SRTF
+from ..kernels.jit import kernel
+from ..kernels.random import uniform
+
+
+@kernel
+def left_now(s, job):
+    """Iterations left of a job now, running or not."""
+    left = s.iterations_left[job]
+    if s.status[job] == RUNNING:
+        left -= max(0.0, s.now_s - s.since_s[job]) / s.iteration_s[job]
+    return left
+
+
+@kernel
+def attained_now_s(s, job):
+    """Seconds that a job has held its GPUs, until now."""
+    attained = s.attained_s[job]
+    if s.status[job] == RUNNING:
+        attained += s.now_s - s.started_s[job]
+    return attained
+
+
+@kernel
+def plain_key(s, job):
+    """Key of a job in the orders without levels."""
+    order = s.order
+    if order == SJF:
+        return s.iterations[job] * s.base_iteration_s[job]
+    if order == SRTF:
+        return left_now(s, job) * s.base_iteration_s[job]
+    if order == SRSF:
+        return left_now(s, job) * s.base_iteration_s[job] * s.gpus[job]
+    if order == RANDOM:
+        return uniform(s.seed, job, 0)
+    if order == LAS:  # without thresholds: the attained GPU-seconds themselves
+        return attained_now_s(s, job) * s.gpus[job]
+    return s.arrival_s[job]
+
+
+@kernel
+def has_levels(s):
+    """True under discretised attained service."""
+    return s.order == LAS and s.n_thresholds > 0
+
+
+@kernel
+def arrival_key(s, job):
+    """Modify `s`: key of a job that enters the queue for the first time, or for a reason outside the rule."""
+    if not has_levels(s):
+        return plain_key(s, job)
+    s.last_place += 1
+    return s.level[job] * LEVEL_SPAN + s.last_place
+
+
+@kernel
+def is_running_place(s, job, key):
+    """True if `key` is a place among the running of the job's level, not among those that wait there."""
+    return key < s.level[job] * LEVEL_SPAN + RUNNING_BAND / 2
+
+
+@kernel
+def stopped_key(s, job):
+    """Modify `s`: key before all that wait in the level, for a job that lost its GPUs at the instant that ends."""
+    s.first_place -= 1
+    return s.level[job] * LEVEL_SPAN + s.first_place
+
+
+@kernel
+def running_key(s, job):
+    """Key of a running job, comparable with those of waiting jobs.
+
+    Until the instant ends it is also the key of a job that just lost its GPUs: the order is fixed during a pass.
+    """
+    if has_levels(s):
+        return s.run_key[job]
+    return plain_key(s, job)
+
+
+@kernel
+def demoted_key(s, job):
+    """Modify `s`: the job belongs to the next level from now on; key of the place at its end."""
+    s.level[job] += 1
+    s.last_place += 1
+    return s.level[job] * LEVEL_SPAN + s.last_place
+
+
+@kernel
+def settle_place(s, job):
+    """Modify `s`: a running job takes the last place among the running of its level."""
+    s.running_place += 1
+    s.run_key[job] = s.level[job] * LEVEL_SPAN + RUNNING_BAND + s.running_place
+
+
+@kernel
+def next_check_s(s, job):
+    """Instant of the next demotion of a running job: when GPUs x service reaches the threshold of its level.
+
+    Rounded up to a multiple of `quantum_s`, the resolution at which a scheduler looks (Tiresias' own: 1 s).
+    """
+    if not has_levels(s) or s.level[job] >= s.n_thresholds:
+        return math.inf
+    exact = s.started_s[job] + (s.thresholds[s.level[job]] / s.gpus[job] - s.attained_s[job])
+    if s.quantum_s > 0.0:
+        exact = max(exact, math.ceil(exact / s.quantum_s) * s.quantum_s)
+    return max(exact, s.now_s)
+
+
+@kernel
+def demotion_is_due(s, job):
+    """True if a job has reached its level's threshold by its last stop, and `check_s` says when it will be noticed."""
+    if not has_levels(s) or s.level[job] >= s.n_thresholds:
+        return False
+    return s.attained_s[job] >= s.thresholds[s.level[job]] / s.gpus[job]
+
+
+@kernel
+def restore_cost_s(s, job):
+    """Seconds without progress when a job that lost its GPUs, or moves, starts anew."""
+    return s.cost_small_s if s.gpus[job] <= s.cost_split else s.cost_large_s
+

@@ -1,0 +1,252 @@
+"""The state of one simulated cluster: a single structured record, composed of one dtype per concept.
+
+A record of fixed shape is what makes the kernels fast (one pointer, no reference counting) and snapshots trivial (one
+assignment). Every distinct shape compiles once, so capacities come in few sizes; the real sizes are scalar fields
+(`n_jobs`, `n_gpus`, ...). Times are seconds, work is iterations, GPU time is GPU-seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .errors import InputError
+from .kernels.bits import words
+from .kernels.codes import MAX_LEVELS
+from .tiers import TIERS
+
+JOB_SIZES = (512, 16_384, 131_072, 1_048_576, 8_388_608)
+GPU_SIZES = (512, 8_192, 131_072)
+CLASSES = 256
+PROFILES = 512
+
+Field = tuple[str, str] | tuple[str, str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """The shape of a record: how many jobs and GPUs it can hold."""
+
+    jobs: int
+    gpus: int
+
+    @classmethod
+    def fitting(cls, jobs: int, gpus: int) -> Capacity:
+        """The smallest size class that holds `jobs` jobs on `gpus` GPUs; InputError beyond the largest."""
+        return cls(_class_of(jobs, JOB_SIZES, "jobs"), _class_of(gpus, GPU_SIZES, "GPUs"))
+
+
+def _class_of(wanted: int, sizes: tuple[int, ...], noun: str) -> int:
+    for size in sizes:
+        if wanted <= size:
+            return size
+    raise InputError(f"{wanted} {noun}: one simulator holds at most {sizes[-1]}; split the workload or the cluster")
+
+
+def clock_fields() -> list[Field]:
+    """Time, progress of the run and its totals (scalars)."""
+    return [
+        ("now_s", "f8"),
+        ("start_s", "f8"),  # first arrival
+        ("horizon_s", "f8"),  # absolute; inf = none
+        ("seed", "i8"),
+        ("next_arrival", "i8"),  # index of the first job that has not arrived
+        ("waiting", "i8"),  # jobs in the queue, held ones not counted
+        ("held", "i8"),
+        ("running", "i8"),
+        ("done", "i8"),
+        ("events", "i8"),
+        ("offers", "i8"),  # instants at which GPUs were freed: ends holds "until the next offer"
+        ("instants", "i8"),  # decision points so far
+        ("active_integral", "f8"),  # job-seconds in the system
+        ("fragmented_integral", "f8"),  # GPU-seconds free on partly used machines
+        ("down_integral", "f8"),  # GPU-seconds on failed machines
+        ("used_gpu_s", "f8"),  # held by jobs; compute + communication + restore + lost
+        ("compute_gpu_s", "f8"),
+        ("comm_gpu_s", "f8"),
+        ("restore_gpu_s", "f8"),
+        ("lost_gpu_s", "f8"),  # compute undone by failures (not in compute_gpu_s)
+        ("preemptions", "i8"),
+        ("migrations", "i8"),
+        ("failures", "i8"),
+    ]
+
+
+def job_fields(jobs: int) -> list[Field]:
+    """One entry a job, in order of arrival."""
+    floats = (
+        "arrival_s",
+        "iterations",
+        "base_iteration_s",  # isolated seconds per iteration at the best tier
+        "iterations_left",  # when last settled
+        "iteration_s",  # seconds per iteration at the present placement
+        "started_s",  # present stretch on GPUs: when it began,
+        "since_s",  # and when its progress began (after the restore)
+        "planned_finish_s",
+        "check_s",  # next instant at which the rule looks at the running job (demotion); inf = none
+        "lease_end_s",
+        "stopped_s",  # last time that it lost its GPUs; -1 = never
+        "stop_left",  # the four settled quantities as they were before the last stop, in case it is undone
+        "stop_since_s",
+        "stop_started_s",
+        "stop_attained_s",
+        "waiting_since_s",
+        "first_start_s",
+        "finish_s",
+        "queued_s",  # total time without GPUs since arrival
+        "attained_s",  # total time on GPUs, settled at the last stop
+        "comm_s",
+        "restore_s",
+        "order_key",  # place in the order while waiting
+        "run_key",  # place in the order while running (LAS)
+        "active_at_arrival",  # active_integral when it arrived
+        "mean_active",  # mean number of active jobs over its life
+    )
+    integers = ("gpus", "status", "profile", "demand", "level", "preempted", "starts", "tier")
+    small = ("first_gpu", "runner_place", "event_place", "queue_place", "offer_place", "is_joined", "rank", "job_at_rank")
+    return (
+        [(name, "f8", (jobs,)) for name in floats]
+        + [(name, "i8", (jobs,)) for name in integers]
+        + [(name, "i4", (jobs,)) for name in small]
+    )
+
+
+def event_fields(jobs: int, gpus: int) -> list[Field]:
+    """The heap of next events: ids are jobs, then machines, then the scheduling round."""
+    ids = jobs + gpus + 1
+    return [
+        ("event_key", "f8", (ids,)),
+        ("event_item", "i4", (ids,)),
+        ("event_of", "i4", (ids,)),  # place of an id in the heap, -1 = none
+        ("event_count", "i8"),
+        ("first_machine_event", "i8"),
+        ("round_event", "i8"),
+    ]
+
+
+def queue_fields(jobs: int) -> list[Field]:
+    """Waiting jobs: one heap per demand class (GPUs, skewed or not) in shared arrays, and a set in window order."""
+    low, mid, top = words(jobs)
+    return [
+        ("queue_key", "f8", (jobs,)),
+        ("queue_item", "i4", (jobs,)),
+        ("n_classes", "i8"),
+        ("class_gpus", "i8", (CLASSES,)),  # ascending
+        ("class_skewed", "i8", (CLASSES,)),
+        ("class_base", "i8", (CLASSES,)),
+        ("class_count", "i8", (CLASSES,)),
+        ("class_blocked", "i8", (CLASSES,)),  # number of the pass in which no placement was found
+        ("window_low", "i8", (low,)),
+        ("window_mid", "i8", (mid,)),
+        ("window_top", "i8", (top,)),
+    ]
+
+
+def cluster_fields(gpus: int) -> list[Field]:
+    """GPUs, slots, machines and racks, and who holds what. The GPUs of a gang are a linked list through `gpu_next`."""
+    low, mid, top = words(gpus)
+    per_gpu = ("gpu_job", "gpu_next", "gpu_last_job", "gpu_last_start", "gpu_slot", "gpu_machine", "gang")
+    per_slot = ("slot_free", "slot_first_gpu", "slot_gpus")
+    per_machine = ("machine_free", "machine_first_gpu", "machine_gpus", "machine_first_slot", "machine_slots")
+    more_machine = ("machine_rack", "machine_down", "machine_failures")
+    per_rack = ("rack_free", "rack_first_machine", "rack_machines")
+    names = per_gpu + per_slot + per_machine + more_machine + per_rack
+    return [
+        *[(name, "i4", (gpus,)) for name in names],
+        ("free_low", "i8", (low,)),
+        ("free_mid", "i8", (mid,)),
+        ("free_top", "i8", (top,)),
+        ("free_gpus", "i8"),
+        ("fragmented_gpus", "i8"),
+        ("down_gpus", "i8"),
+        ("gang_size", "i8"),
+    ]
+
+
+def size_fields() -> list[Field]:
+    """Real sizes within the capacity (scalars)."""
+    names = ("n_jobs", "n_gpus", "n_slots", "n_machines", "n_racks", "largest_machine", "n_profiles")
+    return [(name, "i8") for name in names]
+
+
+def rule_fields(jobs: int, gpus: int) -> list[Field]:
+    """The compiled rule: its codes and parameters, running jobs, and scratch space of one scheduling pass."""
+    return [
+        ("order", "i8"),
+        ("strict", "i8"),
+        ("placer", "i8"),
+        ("preemptive", "i8"),
+        ("round_s", "f8"),
+        ("lease_s", "f8"),
+        ("cost_small_s", "f8"),  # restore after a preemption, gangs of up to cost_split GPUs
+        ("cost_large_s", "f8"),
+        ("cost_split", "i8"),
+        ("quantum_s", "f8"),  # demotions happen at multiples of it; 0 = at once
+        ("n_thresholds", "i8"),
+        ("thresholds", "f8", (MAX_LEVELS,)),  # GPU-seconds, ascending
+        ("last_place", "i8"),  # LAS: places given at the end of levels,
+        ("first_place", "i8"),  # at the front,
+        ("running_place", "i8"),  # and among the running
+        ("pass_number", "i8"),
+        ("runner", "i4", (gpus,)),  # running jobs, in no order
+        ("joined", "i4", (jobs,)),  # jobs to be settled in the order when the instant ends
+        ("n_joined", "i8"),
+        ("offered", "i4", (jobs,)),  # jobs that are held until GPUs are freed
+        ("n_offered", "i8"),
+        ("pick_key", "f8", (gpus,)),  # scratch: heap of running jobs that may be stopped, worst first
+        ("pick_job", "i4", (gpus,)),
+        ("n_picked", "i8"),
+        ("out_key", "f8", (gpus,)),  # scratch: those of them that are given up in trial
+        ("out_job", "i4", (gpus,)),
+        ("chosen", "i4", (gpus,)),  # scratch: jobs that are about to start
+    ]
+
+
+def network_fields() -> list[Field]:
+    """Slowdown of one iteration by profile and tier."""
+    return [("tier_factor", "f8", (PROFILES, TIERS))]
+
+
+def failure_fields() -> list[Field]:
+    """Machine failures; a mean time between failures of 0 turns them off."""
+    return [("mtbf_s", "f8"), ("mttr_s", "f8"), ("checkpoint_s", "f8")]
+
+
+def log_fields(gpus: int) -> list[Field]:
+    """Decisions of the present instant, in order of application; kept only while `log_on`."""
+    entries = 8 * gpus
+    return [
+        ("log_on", "i8"),
+        ("log_count", "i8"),
+        ("log_gpus", "i8"),
+        ("log_overflow", "i8"),
+        ("log_kind", "i4", (entries,)),
+        ("log_job", "i4", (entries,)),
+        ("log_first", "i4", (entries,)),
+        ("log_size", "i4", (entries,)),
+        ("log_gpu", "i4", (entries,)),
+    ]
+
+
+def state_dtype(capacity: Capacity) -> np.dtype:
+    """The whole record for one size class."""
+    jobs, gpus = capacity.jobs, capacity.gpus
+    fields = (
+        size_fields()
+        + clock_fields()
+        + job_fields(jobs)
+        + event_fields(jobs, gpus)
+        + queue_fields(jobs)
+        + cluster_fields(gpus)
+        + rule_fields(jobs, gpus)
+        + network_fields()
+        + failure_fields()
+        + log_fields(gpus)
+    )
+    return np.dtype(fields, align=True)
+
+
+def empty_state(capacity: Capacity, n: int = 1) -> np.recarray:
+    """`n` zeroed records; `state[i]` is what kernels take."""
+    return np.zeros(n, state_dtype(capacity)).view(np.recarray)

@@ -1,0 +1,145 @@
+"""What a policy may see: the cluster now, read-only. Arrays are fresh copies or read-only; jobs and GPUs are indices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .kernels.bits import next_member
+from .kernels.codes import HELD, RUNNING
+from .layout import gpus_of
+from .placing import find_gpus, find_gpus_within
+from .rules.orders import attained_now_s, left_now
+
+if TYPE_CHECKING:
+    from .engine import Simulator
+    from .topology import Topology
+    from .workloads.schema import Workload
+
+
+class ClusterView:
+    """The cluster at a decision point.
+
+    Attributes:
+        now_s: the clock, seconds.
+        instant: number of the decision point; it changes when the clock has moved on.
+        queue: int64, waiting jobs in order of arrival (held ones are not in it).
+        held: int64, jobs that are held.
+        running: int64, running jobs in order of arrival.
+        free_gpus: int64, free GPUs in index order.
+        free_by_machine, free_by_rack: int64 (machines,), (racks,): how many are free.
+        topology, workload: what is simulated.
+    """
+
+    def __init__(self, simulator: Simulator) -> None:
+        self._simulator = simulator
+
+    @property
+    def simulator(self) -> Simulator:
+        """The simulator behind the view; policies that are compiled rules hand their rule to it."""
+        return self._simulator
+
+    @property
+    def topology(self) -> Topology:
+        """The cluster."""
+        return self._simulator.topology
+
+    @property
+    def workload(self) -> Workload:
+        """All jobs, those still to come included: a policy that looks ahead is clairvoyant."""
+        return self._simulator.workload
+
+    @property
+    def now_s(self) -> float:
+        """The clock, seconds."""
+        return float(self._simulator.state.now_s)
+
+    @property
+    def instant(self) -> int:
+        """Number of the decision point."""
+        return int(self._simulator.state.instants)
+
+    @property
+    def queue(self) -> np.ndarray:
+        """Waiting jobs in order of arrival, int64."""
+        s = self._simulator.state
+        found, rank = [], next_member(s.window_low, s.window_mid, s.window_top, 0)
+        while rank >= 0:
+            found.append(int(s.job_at_rank[rank]))
+            rank = next_member(s.window_low, s.window_mid, s.window_top, rank + 1)
+        return np.sort(np.array(found, np.int64))
+
+    @property
+    def held(self) -> np.ndarray:
+        """Held jobs in order of arrival, int64."""
+        s = self._simulator.state
+        return np.flatnonzero(s.status[: s.next_arrival] == HELD)
+
+    @property
+    def running(self) -> np.ndarray:
+        """Running jobs in order of arrival, int64."""
+        s = self._simulator.state
+        return np.sort(s.runner[: s.running].astype(np.int64))
+
+    @property
+    def free_gpus(self) -> np.ndarray:
+        """Free GPUs in index order, int64."""
+        s = self._simulator.state
+        found, gpu = [], next_member(s.free_low, s.free_mid, s.free_top, 0)
+        while gpu >= 0:
+            found.append(gpu)
+            gpu = next_member(s.free_low, s.free_mid, s.free_top, gpu + 1)
+        return np.array(found, np.int64)
+
+    @property
+    def free_by_machine(self) -> np.ndarray:
+        """Free GPUs of each machine, int64."""
+        s = self._simulator.state
+        return s.machine_free[: s.n_machines].astype(np.int64)
+
+    @property
+    def free_by_rack(self) -> np.ndarray:
+        """Free GPUs of each rack, int64."""
+        s = self._simulator.state
+        return s.rack_free[: s.n_racks].astype(np.int64)
+
+    def gpus(self, job: int) -> int:
+        """Gang size of a job."""
+        return int(self._simulator.state.gpus[job])
+
+    def gpus_of(self, job: int) -> list[int]:
+        """The GPUs that a running job holds; empty if it does not run."""
+        s = self._simulator.state
+        return gpus_of(s, job) if s.status[job] == RUNNING else []
+
+    def tier_of(self, job: int) -> int:
+        """Tier code of a running job's placement (`clustergym.simulator.tiers`)."""
+        return int(self._simulator.state.tier[job])
+
+    def waited_s(self, job: int) -> float:
+        """Seconds since a waiting job arrived or lost its GPUs."""
+        return float(self._simulator.state.now_s - self._simulator.state.waiting_since_s[job])
+
+    def remaining_s(self, job: int) -> float:
+        """Isolated run time that is left, seconds."""
+        s = self._simulator.state
+        return float(left_now(s, job) * s.base_iteration_s[job])
+
+    def attained_gpu_s(self, job: int) -> float:
+        """GPU-seconds held so far."""
+        s = self._simulator.state
+        return float(attained_now_s(s, job) * s.gpus[job])
+
+    def slowdown(self, job: int, tier: int) -> float:
+        """How many times longer an iteration takes at a tier than alone at the best one."""
+        s = self._simulator.state
+        return float(s.tier_factor[s.profile[job], tier])
+
+    def find_gpus(self, job: int, placer: str = "tier") -> list[int] | None:
+        """Free GPUs for the job by a placer's rule (rules/placers.py), or None if it finds none."""
+        return find_gpus(self._simulator.state, job, placer)
+
+    def find_gpus_within(self, job: int, tier: int) -> list[int] | None:
+        """Free GPUs for the job inside one machine, inside one rack, or anywhere (tier MACHINE, RACK, NETWORK)."""
+        return find_gpus_within(self._simulator.state, job, tier)

@@ -1,0 +1,119 @@
+"""Workloads: the schema, one reader a format, one generator a kind, and what opens any of them."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+from ..errors import InputError
+from ..names import bind, choose, parse_name
+from .generators import GENERATORS
+from .readers import FORMATS, read_trace, recognise
+from .schema import Workload, WorkloadWarning
+
+__all__ = [
+    "FORMATS",
+    "GENERATORS",
+    "Workload",
+    "WorkloadWarning",
+    "list_workloads",
+    "open_workload",
+    "read_trace",
+    "recognise",
+]
+
+_SUFFIXES = {".csv", ".json", ".parquet", ".trace", ".txt", ".tsv"}
+
+
+def open_workload(
+    source: Workload | str | Path,
+    *,
+    format: str | None = None,
+    seed: int = 0,
+    oversize: Literal["error", "drop", "cap"] = "error",
+    cluster_gpus: int | None = None,
+) -> Workload:
+    """The workload that a word, a path or a Workload names.
+
+    Args:
+        source: a Workload (passed through), a path, or a generator with its parameters
+            (`poisson:jobs=100,load=0.9`). A word is a path if it holds a "/", ends as a trace file does (.csv
+            .json .parquet .trace .txt .tsv), or exists.
+        format: the format of a file, with its options (`artist-sim:scale=gang`); None recognises it.
+        seed: of a generator that does not get its own (`poisson:seed=3`).
+        oversize: what to do with jobs larger than the cluster.
+        cluster_gpus: the size of the cluster. None: jobs are not checked against it. It is also the
+            `cluster_gpus` of a generator that has this parameter and does not get its own.
+
+    Raises:
+        InputError: one sentence that names the place, the value and what was expected.
+    """
+    choose(oversize, ("error", "drop", "cap"), "value of oversize")
+    if isinstance(source, Workload):
+        workload = source
+    elif isinstance(source, Path) or (isinstance(source, str) and (format is not None or is_path(source))):
+        workload = read_trace(source, format)
+    elif isinstance(source, str):
+        workload = _generate(source, seed, cluster_gpus)
+    else:
+        raise InputError(
+            f"workload {source!r}: expected a path, a generator such as poisson:jobs=100, or a Workload"
+        )
+    return workload if cluster_gpus is None else workload.oversize(cluster_gpus, oversize)
+
+
+def is_path(word: str) -> bool:
+    """Whether a workload word names a file rather than a generator."""
+    separators = {"/", os.sep, os.altsep or "/"}
+    name, _, rest = word.partition(":")
+    if name in GENERATORS or ("=" in rest and "/" not in name and not os.path.exists(word)):
+        return False  # parameters may hold "/", and a misspelt generator deserves a suggestion
+    return (
+        any(mark in word for mark in separators)
+        or Path(word).suffix.lower() in _SUFFIXES
+        or os.path.exists(word)
+    )
+
+
+def list_workloads() -> list[dict[str, str]]:
+    """Every generator and format: its name, kind ("generator", "format"), summary and parameters."""
+    rows = [
+        {
+            "name": name,
+            "kind": "generator",
+            "summary": _first_line(function),
+            "parameters": _parameters(function),
+        }
+        for name, function in GENERATORS.items()
+    ]
+    rows += [
+        {"name": form.name, "kind": "format", "summary": form.summary, "parameters": _parameters(form.read)}
+        for form in FORMATS.values()
+    ]
+    return rows
+
+
+def _generate(word: str, seed: int, cluster_gpus: int | None) -> Workload:
+    name, params = parse_name(word, "workload")
+    function = GENERATORS[choose(name, GENERATORS, "workload")]
+    arguments: dict[str, Any] = {"seed": seed, **params}
+    if cluster_gpus is not None and "cluster_gpus" in inspect.signature(function).parameters:
+        arguments.setdefault("cluster_gpus", cluster_gpus)
+    return bind(function, arguments, f"workload {name}")
+
+
+def _first_line(function: Callable[..., Any]) -> str:
+    return (function.__doc__ or "").strip().splitlines()[0]
+
+
+def _parameters(function: Callable[..., Any]) -> str:
+    shown = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name not in ("path", "seed"):
+            default = parameter.default
+            text = "/".join(map(str, default)) if isinstance(default, tuple) else str(default)
+            shown.append(f"{parameter.name}={text}")
+    return ", ".join(shown)

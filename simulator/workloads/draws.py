@@ -1,0 +1,86 @@
+"""Random draws that the generators share: from quantile tables, on a weekly clock, in bursts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+WEEK_S = 7 * 86400.0
+
+
+def choose_values(rng: np.random.Generator, n: int, values: Sequence[int], shares: np.ndarray) -> np.ndarray:
+    """(n,) int64 draws of `values` with probabilities `shares`."""
+    edges = np.cumsum(shares)
+    index = np.searchsorted(edges, rng.random(n) * edges[-1], side="right")
+    return np.asarray(values, dtype=np.int64)[np.minimum(index, len(values) - 1)]
+
+
+def from_quantiles(
+    rng: np.random.Generator, n: int, probabilities: Sequence[float], quantiles: Sequence[float]
+) -> np.ndarray:
+    """(n,) draws from a distribution given by its quantiles (> 0), interpolated in the logarithm."""
+    return np.exp(np.interp(rng.random(n), probabilities, np.log(quantiles)))
+
+
+def lognormal_gaps(rng: np.random.Generator, n: int, mean: float, median_over_mean: float) -> np.ndarray:
+    """(n,) lognormal gaps; sigma = sqrt(2 ln(mean / median)), so the CV is sqrt((mean / median)^2 - 1)."""
+    sigma = np.sqrt(-2 * np.log(median_over_mean))
+    return mean * median_over_mean * np.exp(sigma * rng.standard_normal(n))
+
+
+def weekly_clock(seconds: np.ndarray, hours: Sequence[float], weekdays: Sequence[float]) -> np.ndarray:
+    """Turn times at a constant rate into times whose rate follows hour and weekday; the mean rate stays.
+
+    Args:
+        seconds: ascending times >= 0 at constant rate.
+        hours: 24 relative rates, from hour 0.
+        weekdays: 7 relative rates, from Monday.
+    """
+    rate = np.outer(weekdays, hours).ravel()
+    work = np.concatenate([[0.0], np.cumsum(rate / rate.mean() * 3600.0)])
+    week, inside = np.divmod(seconds, WEEK_S)
+    return week * WEEK_S + np.interp(inside, work, np.arange(len(work)) * 3600.0)
+
+
+def bursts(
+    rng: np.random.Generator,
+    n: int,
+    mean_gap_s: float,
+    *,
+    burst_share: float,
+    burst_jobs: float,
+    spacing_s: float,
+    clock: Callable[[np.ndarray], np.ndarray],
+) -> np.ndarray:
+    """(n,) ascending arrivals: Poisson submissions on `clock`, a share of which are bursts of geometric size.
+
+    Variance over mean of counts in a window that holds whole bursts is E[size^2] / E[size] of the
+    submissions, with E[size] = 1 + q (B - 1) and E[size^2] = 1 + q (2 B^2 - B - 1), for q = burst_share and B
+    = burst_jobs.
+    """
+    mean_size = 1 + burst_share * (burst_jobs - 1)
+    size = np.where(rng.random(n) < burst_share, rng.geometric(1 / burst_jobs, n), 1)
+    submitted_s = clock(np.cumsum(rng.exponential(mean_gap_s * mean_size, n)))
+    needed = int(np.searchsorted(np.cumsum(size), n)) + 1
+    owner = np.repeat(np.arange(needed), size[:needed])[:n]
+    within = np.arange(n) - (np.cumsum(size) - size)[owner]
+    return np.sort(submitted_s[owner] + spacing_s * np.where(within, within + rng.random(n) - 0.5, 0.0))
+
+
+def tilted_shares(values: Sequence[int], shares: np.ndarray, exponent: float) -> np.ndarray:
+    """`shares` times value^-exponent, normalised."""
+    weights = shares * np.asarray(values, dtype=np.float64) ** -exponent
+    return weights / weights.sum()
+
+
+def tilt_to_mean(values: Sequence[int], shares: np.ndarray, mean: float) -> float:
+    """The exponent for which `tilted_shares` has this mean, by bisection in [-2, 8]."""
+    low, high = -2.0, 8.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        if tilted_shares(values, shares, middle) @ np.asarray(values) > mean:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2

@@ -1,0 +1,303 @@
+"""Generators of workloads: any size, vectorised, seeded (the same parameters and seed give the same arrays).
+
+Each returns a `Workload`; its keyword parameters are those of the word `poisson:jobs=200,load=0.9`. The
+statistics that they are fitted to are in published.py, with their sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+import numpy as np
+
+from ..errors import InputError
+from . import published
+from .draws import (
+    bursts,
+    choose_values,
+    from_quantiles,
+    lognormal_gaps,
+    tilt_to_mean,
+    tilted_shares,
+    weekly_clock,
+)
+from .schema import LONGEST_S, Workload
+
+MOST_JOBS = 10_000_000
+
+
+def poisson(
+    jobs: int = 128,
+    load: float = 1.1,
+    cluster_gpus: int = 64,
+    backlog: int = 0,
+    rate: float | None = None,
+    gpus: tuple[int, ...] = (1, 2, 4, 8, 16),
+    gpu_shares: tuple[float, ...] = (),
+    median_s: float = 1800.0,
+    sigma: float = 1.2,
+    models: tuple[str, ...] = published.CHRONUS_MODELS,
+    seed: int = 0,
+) -> Workload:
+    """Poisson arrivals at a load, lognormal durations, independent of the gang and the model.
+
+    Args:
+        jobs: how many, 1 to 10 million.
+        load: offered GPU-seconds per second / cluster_gpus, in the mean of the distributions, > 0.
+        cluster_gpus: the cluster that `load` refers to.
+        backlog: the first so many jobs are there at time 0, the others arrive from then on.
+        rate: jobs per hour, in place of `load`.
+        gpus, gpu_shares: gang sizes and their weights (none: equal).
+        median_s, sigma: of the duration; its mean is median_s x exp(sigma^2 / 2). Durations are at least 1 s.
+        models: drawn with equal weights; the default are the five of the default network table.
+        seed: same parameters and seed, same workload.
+
+    Raises:
+        InputError: a parameter out of range.
+    """
+    _check("poisson", jobs=jobs, load=load, cluster_gpus=cluster_gpus, median_s=median_s)
+    if not 0 <= backlog <= jobs:
+        raise InputError(f"workload poisson: backlog={backlog}; expected 0 to jobs={jobs}")
+    rng = np.random.default_rng(seed)
+    sizes, duration_s, names = _lognormal_jobs(
+        "poisson", rng, jobs, gpus, gpu_shares, median_s, sigma, models
+    )
+    if rate is None:
+        weights = np.ones(len(gpus)) if not gpu_shares else np.array(gpu_shares)
+        mean_gpus = float(np.average(gpus, weights=weights))
+        rate = 3600.0 * load * cluster_gpus / (mean_gpus * median_s * np.exp(sigma**2 / 2))
+    _check("poisson", rate=rate)
+    gaps_s = rng.exponential(3600.0 / rate, jobs)
+    gaps_s[:backlog] = 0.0
+    return Workload.from_arrays("poisson", np.cumsum(gaps_s), sizes, duration_s, model=names)
+
+
+def batch(
+    jobs: int = 128,
+    gpus: tuple[int, ...] = (1, 2, 4, 8, 16),
+    gpu_shares: tuple[float, ...] = (),
+    median_s: float = 1800.0,
+    sigma: float = 1.2,
+    models: tuple[str, ...] = published.CHRONUS_MODELS,
+    seed: int = 0,
+) -> Workload:
+    """The jobs of `poisson` with the same parameters and seed, all there at time 0.
+
+    Raises:
+        InputError: a parameter out of range.
+    """
+    _check("batch", jobs=jobs, median_s=median_s)
+    rng = np.random.default_rng(seed)
+    sizes, duration_s, names = _lognormal_jobs("batch", rng, jobs, gpus, gpu_shares, median_s, sigma, models)
+    return Workload.from_arrays("batch", np.zeros(jobs), sizes, duration_s, model=names)
+
+
+def dally_like(
+    jobs: int = 500,
+    arrivals: Literal["batch", "poisson"] = "batch",
+    jobs_per_day: float = 100.0,
+    seed: int = 0,
+) -> Workload:
+    """Jobs like the 500-job set of paper dally's authors.
+
+    Fitted to: GPUs 1 54 %, 2 2.6, 4 10.4, 8 21.8, 16 8.4, 32 2.2, 40/48/56 0.2 each; duration quantiles by
+    gang (1, 2-4,
+    8, above), over all P50 55,975 s, P90 203,004 s, mean 93,988 s; model shares by gang, over all
+    MobileNetV3, BERT and ResNet50 25 % each, AlexNet 10.6, ResNet18 7.6, VGG 6.8. Iterations are the duration
+    over the model's median time per iteration, 32 samples a batch.
+
+    Args:
+        jobs: how many.
+        arrivals: all at time 0, or Poisson.
+        jobs_per_day: mean of the Poisson arrivals (the paper's sets go from 10 to 100).
+        seed: same parameters and seed, same workload.
+
+    Raises:
+        InputError: a parameter out of range.
+    """
+    _check("dally-like", jobs=jobs, jobs_per_day=jobs_per_day)
+    rng = np.random.default_rng(seed)
+    sizes = choose_values(rng, jobs, list(published.DALLY_GPUS), published.shares(published.DALLY_GPUS))
+    duration_s = _durations_by_gang(rng, sizes, published.DALLY_PROBABILITIES, published.DALLY_DURATION_S)
+    model = np.zeros(jobs, dtype=np.int64)
+    for members, counts in _classes(sizes, published.DALLY_MODEL_JOBS):
+        options = range(len(published.DALLY_MODELS))
+        model[members] = choose_values(rng, len(members), list(options), published.shares(counts))
+    arrival_s = (
+        np.zeros(jobs) if arrivals == "batch" else np.cumsum(rng.exponential(86400.0 / jobs_per_day, jobs))
+    )
+    return Workload.from_arrays(
+        "dally-like",
+        arrival_s,
+        sizes,
+        duration_s,
+        iterations=duration_s / np.array(published.DALLY_ITERATION_S)[model],
+        model=np.array(published.DALLY_MODELS, dtype=object)[model],
+        batch_size=np.full(jobs, 32),
+    )
+
+
+def philly_like(
+    jobs: int = 1000,
+    jobs_per_day: float = published.PHILLY_JOBS_PER_DAY,
+    models: tuple[str, ...] = published.CHRONUS_MODELS,
+    seed: int = 0,
+) -> Workload:
+    """Jobs like Microsoft's Philly cluster in autumn 2017.
+
+    Fitted to: GPUs 1 93.2 %, 2 2.2, 4 2.3, 8 2.0, 16 .24, 32 .08; duration quantiles by gang (1, 2, 3-4, 5-8,
+    above), over all P50
+    1,144 s, P90 11,265 s, 8-GPU jobs about half of the GPU time; arrivals by hour (.64 at 14 h to 2.09 at 7 h
+    of the mean) and weekday (Friday 1.44, weekend .60), gaps of mean 114.4 s, median 8 s and CV 15 (lognormal
+    on the weekly clock); shares of the 15 virtual clusters. The trace has no models: they are drawn with
+    equal weights (an assumption). Time 0 is a Monday, 0 h.
+
+    Args:
+        jobs: how many.
+        jobs_per_day: mean over a long time; burstiness stays.
+        models: drawn with equal weights.
+        seed: same parameters and seed, same workload.
+
+    Raises:
+        InputError: a parameter out of range.
+    """
+    _check("philly-like", jobs=jobs, jobs_per_day=jobs_per_day)
+    rng = np.random.default_rng(seed)
+    sizes = choose_values(rng, jobs, list(published.PHILLY_GPUS), published.shares(published.PHILLY_GPUS))
+    duration_s = _durations_by_gang(rng, sizes, published.PHILLY_PROBABILITIES, published.PHILLY_DURATION_S)
+    tenants = np.array(list(published.PHILLY_TENANTS), dtype=object)
+    tenant = choose_values(
+        rng, jobs, list(range(len(tenants))), published.shares(tuple(published.PHILLY_TENANTS.values()))
+    )
+    names = _models("philly-like", rng, jobs, models)
+    steps_s = lognormal_gaps(
+        rng, jobs, 86400.0 / jobs_per_day, published.PHILLY_GAP_MEDIAN_S / published.PHILLY_GAP_MEAN_S
+    )
+    arrival_s = weekly_clock(
+        np.cumsum(steps_s) - steps_s[0], published.PHILLY_HOURS, published.PHILLY_WEEKDAYS
+    )
+    return Workload.from_arrays(
+        "philly-like", arrival_s, sizes, duration_s, model=names, tenant=tenants[tenant]
+    )
+
+
+def helios_like(
+    jobs: int = 1000,
+    jobs_per_day: float = published.VENUS_GPU_JOBS_PER_DAY,
+    mean_gpus: float = published.VENUS_MEAN_GPUS,
+    models: tuple[str, ...] = published.CHRONUS_MODELS,
+    seed: int = 0,
+) -> Workload:
+    """GPU jobs like SenseTime's Helios cluster Venus in 2020.
+
+    Fitted to: 28.82 GPU jobs an hour, by hour (.19 at 6 h to 1.73 at 16 h) and weekday (weekend .68 and .77),
+    variance / mean
+    of the counts per 10 minutes 15.4 (one submission in 200 is a burst of 40 jobs in the mean, geometric, a
+    second apart: our shape for the measured number); mean of 6.73 GPUs a job; duration P50 93 s, P90 2,528 s,
+    mean 5,651 s. The whole log is not to be had: durations are those of a slice of two virtual clusters, and
+    the gangs are that slice's, whose very large jobs are damped by a power of the size so that the mean is
+    the cluster's. Models: equal weights (an assumption). Time 0 is a Monday, 0 h.
+
+    Args:
+        jobs: how many.
+        jobs_per_day: mean over a long time; burstiness stays.
+        mean_gpus: the mean gang that the damping aims at, 1.5 to 45.
+        models: drawn with equal weights.
+        seed: same parameters and seed, same workload.
+
+    Raises:
+        InputError: a parameter out of range.
+    """
+    _check("helios-like", jobs=jobs, jobs_per_day=jobs_per_day)
+    if not 1.5 <= mean_gpus <= 45:
+        raise InputError(f"workload helios-like: mean_gpus={mean_gpus:g}; expected 1.5 to 45")
+    rng = np.random.default_rng(seed)
+    gangs = list(published.VENUS_SLICE_GPUS)
+    slice_shares = published.shares(published.VENUS_SLICE_GPUS)
+    sizes = choose_values(
+        rng, jobs, gangs, tilted_shares(gangs, slice_shares, tilt_to_mean(gangs, slice_shares, mean_gpus))
+    )
+    duration_s = from_quantiles(rng, jobs, published.VENUS_PROBABILITIES, published.VENUS_SLICE_DURATION_S)
+    names = _models("helios-like", rng, jobs, models)
+    arrival_s = bursts(
+        rng,
+        jobs,
+        86400.0 / jobs_per_day,
+        burst_share=0.005,
+        burst_jobs=40.0,
+        spacing_s=1.0,
+        clock=lambda seconds: weekly_clock(seconds, published.VENUS_HOURS, published.VENUS_WEEKDAYS),
+    )
+    return Workload.from_arrays("helios-like", arrival_s - arrival_s[0], sizes, duration_s, model=names)
+
+
+GENERATORS: Mapping[str, Callable[..., Workload]] = {
+    "poisson": poisson,
+    "batch": batch,
+    "dally-like": dally_like,
+    "philly-like": philly_like,
+    "helios-like": helios_like,
+}
+
+
+def _lognormal_jobs(
+    what: str,
+    rng: np.random.Generator,
+    jobs: int,
+    gpus: tuple[int, ...],
+    gpu_shares: tuple[float, ...],
+    median_s: float,
+    sigma: float,
+    models: tuple[str, ...],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(gpus, duration_s, model) of every job; drawn in this order, so `batch` and `poisson` agree."""
+    if not gpus or min(gpus) < 1:
+        raise InputError(
+            f"workload {what}: gpus={'/'.join(map(str, gpus))}; expected gang sizes of at least 1"
+        )
+    shares = gpu_shares or (1.0,) * len(gpus)
+    if len(shares) != len(gpus) or not all(0 <= share < np.inf for share in shares) or not sum(shares) > 0:
+        raise InputError(
+            f"workload {what}: gpu_shares={'/'.join(f'{share:g}' for share in shares)}; "
+            f"expected {len(gpus)} weights >= 0, one for each of gpus"
+        )
+    if not 0 <= sigma <= 5:
+        raise InputError(f"workload {what}: sigma={sigma:g}; expected 0 to 5")
+    sizes = choose_values(rng, jobs, list(gpus), published.shares(tuple(shares)))
+    duration_s = np.clip(median_s * np.exp(sigma * rng.standard_normal(jobs)), 1.0, LONGEST_S)
+    return sizes, duration_s, _models(what, rng, jobs, models)
+
+
+def _models(what: str, rng: np.random.Generator, jobs: int, models: tuple[str, ...]) -> np.ndarray:
+    names = np.array(models or ("",), dtype=object)
+    return names[rng.integers(0, len(names), jobs)]
+
+
+def _classes(
+    sizes: np.ndarray, table: Mapping[int, tuple[float, ...]]
+) -> list[tuple[np.ndarray, tuple[float, ...]]]:
+    """(indices of the jobs, row) for every class of gangs; a class goes from its key to the next."""
+    code = np.searchsorted(list(table), sizes, side="right") - 1
+    return [(np.flatnonzero(code == i), row) for i, row in enumerate(table.values())]
+
+
+def _durations_by_gang(
+    rng: np.random.Generator,
+    sizes: np.ndarray,
+    probabilities: tuple[float, ...],
+    table: Mapping[int, tuple[float, ...]],
+) -> np.ndarray:
+    duration_s = np.empty(len(sizes))
+    for members, quantiles_s in _classes(sizes, table):
+        duration_s[members] = from_quantiles(rng, len(members), probabilities, quantiles_s)
+    return duration_s
+
+
+def _check(what: str, **values: float) -> None:
+    """`jobs` from 1 to MOST_JOBS, anything else above 0 and finite."""
+    for key, value in values.items():
+        if key == "jobs" and not 1 <= value <= MOST_JOBS:
+            raise InputError(f"workload {what}: jobs={value}; expected 1 to {MOST_JOBS}")
+        if not 0 < value < 1e12:
+            raise InputError(f"workload {what}: {key}={value:g}; expected a number above 0, below 1e12")

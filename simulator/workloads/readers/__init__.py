@@ -1,0 +1,117 @@
+"""One module per trace format, and how a file's format is recognised from its first bytes.
+
+A format is a module with `NAME`, `SUMMARY`, `recognises(head)` and `read(path, **options)`; adding one is one
+file and one line in `_MODULES`. The annotated keyword parameters of `read` are the options of the format
+word: `artist-sim:scale=gang,caps=on`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...errors import InputError
+from ...names import bind, choose, parse_name
+from ..schema import Workload, clip
+from . import (
+    artist_sim,
+    chronus,
+    gavel,
+    helios,
+    muri,
+    openb,
+    own,
+    pai,
+    philly,
+    philly_json,
+    pollux,
+    simple,
+    tiresias,
+)
+from .head import Head, read_head
+
+
+@dataclass(frozen=True)
+class Format:
+    """A trace format: its name, one line about it, its test on a file's head, and its reader."""
+
+    name: str
+    summary: str
+    recognises: Callable[[Head], bool]
+    read: Callable[..., Workload]
+
+
+def _formats() -> Iterator[Format]:
+    # the order matters where one format's columns include another's: the more specific first
+    yield Format("parquet", own.PARQUET_SUMMARY, own.recognises_parquet, own.read_parquet)
+    for module in (
+        artist_sim,
+        philly_json,
+        helios,
+        own,
+        philly,
+        openb,
+        pai,
+        pollux,
+        chronus,
+        muri,
+        tiresias,
+        simple,
+        gavel,
+    ):
+        yield Format(module.NAME, module.SUMMARY, module.recognises, module.read)
+
+
+FORMATS: Mapping[str, Format] = {form.name: form for form in _formats()}
+
+
+def recognise(path: str | Path) -> str:
+    """The name of a trace file's format, from its header or first bytes.
+
+    Raises:
+        InputError: the file cannot be read, is empty, or looks like no known format.
+    """
+    head = read_head(path)
+    for form in FORMATS.values():
+        if form.recognises(head):
+            return form.name
+    seen = (
+        f"its columns are {clip(', '.join(head.columns), 200)}"
+        if len(head.columns) > 1
+        else (f"it begins with {clip(head.text.strip()[:40])}")
+    )
+    raise InputError(
+        f"{path}: the format is not recognised ({seen}); say it with --format, one of: {', '.join(FORMATS)}"
+    )
+
+
+def read_trace(path: str | Path, format: str | None = None) -> Workload:
+    """Read a trace file.
+
+    Args:
+        path: the file.
+        format: a format name with its options (`artist-sim:scale=gang`); None recognises the format and takes
+            the defaults.
+
+    Raises:
+        InputError: one sentence that names file, place, value and what was expected.
+    """
+    name, options = parse_name(format if format is not None else recognise(path), "format")
+    choose(name, FORMATS, "format")
+    return bind(_with_options_only(FORMATS[name].read, path), options, f"format {name}")
+
+
+def _with_options_only(read: Callable[..., Workload], path: str | Path) -> Callable[..., Workload]:
+    """`read` with its path filled in, showing only its options to `bind` (so messages list only those)."""
+
+    @functools.wraps(read)
+    def reader(**options: Any) -> Workload:
+        return read(path, **options)
+
+    signature = inspect.signature(read)
+    reader.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])  # type: ignore[attr-defined]
+    return reader

@@ -1,0 +1,105 @@
+"""ArtISt-sim jobs, the simulator of paper dally's authors: the original json and the csv converted from it.
+
+Source: github aakash-sharma/cluster-sim, configuration/jobs/sense_*.json (a list of objects, every value a
+text): job_id, user, model, batchsize, max_parallelism (the gang), duration (s, wall clock on its GPUs),
+total_iterations, time_per_iteration (s), arrival_time (s; files without it arrive by submit_time, a date).
+The csv has job_id, arrival_s, model, gpus, batch_size, total_iterations, time_per_iteration_s, duration_s,
+submit_time. total_iterations x time_per_iteration = duration.
+
+The authors' simulator departs from its files in two ways, both options here and off by default:
+`scale=gang` divides the duration by the gang size (it credits as many iterations per iteration time as there
+are GPUs), and `caps=on` cuts two batch jobs whose iteration count overflows there (399455 to 81,741,978 and
+399469 to 126,649,603).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from ...errors import InputError
+from ..schema import LARGEST_GANG, Workload
+from ..table import Table, cell, read_csv, read_json_list
+from .head import Head, read_head
+
+NAME = "artist-sim"
+SUMMARY = "ArtISt-sim (paper dally) jobs, json or the converted csv"
+
+ITERATION_CAPS = {"399455": 81_741_978.0, "399469": 126_649_603.0}
+
+# json field -> csv column
+_FIELDS = {
+    "job_id": "job_id",
+    "arrival_time": "arrival_s",
+    "model": "model",
+    "max_parallelism": "gpus",
+    "batchsize": "batch_size",
+    "total_iterations": "total_iterations",
+    "time_per_iteration": "time_per_iteration_s",
+    "duration": "duration_s",
+    "submit_time": "submit_time",
+    "user": "user",
+}
+_OPTIONAL = {"arrival_time", "submit_time", "user", "batchsize", "model"}
+
+
+def recognises(head: Head) -> bool:
+    """Whether a file that begins like this is in the format."""
+    if head.is_json:
+        return '"max_parallelism"' in head.text
+    return head.has("total_iterations", "time_per_iteration_s")
+
+
+def read(path: str | Path, *, scale: Literal["none", "gang"] = "none", caps: bool = False) -> Workload:
+    """Read an ArtISt-sim job file.
+
+    Args:
+        path: json or converted csv.
+        scale: `gang` divides every duration by the job's GPUs.
+        caps: cut the two overflowing jobs; iterations and duration shrink together.
+
+    Raises:
+        InputError: naming file, job or line, column, value and what was expected.
+    """
+    table = _json_table(path) if read_head(path).is_json else read_csv(path)
+    gpus = table.number("gpus", low=1, high=LARGEST_GANG, whole=True)
+    duration_s = table.number("duration_s", low=0, above=True)
+    iterations = table.number("total_iterations", low=0, above=True)
+    per_iteration_s = table.number("time_per_iteration_s", low=0, above=True)
+    ids = table.text("job_id")
+    if caps:
+        limit = np.array([ITERATION_CAPS.get(job_id, np.inf) for job_id in ids])
+        capped = iterations > limit
+        iterations = np.where(capped, limit, iterations)
+        duration_s = np.where(capped, iterations * per_iteration_s, duration_s)
+    if scale == "gang":
+        duration_s = duration_s / gpus
+    dated = "arrival_s" not in table
+    return table.workload(
+        job_id="job_id",
+        arrival_s=table.date_s("submit_time") if dated else table.number("arrival_s", low=0),
+        gpus=gpus,
+        duration_s=duration_s,
+        from_start=dated,
+        iterations=iterations,
+        model=table.text("model", ""),
+        batch_size=table.number("batch_size", low=0, whole=True, default=0),
+        user=table.text("user", ""),
+    )
+
+
+def _json_table(path: str | Path) -> Table:
+    """The json's fields under the csv's column names."""
+    jobs = read_json_list(path)
+    columns: dict[str, list[str] | np.ndarray] = {}
+    for field, column in _FIELDS.items():
+        lacking = [i for i, job in enumerate(jobs) if field not in job]
+        if not lacking:
+            columns[column] = [cell(job[field]) for job in jobs]
+        elif field not in _OPTIONAL or len(lacking) < len(jobs):
+            raise InputError(
+                f"{path}, job {lacking[0] + 1}: field {field!r} is missing; expected it in every job"
+            )
+    return Table(str(path), columns, np.arange(1, len(jobs) + 1), "job")

@@ -1,0 +1,82 @@
+"""Chronus csv (SoCC'21): Philly jobs with deadlines; times in scheduler slots.
+
+Source: github S-Lab-System-Group/ChronusArtifact, code/data/exp/trace_job_Philly_*.csv (MIT): job_id, user (a
+virtual cluster), num_gpu,
+submit_time, iterations, model_name, duration, interval, expect_time_list, expect_value_list, best_effort,
+job_type (strict, soft, best). The unit of time is a slot of about 60 s (inferred from the Philly trace, hence
+the option `slot_s`).
+
+expect_time_list holds deadlines relative to submission (they are 1.1-5 times the duration whatever the
+submission), several for soft jobs ("202-252-292-332", of falling value): the first, of full value, is the
+deadline, or with `deadline=last` the last. Best-effort jobs have none (their entry repeats submit_time).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from ...errors import InputError
+from ..schema import LARGEST_GANG, Workload
+from ..table import Table, read_csv
+from .head import Head
+
+NAME = "chronus"
+SUMMARY = "Chronus csv with deadlines (times in slots of slot_s seconds)"
+
+
+def recognises(head: Head) -> bool:
+    """Whether a file that begins like this is in the format."""
+    return head.has("expect_time_list") or head.has("num_gpu", "best_effort")
+
+
+def read(path: str | Path, *, slot_s: float = 60.0, deadline: Literal["first", "last"] = "first") -> Workload:
+    """Read a Chronus csv; jobs without GPUs or run time are dropped with one warning.
+
+    Args:
+        path: the csv.
+        slot_s: seconds of one slot, > 0.
+        deadline: which of several deadlines counts.
+
+    Raises:
+        InputError: naming file, line, column, value and what was expected.
+    """
+    if not 0 < slot_s <= 1e6:
+        raise InputError(f"format chronus: slot_s={slot_s:g}; expected seconds above 0, up to 1e6")
+    table = read_csv(path)
+    gpus = table.number("num_gpu", low=0, high=LARGEST_GANG, whole=True)
+    duration_s = table.number("duration", low=0, high=1e9) * slot_s
+    arrival_s = table.number("submit_time", low=0, high=1e9) * slot_s
+    best_effort = table.number("best_effort", low=0, high=1, whole=True, default=0) == 1
+    deadline_s = np.where(best_effort, np.inf, arrival_s + _relative_deadline(table, deadline) * slot_s)
+    return table.workload(
+        job_id="job_id",
+        arrival_s=arrival_s,
+        gpus=gpus,
+        duration_s=duration_s,
+        kept=table.where((gpus > 0) & (duration_s > 0), "no GPU or no run time"),
+        iterations=table.number("iterations", low=0, above=True),
+        model=table.text("model_name", ""),
+        tenant=table.text("user", ""),
+        deadline_s=deadline_s,
+    )
+
+
+def _relative_deadline(table: Table, which: str) -> np.ndarray:
+    """Slots from submission to the first or last deadline of every row."""
+    if "expect_time_list" not in table:
+        return np.full(len(table), np.inf)
+    texts = table.text("expect_time_list")
+    values = np.empty(len(table))
+    for row, text in enumerate(texts):
+        parts = text.split("-")
+        try:
+            slots = [float(part) for part in parts]
+        except ValueError:
+            slots = [-1.0]
+        if not all(0 < value < 1e9 for value in slots):
+            raise table.error(row, "expect_time_list", "deadlines in slots above 0, as 202 or 202-252-292")
+        values[row] = slots[0] if which == "first" else slots[-1]
+    return values

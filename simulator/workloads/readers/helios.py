@@ -1,0 +1,54 @@
+"""Helios csv (SC'21): cluster_log.csv, Lucid's cluster_full_log.csv, and the re-based slice with `num_chips`.
+
+Schema published at github S-Lab-System-Group/HeliosData (README): job_id, user, vc, gpu_num, cpu_num,
+node_num, state, submit_time, start_time, end_time (dates), duration (s), queue (s); Lucid's files add jobname
+and the like. The slice (felivalencia3/mini-compute-simulator, helios_venus_2vc_sept.csv, CC-BY-4.0) has
+job_id, user, tenant, submit_time in MICROSECONDS from the slice's first day, num_chips (GPUs), duration_s,
+and "#" lines before its header.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from ..schema import LARGEST_GANG, LONGEST_S, Workload
+from ..table import Table, read_csv
+from .head import Head
+
+NAME = "helios"
+SUMMARY = "Helios cluster_log.csv, Lucid's variant, and the re-based slice"
+
+_KEEP = {"job_id", "user", "vc", "gpu_num", "submit_time", "duration", "tenant", "num_chips", "duration_s"}
+
+
+def recognises(head: Head) -> bool:
+    """Whether a file that begins like this is in the format."""
+    return head.has("gpu_num") or head.has("num_chips")
+
+
+def read(path: str | Path) -> Workload:
+    """Read a Helios log; CPU jobs and jobs without run time are dropped with one warning.
+
+    Raises:
+        InputError: naming file, line, column, value and what was expected.
+    """
+    table = read_csv(path, keep=_KEEP)
+    slice_ = "num_chips" in table
+    gpus = table.number("num_chips" if slice_ else "gpu_num", low=0, high=LARGEST_GANG, whole=True)
+    duration_s = table.number("duration_s" if slice_ else "duration", low=0)
+    return table.workload(
+        job_id="job_id",
+        arrival_s=_slice_arrival_s(table) if slice_ else table.date_s("submit_time"),
+        gpus=gpus,
+        duration_s=duration_s,
+        kept=table.where((gpus > 0) & (duration_s > 0), "CPU jobs, or no run time"),
+        from_start=not slice_,
+        user=table.text("user", ""),
+        tenant=table.text("tenant" if slice_ else "vc", ""),
+    )
+
+
+def _slice_arrival_s(table: Table) -> np.ndarray:
+    return table.number("submit_time", low=0, high=LONGEST_S) / 1e6

@@ -1,0 +1,102 @@
+"""Our own schema (simulator/workloads/schema.py has it column by column), as csv and as parquet."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError
+from ..schema import COLUMNS, LARGEST_GANG, PARQUET_NAME_KEY, Workload, WorkloadWarning, clip
+from ..table import Table, read_bytes, read_csv
+from .head import Head
+
+NAME = "csv"
+SUMMARY = "our own schema: job_id, arrival_s, gpus, duration_s and optional columns"
+PARQUET_SUMMARY = "our own schema, as parquet"
+
+
+def recognises(head: Head) -> bool:
+    """Whether a file that begins like this is in the format."""
+    return not head.is_json and (head.has("arrival_s") or head.has("job_id", "duration_s"))
+
+
+def recognises_parquet(head: Head) -> bool:
+    """Whether it is a parquet file."""
+    return head.data.startswith(b"PAR1")
+
+
+def read(path: str | Path) -> Workload:
+    """A csv in our own schema; the workload's name is the file's stem.
+
+    Raises:
+        InputError: naming file, line, column, value and what was expected.
+    """
+    return _workload(read_csv(path), Path(path).stem)
+
+
+def read_parquet(path: str | Path) -> Workload:
+    """A parquet file in our own schema; the name is the one it was saved with, else the file's stem.
+
+    Raises:
+        InputError: not a parquet file, or as for `read`, with rows in place of lines.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    data = read_bytes(path)
+    try:
+        held = pq.read_table(pa.BufferReader(data))
+        columns: dict[str, Any] = {
+            name: _plain(held.column(name)) for name in held.column_names if name in COLUMNS
+        }
+        metadata = held.schema.metadata or {}
+        name = metadata.get(PARQUET_NAME_KEY, b"").decode("utf-8", "replace") or Path(path).stem
+    except (
+        Exception
+    ) as error:  # pyarrow raises a dozen kinds on a broken file, OSError and KeyError among them
+        raise InputError(
+            f"{path}: not a readable parquet file ({clip(str(error).splitlines()[0] if str(error) else '')})"
+        ) from None
+    if not held.num_rows:
+        raise InputError(f"{path}: no rows; expected at least one job")
+    table = Table(str(path), columns, np.arange(1, held.num_rows + 1), "row", tuple(held.column_names))
+    return _workload(table, name)
+
+
+def _plain(column: Any) -> Any:
+    """A pyarrow column as a numeric array, or as text where it is not numeric or has nulls (null: empty)."""
+    import pyarrow as pa
+
+    kind = column.type
+    if (pa.types.is_integer(kind) or pa.types.is_floating(kind)) and not column.null_count:
+        return column.to_numpy()
+    return ["" if value is None else str(value) for value in column.to_pylist()]
+
+
+def _workload(table: Table, name: str) -> Workload:
+    ignored = [column for column in table.header if column not in COLUMNS]
+    if ignored:
+        warnings.warn(
+            f"{table.path}: columns {clip(', '.join(ignored), 200)} are not in the schema and are ignored",
+            WorkloadWarning,
+            stacklevel=2,
+        )
+    duration_s = table.number("duration_s", low=0, above=True)
+    iterations = table.number("iterations", low=0, above=True, default=np.nan, blank=np.nan)
+    read = table.workload(
+        job_id="job_id",
+        arrival_s=table.number("arrival_s", low=0),
+        gpus=table.number("gpus", low=1, high=LARGEST_GANG, whole=True),
+        duration_s=duration_s,
+        iterations=np.where(np.isnan(iterations), duration_s, iterations),
+        batch_size=table.number("batch_size", low=0, whole=True, default=0, blank=0, high=2**62),
+        priority=table.number("priority", low=-(2**63), high=2**63, whole=True, default=0, blank=0),
+        deadline_s=table.number("deadline_s", low=0, above=True, high=np.inf, default=np.inf, blank=np.inf),
+        model=table.text("model", ""),
+        user=table.text("user", ""),
+        tenant=table.text("tenant", ""),
+    )
+    return Workload(name, **{column: getattr(read, column) for column in COLUMNS})

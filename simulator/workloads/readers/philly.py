@@ -1,0 +1,43 @@
+"""Philly, the 5-column csv: one row a job with its GPUs and run time.
+
+Source: github petuum/adaptdl, branch osdi21-artifact, simulator/traces/philly.csv, derived from
+msr-fiddle/philly-traces
+(CC-BY-4.0): timestamp (local date of submission), duration (s), num_gpus, gpu_time (GPU-s, not needed),
+cluster (hash of the virtual cluster). It has no ids: the job id is the row's number from 0.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..schema import LARGEST_GANG, Workload
+from ..table import read_csv
+from .head import Head
+
+NAME = "philly"
+SUMMARY = "Philly, 5-column csv (timestamp, duration, num_gpus, gpu_time, cluster)"
+
+
+def recognises(head: Head) -> bool:
+    """Whether a file that begins like this is in the format."""
+    return head.has("timestamp", "num_gpus") or head.has("timestamp", "gpu_time")
+
+
+def read(path: str | Path) -> Workload:
+    """Read the Philly csv; jobs without GPUs or run time are dropped with one warning.
+
+    Raises:
+        InputError: naming file, line, column, value and what was expected.
+    """
+    table = read_csv(path, keep={"timestamp", "duration", "num_gpus", "cluster"})
+    gpus = table.number("num_gpus", low=0, high=LARGEST_GANG, whole=True)
+    duration_s = table.number("duration", low=0)
+    return table.workload(
+        job_id=[str(i) for i in range(len(table))],
+        arrival_s=table.date_s("timestamp"),
+        gpus=gpus,
+        duration_s=duration_s,
+        kept=table.where((gpus > 0) & (duration_s > 0), "no GPU or no run time"),
+        from_start=True,
+        tenant=table.text("cluster", ""),
+    )

@@ -1,0 +1,39 @@
+"""The plain four columns: job_id, submit_time (s), num_gpu, duration (s). Any other column is ignored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..schema import LARGEST_GANG, Workload
+from ..table import read_csv
+from .head import Head
+
+NAME = "simple"
+SUMMARY = "plain csv (job_id, submit_time, num_gpu, duration)"
+
+
+def recognises(head: Head) -> bool:
+    """Whether a file that begins like this is in the format."""
+    return (
+        head.has("num_gpu", "duration")
+        or head.has("submit_time", "duration")
+        or head.has("num_gpu", "submit_time")
+    )
+
+
+def read(path: str | Path) -> Workload:
+    """Read the plain csv; jobs without GPUs or run time are dropped with one warning.
+
+    Raises:
+        InputError: naming file, line, column, value and what was expected.
+    """
+    table = read_csv(path, keep={"job_id", "submit_time", "num_gpu", "duration"})
+    gpus = table.number("num_gpu", low=0, high=LARGEST_GANG, whole=True)
+    duration_s = table.number("duration", low=0)
+    return table.workload(
+        job_id="job_id",
+        arrival_s=table.number("submit_time", low=0),
+        gpus=gpus,
+        duration_s=duration_s,
+        kept=table.where((gpus > 0) & (duration_s > 0), "no GPU or no run time"),
+    )

@@ -1,0 +1,328 @@
+"""Workload: the jobs of one run as arrays sorted by arrival, and our own file schema (csv and parquet).
+
+The schema, one row a job, column by column (the csv has this header; the parquet file has these columns):
+
+| column       | needed   | type   | meaning |
+| ------------ | -------- | ------ | ------- |
+| `job_id`     | yes      | text   | unique, not empty |
+| `arrival_s`  | yes      | number | seconds >= 0 on the workload's clock |
+| `gpus`       | yes      | whole  | gang size, 1 to 10^9 |
+| `duration_s` | yes      | number | isolated run time on its GPUs at the best tier, seconds > 0 |
+| `iterations` | no       | number | iterations in all, > 0; none: `duration_s` (1 iteration = 1 s) |
+| `model`      | no       | text   | empty: unknown |
+| `batch_size` | no       | whole  | >= 0, 0: unknown |
+| `user`       | no       | text   | empty: unknown |
+| `tenant`     | no       | text   | virtual cluster, empty: unknown |
+| `priority`   | no       | whole  | larger is more important, 0: default |
+| `deadline_s` | no       | number | absolute seconds on the arrival clock, > 0; empty, absent or inf: none |
+
+Rows may come in any order (they are sorted by arrival, stable, with a warning). Other columns are ignored
+with a warning. `Workload.save` writes every column; numbers come back bit for bit. A parquet file also keeps
+the workload's name, a csv takes its name from the file.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ..errors import InputError
+from ..names import choose
+
+REQUIRED = ("job_id", "arrival_s", "gpus", "duration_s")
+OPTIONAL = ("iterations", "model", "batch_size", "user", "tenant", "priority", "deadline_s")
+COLUMNS = REQUIRED + OPTIONAL
+TEXT = ("job_id", "model", "user", "tenant")
+WHOLE = ("gpus", "batch_size", "priority")
+
+LARGEST_GANG = 10**9
+LONGEST_S = (
+    1e15  # no time or iteration count beyond it: sums over a million jobs stay exact enough to mean something
+)
+PARQUET_NAME_KEY = b"clustergym.workload"
+
+_CONTROL = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")  # would not survive a csv file
+
+
+class WorkloadWarning(UserWarning):
+    """Something in a trace was changed to make it usable: rows were sorted, dropped or capped."""
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """Jobs sorted by arrival (stable). All arrays have shape (n,), n >= 1, and are read-only.
+
+    Attributes:
+        name: where it came from; a label for tables and pictures.
+        job_id: str objects, unique, not empty.
+        arrival_s: float64 seconds >= 0, ascending.
+        gpus: int64 >= 1, the gang size.
+        duration_s: float64 seconds > 0, isolated run time on its GPUs at the best tier.
+        iterations: float64 > 0; `duration_s` itself where the source has none (then 1 iteration = 1 s).
+        model: str objects, "" unknown.
+        batch_size: int64 >= 0, 0 unknown.
+        user: str objects, "" unknown.
+        tenant: str objects, the virtual cluster, "" unknown.
+        priority: int64, 0 default, larger is more important.
+        deadline_s: float64 > 0, absolute seconds on the arrival clock, inf = none.
+
+    Build one with `from_arrays`, which checks; the constructor does not.
+    """
+
+    name: str
+    job_id: np.ndarray
+    arrival_s: np.ndarray
+    gpus: np.ndarray
+    duration_s: np.ndarray
+    iterations: np.ndarray
+    model: np.ndarray
+    batch_size: np.ndarray
+    user: np.ndarray
+    tenant: np.ndarray
+    priority: np.ndarray
+    deadline_s: np.ndarray
+
+    def __post_init__(self) -> None:
+        for column in COLUMNS:
+            getattr(self, column).setflags(write=False)
+
+    def __len__(self) -> int:
+        return len(self.arrival_s)
+
+    def __repr__(self) -> str:
+        return f"Workload({self.name!r}, {len(self)} jobs, {int(self.gpus.max())} GPUs at most)"
+
+    @classmethod
+    def from_arrays(cls, name: str, arrival_s: Any, gpus: Any, duration_s: Any, **optional: Any) -> Workload:
+        """Check the columns, sort them by arrival (stable; a warning if they were not), fill in the rest.
+
+        Args:
+            name: a label.
+            arrival_s, gpus, duration_s: array-likes of one length n >= 1.
+            optional: `job_id` (default "0", "1", ...) and any optional column of the schema; None means
+                absent.
+
+        Raises:
+            InputError: naming the job, the column, the value and what was expected.
+        """
+        unknown = set(optional) - {"job_id", *OPTIONAL}
+        if unknown:
+            choose(sorted(unknown)[0], ("job_id", *OPTIONAL), f"column of workload {name!r}:")
+        given = {"arrival_s": arrival_s, "gpus": gpus, "duration_s": duration_s, **optional}
+        columns = _complete(name, {key: value for key, value in given.items() if value is not None})
+        _check(name, columns)
+        if np.any(np.diff(columns["arrival_s"]) < 0):
+            warnings.warn(
+                f"{name}: arrivals were not in order; sorted by arrival", WorkloadWarning, stacklevel=2
+            )
+            order = np.argsort(columns["arrival_s"], kind="stable")
+            columns = {key: value[order] for key, value in columns.items()}
+        return cls(name, **columns)
+
+    def take(self, indices: Any) -> Workload:
+        """The jobs at `indices` (integers or a boolean mask), in order of arrival whatever their order.
+
+        Raises:
+            InputError: no job is left, or a job is taken twice.
+        """
+        chosen = np.arange(len(self))[np.asarray(indices)]
+        chosen.sort()
+        if not len(chosen):
+            raise InputError(f"workload {self.name!r}: no job is left of {len(self)}")
+        if np.any(np.diff(chosen) == 0):
+            raise InputError(f"workload {self.name!r}: a job is taken twice; job ids must stay unique")
+        return Workload(self.name, **{column: getattr(self, column)[chosen] for column in COLUMNS})
+
+    def oversize(self, cluster_gpus: int, action: Literal["error", "drop", "cap"] = "error") -> Workload:
+        """Deal with jobs that ask more than `cluster_gpus`: refuse, drop, or cap the gang (same duration).
+
+        Raises:
+            InputError: with `error`, naming the first such job; with `drop`, when nothing is left.
+        """
+        choose(action, ("error", "drop", "cap"), "value of oversize")
+        too_big = self.gpus > cluster_gpus
+        if not too_big.any():
+            return self
+        count, first = int(too_big.sum()), int(np.argmax(too_big))
+        if action == "error":
+            more = f" (and {count - 1} more like it)" if count > 1 else ""
+            raise InputError(
+                f"workload {self.name!r}: job {self.job_id[first]} asks {self.gpus[first]} GPUs but the "
+                f"cluster has {cluster_gpus}{more}; use --oversize drop or cap, or a larger topology"
+            )
+        verb = "dropped" if action == "drop" else "capped"
+        warnings.warn(
+            f"{self.name}: {verb} {count} of {len(self)} jobs that ask more than {cluster_gpus} GPUs",
+            WorkloadWarning,
+            stacklevel=2,
+        )
+        if action == "drop":
+            return self.take(~too_big)
+        columns = {column: getattr(self, column) for column in COLUMNS}
+        columns["gpus"] = np.minimum(self.gpus, cluster_gpus)
+        return Workload(self.name, **columns)
+
+    def save(self, path: str | Path) -> None:
+        """Write the workload in our own schema, csv or parquet by the path's ending.
+
+        Raises:
+            InputError: another ending, or the file cannot be written.
+        """
+        path = Path(path)
+        writers = {".csv": _write_csv, ".parquet": _write_parquet}
+        if path.suffix.lower() not in writers:
+            raise InputError(
+                f"{path}: cannot tell how to write {path.suffix or 'a file without ending'!r}; "
+                "expected .csv or .parquet"
+            )
+        try:
+            writers[path.suffix.lower()](self, path)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
+
+
+def _complete(name: str, given: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Every column as an array of its type, defaults filled in."""
+    columns = {key: _convert(name, key, value) for key, value in given.items()}
+    n = len(columns["arrival_s"])
+    if n == 0:
+        raise InputError(f"workload {name!r}: it holds no jobs; expected at least one")
+    for key, value in columns.items():
+        if len(value) != n:
+            raise InputError(
+                f"workload {name!r}, column {key}: {len(value)} values; expected {n}, as in arrival_s"
+            )
+    blank = np.full(n, "", dtype=object)
+    zeros = np.zeros(n, dtype=np.int64)
+    defaults: dict[str, np.ndarray] = {
+        "iterations": columns["duration_s"].copy(),
+        "model": blank,
+        "batch_size": zeros,
+        "user": blank.copy(),
+        "tenant": blank.copy(),
+        "priority": zeros.copy(),
+        "deadline_s": np.full(n, np.inf),
+    }
+    if "job_id" not in columns:
+        defaults["job_id"] = text_array([str(i) for i in range(n)])
+    columns = {**defaults, **columns}
+    return {column: columns[column] for column in COLUMNS}
+
+
+def _convert(name: str, column: str, values: Any) -> np.ndarray:
+    """A fresh 1-D array: str objects, int64 or float64 by column."""
+    if column in TEXT:
+        return text_array(values)
+    try:
+        array = np.asarray(values)
+        if column in WHOLE and array.dtype.kind == "f" and np.all(np.mod(array, 1) == 0):
+            array = array.astype(np.int64)
+        if array.ndim != 1 or array.dtype.kind not in ("iu" if column in WHOLE else "iuf"):
+            raise ValueError
+        return array.astype(np.int64 if column in WHOLE else np.float64, copy=True)
+    except (ValueError, TypeError, OverflowError):
+        noun = "whole numbers" if column in WHOLE else "numbers"
+        raise InputError(f"workload {name!r}, column {column}: expected a flat list of {noun}") from None
+
+
+def _check(name: str, columns: dict[str, np.ndarray]) -> None:
+    """Ranges, uniqueness, and text that a csv can hold; raises InputError naming the first bad job."""
+    for column, (low, above, high, expected) in RANGES.items():
+        values = columns[column]
+        bad = ~((values > low if above else values >= low) & (values <= high))
+        if bad.any():
+            i = int(np.argmax(bad))
+            raise InputError(
+                f"workload {name!r}, job {columns['job_id'][i]!r} (number {i + 1}), "
+                f"{column}: {values[i]} is not {expected}"
+            )
+    for column in TEXT:
+        if (bad_text := first_bad_text(columns[column])) is not None:
+            raise InputError(
+                f"workload {name!r}, job number {bad_text + 1}, {column}: "
+                f"{clip(columns[column][bad_text])} holds a control character; expected plain text on one line"
+            )
+    ids = columns["job_id"]
+    if (twice := first_duplicate(ids)) is not None:
+        raise InputError(
+            f"workload {name!r}: job_id {ids[twice[1]]!r} is given twice "
+            f"(jobs number {twice[0] + 1} and {twice[1] + 1}); expected unique ids"
+        )
+    if "" in ids:
+        raise InputError(f"workload {name!r}: job number {list(ids).index('') + 1} has an empty job_id")
+
+
+# column: (low, strictly above, high, what was expected)
+RANGES: dict[str, tuple[float, bool, float, str]] = {
+    "arrival_s": (0, False, LONGEST_S, "a time in seconds from 0 to 1e15"),
+    "gpus": (1, False, LARGEST_GANG, "a whole number of GPUs from 1 to 10^9"),
+    "duration_s": (0, True, LONGEST_S, "a time in seconds above 0, up to 1e15"),
+    "iterations": (0, True, LONGEST_S, "a number above 0, up to 1e15"),
+    "batch_size": (0, False, 2**62, "a whole number >= 0"),
+    "deadline_s": (0, True, np.inf, "a time in seconds above 0"),
+}
+
+
+def text_array(values: Any) -> np.ndarray:
+    """`values` as a fresh 1-D object array of str."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = [value if type(value) is str else str(value) for value in values]
+    return array
+
+
+def first_bad_text(values: Sequence[str] | np.ndarray) -> int | None:
+    """Index of the first text with a control character or a lone surrogate, or None."""
+    if not _CONTROL.search("".join(values)):
+        return None
+    return next(i for i, value in enumerate(values) if _CONTROL.search(value))
+
+
+def first_duplicate(values: Sequence[str] | np.ndarray) -> tuple[int, int] | None:
+    """(first, second) index of the first value that comes twice, or None."""
+    if len(set(values)) == len(values):
+        return None
+    seen: dict[str, int] = {}
+    return next((seen[value], i) for i, value in enumerate(values) if seen.setdefault(value, i) != i)
+
+
+def clip(value: object, length: int = 60) -> str:
+    """`repr(value)`, shortened for a message."""
+    shown = repr(value if not isinstance(value, str) else value[: 2 * length])
+    return shown if len(shown) <= length else shown[: length - 4] + "...'"
+
+
+def _write_csv(workload: Workload, path: Path) -> None:
+    columns = [getattr(workload, column).tolist() for column in COLUMNS]
+    columns[-1] = [
+        "" if value == np.inf else value for value in columns[-1]
+    ]  # an empty deadline reads better than inf
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(
+            file, lineterminator="\n"
+        )  # str(float) is the shortest text that gives the same float back
+        writer.writerow(COLUMNS)
+        writer.writerows(zip(*columns, strict=True))
+
+
+def _write_parquet(workload: Workload, path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    arrays = {
+        column: pa.array(getattr(workload, column), type=pa.string() if column in TEXT else None)
+        for column in COLUMNS
+    }
+    table = pa.table(arrays).replace_schema_metadata(
+        {PARQUET_NAME_KEY: workload.name.encode("utf-8", "replace")}
+    )
+    pq.write_table(table, path)
+
+
+assert tuple(field.name for field in fields(Workload))[1:] == COLUMNS

@@ -1,0 +1,213 @@
+"""Generators: seeded, any size, and the statistics that their docstrings state."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from clustergym.experiments.workload_report import draw, print_report, seconds, summary
+from clustergym.simulator.errors import InputError, MissingExtra
+from clustergym.simulator.workloads import GENERATORS, Workload, open_workload
+from clustergym.simulator.workloads.schema import COLUMNS
+
+MANY = 200_000
+WEEK_S = 7 * 86400.0
+
+
+def share(mask: np.ndarray) -> float:
+    return float(mask.mean())
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_same_parameters_and_seed_give_the_same_arrays(name):
+    one, two, other = (open_workload(f"{name}:jobs=300", seed=seed) for seed in (5, 5, 6))
+    for column in COLUMNS:
+        assert np.array_equal(getattr(one, column), getattr(two, column)), column
+    assert not np.array_equal(one.duration_s, other.duration_s)
+    assert np.array_equal(open_workload(f"{name}:jobs=300,seed=5", seed=9).duration_s, one.duration_s)
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_any_size_in_seconds(name):
+    assert len(open_workload(f"{name}:jobs=1")) == 1
+    begin = time.process_time()
+    workload = open_workload(f"{name}:jobs=1000000")
+    assert time.process_time() - begin < 10
+    assert len(workload) == 10**6
+    assert workload.arrival_s[0] >= 0
+    assert np.all(np.diff(workload.arrival_s) >= 0)
+    assert np.all(workload.duration_s > 0)
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_a_saved_workload_comes_back(name, tmp_path):
+    before = open_workload(f"{name}:jobs=50")
+    before.save(tmp_path / "w.csv")
+    after = open_workload(tmp_path / "w.csv")
+    for column in COLUMNS:
+        assert np.array_equal(getattr(before, column), getattr(after, column)), column
+
+
+def test_poisson_offers_its_load():
+    """GPU-seconds per second over the cluster's GPUs; the gaps are exponential (CV 1)."""
+    workload = open_workload(f"poisson:jobs={MANY},load=0.8,cluster_gpus=512,sigma=1")
+    offered = np.sum(workload.gpus * workload.duration_s) / workload.arrival_s[-1] / 512
+    assert offered == pytest.approx(0.8, rel=0.02)
+    gaps = np.diff(workload.arrival_s)
+    assert gaps.std() / gaps.mean() == pytest.approx(1, abs=0.02)
+    assert np.median(workload.duration_s) == pytest.approx(1800, rel=0.02)
+    for size in (1, 2, 4, 8, 16):
+        assert share(workload.gpus == size) == pytest.approx(0.2, abs=0.005)
+
+
+def test_poisson_takes_a_rate_shares_and_models():
+    workload = open_workload(f"poisson:jobs={MANY},rate=3600,gpus=1/8,gpu_shares=3/1,models=bert")
+    assert workload.arrival_s[-1] / MANY == pytest.approx(1, rel=0.02)
+    assert share(workload.gpus == 8) == pytest.approx(0.25, abs=0.005)
+    assert set(workload.model) == {"bert"}
+    assert set(open_workload("poisson:models=").model) == {""}
+
+
+def test_poisson_load_follows_the_cluster_unless_told():
+    small, large = (open_workload("poisson", cluster_gpus=gpus) for gpus in (64, 128))
+    assert large.arrival_s[-1] == pytest.approx(small.arrival_s[-1] / 2)
+    told = open_workload("poisson:cluster_gpus=64", cluster_gpus=128)
+    assert np.array_equal(told.arrival_s, small.arrival_s)
+
+
+def test_backlog_is_there_at_time_zero():
+    workload = open_workload("poisson:jobs=100,backlog=40")
+    assert np.all(workload.arrival_s[:40] == 0)
+    assert workload.arrival_s[40] > 0
+
+
+def test_batch_is_poisson_at_time_zero():
+    batch, poisson = open_workload("batch:jobs=99", seed=3), open_workload("poisson:jobs=99", seed=3)
+    assert np.all(batch.arrival_s == 0)
+    for column in ("gpus", "duration_s", "model"):
+        assert np.array_equal(getattr(batch, column), getattr(poisson, column))
+
+
+def test_dally_like_has_the_published_mix():
+    workload = open_workload(f"dally-like:jobs={MANY},arrivals=poisson,jobs_per_day=100")
+    for size, part in {1: 0.54, 2: 0.026, 4: 0.104, 8: 0.218, 16: 0.084, 32: 0.022}.items():
+        assert share(workload.gpus == size) == pytest.approx(part, abs=0.005)
+    assert np.quantile(workload.duration_s, [0.5, 0.9]) == pytest.approx([55_975, 203_004], rel=0.05)
+    assert workload.duration_s.mean() == pytest.approx(93_988, rel=0.05)
+    for model, part in {"MobileNetV3": 0.25, "BERT": 0.25, "ResNet50": 0.25, "AlexNet": 0.106, "VGG": 0.068}.items():
+        assert share(workload.model == model) == pytest.approx(part, abs=0.01)
+    assert share(workload.model[workload.gpus > 8] == "MobileNetV3") == pytest.approx(39 / 56, abs=0.02)
+    assert workload.arrival_s[-1] / MANY == pytest.approx(864, rel=0.02)
+    assert np.all(open_workload("dally-like").arrival_s == 0)
+
+
+def test_philly_like_has_the_measured_statistics():
+    workload = open_workload(f"philly-like:jobs={MANY}")
+    for size, part in {1: 0.9317, 2: 0.0221, 4: 0.0227, 8: 0.02}.items():
+        assert share(workload.gpus == size) == pytest.approx(part, abs=0.002)
+    assert np.quantile(workload.duration_s, [0.5, 0.9]) == pytest.approx([1144, 11265], rel=0.12)
+    assert workload.duration_s.mean() == pytest.approx(13_136, rel=0.1)
+    gpu_s = workload.gpus * workload.duration_s
+    assert gpu_s[workload.gpus == 8].sum() / gpu_s.sum() == pytest.approx(0.484, abs=0.06)
+    assert gpu_s[workload.gpus == 1].sum() / gpu_s.sum() == pytest.approx(0.181, abs=0.03)
+    gaps = np.diff(workload.arrival_s)
+    assert gaps.mean() == pytest.approx(114.4, rel=0.1)
+    assert np.median(gaps) == pytest.approx(8, rel=0.2)
+    assert 8 < gaps.std() / gaps.mean() < 25  # 15.1 measured; a sample of such a tail scatters
+    hours = np.array(summary(workload)["hours"])
+    assert hours[7] == pytest.approx(2.089, rel=0.2)
+    assert hours[14] == pytest.approx(0.638, rel=0.25)
+    assert share(workload.tenant == "6214e9") == pytest.approx(41226 / 82247, abs=0.01)
+
+
+def test_helios_like_has_the_measured_statistics():
+    workload = open_workload(f"helios-like:jobs={MANY}")
+    assert workload.gpus.mean() == pytest.approx(6.733, rel=0.03)
+    assert 3600 * MANY / workload.arrival_s[-1] == pytest.approx(28.82, rel=0.05)
+    assert np.quantile(workload.duration_s, [0.5, 0.9]) == pytest.approx([93, 2528], rel=0.05)
+    assert workload.duration_s.mean() == pytest.approx(5651, rel=0.1)
+    counts = np.bincount((workload.arrival_s // 600).astype(int))
+    assert counts.var() / counts.mean() == pytest.approx(15.42, rel=0.2)
+    assert np.median(counts) == pytest.approx(3, abs=1)
+    hours = summary(workload)["hours"]
+    assert hours[6] == pytest.approx(0.187, abs=0.06)
+    assert hours[16] == pytest.approx(1.734, rel=0.12)
+    weekday = np.bincount((workload.arrival_s % WEEK_S // 86400).astype(int)) / MANY * 7
+    assert weekday[5:] == pytest.approx([0.68, 0.771], rel=0.12)
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("poison", "did you mean 'poisson'"),
+        ("posson:gpus=1/2", "did you mean 'poisson'"),
+        ("poisson:job=3", "did you mean 'jobs'"),
+        ("poisson:jobs=0", "jobs=0; expected 1 to"),
+        ("poisson:jobs=1000000000", "expected 1 to"),
+        ("poisson:jobs=many", "whole number"),
+        ("poisson:load=-1", "load=-1"),
+        ("poisson:load=inf", "load=inf"),
+        ("poisson:load=nan", "expected a number"),
+        ("poisson:rate=0", "rate=0"),
+        ("poisson:backlog=129", "backlog=129"),
+        ("poisson:gpus=", "gpus="),
+        ("poisson:gpus=0/1", "at least 1"),
+        ("poisson:gpu_shares=1/2", "5 weights"),
+        ("poisson:gpus=1/2,gpu_shares=0/0", "weights"),
+        ("poisson:sigma=99", "sigma=99"),
+        ("poisson:median_s=0", "median_s=0"),
+        ("poisson:jobs", "not key=value"),
+        ("dally-like:arrivals=never", "never"),
+        ("helios-like:mean_gpus=900", "mean_gpus=900"),
+        ("", "empty"),
+    ],
+)
+def test_bad_parameters_are_one_sentence(word, said):
+    with pytest.raises(InputError, match=said) as caught:
+        open_workload(word)
+    assert "\n" not in str(caught.value)
+
+
+def test_summary_counts_by_hand():
+    """Jobs of 1, 1, 8 GPUs for 10, 30, 5 s at 0, 3600, 7200 s: 80 GPU-seconds, half of them on 8 GPUs."""
+    facts = summary(Workload.from_arrays("w", [0, 3600, 7200], [1, 1, 8], [10, 30, 5], model=["a", "a", ""]))
+    assert facts["jobs"] == 3
+    assert facts["gpu_hours"] == pytest.approx(80 / 3600)
+    assert facts["busy_gpus"] == pytest.approx(80 / 7200)
+    assert [(row["gpus"], row["jobs"], row["gpu_time_share"]) for row in facts["gpus"]] == [(1, 2, 0.5), (8, 1, 0.5)]
+    assert facts["gap_s"]["mean"] == 3600
+    assert facts["models"] == {"a": pytest.approx(2 / 3), "unknown": pytest.approx(1 / 3)}
+    assert facts["hours"][:4] == [8.0, 8.0, 8.0, 0.0]
+
+
+@pytest.mark.parametrize("word", ["poisson", "batch", "philly-like:jobs=3000", "helios-like:jobs=20000", "poisson:jobs=1"])
+def test_reports_and_pictures_of_every_shape(word, tmp_path):
+    from rich.console import Console
+
+    workload = open_workload(word)
+    out = io.StringIO()
+    print_report(workload, Console(file=out, width=100))
+    assert "GPU demand" in out.getvalue()
+    assert max(map(len, out.getvalue().splitlines())) <= 100
+    draw(workload, tmp_path / "w.png")
+    assert (tmp_path / "w.png").stat().st_size > 10_000
+
+
+def test_a_picture_that_cannot_be_written_is_one_sentence(tmp_path):
+    for path in (tmp_path / "w.nothing", tmp_path / "none" / "w.png"):
+        with pytest.raises(InputError, match="cannot be written"):
+            draw(open_workload("poisson:jobs=5"), path)
+
+
+def test_without_matplotlib_the_message_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingExtra, match=r"clustergym\[render\]"):
+        draw(open_workload("poisson:jobs=5"), tmp_path / "w.png")
+
+
+def test_seconds_reads_like_a_person_would_say_it():
+    assert [seconds(value) for value in (0.5, 90, 600, 9000, 864000)] == ["0.5 s", "90 s", "10 min", "2.5 h", "10 d"]
