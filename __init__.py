@@ -1,6 +1,7 @@
 """clustergym: scheduling deep-learning jobs on GPU clusters, as a fast simulator and Gymnasium environments.
 
-Importing this package is cheap: a room is imported at its first use, e.g. `clustergym.policies`.
+Importing this package registers the environments with Gymnasium and is cheap: a room is imported at its first use,
+e.g. `clustergym.policies`.
 """
 
 from __future__ import annotations
@@ -8,10 +9,21 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from .envs.registration import register as _register
+
 __version__ = "0.1.0"
 
 _ROOMS = ("simulator", "policies", "envs", "agents", "experiments")
-_LAZY: dict[str, str] = {}  # public name -> the module that defines it, relative to this package
+# Public name -> the module that defines it, relative to this package.
+_LAZY = {
+    "Simulator": ".simulator.engine",
+    "Topology": ".simulator.topology",
+    "Workload": ".simulator.workloads",
+    "action_masks": ".envs.masks",
+    "open_workload": ".simulator.workloads",
+}
+
+_register()
 
 
 def __getattr__(name: str) -> Any:

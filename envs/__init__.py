@@ -1,1 +1,1 @@
-"""Gymnasium environments over the simulator: observations, action codecs, rewards, masks and rendering."""
+"""Gymnasium environments over the simulator. `registration` registers them."""

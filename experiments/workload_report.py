@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,9 +83,8 @@ def _gaps(gaps_s: np.ndarray) -> dict[str, float] | None:
 
 
 def _shares(words: np.ndarray) -> dict[str, float]:
-    names, counts = np.unique(words.astype(str), return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    return {str(names[i]) or "unknown": float(counts[i] / len(words)) for i in order}
+    ranked = sorted(Counter(words.tolist()).items(), key=lambda item: (-item[1], item[0]))
+    return {name or "unknown": count / len(words) for name, count in ranked}
 
 
 def _distinct(words: np.ndarray) -> int:

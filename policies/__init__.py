@@ -1,1 +1,6 @@
-"""Every scheduler by the name its paper gives it: reads a view of the cluster and returns decisions."""
+"""Schedulers by name. `list(env_id)` says which there are, `make(name, **params)` builds one."""
+
+from .base import Policy, RulePolicy
+from .registry import describe, list, make
+
+__all__ = ["Policy", "RulePolicy", "describe", "list", "make"]

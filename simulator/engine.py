@@ -12,6 +12,7 @@ from .compilation import announced
 from .decisions import Advance, Decision, Hold, Migrate, Preempt, Start
 from .errors import InputError, InvalidDecision, Stalled
 from .kernels import codes, events, jobs
+from .journal import logged
 from .layout import Failures, gpus_of, lay_cluster, lay_jobs, lay_rule
 from .metrics import job_table, totals
 from .network import Network, load_network
@@ -69,12 +70,17 @@ class Simulator:
         self.horizon_s = horizon_s
         self.view = ClusterView(self)
         self.workload: Workload
+        self.capacity = Capacity(0, 0)
         self._records: np.recarray | None = None
+        self._copy: np.recarray | None = None
+        self._plan: list[Decision] = []
+        self._planned = (-1, -1)
         self._code = codes.FINISHED
 
     def reset(self, workload: Workload, seed: int = 0) -> None:
         """Lay `workload` and run to the first decision point. `seed` draws failures and random orders."""
         self.workload = workload.oversize(self.topology.num_gpus)
+        self._planned = (-1, -1)
         capacity = Capacity.fitting(len(workload), self.topology.num_gpus)
         if self._records is None or self.capacity != capacity:
             self._records = empty_state(capacity)
@@ -96,10 +102,21 @@ class Simulator:
             self._stop(events.advance(s))
 
     def use(self, rule: Rule) -> None:
-        """Hand the cluster over to another rule, now and for the resets to come."""
+        """Hand the cluster over to another rule, now and for the resets to come; nothing happens if it has it."""
+        if rule == self.rule:
+            return
         self.rule = rule
+        self._planned = (-1, -1)
         if self._records is not None:
             lay_rule(self.state, rule, is_skewed(self.workload.model))
+
+    def relay(self) -> None:
+        """Lay the rule anew, after the order of the window was changed."""
+        lay_rule(self.state, self.rule, is_skewed(self.workload.model))
+
+    def note(self, code: int) -> None:
+        """Take over why the run stopped from a kernel that advanced the state itself."""
+        self._code = code
 
     @property
     def done(self) -> bool:
@@ -150,6 +167,30 @@ class Simulator:
         while not isinstance(decision := policy.decide(self.view), Advance):
             self.apply(decision)
         self.advance()
+
+    def next_decision(self) -> Decision:
+        """What the compiled rule decides next at this instant: the pass it would make, one decision at a time.
+
+        The pass is made once, on a copy of the state, and remembered as long as the decisions applied are its own.
+        """
+        s = self.state
+        if self._planned != (s.instants, s.decisions):
+            self._plan = self._pass_on_copy()
+            self._planned = (s.instants, s.decisions)
+        if not self._plan:
+            return Advance()
+        self._planned = (s.instants, s.decisions + 1)
+        return self._plan.pop(0)
+
+    def _pass_on_copy(self) -> list[Decision]:
+        if self._copy is None or self._copy.dtype != self._records.dtype:
+            self._copy = self._records.copy()
+        else:
+            self._copy[0] = self.state
+        s = self._copy[0]
+        s.log_on, s.log_count, s.log_gpus = 1, 0, 0
+        schedule(s)
+        return [decision for _, decision in logged(s)]
 
     def schedule(self) -> int:
         """One pass of the compiled rule at this instant; returns how many jobs it started."""

@@ -54,6 +54,7 @@ def lay_cluster(s: np.record, topology: Topology) -> None:
     s.gpu_last_job[:gpus] = UNPLACED
     s.gpu_slot[:gpus] = topology.gpu_slot
     s.gpu_machine[:gpus] = topology.gpu_machine
+    s.slot_machine[:slots] = topology.slot_machine
     s.slot_first_gpu[:slots] = topology.slot_first_gpu
     s.slot_gpus[:slots] = s.slot_free[:slots] = topology.slot_gpus
     s.machine_first_gpu[:machines] = topology.machine_first_gpu
@@ -85,6 +86,7 @@ def lay_jobs(s: np.record, workload: Workload, topology: Topology, network: Netw
         raise InputError(f"workload {workload.name!r} has no jobs")
     s.n_jobs = n
     s.arrival_s[:n] = workload.arrival_s
+    s.deadline_s[:n] = workload.deadline_s
     s.gpus[:n] = workload.gpus
     s.iterations[:n] = s.iterations_left[:n] = workload.iterations
     s.base_iteration_s[:n] = workload.duration_s / workload.iterations

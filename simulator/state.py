@@ -59,7 +59,11 @@ def clock_fields() -> list[Field]:
         ("events", "i8"),
         ("offers", "i8"),  # instants at which GPUs were freed: ends holds "until the next offer"
         ("instants", "i8"),  # decision points so far
+        ("decisions", "i8"),  # starts, stops, moves and holds so far
         ("active_integral", "f8"),  # job-seconds in the system
+        ("slowdown_rate", "f8"),  # sum of 1 / isolated run time over the jobs in the system
+        ("slowdown_integral", "f8"),  # its integral: the sum of slowdowns, once all are finished
+        ("late", "i8"),  # jobs that finished after their deadline
         ("fragmented_integral", "f8"),  # GPU-seconds free on partly used machines
         ("down_integral", "f8"),  # GPU-seconds on failed machines
         ("used_gpu_s", "f8"),  # held by jobs; compute + communication + restore + lost
@@ -77,6 +81,7 @@ def job_fields(jobs: int) -> list[Field]:
     """One entry a job, in order of arrival."""
     floats = (
         "arrival_s",
+        "deadline_s",  # absolute; inf = none
         "iterations",
         "base_iteration_s",  # isolated seconds per iteration at the best tier
         "iterations_left",  # when last settled
@@ -126,7 +131,7 @@ def event_fields(jobs: int, gpus: int) -> list[Field]:
 
 
 def queue_fields(jobs: int) -> list[Field]:
-    """Waiting jobs: one heap per demand class (GPUs, skewed or not) in shared arrays, and a set in window order."""
+    """Waiting jobs: one heap per demand class (GPUs, skewed or not) in shared arrays, and sets in window order."""
     low, mid, top = words(jobs)
     return [
         ("queue_key", "f8", (jobs,)),
@@ -140,6 +145,9 @@ def queue_fields(jobs: int) -> list[Field]:
         ("window_low", "i8", (low,)),
         ("window_mid", "i8", (mid,)),
         ("window_top", "i8", (top,)),
+        ("running_low", "i8", (low,)),  # the running jobs, in the same order
+        ("running_mid", "i8", (mid,)),
+        ("running_top", "i8", (top,)),
     ]
 
 
@@ -147,7 +155,7 @@ def cluster_fields(gpus: int) -> list[Field]:
     """GPUs, slots, machines and racks, and who holds what. The GPUs of a gang are a linked list through `gpu_next`."""
     low, mid, top = words(gpus)
     per_gpu = ("gpu_job", "gpu_next", "gpu_last_job", "gpu_last_start", "gpu_slot", "gpu_machine", "gang")
-    per_slot = ("slot_free", "slot_first_gpu", "slot_gpus")
+    per_slot = ("slot_free", "slot_first_gpu", "slot_gpus", "slot_machine")
     per_machine = ("machine_free", "machine_first_gpu", "machine_gpus", "machine_first_slot", "machine_slots")
     more_machine = ("machine_rack", "machine_down", "machine_failures")
     per_rack = ("rack_free", "rack_first_machine", "rack_machines")

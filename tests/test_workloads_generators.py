@@ -98,7 +98,13 @@ def test_dally_like_has_the_published_mix():
         assert share(workload.gpus == size) == pytest.approx(part, abs=0.005)
     assert np.quantile(workload.duration_s, [0.5, 0.9]) == pytest.approx([55_975, 203_004], rel=0.05)
     assert workload.duration_s.mean() == pytest.approx(93_988, rel=0.05)
-    for model, part in {"MobileNetV3": 0.25, "BERT": 0.25, "ResNet50": 0.25, "AlexNet": 0.106, "VGG": 0.068}.items():
+    for model, part in {
+        "MobileNetV3": 0.25,
+        "BERT": 0.25,
+        "ResNet50": 0.25,
+        "AlexNet": 0.106,
+        "VGG": 0.068,
+    }.items():
         assert share(workload.model == model) == pytest.approx(part, abs=0.01)
     assert share(workload.model[workload.gpus > 8] == "MobileNetV3") == pytest.approx(39 / 56, abs=0.02)
     assert workload.arrival_s[-1] / MANY == pytest.approx(864, rel=0.02)
@@ -178,13 +184,18 @@ def test_summary_counts_by_hand():
     assert facts["jobs"] == 3
     assert facts["gpu_hours"] == pytest.approx(80 / 3600)
     assert facts["busy_gpus"] == pytest.approx(80 / 7200)
-    assert [(row["gpus"], row["jobs"], row["gpu_time_share"]) for row in facts["gpus"]] == [(1, 2, 0.5), (8, 1, 0.5)]
+    assert [(row["gpus"], row["jobs"], row["gpu_time_share"]) for row in facts["gpus"]] == [
+        (1, 2, 0.5),
+        (8, 1, 0.5),
+    ]
     assert facts["gap_s"]["mean"] == 3600
     assert facts["models"] == {"a": pytest.approx(2 / 3), "unknown": pytest.approx(1 / 3)}
     assert facts["hours"][:4] == [8.0, 8.0, 8.0, 0.0]
 
 
-@pytest.mark.parametrize("word", ["poisson", "batch", "philly-like:jobs=3000", "helios-like:jobs=20000", "poisson:jobs=1"])
+@pytest.mark.parametrize(
+    "word", ["poisson", "batch", "philly-like:jobs=3000", "helios-like:jobs=20000", "poisson:jobs=1"]
+)
 def test_reports_and_pictures_of_every_shape(word, tmp_path):
     from rich.console import Console
 
@@ -210,4 +221,10 @@ def test_without_matplotlib_the_message_names_the_extra(tmp_path, monkeypatch):
 
 
 def test_seconds_reads_like_a_person_would_say_it():
-    assert [seconds(value) for value in (0.5, 90, 600, 9000, 864000)] == ["0.5 s", "90 s", "10 min", "2.5 h", "10 d"]
+    assert [seconds(value) for value in (0.5, 90, 600, 9000, 864000)] == [
+        "0.5 s",
+        "90 s",
+        "10 min",
+        "2.5 h",
+        "10 d",
+    ]

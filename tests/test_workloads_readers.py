@@ -1,4 +1,4 @@
-"""Every trace format: synthetic files with worked numbers, and the real ones where ../shared/traces has them."""
+"""Every trace format: synthetic files with worked numbers, and real ones where ../shared/traces has them."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_own_schema_keeps_every_bit(tmp_path, ending):
     rng = np.random.default_rng(1)
     n = 500
     before = Workload.from_arrays(
-        "odd names, and \"quotes\"",
+        'odd names, and "quotes"',
         np.sort(rng.exponential(1e5, n)),
         rng.integers(1, 10**9, n),
         rng.lognormal(0, 9, n),
@@ -112,7 +112,7 @@ def test_own_csv_ignores_other_columns_with_a_warning(tmp_path):
 
 @pytest.mark.parametrize("file", ["synthetic_artist_sim.json", "synthetic_artist_sim.csv"])
 def test_artist_sim_options(file):
-    """399455 has 163,483,956 iterations of 50 us on 4 GPUs: 8,174.2 s; capped to 81,741,978 it is half; by gang, a quarter."""
+    """399455: 163,483,956 iterations of 50 us are 8,174.2 s; capped, half of it; by gang of 4, a quarter."""
     plain = quiet(DATA / file)
     assert columns(plain, "job_id", "arrival_s", "gpus") == [["2", "399455"], [0.0, 10.0], [1, 4]]
     assert columns(plain, "duration_s", "batch_size") == [[100.0, 8174.1979], [64, 32]]
@@ -134,7 +134,12 @@ def test_philly_csv_subtracts_the_first_date_and_drops_what_never_ran():
     with pytest.warns(WorkloadWarning, match="dropped 1 of 3") as caught:
         workload = open_workload(DATA / "synthetic_philly.csv")
     assert len(caught) == 2  # and one about the order
-    assert columns(workload, "job_id", "arrival_s", "gpus", "tenant") == [["1", "0"], [0.0, 3660.0], [8, 1], ["vc-b", "vc-a"]]
+    assert columns(workload, "job_id", "arrival_s", "gpus", "tenant") == [
+        ["1", "0"],
+        [0.0, 3660.0],
+        [8, 1],
+        ["vc-b", "vc-a"],
+    ]
     assert workload.iterations.tolist() == workload.duration_s.tolist() == [100.0, 66.0]
 
 
@@ -159,11 +164,15 @@ def test_helios_slice_is_in_microseconds():
 def test_pai_jobs_take_whole_gpus_per_instance():
     """Half a GPU: 1; 3 instances of 2: 6; none: dropped; 2 instances of 1.5: 4."""
     workload = quiet(DATA / "synthetic_pai_jobs.csv")
-    assert columns(workload, "job_id", "gpus", "arrival_s") == [["2", "4", "1"], [6, 4, 1], [50.0, 70.0, 100.0]]
+    assert columns(workload, "job_id", "gpus", "arrival_s") == [
+        ["2", "4", "1"],
+        [6, 4, 1],
+        [50.0, 70.0, 100.0],
+    ]
 
 
 def test_pai_tasks_are_summed_and_joined_with_the_job_table(tmp_path):
-    """job1: 2 x ceil(.5) + 1 x 2 = 4 GPUs from 1005 to 1510; job2 has no end; the CPU task of job1 does not count."""
+    """job1: 2 x ceil(.5) + 1 x 2 = 4 GPUs from 1005 to 1510, without its CPU task; job2 has no end."""
     workload = quiet(DATA / "synthetic_pai" / "pai_task_table.csv")
     assert columns(workload, "job_id", "gpus", "duration_s") == [["job3", "job1"], [1, 4], [30.0, 505.0]]
     assert columns(workload, "arrival_s", "user") == [[890.0, 990.0], ["u3", "u1"]]
@@ -179,7 +188,7 @@ def test_openb_counts_from_scheduling_to_deletion():
 
 
 def test_pollux_durations_come_from_the_profiles():
-    """ncf, 1 GPU, batch 32,768: 1,552 steps of .00765 + 4.34e-7 x 32,768 s = 33.9 s (the artifact's 10 epochs)."""
+    """ncf, 1 GPU, batch 32,768: 1,552 steps of .00765 + 4.34e-7 x 32,768 s = 33.9 s (10 epochs)."""
     workload = open_workload(DATA / "synthetic_pollux.csv")
     assert workload.model.tolist() == ["cifar10", "ncf", "bert"]
     assert workload.iterations[1] == pytest.approx(1552.0)
@@ -193,10 +202,16 @@ def test_pollux_durations_come_from_the_profiles():
 
 
 def test_gavel_durations_come_from_v100_rates():
-    """2,409 steps at 24.0932/s; 16 GPUs run at twice the rate of 8 (231.176/s); A3C on 2 at twice that of one."""
+    """2,409 steps at 24.0932/s; 16 GPUs at twice the rate of 8 (231.176/s); A3C on 2 at twice that of one."""
     workload = open_workload(DATA / "synthetic_gavel7.trace")
-    assert workload.duration_s.tolist() == pytest.approx([2409 / 24.0932, 3736 / 462.352, 1435 / 14.35154], rel=1e-5)
-    assert columns(workload, "gpus", "batch_size", "model") == [[1, 16, 2], [64, 80, 0], ["ResNet-18", "LM", "A3C"]]
+    assert workload.duration_s.tolist() == pytest.approx(
+        [2409 / 24.0932, 3736 / 462.352, 1435 / 14.35154], rel=1e-5
+    )
+    assert columns(workload, "gpus", "batch_size", "model") == [
+        [1, 16, 2],
+        [64, 80, 0],
+        ["ResNet-18", "LM", "A3C"],
+    ]
     ten = open_workload(DATA / "synthetic_gavel10.trace")
     assert columns(ten, "priority", "arrival_s", "iterations") == [[5, 1], [0.0, 10.0], [4395.0, 14154.0]]
     assert ten.deadline_s[0] == np.inf
@@ -247,7 +262,7 @@ def test_the_list_names_every_generator_and_format():
     assert all(row["summary"] for row in rows.values())
 
 
-# ---- real files -------------------------------------------------------------------------------------------------------------
+# Real files
 
 # file under ../shared/traces: (format, jobs, sum of GPUs, sum of duration_s)
 REAL = {
@@ -265,7 +280,12 @@ REAL = {
     "gavel/scheduler/traces/physical_cluster/artifact_evaluation.trace": ("gavel", 15, 18, None),
     "adaptdl/simulator/workloads/workload-6.csv": ("pollux", 160, 1134, None),
     "sia/sia-simulator/workloads/newtrace/workload-1.csv": ("pollux", 960, 9020, None),
-    "dally_cluster_sim/configuration/jobs/sense_500jobs_0start-withBert.json": ("artist-sim", 500, 2544, 46993968.0),
+    "dally_cluster_sim/configuration/jobs/sense_500jobs_0start-withBert.json": (
+        "artist-sim",
+        500,
+        2544,
+        46993968.0,
+    ),
 }
 
 
@@ -284,10 +304,21 @@ def test_real_files_have_the_published_counts(file):
 
 @needs_traces
 def test_every_other_real_trace_opens():
-    folders = ["adaptdl/simulator/workloads*", "sia/sia-simulator/workloads/*", "sia/sia-simulator/workloads/scale/*",
-               "muri/*/trace-data", "gavel/scheduler/traces/*", "gavel/scheduler/traces/msr/*",
-               "dally_cluster_sim/configuration/jobs"]
-    paths = [path for folder in folders for path in TRACES.glob(f"{folder}/*") if path.suffix in (".csv", ".trace", ".json")]
+    folders = [
+        "adaptdl/simulator/workloads*",
+        "sia/sia-simulator/workloads/*",
+        "sia/sia-simulator/workloads/scale/*",
+        "muri/*/trace-data",
+        "gavel/scheduler/traces/*",
+        "gavel/scheduler/traces/msr/*",
+        "dally_cluster_sim/configuration/jobs",
+    ]
+    paths = [
+        path
+        for folder in folders
+        for path in TRACES.glob(f"{folder}/*")
+        if path.suffix in (".csv", ".trace", ".json")
+    ]
     assert len(paths) > 50
     for path in paths:
         assert len(quiet(path)) > 0
@@ -306,10 +337,15 @@ def test_the_whole_philly_list_is_read_in_two_seconds():
 @needs_traces
 def test_artist_sim_json_and_converted_csv_agree():
     csv_ = quiet(TRACES / "dally/batch_500.csv", format="artist-sim:scale=gang,caps=on")
-    json_ = quiet(TRACES / "dally_cluster_sim/configuration/jobs/sense_500jobs_0start0arrival-withBert.json",
-                  format="artist-sim:scale=gang,caps=on")
+    json_ = quiet(
+        TRACES / "dally_cluster_sim/configuration/jobs/sense_500jobs_0start0arrival-withBert.json",
+        format="artist-sim:scale=gang,caps=on",
+    )
+    a, b = (
+        np.argsort(workload.job_id) for workload in (csv_, json_)
+    )  # the files list the jobs in other orders
     for column in ("job_id", "arrival_s", "gpus", "duration_s", "iterations", "model", "batch_size"):
-        assert np.array_equal(getattr(csv_, column), getattr(json_, column)), column
+        assert np.array_equal(getattr(csv_, column)[a], getattr(json_, column)[b]), column
 
 
 @needs_traces
@@ -327,8 +363,10 @@ def test_gavel_rates_are_those_of_the_repository():
 
 
 @needs_traces
-@pytest.mark.parametrize(("application", "epochs"), [("bert", 2), ("cifar10", 100), ("deepspeech2", 80), ("imagenet", 90),
-                                                     ("ncf", 10), ("yolov3", 50)])
+@pytest.mark.parametrize(
+    ("application", "epochs"),
+    [("bert", 2), ("cifar10", 100), ("deepspeech2", 80), ("imagenet", 90), ("ncf", 10), ("yolov3", 50)],
+)
 def test_pollux_steps_follow_from_the_validation_files(application, epochs):
     import pandas as pd
 
@@ -340,4 +378,6 @@ def test_pollux_steps_follow_from_the_validation_files(application, epochs):
     ends = np.min([table.progress.to_numpy() for table in tables.values()], axis=0)
     for size, table in tables.items():
         gain = (table.grad_var + table.grad_sqr) / (table.grad_var / (size / sizes[0]) + table.grad_sqr)
-        assert np.sum(np.diff(ends, prepend=0) / gain) == pytest.approx(pollux.STEPS[application][size], rel=1e-3)
+        assert np.sum(np.diff(ends, prepend=0) / gain) == pytest.approx(
+            pollux.STEPS[application][size], rel=1e-3
+        )

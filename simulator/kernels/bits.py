@@ -49,18 +49,21 @@ def _compiled_trailing_zeros(word: Any) -> Any:
 def include(low, mid, top, item):
     """Modify the set in place: add `item`."""
     word = item // WORD
-    group = word // WORD
-    low[word] |= 1 << (item % WORD)
-    mid[group] |= 1 << (word % WORD)
-    top[group // WORD] |= 1 << (group % WORD)
+    before = low[word]
+    low[word] = before | 1 << (item % WORD)
+    if before == 0:
+        group = word // WORD
+        mid[group] |= 1 << (word % WORD)
+        top[group // WORD] |= 1 << (group % WORD)
 
 
 @kernel
 def exclude(low, mid, top, item):
     """Modify the set in place: remove `item`."""
     word = item // WORD
-    low[word] &= ~(1 << (item % WORD))
-    if low[word] == 0:
+    after = low[word] & ~(1 << (item % WORD))
+    low[word] = after
+    if after == 0:
         group = word // WORD
         mid[group] &= ~(1 << (word % WORD))
         if mid[group] == 0:

@@ -2,7 +2,7 @@
 
 import math
 
-from ..rules.passes import commit, schedule
+from ..rules.passes import commit, next_round_s, schedule
 from . import jobs
 from .codes import DECIDE, DOWN, FINISHED, FREE, HELD, HORIZON, STALLED, WAITING
 from .jit import kernel
@@ -39,9 +39,11 @@ def advance(s):
         _all_events_now(s)
         if s.waiting == 0:
             commit(s)
-        elif _is_round(s):
+        elif next_round_s(s) <= s.now_s:
             s.instants += 1
             return DECIDE
+        else:
+            jobs.schedule_event(s, s.round_event, next_round_s(s))
     return FINISHED
 
 
@@ -65,6 +67,7 @@ def _pass_time(s, time_s):
     if elapsed > 0.0:
         active = s.waiting + s.held + s.running
         s.active_integral += elapsed * active
+        s.slowdown_integral += elapsed * s.slowdown_rate
         s.fragmented_integral += elapsed * s.fragmented_gpus
         s.down_integral += elapsed * s.down_gpus
         s.now_s = time_s
@@ -112,18 +115,6 @@ def _job_event(s, job):
         # Its end stays known, but causes no further event until the lease is renewed on commit.
         jobs.join(s, job)
         jobs.schedule_event(s, job, min(s.planned_finish_s[job], s.check_s[job]))
-    return False
-
-
-@kernel
-def _is_round(s):
-    """True if a pass may happen now; else an event is set for the next round."""
-    if s.round_s <= 0.0:
-        return True
-    tick = math.ceil(s.now_s / s.round_s) * s.round_s
-    if tick <= s.now_s:
-        return True
-    jobs.schedule_event(s, s.round_event, tick)
     return False
 
 

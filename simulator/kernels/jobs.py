@@ -94,10 +94,17 @@ def dequeue(s, job):
 
 
 @kernel
+def isolated_s(s, job):
+    """Run time of the whole job, alone at the best tier, seconds."""
+    return s.iterations[job] * s.base_iteration_s[job]
+
+
+@kernel
 def arrive(s, job):
     """Modify `s`: the job enters the system."""
     s.waiting_since_s[job] = s.now_s
     s.active_at_arrival[job] = s.active_integral
+    s.slowdown_rate += 1.0 / isolated_s(s, job)
     s.level[job] = 0
     enqueue(s, job, arrival_key(s, job))
 
@@ -105,6 +112,7 @@ def arrive(s, job):
 @kernel
 def hold(s, job, until_s):
     """Modify `s`: the waiting job is not offered until `until_s` (infinity: until GPUs are freed at a later instant)."""
+    s.decisions += 1
     dequeue(s, job)
     s.status[job] = HELD
     s.held += 1
@@ -155,6 +163,7 @@ def start(s, job):
 
     Stopped and started on the same GPUs at one instant, it was not preempted: it goes on as if nothing had happened.
     """
+    s.decisions += 1
     if s.status[job] == HELD:
         unhold(s, job)
     dequeue(s, job)
@@ -165,6 +174,7 @@ def start(s, job):
     s.runner[s.running] = job
     s.runner_place[job] = s.running
     s.running += 1
+    include(s.running_low, s.running_mid, s.running_top, s.rank[job])
     if undone:
         s.preempted[job] -= 1
         s.preemptions -= 1
@@ -207,10 +217,6 @@ def settle(s, job):
     """Modify `s`: book the present stretch of a running job until now; progress is taken off its iterations."""
     now = s.now_s
     book(s, job, 1.0)
-    s.stop_left[job] = s.iterations_left[job]
-    s.stop_since_s[job] = s.since_s[job]
-    s.stop_started_s[job] = s.started_s[job]
-    s.stop_attained_s[job] = s.attained_s[job]
     s.iterations_left[job] -= max(0.0, now - s.since_s[job]) / s.iteration_s[job]
     s.attained_s[job] += now - s.started_s[job]
     s.since_s[job] = max(now, s.since_s[job])
@@ -218,8 +224,17 @@ def settle(s, job):
 
 
 @kernel
+def remember(s, job):
+    """Modify `s`: keep what `settle` changes, in case the stop that follows is undone at the same instant."""
+    s.stop_left[job] = s.iterations_left[job]
+    s.stop_since_s[job] = s.since_s[job]
+    s.stop_started_s[job] = s.started_s[job]
+    s.stop_attained_s[job] = s.attained_s[job]
+
+
+@kernel
 def unsettle(s, job):
-    """Modify `s`: the last `settle`, at this very instant, did not happen."""
+    """Modify `s`: the last `settle`, at this very instant and after `remember`, did not happen."""
     s.iterations_left[job] = s.stop_left[job]
     s.since_s[job] = s.stop_since_s[job]
     s.started_s[job] = s.stop_started_s[job]
@@ -237,13 +252,16 @@ def leave_gpus(s, job):
     s.runner[place] = last
     s.runner_place[last] = place
     s.running -= 1
+    exclude(s.running_low, s.running_mid, s.running_top, s.rank[job])
     schedule_event(s, job, float("inf"))
 
 
 @kernel
 def preempt(s, job):
     """Modify `s`: the running job loses its GPUs and waits."""
+    s.decisions += 1
     log(s, PREEMPT, job)
+    remember(s, job)
     leave_gpus(s, job)
     s.preempted[job] += 1
     s.preemptions += 1
@@ -296,6 +314,7 @@ def demote(s, job):
 @kernel
 def migrate(s, job):
     """Modify `s`: the running job moves to `s.gang` (free GPUs, or its own) and restores there."""
+    s.decisions += 1
     settle(s, job)
     vacate(s, job)
     s.tier[job] = occupy(s, job)
@@ -316,4 +335,6 @@ def finish(s, job):
     s.finish_s[job] = s.now_s
     life = s.now_s - s.arrival_s[job]
     s.mean_active[job] = (s.active_integral - s.active_at_arrival[job]) / life if life > 0.0 else 1.0
+    s.slowdown_rate -= 1.0 / isolated_s(s, job)
+    s.late += s.now_s > s.deadline_s[job]
     s.done += 1

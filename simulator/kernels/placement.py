@@ -7,36 +7,35 @@ from .jit import kernel
 
 
 @kernel
+def change_free(s, slot, by):
+    """Modify the counts of `s`: `by` more GPUs of a slot are free (fewer if negative)."""
+    s.slot_free[slot] += by
+    machine = s.slot_machine[slot]
+    before = s.machine_free[machine]
+    after = before + by
+    s.machine_free[machine] = after
+    # The free GPUs of a machine count as fragmented unless it is wholly free.
+    size = s.machine_gpus[machine]
+    if before != size:
+        s.fragmented_gpus -= before
+    if after != size:
+        s.fragmented_gpus += after
+    s.rack_free[s.machine_rack[machine]] += by
+    s.free_gpus += by
+
+
+@kernel
 def count_free(s, gpu):
-    """Modify `s`: `gpu` is free from now on, in the set and in the counts of its slot, machine and rack."""
+    """Modify `s`: `gpu` is free from now on, in the set and in the counts."""
     include(s.free_low, s.free_mid, s.free_top, gpu)
-    machine = s.gpu_machine[gpu]
-    free = s.machine_free[machine]
-    s.machine_free[machine] = free + 1
-    # A machine counts as fragmented while some, but not all, of its GPUs are free.
-    if free + 1 == s.machine_gpus[machine]:
-        s.fragmented_gpus -= free
-    else:
-        s.fragmented_gpus += 1
-    s.slot_free[s.gpu_slot[gpu]] += 1
-    s.rack_free[s.machine_rack[machine]] += 1
-    s.free_gpus += 1
+    change_free(s, s.gpu_slot[gpu], 1)
 
 
 @kernel
 def count_taken(s, gpu):
     """Modify `s`: `gpu` is not free any more."""
     exclude(s.free_low, s.free_mid, s.free_top, gpu)
-    machine = s.gpu_machine[gpu]
-    free = s.machine_free[machine]
-    s.machine_free[machine] = free - 1
-    if free == s.machine_gpus[machine]:
-        s.fragmented_gpus += free - 1
-    else:
-        s.fragmented_gpus -= 1
-    s.slot_free[s.gpu_slot[gpu]] -= 1
-    s.rack_free[s.machine_rack[machine]] -= 1
-    s.free_gpus -= 1
+    change_free(s, s.gpu_slot[gpu], -1)
 
 
 @kernel
@@ -64,18 +63,24 @@ def tier_of_gang(s):
 def occupy(s, job):
     """Modify `s`: `job` holds the free GPUs of `s.gang`, in that order; returns their tier."""
     first = s.gang[0]
-    previous = FREE
+    s.first_gpu[job] = first
+    slot = s.gpu_slot[first]
     tier = SLOT
+    run = 0  # GPUs of `slot` so far: counts change once a run, not once a GPU
+    previous = first
     for i in range(s.gang_size):
         gpu = s.gang[i]
-        count_taken(s, gpu)
+        exclude(s.free_low, s.free_mid, s.free_top, gpu)
         s.gpu_job[gpu] = job
-        if previous == FREE:
-            s.first_gpu[job] = gpu
-        else:
-            s.gpu_next[previous] = gpu
-        tier = tier_between(s, tier, first, gpu)
+        s.gpu_next[previous] = gpu
         previous = gpu
+        if s.gpu_slot[gpu] != slot:
+            change_free(s, slot, -run)
+            run = 0
+            slot = s.gpu_slot[gpu]
+            tier = tier_between(s, tier, first, gpu)
+        run += 1
+    change_free(s, slot, -run)
     s.gpu_next[previous] = FREE
     return tier
 
@@ -83,18 +88,27 @@ def occupy(s, job):
 @kernel
 def vacate(s, job):
     """Modify `s`: the GPUs of `job` are free. The chain through `gpu_next` stays readable until they are taken."""
+    starts = s.starts[job]
     gpu = s.first_gpu[job]
+    slot = s.gpu_slot[gpu]
+    run = 0
     while gpu != FREE:
         s.gpu_job[gpu] = FREE
         s.gpu_last_job[gpu] = job
-        s.gpu_last_start[gpu] = s.starts[job]
-        count_free(s, gpu)
+        s.gpu_last_start[gpu] = starts
+        include(s.free_low, s.free_mid, s.free_top, gpu)
+        if s.gpu_slot[gpu] != slot:
+            change_free(s, slot, run)
+            run = 0
+            slot = s.gpu_slot[gpu]
+        run += 1
         gpu = s.gpu_next[gpu]
+    change_free(s, slot, run)
 
 
 @kernel
 def lift(s, job):
-    """Modify the counts of `s` only: as if `job` held nothing, to try a placement. Undone by `lower`."""
+    """Modify the set and the counts only: as if `job` held nothing, to try a placement. Undone by `lower`."""
     gpu = s.first_gpu[job]
     while gpu != FREE:
         count_free(s, gpu)
@@ -103,7 +117,7 @@ def lift(s, job):
 
 @kernel
 def lower(s, job):
-    """Modify the counts of `s` only: undo `lift`."""
+    """Modify the set and the counts only: undo `lift`."""
     gpu = s.first_gpu[job]
     while gpu != FREE:
         count_taken(s, gpu)

@@ -4,8 +4,9 @@ import math
 
 from ..kernels.codes import HELD, RUNNING, WAITING
 from ..kernels.jit import kernel
-from ..kernels.jobs import enqueue, plan
+from ..kernels.jobs import enqueue, plan, schedule_event
 from .orders import arrival_key, attained_now_s, has_levels, settle_place
+from .passes import next_round_s
 
 
 @kernel
@@ -38,3 +39,5 @@ def adopt(s):
         s.order_key[job] = key
         if status == WAITING:
             enqueue(s, job, key)
+    if s.waiting > 0 and next_round_s(s) > s.now_s:
+        schedule_event(s, s.round_event, next_round_s(s))

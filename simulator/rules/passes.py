@@ -8,6 +8,8 @@ All waiting jobs of one demand class (same GPUs, same skew) fit or fail together
 the classes; one that failed is blocked for the rest of the pass, since room only shrinks.
 """
 
+import math
+
 from ..kernels.codes import COUNT, RUNNING, WAITING
 from ..kernels.jit import kernel
 from ..kernels.jobs import enter_queue, leave_queue, plan, preempt, start
@@ -23,7 +25,7 @@ def schedule(s):
     """Modify `s`: one pass of the rule at this instant; returns the number of jobs started."""
     s.pass_number += 1
     s.n_picked = 0
-    if s.waiting == 0:
+    if s.waiting == 0 or next_round_s(s) > s.now_s:
         return 0
     evictable_gpus = 0
     if s.preemptive or s.lease_s > 0.0:
@@ -44,6 +46,14 @@ def schedule(s):
         else:
             s.class_blocked[c] = s.pass_number
     return started
+
+
+@kernel
+def next_round_s(s):
+    """The first instant from now on at which a pass may be made."""
+    if s.round_s <= 0.0:
+        return s.now_s
+    return max(s.now_s, math.ceil(s.now_s / s.round_s) * s.round_s)
 
 
 @kernel

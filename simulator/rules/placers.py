@@ -5,7 +5,7 @@ else slots with most free GPUs first.
 """
 
 from ..kernels.bits import next_member
-from ..kernels.codes import CONSOLIDATED, COUNT, SCATTER, SKEW
+from ..kernels.codes import CONSOLIDATED, COUNT, SCATTER, SKEW, WORD
 from ..kernels.jit import kernel
 from ..kernels.random import random_word
 from ..tiers import MACHINE, NETWORK, RACK
@@ -146,13 +146,17 @@ def _take_lowest(s, first, end, need):
     """Modify `s.gang`: append the `need` lowest free GPUs from `first` on; False if there are not so many before `end`."""
     size = s.gang_size
     full = size + need
-    gpu = first - 1
+    gpu = first
     while size < full:
-        gpu = next_member(s.free_low, s.free_mid, s.free_top, gpu + 1)
+        gpu = next_member(s.free_low, s.free_mid, s.free_top, gpu)
         if gpu < 0 or gpu >= end:
             return False
-        s.gang[size] = gpu
-        size += 1
+        rest = s.free_low[gpu // WORD] >> (gpu % WORD)
+        while rest & 1 and size < full and gpu < end:  # neighbours are often free too
+            s.gang[size] = gpu
+            size += 1
+            gpu += 1
+            rest >>= 1
     s.gang_size = size
     return True
 

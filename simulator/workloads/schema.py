@@ -222,7 +222,7 @@ def _convert(name: str, column: str, values: Any) -> np.ndarray:
         return text_array(values)
     try:
         array = np.asarray(values)
-        if column in WHOLE and array.dtype.kind == "f" and np.all(np.mod(array, 1) == 0):
+        if column in WHOLE and array.dtype.kind == "f" and np.all(np.floor(array) == array):
             array = array.astype(np.int64)
         if array.ndim != 1 or array.dtype.kind not in ("iu" if column in WHOLE else "iuf"):
             raise ValueError
@@ -247,7 +247,7 @@ def _check(name: str, columns: dict[str, np.ndarray]) -> None:
         if (bad_text := first_bad_text(columns[column])) is not None:
             raise InputError(
                 f"workload {name!r}, job number {bad_text + 1}, {column}: "
-                f"{clip(columns[column][bad_text])} holds a control character; expected plain text on one line"
+                f"{clip(columns[column][bad_text])} holds a control character; expected plain text"
             )
     ids = columns["job_id"]
     if (twice := first_duplicate(ids)) is not None:

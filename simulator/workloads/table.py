@@ -14,7 +14,7 @@ import os
 import re
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from ..errors import InputError
 from .schema import LONGEST_S, Workload, WorkloadWarning, clip, first_bad_text, first_duplicate
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?")
+_JSON_KINDS = {dict: "object", str: "string", int: "number", float: "number", bool: "boolean"}
 _BLANKS = frozenset({"", "nan", "NaN", "None", "null", "NA", "N/A"})
 
 
@@ -136,7 +137,8 @@ def read_json_list(path: str | Path) -> list[dict[str, Any]]:
     except ValueError as error:
         raise InputError(f"{path}: not valid JSON ({clip(str(error))})") from None
     if not isinstance(items, list):
-        raise InputError(f"{path}: a JSON {type(items).__name__} at the top; expected a list of jobs")
+        kind = _JSON_KINDS.get(type(items), "null")
+        raise InputError(f"{path}: a JSON {kind} at the top; expected a list of jobs")
     if not items:
         raise InputError(f"{path}: an empty list; expected at least one job")
     for i, item in enumerate(items):
@@ -168,6 +170,7 @@ class Table:
         places: (n,) 1-based numbers of the rows in the file.
         unit: what `places` counts: "line", "row" or "job".
         header: every column name of the file, also those not kept.
+        shown: what the file calls a column, where that differs.
     """
 
     path: str
@@ -175,6 +178,7 @@ class Table:
     places: np.ndarray
     unit: str
     header: tuple[str, ...] = ()
+    shown: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.places)
@@ -186,8 +190,10 @@ class Table:
         """The InputError for one cell; `value` defaults to what the file holds there."""
         held = self.columns[column][row] if value is None else value
         shown = clip(held if isinstance(held, str) else held.item() if isinstance(held, np.generic) else held)
+        noun = "field" if self.unit == "job" else "column"
+        name = self.shown.get(column, column)
         return InputError(
-            f"{self.path}, {self.unit} {self.places[row]}, column {column!r}: {shown}; expected {expected}"
+            f"{self.path}, {self.unit} {self.places[row]}, {noun} {name!r}: {shown}; expected {expected}"
         )
 
     def column(self, name: str) -> list[str] | np.ndarray:
@@ -347,7 +353,7 @@ def _fast_numbers(values: list[str] | np.ndarray, whole: bool) -> np.ndarray | N
             numbers = np.fromiter(map(float, values), np.float64, len(values))  # "4.0" is whole too
         return (
             numbers.astype(np.int64)
-            if np.all((np.abs(numbers) < 2.0**53) & (np.mod(numbers, 1) == 0))
+            if np.all((np.abs(numbers) < 2.0**53) & (np.floor(numbers) == numbers))
             else None
         )
     except (ValueError, OverflowError):
@@ -356,9 +362,9 @@ def _fast_numbers(values: list[str] | np.ndarray, whole: bool) -> np.ndarray | N
 
 def _range_words(low: float, above: bool, high: float, whole: bool) -> str:
     noun = "a whole number" if whole else "a number"
-    bounds = [f"{'above' if above else 'at least'} {low:g}"] if low > -LONGEST_S else []
-    bounds += [f"at most {high:g}"] if high < LONGEST_S or not bounds else []
-    return f"{noun} {' and '.join(bounds)}"
+    if high == np.inf:
+        return f"{noun} above {low:g}" if above else f"{noun} of at least {low:g}"
+    return f"{noun} above {low:g}, up to {high:g}" if above else f"{noun} from {low:g} to {high:g}"
 
 
 def dates_to_s(values: Iterable[str], blanks: bool = False) -> np.ndarray:

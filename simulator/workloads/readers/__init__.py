@@ -79,6 +79,8 @@ def recognise(path: str | Path) -> str:
     for form in FORMATS.values():
         if form.recognises(head):
             return form.name
+    if b"\0" in head.data:
+        raise InputError(f"{path}: a binary file, or text that is not UTF-8; expected csv, json or parquet")
     seen = (
         f"its columns are {clip(', '.join(head.columns), 200)}"
         if len(head.columns) > 1

@@ -102,4 +102,5 @@ def _json_table(path: str | Path) -> Table:
             raise InputError(
                 f"{path}, job {lacking[0] + 1}: field {field!r} is missing; expected it in every job"
             )
-    return Table(str(path), columns, np.arange(1, len(jobs) + 1), "job")
+    shown = {column: field for field, column in _FIELDS.items()}
+    return Table(str(path), columns, np.arange(1, len(jobs) + 1), "job", shown=shown)

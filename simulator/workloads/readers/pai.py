@@ -95,24 +95,26 @@ def _from_tasks(table: Table) -> Workload:
     start_s = table.number("start_time", low=0, blank=np.nan)
     end_s = table.number("end_time", low=0, blank=np.nan)
     task_gpus = np.ceil(percent / 100).astype(np.int64) * instances
-    names, first_row, job = np.unique(table.text("job_name"), return_index=True, return_inverse=True)
+    code: dict[str, int] = {}
+    job = np.array([code.setdefault(name, len(code)) for name in table.text("job_name")])
+    names = list(code)  # in the order of the file
+    first_row = np.unique(job, return_index=True)[1]
     on_gpu = task_gpus > 0
     gpus = np.bincount(job, weights=task_gpus, minlength=len(names)).astype(np.int64)
     begin_s, finish_s = np.full(len(names), np.inf), np.full(len(names), -np.inf)
     with np.errstate(invalid="ignore"):  # nan wins in both, so a job with an open task stays nan
         np.minimum.at(begin_s, job[on_gpu], start_s[on_gpu])
         np.maximum.at(finish_s, job[on_gpu], end_s[on_gpu])
-    jobs = Table(table.path, {"job_name": [str(name) for name in names]}, table.places[first_row], table.unit)
+    jobs = Table(table.path, {"job_name": names}, table.places[first_row], table.unit)
     users, submitted_s = _job_table(Path(table.path).with_name("pai_job_table.csv"), jobs.text("job_name"))
     with np.errstate(invalid="ignore"):  # CPU jobs have -inf - inf; they are dropped
         run_s = finish_s - begin_s
-    kept = jobs.where((gpus > 0) & (run_s > 0), "CPU jobs, or no start or end")
     return jobs.workload(
         job_id="job_name",
         arrival_s=np.where(np.isnan(submitted_s), begin_s, submitted_s),
         gpus=gpus,
         duration_s=run_s,
-        kept=kept[np.argsort(first_row[kept], kind="stable")],  # back to the order of the file
+        kept=jobs.where((gpus > 0) & (run_s > 0), "CPU jobs, or no start or end"),
         user=users,
     )
 

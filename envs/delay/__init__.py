@@ -1,0 +1,1 @@
+"""Delay-v0: where and when a waiting job runs (paper dally)."""

@@ -1,0 +1,97 @@
+"""Actions and decisions, one to the other, for Delay-v0."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...simulator.decisions import Advance, Decision, Hold, Migrate, Preempt, Start
+from ...simulator.engine import Simulator
+from ...simulator.errors import InvalidDecision
+from ...simulator.rules.rule import PLACERS
+from ...simulator.kernels.placement import tier_of_gang
+from .window import (
+    HOLD_KIND,
+    MIGRATE_KIND,
+    PER_RUNNING,
+    PER_WAITING,
+    PREEMPT_KIND,
+    find_move,
+    find_target,
+    refresh,
+    target_of,
+)
+
+UNTIL_OFFER, UNTIL_TIMER = 0, 1
+DELAYS_S = (60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0, 86400.0)
+
+
+def prepare(simulator: Simulator, window: np.record, placer: str, decision: Decision) -> None:
+    """Turn the window towards a decision: its job comes first, and gangs are found by `placer`."""
+    window.placer = PLACERS[placer]
+    window.focus = getattr(decision, "job", -1)
+    refresh(simulator.state, window)
+
+
+def encode(simulator: Simulator, window: np.record, decision: Decision) -> np.ndarray:
+    """The action (candidate, delay bucket), int64 (2,), that plays `decision` in the window as it stands.
+
+    Raises:
+        InvalidDecision: the window offers no such action: the job is not shown, or the environment's placer gives other
+            GPUs than the decision asks for.
+    """
+    if isinstance(decision, Advance):
+        return np.zeros(2, np.int64)
+    bucket = UNTIL_OFFER
+    if isinstance(decision, Start):
+        tier = _tier(simulator, decision.gpus)
+        candidate = 1 + PER_WAITING * _slot(window.waiting_job, decision) + target_of(tier)
+    elif isinstance(decision, Hold):
+        candidate = 1 + PER_WAITING * _slot(window.waiting_job, decision) + HOLD_KIND
+        bucket = _bucket(simulator, window, decision)
+    else:
+        kind = PREEMPT_KIND if isinstance(decision, Preempt) else MIGRATE_KIND
+        first = 1 + PER_WAITING * int(window.slots)
+        candidate = first + PER_RUNNING * _slot(window.running_job, decision) + kind
+    if not window.legal[candidate]:
+        raise InvalidDecision(f"{decision!r} is not among the legal candidates of this environment now")
+    if isinstance(decision, Start | Migrate):
+        _expect_same_gpus(simulator, window, decision)
+    return np.array([candidate, bucket], np.int64)
+
+
+def _tier(simulator: Simulator, gpus: tuple[int, ...]) -> int:
+    s = simulator.state
+    s.gang[: len(gpus)] = gpus
+    s.gang_size = len(gpus)
+    return int(tier_of_gang(s))
+
+
+def _slot(shown: np.ndarray, decision: Start | Hold | Preempt | Migrate) -> int:
+    slots = np.flatnonzero(shown == decision.job)
+    if len(slots) == 0:
+        raise InvalidDecision(f"{decision!r}: the window does not show job {decision.job}; give it more slots")
+    return int(slots[0])
+
+
+def _bucket(simulator: Simulator, window: np.record, decision: Hold) -> int:
+    if decision.until_s is None:
+        return UNTIL_OFFER
+    wanted = decision.until_s - float(simulator.state.now_s)
+    delays = window.delay_s[: window.n_delays]
+    near = [i for i, delay in enumerate(delays) if math.isclose(delay, wanted, rel_tol=1e-9)]
+    if not near:
+        raise InvalidDecision(f"{decision!r}: {wanted:g} s is none of this environment's delays")
+    return near[0]
+
+
+def _expect_same_gpus(simulator: Simulator, window: np.record, decision: Start | Migrate) -> None:
+    s = simulator.state
+    if isinstance(decision, Start):
+        find_target(s, window, decision.job, target_of(_tier(simulator, decision.gpus)))
+    else:
+        find_move(s, window, decision.job)
+    found = tuple(s.gang[: s.gang_size].tolist())
+    if found != decision.gpus:
+        raise InvalidDecision(f"{decision!r}: the environment's placer gives GPUs {list(found)}; give it that placer")

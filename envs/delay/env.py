@@ -1,0 +1,296 @@
+"""Delay-v0: a waiting job is offered GPUs: take them at a tier, or hold for a while."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.envs.registration import EnvSpec
+
+from ...simulator.decisions import Decision
+from ...simulator.engine import Decider, Simulator
+from ...simulator.errors import InputError, Stalled
+from ...simulator.kernels import codes
+from ...simulator.layout import Failures, lay_window_order
+from ...simulator.names import choose
+from ...simulator.network import Network
+from ...simulator.rules.rule import PLACERS, Rule
+from ...simulator.topology import Topology
+from ...simulator.view import ClusterView
+from ...simulator.workloads import Workload, open_workload
+from .codec import DELAYS_S, UNTIL_TIMER, encode, prepare
+from .defaults import NETWORK, TOPOLOGY, WORKLOAD
+from .observation import CANDIDATES, CLUSTER, QUEUE, RUNNING, observe, write_mask
+from .reward import REWARDS, reward_scale
+from .transition import settle, step
+from .window import MAX_DELAYS, MAX_SLOTS, PER_RUNNING, PER_WAITING, refresh, window_dtype
+
+ORDERS = ("arrival", "shortest", "smallest")
+OBSERVATIONS = ("dict", "flat")
+TIME_SCALE_S = 30 * 86400.0  # what times are scaled by where there is no horizon
+
+
+class DelayEnv(gym.Env[Any, np.ndarray]):
+    """Place waiting jobs at a tier of the network, or let them wait for a better one.
+
+    Source       Dally (papers: delay scheduling over network tiers); docs/delay.md.
+    Observation  Dict of float32 Boxes in [0, 1], tables row by row: cluster (12,), queue (slots x 12,), running
+                 (running_slots x 11,), candidates ((1 + 4 slots + 2 running_slots) x 12,); columns in observation.py.
+                 `observation="flat"`: the four in one Box, in this order.
+    Action       MultiDiscrete([1 + 4 slots + 2 running_slots, 2 + len(delays)]).
+                 0: no more now, advance. 1 + 4 i + k: waiting slot i starts inside a machine, inside a rack, across racks, or
+                 holds (k = 0..3). 1 + 4 slots + 2 i + k: running slot i is preempted or moves to a better tier (k = 0, 1).
+                 The second part is how long a hold lasts: 0 until GPUs are freed, 1 until the job's tuned delay timer
+                 (as 0 where no policy tunes one), then `delays`.
+    Mask         action_masks(): bool, both parts in a row; info["action_mask"]: the same as int8. Never empty.
+    Reward       `reward`: jct (default: minus the mean JCT in mean isolated run times, summed over the episode),
+                 makespan, slowdown, slo; reward.py. Decisions often take no time: train with gamma = 1.
+    Episode      terminated when every job is done; truncated at `horizon_s` or after `max_decisions`.
+    Info         elapsed_s, action_mask, invalid_action (the action was not legal: it counted as advance), adjusted_action (a
+                 delay out of range became the nearest); metrics on the last step (simulator/metrics.py).
+    Versions     v0 first release.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 10}
+    spec: EnvSpec | None
+
+    def __init__(
+        self,
+        topology: Topology | str | dict[str, Any] = TOPOLOGY,
+        workload: Workload | str = WORKLOAD,
+        network: Network | str = NETWORK,
+        *,
+        placer: str = "tier",
+        slots: int = 32,
+        running_slots: int = 16,
+        order: str = "arrival",
+        delays: tuple[float, ...] = DELAYS_S,
+        preemption: bool = True,
+        preemption_cost: tuple[float, ...] | float = 0.0,
+        max_decisions: int | None = None,
+        horizon_s: float | None = None,
+        skip_idle: bool = True,
+        observation: str = "dict",
+        reward: str = "jct",
+        mtbf_s: float = 0.0,
+        mttr_s: float = 3600.0,
+        checkpoint_s: float = 1800.0,
+        render_mode: str | None = None,
+    ) -> None:
+        """Build the environment; nothing is simulated before `reset`.
+
+        Args:
+            topology: preset with arguments, specification, path, or a `Topology`.
+            workload: generator with arguments (drawn anew at each reset), path, or a `Workload`.
+            network: `none` or `penalty`, with arguments, or a `Network`.
+            placer: which GPUs realise a tier: `tier`, `count`, `consolidated`, `skew` or `random`. All but `tier` know one
+                gang a job, so only the target that this gang has is legal.
+            slots, running_slots: waiting and running jobs in the window, 1 to 256 and 0 to 256.
+            order: which jobs the window shows first: `arrival`, `shortest` (isolated run time) or `smallest` (GPUs).
+            delays: seconds, > 0, of the delay buckets from 2 on.
+            preemption: whether running jobs can be stopped or moved.
+            preemption_cost: seconds without progress when a stopped or moved job starts anew; or (small, large gangs).
+            max_decisions, horizon_s: truncate after so many steps, or seconds from the first arrival; None: never.
+            skip_idle: pass over decision points where only advancing or holding is legal.
+            observation: `dict`, or `flat` for plain MLPs.
+            reward: `jct`, `makespan`, `slowdown` or `slo`.
+            mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/layout.py); 0 mean time between failures: none.
+            render_mode: `ansi`, `rgb_array` or `human`.
+
+        Raises:
+            InputError: a value that does not fit, in one sentence.
+        """
+        _check_choice("order", order, ORDERS)
+        _check_choice("observation", observation, OBSERVATIONS)
+        _check_choice("reward", reward, REWARDS)
+        _check_choice("placer", placer, PLACERS)
+        if render_mode is not None:
+            _check_choice("render_mode", render_mode, self.metadata["render_modes"])
+        costs = preemption_cost if isinstance(preemption_cost, tuple) else (float(preemption_cost),)
+        self.placer, self.order, self.observation, self.reward = placer, order, observation, reward
+        self.render_mode = render_mode
+        self.workload = workload
+        self.max_decisions = max_decisions
+        failures = Failures(mtbf_s, mttr_s, checkpoint_s) if mtbf_s else None
+        self.rule = Rule("fifo", placer=placer, preemption_cost=costs)
+        horizon = math.inf if horizon_s is None else horizon_s
+        self.simulator = Simulator(topology, network, rule=self.rule, failures=failures, horizon_s=horizon)
+        self._lay_window(slots, running_slots, delays, preemption, skip_idle, horizon)
+        self.observation_space = self._observation_space()
+        self.action_space = gym.spaces.MultiDiscrete([self._candidates, int(self._window.n_delays)])
+        self._window_picture: Any = None
+
+    def _lay_window(
+        self,
+        slots: int,
+        running_slots: int,
+        delays: tuple[float, ...],
+        preemption: bool,
+        skip_idle: bool,
+        horizon: float,
+    ) -> None:
+        _check_range("slots", slots, 1, MAX_SLOTS)
+        _check_range("running_slots", running_slots, 0, MAX_SLOTS)
+        _check_range("max_decisions", self.max_decisions or 1, 1, 2**62)
+        if len(delays) > MAX_DELAYS - 2 or any(not 0.0 < delay < math.inf for delay in delays):
+            raise InputError(f"delays = {delays!r}: expected at most {MAX_DELAYS - 2} finite numbers of seconds > 0")
+        w = np.zeros(1, window_dtype()).view(np.recarray)[0]
+        w.slots, w.running_slots = slots, running_slots
+        w.n_delays = UNTIL_TIMER + 1 + len(delays)
+        w.delay_s[: w.n_delays] = (math.inf, math.inf, *delays)
+        w.preemption, w.skip_idle = preemption, skip_idle
+        w.reward_kind = REWARDS[self.reward]
+        w.log_horizon = math.log1p(horizon if horizon < math.inf else TIME_SCALE_S)
+        self._window = w
+        self._candidates = 1 + PER_WAITING * slots + PER_RUNNING * running_slots
+
+    def _observation_space(self) -> gym.Space[Any]:
+        sizes = {
+            "cluster": len(CLUSTER),
+            "queue": int(self._window.slots) * len(QUEUE),
+            "running": int(self._window.running_slots) * len(RUNNING),
+            "candidates": self._candidates * len(CANDIDATES),
+        }
+        self._sizes = sizes
+        if self.observation == "flat":
+            return gym.spaces.Box(0.0, 1.0, (sum(sizes.values()),), np.float32)
+        return gym.spaces.Dict({key: gym.spaces.Box(0.0, 1.0, (size,), np.float32) for key, size in sizes.items()})
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Start an episode: draw the workload, run to the first decision.
+
+        Args:
+            seed: of the environment's random numbers, which draw the workload and all that is random in the run.
+            options: `{"workload": ...}` replaces the workload for this episode.
+        """
+        super().reset(seed=seed)
+        unknown = set(options or {}) - {"workload"}
+        if unknown:
+            raise InputError(f"reset options: unknown key {min(unknown)!r}; expected workload")
+        drawn = int(self.np_random.integers(2**31))
+        source = (options or {}).get("workload", self.workload)
+        workload = open_workload(source, seed=drawn, cluster_gpus=self.simulator.topology.num_gpus)
+        self.simulator.use(self.rule)
+        self.simulator.reset(workload, seed=drawn)
+        s, w = self.simulator.state, self._window
+        self._s = s
+        if self.order != "arrival":
+            key = workload.duration_s if self.order == "shortest" else workload.gpus.astype(np.float64)
+            lay_window_order(s, key)
+            self.simulator.relay()
+        w.placer, w.focus, w.decisions = PLACERS[self.placer], -1, 0
+        w.reward_scale = reward_scale(s, int(w.reward_kind))
+        w.code = codes.FINISHED if self.simulator.done else codes.DECIDE
+        refresh(s, w)
+        settle(s, w)
+        self._finish_step()
+        observation, arrays, mask = self._new_arrays()
+        observe(s, w, *arrays)
+        write_mask(w, mask)
+        self._mask = mask
+        if self.render_mode == "human":
+            self.render()
+        return observation, {"elapsed_s": 0.0, "action_mask": mask.view(np.int8)}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Play one action; see the class docstring."""
+        try:
+            candidate, delay = operator.index(action[0]), operator.index(action[1])
+        except (TypeError, IndexError, KeyError):
+            raise InputError(f"action {action!r}: expected two whole numbers, (candidate, delay bucket)") from None
+        w = self._window
+        observation, arrays, mask = self._new_arrays()
+        code = step(self._s, w, candidate, delay, *arrays, mask)
+        self._mask = mask
+        info = {
+            "elapsed_s": w.elapsed_s,
+            "action_mask": mask.view(np.int8),
+            "invalid_action": bool(w.invalid),
+            "adjusted_action": bool(w.adjusted),
+        }
+        terminated = code == codes.FINISHED
+        truncated = code == codes.HORIZON
+        if code != codes.DECIDE:
+            self._finish_step()
+        if not terminated and self.max_decisions is not None and w.decisions >= self.max_decisions:
+            truncated = True
+        if terminated or truncated:
+            info["metrics"] = self.simulator.metrics()
+        if self.render_mode == "human":
+            self.render()
+        return observation, w.reward, terminated, truncated, info
+
+    def _finish_step(self) -> None:
+        code = int(self._window.code)
+        self.simulator.note(code)
+        if code == codes.STALLED and not self._window.can_act:
+            s = self._s
+            raise Stalled(f"{s.waiting + s.held} jobs wait at {s.now_s:g} s and nothing can be started any more")
+
+    def _new_arrays(self) -> tuple[Any, list[np.ndarray], np.ndarray]:
+        mask = np.empty(self._candidates + int(self._window.n_delays), np.uint8)
+        if self.observation == "dict":
+            arrays = {key: np.empty(size, np.float32) for key, size in self._sizes.items()}
+            return arrays, list(arrays.values()), mask
+        flat = np.empty(sum(self._sizes.values()), np.float32)
+        return flat, np.split(flat, np.cumsum(list(self._sizes.values()))[:-1]), mask
+
+    def action_masks(self) -> np.ndarray:
+        """Legal actions, bool (candidates + delay buckets,): sb3-contrib's convention."""
+        return self._mask.view(np.bool_).copy()
+
+    @property
+    def view(self) -> ClusterView:
+        """The cluster now, as policies see it."""
+        return self.simulator.view
+
+    def act_of(self, policy: Decider) -> np.ndarray:
+        """The action that plays the next decision of `policy`; the window turns towards the job that it is about.
+
+        Raises:
+            InvalidDecision: the decision cannot be played here (see codec.encode).
+        """
+        decision: Decision = policy.decide(self.simulator.view)
+        rule = getattr(policy, "rule", None)
+        prepare(self.simulator, self._window, rule.placer if rule is not None else self.placer, decision)
+        write_mask(self._window, self._mask)
+        return encode(self.simulator, self._window, decision)
+
+    def render(self) -> Any:
+        """A picture of the cluster by `render_mode`: text, an RGB array (H, W, 3) uint8, or a window (returns None)."""
+        if self.render_mode is None:
+            gym.logger.warn("render() without render_mode; pass it to gymnasium.make")
+            return None
+        from ..rendering.ansi import draw_ansi
+
+        if self.render_mode == "ansi":
+            return draw_ansi(self.simulator)
+        from ..rendering.picture import draw_rgb
+
+        frame = draw_rgb(self.simulator)
+        if self.render_mode == "rgb_array":
+            return frame
+        if self._window_picture is None:
+            from ..rendering.window import Window
+
+            self._window_picture = Window(fps=self.metadata["render_fps"])
+        self._window_picture.show(frame)
+        return None
+
+    def close(self) -> None:
+        """Close the window of `human` rendering."""
+        if self._window_picture is not None:
+            self._window_picture.close()
+            self._window_picture = None
+
+
+def _check_choice(name: str, value: str, known: Any) -> None:
+    choose(value, known, f"value of {name}")
+
+
+def _check_range(name: str, value: int, low: int, high: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
+        raise InputError(f"{name} = {value!r}: expected a whole number from {low} to {high}")

@@ -1,0 +1,89 @@
+"""One step of Delay-v0 in one kernel call: decode the action, apply it, advance past what needs no decision, observe."""
+
+from __future__ import annotations
+
+import math
+
+from ...simulator.kernels import events, jobs
+from ...simulator.kernels.codes import DECIDE, FINISHED, HORIZON, STALLED
+from ...simulator.kernels.jit import kernel
+from .observation import observe, write_mask
+from .reward import total_cost
+from .window import (
+    HOLD_KIND,
+    PER_RUNNING,
+    PER_WAITING,
+    PREEMPT_KIND,
+    candidate_count,
+    find_move,
+    find_target,
+    refresh,
+)
+
+
+
+@kernel
+def step(s, w, candidate, delay, cluster, queue, running, candidates, mask):
+    """Modify `s` and `w`: play one action and write the next observation and mask; returns the code of `w.code`."""
+    w.before = total_cost(s, w.reward_kind)
+    w.before_s = s.now_s
+    w.invalid = candidate < 0 or candidate >= candidate_count(w) or w.legal[candidate] == 0
+    w.adjusted = delay < 0 or delay >= w.n_delays
+    delay = min(max(delay, 0), w.n_delays - 1)
+    w.focus = -1
+    w.decisions += 1
+    if w.invalid or candidate == 0:
+        if events.next_event_s(s) < math.inf:
+            w.code = advance(s)
+            refresh(s, w)
+    else:
+        _apply(s, w, candidate - 1, delay)
+        refresh(s, w)
+    settle(s, w)
+    w.reward = -(total_cost(s, w.reward_kind) - w.before) / w.reward_scale
+    w.elapsed_s = s.now_s - w.before_s
+    observe(s, w, cluster, queue, running, candidates)
+    write_mask(w, mask)
+    return w.code
+
+
+@kernel
+def settle(s, w):
+    """Modify `s` and `w`: with `skip_idle`, go on while only advancing or holding is possible."""
+    while w.code != FINISHED and w.code != HORIZON and not w.can_act and (w.skip_idle or s.waiting == 0):
+        w.code = advance(s)
+        refresh(s, w)
+        if w.code == STALLED:
+            break
+
+
+@kernel
+def advance(s):
+    """Modify `s`: run to the next decision point. If nothing is to come, jobs held until an offer get it now."""
+    code = events.advance(s)
+    if code == STALLED and s.n_offered > 0:
+        while s.n_offered > 0:
+            jobs.unhold(s, s.offered[s.n_offered - 1])
+        code = DECIDE
+    return code
+
+
+@kernel
+def _apply(s, w, index, delay):
+    """Modify `s`: carry out the legal candidate `index` + 1."""
+    if index < PER_WAITING * w.slots:
+        job = w.waiting_job[index // PER_WAITING]
+        kind = index % PER_WAITING
+        if kind == HOLD_KIND:
+            jobs.hold(s, job, s.now_s + w.delay_s[delay])
+        else:
+            find_target(s, w, job, kind)
+            jobs.start(s, job)
+        return
+    index -= PER_WAITING * w.slots
+    job = w.running_job[index // PER_RUNNING]
+    if index % PER_RUNNING == PREEMPT_KIND:
+        jobs.preempt(s, job)
+    else:
+        find_move(s, w, job)
+        jobs.migrate(s, job)

@@ -1,0 +1,186 @@
+"""What the agent looks at: a short window of waiting and running jobs, and which decisions about them are possible now.
+
+The window is a record beside the simulator's: integers and small arrays, filled by kernels. Candidate numbers are those of
+the action space: 0 advances; then every waiting slot has machine, rack, network, hold; then every running slot has
+preempt, migrate.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...simulator.kernels.bits import next_member
+from ...simulator.kernels.codes import RUNNING, SCATTER, WAITING
+from ...simulator.kernels.codes import TIER as TIER_PLACER
+from ...simulator.kernels.events import next_event_s
+from ...simulator.kernels.jit import kernel
+from ...simulator.kernels.placement import lift, lower, tier_of_gang
+from ...simulator.rules.placers import find_gang, find_within
+from ...simulator.state import CLASSES
+from ...simulator.tiers import MACHINE, RACK
+
+PER_WAITING = 4  # machine, rack, network, hold
+PER_RUNNING = 2  # preempt, migrate
+START_MACHINE, HOLD_KIND = 0, 3
+PREEMPT_KIND, MIGRATE_KIND = 0, 1
+MAX_SLOTS = 256
+MAX_DELAYS = 32
+NO_JOB = -1
+TARGETS = 3  # machine, rack, network
+
+
+def window_dtype() -> np.dtype:
+    """One window; the arrays have room for the largest number of slots."""
+    candidates = 1 + (PER_WAITING + PER_RUNNING) * MAX_SLOTS
+    scalars = ("slots", "running_slots", "n_delays", "placer", "preemption", "skip_idle", "reward_kind", "focus")
+    counters = ("probe", "decisions", "max_decisions", "invalid", "adjusted", "can_act", "code")
+    floats = ("reward", "elapsed_s", "reward_scale", "log_horizon", "before", "before_s")
+    return np.dtype(
+        [(name, "i8") for name in scalars + counters]
+        + [(name, "f8") for name in floats]
+        + [
+            ("delay_s", "f8", (MAX_DELAYS,)),
+            ("waiting_job", "i4", (MAX_SLOTS,)),
+            ("running_job", "i4", (MAX_SLOTS,)),
+            ("move_tier", "i4", (MAX_SLOTS,)),  # tier that a running job could move to now
+            ("legal", "i1", (candidates,)),
+            ("class_probe", "i8", (CLASSES,)),  # number of the probe that the next two belong to
+            ("class_tier", "i4", (CLASSES, TARGETS)),  # tier of the gang that a target would give, -1 = none
+            ("class_left", "i4", (CLASSES, TARGETS)),  # GPUs left free on the machine of the gang's last GPU
+        ],
+        align=True,
+    )
+
+
+@kernel
+def candidate_count(w):
+    """Length of the first part of the action space."""
+    return 1 + PER_WAITING * w.slots + PER_RUNNING * w.running_slots
+
+
+@kernel
+def target_of(tier):
+    """Place of a tier among the targets machine, rack, network."""
+    return max(tier, MACHINE) - MACHINE
+
+
+@kernel
+def refresh(s, w):
+    """Modify `w`: show the jobs of the present and mark what can be decided about them."""
+    _fill(s, w.focus, WAITING, w.slots, s.window_low, s.window_mid, s.window_top, w.waiting_job)
+    _fill(s, w.focus, RUNNING, w.running_slots, s.running_low, s.running_mid, s.running_top, w.running_job)
+    w.probe += 1
+    w.can_act = 0
+    more = next_event_s(s) < math.inf
+    w.legal[: candidate_count(w)] = 0
+    w.legal[0] = more
+    for slot in range(w.slots):
+        job = w.waiting_job[slot]
+        if job == NO_JOB:
+            break
+        first = 1 + PER_WAITING * slot
+        w.legal[first + HOLD_KIND] = more
+        if s.gpus[job] > s.free_gpus:
+            continue
+        demand = s.demand[job]
+        if w.class_probe[demand] != w.probe or w.placer == SCATTER:
+            w.class_probe[demand] = w.probe
+            _probe(s, w, job, demand)
+        for target in range(TARGETS):
+            if w.class_tier[demand, target] >= 0:
+                w.legal[first + target] = 1
+                w.can_act = 1
+    if w.preemption and s.waiting > 0:
+        _mark_running(s, w)
+
+
+@kernel
+def _fill(s, focus, status, slots, low, mid, top, shown):
+    """Modify `shown`: the first jobs of a set; the job in focus, if it is in the set, before all others."""
+    slot = 0
+    if focus >= 0 and s.status[focus] == status and slots > 0:
+        shown[0] = focus
+        slot = 1
+    rank = -1
+    while slot < slots:
+        rank = next_member(low, mid, top, rank + 1)
+        if rank < 0:
+            break
+        job = s.job_at_rank[rank]
+        if job != focus:
+            shown[slot] = job
+            slot += 1
+    shown[slot:slots] = NO_JOB
+
+
+@kernel
+def _probe(s, w, job, demand):
+    """Modify `w`: which targets the placer can serve for jobs like this one, and what their gangs look like."""
+    for target in range(TARGETS):
+        w.class_tier[demand, target] = -1
+    if w.placer == TIER_PLACER:
+        for target in range(TARGETS):
+            if find_within(s, s.gpus[job], MACHINE + target):
+                _note(s, w, demand, target)
+            if s.gpus[job] == 1:
+                return
+    elif find_gang(s, job, w.placer):
+        _note(s, w, demand, target_of(tier_of_gang(s)))
+
+
+@kernel
+def _note(s, w, demand, target):
+    tier = tier_of_gang(s)
+    if target_of(tier) != target:
+        return
+    # The last machine of a gang is the only one that it may leave partly free.
+    machine = s.gpu_machine[s.gang[s.gang_size - 1]]
+    taken = 0
+    for i in range(s.gang_size):
+        taken += s.gpu_machine[s.gang[i]] == machine
+    w.class_tier[demand, target] = tier
+    w.class_left[demand, target] = s.machine_free[machine] - taken
+
+
+@kernel
+def _mark_running(s, w):
+    """Modify `w`: running jobs can be stopped while others wait, and moved to a better tier.
+
+    Not at the instant at which they started or were stopped: so an instant always comes to its end.
+    """
+    first = 1 + PER_WAITING * w.slots
+    for slot in range(w.running_slots):
+        job = w.running_job[slot]
+        if job == NO_JOB:
+            break
+        w.move_tier[slot] = s.tier[job]
+        if s.started_s[job] >= s.now_s or s.stopped_s[job] >= s.now_s:
+            continue
+        w.legal[first + PER_RUNNING * slot + PREEMPT_KIND] = 1
+        w.can_act = 1
+        if find_move(s, w, job):
+            w.legal[first + PER_RUNNING * slot + MIGRATE_KIND] = 1
+            w.move_tier[slot] = tier_of_gang(s)
+
+
+@kernel
+def find_move(s, w, job):
+    """Modify `s.gang`: GPUs at a better tier than the running job has, by the placer; False if there are none."""
+    if s.tier[job] < RACK or s.free_gpus == 0:
+        return False
+    lift(s, job)
+    found = find_gang(s, job, w.placer) and target_of(tier_of_gang(s)) < target_of(s.tier[job])
+    lower(s, job)
+    return found
+
+
+@kernel
+def find_target(s, w, job, target):
+    """Modify `s.gang`: the GPUs that a legal start candidate stands for."""
+    if w.placer == TIER_PLACER:
+        return find_within(s, s.gpus[job], MACHINE + target)
+    return find_gang(s, job, w.placer)
+
+

@@ -1,0 +1,240 @@
+"""A plain description of a cluster at one instant, read from the state record; the workload gives names only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ...simulator.engine import Simulator
+from ...simulator.kernels.bits import next_member
+from ...simulator.kernels.codes import DOWN, FREE, HELD
+from ...simulator.tiers import UNPLACED
+from ...simulator.workloads.schema import Workload
+
+SHOWN_JOBS = 64  # waiting and held jobs that a scene describes one by one, each
+LABEL_LENGTH = 5
+
+
+@dataclass(frozen=True)
+class Slot:
+    """GPUs `first` to `stop - 1`, side by side on one slot of a machine."""
+
+    first: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One machine; `index` counts over the whole cluster."""
+
+    index: int
+    slots: tuple[Slot, ...]
+
+    @property
+    def gpus(self) -> range:
+        """Its GPUs."""
+        return range(self.slots[0].first, self.slots[-1].stop)
+
+
+@dataclass(frozen=True)
+class Rack:
+    """One rack and its machines."""
+
+    index: int
+    machines: tuple[Machine, ...]
+
+    @property
+    def gpus(self) -> range:
+        """Its GPUs."""
+        return range(self.machines[0].gpus.start, self.machines[-1].gpus.stop)
+
+
+@dataclass(frozen=True)
+class ClusterShape:
+    """How many GPUs each slot has, slots each machine, machines each rack; hashable, so that layouts can be kept."""
+
+    slot_gpus: tuple[int, ...]
+    machine_slots: tuple[int, ...]
+    rack_machines: tuple[int, ...]
+
+    @property
+    def gpus(self) -> int:
+        """All GPUs."""
+        return sum(self.slot_gpus)
+
+    def racks(self) -> tuple[Rack, ...]:
+        """Racks with their machines, slots and GPUs, in index order."""
+        return _racks(self)
+
+
+@dataclass(frozen=True)
+class RunningJob:
+    """A job on GPUs.
+
+    Attributes:
+        job: its index, in order of arrival.
+        label: at most 5 characters: its id, or "#" and its index.
+        tier: code of its placement's tier.
+        progress: share of its iterations that is done, 0 to 1.
+        remaining_s: seconds until it ends at its present speed, a restore included.
+    """
+
+    job: int
+    label: str
+    name: str
+    model: str
+    gpus: int
+    tier: int
+    progress: float
+    remaining_s: float
+
+
+@dataclass(frozen=True)
+class WaitingJob:
+    """A job without GPUs: `waited_s` since it arrived or lost them; `is_held`: it is not offered now."""
+
+    job: int
+    label: str
+    name: str
+    model: str
+    gpus: int
+    waited_s: float
+    is_held: bool
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a picture shows.
+
+    Attributes:
+        name: of the topology.
+        now_s: the clock, seconds.
+        shape: the cluster; `racks()` walks through it.
+        owner: int64 (GPUs,), the job on each GPU, or `codes.FREE`, or `codes.DOWN`.
+        tier: int64 (GPUs,), tier code of that job's placement, -1 where there is none.
+        running: every running job, in order of arrival.
+        queue: the first waiting jobs in window order, then `held` the first held ones in order of arrival.
+        free, down: GPUs; used are the others.
+        waiting, held_jobs, done, jobs: how many there are in all.
+        largest_gang: GPUs of the workload's largest job.
+    """
+
+    name: str
+    now_s: float
+    shape: ClusterShape
+    owner: np.ndarray
+    tier: np.ndarray
+    running: tuple[RunningJob, ...]
+    queue: tuple[WaitingJob, ...]
+    held: tuple[WaitingJob, ...]
+    free: int
+    down: int
+    waiting: int
+    held_jobs: int
+    done: int
+    jobs: int
+    largest_gang: int
+
+    @property
+    def gpus(self) -> int:
+        """All GPUs."""
+        return len(self.owner)
+
+    @property
+    def used(self) -> int:
+        """GPUs that jobs hold."""
+        return self.gpus - self.free - self.down
+
+    def racks(self) -> tuple[Rack, ...]:
+        """Racks with their machines, slots and GPUs, in index order."""
+        return self.shape.racks()
+
+
+def read_scene(simulator: Simulator, shown_jobs: int = SHOWN_JOBS) -> Scene:
+    """The scene at the present instant.
+
+    Args:
+        simulator: a simulator after `reset`.
+        shown_jobs: how many waiting jobs, and how many held ones, are described one by one.
+    """
+    s, workload = simulator.state, simulator.workload
+    owner = s.gpu_job[: s.n_gpus].astype(np.int64)
+    tier = np.where(owner >= 0, s.tier[np.maximum(owner, 0)], UNPLACED)
+    held = np.flatnonzero(s.status[: s.next_arrival] == HELD)[:shown_jobs] if s.held else ()
+    return Scene(
+        name=simulator.topology.name,
+        now_s=float(s.now_s),
+        shape=_shape(s),
+        owner=owner,
+        tier=tier,
+        running=_running(s, workload),
+        queue=tuple(_waiting(s, workload, job, False) for job in _window(s, shown_jobs)),
+        held=tuple(_waiting(s, workload, int(job), True) for job in held),
+        free=int(np.count_nonzero(owner == FREE)),
+        down=int(np.count_nonzero(owner == DOWN)),
+        waiting=int(s.waiting),
+        held_jobs=int(s.held),
+        done=int(s.done),
+        jobs=int(s.n_jobs),
+        largest_gang=int(s.gpus[: s.n_jobs].max()),
+    )
+
+
+def _shape(s: np.record) -> ClusterShape:
+    return ClusterShape(
+        tuple(s.slot_gpus[: s.n_slots].tolist()),
+        tuple(s.machine_slots[: s.n_machines].tolist()),
+        tuple(s.rack_machines[: s.n_racks].tolist()),
+    )
+
+
+@lru_cache(maxsize=8)
+def _racks(shape: ClusterShape) -> tuple[Rack, ...]:
+    bounds = np.concatenate([[0], np.cumsum(shape.slot_gpus)]).tolist()
+    slots = iter([Slot(first, stop) for first, stop in zip(bounds, bounds[1:], strict=False)])
+    machines = iter(
+        [Machine(i, tuple(next(slots) for _ in range(count))) for i, count in enumerate(shape.machine_slots)]
+    )
+    return tuple(
+        Rack(i, tuple(next(machines) for _ in range(count))) for i, count in enumerate(shape.rack_machines)
+    )
+
+
+def _running(s: np.record, workload: Workload) -> tuple[RunningJob, ...]:
+    jobs = np.sort(s.runner[: s.running])
+    ran_s = np.maximum(0.0, s.now_s - s.since_s[jobs])
+    left = s.iterations_left[jobs] - ran_s / s.iteration_s[jobs]
+    progress = np.clip(1.0 - left / s.iterations[jobs], 0.0, 1.0)
+    remaining_s = np.maximum(0.0, s.planned_finish_s[jobs] - s.now_s)
+    columns = (jobs, s.gpus[jobs], s.tier[jobs], progress, remaining_s)
+    return tuple(
+        RunningJob(job, *_names(workload, job), *rest)
+        for job, *rest in zip(*(column.tolist() for column in columns), strict=True)
+    )
+
+
+def _window(s: np.record, most: int) -> Iterator[int]:
+    """The first `most` waiting jobs in window order."""
+    low, mid, top = s.window_low, s.window_mid, s.window_top
+    rank = next_member(low, mid, top, 0)
+    for _ in range(most):
+        if rank < 0:
+            return
+        yield int(s.job_at_rank[rank])
+        rank = next_member(low, mid, top, rank + 1)
+
+
+def _waiting(s: np.record, workload: Workload, job: int, is_held: bool) -> WaitingJob:
+    waited_s = float(s.now_s - s.waiting_since_s[job])
+    return WaitingJob(job, *_names(workload, job), int(s.gpus[job]), waited_s, is_held)
+
+
+def _names(workload: Workload, job: int) -> tuple[str, str, str]:
+    """Label, id and model of a job; unprintable characters would spoil a terminal or a font."""
+    name, model = (
+        "".join(c if c.isprintable() else "?" for c in str(text)) for text in (workload.job_id[job], workload.model[job])
+    )
+    return (name if len(name) <= LABEL_LENGTH else f"#{job}"), name, model

@@ -1,0 +1,32 @@
+"""Times and names as a picture writes them."""
+
+from __future__ import annotations
+
+import math
+
+
+def clock(time_s: float) -> str:
+    """A point in time: `03:25:10`, from one day on `12 d 03:25:10`."""
+    whole = math.floor(time_s)
+    days, rest = divmod(whole, 86_400)
+    text = f"{rest // 3600:02d}:{rest % 3600 // 60:02d}:{rest % 60:02d}"
+    return f"{days:,} d {text}" if days else text
+
+
+def span(seconds: float) -> str:
+    """A duration in one short unit, for narrow columns: `12 s`, `3.1 m` (minutes), `2.4 h`, `12 d`; `-` if infinite."""
+    if not math.isfinite(seconds):
+        return "-"
+    for limit, size, unit in ((99.5, 1.0, "s"), (99.5 * 60, 60.0, "m"), (47.5 * 3600, 3600.0, "h")):
+        if seconds < limit:
+            return _number(seconds / size) + f" {unit}"
+    return _number(seconds / 86_400.0) + " d"
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}" if 0.05 <= value < 9.95 else f"{value:.0f}"
+
+
+def cut(text: str, length: int) -> str:
+    """`text` in at most `length` characters; what is cut off ends in `..`."""
+    return text if len(text) <= length else text[: max(0, length - 2)] + ".."[: max(0, length)]

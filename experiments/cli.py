@@ -1,0 +1,108 @@
+"""The command line `clustergym`: names of commands, exit statuses, and one sentence for every mistake."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from ..simulator.errors import ClustergymError
+from .commands import bench, evaluate, listing, workload
+from .terminal import BadArgument, one_line, say
+
+FAILED, BAD_ARGUMENTS, INTERRUPTED = 1, 2, 130
+_UsageError = typer.BadParameter.__mro__[1]  # click's own, or that of the copy that newer versions of typer carry
+
+app = typer.Typer(
+    name="clustergym",
+    help="Scheduling of deep-learning jobs on GPU clusters: simulate, compare, inspect, draw.",
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from .. import __version__
+
+        print(f"clustergym {__version__}")
+        raise typer.Exit()
+
+
+@app.callback(invoke_without_command=True)
+def clustergym(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Scheduling of deep-learning jobs on GPU clusters: simulate, compare, inspect, draw."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+app.command()(listing.envs)
+app.command()(listing.policies)
+app.command()(listing.topologies)
+app.command()(listing.networks)
+app.command()(listing.workloads)
+app.command()(evaluate.evaluate)
+app.add_typer(workload.app, name="workload")
+try:
+    from .commands import render
+except ImportError:
+    pass
+else:
+    app.command()(render.render)
+app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(bench.bench)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command; returns the exit status: 0, 1 (it failed), 2 (bad arguments), 130 (interrupted)."""
+    try:
+        outcome = app(list(arguments), prog_name="clustergym", standalone_mode=False)
+        sys.stdout.flush()
+        return outcome if isinstance(outcome, int) else 0
+    except BrokenPipeError:
+        # whoever read our output has seen enough; what is still buffered has nowhere to go
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except BadArgument as error:
+        say(error)
+        return BAD_ARGUMENTS
+    except _UsageError as error:
+        say(_usage_sentence(error))
+        return BAD_ARGUMENTS
+    except ClustergymError as error:
+        say(error)
+    except OSError as error:
+        say(f"{error.filename}: {error.strerror}" if error.filename is not None else error)
+    except MemoryError:
+        say("out of memory; a smaller workload or topology needs less")
+    return FAILED
+
+
+def _usage_sentence(error: BaseException) -> str:
+    text = one_line(error.format_message())  # type: ignore[attr-defined]
+    if "extra argument" in text:
+        text = text.rstrip(".") + '; a list is one quoted value, as in --policies "fifo sjf"'
+    context = getattr(error, "ctx", None)
+    return f"{text} (see {context.command_path} --help)" if context is not None else text
+
+
+def main() -> None:
+    """The console script."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character is no reason to stop
+    sys.exit(run(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

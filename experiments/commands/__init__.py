@@ -1,0 +1,1 @@
+"""The commands of `clustergym`, one small module each; heavy libraries are imported when a command runs."""

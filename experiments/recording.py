@@ -1,0 +1,180 @@
+"""Every decision of a run, in order of application, and when which job held which GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..simulator.decisions import Advance
+from ..simulator.engine import Decider, Simulator
+from ..simulator.kernels.codes import DONE, HOLD, MIGRATE, PREEMPT, RUNNING, START
+
+WORDS = {START: "start", PREEMPT: "preempt", MIGRATE: "migrate", HOLD: "hold"}
+
+
+class Recorded(NamedTuple):
+    """One decision: when, for which job (index), what (a code, see `WORDS`), and on which GPUs.
+
+    A preempted job's GPUs are those that it lost, a migrated one's those that it went to; a held job has none.
+    """
+
+    time_s: float
+    job: int
+    kind: int
+    gpus: tuple[int, ...]
+
+
+def decisions(
+    simulator: Simulator, policy: Decider | None = None, progress: Callable[[int], None] | None = None
+) -> Iterator[Recorded]:
+    """Play a run that was just reset to its end, and yield its decisions.
+
+    A job that is preempted and started on the same GPUs at the same instant was not preempted: it yields nothing.
+
+    Args:
+        simulator: at its first decision point.
+        policy: whoever decides; None for the simulator's compiled rule.
+        progress: called at every instant with the number of finished jobs.
+    """
+    simulator.state.log_on = 1
+    while not simulator.ended:
+        if policy is None:
+            simulator.schedule()
+        else:
+            while not isinstance(decision := policy.decide(simulator.view), Advance):
+                simulator.apply(decision)
+        yield from _in_effect(_this_instant(simulator))
+        simulator.advance()
+        if progress is not None:
+            progress(int(simulator.state.done))
+
+
+def _this_instant(simulator: Simulator) -> list[Recorded]:
+    s = simulator.state
+    assert not s.log_overflow, "more decisions at one instant than the log holds"
+    now_s, count = float(s.now_s), int(s.log_count)
+    rows = zip(
+        s.log_kind[:count].tolist(),
+        s.log_job[:count].tolist(),
+        s.log_first[:count].tolist(),
+        s.log_size[:count].tolist(),
+        strict=True,
+    )
+    return [
+        Recorded(now_s, job, kind, tuple(s.log_gpu[first : first + size].tolist())) for kind, job, first, size in rows
+    ]
+
+
+def _in_effect(entries: list[Recorded]) -> list[Recorded]:
+    """`entries` of one instant without the stops that were undone at once."""
+    stopped: dict[int, Recorded] = {}
+    undone: set[int] = set()
+    for entry in entries:
+        if entry.kind == PREEMPT:
+            stopped[entry.job] = entry
+        elif entry.kind == START and entry.job in stopped:
+            before = stopped.pop(entry.job)
+            if set(before.gpus) == set(entry.gpus):
+                undone |= {id(before), id(entry)}
+    return [entry for entry in entries if id(entry) not in undone] if undone else entries
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """When which job held which GPUs, in one run.
+
+    Attributes:
+        job: int64 (k,), the job of each stretch.
+        start_s, end_s: float64 (k,), its bounds.
+        gpus: k tuples of GPU indices.
+        arrival_s: float64 (n,), of all jobs.
+        leave_s: float64 (n,), when each job finished; inf if it did not.
+        begin_s, stop_s: the run's first arrival and its end.
+        gpu_machine: int64 (G,), the machine of each GPU.
+    """
+
+    job: np.ndarray
+    start_s: np.ndarray
+    end_s: np.ndarray
+    gpus: tuple[tuple[int, ...], ...]
+    arrival_s: np.ndarray
+    leave_s: np.ndarray
+    begin_s: float
+    stop_s: float
+    gpu_machine: np.ndarray
+
+    @property
+    def num_gpus(self) -> int:
+        """GPUs of the cluster."""
+        return len(self.gpu_machine)
+
+    def busy_gpus(self) -> tuple[np.ndarray, np.ndarray]:
+        """(times, GPUs held from each of them on)."""
+        sizes = np.array([len(gpus) for gpus in self.gpus], np.int64)
+        return _steps(self.start_s, sizes, self.end_s, sizes, self.begin_s)
+
+    def queue_length(self) -> tuple[np.ndarray, np.ndarray]:
+        """(times, jobs that wait or are held from each of them on)."""
+        came = self.arrival_s[self.arrival_s <= self.stop_s]
+        left = self.leave_s[np.isfinite(self.leave_s)]
+        one = np.ones(len(self.job), np.int64)
+        ups = np.concatenate([came, self.end_s])
+        downs = np.concatenate([self.start_s, left])
+        up_by = np.concatenate([np.ones(len(came), np.int64), one])
+        down_by = np.concatenate([one, np.ones(len(left), np.int64)])
+        return _steps(ups, up_by, downs, down_by, self.begin_s)
+
+
+def _steps(
+    ups: np.ndarray, up_by: np.ndarray, downs: np.ndarray, down_by: np.ndarray, begin_s: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """A step function from what goes up and down when; simultaneous steps are one."""
+    times, place = np.unique(np.concatenate([[begin_s], ups, downs]), return_inverse=True)
+    change = np.bincount(place, weights=np.concatenate([[0], up_by, -down_by]), minlength=len(times))
+    return times, np.rint(np.cumsum(change)).astype(np.int64)
+
+
+def timeline(simulator: Simulator, entries: Iterable[Recorded]) -> Timeline:
+    """Follow the decisions of a run while `decisions` plays it, and return who held what when.
+
+    A machine's failure is no decision: the stretch of a job that it stopped ends when the state says so.
+    """
+    s = simulator.state
+    job: list[int] = []
+    start_s: list[float] = []
+    end_s: list[float] = []
+    gpus: list[tuple[int, ...]] = []
+    open_at: dict[int, int] = {}
+
+    for entry in entries:
+        if entry.kind == HOLD:
+            continue
+        place = open_at.pop(entry.job, None)
+        if place is not None:
+            end_s[place] = entry.time_s if entry.kind != START else float(s.stopped_s[entry.job])
+        if entry.kind != PREEMPT:
+            open_at[entry.job] = len(job)
+            job.append(entry.job)
+            start_s.append(entry.time_s)
+            end_s.append(np.nan)
+            gpus.append(entry.gpus)
+    now_s = float(s.now_s)
+    for who, place in open_at.items():
+        status = int(s.status[who])
+        ended_s = s.finish_s[who] if status == DONE else now_s if status == RUNNING else s.stopped_s[who]
+        end_s[place] = float(ended_s)
+    n = int(s.n_jobs)
+    return Timeline(
+        job=np.array(job, np.int64),
+        start_s=np.array(start_s, np.float64),
+        end_s=np.array(end_s, np.float64),
+        gpus=tuple(gpus),
+        arrival_s=s.arrival_s[:n].copy(),
+        leave_s=np.where(s.status[:n] == DONE, s.finish_s[:n], np.inf),
+        begin_s=float(s.start_s),
+        stop_s=now_s,
+        gpu_machine=np.asarray(simulator.topology.gpu_machine),
+    )

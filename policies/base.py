@@ -1,0 +1,57 @@
+"""What a policy is, and the policies that are compiled rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..simulator.decisions import Decision
+from ..simulator.rules.rule import Rule
+from ..simulator.view import ClusterView
+
+
+class Policy:
+    """Decides at decision points. Subclass it and write `decide`; see docs/policies-how-to.md.
+
+    Attributes:
+        name: how tables and logs call it.
+        rule: the compiled rule that it is, or None for a policy that decides in Python.
+    """
+
+    name: str = "policy"
+    rule: Rule | None = None
+
+    def decide(self, view: ClusterView) -> Decision:
+        """The next decision at this instant; `Advance()` when there is nothing more to do.
+
+        Called again and again, each time on the cluster as the last decision left it.
+        """
+        raise TypeError(f"{type(self).__name__} does not say what it decides: define decide(self, view)")
+
+    def act(self, env: Any) -> Any:
+        """The action that plays the next decision in `env`, a Gymnasium environment (wrapped or not) or a vector of them.
+
+        Returns:
+            An action of the environment; for a vector environment an array of actions, one a row.
+        """
+        if hasattr(env, "get_wrapper_attr") and not hasattr(env, "num_envs"):
+            return env.get_wrapper_attr("act_of")(self)
+        import numpy as np
+
+        call = env.env_method if hasattr(env, "env_method") else env.call
+        return np.stack(call("act_of", self))
+
+
+class RulePolicy(Policy):
+    """A compiled rule under a paper's name: an order, a head rule, a placer, and the cost of preemption."""
+
+    def __init__(self, name: str, rule: Rule) -> None:
+        self.name = name
+        self.rule: Rule = rule
+
+    def decide(self, view: ClusterView) -> Decision:
+        """The next decision of the rule's pass at this instant."""
+        view.simulator.use(self.rule)
+        return view.simulator.next_decision()
+
+    def __repr__(self) -> str:
+        return f"{self.name}: {self.rule}"

@@ -1,0 +1,75 @@
+"""Policies by name: which there are, where they play, and what parameters they take."""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..simulator.names import bind, choose, parse_name
+from . import ordered
+from .base import Policy
+from .tiresias import tiresias
+
+DELAY = "clustergym/Delay-v0"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One policy: its factory and the ids of the environments that it plays in."""
+
+    factory: Callable[..., Policy]
+    environments: tuple[str, ...]
+
+
+POLICIES: dict[str, Entry] = {
+    "random": Entry(ordered.random, (DELAY,)),
+    "fifo": Entry(ordered.fifo, (DELAY,)),
+    "sjf": Entry(ordered.sjf, (DELAY,)),
+    "srtf": Entry(ordered.srtf, (DELAY,)),
+    "srsf": Entry(ordered.srsf, (DELAY,)),
+    "las": Entry(ordered.las, (DELAY,)),
+    "tiresias": Entry(tiresias, (DELAY,)),
+}
+
+
+def list(env_id: str | None = None) -> builtins.list[str]:
+    """Names of all policies, or of those that play in an environment (`clustergym/Delay-v0`, or short `Delay`)."""
+    if env_id is None:
+        return builtins.list(POLICIES)
+    wanted = env_id.removeprefix("clustergym/").removesuffix("-v0")
+    known = {i.removeprefix("clustergym/").removesuffix("-v0") for e in POLICIES.values() for i in e.environments}
+    choose(wanted, known, "environment")
+    full = f"clustergym/{wanted}-v0"
+    return [name for name, entry in POLICIES.items() if full in entry.environments]
+
+
+def make(name: str, **params: Any) -> Policy:
+    """A policy by name: `make("sjf", head="strict")`, or with its parameters in the name: `make("sjf:head=strict")`.
+
+    Raises:
+        InputError: an unknown name or parameter, or a value that it does not take.
+    """
+    word, given = parse_name(name, "policy")
+    entry = POLICIES[choose(word, POLICIES, "policy")]
+    policy = bind(entry.factory, {**given, **params}, f"policy {word}")
+    if given or params:
+        policy.name = name if not params else f"{word}:" + ",".join(f"{k}={v}" for k, v in {**given, **params}.items())
+    return policy
+
+
+def describe() -> builtins.list[dict[str, Any]]:
+    """One dict a policy: name, summary (one line), environments, and parameters (name -> default)."""
+    return [
+        {
+            "name": name,
+            "summary": (inspect.getdoc(entry.factory) or "").splitlines()[0],
+            "environments": builtins.list(entry.environments),
+            "parameters": {
+                key: value.default for key, value in inspect.signature(entry.factory).parameters.items()
+            },
+        }
+        for name, entry in POLICIES.items()
+    ]

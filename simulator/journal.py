@@ -1,0 +1,33 @@
+"""Reading the decision log of a record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from .decisions import Decision, Hold, Migrate, Preempt, Start
+from .kernels.codes import HOLD, MIGRATE, PREEMPT, START
+
+
+def logged(s: np.record) -> Iterator[tuple[tuple[int, ...], Decision]]:
+    """Decisions of the present instant in order of application, each with the GPUs that it took or gave back.
+
+    Empty unless `s.log_on` was set when they were made.
+    """
+    assert not s.log_overflow, "more decisions at one instant than the log holds"
+    for i in range(s.log_count):
+        job, first = int(s.log_job[i]), int(s.log_first[i])
+        gpus = tuple(s.log_gpu[first : first + s.log_size[i]].tolist())
+        yield gpus, _decision(int(s.log_kind[i]), job, gpus)
+
+
+def _decision(kind: int, job: int, gpus: tuple[int, ...]) -> Decision:
+    if kind == START:
+        return Start(job, gpus)
+    if kind == MIGRATE:
+        return Migrate(job, gpus)
+    if kind == HOLD:
+        return Hold(job)
+    assert kind == PREEMPT
+    return Preempt(job)
