@@ -62,9 +62,14 @@ app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options"
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command; returns the exit status: 0, 1 (it failed), 2 (bad arguments), 130 (interrupted)."""
+    """Run one command of `clustergym`; returns the exit status."""
+    return run_app(app, arguments)
+
+
+def run_app(program: typer.Typer, arguments: Sequence[str]) -> int:
+    """Run `program`; returns the exit status: 0, 1 (it failed), 2 (bad arguments), 130 (interrupted)."""
     try:
-        outcome = app(list(arguments), prog_name="clustergym", standalone_mode=False)
+        outcome = program(list(arguments), prog_name="clustergym", standalone_mode=False)
         sys.stdout.flush()
         return outcome if isinstance(outcome, int) else 0
     except BrokenPipeError:

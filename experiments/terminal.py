@@ -69,7 +69,7 @@ def plain_table(**style: Any) -> Table:
     from rich import box
     from rich.table import Table
 
-    return Table(box=box.SIMPLE_HEAD, pad_edge=False, **style)
+    return Table(**{"box": box.SIMPLE_HEAD, "pad_edge": False, **style})
 
 
 def print_json(value: Any) -> None:

@@ -8,16 +8,16 @@ from typing import Protocol
 
 import numpy as np
 
+from . import rows
 from .compilation import announced
 from .decisions import Advance, Decision, Hold, Migrate, Preempt, Start
 from .errors import InputError, InvalidDecision, Stalled
-from .kernels import codes, events, jobs
 from .journal import logged
+from .kernels import codes
 from .layout import Failures, gpus_of, lay_cluster, lay_jobs, lay_rule
 from .metrics import job_table, totals
 from .network import Network, load_network
 from .profiles.skew import is_skewed
-from .rules.passes import schedule
 from .rules.rule import Rule
 from .state import Capacity, empty_state
 from .topology import Topology
@@ -46,7 +46,7 @@ class Simulator:
         horizon_s: stop after so many seconds from the first arrival.
 
     Attributes:
-        state: the record, for those who know `state.py`. Do not write to it.
+        records: array of one record, for those who know `state.py`; `state` is that record. Do not write to it.
         view: the read-only `ClusterView` of the present.
         done: every job is finished.
         at_horizon: the horizon was reached before that.
@@ -71,7 +71,7 @@ class Simulator:
         self.view = ClusterView(self)
         self.workload: Workload
         self.capacity = Capacity(0, 0)
-        self._records: np.recarray | None = None
+        self.records: np.recarray
         self._copy: np.recarray | None = None
         self._plan: list[Decision] = []
         self._planned = (-1, -1)
@@ -82,24 +82,24 @@ class Simulator:
         self.workload = workload.oversize(self.topology.num_gpus)
         self._planned = (-1, -1)
         capacity = Capacity.fitting(len(workload), self.topology.num_gpus)
-        if self._records is None or self.capacity != capacity:
-            self._records = empty_state(capacity)
+        if self.capacity != capacity:
+            self.records = empty_state(capacity)
             self.capacity = capacity
         else:
-            self._records.view(np.uint8).fill(0)
-        s = self._records[0]
+            self.records.view(np.uint8).fill(0)
+        s = self.records[0]
         self.state = s
         lay_cluster(s, self.topology)
         lay_jobs(s, workload, self.topology, self.network)
         s.seed = seed
         s.horizon_s = s.start_s + self.horizon_s
         with announced(capacity):
-            lay_rule(s, self.rule, is_skewed(workload.model))
+            lay_rule(self.records, self.rule, is_skewed(workload.model))
             if self.failures is not None:
                 s.mtbf_s, s.mttr_s = self.failures.mtbf_s, self.failures.mttr_s
                 s.checkpoint_s = self.failures.checkpoint_s
-                events.lay_failures(s)
-            self._stop(events.advance(s))
+                rows.lay_failures(self.records, 0)
+            self._stop(rows.advance(self.records, 0))
 
     def use(self, rule: Rule) -> None:
         """Hand the cluster over to another rule, now and for the resets to come; nothing happens if it has it."""
@@ -107,12 +107,12 @@ class Simulator:
             return
         self.rule = rule
         self._planned = (-1, -1)
-        if self._records is not None:
-            lay_rule(self.state, rule, is_skewed(self.workload.model))
+        if self.capacity.jobs > 0:
+            lay_rule(self.records, rule, is_skewed(self.workload.model))
 
     def relay(self) -> None:
         """Lay the rule anew, after the order of the window was changed."""
-        lay_rule(self.state, self.rule, is_skewed(self.workload.model))
+        lay_rule(self.records, self.rule, is_skewed(self.workload.model))
 
     def note(self, code: int) -> None:
         """Take over why the run stopped from a kernel that advanced the state itself."""
@@ -141,7 +141,7 @@ class Simulator:
         """
         if self.ended:
             raise InvalidDecision("advance: the run has ended; call reset() first")
-        self._stop(events.advance(self.state))
+        self._stop(rows.advance(self.records, 0))
 
     def run(self, policy: Decider | None = None, progress: Callable[[int], None] | None = None) -> dict[str, float]:
         """Play to the end: the compiled rule, or `policy.decide` until it returns `Advance` at every decision point.
@@ -155,8 +155,8 @@ class Simulator:
         """
         while not self.ended:
             if policy is None:
-                schedule(self.state)
-                self._stop(events.run(self.state, PROGRESS_EVENTS))
+                rows.schedule(self.records, 0)
+                self._stop(rows.run(self.records, 0, PROGRESS_EVENTS))
             else:
                 self._play(policy)
             if progress is not None:
@@ -183,18 +183,18 @@ class Simulator:
         return self._plan.pop(0)
 
     def _pass_on_copy(self) -> list[Decision]:
-        if self._copy is None or self._copy.dtype != self._records.dtype:
-            self._copy = self._records.copy()
+        if self._copy is None or self._copy.dtype != self.records.dtype:
+            self._copy = self.records.copy()
         else:
             self._copy[0] = self.state
         s = self._copy[0]
         s.log_on, s.log_count, s.log_gpus = 1, 0, 0
-        schedule(s)
+        rows.schedule(self._copy, 0)
         return [decision for _, decision in logged(s)]
 
     def schedule(self) -> int:
         """One pass of the compiled rule at this instant; returns how many jobs it started."""
-        return int(schedule(self.state))
+        return int(rows.schedule(self.records, 0))
 
     def apply(self, decision: Decision) -> None:
         """Carry out one decision at this instant.
@@ -210,20 +210,20 @@ class Simulator:
         if isinstance(decision, Start):
             self._expect(job, (codes.WAITING, codes.HELD), "start")
             self._lay_gang(job, decision.gpus, "start")
-            jobs.start(s, job)
+            rows.start(self.records, 0, job)
         elif isinstance(decision, Migrate):
             self._expect(job, (codes.RUNNING,), "migrate")
             self._lay_gang(job, decision.gpus, "migrate")
-            jobs.migrate(s, job)
+            rows.migrate(self.records, 0, job)
         elif isinstance(decision, Preempt):
             self._expect(job, (codes.RUNNING,), "preempt")
-            jobs.preempt(s, job)
+            rows.preempt(self.records, 0, job)
         elif isinstance(decision, Hold):
             self._expect(job, (codes.WAITING,), "hold")
             until_s = math.inf if decision.until_s is None else float(decision.until_s)
             if not until_s > s.now_s:
                 raise InvalidDecision(f"hold job {job} until {until_s:g} s: it is {s.now_s:g} s already")
-            jobs.hold(s, job, until_s)
+            rows.hold(self.records, 0, job, until_s)
 
     def _job(self, decision: Decision) -> int:
         job = getattr(decision, "job", None)
@@ -270,13 +270,11 @@ class Simulator:
 
     def snapshot(self) -> np.recarray:
         """A copy of the state record, for `restore`."""
-        assert self._records is not None
-        return self._records.copy()
+        return self.records.copy()
 
     def restore(self, snapshot: np.recarray) -> None:
         """Go back to a snapshot of this run."""
-        assert self._records is not None
-        self._records[0] = snapshot[0]
+        self.records[0] = snapshot[0]
         self._code = codes.FINISHED if self.state.done == self.state.n_jobs else codes.DECIDE
 
     def metrics(self) -> dict[str, float]:

@@ -9,7 +9,7 @@ import numpy as np
 from .errors import InputError
 from .kernels.codes import FREE
 from .network.base import Network
-from .rules.adopt import adopt
+from .rows import adopt
 from .rules.rule import COST_SPLIT_GPUS, ORDERS, PLACERS, Rule
 from .state import CLASSES, PROFILES
 from .tiers import UNPLACED
@@ -116,14 +116,15 @@ def lay_window_order(s: np.record, key: np.ndarray) -> None:
     s.rank[order] = np.arange(n)
 
 
-def lay_rule(s: np.record, rule: Rule, skewed: np.ndarray) -> None:
+def lay_rule(states: np.recarray, rule: Rule, skewed: np.ndarray) -> None:
     """Hand the cluster over to `rule`, now.
 
     Args:
-        s: a record with jobs laid.
+        states: array of one record with jobs laid.
         rule: the scheduler.
         skewed: bool (n,), the jobs whose model asks for consolidation under the placer `skew`.
     """
+    s = states[0]
     n = int(s.n_jobs)
     s.order, s.placer = ORDERS[rule.order], PLACERS[rule.placer]
     s.strict, s.preemptive = rule.head == "strict", rule.preemptive
@@ -144,7 +145,7 @@ def lay_rule(s: np.record, rule: Rule, skewed: np.ndarray) -> None:
     s.waiting = 0
     for level in (s.window_low, s.window_mid, s.window_top):
         level[:] = 0
-    adopt(s)
+    adopt(states, 0)
 
 
 def gpus_of(s: np.record, job: int) -> list[int]:

@@ -51,6 +51,14 @@ def choose(name: str, known: Iterable[str], what: str) -> str:
 def bind(factory: Callable[..., T], params: Mapping[str, Any], what: str) -> T:
     """Call `factory(**params)`, turning text into the types that its annotations name.
 
+    See `arguments_of`.
+    """
+    return factory(**arguments_of(factory, params, what))
+
+
+def arguments_of(factory: Callable[..., Any], params: Mapping[str, Any], what: str) -> dict[str, Any]:
+    """The keyword arguments of `factory` that `params` name, text turned into the types that its annotations name.
+
     Args:
         factory: a plain function or class with annotated keyword parameters.
         params: values by name; only text is converted, anything else is passed on.
@@ -79,7 +87,7 @@ def bind(factory: Callable[..., T], params: Mapping[str, Any], what: str) -> T:
     ]
     if missing:
         raise InputError(f"{what}: parameter {missing[0]!r} is required; write it as {missing[0]}=...")
-    return factory(**arguments)
+    return arguments
 
 
 def convert(text: str, kind: Any, what: str) -> Any:

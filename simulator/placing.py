@@ -6,19 +6,24 @@ import numpy as np
 
 from .errors import InputError
 from .names import choose
-from .rules.placers import find_gang, find_within
+from .rows import find_gang, find_within
 from .rules.rule import PLACERS
 from .tiers import MACHINE, NETWORK, RACK
 
 
-def find_gpus(s: np.record, job: int, placer: str) -> list[int] | None:
+def find_gpus(states: np.recarray, job: int, placer: str) -> list[int] | None:
     """GPUs that the named placer would give the job now, or None; nothing is taken."""
     code = PLACERS[choose(placer, PLACERS, "placer")]
-    return s.gang[: s.gang_size].tolist() if find_gang(s, job, code) else None
+    return _gang(states) if find_gang(states, 0, job, code) else None
 
 
-def find_gpus_within(s: np.record, job: int, tier: int) -> list[int] | None:
+def find_gpus_within(states: np.recarray, job: int, tier: int) -> list[int] | None:
     """GPUs inside one machine, one rack, or anywhere, or None; nothing is taken."""
     if tier not in (MACHINE, RACK, NETWORK):
         raise InputError(f"tier {tier!r}: expected {MACHINE} (machine), {RACK} (rack) or {NETWORK} (network)")
-    return s.gang[: s.gang_size].tolist() if find_within(s, s.gpus[job], tier) else None
+    need = int(states[0].gpus[job])
+    return _gang(states) if find_within(states, 0, need, tier) else None
+
+
+def _gang(states: np.recarray) -> list[int]:
+    return states[0].gang[: states[0].gang_size].tolist()

@@ -8,6 +8,7 @@ assignment). Every distinct shape compiles once, so capacities come in few sizes
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -237,6 +238,7 @@ def log_fields(gpus: int) -> list[Field]:
     ]
 
 
+@cache  # numba compares dtypes by identity first, by their many fields otherwise
 def state_dtype(capacity: Capacity) -> np.dtype:
     """The whole record for one size class."""
     jobs, gpus = capacity.jobs, capacity.gpus

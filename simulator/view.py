@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .kernels.bits import next_member
+from .kernels.bits import members
 from .kernels.codes import HELD, RUNNING
 from .layout import gpus_of
 from .placing import find_gpus, find_gpus_within
-from .rules.orders import attained_now_s, left_now
 
 if TYPE_CHECKING:
     from .engine import Simulator
@@ -64,11 +63,8 @@ class ClusterView:
     def queue(self) -> np.ndarray:
         """Waiting jobs in order of arrival, int64."""
         s = self._simulator.state
-        found, rank = [], next_member(s.window_low, s.window_mid, s.window_top, 0)
-        while rank >= 0:
-            found.append(int(s.job_at_rank[rank]))
-            rank = next_member(s.window_low, s.window_mid, s.window_top, rank + 1)
-        return np.sort(np.array(found, np.int64))
+        ranks = members(s.window_low, s.window_mid, s.window_top, int(s.waiting))
+        return np.sort(s.job_at_rank[ranks].astype(np.int64))
 
     @property
     def held(self) -> np.ndarray:
@@ -86,11 +82,7 @@ class ClusterView:
     def free_gpus(self) -> np.ndarray:
         """Free GPUs in index order, int64."""
         s = self._simulator.state
-        found, gpu = [], next_member(s.free_low, s.free_mid, s.free_top, 0)
-        while gpu >= 0:
-            found.append(gpu)
-            gpu = next_member(s.free_low, s.free_mid, s.free_top, gpu + 1)
-        return np.array(found, np.int64)
+        return members(s.free_low, s.free_mid, s.free_top, int(s.free_gpus))
 
     @property
     def free_by_machine(self) -> np.ndarray:
@@ -124,12 +116,16 @@ class ClusterView:
     def remaining_s(self, job: int) -> float:
         """Isolated run time that is left, seconds."""
         s = self._simulator.state
-        return float(left_now(s, job) * s.base_iteration_s[job])
+        left = s.iterations_left[job]
+        if s.status[job] == RUNNING:
+            left = left - max(0.0, s.now_s - s.since_s[job]) / s.iteration_s[job]
+        return float(left * s.base_iteration_s[job])
 
     def attained_gpu_s(self, job: int) -> float:
         """GPU-seconds held so far."""
         s = self._simulator.state
-        return float(attained_now_s(s, job) * s.gpus[job])
+        held_s = s.now_s - s.started_s[job] if s.status[job] == RUNNING else 0.0
+        return float((s.attained_s[job] + held_s) * s.gpus[job])
 
     def slowdown(self, job: int, tier: int) -> float:
         """How many times longer an iteration takes at a tier than alone at the best one."""
@@ -138,8 +134,8 @@ class ClusterView:
 
     def find_gpus(self, job: int, placer: str = "tier") -> list[int] | None:
         """Free GPUs for the job by a placer's rule (rules/placers.py), or None if it finds none."""
-        return find_gpus(self._simulator.state, job, placer)
+        return find_gpus(self._simulator.records, job, placer)
 
     def find_gpus_within(self, job: int, tier: int) -> list[int] | None:
         """Free GPUs for the job inside one machine, inside one rack, or anywhere (tier MACHINE, RACK, NETWORK)."""
-        return find_gpus_within(self._simulator.state, job, tier)
+        return find_gpus_within(self._simulator.records, job, tier)

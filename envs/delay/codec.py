@@ -9,8 +9,9 @@ import numpy as np
 from ...simulator.decisions import Advance, Decision, Hold, Migrate, Preempt, Start
 from ...simulator.engine import Simulator
 from ...simulator.errors import InvalidDecision
-from ...simulator.rules.rule import PLACERS
 from ...simulator.kernels.placement import tier_of_gang
+from ...simulator.rules.rule import PLACERS
+from .transition import turn
 from .window import (
     HOLD_KIND,
     MIGRATE_KIND,
@@ -19,7 +20,6 @@ from .window import (
     PREEMPT_KIND,
     find_move,
     find_target,
-    refresh,
     target_of,
 )
 
@@ -27,11 +27,11 @@ UNTIL_OFFER, UNTIL_TIMER = 0, 1
 DELAYS_S = (60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0, 86400.0)
 
 
-def prepare(simulator: Simulator, window: np.record, placer: str, decision: Decision) -> None:
-    """Turn the window towards a decision: its job comes first, and gangs are found by `placer`."""
-    window.placer = PLACERS[placer]
-    window.focus = getattr(decision, "job", -1)
-    refresh(simulator.state, window)
+def prepare(simulator: Simulator, windows: np.recarray, placer: str, decision: Decision, mask: np.ndarray) -> None:
+    """Turn the window towards a decision: its job comes first, and gangs are found by `placer`; `mask` is written anew."""
+    windows[0].placer = PLACERS[placer]
+    windows[0].focus = getattr(decision, "job", -1)
+    turn(simulator.records, windows, 0, mask)
 
 
 def encode(simulator: Simulator, window: np.record, decision: Decision) -> np.ndarray:

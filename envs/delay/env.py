@@ -14,22 +14,24 @@ from ...simulator.decisions import Decision
 from ...simulator.engine import Decider, Simulator
 from ...simulator.errors import InputError, Stalled
 from ...simulator.kernels import codes
+from ...simulator.kernels.jit import direct
 from ...simulator.layout import Failures, lay_window_order
 from ...simulator.names import choose
 from ...simulator.network import Network
 from ...simulator.rules.rule import PLACERS, Rule
 from ...simulator.topology import Topology
 from ...simulator.view import ClusterView
-from ...simulator.workloads import Workload, open_workload
+from ...simulator.workloads import Workload, workload_source
 from .codec import DELAYS_S, UNTIL_TIMER, encode, prepare
 from .defaults import NETWORK, TOPOLOGY, WORKLOAD
-from .observation import CANDIDATES, CLUSTER, QUEUE, RUNNING, observe, write_mask
+from .observation import CANDIDATES, CLUSTER, QUEUE, RUNNING
 from .reward import REWARDS, reward_scale
-from .transition import settle, step
-from .window import MAX_DELAYS, MAX_SLOTS, PER_RUNNING, PER_WAITING, refresh, window_dtype
+from .transition import begin, step
+from .window import MAX_DELAYS, MAX_SLOTS, PER_RUNNING, PER_WAITING, window_dtype
 
 ORDERS = ("arrival", "shortest", "smallest")
 OBSERVATIONS = ("dict", "flat")
+KEYS = ("cluster", "queue", "running", "candidates")
 TIME_SCALE_S = 30 * 86400.0  # what times are scaled by where there is no horizon
 
 
@@ -113,11 +115,14 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
         self.placer, self.order, self.observation, self.reward = placer, order, observation, reward
         self.render_mode = render_mode
         self.workload = workload
-        self.max_decisions = max_decisions
         failures = Failures(mtbf_s, mttr_s, checkpoint_s) if mtbf_s else None
         self.rule = Rule("fifo", placer=placer, preemption_cost=costs)
         horizon = math.inf if horizon_s is None else horizon_s
         self.simulator = Simulator(topology, network, rule=self.rule, failures=failures, horizon_s=horizon)
+        if max_decisions is not None:
+            _check_range("max_decisions", max_decisions, 1, 2**62)
+        self._max_decisions = math.inf if max_decisions is None else max_decisions
+        self._source = workload_source(workload, cluster_gpus=self.simulator.topology.num_gpus)
         self._lay_window(slots, running_slots, delays, preemption, skip_idle, horizon)
         self.observation_space = self._observation_space()
         self.action_space = gym.spaces.MultiDiscrete([self._candidates, int(self._window.n_delays)])
@@ -134,10 +139,11 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
     ) -> None:
         _check_range("slots", slots, 1, MAX_SLOTS)
         _check_range("running_slots", running_slots, 0, MAX_SLOTS)
-        _check_range("max_decisions", self.max_decisions or 1, 1, 2**62)
+
         if len(delays) > MAX_DELAYS - 2 or any(not 0.0 < delay < math.inf for delay in delays):
             raise InputError(f"delays = {delays!r}: expected at most {MAX_DELAYS - 2} finite numbers of seconds > 0")
-        w = np.zeros(1, window_dtype()).view(np.recarray)[0]
+        self._windows = np.zeros(1, window_dtype()).view(np.recarray)
+        w = self._windows[0]
         w.slots, w.running_slots = slots, running_slots
         w.n_delays = UNTIL_TIMER + 1 + len(delays)
         w.delay_s[: w.n_delays] = (math.inf, math.inf, *delays)
@@ -145,6 +151,8 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
         w.reward_kind = REWARDS[self.reward]
         w.log_horizon = math.log1p(horizon if horizon < math.inf else TIME_SCALE_S)
         self._window = w
+        self._outcome = np.zeros(5)
+        self._records: np.recarray | None = None
         self._candidates = 1 + PER_WAITING * slots + PER_RUNNING * running_slots
 
     def _observation_space(self) -> gym.Space[Any]:
@@ -154,7 +162,10 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
             "running": int(self._window.running_slots) * len(RUNNING),
             "candidates": self._candidates * len(CANDIDATES),
         }
-        self._sizes = sizes
+        assert tuple(sizes) == KEYS
+        self._ends = tuple(int(end) for end in np.cumsum(list(sizes.values())))
+        self._mask_size = self._candidates + int(self._window.n_delays)
+        self._flat = self.observation == "flat"
         if self.observation == "flat":
             return gym.spaces.Box(0.0, 1.0, (sum(sizes.values()),), np.float32)
         return gym.spaces.Dict({key: gym.spaces.Box(0.0, 1.0, (size,), np.float32) for key, size in sizes.items()})
@@ -171,8 +182,10 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
         if unknown:
             raise InputError(f"reset options: unknown key {min(unknown)!r}; expected workload")
         drawn = int(self.np_random.integers(2**31))
-        source = (options or {}).get("workload", self.workload)
-        workload = open_workload(source, seed=drawn, cluster_gpus=self.simulator.topology.num_gpus)
+        source = self._source
+        if options and "workload" in options:
+            source = workload_source(options["workload"], cluster_gpus=self.simulator.topology.num_gpus)
+        workload = source(drawn)
         self.simulator.use(self.rule)
         self.simulator.reset(workload, seed=drawn)
         s, w = self.simulator.state, self._window
@@ -182,14 +195,17 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
             lay_window_order(s, key)
             self.simulator.relay()
         w.placer, w.focus, w.decisions = PLACERS[self.placer], -1, 0
+        w.known_job[:] = -1
         w.reward_scale = reward_scale(s, int(w.reward_kind))
         w.code = codes.FINISHED if self.simulator.done else codes.DECIDE
-        refresh(s, w)
-        settle(s, w)
-        self._finish_step()
         observation, arrays, mask = self._new_arrays()
-        observe(s, w, *arrays)
-        write_mask(w, mask)
+        records, windows = self.simulator.records, self._windows
+        if records is not self._records:
+            self._records = records
+            self._begin = direct(begin, records, windows, 0, *arrays, mask)
+            self._step = direct(step, records, windows, 0, 0, 0, self._outcome, *arrays, mask)
+        self._begin(records, windows, 0, *arrays, mask)
+        self._finish_step()
         self._mask = mask
         if self.render_mode == "human":
             self.render()
@@ -201,27 +217,27 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
             candidate, delay = operator.index(action[0]), operator.index(action[1])
         except (TypeError, IndexError, KeyError):
             raise InputError(f"action {action!r}: expected two whole numbers, (candidate, delay bucket)") from None
-        w = self._window
         observation, arrays, mask = self._new_arrays()
-        code = step(self._s, w, candidate, delay, *arrays, mask)
+        outcome = self._outcome
+        code = self._step(self.simulator.records, self._windows, 0, candidate, delay, outcome, *arrays, mask)
         self._mask = mask
+        reward, elapsed_s, invalid, adjusted, decisions = outcome.tolist()
         info = {
-            "elapsed_s": w.elapsed_s,
+            "elapsed_s": elapsed_s,
             "action_mask": mask.view(np.int8),
-            "invalid_action": bool(w.invalid),
-            "adjusted_action": bool(w.adjusted),
+            "invalid_action": invalid > 0.0,
+            "adjusted_action": adjusted > 0.0,
         }
-        terminated = code == codes.FINISHED
-        truncated = code == codes.HORIZON
+        terminated, truncated = code == codes.FINISHED, code == codes.HORIZON
         if code != codes.DECIDE:
             self._finish_step()
-        if not terminated and self.max_decisions is not None and w.decisions >= self.max_decisions:
+        if decisions >= self._max_decisions and not terminated:
             truncated = True
         if terminated or truncated:
             info["metrics"] = self.simulator.metrics()
         if self.render_mode == "human":
             self.render()
-        return observation, w.reward, terminated, truncated, info
+        return observation, reward, terminated, truncated, info
 
     def _finish_step(self) -> None:
         code = int(self._window.code)
@@ -230,13 +246,14 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
             s = self._s
             raise Stalled(f"{s.waiting + s.held} jobs wait at {s.now_s:g} s and nothing can be started any more")
 
-    def _new_arrays(self) -> tuple[Any, list[np.ndarray], np.ndarray]:
-        mask = np.empty(self._candidates + int(self._window.n_delays), np.uint8)
-        if self.observation == "dict":
-            arrays = {key: np.empty(size, np.float32) for key, size in self._sizes.items()}
-            return arrays, list(arrays.values()), mask
-        flat = np.empty(sum(self._sizes.values()), np.float32)
-        return flat, np.split(flat, np.cumsum(list(self._sizes.values()))[:-1]), mask
+    def _new_arrays(self) -> tuple[Any, tuple[np.ndarray, ...], np.ndarray]:
+        mask = np.empty(self._mask_size, np.uint8)
+        flat = np.empty(self._ends[3], np.float32)
+        a, b, c, d = self._ends
+        parts = (flat[:a], flat[a:b], flat[b:c], flat[c:d])
+        if self._flat:
+            return flat, parts, mask
+        return dict(zip(KEYS, parts, strict=True)), parts, mask
 
     def action_masks(self) -> np.ndarray:
         """Legal actions, bool (candidates + delay buckets,): sb3-contrib's convention."""
@@ -255,8 +272,8 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
         """
         decision: Decision = policy.decide(self.simulator.view)
         rule = getattr(policy, "rule", None)
-        prepare(self.simulator, self._window, rule.placer if rule is not None else self.placer, decision)
-        write_mask(self._window, self._mask)
+        placer = rule.placer if rule is not None else self.placer
+        prepare(self.simulator, self._windows, placer, decision, self._mask)
         return encode(self.simulator, self._window, decision)
 
     def render(self) -> Any:

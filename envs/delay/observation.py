@@ -11,7 +11,7 @@ import math
 from ...simulator.kernels.jit import kernel
 from ...simulator.rules.orders import attained_now_s, left_now
 from ...simulator.tiers import MACHINE, NETWORK, RACK
-from .window import HOLD_KIND, NO_JOB, PER_RUNNING, PER_WAITING, TARGETS
+from .window import HOLD_KIND, KNOWN, NO_JOB, PER_RUNNING, PER_WAITING, TARGETS
 
 CLUSTER = (
     "time since the first arrival",
@@ -66,9 +66,10 @@ CANDIDATES = (
     "run time left at that tier",
     "GPUs",
     "GPUs that would be free afterwards",
-    "GPUs left free on the gang's last machine, of the largest machine",
+    "GPUs left free on the gang's machine, of the largest machine; 0 beyond one machine",
 )
 QUEUE_COLUMNS, RUNNING_COLUMNS, CANDIDATE_COLUMNS = len(QUEUE), len(RUNNING), len(CANDIDATES)
+STARTS = 1 << 32  # more than any number of starts
 CROWD = 32.0  # a queue of so many jobs reads 0.5
 
 
@@ -131,14 +132,24 @@ def _observe_queue(s, w, queue, candidates):
         asked += gpus
         left_s = s.iterations_left[job] * s.base_iteration_s[job]
         row = queue[slot]
+        known = job % KNOWN
+        if w.known_job[known] != job * STARTS + s.starts[job]:
+            w.known_job[known] = job * STARTS + s.starts[job]
+            left_s = s.iterations_left[job] * s.base_iteration_s[job]
+            w.known[known, 0] = math.log2(1.0 + gpus) / log_gpus
+            w.known[known, 1] = _scaled(w, left_s)
+            w.known[known, 2] = _scaled(w, left_s * gpus)
+            w.known[known, 3] = _scaled(w, s.attained_s[job] * gpus)
         row[0] = 1.0
         row[1] = gpus / s.n_gpus
-        row[2] = math.log2(1.0 + gpus) / log_gpus
+        row[2] = w.known[known, 0]
         row[3] = _scaled(w, s.now_s - s.waiting_since_s[job])
-        row[4] = _scaled(w, s.now_s - s.arrival_s[job])
-        row[5] = _scaled(w, left_s)
-        row[6] = _scaled(w, left_s * gpus)
-        row[7] = _scaled(w, s.attained_s[job] * gpus)
+        row[4] = row[3]
+        if s.waiting_since_s[job] != s.arrival_s[job]:
+            row[4] = _scaled(w, s.now_s - s.arrival_s[job])
+        row[5] = w.known[known, 1]
+        row[6] = w.known[known, 2]
+        row[7] = w.known[known, 3]
         row[8] = _slowdown(s, job, MACHINE)
         row[9] = _slowdown(s, job, RACK)
         row[10] = _slowdown(s, job, NETWORK)

@@ -21,18 +21,24 @@ from .window import (
 )
 
 
-
 @kernel
-def step(s, w, candidate, delay, cluster, queue, running, candidates, mask):
-    """Modify `s` and `w`: play one action and write the next observation and mask; returns the code of `w.code`."""
-    w.before = total_cost(s, w.reward_kind)
-    w.before_s = s.now_s
-    w.invalid = candidate < 0 or candidate >= candidate_count(w) or w.legal[candidate] == 0
-    w.adjusted = delay < 0 or delay >= w.n_delays
+def step(states, windows, row, candidate, delay, outcome, cluster, queue, running, candidates, mask):
+    """Modify the records in `row`: play one action and write the next observation and mask; returns `w.code`.
+
+    `outcome` gets reward, elapsed seconds, whether the action was invalid, whether its delay was adjusted, and the number
+    of decisions so far.
+    """
+    s = states[row]
+    w = windows[row]
+    cost = total_cost(s, w.reward_kind)
+    began_s = s.now_s
+    invalid = candidate < 0 or candidate >= candidate_count(w) or w.legal[candidate] == 0
+    outcome[2] = invalid
+    outcome[3] = delay < 0 or delay >= w.n_delays
     delay = min(max(delay, 0), w.n_delays - 1)
     w.focus = -1
     w.decisions += 1
-    if w.invalid or candidate == 0:
+    if invalid or candidate == 0:
         if events.next_event_s(s) < math.inf:
             w.code = advance(s)
             refresh(s, w)
@@ -40,11 +46,30 @@ def step(s, w, candidate, delay, cluster, queue, running, candidates, mask):
         _apply(s, w, candidate - 1, delay)
         refresh(s, w)
     settle(s, w)
-    w.reward = -(total_cost(s, w.reward_kind) - w.before) / w.reward_scale
-    w.elapsed_s = s.now_s - w.before_s
+    outcome[0] = -(total_cost(s, w.reward_kind) - cost) / w.reward_scale
+    outcome[1] = s.now_s - began_s
+    outcome[4] = w.decisions
     observe(s, w, cluster, queue, running, candidates)
     write_mask(w, mask)
     return w.code
+
+
+@kernel
+def begin(states, windows, row, cluster, queue, running, candidates, mask):
+    """Modify the records in `row`: go to the first decision of an episode, and write observation and mask."""
+    s = states[row]
+    w = windows[row]
+    refresh(s, w)
+    settle(s, w)
+    observe(s, w, cluster, queue, running, candidates)
+    write_mask(w, mask)
+
+
+@kernel
+def turn(states, windows, row, mask):
+    """Modify the window in `row`: show the present anew, after its focus or placer has changed."""
+    refresh(states[row], windows[row])
+    write_mask(windows[row], mask)
 
 
 @kernel

@@ -8,6 +8,7 @@ preempt, migrate.
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 
@@ -17,9 +18,9 @@ from ...simulator.kernels.codes import TIER as TIER_PLACER
 from ...simulator.kernels.events import next_event_s
 from ...simulator.kernels.jit import kernel
 from ...simulator.kernels.placement import lift, lower, tier_of_gang
-from ...simulator.rules.placers import find_gang, find_within
+from ...simulator.rules.placers import find_gang, find_within, tightest
 from ...simulator.state import CLASSES
-from ...simulator.tiers import MACHINE, RACK
+from ...simulator.tiers import MACHINE, NETWORK, RACK, SLOT
 
 PER_WAITING = 4  # machine, rack, network, hold
 PER_RUNNING = 2  # preempt, migrate
@@ -28,15 +29,17 @@ PREEMPT_KIND, MIGRATE_KIND = 0, 1
 MAX_SLOTS = 256
 MAX_DELAYS = 32
 NO_JOB = -1
+KNOWN = 1024
 TARGETS = 3  # machine, rack, network
 
 
+@cache
 def window_dtype() -> np.dtype:
     """One window; the arrays have room for the largest number of slots."""
     candidates = 1 + (PER_WAITING + PER_RUNNING) * MAX_SLOTS
     scalars = ("slots", "running_slots", "n_delays", "placer", "preemption", "skip_idle", "reward_kind", "focus")
-    counters = ("probe", "decisions", "max_decisions", "invalid", "adjusted", "can_act", "code")
-    floats = ("reward", "elapsed_s", "reward_scale", "log_horizon", "before", "before_s")
+    counters = ("probe", "decisions", "can_act", "code")
+    floats = ("reward_scale", "log_horizon")
     return np.dtype(
         [(name, "i8") for name in scalars + counters]
         + [(name, "f8") for name in floats]
@@ -46,9 +49,11 @@ def window_dtype() -> np.dtype:
             ("running_job", "i4", (MAX_SLOTS,)),
             ("move_tier", "i4", (MAX_SLOTS,)),  # tier that a running job could move to now
             ("legal", "i1", (candidates,)),
+            ("known_job", "i8", (KNOWN,)),  # features that do not change while a job waits, by job modulo KNOWN
+            ("known", "f4", (KNOWN, 4)),
             ("class_probe", "i8", (CLASSES,)),  # number of the probe that the next two belong to
             ("class_tier", "i4", (CLASSES, TARGETS)),  # tier of the gang that a target would give, -1 = none
-            ("class_left", "i4", (CLASSES, TARGETS)),  # GPUs left free on the machine of the gang's last GPU
+            ("class_left", "i4", (CLASSES, TARGETS)),  # GPUs left free on its machine, if it lies in one
         ],
         align=True,
     )
@@ -121,27 +126,36 @@ def _probe(s, w, job, demand):
     for target in range(TARGETS):
         w.class_tier[demand, target] = -1
     if w.placer == TIER_PLACER:
-        for target in range(TARGETS):
-            if find_within(s, s.gpus[job], MACHINE + target):
-                _note(s, w, demand, target)
-            if s.gpus[job] == 1:
-                return
+        _probe_tiers(s, w, s.gpus[job], demand)
     elif find_gang(s, job, w.placer):
-        _note(s, w, demand, target_of(tier_of_gang(s)))
+        tier = tier_of_gang(s)
+        machine = s.gpu_machine[s.gang[0]]
+        w.class_tier[demand, target_of(tier)] = tier
+        w.class_left[demand] = s.machine_free[machine] - s.gang_size if tier <= MACHINE else 0
 
 
 @kernel
-def _note(s, w, demand, target):
-    tier = tier_of_gang(s)
-    if target_of(tier) != target:
+def _probe_tiers(s, w, need, demand):
+    """Modify `w`: what `find_within` would give, without asking for the GPUs.
+
+    A target counts only if its gang has that very tier: where the tightest rack has a machine with room, a gang "inside a
+    rack" would lie inside a machine.
+    """
+    machine = tightest(s.machine_free, 0, s.n_machines, need)
+    if machine >= 0:
+        first = s.machine_first_slot[machine]
+        slot = tightest(s.slot_free, first, first + s.machine_slots[machine], need)
+        w.class_tier[demand, 0] = SLOT if slot >= 0 else MACHINE
+        w.class_left[demand, 0] = s.machine_free[machine] - need
+    rack = tightest(s.rack_free, 0, s.n_racks, need)
+    if rack < 0:
+        w.class_tier[demand, 2] = NETWORK
+        w.class_left[demand, 2] = 0
         return
-    # The last machine of a gang is the only one that it may leave partly free.
-    machine = s.gpu_machine[s.gang[s.gang_size - 1]]
-    taken = 0
-    for i in range(s.gang_size):
-        taken += s.gpu_machine[s.gang[i]] == machine
-    w.class_tier[demand, target] = tier
-    w.class_left[demand, target] = s.machine_free[machine] - taken
+    first = s.rack_first_machine[rack]
+    if tightest(s.machine_free, first, first + s.rack_machines[rack], need) < 0:
+        w.class_tier[demand, 1] = RACK
+        w.class_left[demand, 1] = 0
 
 
 @kernel

@@ -1,7 +1,7 @@
 """Colours: one per job that stays its own, four tiers, and the greys between. All are (red, green, blue), 0 to 255.
 
 The hues of jobs are those of Paul Tol's schemes "bright" and "vibrant" (SRON/EPS/TN/09-002), made to be told apart with
-any colour vision, without the greens, which mean tiers here; three lightnesses of each. A tier is told by the height of
+any colour vision, without the greens, which mean tiers here; five lightnesses of each. A tier is told by the height of
 its band as well as by its colour.
 """
 
@@ -24,8 +24,10 @@ BLACK, WHITE = (0, 0, 0), (255, 255, 255)
 HUES = tuple(map(_hex, ("4477aa", "ee7733", "66ccee", "aa3377", "ccbb44", "009988", "ee6677", "332288")))
 JOB_COLOURS: tuple[Colour, ...] = (
     *HUES,
-    *(mix(hue, WHITE, 0.42) for hue in HUES),
-    *(mix(hue, BLACK, 0.32) for hue in HUES),
+    *(mix(hue, WHITE, 0.45) for hue in HUES),
+    *(mix(hue, BLACK, 0.36) for hue in HUES),
+    *(mix(hue, WHITE, 0.24) for hue in HUES),
+    *(mix(hue, BLACK, 0.18) for hue in HUES),
 )
 TIER_COLOURS: tuple[Colour, ...] = tuple(map(_hex, ("1a7f45", "7cc36a", "f5a80b", "d1242f")))
 

@@ -13,18 +13,25 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...simulator.errors import InputError
 from .scene import ClusterShape, Machine
 
 Box = tuple[int, int, int, int]  # left, top, right, bottom; right and bottom not included
 
-BODY, BAND, CROSS = 0, 1, 5  # strata; the band has four, BAND is the lowest: a tier fills as many as its code + 1
-STRATA = 6
-MOST_GPU_SIDE = 46
+# Parts of a GPU, its strata. At its foot is a band of four levels, of which a tier fills as many as its code + 1, and a
+# light line above them; the lowest row of a level is apart (LINE), for that line. A low GPU has one MARK and a SEPARATOR.
+BODY, LINE, REST, MARK, SEPARATOR = 0, 1, 6, 10, 11
+LEVELS = 4
+STRATA = 12
+MOST_GPU_SIDE = 60  # units
 LONGEST_SIDE = 1.7  # times the shorter one
 
 
+LINE_COST = {1: 1.0, 2: 0.92, 4: 0.75, 8: 0.6}  # a machine is easier to read in one line
+
+
 class Gaps(NamedTuple):
-    """Pixels between things, at one density; `least` is the side of a GPU from which on the density is worth it."""
+    """Units between things, at one density; `least` is the side of a GPU from which on the density is worth it."""
 
     least: int
     rack: int
@@ -44,6 +51,21 @@ DENSITIES = (
     Gaps(3, rack=4, rack_pad=1, title=0, machine=1, machine_pad=0, label=0, slot=1, gpu=0),
 )
 SMALLEST = Gaps(1, rack=1, rack_pad=0, title=0, machine=0, machine_pad=0, label=0, slot=0, gpu=0)
+
+
+class Counts(NamedTuple):
+    """Racks, machines of the largest rack, and GPUs and slots of the largest machine."""
+
+    racks: int
+    machines: int
+    gpus: int
+    slots: int
+
+    @classmethod
+    def of(cls, shape: ClusterShape) -> Counts:
+        """Those of a cluster."""
+        gpus = max(len(machine.gpus) for rack in shape.racks() for machine in rack.machines)
+        return cls(len(shape.rack_machines), max(shape.rack_machines), gpus, max(shape.machine_slots))
 
 
 class Grid(NamedTuple):
@@ -79,15 +101,19 @@ class FloorPlan:
 
 
 @lru_cache(maxsize=8)
-def plan_floor(shape: ClusterShape, area: Box, picture_width: int) -> FloorPlan:
-    """Fit the cluster into `area` of a picture so wide."""
+def plan_floor(shape: ClusterShape, area: Box, picture_width: int, scale: float) -> FloorPlan:
+    """Fit the cluster into the middle of `area` of a picture so wide, at so many pixels a unit."""
+    size = (area[2] - area[0], area[3] - area[1])
     for by_machine in (False, True):
         items = _machines_as_gpus(shape) if by_machine else shape
+        counts = Counts.of(items)
         for gaps in (*DENSITIES, *([SMALLEST] if by_machine else [])):
-            grid = _best_grid(items, gaps, area[2] - area[0], area[3] - area[1])
+            gaps = Gaps(gaps.least, *(math.ceil(gap * scale) for gap in gaps[1:]))
+            grid = _best_grid(counts, gaps, size, scale)
             if min(grid.width, grid.height) >= gaps.least:
                 return _lay(items, gaps, grid, area, picture_width, by_machine)
-    return _lay(items, SMALLEST, grid._replace(width=1, height=1), area, picture_width, True)
+    gpus = f"{shape.gpus:,} GPUs on {len(shape.machine_slots):,} machines"
+    raise InputError(f"{gpus} do not fit a picture whose cluster has {size[0]}x{size[1]} pixels; draw a larger one")
 
 
 def _machines_as_gpus(shape: ClusterShape) -> ClusterShape:
@@ -95,41 +121,37 @@ def _machines_as_gpus(shape: ClusterShape) -> ClusterShape:
     return ClusterShape((1,) * machines, (1,) * machines, shape.rack_machines)
 
 
-def _best_grid(shape: ClusterShape, gaps: Gaps, width: int, height: int) -> Grid:
-    racks = shape.racks()
-    machine_gpus = max(len(machine.gpus) for rack in racks for machine in rack.machines)
-    slots = max(shape.machine_slots)
-    best, best_score = Grid(1, 1, 1, 0, 0), -1.0
-    for rack_columns in _columns(len(racks)):
-        for machine_columns in _columns(max(shape.rack_machines)):
-            for lines in sorted({1, 2, 4, 8, slots}):
-                if lines > machine_gpus:
+def _best_grid(counts: Counts, gaps: Gaps, size: tuple[int, int], scale: float) -> Grid:
+    best, best_score = Grid(1, 1, 1, 0, 0), -math.inf
+    for rack_columns in _columns(counts.racks):
+        for machine_columns in _columns(counts.machines):
+            for lines, cost in LINE_COST.items():
+                if lines > counts.gpus:
                     continue
                 grid = Grid(rack_columns, machine_columns, lines, 0, 0)
-                side = _gpu_size(shape, gaps, grid, machine_gpus, width, height)
-                score = min(side) + 0.1 * min(max(side), LONGEST_SIDE * min(side)) - 0.01 * lines
+                width, height = _gpu_size(counts, gaps, grid, size)
+                shorter = min(width, height)
+                score = (shorter + 0.1 * min(max(width, height), LONGEST_SIDE * shorter)) * cost
                 if score > best_score:
-                    best, best_score = grid._replace(width=side[0], height=side[1]), score
-    shorter = min(best.width, best.height, MOST_GPU_SIDE)
+                    best, best_score = grid._replace(width=width, height=height), score
+    shorter = min(best.width, best.height, round(MOST_GPU_SIDE * scale))
     longest = int(shorter * LONGEST_SIDE)
     return best._replace(width=min(best.width, longest), height=min(best.height, longest))
 
 
 def _columns(count: int) -> list[int]:
     """Numbers of columns worth trying: for each number of rows the smallest that suffices."""
-    return sorted({math.ceil(count / rows) for rows in range(1, math.isqrt(count) + 1)} | set(range(1, math.isqrt(count) + 1)))
+    few = range(1, math.isqrt(count) + 1)
+    return sorted({*few, *(math.ceil(count / rows) for rows in few)})
 
 
-def _gpu_size(
-    shape: ClusterShape, gaps: Gaps, grid: Grid, machine_gpus: int, width: int, height: int
-) -> tuple[int, int]:
+def _gpu_size(counts: Counts, gaps: Gaps, grid: Grid, size: tuple[int, int]) -> tuple[int, int]:
     """What is left for one GPU when the gaps have been taken away; 0 or less if they alone are too much."""
-    rack_rows = math.ceil(len(shape.rack_machines) / grid.rack_columns)
-    machine_rows = math.ceil(max(shape.rack_machines) / grid.machine_columns)
-    per_line = math.ceil(machine_gpus / grid.lines)
-    slot_gaps = math.ceil(max(shape.machine_slots) / grid.lines) - 1
-    rack_width = (width + gaps.rack) // grid.rack_columns - gaps.rack - 2 * gaps.rack_pad
-    rack_height = (height + gaps.rack) // rack_rows - gaps.rack - 2 * gaps.rack_pad - gaps.title
+    rack_rows = math.ceil(counts.racks / grid.rack_columns)
+    machine_rows = math.ceil(counts.machines / grid.machine_columns)
+    per_line, slot_gaps = _line(counts, grid)
+    rack_width = (size[0] + gaps.rack) // grid.rack_columns - gaps.rack - 2 * gaps.rack_pad
+    rack_height = (size[1] + gaps.rack) // rack_rows - gaps.rack - 2 * gaps.rack_pad - gaps.title
     machine_width = (rack_width + gaps.machine) // grid.machine_columns - gaps.machine - 2 * gaps.machine_pad
     machine_height = (rack_height + gaps.machine) // machine_rows - gaps.machine - 2 * gaps.machine_pad
     across = machine_width - gaps.label - slot_gaps * (gaps.slot - gaps.gpu) - (per_line - 1) * gaps.gpu
@@ -137,23 +159,27 @@ def _gpu_size(
     return across // per_line, down // grid.lines
 
 
+def _line(counts: Counts, grid: Grid) -> tuple[int, int]:
+    """GPUs in one line of a machine, and the most gaps between slots in it."""
+    per_line = math.ceil(counts.gpus / grid.lines)
+    return per_line, min(per_line, counts.slots) - 1
+
+
 def _lay(
     shape: ClusterShape, gaps: Gaps, grid: Grid, area: Box, picture_width: int, by_machine: bool
 ) -> FloorPlan:
-    racks = shape.racks()
-    machine_gpus = max(len(machine.gpus) for rack in racks for machine in rack.machines)
-    per_line = math.ceil(machine_gpus / grid.lines)
-    slot_gaps = math.ceil(max(shape.machine_slots) / grid.lines) - 1
+    counts, racks = Counts.of(shape), shape.racks()
+    per_line, slot_gaps = _line(counts, grid)
+    line_width = per_line * (grid.width + gaps.gpu) - gaps.gpu + slot_gaps * (gaps.slot - gaps.gpu)
     machine_size = (
-        gaps.label + per_line * (grid.width + gaps.gpu) - gaps.gpu + slot_gaps * (gaps.slot - gaps.gpu) + 2 * gaps.machine_pad,
+        gaps.label + line_width + 2 * gaps.machine_pad,
         grid.lines * (grid.height + gaps.gpu) - gaps.gpu + 2 * gaps.machine_pad,
     )
-    rack_rows = math.ceil(max(shape.rack_machines) / grid.machine_columns)
-    rack_size = (
-        grid.machine_columns * (machine_size[0] + gaps.machine) - gaps.machine + 2 * gaps.rack_pad,
-        rack_rows * (machine_size[1] + gaps.machine) - gaps.machine + 2 * gaps.rack_pad + gaps.title,
-    )
-    rack_boxes = _tile(len(racks), grid.rack_columns, rack_size, gaps.rack, area[0], area[1])
+    inside = _extent(counts.machines, grid.machine_columns, machine_size, gaps.machine)
+    rack_size = (inside[0] + 2 * gaps.rack_pad, inside[1] + 2 * gaps.rack_pad + gaps.title)
+    whole = _extent(counts.racks, grid.rack_columns, rack_size, gaps.rack)
+    left, top = area[0] + (area[2] - area[0] - whole[0]) // 2, area[1] + (area[3] - area[1] - whole[1]) // 2
+    rack_boxes = _tile(counts.racks, grid.rack_columns, rack_size, gaps.rack, left, top)
     machine_boxes: list[Box] = []
     items: list[Box] = []
     for rack, box in zip(racks, rack_boxes, strict=True):
@@ -164,6 +190,11 @@ def _lay(
             items += _gpu_boxes(machine, place, per_line, gaps, grid)
     pixels, parts = _pixels(items, grid, picture_width)
     return FloorPlan(by_machine, gaps, grid, tuple(rack_boxes), tuple(machine_boxes), tuple(items), pixels, parts)
+
+
+def _extent(count: int, columns: int, size: tuple[int, int], gap: int) -> tuple[int, int]:
+    rows = math.ceil(count / columns)
+    return columns * (size[0] + gap) - gap, rows * (size[1] + gap) - gap
 
 
 def _tile(count: int, columns: int, size: tuple[int, int], gap: int, left: int, top: int) -> list[Box]:
@@ -203,15 +234,17 @@ def _strata(width: int, height: int) -> np.ndarray:
     """Stratum of each pixel of one GPU, int64 (height, width); -1 where its corners are rounded off."""
     stratum = np.full((height, width), BODY, np.int64)
     y, x = np.mgrid[0:height, 0:width]
-    if min(width, height) >= 9:  # the cross of a GPU that is down
-        stratum[np.abs(x / (width - 1) - y / (height - 1)) < 1.1 / min(width, height)] = CROSS
-        stratum[np.abs(1 - x / (width - 1) - y / (height - 1)) < 1.1 / min(width, height)] = CROSS
-    if height >= 16:
-        step = max(1, round(height / 14))
-        for level in range(4):
-            stratum[height - (level + 1) * step : height - level * step] = BAND + level
+    if height >= 18:
+        step = max(2, round(height / 15))
+        for level in range(LEVELS):
+            stratum[height - (level + 1) * step : height - level * step] = REST + level
+        for level in range(LEVELS + 1):
+            stratum[height - level * step - 1] = LINE + level
     elif height >= 4:
-        stratum[-max(1, height // 5) :] = BAND
+        mark = max(1, height // 5)
+        stratum[-mark:] = MARK
+        if height >= 7:
+            stratum[-mark - 1] = SEPARATOR
     radius = 0 if min(width, height) < 9 else 1 if min(width, height) < 20 else 2
     from_corner = np.minimum(x, width - 1 - x) + np.minimum(y, height - 1 - y)
     stratum[from_corner < radius] = -1

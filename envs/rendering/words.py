@@ -14,10 +14,10 @@ def clock(time_s: float) -> str:
 
 
 def span(seconds: float) -> str:
-    """A duration in one short unit, for narrow columns: `12 s`, `3.1 m` (minutes), `2.4 h`, `12 d`; `-` if infinite."""
+    """A duration in one short unit, for narrow columns: `12 s`, `3.1 min`, `2.4 h`, `12 d`; `-` if infinite."""
     if not math.isfinite(seconds):
         return "-"
-    for limit, size, unit in ((99.5, 1.0, "s"), (99.5 * 60, 60.0, "m"), (47.5 * 3600, 3600.0, "h")):
+    for limit, size, unit in ((99.5, 1.0, "s"), (99.5 * 60, 60.0, "min"), (47.5 * 3600, 3600.0, "h")):
         if seconds < limit:
             return _number(seconds / size) + f" {unit}"
     return _number(seconds / 86_400.0) + " d"

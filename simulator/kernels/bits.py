@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
@@ -101,3 +102,14 @@ def next_member(low, mid, top, start):
         rest = mid[group]
     word += trailing_zeros(rest)
     return word * WORD + trailing_zeros(low[word])
+
+
+@kernel
+def members(low, mid, top, count):
+    """The `count` smallest members, ascending, as a new int64 array."""
+    found = np.empty(count, np.int64)
+    item = -1
+    for i in range(count):
+        item = next_member(low, mid, top, item + 1)
+        found[i] = item
+    return found

@@ -42,11 +42,11 @@ def find_within(s, need, scope):
     if need > s.free_gpus:
         return False
     if scope == MACHINE:
-        machine = _tightest(s.machine_free, 0, s.n_machines, need)
+        machine = tightest(s.machine_free, 0, s.n_machines, need)
         if machine >= 0:
             _take_in_machine(s, machine, need)
         return machine >= 0
-    rack = _tightest(s.rack_free, 0, s.n_racks, need)
+    rack = tightest(s.rack_free, 0, s.n_racks, need)
     if rack >= 0:
         _take_in_rack(s, rack, need)
         return True
@@ -68,7 +68,7 @@ def find_within(s, need, scope):
 
 
 @kernel
-def _tightest(free, first, end, need):
+def tightest(free, first, end, need):
     """Index in [first, end) of the smallest `free` >= need, or -1."""
     best = -1
     best_free = 1 << 30
@@ -83,7 +83,7 @@ def _tightest(free, first, end, need):
 
 @kernel
 def _tightest_after(free, first, end, need, last_free, last):
-    """As `_tightest`, among those that come after (last_free, last) in the order of most free first."""
+    """As `tightest`, among those that come after (last_free, last) in the order of most free first."""
     best = -1
     best_free = 1 << 30
     for i in range(first, end):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import InputError
-from ..names import bind, choose, parse_name
+from ..names import arguments_of, choose, parse_name
 from .generators import GENERATORS
 from .readers import FORMATS, read_trace, recognise
 from .schema import Workload, WorkloadWarning
@@ -23,6 +23,7 @@ __all__ = [
     "open_workload",
     "read_trace",
     "recognise",
+    "workload_source",
 ]
 
 _SUFFIXES = {".csv", ".json", ".parquet", ".trace", ".txt", ".tsv"}
@@ -51,18 +52,32 @@ def open_workload(
     Raises:
         InputError: one sentence that names the place, the value and what was expected.
     """
+    return workload_source(source, format=format, oversize=oversize, cluster_gpus=cluster_gpus)(seed)
+
+
+def workload_source(
+    source: Workload | str | Path,
+    *,
+    format: str | None = None,
+    oversize: Literal["error", "drop", "cap"] = "error",
+    cluster_gpus: int | None = None,
+) -> Callable[[int], Workload]:
+    """As `open_workload`, for many seeds: a function from the seed to the workload.
+
+    A file is read, and a generator's parameters are checked, once and now.
+    """
     choose(oversize, ("error", "drop", "cap"), "value of oversize")
+    if isinstance(source, str) and format is None and not is_path(source):
+        return _generator(source, oversize, cluster_gpus)
     if isinstance(source, Workload):
         workload = source
-    elif isinstance(source, Path) or (isinstance(source, str) and (format is not None or is_path(source))):
+    elif isinstance(source, str | Path):
         workload = read_trace(source, format)
-    elif isinstance(source, str):
-        workload = _generate(source, seed, cluster_gpus)
     else:
-        raise InputError(
-            f"workload {source!r}: expected a path, a generator such as poisson:jobs=100, or a Workload"
-        )
-    return workload if cluster_gpus is None else workload.oversize(cluster_gpus, oversize)
+        raise InputError(f"workload {source!r}: expected a path, a generator such as poisson:jobs=100, or a Workload")
+    if cluster_gpus is not None:
+        workload = workload.oversize(cluster_gpus, oversize)
+    return lambda _seed: workload
 
 
 def is_path(word: str) -> bool:
@@ -96,13 +111,20 @@ def list_workloads() -> list[dict[str, str]]:
     return rows
 
 
-def _generate(word: str, seed: int, cluster_gpus: int | None) -> Workload:
+def _generator(
+    word: str, oversize: Literal["error", "drop", "cap"], cluster_gpus: int | None
+) -> Callable[[int], Workload]:
     name, params = parse_name(word, "workload")
     function = GENERATORS[choose(name, GENERATORS, "workload")]
-    arguments: dict[str, Any] = {"seed": seed, **params}
     if cluster_gpus is not None and "cluster_gpus" in inspect.signature(function).parameters:
-        arguments.setdefault("cluster_gpus", cluster_gpus)
-    return bind(function, arguments, f"workload {name}")
+        params = {"cluster_gpus": str(cluster_gpus), **params}
+    arguments = arguments_of(function, params, f"workload {name}")
+
+    def draw(seed: int) -> Workload:
+        workload = function(**{"seed": seed, **arguments})
+        return workload if cluster_gpus is None else workload.oversize(cluster_gpus, oversize)
+
+    return draw
 
 
 def _first_line(function: Callable[..., Any]) -> str:

@@ -1,0 +1,111 @@
+"""The two lists beside the cluster: who waits, and who runs."""
+
+from __future__ import annotations
+
+import math
+from typing import TypeVar
+
+from . import colours
+from .colours import job_colour, waited_colour
+from .floor import Box
+from .pen import Pen
+from .scene import RunningJob, Scene, WaitingJob
+from .words import span
+
+ROW = 15  # units
+Job = TypeVar("Job")
+
+
+def draw_queue(pen: Pen, box: Box, scene: Scene) -> None:
+    """Waiting jobs in window order: bars as wide as the square root of their GPUs, darker the longer they wait.
+
+    The square root keeps a job of one GPU visible beside one of a thousand; the number stands beside the bar.
+    """
+    u = pen.unit
+    title = f"Queue  {scene.waiting:,}" + (f"  + {scene.held_jobs:,} held (outlined)" if scene.held_jobs else "")
+    top, rows = _heading(pen, box, title, "waited", foot=20)
+    _draw_waited_scale(pen, box)
+    jobs = [*scene.queue, *scene.held]
+    shown, more = _share(jobs, rows, scene.waiting + scene.held_jobs)
+    widest = math.sqrt(scene.largest_gang)
+    for number, job in enumerate(shown):
+        _draw_waiting(pen, box, top + number * u(ROW), job, widest)
+    if more:
+        pen.text((box[0] + u(12), top + len(shown) * u(ROW)), f"and {more:,} more", 10, colours.FAINT)
+    elif not shown:
+        pen.text((box[0] + u(12), top), "nobody waits", 10, colours.FAINT)
+
+
+def _draw_waiting(pen: Pen, box: Box, y: int, job: WaitingJob, widest: float) -> None:
+    u = pen.unit
+    middle = y + u(ROW) // 2
+    pen.text((box[0] + u(12), middle), job.label, 10, colours.INK, anchor="lm", within=u(42))
+    left, room = box[0] + u(58), u(104)
+    width = max(u(3), round(room * math.sqrt(job.gpus) / widest))
+    bar = (left, y + u(2), left + width, y + u(ROW) - u(2))
+    if job.is_held:
+        pen.frame(bar, waited_colour(job.waited_s))
+    else:
+        pen.box(bar, waited_colour(job.waited_s))
+    pen.text((left + width + u(4), middle), f"{job.gpus:,}", 10, colours.INK, anchor="lm")
+    pen.text((box[2] - u(12), middle), span(job.waited_s), 10, colours.FAINT, anchor="rm")
+
+
+def _draw_waited_scale(pen: Pen, box: Box) -> None:
+    u = pen.unit
+    left, right, y = box[0] + u(58), box[2] - u(48), box[3] - u(13)
+    steps = 24
+    for step in range(steps):
+        x = left + (right - left) * step // steps
+        shade = waited_colour(60.0 * (86_400.0 / 60.0) ** (step / (steps - 1)))
+        pen.box((x, y - u(3), left + (right - left) * (step + 1) // steps, y + u(3)), shade)
+    pen.text((left - u(5), y), "1 min", 9, colours.FAINT, anchor="rm")
+    pen.text((right + u(5), y), "1 day", 9, colours.FAINT, anchor="lm")
+
+
+def draw_running(pen: Pen, box: Box, scene: Scene) -> None:
+    """The largest running jobs: colour, model, GPUs, tier, progress and the time that they still need."""
+    u = pen.unit
+    top, rows = _heading(pen, box, f"Running  {len(scene.running):,}", "still needs", foot=6)
+    largest = sorted(scene.running, key=lambda job: (-job.gpus, job.job))
+    shown, more = _share(largest, rows, len(largest))
+    for number, job in enumerate(shown):
+        _draw_job(pen, box, top + number * u(ROW), job)
+    if more:
+        pen.text((box[0] + u(12), top + len(shown) * u(ROW)), f"and {more:,} more, no larger", 10, colours.FAINT)
+    elif not shown:
+        pen.text((box[0] + u(12), top), "nothing runs", 10, colours.FAINT)
+
+
+def _draw_job(pen: Pen, box: Box, y: int, job: RunningJob) -> None:
+    u = pen.unit
+    middle = y + u(ROW) // 2
+    left = box[0] + u(12)
+    swatch = (left, y + u(2), left + u(11), y + u(ROW) - u(2))
+    pen.box(swatch, job_colour(job.job))
+    band = swatch[3] - u(1) * (job.tier + 1)
+    pen.box((swatch[0], band - 1, swatch[2], band), colours.WHITE)
+    pen.box((swatch[0], band, swatch[2], swatch[3]), colours.TIER_COLOURS[job.tier])
+    pen.text((left + u(16), middle), job.label, 10, colours.INK, anchor="lm", within=u(38))
+    pen.text((left + u(56), middle), job.model or job.name, 10, colours.FAINT, anchor="lm", within=u(62))
+    pen.text((left + u(146), middle), f"{job.gpus:,}", 10, colours.INK, anchor="rm")
+    track = (left + u(152), middle - u(2), left + u(187), middle + u(3))
+    pen.bar(track, [(round(1000 * job.progress), colours.FAINT)], 1000)
+    pen.text((box[2] - u(12), middle), span(job.remaining_s), 10, colours.FAINT, anchor="rm")
+
+
+def _heading(pen: Pen, box: Box, title: str, note: str, foot: int) -> tuple[int, int]:
+    """Write a card's title; returns the first row's top and how many rows fit above the foot (units)."""
+    u = pen.unit
+    pen.text((box[0] + u(12), box[1] + u(9)), title, 12, colours.INK, bold=True)
+    pen.text((box[2] - u(12), box[1] + u(11)), note, 9, colours.FAINT, anchor="ra")
+    top = box[1] + u(30)
+    return top, max(1, (box[3] - u(foot) - u(2) - top) // u(ROW))
+
+
+def _share(jobs: list[Job], rows: int, total: int) -> tuple[list[Job], int]:
+    """The jobs that get a row, and how many do not; a row is kept for saying so."""
+    if total <= rows:
+        return jobs[:total], 0
+    shown = jobs[: rows - 1]
+    return shown, total - len(shown)

@@ -1,0 +1,231 @@
+"""A cluster as pixels: racks, machines, slots and GPUs on the left, the queue and the running jobs on the right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...simulator.engine import Simulator
+from ...simulator.errors import InputError
+from ...simulator.kernels.codes import DOWN
+from ...simulator.tiers import UNPLACED
+from . import colours
+from .colours import Colour, job_colour
+from .floor import LEVELS, LINE, MARK, REST, SEPARATOR, STRATA, FloorPlan, plan_floor
+from .panels import draw_queue, draw_running
+from .pen import Pen, new_image
+from .scene import ClusterShape, Scene, read_scene
+from .words import clock
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+SIZE = (960, 640)
+SMALLEST, LARGEST = (640, 420), (7680, 4320)
+
+
+def draw_rgb(simulator: Simulator, size: tuple[int, int] = SIZE) -> np.ndarray:
+    """The cluster now, as a picture.
+
+    Args:
+        simulator: a simulator after `reset`.
+        size: width and height in pixels, (640, 420) to (7680, 4320).
+
+    Returns:
+        uint8 (height, width, 3), a fresh array; the same state gives the same pixels.
+
+    Raises:
+        MissingExtra: the extra [render] is not installed.
+        InputError: a size out of range.
+    """
+    return draw_scene(read_scene(simulator), size)
+
+
+def draw_scene(scene: Scene, size: tuple[int, int] = SIZE) -> np.ndarray:
+    """A scene as a picture; see `draw_rgb`."""
+    width, height = (int(side) for side in size)
+    if not (SMALLEST[0] <= width <= LARGEST[0] and SMALLEST[1] <= height <= LARGEST[1]):
+        raise InputError(f"size {width}x{height}: expected {SMALLEST[0]}x{SMALLEST[1]} to {LARGEST[0]}x{LARGEST[1]}")
+    stage = _stage(scene.shape, scene.name, (width, height))
+    pixels = stage.base.copy()
+    pixels.reshape(-1, 3)[stage.plan.pixels] = _part_colours(scene, stage.plan)[stage.plan.parts]
+    pen = Pen.over(pixels, stage.scale)
+    _draw_totals(pen, stage, scene)
+    _draw_labels(pen, stage.plan, scene)
+    draw_queue(pen, stage.queue, scene)
+    draw_running(pen, stage.running, scene)
+    return pen.pixels()
+
+
+class Stage:
+    """What stays the same from frame to frame: the places of everything, and the picture of an empty cluster.
+
+    Attributes:
+        scale: pixels per unit; a picture of 960 x 640 has 1.
+        cluster, queue, running: boxes of the three cards.
+        plan: where the GPUs are.
+        base: uint8 (height, width, 3).
+    """
+
+    def __init__(self, shape: ClusterShape, name: str, size: tuple[int, int]) -> None:
+        self.size = size
+        self.scale = min(size[0] / SIZE[0], size[1] / SIZE[1])
+        u = self.unit
+        self.margin, self.head, self.foot = u(14), u(74), u(34)
+        right, bottom, side = size[0] - self.margin, size[1] - self.foot, u(256)
+        middle = self.head + round((bottom - self.head) * 0.56)
+        self.cluster = (self.margin, self.head, right - side - u(10), bottom)
+        self.queue = (right - side, self.head, right, middle)
+        self.running = (right - side, middle + u(10), right, bottom)
+        inner = (self.cluster[0] + u(10), self.cluster[1] + u(10), self.cluster[2] - u(10), self.cluster[3] - u(10))
+        self.plan = plan_floor(shape, inner, size[0], self.scale)
+        image = new_image(size, colours.PAGE)
+        self._draw(Pen(image, self.scale), shape, name)
+        self.base = np.asarray(image, np.uint8)
+
+    def unit(self, units: float) -> int:
+        """Pixels of so many units, at least 1."""
+        return max(1, round(units * self.scale))
+
+    def _draw(self, pen: Pen, shape: ClusterShape, name: str) -> None:
+        for box in (self.cluster, self.queue, self.running):
+            pen.card(box, colours.CARD, colours.CARD_EDGE, 8)
+        gaps = self.plan.gaps
+        for rack, box in enumerate(self.plan.racks):
+            if gaps.rack_pad > 1:
+                pen.card(box, colours.CARD, colours.CARD_EDGE, 5 if gaps.title else 2)
+            if gaps.title:
+                pen.text((box[0] + gaps.rack_pad, box[1] + gaps.title // 4), f"rack {rack}", 11, colours.FAINT)
+        for box in self.plan.machines if gaps.machine_pad else ():
+            pen.card(box, colours.MACHINE, None, 3)
+        if gaps.label:
+            self._number_machines(pen, shape)
+        counts = (len(shape.rack_machines), len(shape.machine_slots), shape.gpus)
+        words = [f"{n:,} {noun}{'s' * (n != 1)}" for n, noun in zip(counts, ("rack", "machine", "GPU"), strict=True)]
+        pen.text((self.margin + 2, self.unit(44)), f"{name} · {' · '.join(words)}", 11, colours.FAINT)
+        self._draw_tier_legend(pen)
+
+    def _number_machines(self, pen: Pen, shape: ClusterShape) -> None:
+        boxes = iter(self.plan.machines)
+        for machines in shape.rack_machines:
+            for number in range(machines):
+                box = next(boxes)
+                place = (box[0] + self.plan.gaps.label - 1, (box[1] + box[3]) // 2)
+                pen.text(place, str(number), 9, colours.FAINT, anchor="rm")
+
+    def _draw_tier_legend(self, pen: Pen) -> None:
+        """Swatches as GPUs look, at the foot of the picture."""
+        x, y, side = self.margin, self.size[1] - self.unit(25), self.unit(15)
+        entries = [("gang within a slot", 0), ("machine", 1), ("rack", 2), ("across racks", 3), ("free", -1), ("down", -2)]
+        for word, tier in entries:
+            fill = colours.GPU_DOWN if tier == -2 else colours.GPU_FREE if tier == -1 else colours.mix(colours.USED, colours.WHITE, 0.45)
+            pen.box((x, y, x + side, y + side), fill)
+            if tier >= 0:
+                band = y + side - self.unit(2) * (tier + 1)
+                pen.box((x, band - 1, x + side, band), colours.WHITE)
+                pen.box((x, band, x + side, y + side), colours.TIER_COLOURS[tier])
+            elif tier == -2:
+                pen.cross((x, y, x + side, y + side), colours.GPU_CROSS)
+            x = pen.text((x + side + self.unit(5), y + side // 2), word, 10, colours.FAINT, anchor="lm") + self.unit(14)
+        if self.plan.by_machine:
+            pen.text((x, y + side // 2), "each box is a machine, darker with more GPUs used", 10, colours.FAINT, anchor="lm")
+
+
+@lru_cache(maxsize=4)
+def _stage(shape: ClusterShape, name: str, size: tuple[int, int]) -> Stage:
+    return Stage(shape, name, size)
+
+
+def _part_colours(scene: Scene, plan: FloorPlan) -> np.ndarray:
+    """Colour of every part of every item, uint8 (items * STRATA, 3)."""
+    body, tier = _machine_colours(scene) if plan.by_machine else _gpu_colours(scene)
+    table = np.repeat(body[:, None, :], STRATA, axis=1)
+    tier_colour = np.array(colours.TIER_COLOURS, np.uint8)[np.maximum(tier, 0)]
+    placed = tier > UNPLACED
+    for level in range(LEVELS + 1):
+        filled = placed & (tier >= level)
+        table[filled, LINE + level] = tier_colour[filled]
+        if level < LEVELS:
+            table[filled, REST + level] = tier_colour[filled]
+        table[placed & (tier == level - 1), LINE + level] = colours.WHITE
+    table[placed, MARK] = tier_colour[placed]
+    table[placed, SEPARATOR] = colours.WHITE
+    return table.reshape(-1, 3)
+
+
+def _gpu_colours(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
+    """Body colour uint8 (GPUs, 3) and tier (GPUs,)."""
+    palette = np.array([*colours.JOB_COLOURS, colours.GPU_FREE, colours.GPU_DOWN], np.uint8)
+    jobs = len(colours.JOB_COLOURS)
+    index = np.where(scene.owner >= 0, scene.owner % jobs, np.where(scene.owner == DOWN, jobs + 1, jobs))
+    return palette[index], scene.tier
+
+
+def _machine_colours(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
+    """Body colour uint8 (machines, 3) by the share of GPUs used, and the widest tier of a machine's jobs."""
+    firsts = np.array([machine.gpus.start for rack in scene.racks() for machine in rack.machines])
+    sizes = np.diff(np.append(firsts, scene.gpus))
+    share = np.add.reduceat((scene.owner >= 0).astype(np.int64), firsts) / sizes
+    low, high = np.array(colours.GPU_FREE), np.array(colours.USED)
+    body = np.round(low + share[:, None] * (high - low)).astype(np.uint8)
+    body[np.minimum.reduceat(scene.owner, firsts) == DOWN] = colours.GPU_DOWN
+    return body, np.maximum.reduceat(scene.tier, firsts)
+
+
+def _draw_labels(pen: Pen, plan: FloorPlan, scene: Scene) -> None:
+    """Crosses on GPUs that are down, and each job's label on the first GPU of each row of its GPUs."""
+    if plan.by_machine or min(plan.grid.width, plan.grid.height) < 9:
+        return
+    for gpu in np.flatnonzero(scene.owner == DOWN):
+        pen.cross(plan.items[gpu], colours.GPU_CROSS)
+    if plan.grid.height < 14 or plan.grid.width < 14:
+        return
+    label = {job.job: job.label for job in scene.running}
+    width, height = plan.grid.width, plan.grid.height
+    band = LEVELS * max(2, round(height / 15)) if height >= 18 else 3
+    size = min(12 * pen.scale, (height - band) * 0.6, width * 0.42) / pen.scale
+    first_of_slot = {slot.first for rack in scene.racks() for machine in rack.machines for slot in machine.slots}
+    for gpu, box in enumerate(plan.items):
+        job = int(scene.owner[gpu])
+        if job < 0 or (gpu not in first_of_slot and scene.owner[gpu - 1] == job and plan.items[gpu - 1][1] == box[1]):
+            continue
+        fitting = pen.fitting_size(label[job], size, width - 1)
+        if fitting * pen.scale >= 6.5:
+            middle = ((box[0] + box[2]) // 2, (box[1] + box[3] - band) // 2)
+            pen.text(middle, label[job], fitting, colours.ink_on(job_colour(job)), anchor="mm")
+
+
+def _draw_totals(pen: Pen, stage: Stage, scene: Scene) -> None:
+    """The clock, and four numbers with their meaning; bars for the two that are shares."""
+    u = stage.unit
+    pen.text((stage.margin, u(14)), clock(scene.now_s), 24, colours.INK, bold=True)
+    held = f"waiting, {scene.held_jobs:,} held" if scene.held_jobs else "waiting"
+    down = f"GPUs used, {scene.down:,} down" if scene.down else "GPUs used"
+    used = [(scene.used, colours.USED), (scene.down, colours.GPU_DOWN)]
+    done = [(scene.done, colours.TIER_COLOURS[0])]
+    _draw_total(pen, stage, 0.385, f"{scene.used:,} / {scene.gpus:,}", down, used, scene.gpus)
+    _draw_total(pen, stage, 0.59, f"{len(scene.running):,}", "running")
+    _draw_total(pen, stage, 0.69, f"{scene.waiting:,}", held)
+    _draw_total(pen, stage, 0.83, f"{scene.done:,} / {scene.jobs:,}", "jobs done", done, scene.jobs)
+
+
+def _draw_total(
+    pen: Pen, stage: Stage, place: float, number: str, word: str, parts: Sequence[tuple[int, Colour]] = (), whole: int = 0
+) -> None:
+    u, x = stage.unit, round(stage.size[0] * place)
+    room = u(148 if whole else 90)
+    pen.text((x, u(10)), number, pen.fitting_size(number, 18, room, bold=True), colours.INK, bold=True)
+    pen.text((x, u(34)), word, pen.fitting_size(word, 11, room + u(30)), colours.FAINT)
+    if whole:
+        pen.bar((x, u(54), x + u(140), u(60)), parts, whole)
+
+
+def image_of(frame: np.ndarray) -> Image:
+    """A frame as a Pillow image."""
+    from .pen import pillow
+
+    module: Any = pillow()
+    return module.Image.fromarray(frame)

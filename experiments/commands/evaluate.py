@@ -1,0 +1,285 @@
+"""`clustergym evaluate`: the metric table of some policies on some seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..terminal import (
+    BadArgument,
+    arguments,
+    expect_writable,
+    out,
+    print_json,
+    progress,
+    warnings_on_one_line,
+    word_or_file,
+)
+from .options import Format, Json, Quiet
+
+if TYPE_CHECKING:
+    from ..evaluate import Run, Setting
+
+DEFAULT_SEEDS = "0-9"
+MOST_SEEDS = 100_000
+MOST_PROCESSES = 1024
+
+
+def evaluate(
+    env: Annotated[str, typer.Argument(metavar="ENV", help="Environment: its id or short name (Delay).")],
+    policies: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policies",
+            metavar="NAMES",
+            help='Policies with parameters, in one quoted value ("fifo:head=skip las") or the option repeated; '
+            "default: all that play in ENV.",
+        ),
+    ] = None,
+    workload: Annotated[
+        str | None, typer.Option("--workload", metavar="NAME|PATH", help="Generator with parameters, or a trace.")
+    ] = None,
+    topology: Annotated[
+        str | None, typer.Option("--topology", metavar="NAME|PATH", help="Preset with parameters, or a file.")
+    ] = None,
+    network: Annotated[
+        str | None, typer.Option("--network", metavar="NAME", help="Network model: none, penalty:table=...")
+    ] = None,
+    seeds: Annotated[
+        str | None, typer.Option("--seeds", metavar="LIST", help=f"0-9, or 0,3,5-7; default {DEFAULT_SEEDS}.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="One seed: short for --seeds N.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="horizon_s, mtbf_s, mttr_s, checkpoint_s; repeatable."),
+    ] = None,
+    format: Format = None,
+    oversize: Annotated[
+        str, typer.Option("--oversize", metavar="error|drop|cap", help="Jobs larger than the cluster.")
+    ] = "error",
+    logdir: Annotated[
+        Path | None, typer.Option("--logdir", metavar="DIR", help="TensorBoard scalars, results.parquet, pictures.")
+    ] = None,
+    decisions: Annotated[
+        Path | None, typer.Option("--decisions", metavar="FILE", help="Write every decision as csv.")
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=1, max=MOST_PROCESSES, help="Processes to use.")
+    ] = 1,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Play policies on the same workloads and print their metrics: mean and 95 % interval over seeds."""
+    with warnings_on_one_line(quiet):
+        chosen = _seeds(seeds, seed)
+        setting = _setting(env, workload, topology, network, set_ or [], format, oversize)
+        words = _policies(policies or [], setting.environment)
+        _check(setting, chosen[0])
+        if logdir is not None:
+            _prepare_logs(logdir)
+        if decisions is not None:
+            expect_writable(decisions, "--decisions")
+        runs = _play(setting, words, chosen, jobs, logdir, decisions, quiet)
+        if json:
+            print_json(rows(runs, setting))
+        else:
+            from .. import table
+
+            table.print_setting(out(), setting, words, chosen)
+            table.print_table(out(), runs)
+        for note in _write(setting, runs, logdir, decisions):
+            if not (quiet or json):
+                out().print(note, markup=False, soft_wrap=True)
+
+
+def evaluate_to(logdir: Path, env: str, seeds: Sequence[int]) -> tuple[Setting, list[str], list[Run]]:
+    """Play every policy of `env` in its default setting, print the table, and write logs and pictures to `logdir`.
+
+    Returns:
+        What was played: the setting, the policies, and the runs.
+    """
+    from .. import table
+
+    _prepare_logs(logdir)
+    setting = _setting(env, None, None, None, [], None, "error")
+    words = _policies([], setting.environment)
+    runs = _play(setting, words, list(seeds), 1, logdir, None, quiet=False)
+    table.print_setting(out(), setting, words, seeds)
+    table.print_table(out(), runs)
+    _write(setting, runs, logdir, None)
+    return setting, words, runs
+
+
+def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
+    """The runs as JSON: policy, seed and metrics, and what they are to be read with."""
+    from ...policies import make
+    from ...simulator.network import load_network
+    from ..evaluate import semantics
+
+    common = {
+        "environment": setting.environment,
+        "topology": setting.topology,
+        "workload": setting.workload,
+        "network": load_network(setting.network).describe(),
+        "horizon_s": setting.horizon_s,
+        "failures": vars(setting.failures) if setting.failures is not None else None,
+    }
+    described = {word: semantics(make(word)) for word in dict.fromkeys(run.policy for run in runs)}
+    return [
+        {
+            "policy": run.policy,
+            "seed": run.seed,
+            "metrics": run.metrics,
+            "semantics": described[run.policy],
+            "setting": common,
+        }
+        for run in runs
+    ]
+
+
+def _play(
+    setting: Setting,
+    words: list[str],
+    seeds: list[int],
+    processes: int,
+    logdir: Path | None,
+    decisions: Path | None,
+    quiet: bool,
+) -> list[Run]:
+    from ..evaluate import Record
+    from ..evaluate import evaluate as run_all
+
+    record: Record = "all" if decisions is not None else "first" if logdir is not None else "nothing"
+    with progress("evaluating", len(words) * len(seeds), quiet) as show:
+        return run_all(setting, words, seeds, processes=processes, record=record, progress=show)
+
+
+def _setting(
+    env: str,
+    workload: str | None,
+    topology: str | None,
+    network: str | None,
+    assignments: list[str],
+    format: str | None,
+    oversize: str,
+) -> Setting:
+    from ...simulator.names import bind, choose
+    from ..evaluate import Setting, default_setting, settings
+
+    with arguments():
+        env_id, defaults = default_setting(env)
+        given = bind(settings, _assignments(assignments), "--set")
+        choose(oversize, ("error", "drop", "cap"), "value of --oversize")
+    return Setting(
+        env_id,
+        topology=defaults["topology"] if topology is None else topology,
+        workload=defaults["workload"] if workload is None else workload,
+        network=defaults["network"] if network is None else network,
+        format=format,
+        oversize=oversize,  # type: ignore[arg-type]
+        **given,
+    )
+
+
+def _check(setting: Setting, seed: int) -> None:
+    """Open everything once, so that a mistake shows before the work begins."""
+    from ...simulator.network import load_network
+    from ...simulator.topology import Topology
+    from ..evaluate import workload_of
+
+    with arguments():
+        network = load_network(setting.network)
+    with word_or_file(setting.topology):
+        topology = Topology.load(setting.topology)
+    with word_or_file(setting.workload):
+        workload = workload_of(setting, seed if setting.is_drawn else 0)
+    network.tier_factors(workload, topology)
+
+
+def _policies(values: list[str], env_id: str) -> list[str]:
+    from ...policies import list as policies_of
+    from ...policies import make
+
+    playing = policies_of(env_id)
+    words = " ".join(values).split() if values else playing
+    if not words:
+        raise BadArgument("--policies: no name is given; leave the option out to play all of them")
+    with arguments():
+        for word in words:
+            make(word)
+            if word.partition(":")[0] not in playing:
+                raise BadArgument(f"policy {word!r} does not play in {env_id}; these do: {', '.join(playing)}")
+            if words.count(word) > 1:
+                raise BadArgument(f"--policies: {word!r} is given twice")
+    return words
+
+
+def _assignments(values: list[str]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for value in values:
+        key, equals, text = value.partition("=")
+        if not equals or not key.strip():
+            raise BadArgument(f"--set {value!r}: expected key=value")
+        if key.strip() in pairs:
+            raise BadArgument(f"--set: {key.strip()!r} is given twice")
+        pairs[key.strip()] = text.strip()
+    return pairs
+
+
+def _seeds(text: str | None, seed: int | None) -> list[int]:
+    if text is not None and seed is not None:
+        raise BadArgument("--seeds and --seed are both given; one of them is enough")
+    if seed is not None:
+        text = str(seed)
+    return parse_seeds(DEFAULT_SEEDS if text is None else text)
+
+
+def parse_seeds(text: str) -> list[int]:
+    """Seeds from their text: "0-9", "3", "0,2,5-7"; each once, in the order given."""
+    seeds: dict[int, None] = {}
+    for part in text.split(","):
+        first, dash, last = (piece.strip() for piece in part.partition("-"))
+        if not (_is_whole(first) and (_is_whole(last) if dash else True)):
+            raise BadArgument(f"--seeds {text!r}: {part.strip()!r} is not a seed or a range; expected e.g. 0-9 or 0,3,5-7")
+        low, high = int(first), int(last or first)
+        if high < low:
+            raise BadArgument(f"--seeds {text!r}: the range {part.strip()!r} runs backwards")
+        if high - low >= MOST_SEEDS or len(seeds) + high - low >= MOST_SEEDS:
+            raise BadArgument(f"--seeds {text!r}: more than {MOST_SEEDS:,} seeds")
+        seeds |= dict.fromkeys(range(low, high + 1))
+    return list(seeds)
+
+
+def _is_whole(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 18
+
+
+def _prepare_logs(logdir: Path) -> None:
+    from .. import plots, tensorboard_log
+
+    tensorboard_log.expect_installed()
+    plots.expect_installed()
+    logdir.mkdir(parents=True, exist_ok=True)
+    expect_writable(logdir / "results.parquet", "--logdir")
+
+
+def _write(setting: Setting, runs: list[Run], logdir: Path | None, decisions: Path | None) -> list[str]:
+    """Write what was asked for; returns what to tell."""
+    from .. import results
+
+    notes = []
+    if decisions is not None:
+        results.write_decisions(runs, decisions)
+        notes.append(f"decisions: {decisions}")
+    if logdir is not None:
+        from .. import plots, tensorboard_log
+
+        results.write_parquet(runs, setting, logdir / "results.parquet")
+        tensorboard_log.write(runs, logdir)
+        pictures = plots.write_all(runs, logdir)
+        notes.append(f"results: {logdir / 'results.parquet'}; pictures: {', '.join(path.name for path in pictures)}")
+        notes.append(f"TensorBoard: tensorboard --logdir {logdir}")
+    return notes

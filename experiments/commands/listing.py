@@ -1,0 +1,101 @@
+"""`clustergym envs`, `policies`, `topologies`, `networks`, `workloads`: what can be chosen by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from ..terminal import arguments, out, plain_table, print_json
+from .options import Json, NoSeed, Quiet
+
+
+def envs(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
+    """List the environments."""
+    from ...envs.registration import ENVIRONMENTS
+
+    rows = [
+        {"id": env_id, "summary": entry.summary, "paper": entry.paper, "defaults": dict(entry.defaults)}
+        for env_id, entry in ENVIRONMENTS.items()
+    ]
+    if json:
+        print_json(rows)
+    else:
+        _print(("id", "paper", "summary", "defaults"), rows)
+
+
+def policies(
+    env: Annotated[
+        str | None, typer.Option("--env", metavar="ENV", help="Only those that play in this environment.")
+    ] = None,
+    json: Json = False,
+    seed: NoSeed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """List the policies and their parameters."""
+    from ... import policies as registry
+    from ..evaluate import default_setting
+
+    with arguments():
+        names = registry.list(default_setting(env)[0]) if env is not None else registry.list()
+    rows = [row for row in registry.describe() if row["name"] in names]
+    if json:
+        print_json(rows)
+    else:
+        _print(("name", "summary", "parameters"), rows)
+
+
+def topologies(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
+    """List the topologies and their parameters."""
+    from ...simulator.presets import list_topologies
+
+    rows = list_topologies()
+    if json:
+        print_json(rows)
+    else:
+        _print(("name", "gpus", "summary", "parameters"), rows)
+
+
+def networks(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
+    """List the network models and their parameters."""
+    from ...simulator.network import list_networks
+
+    rows = list_networks()
+    if json:
+        print_json(rows)
+    else:
+        _print(("name", "summary", "parameters"), rows)
+
+
+def workloads(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
+    """List the generators of workloads and the trace formats, and their parameters."""
+    from ...simulator.workloads import list_workloads
+
+    rows = list_workloads()
+    if json:
+        print_json(rows)
+    else:
+        _print(("name", "kind", "summary", "parameters"), rows)
+
+
+def _print(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
+    from rich.text import Text
+
+    table = plain_table(padding=(0, 2, 0, 0), show_lines=False)
+    for column in columns:
+        table.add_column(column, overflow="fold", no_wrap=column in ("name", "id", "kind"))
+    for row in rows:
+        table.add_row(*(Text(_words(row[column]), style="bold" if column in ("name", "id") else "") for column in columns))
+    out().print(table)
+
+
+def _words(value: Any) -> str:
+    """A cell: parameters as key=value, tuples as they are typed."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}={_words(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return "/".join(map(_words, value)) or "none"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value)

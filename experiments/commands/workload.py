@@ -1,0 +1,169 @@
+"""`clustergym workload`: look at a workload, convert a trace, generate one."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..terminal import BadArgument, arguments, expect_writable, out, print_json, warnings_on_one_line, word_or_file
+from .options import Format, Json, NoSeed, Quiet, Seed
+
+if TYPE_CHECKING:
+    from ...simulator.workloads import Workload
+
+app = typer.Typer(help="Inspect, convert and generate workloads.")
+To = Annotated[Path, typer.Option("--to", metavar="OUT.{csv,parquet}", help="The file to write.")]
+MaybeTo = Annotated[
+    Path | None, typer.Option("--to", metavar="OUT.{csv,parquet}", help="The file to write; csv on stdout by default.")
+]
+
+
+@app.callback(invoke_without_command=True)
+def workload(context: typer.Context) -> None:
+    """Inspect, convert and generate workloads."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command()
+def inspect(
+    source: Annotated[str, typer.Argument(metavar="PATH|GENERATOR", help="A trace, or a generator with parameters.")],
+    format: Format = None,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", metavar="OUT.png", help="Draw the distributions there.")
+    ] = None,
+    seed: Seed = 0,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show demand, durations, arrivals and models of a workload."""
+    from ...simulator.workloads import open_workload
+
+    with warnings_on_one_line(quiet):
+        if picture is not None:
+            expect_writable(picture, "--picture")
+        with word_or_file(source):
+            jobs = open_workload(source, format=format, seed=seed)
+        from ..workload_report import draw, print_report, summary
+
+        if picture is not None:
+            draw(jobs, picture)
+        if json:
+            print_json(summary(jobs))
+        else:
+            print_report(jobs, out())
+
+
+@app.command()
+def convert(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A trace in any known format.")],
+    to: To,
+    format: Format = None,
+    oversize: Annotated[
+        str | None,
+        typer.Option("--oversize", metavar="error|drop|cap", help="Jobs larger than the cluster of --topology."),
+    ] = None,
+    topology: Annotated[
+        str | None, typer.Option("--topology", metavar="NAME|PATH", help="Check the jobs against this cluster.")
+    ] = None,
+    json: Json = False,
+    seed: NoSeed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Rewrite a trace in clustergym's own schema."""
+    from ...simulator.names import choose
+    from ...simulator.topology import Topology
+    from ...simulator.workloads import open_workload
+
+    with warnings_on_one_line(quiet):
+        _expect_suffix(to)
+        action = oversize if oversize is not None else "error"
+        with arguments():
+            choose(action, ("error", "drop", "cap"), "value of --oversize")
+        if oversize is not None and topology is None:
+            raise BadArgument("--oversize: larger than which cluster? give --topology too")
+        cluster_gpus = None
+        if topology is not None:
+            with word_or_file(topology):
+                cluster_gpus = Topology.load(topology).num_gpus
+        jobs = open_workload(path, format=format, cluster_gpus=cluster_gpus, oversize=action)  # type: ignore[arg-type]
+        _save(jobs, to)
+        _tell(jobs, to, json)
+
+
+@app.command()
+def generate(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="A generator, with parameters: poisson:load=0.9.")],
+    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="How many.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Same seed, same workload; default 0.")] = None,
+    to: MaybeTo = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Draw a workload from published distributions."""
+    from ...simulator.names import choose, parse_name
+    from ...simulator.workloads import GENERATORS, open_workload
+
+    with warnings_on_one_line(quiet):
+        if to is not None:
+            _expect_suffix(to)
+        with arguments():
+            name, given = parse_name(kind, "workload")
+            choose(name, GENERATORS, "workload")
+            for key, value in (("jobs", jobs), ("seed", seed)):
+                if value is not None and key in given:
+                    raise BadArgument(f"workload {kind!r}: --{key} and {key}= are both given; one of them is enough")
+                if value is not None:
+                    given[key] = str(value)
+            drawn = open_workload(f"{name}:" + ",".join(f"{key}={value}" for key, value in given.items()))
+        if to is not None:
+            _save(drawn, to)
+            _tell(drawn, to, json)
+        elif json:
+            print_json(_as_rows(drawn))
+        else:
+            _print_csv(drawn)
+
+
+def _expect_suffix(to: Path) -> None:
+    if to.suffix.lower() not in (".csv", ".parquet"):
+        raise BadArgument(f"--to {to}: expected a name that ends in .csv or .parquet")
+    expect_writable(to, "--to")
+
+
+def _save(jobs: Workload, to: Path) -> None:
+    """Write beside `to`, then rename: a file that is there is never half a workload."""
+    draft = to.with_name(f".{to.stem}.part{to.suffix}")
+    with contextlib.ExitStack() as stack:
+        stack.callback(draft.unlink, missing_ok=True)
+        jobs.save(draft)
+        draft.replace(to)
+
+
+def _print_csv(jobs: Workload) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "workload.csv"
+        jobs.save(path)
+        with open(path, encoding="utf-8", newline="") as file:
+            shutil.copyfileobj(file, sys.stdout)
+
+
+def _as_rows(jobs: Workload) -> list[dict[str, object]]:
+    from ...simulator.workloads.schema import COLUMNS
+
+    columns = [getattr(jobs, column).tolist() for column in COLUMNS]
+    return [dict(zip(COLUMNS, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _tell(jobs: Workload, to: Path, json: bool) -> None:
+    gpu_hours = float((jobs.gpus * jobs.duration_s).sum() / 3600.0)
+    if json:
+        print_json({"path": str(to), "name": jobs.name, "jobs": len(jobs), "gpu_hours": gpu_hours})
+    else:
+        out().print(f"{to}: {len(jobs):,} jobs, {gpu_hours:,.0f} GPU-hours", markup=False, soft_wrap=True)

@@ -1,0 +1,301 @@
+"""Playing policies on the same workloads, seed by seed: the runs behind every table, picture and log."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ..policies import Policy, make
+from ..simulator.engine import Simulator
+from ..simulator.errors import InputError
+from ..simulator.layout import Failures
+from ..simulator.names import parse_name
+from ..simulator.network import load_network
+from ..simulator.topology import Topology
+from ..simulator.workloads import Workload, open_workload
+from ..simulator.workloads import is_path as is_trace
+from .recording import WORDS, Recorded, Timeline, decisions, timeline
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Record = Literal["nothing", "first", "all"]
+DECISION_COLUMNS = ("policy", "seed", "time_s", "job_id", "decision", "gpus")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What policies are compared on: all but the policy and the seed. Words as on the command line.
+
+    Attributes:
+        environment: the id whose defaults and policies these are.
+        topology, workload, network: words, or paths of files.
+        format: of a trace; None recognises it.
+        oversize: what to do with jobs larger than the cluster (`error`, `drop`, `cap`).
+        horizon_s: stop after so many seconds from the first arrival.
+        mtbf_s: mean time between failures of a machine; None: machines do not fail.
+        mttr_s, checkpoint_s: see `Failures`.
+    """
+
+    environment: str
+    topology: str
+    workload: str
+    network: str
+    format: str | None = None
+    oversize: Literal["error", "drop", "cap"] = "error"
+    horizon_s: float = math.inf
+    mtbf_s: float | None = None
+    mttr_s: float = 3600.0
+    checkpoint_s: float = 1800.0
+
+    @property
+    def failures(self) -> Failures | None:
+        """Machine failures, if there are any."""
+        if self.mtbf_s is None:
+            return None
+        return Failures(self.mtbf_s, self.mttr_s, self.checkpoint_s)
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the workload is drawn anew for each seed: a generator that was not given its own."""
+        if self.format is not None or is_trace(self.workload):
+            return False
+        return "seed" not in parse_name(self.workload, "workload")[1]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One policy on one seed.
+
+    Attributes:
+        policy: its word.
+        seed: of the workload, of random orders and of failures.
+        metrics: by the names of `simulator/metrics.py`.
+        jobs: how many there were.
+        jct_s: float64, of the finished jobs.
+        decisions: rows of `DECISION_COLUMNS` after the first two, if they were recorded.
+        timeline: who held what when, if it was recorded.
+    """
+
+    policy: str
+    seed: int
+    metrics: dict[str, float]
+    jobs: int
+    jct_s: np.ndarray
+    decisions: tuple[tuple[str, ...], ...] = ()
+    timeline: Timeline | None = None
+
+
+def settings(
+    horizon_s: float = math.inf,
+    mtbf_s: float | None = None,
+    mttr_s: float | None = None,
+    checkpoint_s: float | None = None,
+) -> dict[str, float]:
+    """The keys of `--set` as fields of `Setting`.
+
+    Raises:
+        InputError: a value out of range, or repair times where nothing fails.
+    """
+    if not horizon_s > 0.0:
+        raise InputError(f"--set horizon_s = {horizon_s:g}: expected seconds > 0")
+    given = {"mtbf_s": mtbf_s, "mttr_s": mttr_s, "checkpoint_s": checkpoint_s}
+    given = {key: value for key, value in given.items() if value is not None}
+    if mtbf_s is None and given:
+        raise InputError(f"--set {next(iter(given))}: machines fail only with a mean time between failures, mtbf_s=...")
+    if mtbf_s is not None:
+        Failures(**given)  # it checks the ranges
+    return {"horizon_s": horizon_s, **given}
+
+
+@functools.lru_cache(maxsize=2)
+def workload_of(setting: Setting, seed: int) -> Workload:
+    """The workload of one seed, checked against the cluster; the last two are kept."""
+    topology = Topology.load(setting.topology)
+    return open_workload(
+        setting.workload,
+        format=setting.format,
+        seed=seed,
+        oversize=setting.oversize,
+        cluster_gpus=topology.num_gpus,
+    )
+
+
+def depends_on_seed(setting: Setting, policy: Policy) -> bool:
+    """Whether two seeds can differ: a drawn workload, machines that fail, or a policy that draws."""
+    rule = policy.rule
+    draws = rule is None or rule.order == "random" or rule.placer == "random"
+    return draws or setting.is_drawn or setting.failures is not None
+
+
+def play(
+    setting: Setting,
+    word: str,
+    seed: int,
+    record: bool = False,
+    progress: Callable[[float], None] | None = None,
+) -> Run:
+    """One run of the policy `word`; `progress` is told the share of jobs that have finished."""
+    policy = make(word)
+    workload = workload_of(setting, seed if setting.is_drawn else 0)
+    simulator = Simulator(
+        setting.topology,
+        load_network(setting.network),
+        rule=policy.rule,
+        failures=setting.failures,
+        horizon_s=setting.horizon_s,
+    )
+    simulator.reset(workload, seed)
+    decider = policy if policy.rule is None else None
+    share = None if progress is None else lambda done: progress(done / len(workload))
+    rows: tuple[tuple[str, ...], ...] = ()
+    seen: Timeline | None = None
+    if record:
+        kept: list[Recorded] = []
+        seen = timeline(simulator, _kept(decisions(simulator, decider, share), kept))
+        rows = tuple(_decision_rows(simulator, kept))
+    else:
+        simulator.run(decider, share)
+    s = simulator.state
+    finished = np.isfinite(jct_s := simulator.jobs()["jct_s"])
+    return Run(word, seed, simulator.metrics(), int(s.n_jobs), jct_s[finished], rows, seen)
+
+
+def _kept(entries: Iterator[Recorded], kept: list[Recorded]) -> Iterator[Recorded]:
+    for entry in entries:
+        kept.append(entry)
+        yield entry
+
+
+def _decision_rows(simulator: Simulator, entries: Sequence[Recorded]) -> Iterator[tuple[str, ...]]:
+    topology = simulator.topology
+    label = [topology.gpu_label(gpu) for gpu in range(topology.num_gpus)]
+    for time_s, job, kind, gpus in entries:
+        places = " ".join(label[gpu] for gpu in gpus)
+        yield repr(time_s), str(simulator.workload.job_id[job]), WORDS[kind], places
+
+
+def evaluate(
+    setting: Setting,
+    words: Sequence[str],
+    seeds: Sequence[int],
+    *,
+    processes: int = 1,
+    record: Record = "nothing",
+    progress: Callable[[float], None] | None = None,
+) -> list[Run]:
+    """Play every policy on every seed; the workload of a seed is the same for all policies.
+
+    Where nothing depends on the seed, one run stands for all seeds.
+
+    Args:
+        setting: what to play on.
+        words: policies, with their parameters.
+        seeds: at least one.
+        processes: how many to use.
+        record: whose decisions and timelines to keep: nobody's, those of the first seed, all.
+        progress: told how many of the `len(words) * len(seeds)` runs are done, fractions included.
+
+    Returns:
+        Runs in the order of the policies, then of the seeds.
+    """
+    wanted = {
+        word: list(seeds) if depends_on_seed(setting, make(word)) else list(seeds[:1]) for word in words
+    }
+    tasks = [
+        (word, seed, record == "all" or (record == "first" and seed == seeds[0]))
+        for seed in seeds
+        for word in words
+        if seed in wanted[word]
+    ]
+    weight = len(words) * len(seeds) / len(tasks)
+    played: dict[tuple[str, int], Run] = {}
+    runs = _in_processes(setting, tasks, processes) if processes > 1 else _here(setting, tasks, progress, weight)
+    for run in runs:
+        played[run.policy, run.seed] = run
+        if progress is not None:
+            progress(weight * len(played))
+    return [
+        played[word, seed] if (word, seed) in played else replace(played[word, seeds[0]], seed=seed)
+        for word in words
+        for seed in seeds
+    ]
+
+
+def _here(
+    setting: Setting,
+    tasks: Sequence[tuple[str, int, bool]],
+    progress: Callable[[float], None] | None,
+    weight: float,
+) -> Iterator[Run]:
+    for number, (word, seed, record) in enumerate(tasks):
+        share = None if progress is None else functools.partial(_report, progress, number, weight)
+        yield play(setting, word, seed, record, share)
+
+
+def _report(progress: Callable[[float], None], number: int, weight: float, share: float) -> None:
+    progress(weight * (number + share))
+
+
+def _in_processes(
+    setting: Setting, tasks: Sequence[tuple[str, int, bool]], processes: int
+) -> Iterator[Run]:
+    from joblib import Parallel, delayed
+
+    workload_of(setting, tasks[0][1])  # its mistakes and warnings are told here, once
+    parallel = Parallel(n_jobs=min(processes, len(tasks)), backend="loky", return_as="generator_unordered")
+    yield from parallel(delayed(_play_quietly)(setting, *task) for task in tasks)
+
+
+def _play_quietly(setting: Setting, word: str, seed: int, record: bool) -> Run:
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return play(setting, word, seed, record)
+
+
+def default_setting(environment: str) -> tuple[str, Mapping[str, str]]:
+    """The id of an environment given by id or short name, and its topology, workload and network.
+
+    Raises:
+        InputError: there is no such environment.
+    """
+    from ..envs.registration import ENVIRONMENTS, resolve
+
+    env_id = resolve(environment)
+    return env_id, ENVIRONMENTS[env_id].defaults
+
+
+def semantics(policy: Policy) -> dict[str, Any]:
+    """Every parameter of a policy, as its results must be read: those of its rule; none if it decides in Python."""
+    if policy.rule is None:
+        return {}
+    levels = () if policy.rule.order == "las" else ("thresholds", "quantum")
+    return {key: value for key, value in asdict(policy.rule).items() if key not in levels}
+
+
+def describe_workload(setting: Setting, seed: int) -> str:
+    """The workload's word, its size, and whether the seed matters."""
+    workload = workload_of(setting, seed if setting.is_drawn else 0)
+    how = "drawn anew for each seed, the same for all policies" if setting.is_drawn else "the same for all seeds"
+    return f"{setting.workload} ({len(workload):,} jobs; {how})"
+
+
+def describe_topology(word: str) -> str:
+    """The topology's word and its size."""
+    topology = Topology.load(word)
+    sizes = ", ".join(
+        f"{count:,} {noun if count > 1 else noun.removesuffix('s')}"
+        for count, noun in (
+            (topology.num_gpus, "GPUs"),
+            (topology.num_machines, "machines"),
+            (topology.num_racks, "racks"),
+        )
+    )
+    return f"{word} ({sizes})"

@@ -1,0 +1,137 @@
+"""The table of an evaluation in the terminal, under the setting that it is to be read with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..policies import make
+from ..simulator.network import load_network
+from .evaluate import Run, Setting, describe_topology, describe_workload, semantics
+from .estimates import Estimate, by_policy
+from .terminal import plain_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+# metric: (header, unit, which end is better: -1 small, +1 large, 0 neither)
+COLUMNS: Mapping[str, tuple[str, str, int]] = {
+    "jct_mean": ("JCT mean", "s", -1),
+    "jct_p99": ("JCT p99", "s", -1),
+    "makespan": ("makespan", "s", -1),
+    "queueing_delay_mean": ("queueing", "s", -1),
+    "gpu_utilisation": ("GPU use", "%", +1),
+    "preemptions": ("preempted", "", 0),
+}
+MARK = "*"
+WIDTH_WITH_INTERVALS = 96
+
+
+def print_setting(console: Console, setting: Setting, words: Sequence[str], seeds: Sequence[int]) -> None:
+    """Print what was played: without it the numbers mean nothing."""
+    facts = {
+        "environment": setting.environment,
+        "topology": describe_topology(setting.topology),
+        "workload": describe_workload(setting, seeds[0]),
+        "network": load_network(setting.network).describe(),
+        "seeds": ranges(seeds),
+    }
+    if setting.oversize != "error":
+        facts["oversize"] = setting.oversize
+    if math.isfinite(setting.horizon_s):
+        facts["horizon"] = f"{setting.horizon_s:g} s"
+    if setting.failures is not None:
+        facts["failures"] = shown(vars(setting.failures))
+    facts |= {word: shown(semantics(make(word))) or "decides in Python" for word in words}
+    grid = plain_table(show_header=False, box=None)
+    grid.add_column(no_wrap=max(map(len, facts)) <= 28, max_width=28, overflow="fold", style="bold")
+    grid.add_column(overflow="fold")
+    for name, value in facts.items():
+        grid.add_row(_text(name), _text(value))
+    console.print(grid)
+
+
+def shown(parameters: Mapping[str, Any]) -> str:
+    """Parameters as one would type them: key=value, lists with "/"."""
+    return " ".join(f"{key}={_value(value)}" for key, value in parameters.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "/".join(map(_value, value)) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def ranges(seeds: Sequence[int]) -> str:
+    """Seeds as one would type them: "0-4,7"."""
+    parts: list[list[int]] = []
+    for seed in seeds:
+        if parts and seed == parts[-1][-1] + 1:
+            parts[-1][1:] = [seed]
+        else:
+            parts.append([seed])
+    return ",".join("-".join(map(str, part)) for part in parts)
+
+
+def print_table(console: Console, runs: Sequence[Run]) -> None:
+    """Print one row a policy: means over seeds, 95 % intervals under them, the best marked."""
+    estimates = by_policy(runs)
+    best = {name: _best(name, estimates) for name in COLUMNS}
+    unfinished = any(run.metrics["jobs_finished"] < run.jobs for run in runs)
+    intervals = console.width >= WIDTH_WITH_INTERVALS
+    table = plain_table(padding=(0, 1, 0, 0))
+    table.add_column("policy", overflow="fold", min_width=10)
+    for header, unit, _ in COLUMNS.values():
+        table.add_column(f"{header} [{unit}]" if unit else header, justify="right", no_wrap=True)
+    if unfinished:
+        table.add_column("finished", justify="right", no_wrap=True)
+    for policy, row in estimates.items():
+        cells = [_cell(name, row[name], policy in best[name], intervals) for name in COLUMNS]
+        if unfinished:
+            cells.append(_text(f"{row['jobs_finished'].mean:,.6g}"))
+        table.add_row(_text(policy), *cells)
+    console.print(table)
+    notes = [f"{MARK} best of its column"] if any(best.values()) else []
+    if any(not row[name].is_sure for row in estimates.values() for name in COLUMNS):
+        below = "below: 95 % bootstrap interval of the mean over seeds"
+        notes.append(below if intervals else f"{WIDTH_WITH_INTERVALS} columns have room for the intervals")
+    if unfinished:
+        notes.append("jobs that had not finished at the end are in no JCT")
+    if notes:
+        console.print("; ".join(notes), style="dim", markup=False)
+
+
+def _best(name: str, estimates: Mapping[str, Mapping[str, Estimate]]) -> set[str]:
+    sign = COLUMNS[name][2]
+    means = {policy: row[name].mean for policy, row in estimates.items() if not math.isnan(row[name].mean)}
+    if not sign or len(means) < 2 or len(set(means.values())) == 1:
+        return set()
+    top = max(sign * value for value in means.values())
+    return {policy for policy, value in means.items() if sign * value == top}
+
+
+def _cell(name: str, value: Estimate, is_best: bool, interval: bool) -> Text:
+    factor = 100.0 if COLUMNS[name][1] == "%" else 1.0
+    digits = _digits(name, value, factor)
+    mean = f"{factor * value.mean:,.{digits}f}" if not math.isnan(value.mean) else "-"
+    cell = _text(mean + (MARK if is_best else " "), "bold green" if is_best else "")
+    if interval and not value.is_sure:
+        cell.append(f"\n{factor * value.low:.{digits}f}-{factor * value.high:.{digits}f} ", style="dim")
+    return cell
+
+
+def _digits(name: str, value: Estimate, factor: float) -> int:
+    """Decimals: three for an exact mean JCT, so that published figures can be compared; else what the size needs."""
+    if name == "jct_mean" and value.is_sure:
+        return 3
+    if name == "preemptions":
+        return 0 if value.mean >= 100 or value.mean == round(value.mean) else 1
+    return 1 if abs(factor * value.mean) < 1000 else 0
+
+
+def _text(content: str, style: str = "") -> Text:
+    from rich.text import Text
+
+    return Text(content, style=style)
