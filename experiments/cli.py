@@ -14,7 +14,8 @@ from .commands import bench, evaluate, listing, workload
 from .terminal import BadArgument, one_line, say
 
 FAILED, BAD_ARGUMENTS, INTERRUPTED = 1, 2, 130
-_UsageError = typer.BadParameter.__mro__[1]  # click's own, or that of the copy that newer versions of typer carry
+# click's UsageError, or that of the copy of click that newer versions of typer carry
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 app = typer.Typer(
     name="clustergym",
@@ -73,9 +74,11 @@ def run_app(program: typer.Typer, arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return outcome if isinstance(outcome, int) else 0
     except BrokenPipeError:
-        # whoever read our output has seen enough; what is still buffered has nowhere to go
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _seen_enough()
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # typer makes this of it
+            return _seen_enough()
+        raise  # a benchmark's own
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except BadArgument as error:
@@ -91,6 +94,12 @@ def run_app(program: typer.Typer, arguments: Sequence[str]) -> int:
     except MemoryError:
         say("out of memory; a smaller workload or topology needs less")
     return FAILED
+
+
+def _seen_enough() -> int:
+    """Whoever read our output has closed it: no failure of ours; what is still buffered has nowhere to go."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
 
 
 def _usage_sentence(error: BaseException) -> str:

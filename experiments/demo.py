@@ -18,19 +18,20 @@ if TYPE_CHECKING:
 
 ENVIRONMENT = "Delay"
 SEEDS = (0, 1, 2, 3, 4)
+DEFAULT_FOLDER = Path("demo-results")
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
 def demo(
-    to: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where pictures and logs go.")] = Path("demo-results"),
+    to: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where pictures and logs go.")] = DEFAULT_FOLDER,
 ) -> None:
     """Evaluate every policy of Delay, print the table, and write pictures and TensorBoard scalars."""
     from .commands import evaluate as command
 
     began_s = time.monotonic()
-    setting, words, runs = command.evaluate_to(to, ENVIRONMENT, SEEDS)
+    runs = command.evaluate_to(to, ENVIRONMENT, SEEDS)
     best, worst = _winner(runs)
     pictures = sorted(path.name for path in to.glob("*.png"))
     film = _film(best[0], to / f"{ENVIRONMENT.lower()}-{best[0]}.gif")
@@ -45,7 +46,7 @@ def demo(
         f"  pictures     {', '.join([*pictures, *film])}\n"
         "  results      results.parquet: one row a policy and seed\n"
         f"  TensorBoard  {_tensorboard()} --logdir {to}\n"
-        f"\nNext: clustergym evaluate {setting.environment} --policies \"{words[1]} {best[0]}\" --workload YOUR.csv --network none",
+        f"\nNext, on a trace of yours: clustergym evaluate {ENVIRONMENT} --workload YOUR.csv --network none",
         markup=False,
         soft_wrap=True,
     )

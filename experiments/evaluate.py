@@ -104,8 +104,8 @@ def settings(
     """
     if not horizon_s > 0.0:
         raise InputError(f"--set horizon_s = {horizon_s:g}: expected seconds > 0")
-    given = {"mtbf_s": mtbf_s, "mttr_s": mttr_s, "checkpoint_s": checkpoint_s}
-    given = {key: value for key, value in given.items() if value is not None}
+    options = {"mtbf_s": mtbf_s, "mttr_s": mttr_s, "checkpoint_s": checkpoint_s}
+    given = {key: value for key, value in options.items() if value is not None}
     if mtbf_s is None and given:
         raise InputError(f"--set {next(iter(given))}: machines fail only with a mean time between failures, mtbf_s=...")
     if mtbf_s is not None:
@@ -204,9 +204,7 @@ def evaluate(
     Returns:
         Runs in the order of the policies, then of the seeds.
     """
-    wanted = {
-        word: list(seeds) if depends_on_seed(setting, make(word)) else list(seeds[:1]) for word in words
-    }
+    wanted = {word: list(seeds) if depends_on_seed(setting, make(word)) else list(seeds[:1]) for word in words}
     tasks = [
         (word, seed, record == "all" or (record == "first" and seed == seeds[0]))
         for seed in seeds
@@ -242,9 +240,7 @@ def _report(progress: Callable[[float], None], number: int, weight: float, share
     progress(weight * (number + share))
 
 
-def _in_processes(
-    setting: Setting, tasks: Sequence[tuple[str, int, bool]], processes: int
-) -> Iterator[Run]:
+def _in_processes(setting: Setting, tasks: Sequence[tuple[str, int, bool]], processes: int) -> Iterator[Run]:
     from joblib import Parallel, delayed
 
     workload_of(setting, tasks[0][1])  # its mistakes and warnings are told here, once

@@ -33,9 +33,7 @@ def expect_installed() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise MissingExtra(
-            'pictures need matplotlib; install it with: pip install "clustergym[render]"'
-        ) from None
+        raise MissingExtra('pictures need matplotlib; install it with: pip install "clustergym[render]"') from None
 
 
 def write_all(runs: Sequence[Run], folder: Path) -> list[Path]:
@@ -78,7 +76,10 @@ def jct_cdf(runs: Sequence[Run]) -> Figure:
     axis.set(xlabel="job completion time [s]", ylabel="finished jobs within it [%]", ylim=(0, 100.5))
     axis.set_title("Job completion time", fontweight="bold")
     _finish(axis)
-    axis.legend(loc="lower right", frameon=False)
+    if axis.lines:
+        axis.legend(loc="lower right", frameon=False)
+    else:
+        axis.text(0.5, 0.5, "no job has finished", ha="center", transform=axis.transAxes)
     return figure
 
 
@@ -107,7 +108,7 @@ def over_time(timelines: dict[str, Timeline]) -> Figure:
 
 
 def gantt(policy: str, timeline: Timeline) -> Figure:
-    """Who held which GPU when: a row a GPU, or a row a machine with the share of its GPUs in use, for large clusters."""
+    """Who held which GPU when: a row a GPU; for large clusters a row a machine, with the share of its GPUs in use."""
     by_gpu = timeline.num_gpus <= MOST_GPU_ROWS
     rows = timeline.num_gpus if by_gpu else int(timeline.gpu_machine[-1]) + 1
     figure = _figure(11.0, float(np.clip(1.6 + 0.11 * rows, 3.0, 9.0)))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..policies import make
 from ..simulator.network import load_network
-from .evaluate import Run, Setting, describe_topology, describe_workload, semantics
 from .estimates import Estimate, by_policy
+from .evaluate import Run, Setting, describe_topology, describe_workload, semantics
 from .terminal import plain_table
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..simulator.errors import MissingExtra
-from .evaluate import Run
 from .estimates import by_policy
+from .evaluate import Run
 
 TAGS: Mapping[str, str] = {
     "jct_mean": "jct/mean_s",

@@ -67,9 +67,7 @@ def describe() -> builtins.list[dict[str, Any]]:
             "name": name,
             "summary": (inspect.getdoc(entry.factory) or "").splitlines()[0],
             "environments": builtins.list(entry.environments),
-            "parameters": {
-                key: value.default for key, value in inspect.signature(entry.factory).parameters.items()
-            },
+            "parameters": {key: value.default for key, value in inspect.signature(entry.factory).parameters.items()},
         }
         for name, entry in POLICIES.items()
     ]

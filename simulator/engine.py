@@ -91,10 +91,10 @@ class Simulator:
         self.state = s
         lay_cluster(s, self.topology)
         lay_jobs(s, workload, self.topology, self.network)
-        s.seed = seed
-        s.horizon_s = s.start_s + self.horizon_s
+        s["seed"] = seed
+        s["horizon_s"] = s["start_s"] + self.horizon_s
         with announced(capacity):
-            lay_rule(self.records, self.rule, is_skewed(workload.model))
+            self.relay()
             if self.failures is not None:
                 s.mtbf_s, s.mttr_s = self.failures.mtbf_s, self.failures.mttr_s
                 s.checkpoint_s = self.failures.checkpoint_s
@@ -108,11 +108,14 @@ class Simulator:
         self.rule = rule
         self._planned = (-1, -1)
         if self.capacity.jobs > 0:
-            lay_rule(self.records, rule, is_skewed(self.workload.model))
+            self.relay()
 
     def relay(self) -> None:
         """Lay the rule anew, after the order of the window was changed."""
-        lay_rule(self.records, self.rule, is_skewed(self.workload.model))
+        skewed = (
+            is_skewed(self.workload.model) if self.rule.placer == "skew" else np.zeros(len(self.workload), np.bool_)
+        )
+        lay_rule(self.records, self.rule, skewed)
 
     def note(self, code: int) -> None:
         """Take over why the run stopped from a kernel that advanced the state itself."""

@@ -1,4 +1,7 @@
-"""Laying a topology, a workload, a network and a rule into a state record. Plain numpy; the kernels check nothing."""
+"""Laying a topology, a workload, a network and a rule into a state record. Plain numpy; the kernels check nothing.
+
+Fields are named by item, `s["gpus"]`: as attributes they cost 1 us each, and environments are reset often.
+"""
 
 from __future__ import annotations
 
@@ -47,27 +50,27 @@ def lay_cluster(s: np.record, topology: Topology) -> None:
         topology.num_machines,
         topology.num_racks,
     )
-    s.n_gpus, s.n_slots, s.n_machines, s.n_racks = gpus, slots, machines, racks
-    s.largest_machine = topology.machine_gpus.max()
-    s.gpu_job[:gpus] = FREE
-    s.gpu_next[:gpus] = FREE
-    s.gpu_last_job[:gpus] = UNPLACED
-    s.gpu_slot[:gpus] = topology.gpu_slot
-    s.gpu_machine[:gpus] = topology.gpu_machine
-    s.slot_machine[:slots] = topology.slot_machine
-    s.slot_first_gpu[:slots] = topology.slot_first_gpu
-    s.slot_gpus[:slots] = s.slot_free[:slots] = topology.slot_gpus
-    s.machine_first_gpu[:machines] = topology.machine_first_gpu
-    s.machine_gpus[:machines] = s.machine_free[:machines] = topology.machine_gpus
-    s.machine_rack[:machines] = topology.machine_rack
+    s["n_gpus"], s["n_slots"], s["n_machines"], s["n_racks"] = gpus, slots, machines, racks
+    s["largest_machine"] = topology.machine_gpus.max()
+    s["gpu_job"][:gpus] = FREE
+    s["gpu_next"][:gpus] = FREE
+    s["gpu_last_job"][:gpus] = UNPLACED
+    s["gpu_slot"][:gpus] = topology.gpu_slot
+    s["gpu_machine"][:gpus] = topology.gpu_machine
+    s["slot_machine"][:slots] = topology.slot_machine
+    s["slot_first_gpu"][:slots] = topology.slot_first_gpu
+    s["slot_gpus"][:slots] = s["slot_free"][:slots] = topology.slot_gpus
+    s["machine_first_gpu"][:machines] = topology.machine_first_gpu
+    s["machine_gpus"][:machines] = s["machine_free"][:machines] = topology.machine_gpus
+    s["machine_rack"][:machines] = topology.machine_rack
     first_slot = np.searchsorted(topology.slot_machine, np.arange(machines + 1))
-    s.machine_first_slot[:machines] = first_slot[:-1]
-    s.machine_slots[:machines] = np.diff(first_slot)
-    s.rack_first_machine[:racks] = topology.rack_first_machine
-    s.rack_machines[:racks] = topology.rack_machines
-    s.rack_free[:racks] = np.bincount(topology.machine_rack, weights=topology.machine_gpus, minlength=racks)
-    s.free_gpus = gpus
-    _fill_set(s.free_low, s.free_mid, s.free_top, gpus)
+    s["machine_first_slot"][:machines] = first_slot[:-1]
+    s["machine_slots"][:machines] = np.diff(first_slot)
+    s["rack_first_machine"][:racks] = topology.rack_first_machine
+    s["rack_machines"][:racks] = topology.rack_machines
+    s["rack_free"][:racks] = np.bincount(topology.machine_rack, weights=topology.machine_gpus, minlength=racks)
+    s["free_gpus"] = gpus
+    _fill_set(s["free_low"], s["free_mid"], s["free_top"], gpus)
 
 
 def _fill_set(low: np.ndarray, mid: np.ndarray, top: np.ndarray, items: int) -> None:
@@ -84,36 +87,36 @@ def lay_jobs(s: np.record, workload: Workload, topology: Topology, network: Netw
     n = len(workload)
     if n == 0:
         raise InputError(f"workload {workload.name!r} has no jobs")
-    s.n_jobs = n
-    s.arrival_s[:n] = workload.arrival_s
-    s.deadline_s[:n] = workload.deadline_s
-    s.gpus[:n] = workload.gpus
-    s.iterations[:n] = s.iterations_left[:n] = workload.iterations
-    s.base_iteration_s[:n] = workload.duration_s / workload.iterations
+    s["n_jobs"] = n
+    s["arrival_s"][:n] = workload.arrival_s
+    s["deadline_s"][:n] = workload.deadline_s
+    s["gpus"][:n] = workload.gpus
+    s["iterations"][:n] = s["iterations_left"][:n] = workload.iterations
+    s["base_iteration_s"][:n] = workload.duration_s / workload.iterations
     profile, factors = network.tier_factors(workload, topology)
     if len(factors) > PROFILES:
         raise InputError(f"workload {workload.name!r}: {len(factors)} pairs of model and GPUs; at most {PROFILES}")
-    s.profile[:n] = profile
-    s.tier_factor[: len(factors)] = factors
-    s.n_profiles = len(factors)
-    s.check_s[:n] = s.lease_end_s[:n] = s.planned_finish_s[:n] = np.inf
-    s.first_start_s[:n] = s.finish_s[:n] = s.stopped_s[:n] = -1.0
-    s.event_of[:] = -1
-    s.queue_place[:n] = -1
-    s.first_gpu[:n] = FREE
-    s.tier[:n] = UNPLACED
-    s.rank[:n] = s.job_at_rank[:n] = np.arange(n)
-    s.first_machine_event = len(s.arrival_s)
-    s.round_event = len(s.event_key) - 1
-    s.now_s = s.start_s = workload.arrival_s[0]
+    s["profile"][:n] = profile
+    s["tier_factor"][: len(factors)] = factors
+    s["n_profiles"] = len(factors)
+    s["check_s"][:n] = s["lease_end_s"][:n] = s["planned_finish_s"][:n] = np.inf
+    s["first_start_s"][:n] = s["finish_s"][:n] = s["stopped_s"][:n] = -1.0
+    s["event_of"][:] = -1
+    s["queue_place"][:n] = -1
+    s["first_gpu"][:n] = FREE
+    s["tier"][:n] = UNPLACED
+    s["rank"][:n] = s["job_at_rank"][:n] = np.arange(n)
+    s["first_machine_event"] = len(s["arrival_s"])
+    s["round_event"] = len(s["event_key"]) - 1
+    s["now_s"] = s["start_s"] = workload.arrival_s[0]
 
 
 def lay_window_order(s: np.record, key: np.ndarray) -> None:
     """Order the window of waiting jobs by `key` (n,), smaller first, ties by job index."""
     n = len(key)
     order = np.argsort(key, kind="stable")
-    s.job_at_rank[:n] = order
-    s.rank[order] = np.arange(n)
+    s["job_at_rank"][:n] = order
+    s["rank"][order] = np.arange(n)
 
 
 def lay_rule(states: np.recarray, rule: Rule, skewed: np.ndarray) -> None:
@@ -125,35 +128,33 @@ def lay_rule(states: np.recarray, rule: Rule, skewed: np.ndarray) -> None:
         skewed: bool (n,), the jobs whose model asks for consolidation under the placer `skew`.
     """
     s = states[0]
-    n = int(s.n_jobs)
-    s.order, s.placer = ORDERS[rule.order], PLACERS[rule.placer]
-    s.strict, s.preemptive = rule.head == "strict", rule.preemptive
-    s.round_s, s.lease_s, s.quantum_s = rule.round, rule.lease, rule.quantum
-    s.cost_small_s, s.cost_large_s = rule.preemption_cost[0], rule.preemption_cost[-1]
-    s.cost_split = COST_SPLIT_GPUS
-    s.n_thresholds = len(rule.thresholds)
-    s.thresholds[: len(rule.thresholds)] = rule.thresholds
-    classes, demand = np.unique(s.gpus[:n] * 2 + skewed, return_inverse=True)
+    n = int(s["n_jobs"])
+    s["order"], s["placer"] = ORDERS[rule.order], PLACERS[rule.placer]
+    s["strict"], s["preemptive"] = rule.head == "strict", rule.preemptive
+    s["round_s"], s["lease_s"], s["quantum_s"] = rule.round, rule.lease, rule.quantum
+    s["cost_small_s"], s["cost_large_s"] = rule.preemption_cost[0], rule.preemption_cost[-1]
+    s["cost_split"] = COST_SPLIT_GPUS
+    s["n_thresholds"] = len(rule.thresholds)
+    s["thresholds"][: len(rule.thresholds)] = rule.thresholds
+    classes, demand = np.unique(s["gpus"][:n] * 2 + skewed, return_inverse=True)
     if len(classes) > CLASSES:
         raise InputError(f"{len(classes)} different GPU demands; one simulator tells at most {CLASSES} apart")
-    s.demand[:n] = demand
-    s.n_classes = len(classes)
-    s.class_gpus[: len(classes)] = classes // 2
-    s.class_skewed[: len(classes)] = classes % 2
-    s.class_base[: len(classes)] = np.cumsum(np.bincount(demand)) - np.bincount(demand)
-    s.class_count[:] = 0
-    s.waiting = 0
-    for level in (s.window_low, s.window_mid, s.window_top):
+    s["demand"][:n] = demand
+    s["n_classes"] = len(classes)
+    s["class_gpus"][: len(classes)] = classes // 2
+    s["class_skewed"][: len(classes)] = classes % 2
+    s["class_base"][: len(classes)] = np.cumsum(np.bincount(demand)) - np.bincount(demand)
+    s["class_count"][:] = 0
+    s["waiting"] = 0
+    for level in (s["window_low"], s["window_mid"], s["window_top"]):
         level[:] = 0
     adopt(states, 0)
 
 
 def gpus_of(s: np.record, job: int) -> list[int]:
     """The GPUs that a running job holds, in the order of its gang."""
-    held, gpu = [], int(s.first_gpu[job])
+    held, gpu = [], int(s["first_gpu"][job])
     while gpu != FREE:
         held.append(gpu)
-        gpu = int(s.gpu_next[gpu])
+        gpu = int(s["gpu_next"][gpu])
     return held
-
-

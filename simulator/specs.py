@@ -147,18 +147,14 @@ def _numbered(items: Sequence[Any], noun: str) -> list[tuple[str, Any]]:
 def _check_unique(names: Sequence[str], place: str) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise InputError(
-            f"{place}: the name {twice[0]!r} is used {names.count(twice[0])} times, expected once"
-        )
+        raise InputError(f"{place}: the name {twice[0]!r} is used {names.count(twice[0])} times, expected once")
 
 
 def _region_gpus(region: Any) -> int:
     def rack_gpus(rack: Any) -> int:
         return rack.count * sum(group.count * group.slots * group.gpus_per_slot for group in rack.machines)
 
-    return region.count * sum(
-        cluster.count * sum(map(rack_gpus, cluster.racks)) for cluster in region.clusters
-    )
+    return region.count * sum(cluster.count * sum(map(rack_gpus, cluster.racks)) for cluster in region.clusters)
 
 
 def _build(regions: list[tuple[str, Any]], name: str, tiers: tuple[Tier, ...], source: str) -> Topology:
@@ -377,9 +373,7 @@ def _parse_json(text: str, place: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=unique)
     except json.JSONDecodeError as error:
-        raise InputError(
-            f"{place}: line {error.lineno}, column {error.colno}: not JSON, {error.msg}"
-        ) from None
+        raise InputError(f"{place}: line {error.lineno}, column {error.colno}: not JSON, {error.msg}") from None
     except InputError:
         raise
     except ValueError as error:

@@ -110,7 +110,16 @@ def job_fields(jobs: int) -> list[Field]:
         "mean_active",  # mean number of active jobs over its life
     )
     integers = ("gpus", "status", "profile", "demand", "level", "preempted", "starts", "tier")
-    small = ("first_gpu", "runner_place", "event_place", "queue_place", "offer_place", "is_joined", "rank", "job_at_rank")
+    small = (
+        "first_gpu",
+        "runner_place",
+        "event_place",
+        "queue_place",
+        "offer_place",
+        "is_joined",
+        "rank",
+        "job_at_rank",
+    )
     return (
         [(name, "f8", (jobs,)) for name in floats]
         + [(name, "i8", (jobs,)) for name in integers]

@@ -136,9 +136,7 @@ class Topology:
             "slot_gpus": _counts("slot_gpus", slot_gpus, None),
             "machine_slots": _counts("machine_slots", machine_slots, len(slot_gpus)),
             "rack_machines": _counts("rack_machines", rack_machines, len(machine_slots)),
-            "cluster_racks": _counts(
-                "cluster_racks", cluster_racks if len(cluster_racks) else [racks], racks
-            ),
+            "cluster_racks": _counts("cluster_racks", cluster_racks if len(cluster_racks) else [racks], racks),
             "region_clusters": _counts(
                 "region_clusters", region_clusters if len(region_clusters) else [clusters], clusters
             ),
@@ -181,9 +179,7 @@ class Topology:
         if isinstance(source, Mapping):
             return cls.from_spec(source)
         if not isinstance(source, str | os.PathLike):
-            raise InputError(
-                f"topology {source!r}: expected a preset, a mapping or a path to a YAML or JSON file"
-            )
+            raise InputError(f"topology {source!r}: expected a preset, a mapping or a path to a YAML or JSON file")
         text = os.fspath(source)
         if isinstance(source, str) and text.strip().partition(":")[0] in PRESETS:
             name, params = parse_name(text, "topology")
@@ -287,9 +283,7 @@ class Topology:
         prefix = f"{parts[0]}." if len(parts) == 4 else ""
         digits = parts[-3:]
         if len(digits) < 3 or not all(part.isascii() and part.isdigit() for part in digits):
-            raise InputError(
-                f"GPU label {label!r}: expected {form} with whole numbers, as in {self.gpu_label(0)!r}"
-            )
+            raise InputError(f"GPU label {label!r}: expected {form} with whole numbers, as in {self.gpu_label(0)!r}")
         if prefix not in self._prefix_cluster:
             known = ", ".join(repr(name) for name in list(self._prefix_cluster)[:5])
             raise InputError(f"GPU label {label!r}: expected {form}, beginning with one of {known}")
@@ -305,9 +299,7 @@ class Topology:
 
     def _check_place(self, label: str, level: str, index: int, count: int) -> None:
         if index >= count:
-            raise InputError(
-                f"GPU label {label!r}: {level} {index} does not exist, expected 0 to {count - 1}"
-            )
+            raise InputError(f"GPU label {label!r}: {level} {index} does not exist, expected 0 to {count - 1}")
 
     def graph(self) -> networkx.DiGraph:
         """The tree as a networkx.DiGraph, edges downwards, for checking and drawing (not for speed).
@@ -337,9 +329,7 @@ class Topology:
                 "oversubscription": tier.oversubscription,
             }
             for index, parent in enumerate(parents.tolist()):
-                label = (
-                    names[index] if names else self.gpu_label(index) if kind == "gpu" else f"{kind} {index}"
-                )
+                label = names[index] if names else self.gpu_label(index) if kind == "gpu" else f"{kind} {index}"
                 graph.add_node((kind, index), kind=kind, label=label)
                 graph.add_edge((parent_kind, parent), (kind, index), **link)
         return graph
@@ -388,9 +378,7 @@ def _counts(what: str, counts: Sequence[int] | np.ndarray, total: int | None) ->
     if array.ndim != 1 or not len(array) or not np.issubdtype(array.dtype, np.integer) or array.min() < 1:
         raise InputError(f"{what}: expected whole numbers of at least 1, one per element")
     if total is not None and int(array.sum()) != total:
-        raise InputError(
-            f"{what} adds up to {int(array.sum())}, expected {total}, the number of elements below"
-        )
+        raise InputError(f"{what} adds up to {int(array.sum())}, expected {total}, the number of elements below")
     return array.astype(np.int64)
 
 

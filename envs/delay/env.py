@@ -31,7 +31,6 @@ from .window import MAX_DELAYS, MAX_SLOTS, PER_RUNNING, PER_WAITING, window_dtyp
 
 ORDERS = ("arrival", "shortest", "smallest")
 OBSERVATIONS = ("dict", "flat")
-KEYS = ("cluster", "queue", "running", "candidates")
 TIME_SCALE_S = 30 * 86400.0  # what times are scaled by where there is no horizon
 
 
@@ -40,7 +39,7 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
 
     Source       Dally (papers: delay scheduling over network tiers); docs/delay.md.
     Observation  Dict of float32 Boxes in [0, 1], tables row by row: cluster (12,), queue (slots x 12,), running
-                 (running_slots x 11,), candidates ((1 + 4 slots + 2 running_slots) x 12,); columns in observation.py.
+                 (running_slots x 9,), candidates ((1 + 4 slots + 2 running_slots) x 12,); columns in observation.py.
                  `observation="flat"`: the four in one Box, in this order.
     Action       MultiDiscrete([1 + 4 slots + 2 running_slots, 2 + len(delays)]).
                  0: no more now, advance. 1 + 4 i + k: waiting slot i starts inside a machine, inside a rack, across racks, or
@@ -162,8 +161,7 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
             "running": int(self._window.running_slots) * len(RUNNING),
             "candidates": self._candidates * len(CANDIDATES),
         }
-        assert tuple(sizes) == KEYS
-        self._ends = tuple(int(end) for end in np.cumsum(list(sizes.values())))
+        *self._ends, self._size = (int(end) for end in np.cumsum(list(sizes.values())))
         self._mask_size = self._candidates + int(self._window.n_delays)
         self._flat = self.observation == "flat"
         if self.observation == "flat":
@@ -198,18 +196,19 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
         w.known_job[:] = -1
         w.reward_scale = reward_scale(s, int(w.reward_kind))
         w.code = codes.FINISHED if self.simulator.done else codes.DECIDE
-        observation, arrays, mask = self._new_arrays()
+        features = np.empty(self._size, np.float32)
+        mask = np.empty(self._mask_size, np.int8)
         records, windows = self.simulator.records, self._windows
         if records is not self._records:
             self._records = records
-            self._begin = direct(begin, records, windows, 0, *arrays, mask)
-            self._step = direct(step, records, windows, 0, 0, 0, self._outcome, *arrays, mask)
-        self._begin(records, windows, 0, *arrays, mask)
+            self._begin = direct(begin, records, windows, 0, features, mask)
+            self._step = direct(step, records, windows, 0, 0, 0, self._outcome, features, mask)
+        self._begin(records, windows, 0, features, mask)
         self._finish_step()
         self._mask = mask
         if self.render_mode == "human":
             self.render()
-        return observation, {"elapsed_s": 0.0, "action_mask": mask.view(np.int8)}
+        return self._observed(features), {"elapsed_s": 0.0, "action_mask": mask}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play one action; see the class docstring."""
@@ -217,14 +216,15 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
             candidate, delay = operator.index(action[0]), operator.index(action[1])
         except (TypeError, IndexError, KeyError):
             raise InputError(f"action {action!r}: expected two whole numbers, (candidate, delay bucket)") from None
-        observation, arrays, mask = self._new_arrays()
+        features = np.empty(self._size, np.float32)
+        mask = np.empty(self._mask_size, np.int8)
         outcome = self._outcome
-        code = self._step(self.simulator.records, self._windows, 0, candidate, delay, outcome, *arrays, mask)
+        code = self._step(self._records, self._windows, 0, candidate, delay, outcome, features, mask)
         self._mask = mask
         reward, elapsed_s, invalid, adjusted, decisions = outcome.tolist()
         info = {
             "elapsed_s": elapsed_s,
-            "action_mask": mask.view(np.int8),
+            "action_mask": mask,
             "invalid_action": invalid > 0.0,
             "adjusted_action": adjusted > 0.0,
         }
@@ -237,7 +237,7 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
             info["metrics"] = self.simulator.metrics()
         if self.render_mode == "human":
             self.render()
-        return observation, reward, terminated, truncated, info
+        return self._observed(features), reward, terminated, truncated, info
 
     def _finish_step(self) -> None:
         code = int(self._window.code)
@@ -246,14 +246,11 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
             s = self._s
             raise Stalled(f"{s.waiting + s.held} jobs wait at {s.now_s:g} s and nothing can be started any more")
 
-    def _new_arrays(self) -> tuple[Any, tuple[np.ndarray, ...], np.ndarray]:
-        mask = np.empty(self._mask_size, np.uint8)
-        flat = np.empty(self._ends[3], np.float32)
-        a, b, c, d = self._ends
-        parts = (flat[:a], flat[a:b], flat[b:c], flat[c:d])
+    def _observed(self, features: np.ndarray) -> Any:
         if self._flat:
-            return flat, parts, mask
-        return dict(zip(KEYS, parts, strict=True)), parts, mask
+            return features
+        a, b, c = self._ends
+        return {"cluster": features[:a], "queue": features[a:b], "running": features[b:c], "candidates": features[c:]}
 
     def action_masks(self) -> np.ndarray:
         """Legal actions, bool (candidates + delay buckets,): sb3-contrib's convention."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 
 from ...simulator.kernels.jit import kernel
-from ...simulator.rules.orders import attained_now_s, left_now
 from ...simulator.tiers import MACHINE, NETWORK, RACK
 from .window import HOLD_KIND, KNOWN, NO_JOB, PER_RUNNING, PER_WAITING, TARGETS
 
@@ -47,9 +46,7 @@ RUNNING = (
     "log2(1 + GPUs) / log2(1 + cluster)",
     "time on these GPUs",
     "time since it arrived",
-    "isolated run time left",
     "time to its end at this placement",
-    "GPU-seconds attained",
     "slowdown now",
     "tier now / 3",
     "tier that it could move to now / 3",
@@ -63,7 +60,7 @@ CANDIDATES = (
     "1: migrate",
     "tier of the gang / 3",
     "slowdown of the gang",
-    "run time left at that tier",
+    "isolated run time left (waiting), time to its end (running)",
     "GPUs",
     "GPUs that would be free afterwards",
     "GPUs left free on the gang's machine, of the largest machine; 0 beyond one machine",
@@ -89,16 +86,43 @@ def _slowdown(s, job, tier):
 
 
 @kernel
-def observe(s, w, cluster, queue, running, candidates):
-    """Write all features; float32 arrays of 12, slots x 12, running slots x 11 and candidates x 12 numbers, row by row."""
-    queue[:] = 0.0
-    running[:] = 0.0
-    candidates[:] = 0.0
-    candidates[0] = w.legal[0]
-    candidates[1] = w.legal[0]
-    candidate_rows = candidates.reshape((candidates.size // CANDIDATE_COLUMNS, CANDIDATE_COLUMNS))
-    asked = _observe_queue(s, w, queue.reshape((w.slots, QUEUE_COLUMNS)), candidate_rows)
-    _observe_running(s, w, running.reshape((w.running_slots, RUNNING_COLUMNS)), candidate_rows)
+def _known(s, w, job):
+    """Modify `w`: row of `w.known` with the features of a waiting job that do not change while it waits.
+
+    Logarithms are most of the cost of an observation, and a job stays in the window for many steps.
+    """
+    row = job % KNOWN
+    stamp = job * STARTS + s.starts[job]
+    if w.known_job[row] != stamp:
+        w.known_job[row] = stamp
+        gpus = s.gpus[job]
+        left_s = s.iterations_left[job] * s.base_iteration_s[job]
+        known = w.known[row]
+        known[0] = math.log2(1.0 + gpus) / math.log2(1.0 + s.n_gpus)
+        known[1] = _scaled(w, left_s)
+        known[2] = _scaled(w, left_s * gpus)
+        known[3] = _scaled(w, s.attained_s[job] * gpus)
+        known[4] = _slowdown(s, job, MACHINE)
+        known[5] = _slowdown(s, job, RACK)
+        known[6] = _slowdown(s, job, NETWORK)
+    return row
+
+
+@kernel
+def observe(s, w, features):
+    """Write all features, float32: cluster, queue, running and candidates, one after the other, row by row."""
+    features[:] = 0.0
+    first = len(CLUSTER)
+    cluster = features[:first]
+    end = first + w.slots * QUEUE_COLUMNS
+    queue = features[first:end].reshape((w.slots, QUEUE_COLUMNS))
+    first = end
+    end += w.running_slots * RUNNING_COLUMNS
+    running = features[first:end].reshape((w.running_slots, RUNNING_COLUMNS))
+    candidates = features[end:].reshape(((features.size - end) // CANDIDATE_COLUMNS, CANDIDATE_COLUMNS))
+    candidates[0, :2] = w.legal[0]
+    asked = _observe_queue(s, w, queue, candidates)
+    _observe_running(s, w, running, candidates)
     most_machine = 0
     for machine in range(s.n_machines):
         most_machine = max(most_machine, s.machine_free[machine])
@@ -122,7 +146,6 @@ def observe(s, w, cluster, queue, running, candidates):
 
 @kernel
 def _observe_queue(s, w, queue, candidates):
-    log_gpus = math.log2(1.0 + s.n_gpus)
     asked = 0
     for slot in range(w.slots):
         job = w.waiting_job[slot]
@@ -130,56 +153,44 @@ def _observe_queue(s, w, queue, candidates):
             break
         gpus = s.gpus[job]
         asked += gpus
-        left_s = s.iterations_left[job] * s.base_iteration_s[job]
+        known = w.known[_known(s, w, job)]
         row = queue[slot]
-        known = job % KNOWN
-        if w.known_job[known] != job * STARTS + s.starts[job]:
-            w.known_job[known] = job * STARTS + s.starts[job]
-            left_s = s.iterations_left[job] * s.base_iteration_s[job]
-            w.known[known, 0] = math.log2(1.0 + gpus) / log_gpus
-            w.known[known, 1] = _scaled(w, left_s)
-            w.known[known, 2] = _scaled(w, left_s * gpus)
-            w.known[known, 3] = _scaled(w, s.attained_s[job] * gpus)
         row[0] = 1.0
         row[1] = gpus / s.n_gpus
-        row[2] = w.known[known, 0]
+        row[2] = known[0]
         row[3] = _scaled(w, s.now_s - s.waiting_since_s[job])
         row[4] = row[3]
         if s.waiting_since_s[job] != s.arrival_s[job]:
             row[4] = _scaled(w, s.now_s - s.arrival_s[job])
-        row[5] = w.known[known, 1]
-        row[6] = w.known[known, 2]
-        row[7] = w.known[known, 3]
-        row[8] = _slowdown(s, job, MACHINE)
-        row[9] = _slowdown(s, job, RACK)
-        row[10] = _slowdown(s, job, NETWORK)
+        row[5:11] = known[1:7]
         row[11] = s.starts[job] > 0
         first = 1 + PER_WAITING * slot
         for target in range(TARGETS):
             if w.legal[first + target]:
                 tier = w.class_tier[s.demand[job], target]
                 left = w.class_left[s.demand[job], target]
-                _observe_gang(s, w, candidates[first + target], job, 2, tier, s.free_gpus - gpus)
-                candidates[first + target, 11] = left / s.largest_machine
+                gang = candidates[first + target]
+                _observe_gang(s, gang, 2, tier, known[4 + target], row, s.free_gpus - gpus)
+                gang[11] = left / s.largest_machine
         if w.legal[first + HOLD_KIND]:
             hold = candidates[first + HOLD_KIND]
             hold[0] = 1.0
             hold[3] = 1.0
+            hold[8] = row[5]
             hold[9] = row[1]
             hold[10] = s.free_gpus / s.n_gpus
     return asked
 
 
 @kernel
-def _observe_gang(s, w, row, job, kind, tier, free_after):
-    row[0] = 1.0
-    row[kind] = 1.0
-    row[6] = tier / NETWORK
-    row[7] = _slowdown(s, job, tier)
-    factor = s.tier_factor[s.profile[job], tier]
-    row[8] = _scaled(w, left_now(s, job) * s.base_iteration_s[job] * factor)
-    row[9] = s.gpus[job] / s.n_gpus
-    row[10] = free_after / s.n_gpus
+def _observe_gang(s, candidate, kind, tier, slowdown, row, free_after):
+    candidate[0] = 1.0
+    candidate[kind] = 1.0
+    candidate[6] = tier / NETWORK
+    candidate[7] = slowdown
+    candidate[8] = row[5]
+    candidate[9] = row[1]
+    candidate[10] = free_after / s.n_gpus
 
 
 @kernel
@@ -190,30 +201,30 @@ def _observe_running(s, w, running, candidates):
         if job == NO_JOB:
             break
         gpus = s.gpus[job]
-        left = left_now(s, job)
         row = running[slot]
         row[0] = 1.0
         row[1] = gpus / s.n_gpus
         row[2] = math.log2(1.0 + gpus) / log_gpus
         row[3] = _scaled(w, s.now_s - s.started_s[job])
-        row[4] = _scaled(w, s.now_s - s.arrival_s[job])
-        row[5] = _scaled(w, left * s.base_iteration_s[job])
-        row[6] = _scaled(w, s.planned_finish_s[job] - s.now_s)
-        row[7] = _scaled(w, attained_now_s(s, job) * gpus)
-        row[8] = _slowdown(s, job, s.tier[job])
-        row[9] = s.tier[job] / NETWORK
+        row[4] = row[3]
+        if s.started_s[job] != s.arrival_s[job]:
+            row[4] = _scaled(w, s.now_s - s.arrival_s[job])
+        row[5] = _scaled(w, s.planned_finish_s[job] - s.now_s)
+        row[6] = _slowdown(s, job, s.tier[job])
+        row[7] = s.tier[job] / NETWORK
+        row[8] = row[7]
         first = 1 + PER_WAITING * w.slots + PER_RUNNING * slot
-        row[10] = row[9]
         if w.legal[first]:
-            _observe_gang(s, w, candidates[first], job, 4, s.tier[job], s.free_gpus + gpus)
+            _observe_gang(s, candidates[first], 4, s.tier[job], row[6], row, s.free_gpus + gpus)
         if w.legal[first + 1]:
-            row[10] = w.move_tier[slot] / NETWORK
-            _observe_gang(s, w, candidates[first + 1], job, 5, w.move_tier[slot], s.free_gpus)
+            row[8] = w.move_tier[slot] / NETWORK
+            slowdown = _slowdown(s, job, w.move_tier[slot])
+            _observe_gang(s, candidates[first + 1], 5, w.move_tier[slot], slowdown, row, s.free_gpus)
 
 
 @kernel
 def write_mask(w, mask):
-    """Write the flat mask, uint8 (candidates + delays,): the union over legal candidates for the second part."""
+    """Write the flat mask, int8 (candidates + delays,): the union over legal candidates for the second part."""
     count = mask.size - w.n_delays
     holdable = False
     for i in range(count):
@@ -223,5 +234,3 @@ def write_mask(w, mask):
     mask[count] = 1
     for delay in range(1, w.n_delays):
         mask[count + delay] = holdable
-
-

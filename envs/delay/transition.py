@@ -22,7 +22,7 @@ from .window import (
 
 
 @kernel
-def step(states, windows, row, candidate, delay, outcome, cluster, queue, running, candidates, mask):
+def step(states, windows, row, candidate, delay, outcome, features, mask):
     """Modify the records in `row`: play one action and write the next observation and mask; returns `w.code`.
 
     `outcome` gets reward, elapsed seconds, whether the action was invalid, whether its delay was adjusted, and the number
@@ -49,19 +49,19 @@ def step(states, windows, row, candidate, delay, outcome, cluster, queue, runnin
     outcome[0] = -(total_cost(s, w.reward_kind) - cost) / w.reward_scale
     outcome[1] = s.now_s - began_s
     outcome[4] = w.decisions
-    observe(s, w, cluster, queue, running, candidates)
+    observe(s, w, features)
     write_mask(w, mask)
     return w.code
 
 
 @kernel
-def begin(states, windows, row, cluster, queue, running, candidates, mask):
+def begin(states, windows, row, features, mask):
     """Modify the records in `row`: go to the first decision of an episode, and write observation and mask."""
     s = states[row]
     w = windows[row]
     refresh(s, w)
     settle(s, w)
-    observe(s, w, cluster, queue, running, candidates)
+    observe(s, w, features)
     write_mask(w, mask)
 
 

@@ -50,7 +50,7 @@ def window_dtype() -> np.dtype:
             ("move_tier", "i4", (MAX_SLOTS,)),  # tier that a running job could move to now
             ("legal", "i1", (candidates,)),
             ("known_job", "i8", (KNOWN,)),  # features that do not change while a job waits, by job modulo KNOWN
-            ("known", "f4", (KNOWN, 4)),
+            ("known", "f4", (KNOWN, 7)),
             ("class_probe", "i8", (CLASSES,)),  # number of the probe that the next two belong to
             ("class_tier", "i4", (CLASSES, TARGETS)),  # tier of the gang that a target would give, -1 = none
             ("class_left", "i4", (CLASSES, TARGETS)),  # GPUs left free on its machine, if it lies in one
@@ -196,5 +196,3 @@ def find_target(s, w, job, target):
     if w.placer == TIER_PLACER:
         return find_within(s, s.gpus[job], MACHINE + target)
     return find_gang(s, job, w.placer)
-
-

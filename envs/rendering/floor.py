@@ -165,9 +165,7 @@ def _line(counts: Counts, grid: Grid) -> tuple[int, int]:
     return per_line, min(per_line, counts.slots) - 1
 
 
-def _lay(
-    shape: ClusterShape, gaps: Gaps, grid: Grid, area: Box, picture_width: int, by_machine: bool
-) -> FloorPlan:
+def _lay(shape: ClusterShape, gaps: Gaps, grid: Grid, area: Box, picture_width: int, by_machine: bool) -> FloorPlan:
     counts, racks = Counts.of(shape), shape.racks()
     per_line, slot_gaps = _line(counts, grid)
     line_width = per_line * (grid.width + gaps.gpu) - gaps.gpu + slot_gaps * (gaps.slot - gaps.gpu)
@@ -249,5 +247,3 @@ def _strata(width: int, height: int) -> np.ndarray:
     from_corner = np.minimum(x, width - 1 - x) + np.minimum(y, height - 1 - y)
     stratum[from_corner < radius] = -1
     return stratum
-
-

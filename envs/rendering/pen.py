@@ -131,9 +131,7 @@ class Pen:
         """Only the outline of a box."""
         self._draw.rectangle((box[0], box[1], box[2] - 1, box[3] - 1), outline=colour)
 
-    def card(
-        self, box: tuple[int, int, int, int], colour: Colour, edge: Colour | None, radius: float
-    ) -> None:
+    def card(self, box: tuple[int, int, int, int], colour: Colour, edge: Colour | None, radius: float) -> None:
         """A box with round corners."""
         corners = (box[0], box[1], box[2] - 1, box[3] - 1)
         self._draw.rounded_rectangle(corners, self.unit(radius), fill=colour, outline=edge)

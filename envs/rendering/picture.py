@@ -119,9 +119,22 @@ class Stage:
     def _draw_tier_legend(self, pen: Pen) -> None:
         """Swatches as GPUs look, at the foot of the picture."""
         x, y, side = self.margin, self.size[1] - self.unit(25), self.unit(15)
-        entries = [("gang within a slot", 0), ("machine", 1), ("rack", 2), ("across racks", 3), ("free", -1), ("down", -2)]
+        entries = [
+            ("gang within a slot", 0),
+            ("machine", 1),
+            ("rack", 2),
+            ("across racks", 3),
+            ("free", -1),
+            ("down", -2),
+        ]
         for word, tier in entries:
-            fill = colours.GPU_DOWN if tier == -2 else colours.GPU_FREE if tier == -1 else colours.mix(colours.USED, colours.WHITE, 0.45)
+            fill = (
+                colours.GPU_DOWN
+                if tier == -2
+                else colours.GPU_FREE
+                if tier == -1
+                else colours.mix(colours.USED, colours.WHITE, 0.45)
+            )
             pen.box((x, y, x + side, y + side), fill)
             if tier >= 0:
                 band = y + side - self.unit(2) * (tier + 1)
@@ -131,7 +144,9 @@ class Stage:
                 pen.cross((x, y, x + side, y + side), colours.GPU_CROSS)
             x = pen.text((x + side + self.unit(5), y + side // 2), word, 10, colours.FAINT, anchor="lm") + self.unit(14)
         if self.plan.by_machine:
-            pen.text((x, y + side // 2), "each box is a machine, darker with more GPUs used", 10, colours.FAINT, anchor="lm")
+            pen.text(
+                (x, y + side // 2), "each box is a machine, darker with more GPUs used", 10, colours.FAINT, anchor="lm"
+            )
 
 
 @lru_cache(maxsize=4)
@@ -213,7 +228,13 @@ def _draw_totals(pen: Pen, stage: Stage, scene: Scene) -> None:
 
 
 def _draw_total(
-    pen: Pen, stage: Stage, place: float, number: str, word: str, parts: Sequence[tuple[int, Colour]] = (), whole: int = 0
+    pen: Pen,
+    stage: Stage,
+    place: float,
+    number: str,
+    word: str,
+    parts: Sequence[tuple[int, Colour]] = (),
+    whole: int = 0,
 ) -> None:
     u, x = stage.unit, round(stage.size[0] * place)
     room = u(148 if whole else 90)

@@ -198,9 +198,7 @@ def _racks(shape: ClusterShape) -> tuple[Rack, ...]:
     machines = iter(
         [Machine(i, tuple(next(slots) for _ in range(count))) for i, count in enumerate(shape.machine_slots)]
     )
-    return tuple(
-        Rack(i, tuple(next(machines) for _ in range(count))) for i, count in enumerate(shape.rack_machines)
-    )
+    return tuple(Rack(i, tuple(next(machines) for _ in range(count))) for i, count in enumerate(shape.rack_machines))
 
 
 def _running(s: np.record, workload: Workload) -> tuple[RunningJob, ...]:
@@ -235,6 +233,7 @@ def _waiting(s: np.record, workload: Workload, job: int, is_held: bool) -> Waiti
 def _names(workload: Workload, job: int) -> tuple[str, str, str]:
     """Label, id and model of a job; unprintable characters would spoil a terminal or a font."""
     name, model = (
-        "".join(c if c.isprintable() else "?" for c in str(text)) for text in (workload.job_id[job], workload.model[job])
+        "".join(c if c.isprintable() else "?" for c in str(text))
+        for text in (workload.job_id[job], workload.model[job])
     )
     return (name if len(name) <= LABEL_LENGTH else f"#{job}"), name, model

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..terminal import arguments, out, plain_table, print_json
-from .options import Json, Quiet
+from .options import Json, Quiet, whole
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 
@@ -20,7 +20,9 @@ def bench(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Which; without it, they are listed.")] = None,
     list_: Annotated[bool, typer.Option("--list", help="List them.")] = False,
     json: Json = False,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Seed of the benchmark's workloads.")] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", parser=whole(0), help="Seed of the benchmark's workloads.")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Run a benchmark; options that are not named here are the benchmark's own."""

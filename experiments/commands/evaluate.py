@@ -18,7 +18,7 @@ from ..terminal import (
     warnings_on_one_line,
     word_or_file,
 )
-from .options import Format, Json, Quiet
+from .options import Format, Json, Quiet, whole
 
 if TYPE_CHECKING:
     from ..evaluate import Run, Setting
@@ -51,7 +51,9 @@ def evaluate(
     seeds: Annotated[
         str | None, typer.Option("--seeds", metavar="LIST", help=f"0-9, or 0,3,5-7; default {DEFAULT_SEEDS}.")
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="One seed: short for --seeds N.")] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", parser=whole(0), help="One seed: short for --seeds N.")
+    ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="horizon_s, mtbf_s, mttr_s, checkpoint_s; repeatable."),
@@ -67,7 +69,7 @@ def evaluate(
         Path | None, typer.Option("--decisions", metavar="FILE", help="Write every decision as csv.")
     ] = None,
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", min=1, max=MOST_PROCESSES, help="Processes to use.")
+        int, typer.Option("--jobs", "-j", metavar="N", parser=whole(1, MOST_PROCESSES), help="Processes to use.")
     ] = 1,
     json: Json = False,
     quiet: Quiet = False,
@@ -95,12 +97,8 @@ def evaluate(
                 out().print(note, markup=False, soft_wrap=True)
 
 
-def evaluate_to(logdir: Path, env: str, seeds: Sequence[int]) -> tuple[Setting, list[str], list[Run]]:
-    """Play every policy of `env` in its default setting, print the table, and write logs and pictures to `logdir`.
-
-    Returns:
-        What was played: the setting, the policies, and the runs.
-    """
+def evaluate_to(logdir: Path, env: str, seeds: Sequence[int]) -> list[Run]:
+    """Play every policy of `env` in its default setting, print the table, and write logs and pictures to `logdir`."""
     from .. import table
 
     _prepare_logs(logdir)
@@ -110,7 +108,7 @@ def evaluate_to(logdir: Path, env: str, seeds: Sequence[int]) -> tuple[Setting, 
     table.print_setting(out(), setting, words, seeds)
     table.print_table(out(), runs)
     _write(setting, runs, logdir, None)
-    return setting, words, runs
+    return runs
 
 
 def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
@@ -243,7 +241,7 @@ def parse_seeds(text: str) -> list[int]:
     for part in text.split(","):
         first, dash, last = (piece.strip() for piece in part.partition("-"))
         if not (_is_whole(first) and (_is_whole(last) if dash else True)):
-            raise BadArgument(f"--seeds {text!r}: {part.strip()!r} is not a seed or a range; expected e.g. 0-9 or 0,3,5-7")
+            raise BadArgument(f"--seeds {text!r}: {part.strip()!r} is no seed or range; expected e.g. 0-9 or 0,3,5-7")
         low, high = int(first), int(last or first)
         if high < low:
             raise BadArgument(f"--seeds {text!r}: the range {part.strip()!r} runs backwards")

@@ -86,7 +86,9 @@ def _print(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
     for column in columns:
         table.add_column(column, overflow="fold", no_wrap=column in ("name", "id", "kind"))
     for row in rows:
-        table.add_row(*(Text(_words(row[column]), style="bold" if column in ("name", "id") else "") for column in columns))
+        table.add_row(
+            *(Text(_words(row[column]), style="bold" if column in ("name", "id") else "") for column in columns)
+        )
     out().print(table)
 
 

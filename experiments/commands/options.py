@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
+
+def whole(low: int, high: int = 2**62) -> Callable[[str | int], int]:
+    """A parser of whole numbers from `low` to `high` whose complaint names the value."""
+
+    def parse(text: str | int) -> int:
+        word = str(text).strip()
+        if not (word.isascii() and word.removeprefix("-").isdigit() and len(word) < 20 and low <= int(word) <= high):
+            limit = f"from {low} to {high:,}" if high < 2**62 else f"of at least {low}"
+            raise typer.BadParameter(f"{word!r} is not a whole number {limit}")
+        return int(word)
+
+    return parse
+
+
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no warnings on stderr.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of whatever is random.")]
-NoSeed = Annotated[int, typer.Option("--seed", min=0, hidden=True, help="Accepted everywhere; nothing is random here.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", parser=whole(0), help="Seed of whatever is random.")]
+NoSeed = Annotated[
+    int,
+    typer.Option("--seed", parser=whole(0), hidden=True, help="Accepted everywhere; nothing is random here."),
+]
 Format = Annotated[
     str | None,
     typer.Option("--format", metavar="NAME[:key=value,...]", help="Trace format; recognised by default."),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..terminal import BadArgument, arguments, expect_writable, out, print_json, warnings_on_one_line, word_or_file
-from .options import Format, Json, NoSeed, Quiet, Seed
+from .options import Format, Json, NoSeed, Quiet, Seed, whole
 
 if TYPE_CHECKING:
     from ...simulator.workloads import Workload
@@ -100,8 +100,10 @@ def convert(
 @app.command()
 def generate(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="A generator, with parameters: poisson:load=0.9.")],
-    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="How many.")] = None,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Same seed, same workload; default 0.")] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", metavar="N", parser=whole(1), help="How many.")] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", parser=whole(0), help="Same seed, same workload; default 0.")
+    ] = None,
     to: MaybeTo = None,
     json: Json = False,
     quiet: Quiet = False,

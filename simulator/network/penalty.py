@@ -42,9 +42,7 @@ class Penalty:
         if not len(gpus):
             return np.zeros(0, np.int64), np.ones((1, TIERS))
         code_of: dict[str, int] = {}
-        codes = np.fromiter(
-            (code_of.setdefault(model, len(code_of)) for model in models), np.int64, len(gpus)
-        )
+        codes = np.array([code_of.setdefault(model, len(code_of)) for model in models.tolist()], np.int64)
         codes[gpus == 1] = 0  # all jobs of one GPU are one profile
         width = int(gpus.max()) + 1
         pairs, first_job, profile_of_job = np.unique(

@@ -34,6 +34,7 @@ class PenaltyTable:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_by_name", {normalised(model): model for model in self.rows})
+        object.__setattr__(self, "_found", {})
 
     def models(self) -> list[str]:
         """The models it lists, as the source spells them."""
@@ -41,6 +42,12 @@ class PenaltyTable:
 
     def factors(self, model: str, gpus: int) -> Factors | None:
         """Slowdowns of a gang, or None if the table does not list the model (any spelling of it)."""
+        found: dict[tuple[str, int], Factors | None] = self.__dict__["_found"]
+        if (model, gpus) not in found:
+            found[model, gpus] = self._nearest(model, gpus)
+        return found[model, gpus]
+
+    def _nearest(self, model: str, gpus: int) -> Factors | None:
         by_name: dict[str, str] = self.__dict__["_by_name"]
         key = normalised(model)
         if key not in by_name:

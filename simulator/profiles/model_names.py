@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _PARENTHESES = re.compile(r"\([^)]*\)")
 _SEPARATORS = re.compile(r"[^a-z0-9]+")
@@ -21,6 +22,7 @@ _ALIASES = {
 }
 
 
+@lru_cache(maxsize=4096)
 def normalised(model: str) -> str:
     """Lower case without separators or a parenthesised batch size, aliases resolved.
 

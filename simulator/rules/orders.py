@@ -128,4 +128,3 @@ def demotion_is_due(s, job):
 def restore_cost_s(s, job):
     """Seconds without progress when a job that lost its GPUs, or moves, starts anew."""
     return s.cost_small_s if s.gpus[job] <= s.cost_split else s.cost_large_s
-

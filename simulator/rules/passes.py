@@ -207,7 +207,11 @@ def _spare(s, out, room):
         for i in range(out):
             job = s.out_job[i]
             if s.queue_place[job] >= 0 and s.gpus[job] <= room:
-                if best < 0 or s.out_key[i] < s.out_key[best] or (s.out_key[i] == s.out_key[best] and job < s.out_job[best]):
+                if (
+                    best < 0
+                    or s.out_key[i] < s.out_key[best]
+                    or (s.out_key[i] == s.out_key[best] and job < s.out_job[best])
+                ):
                     best = i
         if best < 0:
             return

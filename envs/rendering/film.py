@@ -1,0 +1,138 @@
+"""Frames as files: a picture (png), an animation (gif), a video (mp4), and a page that plays them (html)."""
+
+from __future__ import annotations
+
+import base64
+import io
+import itertools
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...simulator.errors import InputError, MissingExtra
+from .colours import THEME
+from .pen import INSTALL, pillow
+
+SUFFIXES = (".png", ".gif", ".mp4", ".html")
+LAST_FRAME_S = 2.0  # an animation rests on its last frame before it starts again
+PALETTE = 256
+
+
+def kind_of(path: str | Path) -> str:
+    """`png`, `gif`, `mp4` or `html`, by a path's ending; InputError for any other."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise InputError(f"{path}: the ending {suffix!r} is no kind of picture; expected one of {', '.join(SUFFIXES)}")
+    return suffix[1:]
+
+
+def expect_writer(kind: str) -> None:
+    """MissingExtra if what writes this kind of file is not installed."""
+    pillow()
+    try:
+        if kind == "mp4":
+            import imageio_ffmpeg  # noqa: F401
+        if kind == "html":
+            import jinja2  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra(f"writing {kind} needs {str(error.name).replace('_', '-')}; {INSTALL}") from None
+
+
+def save_png(frame: np.ndarray, path: str | Path) -> None:
+    """One frame, uint8 (height, width, 3)."""
+    pillow().Image.fromarray(frame).save(path, format="png", optimize=True)
+
+
+def save_gif(frames: Iterable[np.ndarray], path: str | Path, fps: float) -> None:
+    """An endless animation; at least one frame, all of one size. Times are rounded to 10 ms, as the format has them."""
+    images = _with_few_colours(frames)
+    first = next(images)
+    pause = max(20, round(100 / fps) * 10)
+    rest = list(images)
+    durations = [*[pause] * len(rest), max(pause, round(1000 * LAST_FRAME_S))]
+    first.save(path, format="gif", save_all=True, append_images=rest, duration=durations, loop=0, optimize=False)
+
+
+def save_mp4(frames: Iterable[np.ndarray], path: str | Path, fps: float) -> None:
+    """A video (H.264); at least one frame, all of one size. A side of odd length loses its last pixel."""
+    import imageio_ffmpeg
+
+    each = iter(frames)
+    first = _even(next(each))
+    options = ["-crf", "20", "-preset", "medium", "-movflags", "+faststart", "-f", "mp4"]
+    writer = imageio_ffmpeg.write_frames(
+        str(path), (first.shape[1], first.shape[0]), fps=fps, codec="libx264", quality=None, macro_block_size=2,
+        pix_fmt_out="yuv420p", output_params=options, ffmpeg_log_level="error",
+    )  # fmt: skip
+    writer.send(None)
+    try:
+        for frame in itertools.chain([first], each):
+            writer.send(np.ascontiguousarray(_even(frame)))
+    finally:
+        writer.close()
+
+
+def save_html(
+    frames: Iterable[np.ndarray],
+    path: str | Path,
+    fps: float,
+    *,
+    title: str,
+    captions: Sequence[str],
+    facts: Sequence[tuple[str, str]] = (),
+) -> None:
+    """One page that plays the frames and loads nothing else.
+
+    Args:
+        frames: at least one, all of one size.
+        path: where to.
+        fps: frames a second at normal speed.
+        title: heading of the page.
+        captions: one a frame.
+        facts: rows of a table below: name and value.
+    """
+    import jinja2
+
+    from .page import PAGE
+
+    pictures = []
+    for image in _with_few_colours(frames):
+        data = io.BytesIO()
+        image.save(data, format="png")
+        pictures.append(base64.b64encode(data.getvalue()).decode())
+    template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(PAGE)
+    page = template.render(
+        title=title, fps=fps, pictures=pictures, captions=list(captions), facts=facts, size=image.size
+    )
+    Path(path).write_text(page, encoding="utf-8")
+
+
+def _even(frame: np.ndarray) -> np.ndarray:
+    return frame[: frame.shape[0] // 2 * 2, : frame.shape[1] // 2 * 2]
+
+
+def _with_few_colours(frames: Iterable[np.ndarray]) -> Any:
+    """Frames as images of one palette: the theme's colours exactly, then those that the first frames have most of."""
+    each = iter(frames)
+    start = list(itertools.islice(each, 12))
+    if not start:
+        raise InputError("no frames: there is nothing to write")
+    module = pillow().Image
+    palette = module.new("P", (1, 1))
+    palette.putpalette(_palette(start).tobytes())
+    for frame in itertools.chain(start, each):
+        yield module.fromarray(frame).quantize(palette=palette, dither=module.Dither.NONE)
+
+
+def _palette(frames: Sequence[np.ndarray]) -> np.ndarray:
+    """Uint8 (256, 3)."""
+    weights = np.array([65_536, 256, 1])
+    theme = np.array(THEME) @ weights
+    codes = np.concatenate([(frame.reshape(-1, 3) @ weights.astype(np.int32)) for frame in frames])
+    colours, counts = np.unique(codes, return_counts=True)
+    common = colours[np.argsort(-counts, kind="stable")]
+    chosen = list(dict.fromkeys([*theme.tolist(), *common.tolist()]))[:PALETTE]
+    chosen += [chosen[-1]] * (PALETTE - len(chosen))
+    return np.array([(code >> 16, code >> 8 & 255, code & 255) for code in chosen], np.uint8)

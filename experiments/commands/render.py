@@ -1,0 +1,279 @@
+"""`clustergym render`: pictures of a run: a png of one moment; a gif, an mp4 or a page of the whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..terminal import (
+    BadArgument,
+    arguments,
+    expect_writable,
+    out,
+    print_json,
+    progress,
+    warnings_on_one_line,
+    word_or_file,
+    written_whole,
+)
+from .options import Format, Json, Quiet, Seed
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ...simulator.engine import Simulator
+    from ..evaluate import Setting
+
+DEFAULT_SIZE = "960x640"
+POINTS_BETWEEN_REPORTS = 256
+
+
+def render(
+    env: Annotated[str, typer.Argument(metavar="ENV", help="Environment: its id or short name (Delay).")],
+    policy: Annotated[str, typer.Option("--policy", metavar="NAME", help="Policy with parameters.")],
+    file: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="Ends in .png (one moment), .gif, .mp4 or .html.")
+    ],
+    workload: Annotated[
+        str | None, typer.Option("--workload", metavar="NAME|PATH", help="Generator with parameters, or a trace.")
+    ] = None,
+    topology: Annotated[
+        str | None, typer.Option("--topology", metavar="NAME|PATH", help="Preset with parameters, or a file.")
+    ] = None,
+    network: Annotated[
+        str | None, typer.Option("--network", metavar="NAME", help="Network model: none, penalty:table=...")
+    ] = None,
+    format: Format = None,
+    oversize: Annotated[
+        str, typer.Option("--oversize", metavar="error|drop|cap", help="Jobs larger than the cluster.")
+    ] = "error",
+    seed: Seed = 0,
+    frames: Annotated[
+        int, typer.Option("--frames", min=1, max=1000, help="At most so many frames, evenly among decision points.")
+    ] = 200,
+    fps: Annotated[float, typer.Option("--fps", min=0.1, max=60.0, help="Frames a second.")] = 10.0,
+    at: Annotated[
+        float | None,
+        typer.Option("--at", metavar="SECONDS", help="png: the moment, by the run's clock; default: the longest queue."),
+    ] = None,
+    size: Annotated[str, typer.Option("--size", metavar="WIDTHxHEIGHT", help="Pixels.")] = DEFAULT_SIZE,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Play a policy once and draw the cluster, its queue and its jobs."""
+    from ...envs.rendering.film import expect_writer, kind_of
+
+    with warnings_on_one_line(quiet):
+        with arguments():
+            kind = kind_of(file)
+        if at is not None and (kind != "png" or not math.isfinite(at)):
+            raise BadArgument(f"--at {at:g}: expected seconds, and an --out that ends in .png")
+        pixels = _size(size)
+        setting = _setting(env, policy, workload, topology, network, format, oversize)
+        expect_writable(file, "--out")
+        expect_writer(kind)
+        take = _Take(setting, policy, seed)
+        course = _watch(take, quiet)
+        if kind == "png":
+            told = _write_moment(take, course, at, pixels, file)
+        else:
+            told = _write_film(take, course, kind, frames, fps, pixels, file, quiet)
+    if json:
+        names = {"policy": policy, "seed": seed, "environment": setting.environment, "out": str(file), "kind": kind}
+        print_json({**names, **told, "metrics": course.metrics})
+    elif not quiet:
+        out().print(f"{file}: {told['sentence']}", markup=False, soft_wrap=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to `app`."""
+    app.command()(render)
+
+
+@dataclass(frozen=True)
+class _Take:
+    """A run that can be played again and again, and is the same each time."""
+
+    setting: Setting
+    policy: str
+    seed: int
+
+    def play(self) -> Iterator[Simulator]:
+        """The simulator at each decision point, after the decisions; at last, when the run has ended."""
+        from ...policies import make
+        from ...simulator.decisions import Advance
+        from ...simulator.engine import Simulator
+        from ...simulator.network import load_network
+        from ..evaluate import workload_of
+
+        policy = make(self.policy)
+        simulator = Simulator(self.setting.topology, load_network(self.setting.network), rule=policy.rule)
+        simulator.reset(workload_of(self.setting, self.seed if self.setting.is_drawn else 0), self.seed)
+        while not simulator.ended:
+            if policy.rule is not None:
+                simulator.schedule()
+            else:
+                while not isinstance(decision := policy.decide(simulator.view), Advance):
+                    simulator.apply(decision)
+            yield simulator
+            simulator.advance()
+        yield simulator
+
+
+@dataclass(frozen=True)
+class _Course:
+    """What a first look at a run tells: its decision points, the busiest of them, and how it ended."""
+
+    times_s: list[float]
+    busiest: int
+    longest_queue: int
+    metrics: dict[str, float]
+
+
+def _watch(take: _Take, quiet: bool) -> _Course:
+    times_s: list[float] = []
+    busiest, longest = 0, -1
+    with progress("playing", 1.0, quiet) as show:
+        for number, simulator in enumerate(take.play()):
+            s = simulator.state
+            times_s.append(float(s.now_s))
+            if (queue := int(s.waiting + s.held)) > longest:
+                busiest, longest = number, queue
+            if number % POINTS_BETWEEN_REPORTS == 0:
+                show(float(s.done) / float(s.n_jobs))
+        return _Course(times_s, busiest, longest, simulator.metrics())
+
+
+def _write_moment(
+    take: _Take, course: _Course, at: float | None, size: tuple[int, int], file: Path
+) -> dict[str, Any]:
+    """The picture at a time, or where the queue is longest; returns what to tell."""
+    from bisect import bisect_right
+
+    from ...envs.rendering.film import save_png
+    from ...envs.rendering.picture import draw_rgb
+
+    number = course.busiest if at is None else max(0, bisect_right(course.times_s, at) - 1)
+    simulator = next(simulator for i, simulator in enumerate(take.play()) if i == number)
+    with written_whole(file) as draft:
+        save_png(draw_rgb(simulator, size), draft)
+    s = simulator.state
+    queue = int(s.waiting + s.held)
+    why = "the longest queue of the run" if at is None else f"the decision point at or before {at:.15g} s"
+    if at is not None and at < course.times_s[0]:
+        why = f"the first decision point, after {at:.15g} s"
+    told = f"{take.policy} at {s.now_s:.15g} s, {why}: {queue:,} waiting, {int(s.running):,} running"
+    return {"sentence": told, "time_s": float(s.now_s), "waiting": queue, "running": int(s.running), "frames": 1}
+
+
+def _write_film(
+    take: _Take, course: _Course, kind: str, frames: int, fps: float, size: tuple[int, int], file: Path, quiet: bool
+) -> dict[str, Any]:
+    """Frames evenly among the decision points, the first and the last among them; returns what to tell."""
+    from ...envs.rendering import film
+
+    last = len(course.times_s) - 1
+    count = min(frames, last + 1)
+    chosen = [round(i * last / (count - 1)) for i in range(count)] if count > 1 else [last]
+    with progress("drawing", count, quiet) as show, written_whole(file) as draft:
+        pictures = _pictures(take, chosen, size, show)
+        if kind == "gif":
+            film.save_gif(pictures, draft, fps)
+        elif kind == "mp4":
+            film.save_mp4(pictures, draft, fps)
+        else:
+            captions = [_caption(course.times_s[number], number, last) for number in chosen]
+            title = f"{take.policy} on {take.setting.topology}"
+            film.save_html(pictures, draft, fps, title=title, captions=captions, facts=_facts(take, course))
+    of = f"{count:,} frames of {last + 1:,} decision points" if count <= last else f"all {count:,} decision points"
+    return {"sentence": f"{take.policy}, {of}, {count / fps:.1f} s at {fps:g} a second", "frames": count}
+
+
+def _pictures(
+    take: _Take, chosen: list[int], size: tuple[int, int], show: Callable[[float], None]
+) -> Iterator[np.ndarray]:
+    from ...envs.rendering.picture import draw_rgb
+
+    wanted = set(chosen)
+    drawn = 0
+    for number, simulator in enumerate(take.play()):
+        if number in wanted:
+            drawn += 1
+            show(drawn)
+            yield draw_rgb(simulator, size)
+
+
+def _caption(time_s: float, number: int, last: int) -> str:
+    from ...envs.rendering.words import clock
+
+    return f"{clock(time_s)}, decision point {number + 1:,} of {last + 1:,}"
+
+
+def _facts(take: _Take, course: _Course) -> list[tuple[str, str]]:
+    setting = take.setting
+    words = [
+        ("policy", take.policy),
+        ("workload", setting.workload),
+        ("topology", setting.topology),
+        ("network", setting.network),
+        ("seed", str(take.seed)),
+        ("longest queue", f"{course.longest_queue:,}"),
+    ]
+    values = {name: value for name, value in course.metrics.items() if math.isfinite(value)}
+    return words + [(name, f"{value:,.0f}" if value >= 1000 else f"{value:.4g}") for name, value in values.items()]
+
+
+def _size(text: str) -> tuple[int, int]:
+    from ...envs.rendering.picture import LARGEST, SMALLEST
+
+    sides = text.lower().split("x")
+    if len(sides) == 2 and all(side.isascii() and side.isdigit() and len(side) < 6 for side in sides):
+        width, height = int(sides[0]), int(sides[1])
+        if SMALLEST[0] <= width <= LARGEST[0] and SMALLEST[1] <= height <= LARGEST[1]:
+            return width, height
+    limits = "{}x{} to {}x{}".format(*SMALLEST, *LARGEST)
+    raise BadArgument(f"--size {text!r}: expected WIDTHxHEIGHT in pixels, {limits}, such as {DEFAULT_SIZE}")
+
+
+def _setting(
+    env: str,
+    policy: str,
+    workload: str | None,
+    topology: str | None,
+    network: str | None,
+    format: str | None,
+    oversize: str,
+) -> Setting:
+    """What is played; everything is opened once, so that a mistake shows before the work begins."""
+    from ...policies import list as policies_of
+    from ...policies import make
+    from ...simulator.names import choose
+    from ...simulator.network import load_network
+    from ...simulator.topology import Topology
+    from ..evaluate import Setting, default_setting, workload_of
+
+    with arguments():
+        env_id, defaults = default_setting(env)
+        choose(oversize, ("error", "drop", "cap"), "value of --oversize")
+        make(policy)
+        if policy.partition(":")[0] not in (playing := policies_of(env_id)):
+            raise BadArgument(f"policy {policy!r} does not play in {env_id}; these do: {', '.join(playing)}")
+        setting = Setting(
+            env_id,
+            topology=defaults["topology"] if topology is None else topology,
+            workload=defaults["workload"] if workload is None else workload,
+            network=defaults["network"] if network is None else network,
+            format=format,
+            oversize=oversize,  # type: ignore[arg-type]
+        )
+        load_network(setting.network)
+    with word_or_file(setting.topology):
+        Topology.load(setting.topology)
+    with word_or_file(setting.workload):
+        workload_of(setting, 0)
+    return setting
