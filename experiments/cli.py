@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ..simulator.errors import ClustergymError
-from .commands import bench, evaluate, listing, workload
+from .commands import bench, evaluate, listing, render, workload
 from .terminal import BadArgument, one_line, say
 
 FAILED, BAD_ARGUMENTS, INTERRUPTED = 1, 2, 130
@@ -53,12 +53,7 @@ app.command()(listing.networks)
 app.command()(listing.workloads)
 app.command()(evaluate.evaluate)
 app.add_typer(workload.app, name="workload")
-try:
-    from .commands import render
-except ImportError:
-    pass
-else:
-    app.command()(render.render)
+app.command()(render.render)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(bench.bench)
 
 

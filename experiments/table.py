@@ -27,6 +27,7 @@ COLUMNS: Mapping[str, tuple[str, str, int]] = {
 }
 MARK = "*"
 WIDTH_WITH_INTERVALS = 96
+LONGEST_UNBROKEN = 14
 
 
 def print_setting(console: Console, setting: Setting, words: Sequence[str], seeds: Sequence[int]) -> None:
@@ -84,14 +85,14 @@ def print_table(console: Console, runs: Sequence[Run]) -> None:
     table = plain_table(padding=(0, 1, 0, 0))
     table.add_column("policy", overflow="fold", min_width=10)
     for header, unit, _ in COLUMNS.values():
-        table.add_column(f"{header} [{unit}]" if unit else header, justify="right", no_wrap=True)
+        table.add_column(_text(f"{header}\n[{unit}]" if unit else header), justify="right", no_wrap=True)
     if unfinished:
         table.add_column("finished", justify="right", no_wrap=True)
     for policy, row in estimates.items():
         cells = [_cell(name, row[name], policy in best[name], intervals) for name in COLUMNS]
         if unfinished:
             cells.append(_text(f"{row['jobs_finished'].mean:,.6g}"))
-        table.add_row(_text(policy), *cells)
+        table.add_row(_text(_broken(policy)), *cells)
     console.print(table)
     notes = [f"{MARK} best of its column"] if any(best.values()) else []
     if any(not row[name].is_sure for row in estimates.values() for name in COLUMNS):
@@ -101,6 +102,14 @@ def print_table(console: Console, runs: Sequence[Run]) -> None:
         notes.append("jobs that had not finished at the end are in no JCT")
     if notes:
         console.print("; ".join(notes), style="dim", markup=False)
+
+
+def _broken(policy: str) -> str:
+    """A long word of a policy with a line a parameter."""
+    if len(policy) <= LONGEST_UNBROKEN:
+        return policy
+    name, colon, rest = policy.partition(":")
+    return name + colon + "".join(f"\n {part}" for part in rest.replace(",", ",\0").split("\0"))
 
 
 def _best(name: str, estimates: Mapping[str, Mapping[str, Estimate]]) -> set[str]:

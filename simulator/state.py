@@ -123,7 +123,7 @@ def job_fields(jobs: int) -> list[Field]:
     return (
         [(name, "f8", (jobs,)) for name in floats]
         + [(name, "i8", (jobs,)) for name in integers]
-        + [(name, "i4", (jobs,)) for name in small]
+        + [(name, "i8", (jobs,)) for name in small]
     )
 
 
@@ -132,8 +132,8 @@ def event_fields(jobs: int, gpus: int) -> list[Field]:
     ids = jobs + gpus + 1
     return [
         ("event_key", "f8", (ids,)),
-        ("event_item", "i4", (ids,)),
-        ("event_of", "i4", (ids,)),  # place of an id in the heap, -1 = none
+        ("event_item", "i8", (ids,)),
+        ("event_of", "i8", (ids,)),  # place of an id in the heap, -1 = none
         ("event_count", "i8"),
         ("first_machine_event", "i8"),
         ("round_event", "i8"),
@@ -145,7 +145,7 @@ def queue_fields(jobs: int) -> list[Field]:
     low, mid, top = words(jobs)
     return [
         ("queue_key", "f8", (jobs,)),
-        ("queue_item", "i4", (jobs,)),
+        ("queue_item", "i8", (jobs,)),
         ("n_classes", "i8"),
         ("class_gpus", "i8", (CLASSES,)),  # ascending
         ("class_skewed", "i8", (CLASSES,)),
@@ -171,7 +171,7 @@ def cluster_fields(gpus: int) -> list[Field]:
     per_rack = ("rack_free", "rack_first_machine", "rack_machines")
     names = per_gpu + per_slot + per_machine + more_machine + per_rack
     return [
-        *[(name, "i4", (gpus,)) for name in names],
+        *[(name, "i8", (gpus,)) for name in names],
         ("free_low", "i8", (low,)),
         ("free_mid", "i8", (mid,)),
         ("free_top", "i8", (top,)),
@@ -207,17 +207,17 @@ def rule_fields(jobs: int, gpus: int) -> list[Field]:
         ("first_place", "i8"),  # at the front,
         ("running_place", "i8"),  # and among the running
         ("pass_number", "i8"),
-        ("runner", "i4", (gpus,)),  # running jobs, in no order
-        ("joined", "i4", (jobs,)),  # jobs to be settled in the order when the instant ends
+        ("runner", "i8", (gpus,)),  # running jobs, in no order
+        ("joined", "i8", (jobs,)),  # jobs to be settled in the order when the instant ends
         ("n_joined", "i8"),
-        ("offered", "i4", (jobs,)),  # jobs that are held until GPUs are freed
+        ("offered", "i8", (jobs,)),  # jobs that are held until GPUs are freed
         ("n_offered", "i8"),
         ("pick_key", "f8", (gpus,)),  # scratch: heap of running jobs that may be stopped, worst first
-        ("pick_job", "i4", (gpus,)),
+        ("pick_job", "i8", (gpus,)),
         ("n_picked", "i8"),
         ("out_key", "f8", (gpus,)),  # scratch: those of them that are given up in trial
-        ("out_job", "i4", (gpus,)),
-        ("chosen", "i4", (gpus,)),  # scratch: jobs that are about to start
+        ("out_job", "i8", (gpus,)),
+        ("chosen", "i8", (gpus,)),  # scratch: jobs that are about to start
     ]
 
 
@@ -239,11 +239,11 @@ def log_fields(gpus: int) -> list[Field]:
         ("log_count", "i8"),
         ("log_gpus", "i8"),
         ("log_overflow", "i8"),
-        ("log_kind", "i4", (entries,)),
-        ("log_job", "i4", (entries,)),
-        ("log_first", "i4", (entries,)),
-        ("log_size", "i4", (entries,)),
-        ("log_gpu", "i4", (entries,)),
+        ("log_kind", "i8", (entries,)),
+        ("log_job", "i8", (entries,)),
+        ("log_first", "i8", (entries,)),
+        ("log_size", "i8", (entries,)),
+        ("log_gpu", "i8", (entries,)),
     ]
 
 

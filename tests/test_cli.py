@@ -38,6 +38,17 @@ def in_process(*arguments: str, **more) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, check=False, capture_output=True, text=True, timeout=120, **more)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def compiled() -> None:
+    """The first run after a change of the kernels says on stderr that it compiles them; not in these tests."""
+    run(["evaluate", "Delay", *SMALL, "--quiet"])
+
+
+@pytest.fixture(autouse=True)
+def wide_terminal(monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+
+
 @pytest.fixture
 def trace(tmp_path) -> Path:
     path = tmp_path / "trace.csv"
@@ -100,6 +111,18 @@ def test_evaluate_prints_semantics_and_a_row_a_policy(capsys):
         "interval",
     ):
         assert words in out
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+def test_the_table_fits_the_terminal_uncut(capsys, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    words = "fifo las:head=strict,placer=consolidated,preemption_cost=40/60,thresholds=100/200/300"
+    arguments = ("evaluate", "Delay", "--seeds", "0-2", "--policies", words)
+    for more in ((), ("--set", "horizon_s=30000")):
+        out = call(capsys, *arguments, *more)[1]
+        assert "…" not in out
+        assert max(map(len, out.splitlines())) <= columns
+        assert [header for header in ("JCT mean", "[s]", "GPU use", "[%]", "preempted") if header not in out] == []
 
 
 def test_evaluate_json_is_a_row_a_run(capsys):

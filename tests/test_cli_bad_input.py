@@ -157,6 +157,12 @@ BAD: list[tuple[tuple[str, ...], int, str]] = [
 ]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def compiled() -> None:
+    """The first run after a change of the kernels says on stderr that it compiles them; not in these tests."""
+    run([*ONE, "--quiet"])
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("bad")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -11,14 +12,15 @@ import pytest
 from clustergym.envs.rendering import colours, film
 from clustergym.envs.rendering.ansi import SYMBOLS, draw_ansi
 from clustergym.envs.rendering.floor import BODY, STRATA, plan_floor
-from clustergym.envs.rendering.picture import draw_rgb
-from clustergym.envs.rendering.scene import read_scene
+from clustergym.envs.rendering.picture import draw_rgb, stage_of
+from clustergym.envs.rendering.scene import ClusterShape, read_scene
 from clustergym.envs.rendering.window import Window
 from clustergym.envs.rendering.words import clock, cut, span
 from clustergym.experiments import cli
+from clustergym.policies import make
 from clustergym.simulator.decisions import Hold, Start
 from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.errors import InputError, MissingExtra
 from clustergym.simulator.kernels import codes
 from clustergym.simulator.layout import Failures
 from clustergym.simulator.rules.rule import Rule
@@ -47,9 +49,9 @@ def tiny() -> Simulator:
     return simulator
 
 
-def played(topology: str, workload: str, steps: int, order: str = "srtf", failures: Failures | None = None) -> Simulator:
+def played(topology: str, workload: str, steps: int, failures: Failures | None = None) -> Simulator:
     """A simulator after so many decision points."""
-    simulator = Simulator(topology, rule=Rule(order), failures=failures)
+    simulator = Simulator(topology, rule=Rule("srtf"), failures=failures)
     simulator.reset(open_workload(workload, cluster_gpus=simulator.topology.num_gpus))
     for _ in range(steps):
         simulator.schedule()
@@ -61,16 +63,16 @@ def played(topology: str, workload: str, steps: int, order: str = "srtf", failur
 @pytest.fixture(scope="module")
 def busy() -> Simulator:
     failures = Failures(mtbf_s=50_000.0, mttr_s=50_000.0)
-    return played("dally:racks=2,machines=4", "poisson:jobs=128,backlog=48", 100, failures=failures)
+    return played("dally:racks=2,machines=4", "poisson:jobs=128,backlog=48", 100, failures)
 
 
 GOLDEN = """\
 t = 00:00:50 | GPUs 5/8 used, 3 free | jobs 2 running, 1 waiting, 1 held, 0/4 done
 
-   rack 0     rack 1
- 0 00 0.    0 10 ..
+   rack 0      rack 1
+ 0 00 0.     0 10 ..
 
-   job  model  GPUs  tier     progress             left
+   job  model  GPUs  tier     progress               left
 0  a    vgg16     4  network  [==        ]  25 %  2.5 min
 1  b    bert      1  slot     [=====     ]  50 %     50 s
 
@@ -137,9 +139,7 @@ def test_a_size_out_of_range_is_an_input_error(busy):
 def test_every_gpu_has_the_colour_of_its_job():
     simulator = tiny()
     scene, frame = read_scene(simulator), draw_rgb(simulator)
-    from clustergym.envs.rendering.picture import _stage
-
-    plan = _stage(scene.shape, scene.name, (960, 640)).plan
+    plan = stage_of(scene.shape, scene.name, (960, 640)).plan
     for gpu, box in enumerate(plan.items):
         job = int(scene.owner[gpu])
         expected = colours.job_colour(job) if job >= 0 else colours.GPU_FREE
@@ -166,8 +166,6 @@ def test_a_job_keeps_its_colour_and_neighbours_differ():
 )
 def test_every_gpu_or_machine_has_its_own_pixels_inside_the_area(topology, by_machine):
     loaded = Topology.load(topology)
-    from clustergym.envs.rendering.scene import ClusterShape
-
     slots = np.bincount(loaded.slot_machine)
     shape = ClusterShape(tuple(loaded.slot_gpus), tuple(slots), tuple(loaded.rack_machines))
     plan = plan_floor(shape, (20, 80, 680, 600), 960, 1.0)
@@ -180,7 +178,7 @@ def test_every_gpu_or_machine_has_its_own_pixels_inside_the_area(topology, by_ma
 
 
 def test_a_cluster_of_6400_gpus():
-    simulator = played("dally:racks=100", "poisson:jobs=400,gpus=8/16/64,cluster_gpus=6400", 50, "fifo")
+    simulator = played("dally:racks=100", "poisson:jobs=400,gpus=8/16/64,cluster_gpus=6400", 50)
     text = draw_ansi(simulator)
     assert len(text.splitlines()) < 70 and max(map(len, text.splitlines())) <= 100
     assert draw_rgb(simulator).shape == (640, 960, 3)
@@ -275,7 +273,7 @@ def test_render_html_loads_nothing(capsys, tmp_path):
 
 def test_render_plays_what_the_simulator_plays(capsys, tmp_path):
     told = rendered(capsys, tmp_path / "a.png", "--network", "none", "--policy", "las")
-    simulator = Simulator("dally:racks=2,machines=4", rule=Rule("las"))
+    simulator = Simulator("dally:racks=2,machines=4", rule=make("las").rule)
     simulator.reset(open_workload("poisson:jobs=20,backlog=5,cluster_gpus=64", seed=0, cluster_gpus=64))
     expected = simulator.run()
     assert {name: value for name, value in told["metrics"].items() if value is not None} == {
@@ -303,8 +301,6 @@ def test_render_refuses_in_one_sentence(capsys, tmp_path, monkeypatch, arguments
 
 
 def test_a_missing_writer_is_named_with_the_command_that_installs_it(monkeypatch):
-    from clustergym.simulator.errors import MissingExtra
-
-    monkeypatch.setitem(__import__("sys").modules, "imageio_ffmpeg", None)
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
     with pytest.raises(MissingExtra, match=r'imageio-ffmpeg; install it with: pip install "clustergym\[render\]"'):
         film.expect_writer("mp4")

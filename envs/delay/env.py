@@ -26,7 +26,7 @@ from .codec import DELAYS_S, UNTIL_TIMER, encode, prepare
 from .defaults import NETWORK, TOPOLOGY, WORKLOAD
 from .observation import CANDIDATES, CLUSTER, QUEUE, RUNNING
 from .reward import REWARDS, reward_scale
-from .transition import begin, step
+from .transition import BEGIN, INVALID, step
 from .window import MAX_DELAYS, MAX_SLOTS, PER_RUNNING, PER_WAITING, window_dtype
 
 ORDERS = ("arrival", "shortest", "smallest")
@@ -201,9 +201,8 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
         records, windows = self.simulator.records, self._windows
         if records is not self._records:
             self._records = records
-            self._begin = direct(begin, records, windows, 0, features, mask)
             self._step = direct(step, records, windows, 0, 0, 0, self._outcome, features, mask)
-        self._begin(records, windows, 0, features, mask)
+        self._step(records, windows, 0, BEGIN, 0, self._outcome, features, mask)
         self._finish_step()
         self._mask = mask
         if self.render_mode == "human":
@@ -216,6 +215,8 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
             candidate, delay = operator.index(action[0]), operator.index(action[1])
         except (TypeError, IndexError, KeyError):
             raise InputError(f"action {action!r}: expected two whole numbers, (candidate, delay bucket)") from None
+        if candidate < 0:
+            candidate = INVALID
         features = np.empty(self._size, np.float32)
         mask = np.empty(self._mask_size, np.int8)
         outcome = self._outcome

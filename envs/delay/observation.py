@@ -112,17 +112,18 @@ def _known(s, w, job):
 def observe(s, w, features):
     """Write all features, float32: cluster, queue, running and candidates, one after the other, row by row."""
     features[:] = 0.0
-    first = len(CLUSTER)
-    cluster = features[:first]
-    end = first + w.slots * QUEUE_COLUMNS
-    queue = features[first:end].reshape((w.slots, QUEUE_COLUMNS))
-    first = end
-    end += w.running_slots * RUNNING_COLUMNS
-    running = features[first:end].reshape((w.running_slots, RUNNING_COLUMNS))
-    candidates = features[end:].reshape(((features.size - end) // CANDIDATE_COLUMNS, CANDIDATE_COLUMNS))
-    candidates[0, :2] = w.legal[0]
-    asked = _observe_queue(s, w, queue, candidates)
-    _observe_running(s, w, running, candidates)
+    queue = len(CLUSTER)
+    running = queue + w.slots * QUEUE_COLUMNS
+    candidates = running + w.running_slots * RUNNING_COLUMNS
+    features[candidates] = w.legal[0]
+    features[candidates + 1] = w.legal[0]
+    asked = _observe_queue(s, w, features, queue, candidates)
+    _observe_running(s, w, features, running, candidates)
+    _observe_cluster(s, w, features, asked)
+
+
+@kernel
+def _observe_cluster(s, w, features, asked):
     most_machine = 0
     for machine in range(s.n_machines):
         most_machine = max(most_machine, s.machine_free[machine])
@@ -130,96 +131,100 @@ def observe(s, w, features):
     for rack in range(s.n_racks):
         most_rack = max(most_rack, s.rack_free[rack])
     gpus = s.n_gpus
-    cluster[0] = _scaled(w, s.now_s - s.start_s)
-    cluster[1] = s.free_gpus / gpus
-    cluster[2] = s.down_gpus / gpus
-    cluster[3] = s.fragmented_gpus / gpus
-    cluster[4] = most_machine / s.largest_machine
-    cluster[5] = most_rack / gpus
-    cluster[6] = _crowd(s.waiting)
-    cluster[7] = _crowd(s.held)
-    cluster[8] = _crowd(s.running)
-    cluster[9] = s.next_arrival / s.n_jobs
-    cluster[10] = s.done / s.n_jobs
-    cluster[11] = asked / (asked + gpus)
+    features[0] = _scaled(w, s.now_s - s.start_s)
+    features[1] = s.free_gpus / gpus
+    features[2] = s.down_gpus / gpus
+    features[3] = s.fragmented_gpus / gpus
+    features[4] = most_machine / s.largest_machine
+    features[5] = most_rack / gpus
+    features[6] = _crowd(s.waiting)
+    features[7] = _crowd(s.held)
+    features[8] = _crowd(s.running)
+    features[9] = s.next_arrival / s.n_jobs
+    features[10] = s.done / s.n_jobs
+    features[11] = asked / (asked + gpus)
 
 
 @kernel
-def _observe_queue(s, w, queue, candidates):
+def _observe_queue(s, w, features, row, candidates):
+    """Write the rows of the waiting jobs from `row` on, and their candidates; returns the GPUs that they ask."""
     asked = 0
+    candidate = candidates + CANDIDATE_COLUMNS
     for slot in range(w.slots):
         job = w.waiting_job[slot]
         if job == NO_JOB:
             break
         gpus = s.gpus[job]
         asked += gpus
-        known = w.known[_known(s, w, job)]
-        row = queue[slot]
-        row[0] = 1.0
-        row[1] = gpus / s.n_gpus
-        row[2] = known[0]
-        row[3] = _scaled(w, s.now_s - s.waiting_since_s[job])
-        row[4] = row[3]
+        known = _known(s, w, job)
+        features[row] = 1.0
+        features[row + 1] = gpus / s.n_gpus
+        features[row + 2] = w.known[known, 0]
+        features[row + 3] = _scaled(w, s.now_s - s.waiting_since_s[job])
+        features[row + 4] = features[row + 3]
         if s.waiting_since_s[job] != s.arrival_s[job]:
-            row[4] = _scaled(w, s.now_s - s.arrival_s[job])
-        row[5:11] = known[1:7]
-        row[11] = s.starts[job] > 0
+            features[row + 4] = _scaled(w, s.now_s - s.arrival_s[job])
+        for column in range(6):
+            features[row + 5 + column] = w.known[known, 1 + column]
+        features[row + 11] = s.starts[job] > 0
         first = 1 + PER_WAITING * slot
         for target in range(TARGETS):
             if w.legal[first + target]:
                 tier = w.class_tier[s.demand[job], target]
                 left = w.class_left[s.demand[job], target]
-                gang = candidates[first + target]
-                _observe_gang(s, gang, 2, tier, known[4 + target], row, s.free_gpus - gpus)
-                gang[11] = left / s.largest_machine
+                _observe_candidate(s, features, candidate, 2, row, w.known[known, 4 + target], s.free_gpus - gpus)
+                features[candidate + 6] = tier / NETWORK
+                features[candidate + 11] = left / s.largest_machine
+            candidate += CANDIDATE_COLUMNS
         if w.legal[first + HOLD_KIND]:
-            hold = candidates[first + HOLD_KIND]
-            hold[0] = 1.0
-            hold[3] = 1.0
-            hold[8] = row[5]
-            hold[9] = row[1]
-            hold[10] = s.free_gpus / s.n_gpus
+            _observe_candidate(s, features, candidate, 3, row, 0.0, s.free_gpus)
+        candidate += CANDIDATE_COLUMNS
+        row += QUEUE_COLUMNS
     return asked
 
 
 @kernel
-def _observe_gang(s, candidate, kind, tier, slowdown, row, free_after):
-    candidate[0] = 1.0
-    candidate[kind] = 1.0
-    candidate[6] = tier / NETWORK
-    candidate[7] = slowdown
-    candidate[8] = row[5]
-    candidate[9] = row[1]
-    candidate[10] = free_after / s.n_gpus
+def _observe_candidate(s, features, candidate, kind, row, slowdown, free_after):
+    features[candidate] = 1.0
+    features[candidate + kind] = 1.0
+    features[candidate + 7] = slowdown
+    features[candidate + 8] = features[row + 5]
+    features[candidate + 9] = features[row + 1]
+    features[candidate + 10] = free_after / s.n_gpus
 
 
 @kernel
-def _observe_running(s, w, running, candidates):
+def _observe_running(s, w, features, row, candidates):
     log_gpus = math.log2(1.0 + s.n_gpus)
+    first = 1 + PER_WAITING * w.slots
     for slot in range(w.running_slots):
         job = w.running_job[slot]
         if job == NO_JOB:
             break
         gpus = s.gpus[job]
-        row = running[slot]
-        row[0] = 1.0
-        row[1] = gpus / s.n_gpus
-        row[2] = math.log2(1.0 + gpus) / log_gpus
-        row[3] = _scaled(w, s.now_s - s.started_s[job])
-        row[4] = row[3]
+        slowdown = _slowdown(s, job, s.tier[job])
+        features[row] = 1.0
+        features[row + 1] = gpus / s.n_gpus
+        features[row + 2] = math.log2(1.0 + gpus) / log_gpus
+        features[row + 3] = _scaled(w, s.now_s - s.started_s[job])
+        features[row + 4] = features[row + 3]
         if s.started_s[job] != s.arrival_s[job]:
-            row[4] = _scaled(w, s.now_s - s.arrival_s[job])
-        row[5] = _scaled(w, s.planned_finish_s[job] - s.now_s)
-        row[6] = _slowdown(s, job, s.tier[job])
-        row[7] = s.tier[job] / NETWORK
-        row[8] = row[7]
-        first = 1 + PER_WAITING * w.slots + PER_RUNNING * slot
+            features[row + 4] = _scaled(w, s.now_s - s.arrival_s[job])
+        features[row + 5] = _scaled(w, s.planned_finish_s[job] - s.now_s)
+        features[row + 6] = slowdown
+        features[row + 7] = s.tier[job] / NETWORK
+        features[row + 8] = s.tier[job] / NETWORK
+        candidate = candidates + first * CANDIDATE_COLUMNS
         if w.legal[first]:
-            _observe_gang(s, candidates[first], 4, s.tier[job], row[6], row, s.free_gpus + gpus)
+            _observe_candidate(s, features, candidate, 4, row, slowdown, s.free_gpus + gpus)
+            features[candidate + 6] = s.tier[job] / NETWORK
         if w.legal[first + 1]:
-            row[8] = w.move_tier[slot] / NETWORK
-            slowdown = _slowdown(s, job, w.move_tier[slot])
-            _observe_gang(s, candidates[first + 1], 5, w.move_tier[slot], slowdown, row, s.free_gpus)
+            candidate += CANDIDATE_COLUMNS
+            _observe_candidate(s, features, candidate, 5, row, _slowdown(s, job, w.move_tier[slot]), s.free_gpus)
+            features[candidate + 6] = w.move_tier[slot] / NETWORK
+            features[row + 8] = w.move_tier[slot] / NETWORK
+        first += PER_RUNNING
+        row += RUNNING_COLUMNS
 
 
 @kernel

@@ -20,13 +20,15 @@ from .window import (
     refresh,
 )
 
+INVALID, BEGIN = -1, -2
+
 
 @kernel
 def step(states, windows, row, candidate, delay, outcome, features, mask):
     """Modify the records in `row`: play one action and write the next observation and mask; returns `w.code`.
 
     `outcome` gets reward, elapsed seconds, whether the action was invalid, whether its delay was adjusted, and the number
-    of decisions so far.
+    of decisions so far. The candidate BEGIN plays nothing: it goes to the first decision of an episode.
     """
     s = states[row]
     w = windows[row]
@@ -37,12 +39,15 @@ def step(states, windows, row, candidate, delay, outcome, features, mask):
     outcome[3] = delay < 0 or delay >= w.n_delays
     delay = min(max(delay, 0), w.n_delays - 1)
     w.focus = -1
-    w.decisions += 1
-    if invalid or candidate == 0:
+    if candidate == BEGIN:
+        refresh(s, w)
+    elif invalid or candidate == 0:
+        w.decisions += 1
         if events.next_event_s(s) < math.inf:
             w.code = advance(s)
             refresh(s, w)
     else:
+        w.decisions += 1
         _apply(s, w, candidate - 1, delay)
         refresh(s, w)
     settle(s, w)
@@ -52,17 +57,6 @@ def step(states, windows, row, candidate, delay, outcome, features, mask):
     observe(s, w, features)
     write_mask(w, mask)
     return w.code
-
-
-@kernel
-def begin(states, windows, row, features, mask):
-    """Modify the records in `row`: go to the first decision of an episode, and write observation and mask."""
-    s = states[row]
-    w = windows[row]
-    refresh(s, w)
-    settle(s, w)
-    observe(s, w, features)
-    write_mask(w, mask)
 
 
 @kernel

@@ -45,15 +45,15 @@ def window_dtype() -> np.dtype:
         + [(name, "f8") for name in floats]
         + [
             ("delay_s", "f8", (MAX_DELAYS,)),
-            ("waiting_job", "i4", (MAX_SLOTS,)),
-            ("running_job", "i4", (MAX_SLOTS,)),
-            ("move_tier", "i4", (MAX_SLOTS,)),  # tier that a running job could move to now
+            ("waiting_job", "i8", (MAX_SLOTS,)),
+            ("running_job", "i8", (MAX_SLOTS,)),
+            ("move_tier", "i8", (MAX_SLOTS,)),  # tier that a running job could move to now
             ("legal", "i1", (candidates,)),
             ("known_job", "i8", (KNOWN,)),  # features that do not change while a job waits, by job modulo KNOWN
             ("known", "f4", (KNOWN, 7)),
             ("class_probe", "i8", (CLASSES,)),  # number of the probe that the next two belong to
-            ("class_tier", "i4", (CLASSES, TARGETS)),  # tier of the gang that a target would give, -1 = none
-            ("class_left", "i4", (CLASSES, TARGETS)),  # GPUs left free on its machine, if it lies in one
+            ("class_tier", "i8", (CLASSES, TARGETS)),  # tier of the gang that a target would give, -1 = none
+            ("class_left", "i8", (CLASSES, TARGETS)),  # GPUs left free on its machine, if it lies in one
         ],
         align=True,
     )

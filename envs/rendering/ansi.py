@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import string
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -221,7 +221,7 @@ def _queue_lines(scene: Scene) -> list[str]:
     return [*_columns(rows, right=(2, 3)), *([f"and {more} more that wait"] if more else [])]
 
 
-def _columns(rows: list[tuple[str, ...]], right: tuple[int, ...]) -> list[str]:
+def _columns(rows: Sequence[tuple[str, ...]], right: tuple[int, ...]) -> list[str]:
     sizes = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return [
         "  ".join(

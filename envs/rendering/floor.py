@@ -19,7 +19,7 @@ from .scene import ClusterShape, Machine
 Box = tuple[int, int, int, int]  # left, top, right, bottom; right and bottom not included
 
 # Parts of a GPU, its strata. At its foot is a band of four levels, of which a tier fills as many as its code + 1, and a
-# light line above them; the lowest row of a level is apart (LINE), for that line. A low GPU has one MARK and a SEPARATOR.
+# light line above them; the lowest row of a level is apart (LINE), for that line. A low GPU has one MARK, a SEPARATOR.
 BODY, LINE, REST, MARK, SEPARATOR = 0, 1, 6, 10, 11
 LEVELS = 4
 STRATA = 12

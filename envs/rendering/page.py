@@ -26,7 +26,8 @@ button:focus-visible, input:focus-visible, select:focus-visible { outline: 2px s
 input { flex: 1 1 180px; accent-color: var(--accent); }
 output { color: var(--faint); font-variant-numeric: tabular-nums; flex: 1 1 100%; }
 dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(250px, 1fr)); gap: 4px 26px; margin: 18px 2px 0; }
-dl div { display: flex; justify-content: space-between; gap: 12px; border-bottom: 1px solid var(--edge); padding: 3px 0; }
+dl div { display: flex; justify-content: space-between; gap: 12px; padding: 3px 0;
+  border-bottom: 1px solid var(--edge); }
 dt { color: var(--faint); } dd { margin: 0; text-align: right; overflow-wrap: anywhere;
   font-variant-numeric: tabular-nums; }
 </style>
@@ -45,7 +46,9 @@ dt { color: var(--faint); } dd { margin: 0; text-align: right; overflow-wrap: an
 <output id="caption">{{ captions[0] }}</output>
 </div>
 </figure>
-{% if facts %}<dl>{% for name, value in facts %}<div><dt>{{ name }}</dt><dd>{{ value }}</dd></div>{% endfor %}</dl>{% endif %}
+{% if facts %}<dl>
+{% for name, value in facts %}<div><dt>{{ name }}</dt><dd>{{ value }}</dd></div>{% endfor %}
+</dl>{% endif %}
 </main>
 <script>
 "use strict";
@@ -72,7 +75,7 @@ play.addEventListener("click", () => timer === null ? start() : pause());
 speed.addEventListener("change", () => { if (timer !== null) { pause(); start(); } });
 place.addEventListener("input", () => { pause(); show(+place.value); });
 document.addEventListener("keydown", event => {
-  if (event.target.tagName === "INPUT" || event.target.tagName === "SELECT" || event.target.tagName === "BUTTON") return;
+  if (["INPUT", "SELECT", "BUTTON"].includes(event.target.tagName)) return;
   const step = {ArrowLeft: -1, ArrowRight: 1}[event.key];
   if (event.key === " ") { event.preventDefault(); play.click(); }
   else if (step) { pause(); show(Math.min(pictures.length - 1, Math.max(0, +place.value + step))); }

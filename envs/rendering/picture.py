@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,9 +18,6 @@ from .panels import draw_queue, draw_running
 from .pen import Pen, new_image
 from .scene import ClusterShape, Scene, read_scene
 from .words import clock
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
 
 SIZE = (960, 640)
 SMALLEST, LARGEST = (640, 420), (7680, 4320)
@@ -49,7 +45,7 @@ def draw_scene(scene: Scene, size: tuple[int, int] = SIZE) -> np.ndarray:
     width, height = (int(side) for side in size)
     if not (SMALLEST[0] <= width <= LARGEST[0] and SMALLEST[1] <= height <= LARGEST[1]):
         raise InputError(f"size {width}x{height}: expected {SMALLEST[0]}x{SMALLEST[1]} to {LARGEST[0]}x{LARGEST[1]}")
-    stage = _stage(scene.shape, scene.name, (width, height))
+    stage = stage_of(scene.shape, scene.name, (width, height))
     pixels = stage.base.copy()
     pixels.reshape(-1, 3)[stage.plan.pixels] = _part_colours(scene, stage.plan)[stage.plan.parts]
     pen = Pen.over(pixels, stage.scale)
@@ -150,7 +146,8 @@ class Stage:
 
 
 @lru_cache(maxsize=4)
-def _stage(shape: ClusterShape, name: str, size: tuple[int, int]) -> Stage:
+def stage_of(shape: ClusterShape, name: str, size: tuple[int, int]) -> Stage:
+    """The stage of a cluster, kept for the next frame."""
     return Stage(shape, name, size)
 
 
@@ -194,7 +191,7 @@ def _draw_labels(pen: Pen, plan: FloorPlan, scene: Scene) -> None:
     """Crosses on GPUs that are down, and each job's label on the first GPU of each row of its GPUs."""
     if plan.by_machine or min(plan.grid.width, plan.grid.height) < 9:
         return
-    for gpu in np.flatnonzero(scene.owner == DOWN):
+    for gpu in np.flatnonzero(scene.owner == DOWN).tolist():
         pen.cross(plan.items[gpu], colours.GPU_CROSS)
     if plan.grid.height < 14 or plan.grid.width < 14:
         return
@@ -242,11 +239,3 @@ def _draw_total(
     pen.text((x, u(34)), word, pen.fitting_size(word, 11, room + u(30)), colours.FAINT)
     if whole:
         pen.bar((x, u(54), x + u(140), u(60)), parts, whole)
-
-
-def image_of(frame: np.ndarray) -> Image:
-    """A frame as a Pillow image."""
-    from .pen import pillow
-
-    module: Any = pillow()
-    return module.Image.fromarray(frame)

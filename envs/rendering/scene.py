@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -194,7 +195,7 @@ def _shape(s: np.record) -> ClusterShape:
 @lru_cache(maxsize=8)
 def _racks(shape: ClusterShape) -> tuple[Rack, ...]:
     bounds = np.concatenate([[0], np.cumsum(shape.slot_gpus)]).tolist()
-    slots = iter([Slot(first, stop) for first, stop in zip(bounds, bounds[1:], strict=False)])
+    slots = iter([Slot(first, stop) for first, stop in pairwise(bounds)])
     machines = iter(
         [Machine(i, tuple(next(slots) for _ in range(count))) for i, count in enumerate(shape.machine_slots)]
     )

@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..terminal import (
-    BadArgument,
-    arguments,
-    expect_writable,
-    out,
-    print_json,
-    progress,
-    warnings_on_one_line,
-    word_or_file,
-)
-from .options import Format, Json, Quiet, whole
+from ..terminal import BadArgument, expect_writable, out, print_json, progress, warnings_on_one_line
+from .options import Format, Json, Network, Oversize, Quiet, Topology, Workload, whole
+from .setting import chosen_policies, open_setting
 
 if TYPE_CHECKING:
     from ..evaluate import Run, Setting
@@ -28,26 +20,23 @@ MOST_SEEDS = 100_000
 MOST_PROCESSES = 1024
 
 
+Policies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--policies",
+        metavar="NAMES",
+        help='Policies with parameters, in one quoted value ("fifo:head=skip las") or the option repeated; '
+        "default: all that play in ENV.",
+    ),
+]
+
+
 def evaluate(
     env: Annotated[str, typer.Argument(metavar="ENV", help="Environment: its id or short name (Delay).")],
-    policies: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--policies",
-            metavar="NAMES",
-            help='Policies with parameters, in one quoted value ("fifo:head=skip las") or the option repeated; '
-            "default: all that play in ENV.",
-        ),
-    ] = None,
-    workload: Annotated[
-        str | None, typer.Option("--workload", metavar="NAME|PATH", help="Generator with parameters, or a trace.")
-    ] = None,
-    topology: Annotated[
-        str | None, typer.Option("--topology", metavar="NAME|PATH", help="Preset with parameters, or a file.")
-    ] = None,
-    network: Annotated[
-        str | None, typer.Option("--network", metavar="NAME", help="Network model: none, penalty:table=...")
-    ] = None,
+    policies: Policies = None,
+    workload: Workload = None,
+    topology: Topology = None,
+    network: Network = None,
     seeds: Annotated[
         str | None, typer.Option("--seeds", metavar="LIST", help=f"0-9, or 0,3,5-7; default {DEFAULT_SEEDS}.")
     ] = None,
@@ -59,9 +48,7 @@ def evaluate(
         typer.Option("--set", metavar="KEY=VALUE", help="horizon_s, mtbf_s, mttr_s, checkpoint_s; repeatable."),
     ] = None,
     format: Format = None,
-    oversize: Annotated[
-        str, typer.Option("--oversize", metavar="error|drop|cap", help="Jobs larger than the cluster.")
-    ] = "error",
+    oversize: Oversize = "error",
     logdir: Annotated[
         Path | None, typer.Option("--logdir", metavar="DIR", help="TensorBoard scalars, results.parquet, pictures.")
     ] = None,
@@ -77,24 +64,29 @@ def evaluate(
     """Play policies on the same workloads and print their metrics: mean and 95 % interval over seeds."""
     with warnings_on_one_line(quiet):
         chosen = _seeds(seeds, seed)
-        setting = _setting(env, workload, topology, network, set_ or [], format, oversize)
-        words = _policies(policies or [], setting.environment)
-        _check(setting, chosen[0])
+        setting = open_setting(
+            *(env, workload, topology, network),
+            format=format,
+            oversize=oversize,
+            assignments=set_ or (),
+            seed=chosen[0],
+        )
+        words = chosen_policies(policies or (), setting.environment)
         if logdir is not None:
             _prepare_logs(logdir)
         if decisions is not None:
             expect_writable(decisions, "--decisions")
         runs = _play(setting, words, chosen, jobs, logdir, decisions, quiet)
+        notes = _write(setting, runs, logdir, decisions)
         if json:
             print_json(rows(runs, setting))
-        else:
-            from .. import table
+            return
+        from .. import table
 
-            table.print_setting(out(), setting, words, chosen)
-            table.print_table(out(), runs)
-        for note in _write(setting, runs, logdir, decisions):
-            if not (quiet or json):
-                out().print(note, markup=False, soft_wrap=True)
+        table.print_setting(out(), setting, words, chosen)
+        table.print_table(out(), runs)
+        for note in notes:
+            out().print(note, markup=False, soft_wrap=True)
 
 
 def evaluate_to(logdir: Path, env: str, seeds: Sequence[int]) -> list[Run]:
@@ -102,8 +94,8 @@ def evaluate_to(logdir: Path, env: str, seeds: Sequence[int]) -> list[Run]:
     from .. import table
 
     _prepare_logs(logdir)
-    setting = _setting(env, None, None, None, [], None, "error")
-    words = _policies([], setting.environment)
+    setting = open_setting(env, seed=seeds[0])
+    words = chosen_policies((), setting.environment)
     runs = _play(setting, words, list(seeds), 1, logdir, None, quiet=False)
     table.print_setting(out(), setting, words, seeds)
     table.print_table(out(), runs)
@@ -153,78 +145,6 @@ def _play(
     record: Record = "all" if decisions is not None else "first" if logdir is not None else "nothing"
     with progress("evaluating", len(words) * len(seeds), quiet) as show:
         return run_all(setting, words, seeds, processes=processes, record=record, progress=show)
-
-
-def _setting(
-    env: str,
-    workload: str | None,
-    topology: str | None,
-    network: str | None,
-    assignments: list[str],
-    format: str | None,
-    oversize: str,
-) -> Setting:
-    from ...simulator.names import bind, choose
-    from ..evaluate import Setting, default_setting, settings
-
-    with arguments():
-        env_id, defaults = default_setting(env)
-        given = bind(settings, _assignments(assignments), "--set")
-        choose(oversize, ("error", "drop", "cap"), "value of --oversize")
-    return Setting(
-        env_id,
-        topology=defaults["topology"] if topology is None else topology,
-        workload=defaults["workload"] if workload is None else workload,
-        network=defaults["network"] if network is None else network,
-        format=format,
-        oversize=oversize,  # type: ignore[arg-type]
-        **given,
-    )
-
-
-def _check(setting: Setting, seed: int) -> None:
-    """Open everything once, so that a mistake shows before the work begins."""
-    from ...simulator.network import load_network
-    from ...simulator.topology import Topology
-    from ..evaluate import workload_of
-
-    with arguments():
-        network = load_network(setting.network)
-    with word_or_file(setting.topology):
-        topology = Topology.load(setting.topology)
-    with word_or_file(setting.workload):
-        workload = workload_of(setting, seed if setting.is_drawn else 0)
-    network.tier_factors(workload, topology)
-
-
-def _policies(values: list[str], env_id: str) -> list[str]:
-    from ...policies import list as policies_of
-    from ...policies import make
-
-    playing = policies_of(env_id)
-    words = " ".join(values).split() if values else playing
-    if not words:
-        raise BadArgument("--policies: no name is given; leave the option out to play all of them")
-    with arguments():
-        for word in words:
-            make(word)
-            if word.partition(":")[0] not in playing:
-                raise BadArgument(f"policy {word!r} does not play in {env_id}; these do: {', '.join(playing)}")
-            if words.count(word) > 1:
-                raise BadArgument(f"--policies: {word!r} is given twice")
-    return words
-
-
-def _assignments(values: list[str]) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for value in values:
-        key, equals, text = value.partition("=")
-        if not equals or not key.strip():
-            raise BadArgument(f"--set {value!r}: expected key=value")
-        if key.strip() in pairs:
-            raise BadArgument(f"--set: {key.strip()!r} is given twice")
-        pairs[key.strip()] = text.strip()
-    return pairs
 
 
 def _seeds(text: str | None, seed: int | None) -> list[int]:

@@ -32,3 +32,14 @@ Format = Annotated[
     str | None,
     typer.Option("--format", metavar="NAME[:key=value,...]", help="Trace format; recognised by default."),
 ]
+
+Workload = Annotated[
+    str | None, typer.Option("--workload", metavar="NAME|PATH", help="Generator with parameters, or a trace.")
+]
+Topology = Annotated[
+    str | None, typer.Option("--topology", metavar="NAME|PATH", help="Preset with parameters, or a file.")
+]
+Network = Annotated[
+    str | None, typer.Option("--network", metavar="NAME", help="Network model: none, penalty:table=...")
+]
+Oversize = Annotated[str, typer.Option("--oversize", metavar="error|drop|cap", help="Jobs larger than the cluster.")]

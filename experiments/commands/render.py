@@ -59,7 +59,7 @@ def render(
     fps: Annotated[float, typer.Option("--fps", min=0.1, max=60.0, help="Frames a second.")] = 10.0,
     at: Annotated[
         float | None,
-        typer.Option("--at", metavar="SECONDS", help="png: the moment, by the run's clock; default: the longest queue."),
+        typer.Option("--at", metavar="SECONDS", help="png: when, by the run's clock; default: the longest queue."),
     ] = None,
     size: Annotated[str, typer.Option("--size", metavar="WIDTHxHEIGHT", help="Pixels.")] = DEFAULT_SIZE,
     json: Json = False,
@@ -149,9 +149,7 @@ def _watch(take: _Take, quiet: bool) -> _Course:
         return _Course(times_s, busiest, longest, simulator.metrics())
 
 
-def _write_moment(
-    take: _Take, course: _Course, at: float | None, size: tuple[int, int], file: Path
-) -> dict[str, Any]:
+def _write_moment(take: _Take, course: _Course, at: float | None, size: tuple[int, int], file: Path) -> dict[str, Any]:
     """The picture at a time, or where the queue is longest; returns what to tell."""
     from bisect import bisect_right
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..terminal import BadArgument, arguments, expect_writable, out, print_json, warnings_on_one_line, word_or_file
-from .options import Format, Json, NoSeed, Quiet, Seed, whole
+from .options import Format, Json, NoSeed, Quiet, Seed, Topology, whole
 
 if TYPE_CHECKING:
     from ...simulator.workloads import Workload
@@ -69,16 +69,14 @@ def convert(
         str | None,
         typer.Option("--oversize", metavar="error|drop|cap", help="Jobs larger than the cluster of --topology."),
     ] = None,
-    topology: Annotated[
-        str | None, typer.Option("--topology", metavar="NAME|PATH", help="Check the jobs against this cluster.")
-    ] = None,
+    topology: Topology = None,
     json: Json = False,
     seed: NoSeed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Rewrite a trace in clustergym's own schema."""
     from ...simulator.names import choose
-    from ...simulator.topology import Topology
+    from ...simulator.topology import Topology as Cluster
     from ...simulator.workloads import open_workload
 
     with warnings_on_one_line(quiet):
@@ -91,7 +89,7 @@ def convert(
         cluster_gpus = None
         if topology is not None:
             with word_or_file(topology):
-                cluster_gpus = Topology.load(topology).num_gpus
+                cluster_gpus = Cluster.load(topology).num_gpus
         jobs = open_workload(path, format=format, cluster_gpus=cluster_gpus, oversize=action)  # type: ignore[arg-type]
         _save(jobs, to)
         _tell(jobs, to, json)

@@ -1,0 +1,106 @@
+"""Legal actions of an environment, recorded once and replayed for time."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from clustergym import policies
+
+MOST_STEPS = 20_000
+KINDS = ("advance", "start: machine", "start: rack", "start: network", "hold", "preempt", "migrate")
+
+
+@dataclass(frozen=True)
+class Episode:
+    """What was played after `reset(seed)`, and what it earned."""
+
+    seed: int
+    actions: list[np.ndarray]
+    total_reward: float
+
+
+def record(env: Any, seed: int, policy: str | None = None) -> Episode:
+    """One episode of uniformly drawn legal actions, or of a policy; at most MOST_STEPS steps of it."""
+    rng = np.random.default_rng(seed)
+    player = policies.make(policy) if policy else None
+    candidates = int(env.action_space.nvec[0])
+    _, info = env.reset(seed=seed)
+    actions, total, ended = [], 0.0, False
+    while not ended and len(actions) < MOST_STEPS:
+        if player is not None:
+            action = player.act(env)
+        else:
+            mask = info["action_mask"]
+            drawn = rng.choice(np.flatnonzero(mask[:candidates])), rng.choice(np.flatnonzero(mask[candidates:]))
+            action = np.array(drawn, np.int64)
+        _, reward, terminated, truncated, info = env.step(action)
+        assert not info["invalid_action"], "the mask allowed an action that is not legal"
+        actions.append(action)
+        total += float(reward)
+        ended = terminated or truncated
+    return Episode(seed, actions, total)
+
+
+def check(env: Any, episode: Episode) -> None:
+    """Replay without a clock: it must earn the same again. It also compiles whatever is not compiled yet."""
+    env.reset(seed=episode.seed)
+    total = sum(float(env.step(action)[1]) for action in episode.actions)
+    assert total == episode.total_reward, f"the replay of seed {episode.seed} earned {total}, not as recorded"
+
+
+def replay(env: Any, episodes: list[Episode]) -> tuple[float, float]:
+    """CPU seconds of the resets and of the steps of all episodes."""
+    resets_s = steps_s = 0.0
+    step = env.step
+    for episode in episodes:
+        began_s = time.process_time()
+        env.reset(seed=episode.seed)
+        ready_s = time.process_time()
+        for action in episode.actions:
+            step(action)
+        steps_s += time.process_time() - ready_s
+        resets_s += ready_s - began_s
+    return resets_s, steps_s
+
+
+def speeds(env: Any, episodes: list[Episode], runs: int) -> dict[str, float]:
+    """Steps per CPU second with and without the resets, best and median of `runs`, and seconds of a reset."""
+    taken = [replay(env, episodes) for _ in range(runs)]
+    steps = sum(len(episode.actions) for episode in episodes)
+    without = [steps / steps_s for _, steps_s in taken]
+    with_resets = [steps / (resets_s + steps_s) for resets_s, steps_s in taken]
+    return {
+        "steps": steps,
+        "steps_per_s": max(without),
+        "steps_per_s_median": float(np.median(without)),
+        "steps_per_s_with_resets": max(with_resets),
+        "steps_per_s_with_resets_median": float(np.median(with_resets)),
+        "reset_s": min(resets_s for resets_s, _ in taken) / len(episodes),
+    }
+
+
+def seconds_by_kind(env: Any, episodes: list[Episode], slots: int, runs: int) -> dict[str, list[float]]:
+    """Wall seconds of every step (about 0.1 us of clock included), by the kind of its candidate; best of `runs`."""
+    taken: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    for episode in episodes:
+        best_ns = np.full(len(episode.actions), np.iinfo(np.int64).max)
+        for _ in range(runs):
+            env.reset(seed=episode.seed)
+            for place, action in enumerate(episode.actions):
+                began_ns = time.perf_counter_ns()
+                env.step(action)
+                best_ns[place] = min(best_ns[place], time.perf_counter_ns() - began_ns)
+        for action, step_ns in zip(episode.actions, best_ns, strict=True):
+            taken[KINDS[kind_of(int(action[0]), slots)]].append(step_ns / 1e9)
+    return taken
+
+
+def kind_of(candidate: int, slots: int) -> int:
+    """Place in KINDS of a candidate of Delay-v0."""
+    if candidate == 0:
+        return 0
+    waiting = candidate - 1
+    return 1 + waiting % 4 if waiting < 4 * slots else 5 + (waiting - 4 * slots) % 2

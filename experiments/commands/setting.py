@@ -1,0 +1,105 @@
+"""What a command plays on, from its words: opened once, so that a mistake shows before the work begins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..terminal import BadArgument, arguments, word_or_file
+
+if TYPE_CHECKING:
+    from ..evaluate import Setting
+
+
+def open_setting(
+    env: str,
+    workload: str | None = None,
+    topology: str | None = None,
+    network: str | None = None,
+    *,
+    format: str | None = None,
+    oversize: str = "error",
+    assignments: Sequence[str] = (),
+    seed: int = 0,
+) -> Setting:
+    """The setting that the options of a command describe; None: the environment's default.
+
+    Args:
+        env: id or short name of the environment.
+        workload, topology, network: words, or paths of files.
+        format: of a trace.
+        oversize: what to do with jobs larger than the cluster.
+        assignments: values of `--set`, `key=value` each.
+        seed: the first that will be played.
+
+    Raises:
+        BadArgument: a name or a value that cannot be meant.
+        InputError: a file that cannot be used.
+    """
+    from ...simulator.names import bind, choose
+    from ..evaluate import Setting, default_setting, settings
+
+    with arguments():
+        env_id, defaults = default_setting(env)
+        given = bind(settings, _pairs(assignments), "--set")
+        choose(oversize, ("error", "drop", "cap"), "value of --oversize")
+    setting = Setting(
+        env_id,
+        topology=defaults["topology"] if topology is None else topology,
+        workload=defaults["workload"] if workload is None else workload,
+        network=defaults["network"] if network is None else network,
+        format=format,
+        oversize=oversize,  # type: ignore[arg-type]
+        **given,
+    )
+    _open(setting, seed)
+    return setting
+
+
+def _open(setting: Setting, seed: int) -> None:
+    from ...simulator.network import load_network
+    from ...simulator.topology import Topology
+    from ..evaluate import workload_of
+
+    with arguments():
+        network = load_network(setting.network)
+    with word_or_file(setting.topology):
+        topology = Topology.load(setting.topology)
+    with word_or_file(setting.workload):
+        workload = workload_of(setting, seed if setting.is_drawn else 0)
+    network.tier_factors(workload, topology)
+
+
+def chosen_policies(values: Sequence[str], env_id: str) -> list[str]:
+    """The words of policies in `values`, each of which may hold several; all that play in the environment if none.
+
+    Raises:
+        BadArgument: an unknown policy or parameter, one that does not play there, or one that is given twice.
+    """
+    from ...policies import list as policies_of
+    from ...policies import make
+
+    playing = policies_of(env_id)
+    words = " ".join(values).split() if values else playing
+    if not words:
+        raise BadArgument("--policies: no name is given; leave the option out to play all of them")
+    for word in words:
+        with arguments():
+            make(word)
+        if word.partition(":")[0] not in playing:
+            raise BadArgument(f"policy {word!r} does not play in {env_id}; these do: {', '.join(playing)}")
+        if words.count(word) > 1:
+            raise BadArgument(f"--policies: {word!r} is given twice")
+    return words
+
+
+def _pairs(assignments: Sequence[str]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for value in assignments:
+        key, equals, text = value.partition("=")
+        if not equals or not key.strip():
+            raise BadArgument(f"--set {value!r}: expected key=value")
+        if key.strip() in pairs:
+            raise BadArgument(f"--set: {key.strip()!r} is given twice")
+        pairs[key.strip()] = text.strip()
+    return pairs

@@ -1,0 +1,225 @@
+"""The kernels against the reference simulator, compiled, interpreted and bounds-checked; and their building blocks."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import runpy
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+from clustergym.simulator.kernels import bits, heap
+from clustergym.simulator.kernels.random import exponential, random_word, uniform
+
+HERE = Path(__file__).parent
+PINNED_WORDS = [1106484830, 3555472974, 771341616, 1428240877, 2472892396]
+# By path: with --import-mode=importlib the folder of the tests is not importable.
+workloads = runpy.run_path(str(HERE / "random_workloads.py"))
+simulate = runpy.run_path(str(HERE / "reference.py"))["simulate"]
+CASES = 200
+
+
+@cache
+def references() -> list[dict[str, Any]]:
+    return [workloads["random_case"](seed).reference(simulate) for seed in range(CASES)]
+
+
+def differing(outcomes: list[dict[str, Any]]) -> list[int]:
+    """Seeds whose finish times are not those of the reference bit for bit, or whose preemptions differ."""
+    return [
+        seed
+        for seed, (ours, theirs) in enumerate(zip(outcomes, references(), strict=True))
+        if (ours["finish_s"], ours["preemptions"]) != (theirs["finish_s"], theirs["preemptions"])
+    ]
+
+
+def played_here() -> list[dict[str, Any]]:
+    return [workloads["play"](workloads["random_case"](seed)) for seed in range(CASES)]
+
+
+def played_with(**flags: str) -> list[dict[str, Any]]:
+    """What random_workloads.py prints when Python starts with these flags of numba."""
+    quiet = {key: value for key, value in os.environ.items() if not key.startswith("NUMBA_") or key.endswith("_DIR")}
+    command = [sys.executable, "-P", str(HERE / "random_workloads.py"), str(CASES)]
+    outcome = subprocess.run(
+        command, check=False, capture_output=True, text=True, env=quiet | flags, cwd=HERE.parent, timeout=300
+    )
+    assert outcome.returncode == 0, outcome.stderr[-2000:]
+    return json.loads(outcome.stdout)
+
+
+def test_compiled_kernels_give_the_references_finish_times_bit_for_bit():
+    assert differing(played_here()) == []
+
+
+def test_a_third_of_the_random_workloads_have_preemptions():
+    """So the equality says something about preemption, too."""
+    counts = [reference["preemptions"] for reference in references()]
+    assert (sum(count > 0 for count in counts), sum(counts)) == (63, 397)
+
+
+@pytest.mark.parametrize("flag", ["NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"])
+def test_interpreted_and_bounds_checked_kernels_give_the_same_bit_for_bit(flag):
+    """Finish times and preemptions are the reference's, and every metric is that of the compiled run."""
+    outcomes = played_with(**{flag: "1"})
+    assert differing(outcomes) == []
+    assert [o["metrics"] for o in outcomes] == [o["metrics"] for o in played_here()]
+
+
+def plain(function: Any) -> Any:
+    """The Python function that a kernel was compiled from."""
+    return getattr(function, "py_func", function)
+
+
+def both(function: Any) -> list[Any]:
+    return [pytest.param(function, id="compiled"), pytest.param(plain(function), id="python")]
+
+
+@pytest.mark.parametrize("integer", [int, np.int32, np.int64])
+@pytest.mark.parametrize("interpreted", [False, True])
+def test_a_bit_set_is_a_set_whatever_the_type_of_its_items(interpreted, integer):
+    """GPUs of a gang come as int32, where 1 << 31 is negative; items 31 and 63 are the last of their words."""
+    include, exclude, members = (
+        plain(kernel) if interpreted else kernel for kernel in (bits.include, bits.exclude, bits.members)
+    )
+    rng = random.Random(1)
+    low, mid, top = (np.zeros(size, np.int64) for size in bits.words(2100))
+    expected: set[int] = set()
+    for item in [31, 63, 1023, 1024, 2099, *(rng.randrange(2100) for _ in range(600))]:
+        change, kernel = (expected.discard, exclude) if item in expected else (expected.add, include)
+        change(item)
+        kernel(low, mid, top, integer(item))
+    assert members(low, mid, top, len(expected)).tolist() == sorted(expected)
+    for item in sorted(expected):
+        exclude(low, mid, top, integer(item))
+    assert (low.any(), mid.any(), top.any(), bits.next_member(low, mid, top, 0)) == (False, False, False, -1)
+
+
+@pytest.mark.parametrize("next_member", both(bits.next_member))
+def test_next_member_crosses_words_and_groups(next_member):
+    low, mid, top = (np.zeros(size, np.int64) for size in bits.words(70_000))
+    for item in (0, 31, 32, 40_000, 69_999):
+        bits.include(low, mid, top, item)
+    answers = [next_member(low, mid, top, start) for start in (0, 1, 32, 33, 40_001, 70_000, 10**6)]
+    assert answers == [0, 31, 32, 40_000, 69_999, -1, -1]
+
+
+def test_a_heap_gives_the_smallest_key_then_the_smallest_item():
+    """Two heaps share the arrays; 500 random pushes, moves and removals each, against a dict."""
+    rng = random.Random(2)
+    key, item, place = np.zeros(200), np.zeros(200, np.int32), np.full(200, -1, np.int32)
+    for base, names in ((0, range(100)), (100, range(100, 200))):
+        known: dict[int, float] = {}
+        for _ in range(500):
+            name, new = rng.choice(names), float(rng.randrange(20))
+            if name not in known:
+                heap.push(key, item, place, base, len(known), new, name)
+                known[name] = new
+            elif rng.random() < 0.5:
+                heap.change(key, item, place, base, len(known), name, new)
+                known[name] = new
+            else:
+                heap.remove(key, item, place, base, len(known), name)
+                del known[name]
+            if known:
+                assert (key[base], item[base]) == min((k, n) for n, k in known.items())
+            assert [n for n in names if place[n] >= 0] == sorted(known)
+
+
+@pytest.mark.parametrize("word", both(random_word))
+def test_random_words_are_the_same_compiled_and_interpreted(word):
+    """Pinned, so that a seed means the same run for ever: large seeds and negative streams (machines) included."""
+    triples = [(0, 0, 0), (1, 0, 0), (2**31, -1, 5), (7, -64, 2), (2**40 + 3, 8 << 8, 1)]
+    assert [int(word(*triple)) for triple in triples] == PINNED_WORDS
+
+
+def test_random_numbers_are_uniform_and_exponential():
+    """2,000 draws: mean of the uniform 0.5 (its standard error is 0.0065), of the exponential 100 (2.2)."""
+    draws = [uniform(3, 5, i) for i in range(2000)]
+    assert 0.0 < min(draws) and max(draws) < 1.0
+    assert np.mean(draws) == pytest.approx(0.5, abs=0.025)
+    assert np.mean([exponential(3, 5, i, 100.0) for i in range(2000)]) == pytest.approx(100.0, abs=9.0)
+
+
+@pytest.fixture
+def package_copy(tmp_path: Path) -> Path:
+    """A copy of the folders that hold kernels, whose jit.py can be run by path."""
+    for room in ("simulator", "envs"):
+        shutil.copytree(HERE.parent / room, tmp_path / room, ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+def jit_of(package: Path) -> dict[str, Any]:
+    return runpy.run_path(str(package / "simulator" / "kernels" / "jit.py"))
+
+
+@pytest.mark.parametrize(
+    ("edited", "changes"),
+    [
+        ("simulator/kernels/jobs.py", True),
+        ("simulator/rules/orders.py", True),
+        ("simulator/kernels/codes.py", True),
+        ("simulator/tiers.py", True),
+        ("simulator/rows.py", True),
+        ("envs/delay/transition.py", True),
+        ("simulator/engine.py", False),
+        ("envs/registration.py", False),
+    ],
+)
+def test_editing_a_kernel_source_gives_another_cache(package_copy, edited, changes):
+    """And editing what is never compiled keeps the cache."""
+    before = jit_of(package_copy)["source_key"]()
+    with (package_copy / edited).open("a") as file:
+        file.write("\n# edited\n")
+    assert (jit_of(package_copy)["source_key"]() != before) == changes
+
+
+def test_a_new_kernel_file_gives_another_cache(package_copy):
+    before = jit_of(package_copy)["source_key"]()
+    (package_copy / "simulator" / "kernels" / "more.py").write_text("@kernel\ndef more(s): pass\n")
+    assert jit_of(package_copy)["source_key"]() != before
+
+
+def test_bounds_checked_code_has_a_cache_of_its_own(monkeypatch):
+    keys = set()
+    for flag in (0, 1):
+        monkeypatch.setattr(numba.config, "BOUNDSCHECK", flag)
+        keys.add(jit_of(HERE.parent)["source_key"]())
+    assert len(keys) == 2
+
+
+def doubled(x):
+    return 2 * x
+
+
+def test_the_users_own_cache_folder_is_used_and_put_back(monkeypatch, tmp_path):
+    """Kernels go to a folder of ours inside the user's, and numba's setting is the user's afterwards, errors or not."""
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 0)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    jit = jit_of(HERE.parent)
+    assert jit["kernel"](doubled)(21) == 42
+    assert tmp_path.as_posix() == numba.config.CACHE_DIR
+    ours = tmp_path / jit["source_key"]()
+    assert [path.name for path in tmp_path.iterdir()] == [ours.name]
+    assert list(ours.rglob("*.nbi"))
+    with pytest.raises(TypeError):
+        jit["kernel"]("no function")
+    assert tmp_path.as_posix() == numba.config.CACHE_DIR
+
+
+def test_a_cache_that_cannot_be_written_is_replaced_by_a_temporary_one(monkeypatch, tmp_path):
+    blocked = tmp_path / "a file, not a folder"
+    blocked.write_text("")
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(blocked))
+    folder = jit_of(HERE.parent)["cache_folder"]()
+    assert folder.is_dir() and blocked not in folder.parents
+    shutil.rmtree(folder)
