@@ -93,9 +93,7 @@ def in_process(arguments: Sequence[str], cache_home: Path | None = None) -> tupl
     if cache_home is not None:
         environment["XDG_CACHE_HOME"] = str(cache_home)
     began_s = time.perf_counter()
-    outcome = subprocess.run(
-        [sys.executable, "-P", *arguments], check=False, capture_output=True, text=True, env=environment
-    )
+    outcome = subprocess.run([sys.executable, *arguments], check=False, capture_output=True, text=True, env=environment)
     wall_s = time.perf_counter() - began_s
     if outcome.returncode != 0:
         raise RuntimeError(f"a measuring process failed with status {outcome.returncode}: {outcome.stderr.strip()}")

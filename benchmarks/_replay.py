@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from clustergym import policies
 
 MOST_STEPS = 20_000
+SLOTS = 32  # of the environment, unless told otherwise
 KINDS = ("advance", "start: machine", "start: rack", "start: network", "hold", "preempt", "migrate")
 
 
@@ -22,20 +23,28 @@ class Episode:
     total_reward: float
 
 
-def record(env: Any, seed: int, policy: str | None = None) -> Episode:
-    """One episode of uniformly drawn legal actions, or of a policy; at most MOST_STEPS steps of it."""
+def drawn(rng: np.random.Generator, mask: np.ndarray, candidates: int) -> np.ndarray:
+    """Any legal action, each candidate and each delay as likely as another."""
+    return np.array([rng.choice(np.flatnonzero(mask[:candidates])), rng.choice(np.flatnonzero(mask[candidates:]))])
+
+
+def first_start(rng: np.random.Generator, mask: np.ndarray, candidates: int) -> np.ndarray:
+    """The first waiting job that can start does so, at the best tier that has room; else advance."""
+    starts = [c for c in np.flatnonzero(mask[:candidates]).tolist() if kind_of(c, SLOTS) in (1, 2, 3)]
+    return np.array([min(starts, default=0), 0])
+
+
+PLAYERS: dict[str, Callable[..., np.ndarray]] = {"random legal": drawn, "first start": first_start}
+
+
+def record(env: Any, seed: int, player: str = "random legal") -> Episode:
+    """One episode of a player of PLAYERS; at most MOST_STEPS steps of it."""
     rng = np.random.default_rng(seed)
-    player = policies.make(policy) if policy else None
     candidates = int(env.action_space.nvec[0])
     _, info = env.reset(seed=seed)
     actions, total, ended = [], 0.0, False
     while not ended and len(actions) < MOST_STEPS:
-        if player is not None:
-            action = player.act(env)
-        else:
-            mask = info["action_mask"]
-            drawn = rng.choice(np.flatnonzero(mask[:candidates])), rng.choice(np.flatnonzero(mask[candidates:]))
-            action = np.array(drawn, np.int64)
+        action = PLAYERS[player](rng, info["action_mask"], candidates)
         _, reward, terminated, truncated, info = env.step(action)
         assert not info["invalid_action"], "the mask allowed an action that is not legal"
         actions.append(action)

@@ -28,7 +28,8 @@ from _measure import (
     run_times,
     verdict,
 )
-from _replay import check, record, speeds
+from _replay import PLAYERS, check, record, speeds
+
 from clustergym import policies
 from clustergym.experiments.terminal import progress
 from clustergym.simulator.engine import Simulator
@@ -142,7 +143,7 @@ def measure(case: Case, seed: int) -> dict[str, Any]:
 def measure_reference(
     case: Case, workload: Workload, events: int, times: Spread, finish_s: np.ndarray
 ) -> dict[str, Any]:
-    """The same in plain Python, with the ratio of the best times, and whether all jobs finished at the same instants."""
+    """The same in plain Python, the ratio of the best times, and whether all jobs finished at the same instants."""
     if not case.reference:
         return {"reference_events_per_s": None, "ratio": None, "same_finish_times": None}
     jobs = list(zip(workload.arrival_s.tolist(), workload.gpus.tolist(), workload.duration_s.tolist(), strict=True))
@@ -168,7 +169,7 @@ def load_reference() -> Callable[..., dict[str, Any]]:
 
 
 def measure_scaling(policy: str, jobs: int, seed: int, quick: bool) -> dict[str, Any]:
-    """Cost per event against the size of the workload, and early against late in one run, when most jobs have finished."""
+    """Cost per event against the size of the workload, and by tenths of one run, as more and more jobs finish."""
     workload = at_load(f"poisson:jobs={jobs}", STEADY_LOAD, 512, seed)
     simulator = Simulator("flat:machines=64,gpus_per_machine=8", "none", rule=policies.make(policy).rule)
     times = run_times(simulator, workload, seed, 2 if quick else max(3, min(25, 300_000 // jobs)))
@@ -200,14 +201,13 @@ def _tenths_s(simulator: Simulator, workload: Workload, events: int, seed: int) 
 def measure_environment(seed: int, quick: bool) -> list[dict[str, Any]]:
     """Delay-v0 with its defaults through `gymnasium.make`: recorded legal actions, replayed."""
     found = []
-    for policy in (None, "fifo:placer=tier"):
+    for player in PLAYERS:
         env = gymnasium.make(ENV_ID)
-        episodes = [record(env, seed + i, policy) for i in range(1 if quick else 4)]
+        episodes = [record(env, seed + i, player) for i in range(1 if quick else 4)]
         for episode in episodes:
             check(env, episode)
         measured = speeds(env, episodes, 2 if quick else 15)
-        name = "random legal actions" if policy is None else policy
-        row = {"name": f"Delay-v0, {name}", "actions": name, **measured, "target": STEPS_TARGET}
+        row = {"name": f"Delay-v0, {player}", "actions": player, **measured, "target": STEPS_TARGET}
         found.append(row | {"met": measured["steps_per_s"] >= STEPS_TARGET})
         env.close()
     return found
@@ -216,10 +216,10 @@ def measure_environment(seed: int, quick: bool) -> list[dict[str, Any]]:
 def measure_startup(quick: bool) -> list[dict[str, Any]]:
     """Seconds of a whole process that imports, makes, resets and steps: with nothing compiled yet, then with all."""
     if quick:
-        return [_startup("warm", [in_process(["-c", FIRST_STEP])])]
+        return [_startup("warm", [in_process(["-P", "-c", FIRST_STEP])])]
     with tempfile.TemporaryDirectory(prefix="clustergym-bench-") as folder:
-        cold = [in_process(["-c", FIRST_STEP], Path(folder))]
-        warm = [in_process(["-c", FIRST_STEP], Path(folder)) for _ in range(7)]
+        cold = [in_process(["-P", "-c", FIRST_STEP], Path(folder))]
+        warm = [in_process(["-P", "-c", FIRST_STEP], Path(folder)) for _ in range(7)]
     return [_startup("warm", warm), _startup("cold", cold)]
 
 

@@ -1,6 +1,7 @@
 """Steps per CPU second of Delay-v0 by observation, window and preemption; a step by kind; memory per environment.
 
-Through `gymnasium.make`, on the default cluster and workload: uniformly drawn legal actions are recorded once and replayed.
+Through `gymnasium.make`, on the default cluster and workload; legal actions, drawn at random, are recorded and
+replayed.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from typing import Any
 
 import gymnasium
 from _measure import arguments_of, in_process, print_document, print_table, resident_bytes
+from _replay import SLOTS as DEFAULT_SLOTS
 from _replay import check, record, seconds_by_kind, speeds
+
 from clustergym.experiments.terminal import progress
 
 ENV_ID = "clustergym/Delay-v0"
 SLOTS = (8, 32, 128)
-DEFAULT_SLOTS = 32
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -130,7 +132,7 @@ def _print_tables(document: dict[str, Any]) -> None:
     memory = document["memory"]
     print_table(
         "memory: KiB",
-        ("environments", "resident, each", "of that the record", "process with one"),
+        ("environments", "resident, each one more", "the record", "process with one"),
         [
             (
                 memory["environments"],

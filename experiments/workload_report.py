@@ -68,10 +68,7 @@ def summary(workload: Workload) -> dict[str, Any]:
 
 def _spread(values: np.ndarray) -> dict[str, float]:
     row = {"min": float(values.min())}
-    row |= {
-        f"p{100 * q:g}": float(value)
-        for q, value in zip(QUANTILES, np.quantile(values, QUANTILES), strict=True)
-    }
+    row |= {f"p{100 * q:g}": float(value) for q, value in zip(QUANTILES, np.quantile(values, QUANTILES), strict=True)}
     return row | {"max": float(values.max()), "mean": float(values.mean())}
 
 
@@ -142,10 +139,7 @@ def print_report(workload: Workload, console: Console) -> None:
             console,
             "Arrivals by hour (1 = mean; hour 0 is that of time 0)",
             ("hour", "rate", ""),
-            [
-                (f"{hour:02d}", f"{rate:.2f}", _bar(rate / most, mark))
-                for hour, rate in enumerate(facts["hours"])
-            ],
+            [(f"{hour:02d}", f"{rate:.2f}", _bar(rate / most, mark)) for hour, rate in enumerate(facts["hours"])],
         )
 
 
@@ -218,9 +212,7 @@ def draw(workload: Workload, path: str | Path) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingExtra(
-            'drawing needs matplotlib; install it with: pip install "clustergym[render]"'
-        ) from None
+        raise MissingExtra('drawing needs matplotlib; install it with: pip install "clustergym[render]"') from None
     figure = Figure(figsize=(10, 7), layout="constrained")
     FigureCanvasAgg(figure)  # no pyplot: no window, no global state
     axes = figure.subplots(2, 2)
@@ -248,9 +240,7 @@ def _draw_demand(axis: Any, gpus: Sequence[Mapping[str, Any]]) -> None:
     place = np.arange(len(rows))
     axis.bar(place - 0.2, [100 * row[2] for row in rows], 0.4, color=_BLUE, label="of jobs")
     axis.bar(place + 0.2, [100 * row[3] for row in rows], 0.4, color=_ORANGE, label="of GPU time")
-    axis.set_xticks(
-        place, [row[0] for row in rows], rotation=30 if max(len(row[0]) for row in rows) > 4 else 0
-    )
+    axis.set_xticks(place, [row[0] for row in rows], rotation=30 if max(len(row[0]) for row in rows) > 4 else 0)
     axis.set(title="GPU demand", xlabel="GPUs of a job", ylabel="share [%]")
     axis.legend(frameon=False)
 
@@ -310,8 +300,6 @@ def _draw_arrivals(axis: Any, arrival_s: np.ndarray) -> None:
     counts, edges = np.histogram(
         arrival_s, bins=bins, range=(float(arrival_s[0]), float(arrival_s[0]) + bins * width_s)
     )
-    unit_s, unit = (
-        (_DAY_S, "d") if span_s >= 3 * _DAY_S else (_HOUR_S, "h") if span_s >= 3 * _HOUR_S else (60.0, "min")
-    )
+    unit_s, unit = (_DAY_S, "d") if span_s >= 3 * _DAY_S else (_HOUR_S, "h") if span_s >= 3 * _HOUR_S else (60.0, "min")
     axis.stairs(counts / (width_s / _HOUR_S), edges / unit_s, fill=True, color=_BLUE)
     axis.set(xlabel=f"time [{unit}]", xlim=(edges[0] / unit_s, edges[-1] / unit_s))

@@ -28,7 +28,7 @@ class Policy:
         raise TypeError(f"{type(self).__name__} does not say what it decides: define decide(self, view)")
 
     def act(self, env: Any) -> Any:
-        """The action that plays the next decision in `env`, a Gymnasium environment (wrapped or not) or a vector of them.
+        """The action that plays the next decision in `env`: a Gymnasium environment, wrapped or not, or a vector.
 
         Returns:
             An action of the environment; for a vector environment an array of actions, one a row.

@@ -1,8 +1,8 @@
 """Schedulers that are an order plus a placement: random, FIFO, SJF, SRTF, SRSF and least attained service.
 
 One trace and the one word "FIFO" give mean JCTs that differ by a factor of two, so their semantics are parameters:
-`head`, `placer`, `preemption_cost`, `round`, `lease`; simulator/rules/rule.py defines them. The defaults are those of the
-common counting simulators: GPUs are only counted, and every job in order that fits starts.
+`head`, `placer`, `preemption_cost`, `round`, `lease`; simulator/rules/rule.py defines them. The defaults are those of
+the common counting simulators: GPUs are only counted, and every job in order that fits starts.
 """
 
 from __future__ import annotations

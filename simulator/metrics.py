@@ -1,4 +1,4 @@
-"""Metrics: one definition each, in the papers' terms. Seconds, bytes and fractions; nan where there is nothing to average.
+"""Metrics: one definition each, in the papers' terms. Seconds, bytes, fractions; nan where nothing is to average.
 
 | name | definition |
 | --- | --- |
@@ -7,7 +7,7 @@
 | `queueing_delay_mean`, `_p95`, `_p99` | time without GPUs between arrival and finish, of finished jobs |
 | `comm_time_mean` | exposed communication per finished job: running time beyond that at the best tier |
 | `slowdown_mean` | JCT / isolated run time |
-| `finish_time_fairness_mean`, `_max` | Themis' rho: JCT / (time alone on a 1/N share), N the mean number of active jobs |
+| `finish_time_fairness_mean`, `_max` | Themis' rho: JCT / time alone on a 1/N share, N the mean number of jobs |
 | `gpu_utilisation` | GPU-seconds that computed / all GPU-seconds of the makespan |
 | `allocation_rate` | GPU-seconds held by jobs / all |
 | `fragmentation` | GPU-seconds free on machines that are partly used / all |

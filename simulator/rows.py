@@ -1,7 +1,7 @@
 """The kernels as Python calls them: by array of records and row.
 
-Handing numba one large record costs some 15 us a call, since numpy then describes every field to the buffer protocol; an
-array of records costs less than 1 us.
+Handing numba one large record costs some 15 us a call, since numpy then describes every field to the buffer protocol;
+an array of records costs less than 1 us.
 """
 
 from .kernels import events, jobs

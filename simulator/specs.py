@@ -253,15 +253,8 @@ def _models() -> SimpleNamespace:
         gpus_per_slot: Count
         tiers: tuple[TierSpec, ...] = ()
 
-    return SimpleNamespace(
-        Full=Full,
-        Short=Short,
-        Region=Region,
-        Cluster=Cluster,
-        Racks=Racks,
-        Machines=Machines,
-        TierSpec=TierSpec,
-    )
+    models = (Full, Short, Region, Cluster, Racks, Machines, TierSpec)
+    return SimpleNamespace(**{model.__name__: model for model in models})
 
 
 def _validated(model: Any, mapping: Mapping[str, Any], source: str) -> Any:

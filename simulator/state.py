@@ -109,22 +109,26 @@ def job_fields(jobs: int) -> list[Field]:
         "active_at_arrival",  # active_integral when it arrived
         "mean_active",  # mean number of active jobs over its life
     )
-    integers = ("gpus", "status", "profile", "demand", "level", "preempted", "starts", "tier")
-    small = (
-        "first_gpu",
-        "runner_place",
-        "event_place",
-        "queue_place",
-        "offer_place",
+    integers = (
+        "gpus",
+        "status",
+        "profile",
+        "demand",  # its demand class
+        "level",  # LAS
+        "preempted",
+        "starts",
+        "tier",
+        "first_gpu",  # head of its gang's list
+        "runner_place",  # in `runner`
+        "queue_place",  # in its class's heap; -1 = not queued
+        "offer_place",  # in `offered`, from 1; 0 = not in it
         "is_joined",
-        "rank",
+        "rank",  # place in the window's order, and back:
         "job_at_rank",
     )
-    return (
-        [(name, "f8", (jobs,)) for name in floats]
-        + [(name, "i8", (jobs,)) for name in integers]
-        + [(name, "i8", (jobs,)) for name in small]
-    )
+    columns: list[Field] = [(name, "f8", (jobs,)) for name in floats]
+    columns += [(name, "i8", (jobs,)) for name in integers]
+    return columns
 
 
 def event_fields(jobs: int, gpus: int) -> list[Field]:

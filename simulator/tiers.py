@@ -1,4 +1,4 @@
-"""Tiers of a cluster, innermost first: the code of a placement's tier is the innermost level that holds the whole gang."""
+"""Tiers of a cluster, innermost first; a placement's tier is the innermost level that holds the whole gang."""
 
 SLOT = 0
 MACHINE = 1

@@ -1,4 +1,4 @@
-"""What a policy may see: the cluster now, read-only. Arrays are fresh copies or read-only; jobs and GPUs are indices."""
+"""What a policy may see: the cluster now, read-only. Arrays are copies or read-only; jobs and GPUs are indices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random clusters, workloads and rules, the same for a seed everywhere; as a script, it plays them and prints the outcome.
+"""Random clusters, workloads and rules, the same for a seed everywhere; as a script, it plays them.
 
 The script is for the modes that are chosen when Python starts: `NUMBA_DISABLE_JIT=1 python random_workloads.py 200`
 prints one line of JSON with what `play` returns for the seeds 0 to 199. Floats come through JSON bit for bit.

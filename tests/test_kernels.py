@@ -17,8 +17,10 @@ import numba
 import numpy as np
 import pytest
 
+from clustergym.envs.delay.window import window_dtype
 from clustergym.simulator.kernels import bits, heap
 from clustergym.simulator.kernels.random import exponential, random_word, uniform
+from clustergym.simulator.state import Capacity, state_dtype
 
 HERE = Path(__file__).parent
 PINNED_WORDS = [1106484830, 3555472974, 771341616, 1428240877, 2472892396]
@@ -84,10 +86,17 @@ def both(function: Any) -> list[Any]:
     return [pytest.param(function, id="compiled"), pytest.param(plain(function), id="python")]
 
 
-@pytest.mark.parametrize("integer", [int, np.int32, np.int64])
+def test_every_whole_number_of_a_record_has_64_bits():
+    """So that shifts and products of kernels mean the same compiled (always int64) and interpreted (numpy's width)."""
+    fields = [*state_dtype(Capacity(512, 512)).fields.items(), *window_dtype().fields.items()]
+    kinds = {name: dtype.base for name, (dtype, *_) in fields if dtype.base.kind in "iu"}
+    assert {name for name, kind in kinds.items() if kind != np.int64} <= {"legal"}
+
+
+@pytest.mark.parametrize("integer", [int, np.int64])
 @pytest.mark.parametrize("interpreted", [False, True])
-def test_a_bit_set_is_a_set_whatever_the_type_of_its_items(interpreted, integer):
-    """GPUs of a gang come as int32, where 1 << 31 is negative; items 31 and 63 are the last of their words."""
+def test_a_bit_set_is_a_set_compiled_and_interpreted(interpreted, integer):
+    """31 and 63 are the last items of their words. Words never leave [0, 2**32)."""
     include, exclude, members = (
         plain(kernel) if interpreted else kernel for kernel in (bits.include, bits.exclude, bits.members)
     )
@@ -98,6 +107,7 @@ def test_a_bit_set_is_a_set_whatever_the_type_of_its_items(interpreted, integer)
         change, kernel = (expected.discard, exclude) if item in expected else (expected.add, include)
         change(item)
         kernel(low, mid, top, integer(item))
+        assert all(level.min() >= 0 and level.max() < 2**32 for level in (low, mid, top))
     assert members(low, mid, top, len(expected)).tolist() == sorted(expected)
     for item in sorted(expected):
         exclude(low, mid, top, integer(item))
@@ -116,7 +126,7 @@ def test_next_member_crosses_words_and_groups(next_member):
 def test_a_heap_gives_the_smallest_key_then_the_smallest_item():
     """Two heaps share the arrays; 500 random pushes, moves and removals each, against a dict."""
     rng = random.Random(2)
-    key, item, place = np.zeros(200), np.zeros(200, np.int32), np.full(200, -1, np.int32)
+    key, item, place = np.zeros(200), np.zeros(200, np.int64), np.full(200, -1, np.int64)
     for base, names in ((0, range(100)), (100, range(100, 200))):
         known: dict[int, float] = {}
         for _ in range(500):
@@ -145,7 +155,7 @@ def test_random_words_are_the_same_compiled_and_interpreted(word):
 def test_random_numbers_are_uniform_and_exponential():
     """2,000 draws: mean of the uniform 0.5 (its standard error is 0.0065), of the exponential 100 (2.2)."""
     draws = [uniform(3, 5, i) for i in range(2000)]
-    assert 0.0 < min(draws) and max(draws) < 1.0
+    assert min(draws) > 0.0 and max(draws) < 1.0
     assert np.mean(draws) == pytest.approx(0.5, abs=0.025)
     assert np.mean([exponential(3, 5, i, 100.0) for i in range(2000)]) == pytest.approx(100.0, abs=9.0)
 

@@ -134,11 +134,7 @@ def test_a_hundred_thousand_jobs_are_fast_and_share_profiles():
     assert time.process_time() - started < 0.5
     assert len(factors) == 1 + 5 * 3
     for job in (0, 17, 99_999):
-        expected = (
-            TABLES["chronus"].factors(models[job], workload.gpus[job])
-            if workload.gpus[job] > 1
-            else [1.0] * 4
-        )
+        expected = TABLES["chronus"].factors(models[job], workload.gpus[job]) if workload.gpus[job] > 1 else [1.0] * 4
         assert factors[profile[job]].tolist() == list(expected)
 
 
@@ -200,10 +196,7 @@ def test_a_bad_table_is_one_sentence_with_its_place(tmp_path, text, says):
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    st.binary(max_size=120)
-    | st.text(alphabet="mod,1.5\n\"'nae", max_size=80).map(lambda t: (GOOD + t).encode())
-)
+@given(st.binary(max_size=120) | st.text(alphabet="mod,1.5\n\"'nae", max_size=80).map(lambda t: (GOOD + t).encode()))
 def test_random_tables_are_read_or_refused(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "random.csv"
     path.write_bytes(content)
@@ -257,9 +250,7 @@ def test_list_networks_lists_only_what_loads():
 def test_chronus_numbers_equal_the_real_file():
     file = json.loads(real("chronus/code/data/model_info.json").read_text())
     assert file == {
-        model: {
-            str(gpus): {"1": 1.0, **{str(n): v for n, v in nodes.items()}} for gpus, nodes in sizes.items()
-        }
+        model: {str(gpus): {"1": 1.0, **{str(n): v for n, v in nodes.items()}} for gpus, nodes in sizes.items()}
         for model, sizes in CHRONUS_SPEEDS.items()
     }
 
@@ -278,9 +269,7 @@ def test_gavel_numbers_are_the_medians_of_the_real_file():
 def test_dally_numbers_equal_the_papers_table():
     with real("tables/dally_table1_comm_pct_of_compute.csv").open() as file:
         for row in csv.DictReader(file):
-            expected = [
-                1 + float(row[f"{tier}_pct"]) / 100 for tier in ("machine", "machine", "rack", "network")
-            ]
+            expected = [1 + float(row[f"{tier}_pct"]) / 100 for tier in ("machine", "machine", "rack", "network")]
             assert list(TABLES["dally-table1"].factors(row["model"], 8)) == pytest.approx(expected)
 
 

@@ -21,9 +21,7 @@ UNEVEN = {
                 {
                     "name": "a",
                     "gpu_type": "V100",
-                    "racks": [
-                        {"machines": [{"count": 2, "slots": 2, "gpus_per_slot": 1}, {"gpus_per_slot": 3}]}
-                    ],
+                    "racks": [{"machines": [{"count": 2, "slots": 2, "gpus_per_slot": 1}, {"gpus_per_slot": 3}]}],
                 },
                 {"name": "b", "racks": [{"count": 2, "machines": [{"gpus_per_slot": 1}]}]},
             ],

@@ -137,9 +137,7 @@ def test_a_bad_mapping_is_one_sentence_with_its_place(mapping, says):
 
 
 # Nine aliases of nine aliases of ...: a file of 200 bytes that stands for 9**7 values.
-BOMB = b"l0: &l0 x\n" + b"".join(
-    b"l%d: &l%d [%s]\n" % (n, n, b",".join([b"*l%d" % (n - 1)] * 9)) for n in range(1, 8)
-)
+BOMB = b"l0: &l0 x\n" + b"".join(b"l%d: &l%d [%s]\n" % (n, n, b",".join([b"*l%d" % (n - 1)] * 9)) for n in range(1, 8))
 
 BAD_FILES = [
     (b"", "is empty"),

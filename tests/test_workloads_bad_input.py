@@ -318,9 +318,7 @@ def survives(path: Path, data: bytes, format: str | None) -> None:
             assert np.all(np.isfinite(workload.arrival_s)) and np.all(workload.duration_s > 0)
 
 
-relaxed = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+relaxed = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @relaxed

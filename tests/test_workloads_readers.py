@@ -204,9 +204,7 @@ def test_pollux_durations_come_from_the_profiles():
 def test_gavel_durations_come_from_v100_rates():
     """2,409 steps at 24.0932/s; 16 GPUs at twice the rate of 8 (231.176/s); A3C on 2 at twice that of one."""
     workload = open_workload(DATA / "synthetic_gavel7.trace")
-    assert workload.duration_s.tolist() == pytest.approx(
-        [2409 / 24.0932, 3736 / 462.352, 1435 / 14.35154], rel=1e-5
-    )
+    assert workload.duration_s.tolist() == pytest.approx([2409 / 24.0932, 3736 / 462.352, 1435 / 14.35154], rel=1e-5)
     assert columns(workload, "gpus", "batch_size", "model") == [
         [1, 16, 2],
         [64, 80, 0],
@@ -314,10 +312,7 @@ def test_every_other_real_trace_opens():
         "dally_cluster_sim/configuration/jobs",
     ]
     paths = [
-        path
-        for folder in folders
-        for path in TRACES.glob(f"{folder}/*")
-        if path.suffix in (".csv", ".trace", ".json")
+        path for folder in folders for path in TRACES.glob(f"{folder}/*") if path.suffix in (".csv", ".trace", ".json")
     ]
     assert len(paths) > 50
     for path in paths:
@@ -341,9 +336,7 @@ def test_artist_sim_json_and_converted_csv_agree():
         TRACES / "dally_cluster_sim/configuration/jobs/sense_500jobs_0start0arrival-withBert.json",
         format="artist-sim:scale=gang,caps=on",
     )
-    a, b = (
-        np.argsort(workload.job_id) for workload in (csv_, json_)
-    )  # the files list the jobs in other orders
+    a, b = (np.argsort(workload.job_id) for workload in (csv_, json_))  # the files list the jobs in other orders
     for column in ("job_id", "arrival_s", "gpus", "duration_s", "iterations", "model", "batch_size"):
         assert np.array_equal(getattr(csv_, column)[a], getattr(json_, column)[b]), column
 
@@ -378,6 +371,4 @@ def test_pollux_steps_follow_from_the_validation_files(application, epochs):
     ends = np.min([table.progress.to_numpy() for table in tables.values()], axis=0)
     for size, table in tables.items():
         gain = (table.grad_var + table.grad_sqr) / (table.grad_var / (size / sizes[0]) + table.grad_sqr)
-        assert np.sum(np.diff(ends, prepend=0) / gain) == pytest.approx(
-            pollux.STEPS[application][size], rel=1e-3
-        )
+        assert np.sum(np.diff(ends, prepend=0) / gain) == pytest.approx(pollux.STEPS[application][size], rel=1e-3)

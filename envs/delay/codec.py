@@ -28,7 +28,7 @@ DELAYS_S = (60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0, 86400.
 
 
 def prepare(simulator: Simulator, windows: np.recarray, placer: str, decision: Decision, mask: np.ndarray) -> None:
-    """Turn the window towards a decision: its job comes first, and gangs are found by `placer`; `mask` is written anew."""
+    """Turn the window towards a decision: its job comes first, gangs are found by `placer`; write `mask` anew."""
     windows[0].placer = PLACERS[placer]
     windows[0].focus = getattr(decision, "job", -1)
     turn(simulator.records, windows, 0, mask)

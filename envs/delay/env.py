@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.envs.registration import EnvSpec
 
 from ...simulator.decisions import Decision
 from ...simulator.engine import Decider, Simulator
@@ -37,26 +36,46 @@ TIME_SCALE_S = 30 * 86400.0  # what times are scaled by where there is no horizo
 class DelayEnv(gym.Env[Any, np.ndarray]):
     """Place waiting jobs at a tier of the network, or let them wait for a better one.
 
-    Source       Dally (papers: delay scheduling over network tiers); docs/delay.md.
+    Source       Dally (delay scheduling over the tiers of a network); docs/delay.md.
     Observation  Dict of float32 Boxes in [0, 1], tables row by row: cluster (12,), queue (slots x 12,), running
                  (running_slots x 9,), candidates ((1 + 4 slots + 2 running_slots) x 12,); columns in observation.py.
                  `observation="flat"`: the four in one Box, in this order.
     Action       MultiDiscrete([1 + 4 slots + 2 running_slots, 2 + len(delays)]).
-                 0: no more now, advance. 1 + 4 i + k: waiting slot i starts inside a machine, inside a rack, across racks, or
-                 holds (k = 0..3). 1 + 4 slots + 2 i + k: running slot i is preempted or moves to a better tier (k = 0, 1).
-                 The second part is how long a hold lasts: 0 until GPUs are freed, 1 until the job's tuned delay timer
-                 (as 0 where no policy tunes one), then `delays`.
+                 0: no more now, advance. 1 + 4 i + k: waiting slot i starts inside a machine, inside a rack, across
+                 racks, or holds (k = 0..3). 1 + 4 slots + 2 i + k: running slot i is preempted, or moves to a better
+                 tier (k = 0, 1). The second part is how long a hold lasts: 0 until GPUs are freed, 1 until the job's
+                 tuned delay timer (as 0 where no policy tunes one), then `delays`.
     Mask         action_masks(): bool, both parts in a row; info["action_mask"]: the same as int8. Never empty.
     Reward       `reward`: jct (default: minus the mean JCT in mean isolated run times, summed over the episode),
                  makespan, slowdown, slo; reward.py. Decisions often take no time: train with gamma = 1.
     Episode      terminated when every job is done; truncated at `horizon_s` or after `max_decisions`.
-    Info         elapsed_s, action_mask, invalid_action (the action was not legal: it counted as advance), adjusted_action (a
-                 delay out of range became the nearest); metrics on the last step (simulator/metrics.py).
+    Info         elapsed_s, action_mask, invalid_action (the action was not legal: it counted as advance),
+                 adjusted_action (a delay out of range became the nearest); metrics on the last step.
     Versions     v0 first release.
+
+    Args:
+        topology: preset with arguments, specification, path, or a `Topology`.
+        workload: generator with arguments (drawn anew at each reset), path, or a `Workload`.
+        network: `none` or `penalty`, with arguments, or a `Network`.
+        placer: which GPUs realise a tier: `tier`, `count`, `consolidated`, `skew` or `random`. All but `tier` know one
+            gang a job, so only the target that this gang has is legal.
+        slots, running_slots: waiting and running jobs in the window, 1 to 256 and 0 to 256.
+        order: which jobs the window shows first: `arrival`, `shortest` (isolated run time) or `smallest` (GPUs).
+        delays: seconds, > 0, of the delay buckets from 2 on.
+        preemption: whether running jobs can be stopped or moved.
+        preemption_cost: seconds without progress when a stopped or moved job starts anew; or (small, large gangs).
+        max_decisions, horizon_s: truncate after so many steps, or seconds from the first arrival; None: never.
+        skip_idle: pass over decision points where only advancing or holding is legal.
+        observation: `dict`, or `flat` for plain MLPs.
+        reward: `jct`, `makespan`, `slowdown` or `slo`.
+        mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/layout.py); 0 mean time between failures: none.
+        render_mode: `ansi`, `rgb_array` or `human`.
+
+    Raises:
+        InputError: a value that does not fit, in one sentence.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 10}
-    spec: EnvSpec | None
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 10}  # noqa: RUF012
 
     def __init__(
         self,
@@ -81,64 +100,31 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
         checkpoint_s: float = 1800.0,
         render_mode: str | None = None,
     ) -> None:
-        """Build the environment; nothing is simulated before `reset`.
-
-        Args:
-            topology: preset with arguments, specification, path, or a `Topology`.
-            workload: generator with arguments (drawn anew at each reset), path, or a `Workload`.
-            network: `none` or `penalty`, with arguments, or a `Network`.
-            placer: which GPUs realise a tier: `tier`, `count`, `consolidated`, `skew` or `random`. All but `tier` know one
-                gang a job, so only the target that this gang has is legal.
-            slots, running_slots: waiting and running jobs in the window, 1 to 256 and 0 to 256.
-            order: which jobs the window shows first: `arrival`, `shortest` (isolated run time) or `smallest` (GPUs).
-            delays: seconds, > 0, of the delay buckets from 2 on.
-            preemption: whether running jobs can be stopped or moved.
-            preemption_cost: seconds without progress when a stopped or moved job starts anew; or (small, large gangs).
-            max_decisions, horizon_s: truncate after so many steps, or seconds from the first arrival; None: never.
-            skip_idle: pass over decision points where only advancing or holding is legal.
-            observation: `dict`, or `flat` for plain MLPs.
-            reward: `jct`, `makespan`, `slowdown` or `slo`.
-            mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/layout.py); 0 mean time between failures: none.
-            render_mode: `ansi`, `rgb_array` or `human`.
-
-        Raises:
-            InputError: a value that does not fit, in one sentence.
-        """
-        _check_choice("order", order, ORDERS)
-        _check_choice("observation", observation, OBSERVATIONS)
-        _check_choice("reward", reward, REWARDS)
-        _check_choice("placer", placer, PLACERS)
+        choices = (("order", order, ORDERS), ("observation", observation, OBSERVATIONS), ("reward", reward, REWARDS))
+        for name, value, known in (*choices, ("placer", placer, PLACERS)):
+            choose(value, known, f"value of {name}")
         if render_mode is not None:
-            _check_choice("render_mode", render_mode, self.metadata["render_modes"])
+            choose(render_mode, self.metadata["render_modes"], "value of render_mode")
         costs = preemption_cost if isinstance(preemption_cost, tuple) else (float(preemption_cost),)
         self.placer, self.order, self.observation, self.reward = placer, order, observation, reward
-        self.render_mode = render_mode
-        self.workload = workload
+        self.render_mode, self.workload = render_mode, workload
+        if max_decisions is not None:
+            _check_range("max_decisions", max_decisions, 1, 2**62)
+        self._max_decisions = math.inf if max_decisions is None else max_decisions
         failures = Failures(mtbf_s, mttr_s, checkpoint_s) if mtbf_s else None
         self.rule = Rule("fifo", placer=placer, preemption_cost=costs)
         horizon = math.inf if horizon_s is None else horizon_s
         self.simulator = Simulator(topology, network, rule=self.rule, failures=failures, horizon_s=horizon)
-        if max_decisions is not None:
-            _check_range("max_decisions", max_decisions, 1, 2**62)
-        self._max_decisions = math.inf if max_decisions is None else max_decisions
         self._source = workload_source(workload, cluster_gpus=self.simulator.topology.num_gpus)
-        self._lay_window(slots, running_slots, delays, preemption, skip_idle, horizon)
+        self._lay_window(slots, running_slots, delays, horizon)
+        self._window.preemption, self._window.skip_idle = preemption, skip_idle
         self.observation_space = self._observation_space()
         self.action_space = gym.spaces.MultiDiscrete([self._candidates, int(self._window.n_delays)])
-        self._window_picture: Any = None
+        self._screen: Any = None
 
-    def _lay_window(
-        self,
-        slots: int,
-        running_slots: int,
-        delays: tuple[float, ...],
-        preemption: bool,
-        skip_idle: bool,
-        horizon: float,
-    ) -> None:
+    def _lay_window(self, slots: int, running_slots: int, delays: tuple[float, ...], horizon: float) -> None:
         _check_range("slots", slots, 1, MAX_SLOTS)
         _check_range("running_slots", running_slots, 0, MAX_SLOTS)
-
         if len(delays) > MAX_DELAYS - 2 or any(not 0.0 < delay < math.inf for delay in delays):
             raise InputError(f"delays = {delays!r}: expected at most {MAX_DELAYS - 2} finite numbers of seconds > 0")
         self._windows = np.zeros(1, window_dtype()).view(np.recarray)
@@ -146,7 +132,6 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
         w.slots, w.running_slots = slots, running_slots
         w.n_delays = UNTIL_TIMER + 1 + len(delays)
         w.delay_s[: w.n_delays] = (math.inf, math.inf, *delays)
-        w.preemption, w.skip_idle = preemption, skip_idle
         w.reward_kind = REWARDS[self.reward]
         w.log_horizon = math.log1p(horizon if horizon < math.inf else TIME_SCALE_S)
         self._window = w
@@ -288,22 +273,18 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
         frame = draw_rgb(self.simulator)
         if self.render_mode == "rgb_array":
             return frame
-        if self._window_picture is None:
+        if self._screen is None:
             from ..rendering.window import Window
 
-            self._window_picture = Window(fps=self.metadata["render_fps"])
-        self._window_picture.show(frame)
+            self._screen = Window(fps=self.metadata["render_fps"])
+        self._screen.show(frame)
         return None
 
     def close(self) -> None:
         """Close the window of `human` rendering."""
-        if self._window_picture is not None:
-            self._window_picture.close()
-            self._window_picture = None
-
-
-def _check_choice(name: str, value: str, known: Any) -> None:
-    choose(value, known, f"value of {name}")
+        if self._screen is not None:
+            self._screen.close()
+            self._screen = None
 
 
 def _check_range(name: str, value: int, low: int, high: int) -> None:

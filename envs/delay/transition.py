@@ -1,4 +1,4 @@
-"""One step of Delay-v0 in one kernel call: decode the action, apply it, advance past what needs no decision, observe."""
+"""One step of Delay-v0 in one kernel call: decode the action, apply it, advance to the next decision, observe."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ INVALID, BEGIN = -1, -2
 def step(states, windows, row, candidate, delay, outcome, features, mask):
     """Modify the records in `row`: play one action and write the next observation and mask; returns `w.code`.
 
-    `outcome` gets reward, elapsed seconds, whether the action was invalid, whether its delay was adjusted, and the number
-    of decisions so far. The candidate BEGIN plays nothing: it goes to the first decision of an episode.
+    `outcome` gets reward, elapsed seconds, whether the action was invalid, whether its delay was adjusted, and the
+    number of decisions so far. The candidate BEGIN plays nothing: it goes to the first decision of an episode.
     """
     s = states[row]
     w = windows[row]

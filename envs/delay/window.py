@@ -1,7 +1,7 @@
 """What the agent looks at: a short window of waiting and running jobs, and which decisions about them are possible now.
 
-The window is a record beside the simulator's: integers and small arrays, filled by kernels. Candidate numbers are those of
-the action space: 0 advances; then every waiting slot has machine, rack, network, hold; then every running slot has
+The window is a record beside the simulator's: integers and small arrays, filled by kernels. Candidate numbers are those
+of the action space: 0 advances; then every waiting slot has machine, rack, network, hold; then every running slot has
 preempt, migrate.
 """
 
@@ -138,8 +138,8 @@ def _probe(s, w, job, demand):
 def _probe_tiers(s, w, need, demand):
     """Modify `w`: what `find_within` would give, without asking for the GPUs.
 
-    A target counts only if its gang has that very tier: where the tightest rack has a machine with room, a gang "inside a
-    rack" would lie inside a machine.
+    A target counts only if its gang has that very tier: where the tightest rack has a machine with room, a gang
+    "inside a rack" would lie inside a machine.
     """
     machine = tightest(s.machine_free, 0, s.n_machines, need)
     if machine >= 0:

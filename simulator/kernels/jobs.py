@@ -111,7 +111,7 @@ def arrive(s, job):
 
 @kernel
 def hold(s, job, until_s):
-    """Modify `s`: the waiting job is not offered until `until_s` (infinity: until GPUs are freed at a later instant)."""
+    """Modify `s`: the waiting job is not offered until `until_s`; infinity: until GPUs are freed at a later instant."""
     s.decisions += 1
     dequeue(s, job)
     s.status[job] = HELD

@@ -33,9 +33,7 @@ def load_network(source: str | Network) -> Network:
         name, params = parse_name(source, "network")
         return bind(NETWORKS[choose(name, NETWORKS, "network")], params, f"network {name}")
     if not isinstance(source, Network):
-        raise InputError(
-            f"network {source!r}: expected a name, or an object with name, describe and tier_factors"
-        )
+        raise InputError(f"network {source!r}: expected a name, or an object with name, describe and tier_factors")
     return source
 
 
@@ -45,9 +43,7 @@ def list_networks() -> list[dict[str, Any]]:
         {
             "name": name,
             "summary": (inspect.getdoc(factory) or "").splitlines()[0],
-            "parameters": {
-                key: value.default for key, value in inspect.signature(factory).parameters.items()
-            },
+            "parameters": {key: value.default for key, value in inspect.signature(factory).parameters.items()},
         }
         for name, factory in NETWORKS.items()
     ]

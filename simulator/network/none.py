@@ -24,8 +24,6 @@ class NoNetwork:
         """Its text, for `load_network`."""
         return self.name
 
-    def tier_factors(
-        self, workload: Jobs | Any, topology: Topology | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def tier_factors(self, workload: Jobs | Any, topology: Topology | None = None) -> tuple[np.ndarray, np.ndarray]:
         """One profile, 1 on every tier; see `base.Network`."""
         return np.zeros(len(workload.gpus), np.int64), np.ones((1, TIERS))

@@ -29,9 +29,7 @@ class Penalty:
         values = "none" if self.default is None else "/".join(f"{value:.12g}" for value in self.default[1:])
         return f"{self.name}:table={self.table.name},default={values}"
 
-    def tier_factors(
-        self, workload: Jobs | Any, topology: Topology | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def tier_factors(self, workload: Jobs | Any, topology: Topology | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Slowdowns per (model, gang size) pair; see `base.Network`. The topology does not matter here.
 
         Raises:
@@ -45,9 +43,7 @@ class Penalty:
         codes = np.array([code_of.setdefault(model, len(code_of)) for model in models.tolist()], np.int64)
         codes[gpus == 1] = 0  # all jobs of one GPU are one profile
         width = int(gpus.max()) + 1
-        pairs, first_job, profile_of_job = np.unique(
-            codes * width + gpus, return_index=True, return_inverse=True
-        )
+        pairs, first_job, profile_of_job = np.unique(codes * width + gpus, return_index=True, return_inverse=True)
         factors = np.ones((len(pairs), TIERS))
         for profile, job in enumerate(first_job):
             if gpus[job] > 1:

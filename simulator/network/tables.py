@@ -98,9 +98,7 @@ def _read_table(path: str) -> PenaltyTable:
             if gpus in sizes:
                 raise InputError(f"{line}: model {model!r} has a second row for {_size_words(gpus)}")
             if sizes and (gpus == ANY_SIZE or ANY_SIZE in sizes):
-                raise InputError(
-                    f"{line}: model {model!r} has rows with and without gpus, expected one or the other"
-                )
+                raise InputError(f"{line}: model {model!r} has rows with and without gpus, expected one or the other")
             sizes[gpus] = _row_factors(row, line)
     except csv.Error as error:
         raise InputError(f"{place}, line {reader.line_num}: not csv, {error}") from None
@@ -134,9 +132,7 @@ def _gang_size(text: str, line: str) -> int:
     except ValueError:
         gpus = -1
     if not 1 <= gpus <= MAX_GPUS:
-        raise InputError(
-            f"{line}, column gpus: {_shorten(text)}, expected a whole number from 1 to {MAX_GPUS}"
-        )
+        raise InputError(f"{line}, column gpus: {_shorten(text)}, expected a whole number from 1 to {MAX_GPUS}")
     return gpus
 
 
@@ -151,9 +147,7 @@ def _row_factors(row: Mapping[str, str], line: str) -> Factors:
         except ValueError:
             value = math.nan
         if not 1.0 <= value <= MAX_FACTOR:  # also refuses nan
-            raise InputError(
-                f"{line}, column {tier}: {_shorten(text)}, expected a slowdown from 1 to {MAX_FACTOR:g}"
-            )
+            raise InputError(f"{line}, column {tier}: {_shorten(text)}, expected a slowdown from 1 to {MAX_FACTOR:g}")
         values[tier] = value
     machine = values["machine"]
     return values.get("slot", machine), machine, values["rack"], values["network"]

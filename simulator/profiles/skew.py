@@ -60,22 +60,12 @@ PROFILES: tuple[SkewProfile, ...] = (
     SkewProfile("resnet152", 9.0, 149.6, _TIRESIAS),
     SkewProfile("inception3", 7.8, 56.6, _TIRESIAS),
     SkewProfile("inception4", 5.9, 132.8, _TIRESIAS),
-    SkewProfile(
-        "mobilenet_v2", 1280 * 1000, 3_504_872, _COUNTED + "classifier 1280 x 1000; torchvision total"
-    ),
-    SkewProfile(
-        "cifar10", 512 * 512 * 9, 11_173_962, _COUNTED + "3x3 convolution 512 x 512 of ResNet-18, 10 classes"
-    ),
+    SkewProfile("mobilenet_v2", 1280 * 1000, 3_504_872, _COUNTED + "classifier 1280 x 1000; torchvision total"),
+    SkewProfile("cifar10", 512 * 512 * 9, 11_173_962, _COUNTED + "3x3 convolution 512 x 512 of ResNet-18, 10 classes"),
     SkewProfile("bert-base", 30_522 * 768, 109_482_240, _COUNTED + "word embeddings, bert-base-uncased"),
-    SkewProfile(
-        "ncf", 6040 * 128, 1_602_657, _COUNTED + "user embeddings of the MLP, NeuMF on ml-1m, factor 32"
-    ),
-    SkewProfile(
-        "yolov3", 1024 * 512 * 9, 61_626_049, _COUNTED + "3x3 convolution 512 to 1024; head of 20 classes"
-    ),
-    SkewProfile(
-        "deepspeech2", 2400 * 1312, 41_187_968, _COUNTED + "input weights of the first of 5 GRUs of 800"
-    ),
+    SkewProfile("ncf", 6040 * 128, 1_602_657, _COUNTED + "user embeddings of the MLP, NeuMF on ml-1m, factor 32"),
+    SkewProfile("yolov3", 1024 * 512 * 9, 61_626_049, _COUNTED + "3x3 convolution 512 to 1024; head of 20 classes"),
+    SkewProfile("deepspeech2", 2400 * 1312, 41_187_968, _COUNTED + "input weights of the first of 5 GRUs of 800"),
 )
 
 _SKEW = {normalised(profile.model): profile.skew for profile in PROFILES}

@@ -1,8 +1,8 @@
 """Scheduling passes: what the compiled rules decide at one instant, from an order, a head rule and a placer.
 
 A pass walks the order. Without preemption only waiting jobs are in it. With preemption (or where leases have ended)
-running jobs stand in it too: they keep their GPUs unless a waiting job before them needs these. `head` says what happens
-at the first waiting job that does not fit: `strict` ends the pass, `skip` goes on with the next.
+running jobs stand in it too: they keep their GPUs unless a waiting job before them needs these. `head` says what
+happens at the first waiting job that does not fit: with `strict` nobody behind it starts, `skip` goes on with the next.
 
 All waiting jobs of one demand class (same GPUs, same skew) fit or fail together, so a pass looks only at the heads of
 the classes; one that failed is blocked for the rest of the pass, since room only shrinks.
@@ -122,7 +122,7 @@ def best_class(s, room):
 
 @kernel
 def _pick_evictable(s):
-    """Modify `s.pick_*`: a heap, worst first, of the running jobs that may be stopped now; returns how many GPUs they hold.
+    """Modify `s.pick_*`: a heap, worst first, of the running jobs that may be stopped now; returns the GPUs they hold.
 
     These are the ones that stand after the first waiting job and have no lease that still runs.
     """
@@ -206,13 +206,11 @@ def _spare(s, out, room):
         best = -1
         for i in range(out):
             job = s.out_job[i]
-            if s.queue_place[job] >= 0 and s.gpus[job] <= room:
-                if (
-                    best < 0
-                    or s.out_key[i] < s.out_key[best]
-                    or (s.out_key[i] == s.out_key[best] and job < s.out_job[best])
-                ):
-                    best = i
+            if s.queue_place[job] < 0 or s.gpus[job] > room:
+                continue
+            key = s.out_key[i]
+            if best < 0 or key < s.out_key[best] or (key == s.out_key[best] and job < s.out_job[best]):
+                best = i
         if best < 0:
             return
         leave_queue(s, s.out_job[best])
@@ -252,8 +250,8 @@ def _give_up(s, out, need):
 def _evict_for(s, job):
     """Modify `s`: stop running jobs so that waiting `job` finds a gang, left in `s.gang`.
 
-    False, and nothing changed, if not even all of those that stand behind it would do. They are given up worst first; then, best first, each one that is not
-    needed after all keeps its GPUs.
+    False, and nothing changed, if not even all of those that stand behind it would do. They are given up worst first;
+    then, best first, each one that is not needed after all keeps its GPUs.
     """
     if s.free_gpus + _gpus_behind(s, job) < s.gpus[job]:
         return False

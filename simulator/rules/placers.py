@@ -143,7 +143,7 @@ def _take_in_machine(s, machine, need):
 
 @kernel
 def _take_lowest(s, first, end, need):
-    """Modify `s.gang`: append the `need` lowest free GPUs from `first` on; False if there are not so many before `end`."""
+    """Modify `s.gang`: append the `need` lowest free GPUs in [first, end); False if there are not so many."""
     size = s.gang_size
     full = size + need
     gpu = first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from ..errors import InputError
@@ -77,9 +78,9 @@ class Rule:
         return self.order in PREEMPTIVE_ORDERS
 
 
-def _choice(name: str, value: str, known: object) -> None:
-    if value not in known:  # type: ignore[operator]
-        raise InputError(f"{name} = {value!r}: expected one of {', '.join(known)}")  # type: ignore[call-overload]
+def _choice(name: str, value: str, known: Collection[str]) -> None:
+    if value not in known:
+        raise InputError(f"{name} = {value!r}: expected one of {', '.join(known)}")
 
 
 def _not_negative(name: str, value: float) -> None:

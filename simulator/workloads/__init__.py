@@ -86,11 +86,7 @@ def is_path(word: str) -> bool:
     name, _, rest = word.partition(":")
     if name in GENERATORS or ("=" in rest and "/" not in name and not os.path.exists(word)):
         return False  # parameters may hold "/", and a misspelt generator deserves a suggestion
-    return (
-        any(mark in word for mark in separators)
-        or Path(word).suffix.lower() in _SUFFIXES
-        or os.path.exists(word)
-    )
+    return any(mark in word for mark in separators) or Path(word).suffix.lower() in _SUFFIXES or os.path.exists(word)
 
 
 def list_workloads() -> list[dict[str, str]]:

@@ -60,9 +60,7 @@ def poisson(
     if not 0 <= backlog <= jobs:
         raise InputError(f"workload poisson: backlog={backlog}; expected 0 to jobs={jobs}")
     rng = np.random.default_rng(seed)
-    sizes, duration_s, names = _lognormal_jobs(
-        "poisson", rng, jobs, gpus, gpu_shares, median_s, sigma, models
-    )
+    sizes, duration_s, names = _lognormal_jobs("poisson", rng, jobs, gpus, gpu_shares, median_s, sigma, models)
     if rate is None:
         weights = np.ones(len(gpus)) if not gpu_shares else np.array(gpu_shares)
         mean_gpus = float(np.average(gpus, weights=weights))
@@ -124,9 +122,7 @@ def dally_like(
     for members, counts in _classes(sizes, published.DALLY_MODEL_JOBS):
         options = range(len(published.DALLY_MODELS))
         model[members] = choose_values(rng, len(members), list(options), published.shares(counts))
-    arrival_s = (
-        np.zeros(jobs) if arrivals == "batch" else np.cumsum(rng.exponential(86400.0 / jobs_per_day, jobs))
-    )
+    arrival_s = np.zeros(jobs) if arrivals == "batch" else np.cumsum(rng.exponential(86400.0 / jobs_per_day, jobs))
     return Workload.from_arrays(
         "dally-like",
         arrival_s,
@@ -174,12 +170,8 @@ def philly_like(
     steps_s = lognormal_gaps(
         rng, jobs, 86400.0 / jobs_per_day, published.PHILLY_GAP_MEDIAN_S / published.PHILLY_GAP_MEAN_S
     )
-    arrival_s = weekly_clock(
-        np.cumsum(steps_s) - steps_s[0], published.PHILLY_HOURS, published.PHILLY_WEEKDAYS
-    )
-    return Workload.from_arrays(
-        "philly-like", arrival_s, sizes, duration_s, model=names, tenant=tenants[tenant]
-    )
+    arrival_s = weekly_clock(np.cumsum(steps_s) - steps_s[0], published.PHILLY_HOURS, published.PHILLY_WEEKDAYS)
+    return Workload.from_arrays("philly-like", arrival_s, sizes, duration_s, model=names, tenant=tenants[tenant])
 
 
 def helios_like(
@@ -253,9 +245,7 @@ def _lognormal_jobs(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(gpus, duration_s, model) of every job; drawn in this order, so `batch` and `poisson` agree."""
     if not gpus or min(gpus) < 1:
-        raise InputError(
-            f"workload {what}: gpus={'/'.join(map(str, gpus))}; expected gang sizes of at least 1"
-        )
+        raise InputError(f"workload {what}: gpus={'/'.join(map(str, gpus))}; expected gang sizes of at least 1")
     shares = gpu_shares or (1.0,) * len(gpus)
     if len(shares) != len(gpus) or not all(0 <= share < np.inf for share in shares) or not sum(shares) > 0:
         raise InputError(
@@ -274,9 +264,7 @@ def _models(what: str, rng: np.random.Generator, jobs: int, models: tuple[str, .
     return names[rng.integers(0, len(names), jobs)]
 
 
-def _classes(
-    sizes: np.ndarray, table: Mapping[int, tuple[float, ...]]
-) -> list[tuple[np.ndarray, tuple[float, ...]]]:
+def _classes(sizes: np.ndarray, table: Mapping[int, tuple[float, ...]]) -> list[tuple[np.ndarray, tuple[float, ...]]]:
     """(indices of the jobs, row) for every class of gangs; a class goes from its key to the next."""
     code = np.searchsorted(list(table), sizes, side="right") - 1
     return [(np.flatnonzero(code == i), row) for i, row in enumerate(table.values())]

@@ -43,9 +43,7 @@ TEXT = ("job_id", "model", "user", "tenant")
 WHOLE = ("gpus", "batch_size", "priority")
 
 LARGEST_GANG = 10**9
-LONGEST_S = (
-    1e15  # no time or iteration count beyond it: sums over a million jobs stay exact enough to mean something
-)
+LONGEST_S = 1e15  # no time or iteration count beyond it: sums over a million jobs stay exact enough to mean something
 PARQUET_NAME_KEY = b"clustergym.workload"
 
 _CONTROL = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")  # would not survive a csv file
@@ -119,9 +117,7 @@ class Workload:
         columns = _complete(name, {key: value for key, value in given.items() if value is not None})
         _check(name, columns)
         if np.any(np.diff(columns["arrival_s"]) < 0):
-            warnings.warn(
-                f"{name}: arrivals were not in order; sorted by arrival", WorkloadWarning, stacklevel=2
-            )
+            warnings.warn(f"{name}: arrivals were not in order; sorted by arrival", WorkloadWarning, stacklevel=2)
             order = np.argsort(columns["arrival_s"], kind="stable")
             columns = {key: value[order] for key, value in columns.items()}
         return cls(name, **columns)
@@ -196,9 +192,7 @@ def _complete(name: str, given: dict[str, Any]) -> dict[str, np.ndarray]:
         raise InputError(f"workload {name!r}: it holds no jobs; expected at least one")
     for key, value in columns.items():
         if len(value) != n:
-            raise InputError(
-                f"workload {name!r}, column {key}: {len(value)} values; expected {n}, as in arrival_s"
-            )
+            raise InputError(f"workload {name!r}, column {key}: {len(value)} values; expected {n}, as in arrival_s")
     blank = np.full(n, "", dtype=object)
     zeros = np.zeros(n, dtype=np.int64)
     defaults: dict[str, np.ndarray] = {
@@ -300,13 +294,9 @@ def clip(value: object, length: int = 60) -> str:
 
 def _write_csv(workload: Workload, path: Path) -> None:
     columns = [getattr(workload, column).tolist() for column in COLUMNS]
-    columns[-1] = [
-        "" if value == np.inf else value for value in columns[-1]
-    ]  # an empty deadline reads better than inf
+    columns[-1] = ["" if value == np.inf else value for value in columns[-1]]  # an empty deadline reads better than inf
     with open(path, "w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(
-            file, lineterminator="\n"
-        )  # str(float) is the shortest text that gives the same float back
+        writer = csv.writer(file, lineterminator="\n")  # str(float) is the shortest text that gives the same float back
         writer.writerow(COLUMNS)
         writer.writerows(zip(*columns, strict=True))
 
@@ -316,12 +306,9 @@ def _write_parquet(workload: Workload, path: Path) -> None:
     import pyarrow.parquet as pq
 
     arrays = {
-        column: pa.array(getattr(workload, column), type=pa.string() if column in TEXT else None)
-        for column in COLUMNS
+        column: pa.array(getattr(workload, column), type=pa.string() if column in TEXT else None) for column in COLUMNS
     }
-    table = pa.table(arrays).replace_schema_metadata(
-        {PARQUET_NAME_KEY: workload.name.encode("utf-8", "replace")}
-    )
+    table = pa.table(arrays).replace_schema_metadata({PARQUET_NAME_KEY: workload.name.encode("utf-8", "replace")})
     pq.write_table(table, path)
 
 

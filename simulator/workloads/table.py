@@ -62,9 +62,7 @@ def read_bytes(path: str | Path, size: int = -1) -> bytes:
         raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
 
 
-def read_csv(
-    path: str | Path, *, header: Sequence[str] | None = None, keep: Collection[str] | None = None
-) -> Table:
+def read_csv(path: str | Path, *, header: Sequence[str] | None = None, keep: Collection[str] | None = None) -> Table:
     """A comma-separated file as a Table of text, without "#" lines before the header and empty lines.
 
     Args:
@@ -103,8 +101,7 @@ def read_csv(
             lines.append(reader.line_num)
     except csv.Error as error:
         raise InputError(
-            f"{path}, line {skipped + reader.line_num}: not readable as csv ({error}); "
-            "expected comma-separated fields"
+            f"{path}, line {skipped + reader.line_num}: not readable as csv ({error}); expected comma-separated fields"
         ) from None
     if not rows:
         raise InputError(f"{path}: a header but no rows; expected at least one job")
@@ -129,9 +126,7 @@ def read_json_list(path: str | Path) -> list[dict[str, Any]]:
     try:
         items = json.loads(text)
     except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path}, line {error.lineno}, column {error.colno}: not valid JSON ({error.msg})"
-        ) from None
+        raise InputError(f"{path}, line {error.lineno}, column {error.colno}: not valid JSON ({error.msg})") from None
     except RecursionError:
         raise InputError(f"{path}: JSON nested too deeply; expected a list of jobs") from None
     except ValueError as error:
@@ -143,9 +138,7 @@ def read_json_list(path: str | Path) -> list[dict[str, Any]]:
         raise InputError(f"{path}: an empty list; expected at least one job")
     for i, item in enumerate(items):
         if not isinstance(item, dict):
-            raise InputError(
-                f"{path}, job {i + 1}: {clip(item)} is not an object; expected a job with named fields"
-            )
+            raise InputError(f"{path}, job {i + 1}: {clip(item)} is not an object; expected a job with named fields")
     return items
 
 
@@ -155,9 +148,7 @@ def cell(value: Any) -> str:
         return value
     if value is None:
         return ""
-    return (
-        repr(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else json.dumps(value)
-    )
+    return repr(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else json.dumps(value)
 
 
 @dataclass(frozen=True)
@@ -192,9 +183,7 @@ class Table:
         shown = clip(held if isinstance(held, str) else held.item() if isinstance(held, np.generic) else held)
         noun = "field" if self.unit == "job" else "column"
         name = self.shown.get(column, column)
-        return InputError(
-            f"{self.path}, {self.unit} {self.places[row]}, {noun} {name!r}: {shown}; expected {expected}"
-        )
+        return InputError(f"{self.path}, {self.unit} {self.places[row]}, {noun} {name!r}: {shown}; expected {expected}")
 
     def column(self, name: str) -> list[str] | np.ndarray:
         """A column as it is; InputError if the file has none of that name."""
@@ -272,9 +261,7 @@ class Table:
         """
         kept = np.flatnonzero(keep)
         if not len(kept):
-            raise InputError(
-                f"{self.path}: all {len(self)} jobs are dropped ({why}); expected at least one GPU job"
-            )
+            raise InputError(f"{self.path}: all {len(self)} jobs are dropped ({why}); expected at least one GPU job")
         if len(kept) < len(self):
             warnings.warn(
                 f"{self.path}: dropped {len(self) - len(kept)} of {len(self)} jobs ({why})",
@@ -352,9 +339,7 @@ def _fast_numbers(values: list[str] | np.ndarray, whole: bool) -> np.ndarray | N
         except ValueError:
             numbers = np.fromiter(map(float, values), np.float64, len(values))  # "4.0" is whole too
         return (
-            numbers.astype(np.int64)
-            if np.all((np.abs(numbers) < 2.0**53) & (np.floor(numbers) == numbers))
-            else None
+            numbers.astype(np.int64) if np.all((np.abs(numbers) < 2.0**53) & (np.floor(numbers) == numbers)) else None
         )
     except (ValueError, OverflowError):
         return None

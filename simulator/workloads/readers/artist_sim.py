@@ -99,8 +99,6 @@ def _json_table(path: str | Path) -> Table:
         if not lacking:
             columns[column] = [cell(job[field]) for job in jobs]
         elif field not in _OPTIONAL or len(lacking) < len(jobs):
-            raise InputError(
-                f"{path}, job {lacking[0] + 1}: field {field!r} is missing; expected it in every job"
-            )
+            raise InputError(f"{path}, job {lacking[0] + 1}: field {field!r} is missing; expected it in every job")
     shown = {column: field for field, column in _FIELDS.items()}
     return Table(str(path), columns, np.arange(1, len(jobs) + 1), "job", shown=shown)

@@ -142,9 +142,7 @@ def _table(path: str | Path) -> Table:
         if columns is None:
             columns = _LAYOUTS.get(len(row))
             if columns is None:
-                raise InputError(
-                    f"{path}, line {number}: {len(row)} tab-separated fields; expected 7, 9 or 10"
-                )
+                raise InputError(f"{path}, line {number}: {len(row)} tab-separated fields; expected 7, 9 or 10")
         if len(row) != len(columns):
             raise InputError(
                 f"{path}, line {number}: {len(row)} tab-separated fields; expected {len(columns)}, as before"

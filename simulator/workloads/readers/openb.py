@@ -32,13 +32,9 @@ def read(path: str | Path) -> Workload:
     Raises:
         InputError: naming file, line, column, value and what was expected.
     """
-    table = read_csv(
-        path, keep={"name", "num_gpu", "qos", "creation_time", "deletion_time", "scheduled_time"}
-    )
+    table = read_csv(path, keep={"name", "num_gpu", "qos", "creation_time", "deletion_time", "scheduled_time"})
     gpus = table.number("num_gpu", low=0, high=LARGEST_GANG, whole=True)
-    run_s = table.number("deletion_time", low=0, blank=np.nan) - table.number(
-        "scheduled_time", low=0, blank=np.nan
-    )
+    run_s = table.number("deletion_time", low=0, blank=np.nan) - table.number("scheduled_time", low=0, blank=np.nan)
     return table.workload(
         job_id="name",
         arrival_s=table.number("creation_time", low=0),

@@ -49,14 +49,10 @@ def read_parquet(path: str | Path) -> Workload:
     data = read_bytes(path)
     try:
         held = pq.read_table(pa.BufferReader(data))
-        columns: dict[str, Any] = {
-            name: _plain(held.column(name)) for name in held.column_names if name in COLUMNS
-        }
+        columns: dict[str, Any] = {name: _plain(held.column(name)) for name in held.column_names if name in COLUMNS}
         metadata = held.schema.metadata or {}
         name = metadata.get(PARQUET_NAME_KEY, b"").decode("utf-8", "replace") or Path(path).stem
-    except (
-        Exception
-    ) as error:  # pyarrow raises a dozen kinds on a broken file, OSError and KeyError among them
+    except Exception as error:  # pyarrow raises a dozen kinds on a broken file, OSError and KeyError among them
         raise InputError(
             f"{path}: not a readable parquet file ({clip(str(error).splitlines()[0] if str(error) else '')})"
         ) from None

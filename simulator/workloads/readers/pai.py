@@ -69,9 +69,7 @@ def read(path: str | Path) -> Workload:
         return _from_tasks(read_csv(path, header=TASK_COLUMNS))
     if "plan_gpu" in columns or ("job_name" in columns and "job_id" not in columns):
         return _from_tasks(read_csv(path))
-    return _from_jobs(
-        read_csv(path, keep={"job_id", "num_gpu", "num_inst", "submit_time", "duration", "user"})
-    )
+    return _from_jobs(read_csv(path, keep={"job_id", "num_gpu", "num_inst", "submit_time", "duration", "user"}))
 
 
 def _from_jobs(table: Table) -> Workload:
@@ -131,9 +129,7 @@ def _job_table(path: Path, names: list[str]) -> tuple[list[str], np.ndarray]:
     users = table.text("user", "")
     found = [row.get(name) for name in names]
     if all(i is None for i in found):
-        raise InputError(
-            f"{path}: names no job of the task table beside it; expected the job table of the same trace"
-        )
+        raise InputError(f"{path}: names no job of the task table beside it; expected the job table of the same trace")
     return (
         ["" if i is None else users[i] for i in found],
         np.array([np.nan if i is None else submitted_s[i] for i in found]),

@@ -64,9 +64,7 @@ def _gpus_and_run_s(job: dict[str, Any], place: str) -> tuple[int, float]:
     gpus, run_s = 0, 0.0
     for attempt in _list(job.get("attempts"), place, "attempts"):
         if not isinstance(attempt, dict):
-            raise InputError(
-                f"{place}, attempts: {clip(attempt)}; expected objects with start_time, end_time, detail"
-            )
+            raise InputError(f"{place}, attempts: {clip(attempt)}; expected objects with start_time, end_time, detail")
         held = 0
         for machine in _list(attempt.get("detail"), place, "detail"):
             if not isinstance(machine, dict):
@@ -96,6 +94,4 @@ def _time_s(value: Any, place: str, field: str) -> float:
     try:
         return float(dates_to_s([cell(value)], blanks=True)[0])
     except ValueError:
-        raise InputError(
-            f"{place}, {field}: {clip(value)}; expected a date YYYY-MM-DD HH:MM:SS or None"
-        ) from None
+        raise InputError(f"{place}, {field}: {clip(value)}; expected a date YYYY-MM-DD HH:MM:SS or None") from None

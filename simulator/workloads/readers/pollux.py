@@ -119,16 +119,12 @@ def read(path: str | Path, *, duration_s: float = 0.0, gpus_per_machine: int = 4
     )
 
 
-def _derive(
-    table: Table, gpus: np.ndarray, batch: np.ndarray, gpus_per_machine: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _derive(table: Table, gpus: np.ndarray, batch: np.ndarray, gpus_per_machine: int) -> tuple[np.ndarray, np.ndarray]:
     """(steps, seconds) of every row."""
     steps, seconds = np.empty(len(table)), np.empty(len(table))
     for row, application in enumerate(table.text("application")):
         if application not in STEPS:
-            raise table.error(
-                row, "application", f"one of {', '.join(STEPS)}, or the option duration_s=SECONDS"
-            )
+            raise table.error(row, "application", f"one of {', '.join(STEPS)}, or the option duration_s=SECONDS")
         steps[row] = steps_of(application, int(batch[row]))
         seconds[row] = steps[row] * step_s(application, int(gpus[row]), int(batch[row]), gpus_per_machine)
     return steps, seconds

@@ -14,11 +14,7 @@ SUMMARY = "plain csv (job_id, submit_time, num_gpu, duration)"
 
 def recognises(head: Head) -> bool:
     """Whether a file that begins like this is in the format."""
-    return (
-        head.has("num_gpu", "duration")
-        or head.has("submit_time", "duration")
-        or head.has("num_gpu", "submit_time")
-    )
+    return head.has("num_gpu", "duration") or head.has("submit_time", "duration") or head.has("num_gpu", "submit_time")
 
 
 def read(path: str | Path) -> Workload:

@@ -1,0 +1,104 @@
+"""The benchmarks run and print what docs/benchmarks.md says; how fast anything is, is not tested."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from clustergym.experiments.cli import run
+
+
+def bench(capsys, *arguments: str) -> dict:
+    """The JSON document of one quick benchmark."""
+    status = run(["bench", *arguments, "--quick", "--json", "--quiet"])
+    said = capsys.readouterr()
+    assert status == 0, said.err
+    document = json.loads(said.out)
+    assert document["machine"]["cores"] >= 1
+    return document
+
+
+def test_they_are_listed(capsys):
+    assert run(["bench", "--json"]) == 0
+    listed = {row["name"]: row["summary"] for row in json.loads(capsys.readouterr().out)}
+    assert {"engine", "environment", "philly"} <= set(listed)
+    assert all(summary.endswith(".") for summary in listed.values())
+
+
+def test_engine(capsys):
+    document = bench(capsys, "engine")
+    assert [(row["policy"], row["workload"]) for row in document["events"]] == [
+        ("fifo", "philly-like"),
+        ("las", "philly-like"),
+        ("fifo", "poisson"),
+        ("las", "poisson"),
+    ]
+    for row in document["events"]:
+        assert row["events"] >= 2 * row["jobs"]  # arrivals and completions
+        assert row["events_per_s"] >= row["events_per_s_median"] > 0
+        assert row["same_finish_times"] is True  # else the two do not do the same work
+        assert row["ratio"] == pytest.approx(row["events_per_s"] / row["reference_events_per_s"])
+    assert {row["policy"] for row in document["scaling"]} == {"fifo", "las"}
+    assert all(len(row["ns_per_event_by_tenth"]) == 10 for row in document["scaling"])
+    assert all(row["steps_per_s"] >= row["steps_per_s_with_resets"] > 0 for row in document["environment"])
+    assert [row["start"] for row in document["startup"]] == ["warm"]
+    assert isinstance(document["missed"], list)
+
+
+def test_engine_follows_its_seed(capsys):
+    first, again, other = (bench(capsys, "engine", f"--seed={seed}")["events"] for seed in (3, 3, 4))
+    gangs = [[row["mean_gang"] for row in rows] for rows in (first, again, other)]
+    assert gangs[0] == gangs[1] != gangs[2]
+
+
+def test_philly(capsys):
+    document = bench(capsys, "philly")
+    assert document["generated"] is True
+    assert [row["policy"] for row in document["policies"]] == ["fifo", "las", "tiresias"]
+    for row in document["policies"]:
+        assert row["jobs"] == 200
+        parts_s = sum(row[key] for key in ("import_s", "read_s", "reset_s", "run_s"))
+        assert 0 < parts_s <= row["cpu_s"]
+        assert row["peak_rss_bytes"] > 2**20
+        assert row["jct_mean"] > 0
+
+
+def test_philly_takes_a_trace(capsys, tmp_path):
+    path = tmp_path / "philly.csv"
+    path.write_text(
+        "timestamp,duration,num_gpus,gpu_time,cluster\n"
+        "2017-10-09 07:01:55,66.0,1,66.0,aa\n"
+        "2017-10-09 06:13:03,2951.0,8,23608.0,aa\n"
+    )
+    document = bench(capsys, "philly", str(path))
+    assert (document["source"], document["generated"]) == ("philly.csv", False)
+    assert [row["jobs"] for row in document["policies"]] == [2, 2, 2]
+
+
+def test_environment(capsys):
+    document = bench(capsys, "environment")
+    shapes = [(row["observation"], row["slots"], row["preemption"]) for row in document["steps"]]
+    assert shapes == [(kind, 8, stops) for kind in ("dict", "flat") for stops in (True, False)]
+    assert all(row["steps_per_s"] > 0 for row in document["steps"])
+    kinds = {row["kind"]: row for row in document["kinds"]}
+    assert {"advance", "hold", "preempt", "migrate"} < set(kinds)
+    assert kinds["advance"]["steps"] > 0
+    assert document["memory"]["record_bytes"] > 0
+
+
+def test_tables_are_printed_without_json(capsys):
+    assert run(["bench", "engine", "--quick", "--quiet"]) == 0
+    said = capsys.readouterr().out
+    assert "million events per CPU second" in said
+    assert "Delay-v0" in said
+
+
+def test_a_missed_target_is_printed_as_missed(capsys):
+    from clustergym.experiments.commands.bench import _load, _programs
+
+    engine = _load(_programs()["engine"])
+    row = {"wall_s": 2.0, "wall_s_median": 2.0, "cpu_s": 2.0, "cpu_s_median": 2.0}
+    startup = [{"start": "warm", "runs": 1, "target": 1.0, "met": False, **row}]
+    engine.print_tables({"events": [], "scaling": [], "environment": [], "startup": startup})
+    assert "MISSED" in capsys.readouterr().out
