@@ -6,11 +6,12 @@ import builtins
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ..simulator.names import bind, choose, parse_name
-from . import ordered
 from .base import Policy
+from .ordered import las, ordered
 from .tiresias import tiresias
 
 DELAY = "clustergym/Delay-v0"
@@ -18,20 +19,24 @@ DELAY = "clustergym/Delay-v0"
 
 @dataclass(frozen=True)
 class Entry:
-    """One policy: its factory and the ids of the environments that it plays in."""
+    """One policy: what builds it, one line about it, and the ids of the environments that it plays in."""
 
     factory: Callable[..., Policy]
-    environments: tuple[str, ...]
+    summary: str
+    environments: tuple[str, ...] = (DELAY,)
 
 
 POLICIES: dict[str, Entry] = {
-    "random": Entry(ordered.random, (DELAY,)),
-    "fifo": Entry(ordered.fifo, (DELAY,)),
-    "sjf": Entry(ordered.sjf, (DELAY,)),
-    "srtf": Entry(ordered.srtf, (DELAY,)),
-    "srsf": Entry(ordered.srsf, (DELAY,)),
-    "las": Entry(ordered.las, (DELAY,)),
-    "tiresias": Entry(tiresias, (DELAY,)),
+    "random": Entry(
+        partial(ordered, "random", placer="random"),
+        "a random order and random GPUs, drawn from the seed: the baseline that everything should beat",
+    ),
+    "fifo": Entry(partial(ordered, "fifo"), "first in, first out, by arrival"),
+    "sjf": Entry(partial(ordered, "sjf"), "shortest job first, by isolated run time; running jobs are left alone"),
+    "srtf": Entry(partial(ordered, "srtf"), "shortest remaining time first: made anew at each event, preemptive"),
+    "srsf": Entry(partial(ordered, "srsf"), "shortest remaining service (GPUs x time left) first, preemptive"),
+    "las": Entry(las, "two-dimensional least attained service: queues by GPUs x time held, preemptive"),
+    "tiresias": Entry(tiresias, "Tiresias (NSDI'19): discretised 2D-LAS; models with skewed tensors are consolidated"),
 }
 
 
@@ -65,7 +70,7 @@ def describe() -> builtins.list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "summary": (inspect.getdoc(entry.factory) or "").splitlines()[0],
+            "summary": entry.summary,
             "environments": builtins.list(entry.environments),
             "parameters": {key: value.default for key, value in inspect.signature(entry.factory).parameters.items()},
         }

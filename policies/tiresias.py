@@ -11,20 +11,8 @@ jobs (PROMOTE_KNOB is off in that code too); the skew above which a model is con
 
 from __future__ import annotations
 
-from ..simulator.rules.rule import Rule
-from .base import RulePolicy
-from .ordered import Head, Placer
+from functools import partial
 
+from .ordered import las
 
-def tiresias(
-    head: Head = "skip",
-    placer: Placer = "skew",
-    preemption_cost: tuple[float, ...] = (0.0,),
-    round: float = 0.0,
-    lease: float = 0.0,
-    thresholds: tuple[float, ...] = (3250.0, 7200.0),
-    quantum: float = 1.0,
-) -> RulePolicy:
-    """Tiresias (NSDI'19): discretised 2D-LAS; models with skewed tensors are consolidated, others are not."""
-    rule = Rule("las", head, placer, preemption_cost, thresholds, quantum, round, lease)
-    return RulePolicy("tiresias", rule)
+tiresias = partial(las, placer="skew", _name="tiresias")

@@ -6,6 +6,7 @@ A value that is itself a list separates its items with "/" (`thresholds=3250/720
 from __future__ import annotations
 
 import difflib
+import functools
 import inspect
 import math
 import types
@@ -68,10 +69,11 @@ def arguments_of(factory: Callable[..., Any], params: Mapping[str, Any], what: s
         InputError: unknown parameter, missing parameter, or a value that the annotation does not admit.
     """
     signature = inspect.signature(factory)
-    hints = typing.get_type_hints(factory.__init__ if inspect.isclass(factory) else factory)
+    plain = factory.func if isinstance(factory, functools.partial) else factory
+    hints = typing.get_type_hints(plain.__init__ if inspect.isclass(plain) else plain)
     arguments: dict[str, Any] = {}
     for key, value in params.items():
-        if key not in signature.parameters:
+        if key not in signature.parameters or key.startswith("_"):
             known = [name for name in signature.parameters if not name.startswith("_")]
             close = difflib.get_close_matches(key, known, n=1)
             hint = f"did you mean {close[0]!r}? " if close else ""
