@@ -17,14 +17,17 @@ try:
 except ImportError:  # not a POSIX system: two processes may then compile the same code, which is only slower
     fcntl = None  # type: ignore[assignment]
 
-_announced: set[Capacity] = set()
+_known: set[tuple[str, Capacity]] = set()
 
 
 @contextmanager
-def announced(capacity: Capacity) -> Iterator[None]:
-    """Around the first kernel calls on records of this capacity; quiet where the cache is warm."""
-    marker = cache_folder() / f"jobs{capacity.jobs}-gpus{capacity.gpus}.ready"
-    if numba.config.DISABLE_JIT or capacity in _announced or marker.exists():
+def announced(part: str, capacity: Capacity) -> Iterator[None]:
+    """Around the first kernel calls of a part (`the simulator`, `Delay-v0`) on records of this capacity.
+
+    Quiet where the cache is warm; else a line on stderr, and other processes wait at this point.
+    """
+    marker = cache_folder() / f"{part.replace(' ', '-')}-jobs{capacity.jobs}-gpus{capacity.gpus}.ready"
+    if numba.config.DISABLE_JIT or (part, capacity) in _known or marker.exists():
         yield
         return
     with open(marker.with_suffix(".lock"), "w") as lock:
@@ -32,12 +35,12 @@ def announced(capacity: Capacity) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX)
         if not marker.exists():
             print(
-                f"clustergym: compiling the simulator for up to {capacity.jobs:,} jobs on {capacity.gpus:,} GPUs "
+                f"clustergym: compiling {part} for up to {capacity.jobs:,} jobs on {capacity.gpus:,} GPUs "
                 "(once; some seconds) ...",
                 file=sys.stderr,
                 flush=True,
             )
         began = time.monotonic()
         yield
-        _announced.add(capacity)
+        _known.add((part, capacity))
         marker.write_text(f"{time.monotonic() - began:.1f} s\n")

@@ -93,7 +93,7 @@ class Simulator:
         lay_jobs(s, workload, self.topology, self.network)
         s["seed"] = seed
         s["horizon_s"] = s["start_s"] + self.horizon_s
-        with announced(capacity):
+        with announced("the simulator", capacity):
             self.relay()
             if self.failures is not None:
                 s.mtbf_s, s.mttr_s = self.failures.mtbf_s, self.failures.mttr_s

@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from ...simulator.compilation import announced
 from ...simulator.decisions import Decision
 from ...simulator.engine import Decider, Simulator
 from ...simulator.errors import InputError, Stalled
@@ -186,7 +187,8 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
         records, windows = self.simulator.records, self._windows
         if records is not self._records:
             self._records = records
-            self._step = direct(step, records, windows, 0, 0, 0, self._outcome, features, mask)
+            with announced("Delay-v0", self.simulator.capacity):
+                self._step = direct(step, records, windows, 0, 0, 0, self._outcome, features, mask)
         self._step(records, windows, 0, BEGIN, 0, self._outcome, features, mask)
         self._finish_step()
         self._mask = mask

@@ -1,0 +1,562 @@
+"""Delay-v0: what its actions, masks, rewards, observations and ends mean."""
+
+from __future__ import annotations
+
+import math
+
+import gymnasium
+import numpy as np
+import pytest
+
+import clustergym
+from clustergym import policies
+from clustergym.envs.delay.observation import CANDIDATES, CLUSTER, QUEUE, RUNNING
+from clustergym.simulator.errors import InputError, Stalled
+from clustergym.simulator.workloads import Workload
+
+DELAY = "clustergym/Delay-v0"
+TWO = "flat:machines=1,gpus_per_machine=2"
+TIERED = "dally:racks=2,machines=2"
+SMALL = {"topology": TIERED, "workload": "poisson:jobs=40,backlog=12,load=1.2", "slots": 8, "running_slots": 8}
+ADVANCE = (0, 0)
+DELAYS = 11
+OPTIONS = {
+    "default": {},
+    "flat": {"observation": "flat"},
+    "small window": {"slots": 2, "running_slots": 0},
+    "without preemption": {"preemption": False, "order": "smallest"},
+    "costs and failures": {"preemption_cost": (40.0, 60.0), "mtbf_s": 20_000.0, "order": "shortest"},
+    "random placer": {"placer": "random", "reward": "slowdown"},
+    "count, every instant": {"placer": "count", "skip_idle": False, "reward": "makespan"},
+}
+
+
+def delay(**options):
+    return gymnasium.make(DELAY, **{**SMALL, **options}).unwrapped
+
+
+def by_hand(jobs, topology=TWO, **options):
+    """An environment with two waiting and two running slots, at its first decision, without a network."""
+    columns = {key: options.pop(key) for key in ("deadline_s",) if key in options}
+    workload = Workload.from_arrays("by hand", *map(list, zip(*jobs, strict=True)), **columns)
+    env = delay(topology=topology, workload=workload, network="none", **{"slots": 2, "running_slots": 2, **options})
+    env.reset(seed=0)
+    return env
+
+
+def start(slot, tier=0):
+    """Tier 0: inside a machine, 1: inside a rack, 2: across racks."""
+    return (1 + 4 * slot + tier, 0)
+
+
+def hold(slot, bucket=0):
+    return (1 + 4 * slot + 3, bucket)
+
+
+def preempt(slot, slots=2):
+    return (1 + 4 * slots + 2 * slot, 0)
+
+
+def migrate(slot, slots=2):
+    return (1 + 4 * slots + 2 * slot + 1, 0)
+
+
+def candidates(env):
+    """Legal candidates."""
+    return np.flatnonzero(env.action_masks()[: env.action_space.nvec[0]]).tolist()
+
+
+def legal_action(env, rng):
+    """A uniform choice among the legal candidates, any delay."""
+    return np.array([rng.choice(candidates(env)), rng.integers(env.action_space.nvec[1])])
+
+
+def episode(env, choose, seed=0):
+    """All that an episode shows, as bytes and numbers: observations, rewards, ends, infos."""
+    observation, info = env.reset(seed=seed)
+    seen = []
+    while True:
+        flat = observation if isinstance(observation, np.ndarray) else np.concatenate(list(observation.values()))
+        seen.append((flat.tobytes(), info["action_mask"].tobytes(), repr({k: v for k, v in info.items() if k != "action_mask"})))
+        if len(seen) > 1 and (terminated or truncated):
+            return seen, rewards
+        if len(seen) == 1:
+            rewards = []
+        observation, reward, terminated, truncated, info = env.step(choose(env))
+        rewards.append(reward)
+
+
+def test_the_first_start_at_a_tier_by_hand():
+    """2 GPUs, jobs of 1, 2 and 1 GPUs. Slot 0 starts on one GPU; then 1 does not fit, 2 does, and is in slot 1."""
+    env = by_hand([(0, 1, 10), (0, 2, 5), (0, 1, 4)])
+    assert candidates(env) == [hold(0)[0]] * 0 + [start(0)[0], start(1)[0]]
+    _, reward, terminated, truncated, info = env.step(start(0))
+    assert (reward, terminated, truncated) == (0.0, False, False)
+    assert {key: info[key] for key in ("elapsed_s", "invalid_action", "adjusted_action")} == {
+        "elapsed_s": 0.0, "invalid_action": False, "adjusted_action": False,
+    }  # fmt: skip
+    assert env.view.running.tolist() == [0]
+    assert candidates(env) == [0, hold(0)[0], start(1)[0], hold(1)[0]]
+    _, reward, *_, info = env.step(start(1))
+    # Nothing fits before 4, when 2 ends: one GPU is free, but 1 needs two; 0 could be preempted: a decision.
+    assert (info["elapsed_s"], env.view.now_s, env.view.running.tolist()) == (4.0, 4.0, [0])
+    assert reward == pytest.approx(-4.0 * 3 / 19)
+    assert candidates(env) == [0, hold(0)[0], preempt(0)[0]]
+
+
+def test_the_return_is_minus_the_mean_jct_in_mean_isolated_run_times():
+    """1 after 0 on both GPUs: JCTs 10 and 15, isolated 10 and 5: -25/15."""
+    env = by_hand([(0, 2, 10), (0, 2, 5)])
+    total = 0.0
+    for action in (start(0), ADVANCE, start(0)):
+        _, reward, terminated, _, info = env.step(action)
+        total += reward
+    assert terminated
+    assert total == pytest.approx(-25 / 15, rel=1e-12)
+    assert (info["metrics"]["jct_mean"], info["metrics"]["makespan"]) == (12.5, 15.0)
+
+
+@pytest.mark.parametrize(
+    ("reward", "expected"),
+    [
+        ("jct", lambda m, w, gpus: -m["jct_mean"] / w.duration_s.mean()),
+        ("makespan", lambda m, w, gpus: -m["makespan"] / ((w.duration_s * w.gpus).sum() / gpus)),
+        ("slowdown", lambda m, w, gpus: -m["slowdown_mean"]),
+        ("slo", lambda m, w, gpus: -m["slo_violation_rate"]),
+    ],
+)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_returns_are_what_reward_says(reward, expected, seed):
+    """Random legal actions; every second job has a deadline of three isolated run times."""
+    rng = np.random.default_rng(seed)
+    duration_s, arrival_s = rng.uniform(100, 5000, 30), np.sort(rng.uniform(0, 9000, 30))
+    deadline_s = np.where(np.arange(30) % 2, arrival_s + 3 * duration_s, math.inf)
+    gpus = 2 ** rng.integers(0, 5, 30)
+    workload = Workload.from_arrays("deadlines", arrival_s, gpus, duration_s, deadline_s=deadline_s)
+    env = delay(workload=workload, network="penalty:default=1/1.2/1.5", reward=reward)
+    env.reset(seed=seed)
+    total, terminated = 0.0, False
+    while not terminated:
+        _, gained, terminated, truncated, info = env.step(legal_action(env, rng))
+        total += gained
+        assert not truncated
+    assert total == pytest.approx(expected(info["metrics"], workload, 32), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_the_same_seed_gives_the_same_trajectory_and_another_seed_another(name):
+    """Bit for bit: observations, masks, rewards, infos; also on an environment that played before."""
+    env, other = delay(**OPTIONS[name]), delay(**OPTIONS[name])
+
+    def play(env, seed):
+        rng = np.random.default_rng(3)
+        return episode(env, lambda env: legal_action(env, rng), seed)
+
+    first = play(env, 7)
+    assert play(other, 7) == first
+    assert play(env, 8) != first
+    assert play(env, 7) == first
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_masks_are_never_empty_and_observations_lie_in_their_space(name):
+    """On every step of two episodes of random legal actions, the last one included: learners ask there too."""
+    env = delay(**OPTIONS[name])
+    rng = np.random.default_rng(4)
+    for seed in (0, 1):
+        observation, info = env.reset(seed=seed)
+        ended = False
+        while not ended:
+            assert env.observation_space.contains(observation)
+            mask = env.action_masks()
+            assert mask.dtype == np.bool_ and mask.shape == (env.action_space.nvec.sum(),)
+            assert info["action_mask"].dtype == np.int8 and np.array_equal(info["action_mask"], mask)
+            first = env.action_space.nvec[0]
+            assert mask[:first].any() and mask[first:].any()
+            observation, _, terminated, truncated, info = env.step(legal_action(env, rng))
+            assert not info["invalid_action"]
+            ended = terminated or truncated
+        assert env.observation_space.contains(observation)
+
+
+@pytest.mark.parametrize("observation", ["dict", "flat"])
+def test_ten_thousand_random_unmasked_actions_never_crash(observation):
+    """Nor do actions far out of the space."""
+    env = delay(observation=observation, mtbf_s=30_000.0, preemption_cost=30.0)
+    env.action_space.seed(5)
+    env.reset(seed=5)
+    invalid = 0
+    for step in range(10_000):
+        action = env.action_space.sample() if step % 50 else np.array([(-1) ** step * 10**9, -(10**12)])
+        *_, terminated, truncated, info = env.step(action)
+        invalid += info["invalid_action"]
+        if terminated or truncated:
+            env.reset()
+    assert 1000 < invalid < 10_000
+
+
+def test_an_invalid_action_counts_as_advance():
+    """A start that does not fit, an empty slot, a number out of the space: the same as 0, but for the flag."""
+    for action in (start(0, 2), start(1), hold(1), preempt(1), (999, 0), (-1, 0)):
+        env, plain = (by_hand([(0, 1, 10), (5, 2, 5), (30, 1, 1)]) for _ in range(2))
+        outcomes = []
+        for one, choice in ((env, action), (plain, ADVANCE)):
+            one.step(start(0))
+            observation, reward, terminated, truncated, info = one.step(choice)
+            outcomes.append((np.concatenate(list(observation.values())).tobytes(), reward, terminated, truncated))
+            assert info["invalid_action"] == (choice is action)
+        assert outcomes[0] == outcomes[1]
+        assert env.simulator.snapshot().tobytes() == plain.simulator.snapshot().tobytes()
+
+
+def test_an_invalid_action_where_nothing_is_to_come_changes_nothing():
+    """One job, nothing runs: advance is illegal, a start is legal; time cannot pass."""
+    env = by_hand([(0, 1, 10)])
+    assert candidates(env) == [start(0)[0]]
+    for action in (ADVANCE, hold(0)):
+        _, reward, terminated, truncated, info = env.step(action)
+        assert (reward, terminated, truncated, info["invalid_action"], env.view.now_s) == (0.0, False, False, True, 0.0)
+    assert env.step(start(0))[2]
+
+
+@pytest.mark.parametrize(("bucket", "played"), [(-5, 0), (99, DELAYS - 1)])
+def test_a_delay_out_of_range_becomes_the_nearest(bucket, played):
+    ends = []
+    for choice in (bucket, played):
+        env = by_hand([(0, 1, 10), (0, 1, 10), (100_000, 1, 1)])
+        env.step(start(0))
+        *_, info = env.step(hold(0, choice))
+        assert (info["adjusted_action"], info["invalid_action"]) == (choice == bucket, False)
+        ends.append(env.simulator.snapshot().tobytes())
+    assert ends[0] == ends[1]
+
+
+def test_a_delay_in_range_is_never_adjusted_even_where_it_does_not_apply():
+    env = by_hand([(0, 1, 10)])
+    assert not env.step((start(0)[0], 5))[-1]["adjusted_action"]
+
+
+@pytest.mark.parametrize(("bucket", "until_s"), [(2, 60.0), (3, 300.0), (10, 86_400.0), (0, 1000.0), (1, 1000.0)])
+def test_a_held_job_leaves_the_window_and_comes_back(bucket, until_s):
+    """2 GPUs; 0 runs for 1,000 s (200,000 s where that is not the offer). 1 is held: until its delay ends, or 0 does."""
+    lasting = 1000.0 if bucket < 2 else 200_000.0
+    env = by_hand([(0, 1, lasting), (0, 1, 5), (0, 1, 5)])
+    env.step(start(0))
+    observation, *_ = env.step(hold(0, bucket))
+    assert (env.view.queue.tolist(), env.view.held.tolist(), env.view.now_s) == ([2], [1], 0.0)
+    env.step(start(0))
+    assert (env.view.now_s, env.view.queue.tolist()) == ((5.0 if bucket < 2 else until_s), [1])
+
+
+def test_a_job_held_until_the_offer_gets_it_where_nothing_is_left_to_come():
+    """Both jobs are held until an offer that no event will bring: the second hold is illegal, the first one is given up."""
+    env = by_hand([(0, 1, 10), (0, 1, 5), (7, 1, 1)])
+    assert 0 in candidates(env)
+    for action in (hold(0), hold(0)):
+        assert not env.step(action)[-1]["invalid_action"]
+    assert (env.view.now_s, env.view.queue.tolist(), env.view.held.tolist()) == (7.0, [2], [0, 1])
+    env.step(start(0))
+    assert (env.view.now_s, env.view.queue.tolist()) == (8.0, [0, 1])
+
+
+def test_own_delays():
+    """Two buckets of one's own: 2 is 7 s, 3 is 9 s."""
+    env = by_hand([(0, 1, 100), (0, 1, 5)], delays=(7.0, 9.0))
+    assert env.action_space.nvec.tolist() == [1 + 8 + 4, 4]
+    env.step(start(0))
+    env.step(hold(0, 3))
+    assert env.view.now_s == 9.0
+
+
+def test_a_preempted_job_waits_again_and_pays():
+    """2 GPUs, 30 s to restore. At 4, 0 makes room for 1 (5 s): 1 ends at 9, 0 restores until 39, and ends at 45."""
+    env = by_hand([(0, 1, 10), (4, 2, 5)], preemption_cost=30.0)
+    env.step(start(0))
+    assert candidates(env) == [0, hold(0)[0], preempt(0)[0]]
+    env.step(preempt(0))
+    assert env.view.queue.tolist() == [0, 1]
+    env.step(start(1))
+    *_, terminated, _, info = env.step(start(0))
+    assert terminated
+    assert (info["metrics"]["preemptions"], info["metrics"]["makespan"]) == (1, 45)
+
+
+def test_a_job_that_was_just_started_or_stopped_cannot_be_stopped():
+    """So an instant always comes to its end."""
+    env = by_hand([(0, 1, 10), (0, 2, 10), (4, 2, 5)])
+    env.step(start(0))
+    assert env.view.now_s == 4.0 and preempt(0)[0] in candidates(env)
+    env.step(preempt(0))
+    env.step(start(0))
+    assert env.view.running.tolist() == [0] and preempt(0)[0] not in candidates(env)
+
+
+def test_without_preemption_nobody_can_be_stopped_or_moved():
+    env = by_hand([(0, 1, 10), (4, 2, 5), (6, 1, 1)], preemption=False)
+    env.step(start(0))
+    assert env.view.now_s == 6.0
+    assert candidates(env) == [0, hold(0)[0], start(1)[0], hold(1)[0]]
+
+
+def test_a_job_moves_to_a_better_tier():
+    """2 racks of one machine of 8. 1 (12 GPUs) and 0 (4 GPUs): 2 (4 GPUs) spans racks when asked to, and moves at 20.
+
+    Slowdown 1.5 across racks. 0 fills half of machine 0, 1 half of machine 1; 2 has 4 + 4 until 0 ends at 20 (24 while
+    3 waits), when machine 0 has room for all of its 8.
+    """
+    jobs = [(0, 4, 20), (0, 4, 500), (0, 8, 150), (0, 16, 1)]
+    env = by_hand(jobs, "dally:racks=2,machines=1", slots=4)
+    env.simulator.network = clustergym.simulator.network.load_network("penalty:default=1/1/1.5")
+    env.reset(seed=0)
+    env.step(start(0))
+    env.step(start(0))
+    assert env.view.free_by_machine.tolist() in ([0, 8], [4, 4])
+    env.close()
+
+
+def test_a_tier_that_a_start_takes_is_the_candidates():
+    """2 racks of 2 machines of 8, empty. A gang of 4 is offered a machine only, one of 12 a rack, one of 20 both racks."""
+    env = by_hand([(0, 4, 9), (0, 12, 9), (0, 20, 9)], TIERED, slots=3)
+    assert candidates(env) == [start(0, 0)[0], start(1, 1)[0], start(2, 2)[0]]
+    env.step(start(2, 2))
+    assert env.view.tier_of(2) == 3
+    assert candidates(env) == [0, *(1 + k for k in (0, 3)), *(5 + k for k in (1, 3))]
+
+
+@pytest.mark.parametrize(
+    ("order", "shown"), [("arrival", [0, 1, 2]), ("shortest", [2, 1, 0]), ("smallest", [1, 2, 0])]
+)
+def test_the_window_shows_the_first_jobs_in_its_order(order, shown):
+    """Gangs of 2, 1, 1; run times 9, 5, 3; ties by arrival. Starting slot 0 starts the first of them."""
+    for slots in (1, 3):
+        env = by_hand([(0, 2, 9), (0, 1, 5), (0, 1, 3)], order=order, slots=slots)
+        env.step(start(0))
+        assert env.view.running.tolist() == [shown[0]]
+
+
+def test_the_order_of_the_window_is_not_that_of_the_policy():
+    """FIFO plays the same, whatever the window shows first."""
+    results = set()
+    for order in ("arrival", "shortest", "smallest"):
+        env = delay(order=order, placer="count")
+        policy = policies.make("fifo")
+        env.reset(seed=3)
+        terminated = False
+        while not terminated:
+            *_, terminated, _, info = env.step(policy.act(env))
+        results.add(repr(info["metrics"]))
+    assert len(results) == 1
+
+
+def test_max_decisions_truncates():
+    env = delay(max_decisions=5)
+    env.reset(seed=0)
+    flags = [env.step(ADVANCE)[2:4] for _ in range(5)]
+    assert flags == [(False, False)] * 4 + [(False, True)]
+
+
+def test_the_last_decision_that_ends_all_jobs_terminates_and_does_not_truncate():
+    env = by_hand([(0, 1, 10)], max_decisions=1)
+    *_, terminated, truncated, info = env.step(start(0))
+    assert (terminated, truncated, info["metrics"]["jobs_finished"]) == (True, False, 1)
+
+
+def test_the_horizon_truncates_with_metrics():
+    """Horizon 12: 0 ends at 10, 1 would at 15."""
+    env = by_hand([(0, 2, 10), (0, 2, 5)], horizon_s=12.0)
+    env.step(start(0))
+    assert env.view.now_s == 0.0
+    env.step(ADVANCE)
+    _, _, terminated, truncated, info = env.step(start(0))
+    assert (terminated, truncated, env.view.now_s) == (False, True, 12.0)
+    assert (info["metrics"]["jobs_finished"], info["metrics"]["makespan"]) == (1, 12)
+
+
+@pytest.mark.parametrize("options", [{"max_decisions": 60}, {"horizon_s": 20_000.0}, {"horizon_s": 1e9}])
+def test_never_both_ends_and_metrics_on_the_last_step_only(options):
+    env = delay(**options)
+    rng = np.random.default_rng(0)
+    for seed in range(5):
+        env.reset(seed=seed)
+        ended = False
+        while not ended:
+            *_, terminated, truncated, info = env.step(legal_action(env, rng))
+            assert not (terminated and truncated)
+            ended = terminated or truncated
+            assert ("metrics" in info) == ended
+        assert terminated == (info["metrics"]["jobs_finished"] == 40)
+
+
+def test_every_instant_is_shown_without_skip_idle():
+    """More decision points, the same metrics; of the two, `skip_idle` passes over those with nothing to start or stop."""
+    steps, results = [], set()
+    for skip_idle in (True, False):
+        env = delay(skip_idle=skip_idle, preemption=False, placer="tier")
+        policy = policies.make("sjf:placer=tier")
+        env.reset(seed=3)
+        terminated, count = False, 0
+        while not terminated:
+            can_start = any(c % 4 != 0 for c in candidates(env) if c > 0)
+            assert can_start or not skip_idle
+            *_, terminated, _, info = env.step(policy.act(env))
+            count += 1
+        steps.append(count)
+        results.add(repr(info["metrics"]))
+    assert steps[0] < steps[1]
+    assert len(results) == 1
+
+
+def test_empty_slots_and_illegal_candidates_are_zero_and_legal_ones_say_so():
+    """On every step of an episode of random legal actions."""
+    env = delay(slots=6, running_slots=4)
+    rng = np.random.default_rng(6)
+    observation, _ = env.reset(seed=2)
+    terminated = False
+    while not terminated:
+        queue = observation["queue"].reshape(6, len(QUEUE))
+        running = observation["running"].reshape(4, len(RUNNING))
+        table = observation["candidates"].reshape(-1, len(CANDIDATES))
+        waiting, busy = min(6, len(env.view.queue)), min(4, len(env.view.running))
+        assert queue[:, 0].tolist() == [1.0] * waiting + [0.0] * (6 - waiting)
+        assert running[:, 0].tolist() == [1.0] * busy + [0.0] * (4 - busy)
+        assert not queue[waiting:].any() and not running[busy:].any()
+        legal = env.action_masks()[: env.action_space.nvec[0]]
+        assert np.array_equal(table[:, 0], legal.astype(np.float32))
+        assert not table[~legal].any()
+        assert (table[legal, 1:6].sum(axis=1) == 1.0).all()
+        observation, _, terminated, *_ = env.step(legal_action(env, rng))
+
+
+def test_features_by_hand():
+    """2 machines of 2, horizon e^10 - 1 s, so that times read log1p(t) / 10. At 4: 0 (1 GPU, 20 s) runs; 1 (2 GPUs, 9 s) waits.
+
+    Best fit leaves machine 1 free: 3 GPUs are free, 1 of them beside 0.
+    """
+    horizon_s = math.expm1(10.0)
+    env = by_hand([(0, 1, 20), (4, 2, 9)], "flat:machines=2,gpus_per_machine=2", horizon_s=horizon_s)
+    observation, *_ = env.step(start(0))
+
+    def scaled(seconds):
+        return math.log1p(seconds) / 10.0
+
+    assert len(observation["cluster"]) == len(CLUSTER)
+    crowd = 1 / 33
+    cluster = [scaled(4), 3 / 4, 0, 1 / 4, 1, 3 / 4, crowd, 0, crowd, 1, 0, 2 / 6]
+    assert observation["cluster"].tolist() == pytest.approx(cluster, rel=1e-6)
+    share = math.log2(3) / math.log2(5)
+    queue = [1, 2 / 4, share, 0, 0, scaled(9), scaled(18), 0, 0, 0, 0, 0]
+    assert observation["queue"][: len(QUEUE)].tolist() == pytest.approx(queue, rel=1e-6)
+    share = 1 / math.log2(5)
+    running = [1, 1 / 4, share, scaled(4), scaled(4), scaled(16), 0, 0, 0]
+    assert observation["running"][: len(RUNNING)].tolist() == pytest.approx(running, rel=1e-6)
+    table = observation["candidates"].reshape(-1, len(CANDIDATES))
+    assert table[0].tolist() == [1, 1] + [0] * 10
+    offer = [1, 0, 1, 0, 0, 0, 0, 0, scaled(9), 2 / 4, 1 / 4, 0]
+    assert table[start(0)[0]].tolist() == pytest.approx(offer, rel=1e-6)
+    wait = [1, 0, 0, 1, 0, 0, 0, 0, scaled(9), 2 / 4, 3 / 4, 0]
+    assert table[hold(0)[0]].tolist() == pytest.approx(wait, rel=1e-6)
+    stop = [1, 0, 0, 0, 1, 0, 0, 0, scaled(16), 1 / 4, 4 / 4, 0]
+    assert table[preempt(0)[0]].tolist() == pytest.approx(stop, rel=1e-6)
+
+
+def test_the_flat_observation_is_the_dict_in_a_row():
+    plain, flat = delay(), delay(observation="flat")
+    tables, _ = plain.reset(seed=1)
+    row, _ = flat.reset(seed=1)
+    assert np.array_equal(row, np.concatenate([tables[key] for key in ("cluster", "queue", "running", "candidates")]))
+
+
+def test_observations_are_fresh_arrays():
+    """A later step does not change an earlier observation or mask."""
+    env = delay()
+    observation, info = env.reset(seed=1)
+    kept = [array.copy() for array in (*observation.values(), info["action_mask"])]
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        env.step(legal_action(env, rng))
+    assert all(np.array_equal(a, b) for a, b in zip(kept, (*observation.values(), info["action_mask"]), strict=True))
+
+
+def test_a_workload_for_one_episode_comes_with_reset():
+    env = delay()
+    env.reset(seed=1, options={"workload": Workload.from_arrays("one", [0.0], [1], [5.0])})
+    assert len(env.simulator.workload) == 1
+    env.reset(seed=1, options={"workload": "poisson:jobs=7"})
+    assert len(env.simulator.workload) == 7
+    env.reset(seed=1)
+    assert len(env.simulator.workload) == 40
+
+
+def test_each_reset_draws_another_workload_and_the_seed_the_same_ones():
+    env = delay()
+    drawn = []
+    for seed in (5, None, None, 5, None, None):
+        env.reset(seed=seed)
+        drawn.append(env.simulator.workload.duration_s.tobytes())
+    assert drawn[:3] == drawn[3:]
+    assert len(set(drawn)) == 3
+
+
+def test_nothing_more_can_be_started_is_stalled():
+    """Placer `consolidated`; the machine of the only job's size has failed for ever: no deadlock without a word."""
+    env = by_hand([(0, 2, 10)], mtbf_s=1.0, mttr_s=1e9, checkpoint_s=0.0)
+    with pytest.raises(Stalled) if 0 not in candidates(env) else pytest.raises(AssertionError):
+        env.step(start(0))
+        assert env.simulator.done
+
+
+BAD_ARGUMENTS = {
+    "topology": ({"topology": "dolly"}, "dally"),
+    "topology parameter": ({"topology": "dally:racks=none"}, "racks"),
+    "workload": ({"workload": "poison:jobs=5"}, "poisson"),
+    "workload's file": ({"workload": "missing.csv"}, "missing.csv"),
+    "workload too large": ({"workload": Workload.from_arrays("w", [0], [33], [1])}, "33"),
+    "network": ({"network": "penalty:tabel=x"}, "table"),
+    "network of another kind": ({"network": 5}, "network"),
+    "placer": ({"placer": "best"}, "placer"),
+    "slots 0": ({"slots": 0}, "slots"),
+    "slots 257": ({"slots": 257}, "slots"),
+    "slots 2.5": ({"slots": 2.5}, "slots"),
+    "slots true": ({"slots": True}, "slots"),
+    "running slots": ({"running_slots": -1}, "running_slots"),
+    "order": ({"order": "longest"}, "order"),
+    "delays 0": ({"delays": (60.0, 0.0)}, "delays"),
+    "delays for ever": ({"delays": (math.inf,)}, "delays"),
+    "too many delays": ({"delays": tuple(range(1, 40))}, "delays"),
+    "delays that are none": ({"delays": 60.0}, "delays"),
+    "max_decisions": ({"max_decisions": 0}, "max_decisions"),
+    "horizon": ({"horizon_s": 0.0}, "horizon_s"),
+    "horizon in words": ({"horizon_s": "long"}, "horizon_s"),
+    "observation": ({"observation": "image"}, "observation"),
+    "reward": ({"reward": "jtc"}, "jct"),
+    "render_mode": ({"render_mode": "rbg_array"}, "rgb_array"),
+    "preemption cost": ({"preemption_cost": -1.0}, "preemption_cost"),
+    "preemption cost in words": ({"preemption_cost": "cheap"}, "preemption_cost"),
+    "three preemption costs": ({"preemption_cost": (1.0, 2.0, 3.0)}, "preemption_cost"),
+    "mtbf": ({"mtbf_s": -5.0}, "mtbf_s"),
+    "mttr": ({"mtbf_s": 5.0, "mttr_s": 0.0}, "mttr_s"),
+    "checkpoint": ({"mtbf_s": 5.0, "checkpoint_s": math.nan}, "checkpoint_s"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_ARGUMENTS)
+def test_a_bad_argument_is_one_sentence(name):
+    options, hint = BAD_ARGUMENTS[name]
+    with pytest.raises(InputError) as caught:
+        delay(**options)
+    assert hint in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("options", [{"worklod": "poisson"}, {"seed": 3}])
+def test_an_unknown_option_of_reset_is_one_sentence(options):
+    with pytest.raises(InputError, match="expected workload"):
+        delay().reset(options=options)
+
+
+@pytest.mark.parametrize("action", [3, None, "advance", [1], [1.0, 0.0], {"candidate": 1}])
+def test_an_action_that_is_none_is_one_sentence(action):
+    env = delay()
+    env.reset(seed=0)
+    with pytest.raises(InputError, match="two whole numbers"):
+        env.step(action)
