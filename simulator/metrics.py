@@ -55,34 +55,36 @@ NAMES = (
 
 def totals(s: np.record, workload: Workload) -> dict[str, float]:
     """All metrics of the run so far, in the order of `NAMES`."""
-    n = int(s.n_jobs)
-    done = s.status[:n] == DONE
-    finish, arrival = s.finish_s[:n][done], s.arrival_s[:n][done]
-    jct, queued = finish - arrival, s.queued_s[:n][done]
-    end_s = float(finish.max()) if done.all() else float(s.now_s)
-    makespan = end_s - float(s.start_s)
+    n = int(s["n_jobs"])
+    done = s["status"][:n] == DONE
+    finish, arrival = s["finish_s"][:n][done], s["arrival_s"][:n][done]
+    jct, queued = finish - arrival, s["queued_s"][:n][done]
+    jct_quantiles, queued_quantiles = _quantiles(jct), _quantiles(queued)
+    fairness = _fairness(s)[done]
+    end_s = float(finish.max()) if done.all() else float(s["now_s"])
+    makespan = end_s - float(s["start_s"])
     gpu_s = gpu_seconds(s)
     values = {
         "jct_mean": _mean(jct),
-        "jct_median": _quantile(jct, 0.5),
-        "jct_p95": _quantile(jct, 0.95),
-        "jct_p99": _quantile(jct, 0.99),
+        "jct_median": jct_quantiles[0],
+        "jct_p95": jct_quantiles[1],
+        "jct_p99": jct_quantiles[2],
         "makespan": makespan,
         "queueing_delay_mean": _mean(queued),
-        "queueing_delay_p95": _quantile(queued, 0.95),
-        "queueing_delay_p99": _quantile(queued, 0.99),
-        "comm_time_mean": _mean(s.comm_s[:n][done]),
+        "queueing_delay_p95": queued_quantiles[1],
+        "queueing_delay_p99": queued_quantiles[2],
+        "comm_time_mean": _mean(s["comm_s"][:n][done]),
         "slowdown_mean": _mean(jct / _isolated_s(s)[done]),
-        "finish_time_fairness_mean": _mean(_fairness(s)[done]),
-        "finish_time_fairness_max": _quantile(_fairness(s)[done], 1.0),
+        "finish_time_fairness_mean": _mean(fairness),
+        "finish_time_fairness_max": float(fairness.max()) if len(fairness) else float("nan"),
         "gpu_utilisation": _share(gpu_s["compute"], gpu_s["all"]),
         "allocation_rate": _share(gpu_s["held"], gpu_s["all"]),
-        "fragmentation": _share(float(s.fragmented_integral), gpu_s["all"]),
+        "fragmentation": _share(float(s["fragmented_integral"]), gpu_s["all"]),
         "jobs_finished": float(done.sum()),
-        "preemptions": float(s.preemptions),
-        "migrations": float(s.migrations),
-        "failures": float(s.failures),
-        "gpu_hours_lost": float(s.lost_gpu_s) / 3600.0,
+        "preemptions": float(s["preemptions"]),
+        "migrations": float(s["migrations"]),
+        "failures": float(s["failures"]),
+        "gpu_hours_lost": float(s["lost_gpu_s"]) / 3600.0,
         "slo_violation_rate": _violations(s, workload),
         "congestion_bytes": 0.0,
         "bytes_moved": 0.0,
@@ -95,20 +97,20 @@ def gpu_seconds(s: np.record) -> dict[str, float]:
 
     The stretches of jobs that still run are counted until now.
     """
-    running = s.runner[: s.running]
-    gpus, now = s.gpus[running], s.now_s
-    held = now - s.started_s[running]
-    ran = np.maximum(0.0, now - s.since_s[running])
-    computed = ran / s.iteration_s[running] * s.base_iteration_s[running]
-    restoring = np.minimum(held, np.maximum(0.0, s.since_s[running] - s.started_s[running]))
+    running = s["runner"][: s["running"]]
+    gpus, now = s["gpus"][running], s["now_s"]
+    held = now - s["started_s"][running]
+    ran = np.maximum(0.0, now - s["since_s"][running])
+    computed = ran / s["iteration_s"][running] * s["base_iteration_s"][running]
+    restoring = np.minimum(held, np.maximum(0.0, s["since_s"][running] - s["started_s"][running]))
     parts = {
-        "all": float(s.n_gpus * (now - s.start_s)),
-        "held": float(s.used_gpu_s + (gpus * held).sum()),
-        "compute": float(s.compute_gpu_s + (gpus * computed).sum()),
-        "comm": float(s.comm_gpu_s + (gpus * (ran - computed)).sum()),
-        "restore": float(s.restore_gpu_s + (gpus * restoring).sum()),
-        "lost": float(s.lost_gpu_s),
-        "down": float(s.down_integral),
+        "all": float(s["n_gpus"] * (now - s["start_s"])),
+        "held": float(s["used_gpu_s"] + (gpus * held).sum()),
+        "compute": float(s["compute_gpu_s"] + (gpus * computed).sum()),
+        "comm": float(s["comm_gpu_s"] + (gpus * (ran - computed)).sum()),
+        "restore": float(s["restore_gpu_s"] + (gpus * restoring).sum()),
+        "lost": float(s["lost_gpu_s"]),
+        "down": float(s["down_integral"]),
     }
     parts["free"] = parts["all"] - parts["held"] - parts["down"]
     return parts
@@ -116,44 +118,44 @@ def gpu_seconds(s: np.record) -> dict[str, float]:
 
 def job_table(s: np.record, workload: Workload) -> dict[str, np.ndarray]:
     """One row a job, in order of arrival; times are nan for what has not happened."""
-    n = int(s.n_jobs)
-    finished = s.status[:n] == DONE
-    finish = np.where(finished, s.finish_s[:n], np.nan)
-    first = s.first_start_s[:n]
+    n = int(s["n_jobs"])
+    finished = s["status"][:n] == DONE
+    finish = np.where(finished, s["finish_s"][:n], np.nan)
+    first = s["first_start_s"][:n]
     return {
         "job_id": workload.job_id,
         "model": workload.model,
-        "gpus": s.gpus[:n].copy(),
-        "arrival_s": s.arrival_s[:n].copy(),
+        "gpus": s["gpus"][:n].copy(),
+        "arrival_s": s["arrival_s"][:n].copy(),
         "duration_s": np.asarray(workload.duration_s),
         "first_start_s": np.where(first >= 0.0, first, np.nan),
         "finish_s": finish,
-        "jct_s": finish - s.arrival_s[:n],
-        "queueing_delay_s": np.where(finished, s.queued_s[:n], np.nan),
-        "comm_time_s": np.where(finished, s.comm_s[:n], np.nan),
-        "restore_s": np.where(finished, s.restore_s[:n], np.nan),
+        "jct_s": finish - s["arrival_s"][:n],
+        "queueing_delay_s": np.where(finished, s["queued_s"][:n], np.nan),
+        "comm_time_s": np.where(finished, s["comm_s"][:n], np.nan),
+        "restore_s": np.where(finished, s["restore_s"][:n], np.nan),
         "finish_time_fairness": np.where(finished, _fairness(s), np.nan),
-        "preemptions": s.preempted[:n].copy(),
-        "tier": np.where((s.status[:n] == RUNNING) | finished, s.tier[:n], -1),
+        "preemptions": s["preempted"][:n].copy(),
+        "tier": np.where((s["status"][:n] == RUNNING) | finished, s["tier"][:n], -1),
     }
 
 
 def _isolated_s(s: np.record) -> np.ndarray:
-    return s.iterations[: s.n_jobs] * s.base_iteration_s[: s.n_jobs]
+    return s["iterations"][: s["n_jobs"]] * s["base_iteration_s"][: s["n_jobs"]]
 
 
 def _fairness(s: np.record) -> np.ndarray:
     """Themis (NSDI'20), Sec. 3.1: rho = T_shared / T_independent, the latter on 1/N of the cluster's GPUs."""
-    n = int(s.n_jobs)
-    share = s.n_gpus / np.maximum(1.0, s.mean_active[:n])
-    alone = _isolated_s(s) * np.maximum(1.0, s.gpus[:n] / share)
-    return (s.finish_s[:n] - s.arrival_s[:n]) / alone
+    n = int(s["n_jobs"])
+    share = s["n_gpus"] / np.maximum(1.0, s["mean_active"][:n])
+    alone = _isolated_s(s) * np.maximum(1.0, s["gpus"][:n] / share)
+    return (s["finish_s"][:n] - s["arrival_s"][:n]) / alone
 
 
 def _violations(s: np.record, workload: Workload) -> float:
-    n = int(s.n_jobs)
-    limited = np.isfinite(workload.deadline_s) & (s.status[:n] != PENDING)
-    ended = np.where(s.status[:n] == DONE, s.finish_s[:n], s.now_s)
+    n = int(s["n_jobs"])
+    limited = np.isfinite(workload.deadline_s) & (s["status"][:n] != PENDING)
+    ended = np.where(s["status"][:n] == DONE, s["finish_s"][:n], s["now_s"])
     return _share(float((ended > workload.deadline_s)[limited].sum()), float(limited.sum()))
 
 
@@ -165,5 +167,8 @@ def _mean(values: np.ndarray) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 
-def _quantile(values: np.ndarray, q: float) -> float:
-    return float(np.quantile(values, q)) if len(values) else float("nan")
+def _quantiles(values: np.ndarray) -> list[float]:
+    """Median, 95th and 99th percentile, linear between neighbours."""
+    if not len(values):
+        return [float("nan")] * 3
+    return [float(value) for value in np.quantile(values, (0.5, 0.95, 0.99))]

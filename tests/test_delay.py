@@ -8,10 +8,9 @@ import gymnasium
 import numpy as np
 import pytest
 
-import clustergym
 from clustergym import policies
 from clustergym.envs.delay.observation import CANDIDATES, CLUSTER, QUEUE, RUNNING
-from clustergym.simulator.errors import InputError, Stalled
+from clustergym.simulator.errors import InputError
 from clustergym.simulator.workloads import Workload
 
 DELAY = "clustergym/Delay-v0"
@@ -74,22 +73,21 @@ def legal_action(env, rng):
 def episode(env, choose, seed=0):
     """All that an episode shows, as bytes and numbers: observations, rewards, ends, infos."""
     observation, info = env.reset(seed=seed)
-    seen = []
+    seen, rest, ended = [], [], False
     while True:
         flat = observation if isinstance(observation, np.ndarray) else np.concatenate(list(observation.values()))
-        seen.append((flat.tobytes(), info["action_mask"].tobytes(), repr({k: v for k, v in info.items() if k != "action_mask"})))
-        if len(seen) > 1 and (terminated or truncated):
-            return seen, rewards
-        if len(seen) == 1:
-            rewards = []
-        observation, reward, terminated, truncated, info = env.step(choose(env))
-        rewards.append(reward)
+        told = {key: value for key, value in info.items() if key != "action_mask"}
+        seen.append((flat.tobytes(), info["action_mask"].tobytes(), repr((told, rest))))
+        if ended:
+            return seen
+        observation, *rest, info = env.step(choose(env))
+        ended = rest[1] or rest[2]
 
 
 def test_the_first_start_at_a_tier_by_hand():
     """2 GPUs, jobs of 1, 2 and 1 GPUs. Slot 0 starts on one GPU; then 1 does not fit, 2 does, and is in slot 1."""
     env = by_hand([(0, 1, 10), (0, 2, 5), (0, 1, 4)])
-    assert candidates(env) == [hold(0)[0]] * 0 + [start(0)[0], start(1)[0]]
+    assert candidates(env) == [start(0)[0], start(1)[0]]
     _, reward, terminated, truncated, info = env.step(start(0))
     assert (reward, terminated, truncated) == (0.0, False, False)
     assert {key: info[key] for key in ("elapsed_s", "invalid_action", "adjusted_action")} == {
@@ -238,18 +236,25 @@ def test_a_delay_in_range_is_never_adjusted_even_where_it_does_not_apply():
 
 @pytest.mark.parametrize(("bucket", "until_s"), [(2, 60.0), (3, 300.0), (10, 86_400.0), (0, 1000.0), (1, 1000.0)])
 def test_a_held_job_leaves_the_window_and_comes_back(bucket, until_s):
-    """2 GPUs; 0 runs for 1,000 s (200,000 s where that is not the offer). 1 is held: until its delay ends, or 0 does."""
-    lasting = 1000.0 if bucket < 2 else 200_000.0
-    env = by_hand([(0, 1, lasting), (0, 1, 5), (0, 1, 5)])
+    """2 GPUs; 0 runs until 1,000 if that is the offer, else until 200,000. 1 is held till its delay or 0 ends."""
+    env = by_hand([(0, 1, 1000.0 if bucket < 2 else 200_000.0), (0, 1, 5)])
     env.step(start(0))
     observation, *_ = env.step(hold(0, bucket))
-    assert (env.view.queue.tolist(), env.view.held.tolist(), env.view.now_s) == ([2], [1], 0.0)
+    assert (env.view.now_s, env.view.queue.tolist(), env.view.held.tolist()) == (until_s, [1], [])
+    assert observation["queue"][0] == 1.0
+
+
+def test_a_held_job_gives_its_slot_to_the_next():
+    """2 GPUs, one slot. 0 is held, so 1 is shown and started; it ends at 5, which is 0's offer."""
+    env = by_hand([(0, 1, 10), (0, 1, 5), (99, 1, 1)], slots=1, preemption=False)
+    env.step(hold(0))
+    assert (env.view.now_s, env.view.queue.tolist(), env.view.held.tolist()) == (0.0, [1], [0])
     env.step(start(0))
-    assert (env.view.now_s, env.view.queue.tolist()) == ((5.0 if bucket < 2 else until_s), [1])
+    assert (env.view.now_s, env.view.queue.tolist(), env.view.held.tolist()) == (5.0, [0], [])
 
 
-def test_a_job_held_until_the_offer_gets_it_where_nothing_is_left_to_come():
-    """Both jobs are held until an offer that no event will bring: the second hold is illegal, the first one is given up."""
+def test_jobs_held_until_the_offer_come_back_together():
+    """0 and 1 are held until an offer; 2 comes at 7 and is started: its end at 8 is their offer."""
     env = by_hand([(0, 1, 10), (0, 1, 5), (7, 1, 1)])
     assert 0 in candidates(env)
     for action in (hold(0), hold(0)):
@@ -283,8 +288,10 @@ def test_a_preempted_job_waits_again_and_pays():
 
 def test_a_job_that_was_just_started_or_stopped_cannot_be_stopped():
     """So an instant always comes to its end."""
-    env = by_hand([(0, 1, 10), (0, 2, 10), (4, 2, 5)])
+    env = by_hand([(0, 1, 10), (0, 2, 10), (4, 2, 5)], skip_idle=False)
     env.step(start(0))
+    assert env.view.now_s == 0.0 and preempt(0)[0] not in candidates(env)
+    env.step(ADVANCE)
     assert env.view.now_s == 4.0 and preempt(0)[0] in candidates(env)
     env.step(preempt(0))
     env.step(start(0))
@@ -299,23 +306,27 @@ def test_without_preemption_nobody_can_be_stopped_or_moved():
 
 
 def test_a_job_moves_to_a_better_tier():
-    """2 racks of one machine of 8. 1 (12 GPUs) and 0 (4 GPUs): 2 (4 GPUs) spans racks when asked to, and moves at 20.
+    """2 racks of one machine of 8, 10 s to restore. 0 and 1 hold 6 GPUs each; 2 (4 GPUs, 150 s) spans racks at 0.
 
-    Slowdown 1.5 across racks. 0 fills half of machine 0, 1 half of machine 1; 2 has 4 + 4 until 0 ends at 20 (24 while
-    3 waits), when machine 0 has room for all of its 8.
+    0 ends at 20: 2 can move into machine 0 while 3 (16 GPUs) waits; 130 s of work are left, so it ends at 160.
     """
-    jobs = [(0, 4, 20), (0, 4, 500), (0, 8, 150), (0, 16, 1)]
-    env = by_hand(jobs, "dally:racks=2,machines=1", slots=4)
-    env.simulator.network = clustergym.simulator.network.load_network("penalty:default=1/1/1.5")
-    env.reset(seed=0)
-    env.step(start(0))
-    env.step(start(0))
-    assert env.view.free_by_machine.tolist() in ([0, 8], [4, 4])
-    env.close()
+    jobs = [(0, 6, 20), (0, 6, 500), (0, 4, 150), (0, 16, 1)]
+    env = by_hand(jobs, "dally:racks=2,machines=1", slots=4, preemption_cost=10.0)
+    for action in (start(0), start(0), start(0, 2)):
+        assert not env.step(action)[-1]["invalid_action"]
+    assert (env.view.now_s, env.view.running.tolist(), env.view.tier_of(2)) == (20.0, [1, 2], 3)
+    assert candidates(env) == [0, hold(0)[0], preempt(0, 4)[0], preempt(1, 4)[0], migrate(1, 4)[0]]
+    env.step(migrate(1, 4))
+    assert (env.view.now_s, candidates(env)) == (20.0, [0, hold(0)[0], preempt(0, 4)[0]])
+    observation, *_ = env.step(ADVANCE)
+    assert (env.view.now_s, env.view.running.tolist()) == (160.0, [1])
+    table = env.simulator.jobs()
+    assert (table["finish_s"][2], table["tier"][2], env.simulator.metrics()["migrations"]) == (160.0, 0, 1)
+    assert observation["running"][0] == 1.0
 
 
 def test_a_tier_that_a_start_takes_is_the_candidates():
-    """2 racks of 2 machines of 8, empty. A gang of 4 is offered a machine only, one of 12 a rack, one of 20 both racks."""
+    """2 empty racks of 2 machines of 8: a gang of 4 is offered a machine only, 12 GPUs a rack, 20 both racks."""
     env = by_hand([(0, 4, 9), (0, 12, 9), (0, 20, 9)], TIERED, slots=3)
     assert candidates(env) == [start(0, 0)[0], start(1, 1)[0], start(2, 2)[0]]
     env.step(start(2, 2))
@@ -323,15 +334,13 @@ def test_a_tier_that_a_start_takes_is_the_candidates():
     assert candidates(env) == [0, *(1 + k for k in (0, 3)), *(5 + k for k in (1, 3))]
 
 
-@pytest.mark.parametrize(
-    ("order", "shown"), [("arrival", [0, 1, 2]), ("shortest", [2, 1, 0]), ("smallest", [1, 2, 0])]
-)
+@pytest.mark.parametrize(("order", "shown"), [("arrival", [0, 1, 2]), ("shortest", [2, 1, 0]), ("smallest", [1, 2, 0])])
 def test_the_window_shows_the_first_jobs_in_its_order(order, shown):
     """Gangs of 2, 1, 1; run times 9, 5, 3; ties by arrival. Starting slot 0 starts the first of them."""
     for slots in (1, 3):
         env = by_hand([(0, 2, 9), (0, 1, 5), (0, 1, 3)], order=order, slots=slots)
         env.step(start(0))
-        assert env.view.running.tolist() == [shown[0]]
+        assert np.flatnonzero(env.simulator.jobs()["first_start_s"] == 0.0).tolist() == [shown[0]]
 
 
 def test_the_order_of_the_window_is_not_that_of_the_policy():
@@ -365,8 +374,7 @@ def test_the_horizon_truncates_with_metrics():
     """Horizon 12: 0 ends at 10, 1 would at 15."""
     env = by_hand([(0, 2, 10), (0, 2, 5)], horizon_s=12.0)
     env.step(start(0))
-    assert env.view.now_s == 0.0
-    env.step(ADVANCE)
+    assert env.view.now_s == 10.0
     _, _, terminated, truncated, info = env.step(start(0))
     assert (terminated, truncated, env.view.now_s) == (False, True, 12.0)
     assert (info["metrics"]["jobs_finished"], info["metrics"]["makespan"]) == (1, 12)
@@ -388,10 +396,10 @@ def test_never_both_ends_and_metrics_on_the_last_step_only(options):
 
 
 def test_every_instant_is_shown_without_skip_idle():
-    """More decision points, the same metrics; of the two, `skip_idle` passes over those with nothing to start or stop."""
+    """More decision points, the same metrics; those that `skip_idle` passes over have nothing to start."""
     steps, results = [], set()
     for skip_idle in (True, False):
-        env = delay(skip_idle=skip_idle, preemption=False, placer="tier")
+        env = delay(skip_idle=skip_idle, preemption=False, placer="tier", slots=40)
         policy = policies.make("sjf:placer=tier")
         env.reset(seed=3)
         terminated, count = False, 0
@@ -428,7 +436,9 @@ def test_empty_slots_and_illegal_candidates_are_zero_and_legal_ones_say_so():
 
 
 def test_features_by_hand():
-    """2 machines of 2, horizon e^10 - 1 s, so that times read log1p(t) / 10. At 4: 0 (1 GPU, 20 s) runs; 1 (2 GPUs, 9 s) waits.
+    """2 machines of 2, horizon e^10 - 1 s, so that times t read log1p(t) / 10.
+
+    At 4 job 0 (1 GPU, 20 s) runs and 1 (2 GPUs, 9 s) waits.
 
     Best fit leaves machine 1 free: 3 GPUs are free, 1 of them beside 0.
     """
@@ -497,12 +507,13 @@ def test_each_reset_draws_another_workload_and_the_seed_the_same_ones():
     assert len(set(drawn)) == 3
 
 
-def test_nothing_more_can_be_started_is_stalled():
-    """Placer `consolidated`; the machine of the only job's size has failed for ever: no deadlock without a word."""
-    env = by_hand([(0, 2, 10)], mtbf_s=1.0, mttr_s=1e9, checkpoint_s=0.0)
-    with pytest.raises(Stalled) if 0 not in candidates(env) else pytest.raises(AssertionError):
-        env.step(start(0))
-        assert env.simulator.done
+def test_the_last_job_cannot_be_held_where_nothing_is_to_come():
+    """Nothing runs, 0 and 1 are held until an offer, 2 comes at 3 as the last event."""
+    env = by_hand([(0, 1, 10), (0, 1, 5), (3, 1, 5)])
+    for action in (hold(0), hold(0)):
+        assert not env.step(action)[-1]["invalid_action"]
+    # At 3 job 2 is alone in the window; holding it too would leave nothing to come, so it cannot be held.
+    assert (env.view.now_s, candidates(env)) == (3.0, [start(0)[0]])
 
 
 BAD_ARGUMENTS = {

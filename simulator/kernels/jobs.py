@@ -14,7 +14,7 @@ from . import heap
 from .bits import exclude, include
 from .codes import DONE, HELD, HOLD, MIGRATE, PREEMPT, RUNNING, START, WAITING
 from .jit import kernel
-from .placement import gang_was_held_by, occupy, vacate
+from .placement import gang_was_held_by, occupy, sign_gpus, vacate
 
 
 @kernel
@@ -230,6 +230,7 @@ def remember(s, job):
     s.stop_since_s[job] = s.since_s[job]
     s.stop_started_s[job] = s.started_s[job]
     s.stop_attained_s[job] = s.attained_s[job]
+    sign_gpus(s, job)
 
 
 @kernel

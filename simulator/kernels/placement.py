@@ -70,10 +70,10 @@ def occupy(s, job):
     previous = first
     for i in range(s.gang_size):
         gpu = s.gang[i]
-        exclude(s.free_low, s.free_mid, s.free_top, gpu)
         s.gpu_job[gpu] = job
         s.gpu_next[previous] = gpu
         previous = gpu
+        exclude(s.free_low, s.free_mid, s.free_top, gpu)
         if s.gpu_slot[gpu] != slot:
             change_free(s, slot, -run)
             run = 0
@@ -88,14 +88,11 @@ def occupy(s, job):
 @kernel
 def vacate(s, job):
     """Modify `s`: the GPUs of `job` are free. The chain through `gpu_next` stays readable until they are taken."""
-    starts = s.starts[job]
     gpu = s.first_gpu[job]
     slot = s.gpu_slot[gpu]
     run = 0
     while gpu != FREE:
         s.gpu_job[gpu] = FREE
-        s.gpu_last_job[gpu] = job
-        s.gpu_last_start[gpu] = starts
         include(s.free_low, s.free_mid, s.free_top, gpu)
         if s.gpu_slot[gpu] != slot:
             change_free(s, slot, run)
@@ -104,6 +101,16 @@ def vacate(s, job):
         run += 1
         gpu = s.gpu_next[gpu]
     change_free(s, slot, run)
+
+
+@kernel
+def sign_gpus(s, job):
+    """Modify `s`: mark the GPUs of `job` as those that it held last (see `gang_was_held_by`)."""
+    gpu = s.first_gpu[job]
+    while gpu != FREE:
+        s.gpu_last_job[gpu] = job
+        s.gpu_last_start[gpu] = s.starts[job]
+        gpu = s.gpu_next[gpu]
 
 
 @kernel
@@ -126,7 +133,7 @@ def lower(s, job):
 
 @kernel
 def gang_was_held_by(s, job):
-    """True if `s.gang` is the very set of GPUs that `job` held last, and nobody has held since."""
+    """True if `s.gang` is the very set of GPUs that `job` held when it was last preempted."""
     if s.gang_size != s.gpus[job]:
         return False
     for i in range(s.gang_size):

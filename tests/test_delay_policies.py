@@ -1,0 +1,145 @@
+"""Delay-v0: every policy played through `env.step` gives exactly the metrics of the simulator alone."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import pytest
+
+from clustergym import policies
+from clustergym.simulator.engine import Simulator
+from clustergym.simulator.errors import InvalidDecision
+from clustergym.simulator.layout import Failures
+from clustergym.simulator.workloads import Workload
+
+DELAY = "clustergym/Delay-v0"
+DALLY = "dally:racks=2,machines=3"
+
+
+def crowded() -> Workload:
+    """60 jobs of 1 to 48 GPUs, models of either skew, whole seconds and so many ties, a load of 1.2 on 48 GPUs."""
+    rng = np.random.default_rng(5)
+    gpus, duration_s = np.minimum(2 ** rng.integers(0, 7, 60), 48), np.ceil(rng.lognormal(6, 1.2, 60))
+    arrival_s = np.floor(np.sort(rng.uniform(0, (gpus * duration_s).sum() / 48 / 1.2, 60)))
+    models = rng.choice(["VGG11", "ResNet50", "BERT-large", ""], 60)
+    return Workload.from_arrays("crowded", arrival_s, gpus, duration_s, model=models)
+
+
+SETTINGS = {
+    "default": {},
+    "poisson": {"topology": "flat", "workload": "poisson:jobs=150,load=1.2", "network": "none"},
+    "crowded": {"topology": DALLY, "workload": crowded(), "network": "penalty:default=1/1.2/1.5"},
+}
+VARIANTS = (
+    "head=strict",
+    "placer=consolidated,preemption_cost=30",
+    "placer=tier,preemption_cost=40/60",
+    "placer=random,head=strict",
+    "placer=skew,round=300",
+    "lease=600",
+    "lease=300,round=120,placer=tier,preemption_cost=40/60",
+)
+
+
+def by_steps(policy, seed=11, **options):
+    """What an episode in which `policy` acts comes to; none of its actions may be masked."""
+    env = gymnasium.make(DELAY, **options)
+    env.reset(seed=seed)
+    base = env.unwrapped
+    total, ended = 0.0, False
+    while not ended:
+        action = policy.act(env)
+        assert base.action_masks()[action[0]]
+        _, reward, terminated, truncated, info = env.step(action)
+        assert not (info["invalid_action"] or info["adjusted_action"])
+        total += reward
+        ended = terminated or truncated
+    assert terminated
+    return info["metrics"], base.simulator.jobs(), base.simulator.workload, int(base.simulator.state.seed), base, total
+
+
+def differences(policy, failures=None, **options):
+    """Names of metrics and job columns in which the environment and the simulator alone differ."""
+    metrics, jobs, workload, seed, base, _ = by_steps(policy, **options)
+    alone = Simulator(base.simulator.topology, base.simulator.network, rule=policy.rule, failures=failures)
+    alone.reset(workload, seed)
+    expected, table = alone.run(), alone.jobs()
+    columns = ("first_start_s", "finish_s", "tier", "preemptions", "queueing_delay_s")
+    return [name for name in expected if repr(metrics[name]) != repr(expected[name])] + [
+        name for name in columns if jobs[name].tolist() != table[name].tolist()
+    ]
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("name", policies.list("Delay"))
+def test_a_policy_through_steps_is_the_simulator_alone(name, setting):
+    assert differences(policies.make(name), **SETTINGS[setting]) == []
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("name", policies.list("Delay"))
+def test_with_its_parameters_too(name, variant):
+    assert differences(policies.make(f"{name}:{variant}"), **SETTINGS["crowded"]) == []
+
+
+@pytest.mark.parametrize("name", policies.list("Delay"))
+def test_with_failures_too(name):
+    failures = Failures(5000.0, 1000.0, 300.0)
+    options = {"mtbf_s": 5000.0, "mttr_s": 1000.0, "checkpoint_s": 300.0, **SETTINGS["crowded"]}
+    assert differences(policies.make(name, preemption_cost=(30.0,)), failures, **options) == []
+
+
+@pytest.mark.parametrize("slots", [1, 4])
+@pytest.mark.parametrize("name", policies.list("Delay"))
+def test_with_a_small_window_too(name, slots):
+    """The window turns to the job of the decision, and stops where any waiting job could start, shown or not."""
+    options = {**SETTINGS["crowded"], "slots": slots, "running_slots": 1}
+    assert differences(policies.make(name), **options) == []
+
+
+@pytest.mark.parametrize("name", ["random", "fifo", "sjf"])
+def test_without_preemption_and_with_a_small_window_too(name):
+    """`sjf` starts jobs far back in the queue: no instant may be skipped because the window shows no start."""
+    options = {**SETTINGS["crowded"], "slots": 2, "preemption": False}
+    assert differences(policies.make(name), **options) == []
+
+
+@pytest.mark.parametrize(
+    "options", [{"skip_idle": False}, {"order": "smallest"}, {"observation": "flat"}, {"placer": "count"}]
+)
+@pytest.mark.parametrize("name", ["sjf", "tiresias"])
+def test_whatever_the_environments_own_options(name, options):
+    assert differences(policies.make(name), **SETTINGS["crowded"], **options) == []
+
+
+@pytest.mark.parametrize("name", policies.list("Delay"))
+def test_the_return_is_minus_the_mean_jct_in_mean_isolated_run_times(name):
+    metrics, _, workload, *_, total = by_steps(policies.make(name), **SETTINGS["crowded"])
+    assert total == pytest.approx(-metrics["jct_mean"] / workload.duration_s.mean(), rel=1e-9)
+
+
+def test_a_policy_acts_in_wrapped_environments_and_in_vectors_of_them():
+    """SyncVectorEnv and DummyVecEnv, two clusters of other seeds; the same trajectory as alone."""
+    expected = [by_steps(policies.make("srtf"), seed=seed, **SETTINGS["crowded"])[0] for seed in (3, 4)]
+    policy = policies.make("srtf")
+    vector = gymnasium.make_vec(DELAY, num_envs=2, vectorization_mode="sync", **SETTINGS["crowded"])
+    vector.reset(seed=3)
+    found = {}
+    while len(found) < 2:
+        *_, terminated, _, info = vector.step(policy.act(vector))
+        for i in np.flatnonzero(terminated):
+            found.setdefault(int(i), {key: value[i] for key, value in info["metrics"].items() if key[0] != "_"})
+    assert repr([{key: float(found[i][key]) for key in expected[i]} for i in (0, 1)]) == repr(expected)
+
+
+def test_a_decision_that_the_window_does_not_offer_is_refused_with_the_reason():
+    class Everywhere(policies.Policy):
+        def decide(self, view):
+            from clustergym.simulator.decisions import Start
+
+            return Start(0, list(range(int(view.topology.num_gpus)))[-view.gpus(0) :])
+
+    env = gymnasium.make(DELAY, workload=Workload.from_arrays("one", [0.0], [2], [5.0]), network="none")
+    env.reset(seed=0)
+    with pytest.raises(InvalidDecision, match="placer"):
+        Everywhere().act(env)
