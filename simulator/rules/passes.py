@@ -24,31 +24,23 @@ ANY_SIZE = 1 << 40
 def schedule(s):
     """Modify `s`: one pass of the rule at this instant; returns the number of jobs started."""
     s.pass_number += 1
+    s.n_picked = 0
     if s.waiting == 0 or next_round_s(s) > s.now_s:
         return 0
-    if not (s.preemptive or s.lease_s > 0.0):
-        return _fill(s)
-    started = _fill_in_order(s)
-    if s.waiting == 0:
-        return started
-    evictable_gpus = _pick_evictable(s)
-    if evictable_gpus == 0:
-        return started + _fill(s)
-    if s.placer == COUNT:
-        return started + _schedule_counted(s, evictable_gpus)
-    return started + _schedule_placed(s)
-
-
-@kernel
-def _fill(s):
-    """Modify `s`: start waiting jobs on free GPUs; running jobs are left alone."""
     started = 0
-    while s.free_gpus > 0:
-        c = best_class(s, ANY_SIZE if s.strict else s.free_gpus)
+    if s.preemptive or s.lease_s > 0.0:
+        started = _fill_in_order(s)
+        if s.waiting == 0:
+            return started
+        evictable_gpus = _pick_evictable(s)
+        if evictable_gpus > 0 and s.placer == COUNT:
+            return started + _schedule_counted(s, evictable_gpus)
+    while s.free_gpus > 0 or s.n_picked > 0:
+        c = best_class(s, ANY_SIZE if s.strict or s.n_picked > 0 else s.free_gpus)
         if c < 0:
             break
         job = s.queue_item[s.class_base[c]]
-        if find_gang(s, job, s.placer):
+        if find_gang(s, job, s.placer) or (s.n_picked > 0 and _evict_for(s, job)):
             start(s, job)
             started += 1
         elif s.strict:
@@ -60,7 +52,7 @@ def _fill(s):
 
 @kernel
 def _fill_in_order(s):
-    """Modify `s`: start waiting jobs up to the first that does not fit; only for that one running jobs are looked at."""
+    """Modify `s`: start waiting jobs up to the first that does not fit; only then are running jobs looked at."""
     started = 0
     while s.waiting > 0:
         job = s.queue_item[s.class_base[best_class(s, ANY_SIZE)]]
@@ -68,25 +60,6 @@ def _fill_in_order(s):
             break
         start(s, job)
         started += 1
-    return started
-
-
-@kernel
-def _schedule_placed(s):
-    """Modify `s`: a pass with preemption where it matters which GPUs are free."""
-    started = 0
-    while True:
-        c = best_class(s, ANY_SIZE)
-        if c < 0:
-            break
-        job = s.queue_item[s.class_base[c]]
-        if find_gang(s, job, s.placer) or (s.n_picked > 0 and _evict_for(s, job)):
-            start(s, job)
-            started += 1
-        elif s.strict:
-            break
-        else:
-            s.class_blocked[c] = s.pass_number
     return started
 
 
@@ -168,7 +141,6 @@ def _pick_evictable(s):
 
     These are the ones that stand after the first waiting job and have no lease that still runs.
     """
-    s.n_picked = 0
     first = best_class(s, ANY_SIZE)
     head_key = s.queue_key[s.class_base[first]]
     head_job = s.queue_item[s.class_base[first]]
