@@ -74,13 +74,14 @@ class Simulator:
         self.records: np.recarray
         self._copy: np.recarray | None = None
         self._plan: list[Decision] = []
-        self._planned = (-1, -1)
+        self._handed_out: Decision | None = None
+        self._planned = NOTHING
         self._code = codes.FINISHED
 
     def reset(self, workload: Workload, seed: int = 0) -> None:
         """Lay `workload` and run to the first decision point. `seed` draws failures and random orders."""
         self.workload = workload.oversize(self.topology.num_gpus)
-        self._planned = (-1, -1)
+        self._planned = NOTHING
         capacity = Capacity.fitting(len(workload), self.topology.num_gpus)
         if self.capacity != capacity:
             self.records = empty_state(capacity)
@@ -106,7 +107,7 @@ class Simulator:
         if rule == self.rule:
             return
         self.rule = rule
-        self._planned = (-1, -1)
+        self._planned = NOTHING
         if self.capacity.jobs > 0:
             self.relay()
 
@@ -174,16 +175,24 @@ class Simulator:
     def next_decision(self) -> Decision:
         """What the compiled rule decides next at this instant: the pass it would make, one decision at a time.
 
-        The pass is made once, on a copy of the state, and remembered as long as the decisions applied are its own.
+        The pass is made once, on a copy of the state, and remembered as long as the decisions carried out are its own.
         """
         s = self.state
-        if self._planned != (s.instants, s.decisions):
+        if self._planned != (s.instants, s.decisions) or not self._was_last(self._handed_out):
             self._plan = self._pass_on_copy()
-            self._planned = (s.instants, s.decisions)
-        if not self._plan:
-            return Advance()
-        self._planned = (s.instants, s.decisions + 1)
-        return self._plan.pop(0)
+        self._handed_out = self._plan.pop(0) if self._plan else None
+        self._planned = (s.instants, s.decisions + (self._handed_out is not None))
+        return self._handed_out or Advance()
+
+    def _was_last(self, decision: Decision | None) -> bool:
+        """Whether `decision` is the one that was carried out last; None: whether none was handed out."""
+        if decision is None:
+            return True
+        s = self.state
+        kind, job = KINDS[type(decision)], getattr(decision, "job", None)
+        if (kind, job) != (s.last_kind, s.last_job):
+            return False
+        return not isinstance(decision, Start | Migrate) or tuple(gpus_of(s, decision.job)) == decision.gpus
 
     def _pass_on_copy(self) -> list[Decision]:
         if self._copy is None or self._copy.dtype != self.records.dtype:
@@ -278,6 +287,7 @@ class Simulator:
     def restore(self, snapshot: np.recarray) -> None:
         """Go back to a snapshot of this run."""
         self.records[0] = snapshot[0]
+        self._planned = NOTHING
         self._code = codes.FINISHED if self.state.done == self.state.n_jobs else codes.DECIDE
 
     def metrics(self) -> dict[str, float]:
@@ -290,6 +300,13 @@ class Simulator:
 
 
 PROGRESS_EVENTS = 200_000
+NOTHING = (-1, -1)  # no pass is planned
+KINDS: dict[type, int] = {
+    Start: codes.START,
+    Hold: codes.HOLD,
+    Preempt: codes.PREEMPT,
+    Migrate: codes.MIGRATE,
+}
 STATUS_WORDS = {
     codes.PENDING: "has not arrived yet",
     codes.WAITING: "is waiting",

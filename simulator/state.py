@@ -60,7 +60,9 @@ def clock_fields() -> list[Field]:
         ("events", "i8"),
         ("offers", "i8"),  # instants at which GPUs were freed: ends holds "until the next offer"
         ("instants", "i8"),  # decision points so far
-        ("decisions", "i8"),  # starts, stops, moves and holds so far
+        ("decisions", "i8"),  # starts, stops, moves and holds so far, and the last of them:
+        ("last_kind", "i8"),
+        ("last_job", "i8"),
         ("active_integral", "f8"),  # job-seconds in the system
         ("slowdown_rate", "f8"),  # sum of 1 / isolated run time over the jobs in the system
         ("slowdown_integral", "f8"),  # its integral: the sum of slowdowns, once all are finished

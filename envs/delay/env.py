@@ -106,18 +106,22 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
             choose(value, known, f"value of {name}")
         if render_mode is not None:
             choose(render_mode, self.metadata["render_modes"], "value of render_mode")
-        costs = preemption_cost if isinstance(preemption_cost, tuple) else (float(preemption_cost),)
+        costs = _numbers(
+            "preemption_cost", preemption_cost if isinstance(preemption_cost, tuple) else (preemption_cost,)
+        )
         self.placer, self.order, self.observation, self.reward = placer, order, observation, reward
         self.render_mode, self.workload = render_mode, workload
         if max_decisions is not None:
             _check_range("max_decisions", max_decisions, 1, 2**62)
         self._max_decisions = math.inf if max_decisions is None else max_decisions
-        failures = Failures(mtbf_s, mttr_s, checkpoint_s) if mtbf_s else None
+        failures = (
+            Failures(*_numbers("mtbf_s, mttr_s, checkpoint_s", (mtbf_s, mttr_s, checkpoint_s))) if mtbf_s else None
+        )
         self.rule = Rule("fifo", placer=placer, preemption_cost=costs)
-        horizon = math.inf if horizon_s is None else horizon_s
+        horizon = math.inf if horizon_s is None else _numbers("horizon_s", (horizon_s,))[0]
         self.simulator = Simulator(topology, network, rule=self.rule, failures=failures, horizon_s=horizon)
         self._source = workload_source(workload, cluster_gpus=self.simulator.topology.num_gpus)
-        self._lay_window(slots, running_slots, delays, horizon)
+        self._lay_window(slots, running_slots, _numbers("delays", delays), horizon)
         self._window.preemption, self._window.skip_idle = preemption, skip_idle
         self.observation_space = self._observation_space()
         self.action_space = gym.spaces.MultiDiscrete([self._candidates, int(self._window.n_delays)])
@@ -287,6 +291,14 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
         if self._screen is not None:
             self._screen.close()
             self._screen = None
+
+
+def _numbers(name: str, value: Any) -> tuple[float, ...]:
+    """A tuple of numbers, as floats."""
+    try:
+        return tuple(float(item) for item in value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} = {value!r}: expected numbers in a tuple") from None
 
 
 def _check_range(name: str, value: int, low: int, high: int) -> None:

@@ -170,8 +170,8 @@ def _observe_queue(s, w, features, row, candidates):
         first = 1 + PER_WAITING * slot
         for target in range(TARGETS):
             if w.legal[first + target]:
-                tier = w.class_tier[s.demand[job], target]
-                left = w.class_left[s.demand[job], target]
+                tier = w.slot_tier[slot, target]
+                left = w.slot_left[slot, target]
                 _observe_candidate(s, features, candidate, 2, row, w.known[known, 4 + target], s.free_gpus - gpus)
                 features[candidate + 6] = tier / NETWORK
                 features[candidate + 11] = left / s.largest_machine

@@ -74,6 +74,8 @@ def settle(s, w):
         refresh(s, w)
         if w.code == STALLED:
             break
+    if w.code == FINISHED or w.code == HORIZON:
+        w.legal[0] = 1  # so that no mask is empty: vector environments ask for one more action
 
 
 @kernel

@@ -54,6 +54,8 @@ def window_dtype() -> np.dtype:
             ("class_probe", "i8", (CLASSES,)),  # number of the probe that the next two belong to
             ("class_tier", "i8", (CLASSES, TARGETS)),  # tier of the gang that a target would give, -1 = none
             ("class_left", "i8", (CLASSES, TARGETS)),  # GPUs left free on its machine, if it lies in one
+            ("slot_tier", "i8", (MAX_SLOTS, TARGETS)),  # the same for the job in a waiting slot, where it is legal
+            ("slot_left", "i8", (MAX_SLOTS, TARGETS)),
         ],
         align=True,
     )
@@ -96,9 +98,38 @@ def refresh(s, w):
         for target in range(TARGETS):
             if w.class_tier[demand, target] >= 0:
                 w.legal[first + target] = 1
+                w.slot_tier[slot, target] = w.class_tier[demand, target]
+                w.slot_left[slot, target] = w.class_left[demand, target]
                 w.can_act = 1
     if w.preemption and s.waiting > 0:
         _mark_running(s, w)
+    if not w.can_act:
+        w.can_act = _can_act_beyond(s, w)
+
+
+@kernel
+def _can_act_beyond(s, w):
+    """True if a job that the window does not show could start or be stopped: holding the others brings it in."""
+    if s.waiting > w.slots and s.free_gpus > 0:
+        for demand in range(s.n_classes):
+            if s.class_count[demand] == 0 or s.class_gpus[demand] > s.free_gpus:
+                continue
+            if find_gang(s, s.queue_item[s.class_base[demand]], w.placer):
+                return True
+    if w.preemption and s.waiting > 0 and s.running > w.running_slots > 0:
+        for i in range(s.running):
+            if _is_settled(s, s.runner[i]):
+                return True
+    return False
+
+
+@kernel
+def _is_settled(s, job):
+    """True if a running job can be stopped or moved: it neither started nor was stopped at this instant.
+
+    So an instant always comes to its end.
+    """
+    return s.started_s[job] < s.now_s and s.stopped_s[job] < s.now_s
 
 
 @kernel
@@ -160,17 +191,14 @@ def _probe_tiers(s, w, need, demand):
 
 @kernel
 def _mark_running(s, w):
-    """Modify `w`: running jobs can be stopped while others wait, and moved to a better tier.
-
-    Not at the instant at which they started or were stopped: so an instant always comes to its end.
-    """
+    """Modify `w`: running jobs can be stopped while others wait, and moved to a better tier."""
     first = 1 + PER_WAITING * w.slots
     for slot in range(w.running_slots):
         job = w.running_job[slot]
         if job == NO_JOB:
             break
         w.move_tier[slot] = s.tier[job]
-        if s.started_s[job] >= s.now_s or s.stopped_s[job] >= s.now_s:
+        if not _is_settled(s, job):
             continue
         w.legal[first + PER_RUNNING * slot + PREEMPT_KIND] = 1
         w.can_act = 1

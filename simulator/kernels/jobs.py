@@ -33,6 +33,14 @@ def schedule_event(s, item, time_s):
 
 
 @kernel
+def note(s, kind, job):
+    """Modify `s`: a decision is carried out."""
+    s.decisions += 1
+    s.last_kind = kind
+    s.last_job = job
+
+
+@kernel
 def log(s, kind, job):
     """Modify `s`: append a decision and the GPUs that the job holds, if logging is on."""
     if s.log_on == 0:
@@ -112,7 +120,7 @@ def arrive(s, job):
 @kernel
 def hold(s, job, until_s):
     """Modify `s`: the waiting job is not offered until `until_s`; infinity: until GPUs are freed at a later instant."""
-    s.decisions += 1
+    note(s, HOLD, job)
     dequeue(s, job)
     s.status[job] = HELD
     s.held += 1
@@ -163,7 +171,7 @@ def start(s, job):
 
     Stopped and started on the same GPUs at one instant, it was not preempted: it goes on as if nothing had happened.
     """
-    s.decisions += 1
+    note(s, START, job)
     if s.status[job] == HELD:
         unhold(s, job)
     dequeue(s, job)
@@ -260,7 +268,7 @@ def leave_gpus(s, job):
 @kernel
 def preempt(s, job):
     """Modify `s`: the running job loses its GPUs and waits."""
-    s.decisions += 1
+    note(s, PREEMPT, job)
     log(s, PREEMPT, job)
     remember(s, job)
     leave_gpus(s, job)
@@ -315,7 +323,7 @@ def demote(s, job):
 @kernel
 def migrate(s, job):
     """Modify `s`: the running job moves to `s.gang` (free GPUs, or its own) and restores there."""
-    s.decisions += 1
+    note(s, MIGRATE, job)
     settle(s, job)
     vacate(s, job)
     s.tier[job] = occupy(s, job)
