@@ -44,11 +44,13 @@ def _sink(key, item, place, base, count, hole, new_key, new_item):
         best_item = item[base + child]
         end = min(child + ARITY, count)
         for other in range(child + 1, end):
+            # Which child is least is a coin toss: selecting is cheaper than branching.
             other_key = key[base + other]
-            if other_key <= best_key:
-                other_item = item[base + other]
-                if _before(other_key, other_item, best_key, best_item):
-                    best, best_key, best_item = other, other_key, other_item
+            other_item = item[base + other]
+            better = (other_key < best_key) | ((other_key == best_key) & (other_item < best_item))
+            best = other if better else best
+            best_key = other_key if better else best_key
+            best_item = other_item if better else best_item
         if not _before(best_key, best_item, new_key, new_item):
             break
         key[base + hole] = best_key
