@@ -37,6 +37,8 @@ def main(argv: list[str] | None = None) -> int:
         print(json.dumps(play_whole(options.child, options.trace, topology, options.seed)))
         return 0
     source = options.trace or _default_source(options.quick)
+    if options.trace:
+        open_workload(source, seed=options.seed)  # what is wrong with it is said here, not in three processes
     found = []
     with progress("bench philly", len(POLICIES), options.quiet) as show:
         for policy in POLICIES:

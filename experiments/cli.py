@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -64,6 +65,9 @@ def run(arguments: Sequence[str]) -> int:
 
 def run_app(program: typer.Typer, arguments: Sequence[str]) -> int:
     """Run `program`; returns the exit status: 0, 1 (it failed), 2 (bad arguments), 130 (interrupted)."""
+    # Python has no stream where the shell closed it (`>&-`); nobody reads it then.
+    sys.stdout = sys.stdout or io.StringIO()
+    sys.stderr = sys.stderr or io.StringIO()
     try:
         outcome = program(list(arguments), prog_name="clustergym", standalone_mode=False)
         sys.stdout.flush()

@@ -225,10 +225,12 @@ class Simulator:
             rows.start(self.records, 0, job)
         elif isinstance(decision, Migrate):
             self._expect(job, (codes.RUNNING,), "migrate")
+            self._expect_no_lease(job, "migrate")
             self._lay_gang(job, decision.gpus, "migrate")
             rows.migrate(self.records, 0, job)
         elif isinstance(decision, Preempt):
             self._expect(job, (codes.RUNNING,), "preempt")
+            self._expect_no_lease(job, "preempt")
             rows.preempt(self.records, 0, job)
         elif isinstance(decision, Hold):
             self._expect(job, (codes.WAITING,), "hold")
@@ -251,6 +253,13 @@ class Simulator:
         status = int(self.state.status[job])
         if status not in allowed:
             raise InvalidDecision(f"{verb} job {job} ({self.workload.job_id[job]}): it {STATUS_WORDS[status]}")
+
+    def _expect_no_lease(self, job: int, verb: str) -> None:
+        s = self.state
+        if s.lease_s > 0.0 and s.started_s[job] < s.now_s < s.lease_end_s[job]:
+            raise InvalidDecision(
+                f"{verb} job {job} ({self.workload.job_id[job]}): its lease runs until {s.lease_end_s[job]:g} s"
+            )
 
     def _lay_gang(self, job: int, gpus: tuple[int, ...], verb: str) -> None:
         s = self.state

@@ -25,6 +25,8 @@ def parse_name(text: str, what: str = "name") -> tuple[str, dict[str, str]]:
     Raises:
         InputError: an empty name, a part without "=", or a key that is given twice.
     """
+    if not isinstance(text, str):
+        raise InputError(f"{what} {text!r}: expected text, NAME or NAME:key=value,...")
     name, _, rest = text.strip().partition(":")
     if not name:
         raise InputError(f"{what} {text!r}: the name before ':' is empty; expected NAME or NAME:key=value,...")
@@ -42,6 +44,8 @@ def parse_name(text: str, what: str = "name") -> tuple[str, dict[str, str]]:
 def choose(name: str, known: Iterable[str], what: str) -> str:
     """Return `name` if it is known; else raise an InputError that suggests the closest match and lists the rest."""
     names = list(known)
+    if not isinstance(name, str):
+        raise InputError(f"{what} {name!r}: expected text, one of {', '.join(sorted(names))}")
     if name in names:
         return name
     close = difflib.get_close_matches(name, names, n=1)

@@ -95,11 +95,13 @@ def job_fields(jobs: int) -> list[Field]:
         "check_s",  # next instant at which the rule looks at the running job (demotion); inf = none
         "lease_end_s",
         "stopped_s",  # last time that it lost its GPUs; -1 = never
-        "stop_left",  # the four settled quantities as they were before the last stop, in case it is undone
+        "left_s",  # last instant at which it left the GPUs that it held when the instant began; -1 = never
+        "stop_left",  # what it had then, in case that it is back on them before the instant ends
         "stop_since_s",
         "stop_started_s",
         "stop_attained_s",
         "waiting_since_s",
+        "held_since_s",
         "first_start_s",
         "finish_s",
         "queued_s",  # total time without GPUs since arrival
@@ -118,7 +120,11 @@ def job_fields(jobs: int) -> list[Field]:
         "demand",  # its demand class
         "level",  # LAS
         "preempted",
+        "migrated",
         "starts",
+        "stop_preempted",  # see left_s
+        "stop_migrated",
+        "stop_starts",
         "tier",
         "first_gpu",  # head of its gang's list
         "runner_place",  # in `runner`

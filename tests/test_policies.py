@@ -187,7 +187,7 @@ def test_random_decisions_of_every_kind_finish_all_jobs_and_gpu_seconds_add_up(s
     simulator.reset(workload, seed)
     metrics = simulator.run(Anything(seed))
     assert metrics["jobs_finished"] == 40
-    assert min(metrics["preemptions"], metrics["migrations"]) > 1
+    assert min(metrics["preemptions"], metrics["migrations"]) > 0
     parts = gpu_seconds(simulator.state)
     work = float((workload.gpus * workload.duration_s).sum())
     assert parts["compute"] == pytest.approx(work, rel=1e-9)

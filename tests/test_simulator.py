@@ -219,10 +219,10 @@ def test_stopped_and_started_on_the_same_gpus_at_one_instant_was_not_preempted(a
 
 
 @pytest.mark.parametrize("meanwhile", ["other GPUs", "another instant", "another job"])
-def test_anything_else_was_a_preemption(meanwhile):
-    """As above, but 0 starts on [2, 3] at 3; or at 8, when 1 has ended; or at 3 after 1 had, and gave back, its GPUs.
+def test_what_counts_is_where_a_job_is_when_the_instant_is_over(meanwhile):
+    """As above, but 0 starts on [2, 3] at 3; or at 8, when 1 has ended: 7 s to restore and 7 s left, so 17 and 22.
 
-    7 s to restore and 7 s left: 17, 22 and 17.
+    Or it is back at 3, after 1 had, and gave back, its GPUs: when the instant is over, nobody was stopped.
     """
     simulator = laid(
         FOUR, [(0, 2, 10), (3, 4 if meanwhile == "another instant" else 2, 5)], Rule("fifo", preemption_cost=(7.0,))
@@ -243,8 +243,8 @@ def test_anything_else_was_a_preemption(meanwhile):
         simulator.apply(Start(0, [2, 3]))
         simulator.apply(Start(1, [0, 1]))
     metrics = simulator.run()
-    assert metrics["preemptions"] == (2 if meanwhile == "another job" else 1)
-    assert finishes(simulator)[0] == (22 if meanwhile == "another instant" else 17)
+    assert metrics["preemptions"] == (0 if meanwhile == "another job" else 1)
+    assert finishes(simulator)[0] == {"another instant": 22, "another job": 10}.get(meanwhile, 17)
 
 
 IMPOSSIBLE = {
@@ -469,3 +469,68 @@ def test_what_a_policy_sees():
 def test_a_job_larger_than_the_cluster_is_refused_by_name():
     with pytest.raises(InputError, match="big"):
         laid(FOUR, [(0, 5, 1)], job_id=["big"])
+
+
+FREE_AGAIN = {
+    "elsewhere and back": (Preempt(0), Start(0, [2, 3]), Preempt(0), Start(0, [0, 1])),
+    "moved and moved back": (Migrate(0, [2, 3]), Migrate(0, [0, 1])),
+    "moved, stopped and started back": (Migrate(0, [2, 3]), Preempt(0), Start(0, [0, 1])),
+}
+
+
+@pytest.mark.parametrize("name", FREE_AGAIN)
+def test_a_job_that_is_back_on_its_gpus_at_the_same_instant_has_not_been_touched(name):
+    """0 runs from 0 to 10 whatever happens at 3; a restore would cost 7 s."""
+    simulator = laid(FOUR, [(0, 2, 10), (3, 2, 5)], Rule("fifo", preemption_cost=(7.0,)))
+    simulator.apply(Start(0, [0, 1]))
+    simulator.advance()
+    for decision in FREE_AGAIN[name]:
+        simulator.apply(decision)
+    simulator.apply(Start(1, [2, 3]))
+    metrics = simulator.run()
+    assert (metrics["preemptions"], metrics["migrations"]) == (0, 0)
+    assert finishes(simulator) == [10, 8]
+
+
+def test_a_job_that_starts_and_stops_at_one_instant_has_not_run():
+    """At 0 job 0 starts and is stopped again, then 1 runs 0-5, and 0 runs 5-15 without a restore (7 s)."""
+    simulator = laid(FOUR, [(0, 4, 10), (0, 4, 5)], Rule("fifo", preemption_cost=(7.0,)))
+    simulator.apply(Start(0, [0, 1, 2, 3]))
+    simulator.apply(Preempt(0))
+    simulator.apply(Start(1, [0, 1, 2, 3]))
+    metrics = simulator.run()
+    assert (metrics["preemptions"], finishes(simulator)) == (0, [15, 5])
+
+
+def test_a_lease_holds_whoever_decides_and_an_undone_stop_does_not_renew_it():
+    """Lease 100 s from 0: no stop at 60, but at 100; back on its GPUs at once, the job has a new lease, until 200."""
+    simulator = laid(FOUR, [(0, 2, 500), (60, 2, 300), (70, 4, 1)], Rule("fifo", lease=100.0))
+    simulator.apply(Start(0, [0, 1]))
+    simulator.advance()
+    with pytest.raises(InvalidDecision, match="its lease runs until 100"):
+        simulator.apply(Preempt(0))
+    while simulator.view.now_s < 100.0:
+        simulator.advance()
+    simulator.apply(Preempt(0))
+    simulator.apply(Start(0, [0, 1]))
+    simulator.advance()
+    assert simulator.state.lease_end_s[0] == 200.0 and simulator.metrics()["preemptions"] == 0
+
+
+def test_gpus_freed_by_a_decision_end_holds_of_earlier_instants():
+    """1 is held at 0 until GPUs are freed; 0 is stopped at 4, when 2 arrives: 1 is in the queue again."""
+    simulator = laid(FOUR, [(0, 4, 10), (0, 4, 5), (4, 1, 1)])
+    simulator.apply(Start(0, [0, 1, 2, 3]))
+    simulator.apply(Hold(1))
+    simulator.advance()
+    assert simulator.view.queue.tolist() == [2]
+    simulator.apply(Preempt(0))
+    assert simulator.view.queue.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("due_s", [0.3, 0.6, 1.2])
+def test_rounds_of_a_fraction_of_a_second_miss_none(due_s):
+    """A pass at 3, 6 and 12 times 0.1 s, although 3 x 0.1 is not 0.3 in floating point."""
+    simulator = laid(FOUR, [(0, 4, due_s), (0, 4, 1)], Rule("fifo", round=0.1))
+    simulator.run()
+    assert simulator.jobs()["first_start_s"][1] == due_s

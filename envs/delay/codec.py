@@ -10,8 +10,6 @@ from ...simulator.decisions import Advance, Decision, Hold, Migrate, Preempt, St
 from ...simulator.engine import Simulator
 from ...simulator.errors import InvalidDecision
 from ...simulator.kernels.placement import tier_of_gang
-from ...simulator.rules.rule import PLACERS
-from .transition import turn
 from .window import (
     HOLD_KIND,
     MIGRATE_KIND,
@@ -25,13 +23,6 @@ from .window import (
 
 UNTIL_OFFER, UNTIL_TIMER = 0, 1
 DELAYS_S = (60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0, 86400.0)
-
-
-def prepare(simulator: Simulator, windows: np.recarray, placer: str, decision: Decision, mask: np.ndarray) -> None:
-    """Turn the window towards a decision: its job comes first, gangs are found by `placer`; write `mask` anew."""
-    windows[0].placer = PLACERS[placer]
-    windows[0].focus = getattr(decision, "job", -1)
-    turn(simulator.records, windows, 0, mask)
 
 
 def encode(simulator: Simulator, window: np.record, decision: Decision) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
@@ -22,11 +23,11 @@ from ...simulator.rules.rule import PLACERS, Rule
 from ...simulator.topology import Topology
 from ...simulator.view import ClusterView
 from ...simulator.workloads import Workload, workload_source
-from .codec import DELAYS_S, UNTIL_TIMER, encode, prepare
+from .codec import DELAYS_S, UNTIL_TIMER, encode
 from .defaults import NETWORK, TOPOLOGY, WORKLOAD
 from .observation import CANDIDATES, CLUSTER, QUEUE, RUNNING
 from .reward import REWARDS, reward_scale
-from .transition import BEGIN, INVALID, step
+from .transition import BEGIN, INVALID, step, turn
 from .window import MAX_DELAYS, MAX_SLOTS, PER_RUNNING, PER_WAITING, window_dtype
 
 ORDERS = ("arrival", "shortest", "smallest")
@@ -106,9 +107,6 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
             choose(value, known, f"value of {name}")
         if render_mode is not None:
             choose(render_mode, self.metadata["render_modes"], "value of render_mode")
-        costs = _numbers(
-            "preemption_cost", preemption_cost if isinstance(preemption_cost, tuple) else (preemption_cost,)
-        )
         self.placer, self.order, self.observation, self.reward = placer, order, observation, reward
         self.render_mode, self.workload = render_mode, workload
         if max_decisions is not None:
@@ -117,11 +115,13 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
         failures = (
             Failures(*_numbers("mtbf_s, mttr_s, checkpoint_s", (mtbf_s, mttr_s, checkpoint_s))) if mtbf_s else None
         )
-        self.rule = Rule("fifo", placer=placer, preemption_cost=costs)
+        self.rule = Rule("fifo", placer=placer, preemption_cost=preemption_cost)  # type: ignore[arg-type]
         horizon = math.inf if horizon_s is None else _numbers("horizon_s", (horizon_s,))[0]
         self.simulator = Simulator(topology, network, rule=self.rule, failures=failures, horizon_s=horizon)
         self._source = workload_source(workload, cluster_gpus=self.simulator.topology.num_gpus)
         self._lay_window(slots, running_slots, _numbers("delays", delays), horizon)
+        _check_flag("preemption", preemption)
+        _check_flag("skip_idle", skip_idle)
         self._window.preemption, self._window.skip_idle = preemption, skip_idle
         self.observation_space = self._observation_space()
         self.action_space = gym.spaces.MultiDiscrete([self._candidates, int(self._window.n_delays)])
@@ -142,6 +142,7 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
         self._window = w
         self._outcome = np.zeros(5)
         self._records: np.recarray | None = None
+        self._turn: Callable[..., Any] | None = None
         self._candidates = 1 + PER_WAITING * slots + PER_RUNNING * running_slots
 
     def _observation_space(self) -> gym.Space[Any]:
@@ -193,9 +194,11 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
             self._records = records
             with announced("Delay-v0", self.simulator.capacity):
                 self._step = direct(step, records, windows, 0, 0, 0, self._outcome, features, mask)
+            self._turn = None
         self._step(records, windows, 0, BEGIN, 0, self._outcome, features, mask)
         self._finish_step()
         self._mask = mask
+        self._features = features
         if self.render_mode == "human":
             self.render()
         return self._observed(features), {"elapsed_s": 0.0, "action_mask": mask}
@@ -206,13 +209,15 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
             candidate, delay = operator.index(action[0]), operator.index(action[1])
         except (TypeError, IndexError, KeyError):
             raise InputError(f"action {action!r}: expected two whole numbers, (candidate, delay bucket)") from None
-        if candidate < 0:
+        if not 0 <= candidate < self._candidates:
             candidate = INVALID
+        delay = max(-1, min(delay, MAX_DELAYS))
         features = np.empty(self._size, np.float32)
         mask = np.empty(self._mask_size, np.int8)
         outcome = self._outcome
         code = self._step(self._records, self._windows, 0, candidate, delay, outcome, features, mask)
         self._mask = mask
+        self._features = features
         reward, elapsed_s, invalid, adjusted, decisions = outcome.tolist()
         info = {
             "elapsed_s": elapsed_s,
@@ -246,6 +251,7 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
 
     def action_masks(self) -> np.ndarray:
         """Legal actions, bool (candidates + delay buckets,): sb3-contrib's convention."""
+        self._expect_reset()
         return self._mask.view(np.bool_).copy()
 
     @property
@@ -254,16 +260,35 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
         return self.simulator.view
 
     def act_of(self, policy: Decider) -> np.ndarray:
-        """The action that plays the next decision of `policy`; the window turns towards the job that it is about.
+        """The action that plays the next decision of `policy`.
+
+        The window turns towards the job that the decision is about, so mask and observation are new: `action_masks()`
+        and `observe()` give those that the action belongs to.
 
         Raises:
             InvalidDecision: the decision cannot be played here (see codec.encode).
         """
+        self._expect_reset()
         decision: Decision = policy.decide(self.simulator.view)
         rule = getattr(policy, "rule", None)
-        placer = rule.placer if rule is not None else self.placer
-        prepare(self.simulator, self._windows, placer, decision, self._mask)
-        return encode(self.simulator, self._window, decision)
+        w = self._window
+        w.placer = PLACERS[rule.placer if rule is not None else self.placer]
+        w.focus = getattr(decision, "job", -1)
+        self._features = np.empty(self._size, np.float32)
+        self._mask = np.empty(self._mask_size, np.int8)
+        arguments = (self._records, self._windows, 0, self._features, self._mask)
+        self._turn = self._turn or direct(turn, *arguments)
+        self._turn(*arguments)
+        return encode(self.simulator, w, decision)
+
+    def observe(self) -> Any:
+        """The observation of the present, as the window stands now: that of the last step, or of the last `act_of`."""
+        self._expect_reset()
+        return self._observed(self._features.copy())
+
+    def _expect_reset(self) -> None:
+        if self._records is None:
+            raise gym.error.ResetNeeded("the environment has no state yet; call reset() first")
 
     def render(self) -> Any:
         """A picture of the cluster by `render_mode`: text, an RGB array (H, W, 3) uint8, or a window (returns None)."""
@@ -299,6 +324,11 @@ def _numbers(name: str, value: Any) -> tuple[float, ...]:
         return tuple(float(item) for item in value)
     except (TypeError, ValueError):
         raise InputError(f"{name} = {value!r}: expected numbers in a tuple") from None
+
+
+def _check_flag(name: str, value: Any) -> None:
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} = {value!r}: expected True or False")
 
 
 def _check_range(name: str, value: int, low: int, high: int) -> None:

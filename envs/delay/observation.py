@@ -66,7 +66,6 @@ CANDIDATES = (
     "GPUs left free on the gang's machine, of the largest machine; 0 beyond one machine",
 )
 QUEUE_COLUMNS, RUNNING_COLUMNS, CANDIDATE_COLUMNS = len(QUEUE), len(RUNNING), len(CANDIDATES)
-STARTS = 1 << 32  # more than any number of starts
 CROWD = 32.0  # a queue of so many jobs reads 0.5
 
 
@@ -92,9 +91,9 @@ def _known(s, w, job):
     Logarithms are most of the cost of an observation, and a job stays in the window for many steps.
     """
     row = job % KNOWN
-    stamp = job * STARTS + s.starts[job]
-    if w.known_job[row] != stamp:
-        w.known_job[row] = stamp
+    if w.known_job[row] != job or w.known_since_s[row] != s.waiting_since_s[job]:
+        w.known_job[row] = job
+        w.known_since_s[row] = s.waiting_since_s[job]
         gpus = s.gpus[job]
         left_s = s.iterations_left[job] * s.base_iteration_s[job]
         known = w.known[row]

@@ -36,7 +36,8 @@ def step(states, windows, row, candidate, delay, outcome, features, mask):
     began_s = s.now_s
     invalid = candidate < 0 or candidate >= candidate_count(w) or w.legal[candidate] == 0
     outcome[2] = invalid
-    outcome[3] = delay < 0 or delay >= w.n_delays
+    is_hold = not invalid and 0 < candidate <= PER_WAITING * w.slots and (candidate - 1) % PER_WAITING == HOLD_KIND
+    outcome[3] = is_hold and (delay < 0 or delay >= w.n_delays)
     delay = min(max(delay, 0), w.n_delays - 1)
     w.focus = -1
     if candidate == BEGIN:
@@ -60,9 +61,10 @@ def step(states, windows, row, candidate, delay, outcome, features, mask):
 
 
 @kernel
-def turn(states, windows, row, mask):
+def turn(states, windows, row, features, mask):
     """Modify the window in `row`: show the present anew, after its focus or placer has changed."""
     refresh(states[row], windows[row])
+    observe(states[row], windows[row], features)
     write_mask(windows[row], mask)
 
 
@@ -74,8 +76,6 @@ def settle(s, w):
         refresh(s, w)
         if w.code == STALLED:
             break
-    if w.code == FINISHED or w.code == HORIZON:
-        w.legal[0] = 1  # so that no mask is empty: vector environments ask for one more action
 
 
 @kernel

@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 
 from ...simulator.kernels.bits import next_member
-from ...simulator.kernels.codes import RUNNING, SCATTER, WAITING
+from ...simulator.kernels.codes import FINISHED, HORIZON, RUNNING, SCATTER, WAITING
 from ...simulator.kernels.codes import TIER as TIER_PLACER
 from ...simulator.kernels.events import next_event_s
 from ...simulator.kernels.jit import kernel
@@ -50,6 +50,7 @@ def window_dtype() -> np.dtype:
             ("move_tier", "i8", (MAX_SLOTS,)),  # tier that a running job could move to now
             ("legal", "i1", (candidates,)),
             ("known_job", "i8", (KNOWN,)),  # features that do not change while a job waits, by job modulo KNOWN
+            ("known_since_s", "f8", (KNOWN,)),  # since when it waited then
             ("known", "f4", (KNOWN, 7)),
             ("class_probe", "i8", (CLASSES,)),  # number of the probe that the next two belong to
             ("class_tier", "i8", (CLASSES, TARGETS)),  # tier of the gang that a target would give, -1 = none
@@ -82,7 +83,8 @@ def refresh(s, w):
     w.can_act = 0
     more = next_event_s(s) < math.inf
     w.legal[: candidate_count(w)] = 0
-    w.legal[0] = more
+    # At the end of an episode advancing is legal, and does nothing: vector environments ask for one more action.
+    w.legal[0] = more or w.code == FINISHED or w.code == HORIZON
     for slot in range(w.slots):
         job = w.waiting_job[slot]
         if job == NO_JOB:
@@ -125,10 +127,12 @@ def _can_act_beyond(s, w):
 
 @kernel
 def _is_settled(s, job):
-    """True if a running job can be stopped or moved: it neither started nor was stopped at this instant.
+    """True if a running job can be stopped or moved: no lease holds it, and it did not start or stop at this instant.
 
     So an instant always comes to its end.
     """
+    if s.lease_s > 0.0 and s.lease_end_s[job] > s.now_s:
+        return False
     return s.started_s[job] < s.now_s and s.stopped_s[job] < s.now_s
 
 

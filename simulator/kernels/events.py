@@ -93,8 +93,7 @@ def _all_events_now(s):
             freed |= _machine_event(s, item - s.first_machine_event)
     if freed:
         s.offers += 1
-        while s.n_offered > 0:
-            jobs.unhold(s, s.offered[s.n_offered - 1])
+        jobs.offer(s)
 
 
 @kernel

@@ -124,6 +124,7 @@ def hold(s, job, until_s):
     dequeue(s, job)
     s.status[job] = HELD
     s.held += 1
+    s.held_since_s[job] = s.now_s
     if until_s == float("inf"):
         s.offered[s.n_offered] = job
         s.n_offered += 1
@@ -148,6 +149,14 @@ def unhold(s, job):
 
 
 @kernel
+def offer(s):
+    """Modify `s`: GPUs were freed: jobs that were held until then, at earlier instants, are back in the queue."""
+    for i in range(s.n_offered - 1, -1, -1):
+        if s.held_since_s[s.offered[i]] < s.now_s:
+            unhold(s, s.offered[i])
+
+
+@kernel
 def join(s, job):
     """Modify `s`: remember the job until the instant ends, when the order is settled (see `passes.commit`)."""
     if s.is_joined[job] == 0:
@@ -162,44 +171,44 @@ def plan(s, job):
     s.planned_finish_s[job] = s.since_s[job] + s.iterations_left[job] * s.iteration_s[job]
     if not demotion_is_due(s, job):
         s.check_s[job] = next_check_s(s, job)
-    schedule_event(s, job, min(s.planned_finish_s[job], s.check_s[job], s.lease_end_s[job]))
+    lease_end_s = s.lease_end_s[job] if s.lease_end_s[job] > s.now_s else float("inf")  # else renewed on commit
+    schedule_event(s, job, min(s.planned_finish_s[job], s.check_s[job], lease_end_s))
 
 
 @kernel
 def start(s, job):
     """Modify `s`: the waiting or held job runs on `s.gang`.
 
-    Stopped and started on the same GPUs at one instant, it was not preempted: it goes on as if nothing had happened.
+    If these are the GPUs that it held when the instant began, it goes on as if nothing had happened.
     """
     note(s, START, job)
     if s.status[job] == HELD:
         unhold(s, job)
     dequeue(s, job)
     now = s.now_s
-    undone = s.preempted[job] > 0 and s.stopped_s[job] == now and gang_was_held_by(s, job)
+    back = is_back(s, job)
     s.tier[job] = occupy(s, job)
     s.status[job] = RUNNING
     s.runner[s.running] = job
     s.runner_place[job] = s.running
     s.running += 1
     include(s.running_low, s.running_mid, s.running_top, s.rank[job])
-    if undone:
-        s.preempted[job] -= 1
-        s.preemptions -= 1
-        unsettle(s, job)
+    s.iteration_s[job] = iteration_time_s(s, job)
+    if back:
+        undo(s, job)
     else:
-        cost = restore_cost_s(s, job) if s.starts[job] > 0 else 0.0
-        if s.starts[job] == 0:
+        s.since_s[job] = now
+        if s.starts[job] > 0:
+            s.since_s[job] += restore_cost_s(s, job)
+        else:
             s.first_start_s[job] = now
         s.starts[job] += 1
         s.queued_s[job] += now - s.waiting_since_s[job]
-        s.since_s[job] = now + cost
         s.started_s[job] = now
-        s.iteration_s[job] = iteration_time_s(s, job)
-    s.lease_end_s[job] = now + s.lease_s if s.lease_s > 0.0 else float("inf")
-    if has_levels(s) and not undone:
-        s.run_key[job] = s.order_key[job]
-        join(s, job)
+        s.lease_end_s[job] = now + s.lease_s if s.lease_s > 0.0 else float("inf")
+        if has_levels(s):
+            s.run_key[job] = s.order_key[job]
+            join(s, job)
     plan(s, job)
     log(s, START, job)
 
@@ -232,23 +241,55 @@ def settle(s, job):
 
 
 @kernel
+def began_now(s, job):
+    """True if a running job started at this instant, and had no GPUs when the instant began."""
+    return s.started_s[job] == s.now_s and s.left_s[job] != s.now_s
+
+
+@kernel
 def remember(s, job):
-    """Modify `s`: keep what `settle` changes, in case the stop that follows is undone at the same instant."""
+    """Modify `s`: the running job is about to leave the GPUs that it held when the instant began, if it has not yet.
+
+    Decisions at one instant are one transaction: who is back on these GPUs at its end has not been stopped or moved.
+    """
+    if s.left_s[job] == s.now_s:
+        return
+    s.left_s[job] = s.now_s
     s.stop_left[job] = s.iterations_left[job]
     s.stop_since_s[job] = s.since_s[job]
     s.stop_started_s[job] = s.started_s[job]
     s.stop_attained_s[job] = s.attained_s[job]
+    s.stop_starts[job] = s.starts[job]
+    s.stop_preempted[job] = s.preempted[job]
+    s.stop_migrated[job] = s.migrated[job]
     sign_gpus(s, job)
 
 
 @kernel
-def unsettle(s, job):
-    """Modify `s`: the last `settle`, at this very instant and after `remember`, did not happen."""
+def is_back(s, job):
+    """True if `s.gang` are the GPUs that the job held when the instant began."""
+    return s.left_s[job] == s.now_s and gang_was_held_by(s, job)
+
+
+@kernel
+def undo(s, job):
+    """Modify `s`: the job, back on its GPUs, has not been stopped or moved at this instant."""
+    recount(s, job, s.stop_preempted[job], s.stop_migrated[job])
+    s.starts[job] = s.stop_starts[job]
     s.iterations_left[job] = s.stop_left[job]
     s.since_s[job] = s.stop_since_s[job]
     s.started_s[job] = s.stop_started_s[job]
     s.attained_s[job] = s.stop_attained_s[job]
     book(s, job, -1.0)
+
+
+@kernel
+def recount(s, job, preempted, migrated):
+    """Modify `s`: set how often the job was stopped and moved, in the totals too."""
+    s.preemptions += preempted - s.preempted[job]
+    s.migrations += migrated - s.migrated[job]
+    s.preempted[job] = preempted
+    s.migrated[job] = migrated
 
 
 @kernel
@@ -267,14 +308,19 @@ def leave_gpus(s, job):
 
 @kernel
 def preempt(s, job):
-    """Modify `s`: the running job loses its GPUs and waits."""
+    """Modify `s`: the running job loses its GPUs and waits. If it started at this very instant, it never started."""
     note(s, PREEMPT, job)
     log(s, PREEMPT, job)
-    remember(s, job)
-    leave_gpus(s, job)
-    s.preempted[job] += 1
-    s.preemptions += 1
+    if began_now(s, job):
+        s.starts[job] -= 1
+        leave_gpus(s, job)
+    else:
+        remember(s, job)
+        leave_gpus(s, job)
+        recount(s, job, s.stop_preempted[job] + 1, s.stop_migrated[job])
+        s.starts[job] = s.stop_starts[job]
     _requeue(s, job)
+    offer(s)
 
 
 @kernel
@@ -322,17 +368,29 @@ def demote(s, job):
 
 @kernel
 def migrate(s, job):
-    """Modify `s`: the running job moves to `s.gang` (free GPUs, or its own) and restores there."""
+    """Modify `s`: the running job moves to `s.gang` (free GPUs, or its own) and restores there.
+
+    If it started at this very instant, it started there; if it is back where it was when the instant began, it stayed.
+    """
     note(s, MIGRATE, job)
+    fresh = began_now(s, job)
+    if not fresh:
+        remember(s, job)
+    back = is_back(s, job)
     settle(s, job)
     vacate(s, job)
     s.tier[job] = occupy(s, job)
-    s.starts[job] += 1
-    s.since_s[job] = s.now_s + restore_cost_s(s, job)
     s.iteration_s[job] = iteration_time_s(s, job)
-    s.migrations += 1
+    if back:
+        undo(s, job)
+    elif not fresh:
+        if s.preempted[job] == s.stop_preempted[job]:
+            recount(s, job, s.preempted[job], s.stop_migrated[job] + 1)
+        s.starts[job] = s.stop_starts[job] + 1
+        s.since_s[job] = s.now_s + restore_cost_s(s, job)
     plan(s, job)
     log(s, MIGRATE, job)
+    offer(s)
 
 
 @kernel

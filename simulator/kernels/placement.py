@@ -133,11 +133,11 @@ def lower(s, job):
 
 @kernel
 def gang_was_held_by(s, job):
-    """True if `s.gang` is the very set of GPUs that `job` held when it was last preempted."""
+    """True if `s.gang` is the very set of GPUs that `job` held at the last `sign_gpus`."""
     if s.gang_size != s.gpus[job]:
         return False
     for i in range(s.gang_size):
         gpu = s.gang[i]
-        if s.gpu_last_job[gpu] != job or s.gpu_last_start[gpu] != s.starts[job]:
+        if s.gpu_last_job[gpu] != job or s.gpu_last_start[gpu] != s.stop_starts[job]:
             return False
     return True

@@ -68,7 +68,9 @@ def next_round_s(s):
     """The first instant from now on at which a pass may be made."""
     if s.round_s <= 0.0:
         return s.now_s
-    return max(s.now_s, math.ceil(s.now_s / s.round_s) * s.round_s)
+    tick_s = math.ceil(s.now_s / s.round_s) * s.round_s
+    # A multiple of a fraction may come out a rounding error beyond the clock, which stands on that very multiple.
+    return s.now_s if tick_s <= s.now_s + 1e-9 * s.round_s else tick_s
 
 
 @kernel

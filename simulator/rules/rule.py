@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 from ..errors import InputError
 from ..kernels import codes
@@ -25,6 +26,7 @@ PLACERS = {
 }
 PREEMPTIVE_ORDERS = ("srtf", "srsf", "las")
 COST_SPLIT_GPUS = 8
+SHORTEST_S = 0.001  # of rounds and leases: shorter ones would be a step a nanosecond
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ class Rule:
     lease: float = 0.0
 
     def __post_init__(self) -> None:
+        for name in ("preemption_cost", "thresholds"):
+            object.__setattr__(self, name, _numbers(name, getattr(self, name)))
         _choice("order", self.order, ORDERS)
         _choice("placer", self.placer, PLACERS)
         _choice("head", self.head, ("strict", "skip"))
@@ -66,7 +70,10 @@ class Rule:
             for value in getattr(self, name):
                 _not_negative(name, value)
         for name in ("quantum", "round", "lease"):
-            _not_negative(name, getattr(self, name))
+            (value,) = _numbers(name, getattr(self, name))
+            _not_negative(name, value)
+            if 0.0 < value < SHORTEST_S:
+                raise InputError(f"{name} = {value:g}: expected 0, or at least {SHORTEST_S:g} seconds")
         if list(self.thresholds) != sorted(set(self.thresholds)):
             raise InputError(f"thresholds = {_slashed(self.thresholds)}: expected GPU-seconds in ascending order")
         if len(self.thresholds) >= codes.MAX_LEVELS:
@@ -78,9 +85,17 @@ class Rule:
         return self.order in PREEMPTIVE_ORDERS
 
 
-def _choice(name: str, value: str, known: Collection[str]) -> None:
-    if value not in known:
+def _choice(name: str, value: Any, known: Collection[str]) -> None:
+    if not isinstance(value, str) or value not in known:
         raise InputError(f"{name} = {value!r}: expected one of {', '.join(known)}")
+
+
+def _numbers(name: str, value: Any) -> tuple[float, ...]:
+    """One number or several, as floats."""
+    try:
+        return tuple(float(item) for item in (value if isinstance(value, tuple | list) else (value,)))
+    except (TypeError, ValueError):
+        raise InputError(f"{name} = {value!r}: expected seconds") from None
 
 
 def _not_negative(name: str, value: float) -> None:

@@ -54,6 +54,8 @@ def read_bytes(path: str | Path, size: int = -1) -> bytes:
     try:
         if os.path.isdir(path):
             raise InputError(f"{path}: is a directory; expected a trace file")
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise InputError(f"{path}: is a pipe or a device, which can be read only once; expected a file")
         with open(path, "rb") as file:
             return file.read(size)
     except FileNotFoundError:

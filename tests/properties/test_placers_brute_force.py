@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clustergym.envs.delay.codec import prepare
-from clustergym.simulator.decisions import Advance, Start
+from clustergym.envs.delay.transition import turn
+from clustergym.simulator.decisions import Start
 from clustergym.simulator.engine import Simulator
 from clustergym.simulator.tiers import MACHINE, NETWORK, RACK, SLOT
 from clustergym.simulator.topology import Topology
@@ -178,7 +178,7 @@ def test_the_window_of_delay_offers_what_the_placer_would_give(cluster, sizes):
     simulator = env.simulator
     if taken:
         simulator.apply(Start(0, taken))
-    prepare(simulator, env._windows, "tier", Advance(), env._mask)
+    turn(simulator.records, env._windows, 0, env._features, env._mask)
     window, definition = env._windows[0], Definition(topology, [])
     for slot, job in enumerate(simulator.view.queue.tolist()):
         for target, tier in enumerate((MACHINE, RACK, NETWORK)):

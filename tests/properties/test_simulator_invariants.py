@@ -145,6 +145,8 @@ def any_decision(view, rng):
         free = view.free_gpus
         if view.gpus(job) <= len(free):
             return Start(job, rng.choice(free, view.gpus(job), replace=False).tolist())
+    s = view.simulator.state
+    running = [job for job in running if s.lease_s == 0 or not s.started_s[job] < s.now_s < s.lease_end_s[job]]
     if kind == "preempt" and running and rng.random() < 0.3:
         return Preempt(int(rng.choice(running)))
     if kind == "migrate" and running:
