@@ -78,8 +78,14 @@ class Simulator:
         self._planned = NOTHING
         self._code = codes.FINISHED
 
-    def reset(self, workload: Workload, seed: int = 0) -> None:
-        """Lay `workload` and run to the first decision point. `seed` draws failures and random orders."""
+    def reset(self, workload: Workload, seed: int = 0, *, begin: bool = True) -> None:
+        """Lay `workload` and run to the first decision point.
+
+        Args:
+            workload: the jobs; none may ask more GPUs than the cluster has.
+            seed: draws failures and random orders.
+            begin: False leaves the clock before the first arrival, for kernels that go to the first decision themselves.
+        """
         self.workload = workload.oversize(self.topology.num_gpus)
         self._planned = NOTHING
         capacity = Capacity.fitting(len(workload), self.topology.num_gpus)
@@ -95,12 +101,15 @@ class Simulator:
         s["seed"] = seed
         s["horizon_s"] = s["start_s"] + self.horizon_s
         with announced("the simulator", capacity):
-            self.relay()
+            self._lay_rule()
             if self.failures is not None:
                 s.mtbf_s, s.mttr_s = self.failures.mtbf_s, self.failures.mttr_s
                 s.checkpoint_s = self.failures.checkpoint_s
                 rows.lay_failures(self.records, 0)
-            self._stop(rows.advance(self.records, 0))
+            if begin:
+                self._stop(rows.advance(self.records, 0))
+            else:
+                self._code = codes.DECIDE
 
     def use(self, rule: Rule) -> None:
         """Hand the cluster over to another rule, now and for the resets to come; nothing happens if it has it."""
@@ -109,13 +118,11 @@ class Simulator:
         self.rule = rule
         self._planned = NOTHING
         if self.capacity.jobs > 0:
-            self.relay()
+            self._lay_rule()
 
-    def relay(self) -> None:
-        """Lay the rule anew, after the order of the window was changed."""
-        skewed = (
-            is_skewed(self.workload.model) if self.rule.placer == "skew" else np.zeros(len(self.workload), np.bool_)
-        )
+    def _lay_rule(self) -> None:
+        by_skew = self.rule.placer == "skew"
+        skewed = is_skewed(self.workload.model) if by_skew else np.zeros(len(self.workload), np.bool_)
         lay_rule(self.records, self.rule, skewed)
 
     def note(self, code: int) -> None:

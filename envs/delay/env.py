@@ -176,17 +176,15 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
             source = workload_source(options["workload"], cluster_gpus=self.simulator.topology.num_gpus)
         workload = source(drawn)
         self.simulator.use(self.rule)
-        self.simulator.reset(workload, seed=drawn)
+        self.simulator.reset(workload, seed=drawn, begin=False)
         s, w = self.simulator.state, self._window
         self._s = s
         if self.order != "arrival":
             key = workload.duration_s if self.order == "shortest" else workload.gpus.astype(np.float64)
             lay_window_order(s, key)
-            self.simulator.relay()
         w.placer, w.focus, w.decisions = PLACERS[self.placer], -1, 0
         w.known_job[:] = -1
         w.reward_scale = reward_scale(s, int(w.reward_kind))
-        w.code = codes.FINISHED if self.simulator.done else codes.DECIDE
         features = np.empty(self._size, np.float32)
         mask = np.empty(self._mask_size, np.int8)
         records, windows = self.simulator.records, self._windows

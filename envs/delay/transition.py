@@ -41,6 +41,7 @@ def step(states, windows, row, candidate, delay, outcome, features, mask):
     delay = min(max(delay, 0), w.n_delays - 1)
     w.focus = -1
     if candidate == BEGIN:
+        w.code = advance(s)
         refresh(s, w)
     elif invalid or candidate == 0:
         w.decisions += 1
