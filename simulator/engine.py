@@ -84,7 +84,7 @@ class Simulator:
         Args:
             workload: the jobs; none may ask more GPUs than the cluster has.
             seed: draws failures and random orders.
-            begin: False leaves the clock before the first arrival, for kernels that go to the first decision themselves.
+            begin: False leaves the clock before the first arrival, for kernels that find the first decision themselves.
         """
         self.workload = workload.oversize(self.topology.num_gpus)
         self._planned = NOTHING

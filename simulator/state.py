@@ -215,6 +215,8 @@ def rule_fields(jobs: int, gpus: int) -> list[Field]:
         ("quantum_s", "f8"),  # demotions happen at multiples of it; 0 = at once
         ("n_thresholds", "i8"),
         ("thresholds", "f8", (MAX_LEVELS,)),  # GPU-seconds, ascending
+        ("level_running", "i8", (MAX_LEVELS,)),  # LAS: running jobs by level,
+        ("demoted_now", "i8"),  # and how many of them were demoted at this instant
         ("last_place", "i8"),  # LAS: places given at the end of levels,
         ("first_place", "i8"),  # at the front,
         ("running_place", "i8"),  # and among the running

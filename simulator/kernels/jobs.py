@@ -192,6 +192,7 @@ def start(s, job):
     s.runner[s.running] = job
     s.runner_place[job] = s.running
     s.running += 1
+    s.level_running[s.level[job]] += 1
     include(s.running_low, s.running_mid, s.running_top, s.rank[job])
     s.iteration_s[job] = iteration_time_s(s, job)
     if back:
@@ -302,6 +303,7 @@ def leave_gpus(s, job):
     s.runner[place] = last
     s.runner_place[last] = place
     s.running -= 1
+    s.level_running[s.level[job]] -= 1
     exclude(s.running_low, s.running_mid, s.running_top, s.rank[job])
     schedule_event(s, job, float("inf"))
 
@@ -354,6 +356,9 @@ def demote(s, job):
     """Modify `s`: the job, running or waiting, enters the next level at the end."""
     key = demoted_key(s, job)
     if s.status[job] == RUNNING:
+        s.level_running[s.level[job] - 1] -= 1
+        s.level_running[s.level[job]] += 1
+        s.demoted_now += 1
         # It stands behind those that wait there until the instant's pass is over.
         s.run_key[job] = key
         s.check_s[job] = next_check_s(s, job)

@@ -20,6 +20,8 @@ def adopt(s):
     s.first_place = 0
     s.running_place = 0
     s.n_joined = 0
+    s.demoted_now = 0
+    s.level_running[:] = 0
     for job in range(s.next_arrival):
         s.is_joined[job] = 0
         status = s.status[job]
@@ -32,6 +34,7 @@ def adopt(s):
                 s.level[job] += 1
         if status == RUNNING:
             settle_place(s, job)
+            s.level_running[s.level[job]] += 1
             s.lease_end_s[job] = s.now_s + s.lease_s if s.lease_s > 0.0 else math.inf
             plan(s, job)
             continue

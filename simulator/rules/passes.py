@@ -95,6 +95,7 @@ def commit(s):
             leave_queue(s, job)
             enter_queue(s, job, stopped_key(s, job))
     s.n_joined = 0
+    s.demoted_now = 0
 
 
 @kernel
@@ -146,6 +147,8 @@ def _pick_evictable(s):
     first = best_class(s, ANY_SIZE)
     head_key = s.queue_key[s.class_base[first]]
     head_job = s.queue_item[s.class_base[first]]
+    if has_levels(s) and s.demoted_now == 0 and not _runs_below(s, s.level[head_job]):
+        return 0
     gpus = 0
     for i in range(s.running):
         job = s.runner[i]
@@ -156,6 +159,15 @@ def _pick_evictable(s):
             _push_pick(s, key, job)
             gpus += s.gpus[job]
     return gpus
+
+
+@kernel
+def _runs_below(s, level):
+    """True if a running job is in a lower queue than `level`: within a level running jobs stand before waiting ones."""
+    for lower_level in range(level + 1, s.n_thresholds + 1):
+        if s.level_running[lower_level] > 0:
+            return True
+    return False
 
 
 @kernel
