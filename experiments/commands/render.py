@@ -18,10 +18,10 @@ from ..terminal import (
     print_json,
     progress,
     warnings_on_one_line,
-    word_or_file,
     written_whole,
 )
 from .options import Format, Json, Quiet, Seed
+from .setting import chosen_policies, open_setting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,7 +74,9 @@ def render(
         if at is not None and (kind != "png" or not math.isfinite(at)):
             raise BadArgument(f"--at {at:g}: expected seconds, and an --out that ends in .png")
         pixels = _size(size)
-        setting = _setting(env, policy, workload, topology, network, format, oversize)
+        setting = open_setting(env, workload, topology, network, format=format, oversize=oversize, seed=seed)
+        if len(chosen_policies([policy], setting.environment)) > 1:
+            raise BadArgument(f"--policy {policy!r}: expected one policy")
         expect_writable(file, "--out")
         expect_writer(kind)
         take = _Take(setting, policy, seed)
@@ -236,42 +238,3 @@ def _size(text: str) -> tuple[int, int]:
             return width, height
     limits = "{}x{} to {}x{}".format(*SMALLEST, *LARGEST)
     raise BadArgument(f"--size {text!r}: expected WIDTHxHEIGHT in pixels, {limits}, such as {DEFAULT_SIZE}")
-
-
-def _setting(
-    env: str,
-    policy: str,
-    workload: str | None,
-    topology: str | None,
-    network: str | None,
-    format: str | None,
-    oversize: str,
-) -> Setting:
-    """What is played; everything is opened once, so that a mistake shows before the work begins."""
-    from ...policies import list as policies_of
-    from ...policies import make
-    from ...simulator.names import choose
-    from ...simulator.network import load_network
-    from ...simulator.topology import Topology
-    from ..evaluate import Setting, default_setting, workload_of
-
-    with arguments():
-        env_id, defaults = default_setting(env)
-        choose(oversize, ("error", "drop", "cap"), "value of --oversize")
-        make(policy)
-        if policy.partition(":")[0] not in (playing := policies_of(env_id)):
-            raise BadArgument(f"policy {policy!r} does not play in {env_id}; these do: {', '.join(playing)}")
-        setting = Setting(
-            env_id,
-            topology=defaults["topology"] if topology is None else topology,
-            workload=defaults["workload"] if workload is None else workload,
-            network=defaults["network"] if network is None else network,
-            format=format,
-            oversize=oversize,  # type: ignore[arg-type]
-        )
-        load_network(setting.network)
-    with word_or_file(setting.topology):
-        Topology.load(setting.topology)
-    with word_or_file(setting.workload):
-        workload_of(setting, 0)
-    return setting
