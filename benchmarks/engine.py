@@ -241,21 +241,30 @@ def _startup(kind: str, runs: list[tuple[dict[str, Any], float]]) -> dict[str, A
 
 def print_tables(document: dict[str, Any]) -> None:
     """The document as tables."""
+    _print_events(document["events"])
+    _print_scaling(document["scaling"])
+    _print_environment(document["environment"])
+    _print_startup(document["startup"])
+
+
+def _print_events(rows: list[dict[str, Any]]) -> None:
     print_table(
         f"million events per CPU second, one core, load {LOAD:g}",
-        (
-            "policy",
-            "workload",
-            "GPUs",
-            "jobs",
-            "mean gang",
-            "waited",
-            "best",
-            "median",
-            "target",
-            "",
-            "reference",
-            "ratio",
+        tuple(
+            [
+                "policy",
+                "workload",
+                "GPUs",
+                "jobs",
+                "mean gang",
+                "waited",
+                "best",
+                "median",
+                "target",
+                "",
+                "reference",
+                "ratio",
+            ]
         ),
         [
             (
@@ -272,12 +281,15 @@ def print_tables(document: dict[str, Any]) -> None:
                 _millions(row["reference_events_per_s"], 4),
                 row["ratio"] and f"{row['ratio']:.0f} x",
             )
-            for row in document["events"]
+            for row in rows
         ],
         words=2,
     )
-    if any(row["same_finish_times"] is False for row in document["events"]):
+    if any(row["same_finish_times"] is False for row in rows):
         print("the reference did NOT give the same finish times everywhere: compare the simulators before their speed")
+
+
+def _print_scaling(rows: list[dict[str, Any]]) -> None:
     print_table(
         f"cost of an event against the number of jobs: poisson, 512 GPUs, load {STEADY_LOAD:g}",
         ("policy", "jobs", "M events/s", "median", "ns per event", "in the 2nd tenth", "in the 9th tenth"),
@@ -291,9 +303,12 @@ def print_tables(document: dict[str, Any]) -> None:
                 f"{row['ns_per_event_by_tenth'][1]:.0f}",
                 f"{row['ns_per_event_by_tenth'][8]:.0f}",
             )
-            for row in document["scaling"]
+            for row in rows
         ],
     )
+
+
+def _print_environment(rows: list[dict[str, Any]]) -> None:
     print_table(
         "Delay-v0 through gymnasium.make: thousand steps per CPU second",
         ("actions", "steps", "best", "median", "with resets", "median", "reset, us", "target", ""),
@@ -307,9 +322,12 @@ def print_tables(document: dict[str, Any]) -> None:
                 f">= {row['target'] / 1e3:g}",
                 verdict(row["met"]),
             )
-            for row in document["environment"]
+            for row in rows
         ],
     )
+
+
+def _print_startup(rows: list[dict[str, Any]]) -> None:
     print_table(
         "a process that imports, makes, resets and steps once: seconds",
         ("start", "runs", "wall, best", "median", "CPU, best", "median", "target", ""),
@@ -321,7 +339,7 @@ def print_tables(document: dict[str, Any]) -> None:
                 f"< {row['target']:g}",
                 verdict(row["met"]),
             )
-            for row in document["startup"]
+            for row in rows
         ],
     )
 

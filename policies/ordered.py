@@ -39,7 +39,7 @@ def las(
     quantum: float = 1.0,
     _name: str = "las",
 ) -> RulePolicy:
-    """Two-dimensional least attained service: queues by GPUs x time held (Tiresias, NSDI'19, Sec. 3.2.2).
+    """Two-dimensional least attained service: queues by GPUs x time held (of Tiresias, NSDI'19).
 
     `thresholds` are those of Tiresias' published code; without any, jobs are ordered by attained service itself.
     """

@@ -98,7 +98,6 @@ def lay_jobs(s: np.record, workload: Workload, topology: Topology, network: Netw
         raise InputError(f"workload {workload.name!r}: {len(factors)} pairs of model and GPUs; at most {PROFILES}")
     s["profile"][:n] = profile
     s["tier_factor"][: len(factors)] = factors
-    s["n_profiles"] = len(factors)
     s["check_s"][:n] = s["lease_end_s"][:n] = s["planned_finish_s"][:n] = np.inf
     s["first_start_s"][:n] = s["finish_s"][:n] = s["stopped_s"][:n] = s["left_s"][:n] = -1.0
     s["event_of"][:] = -1

@@ -145,7 +145,7 @@ def _isolated_s(s: np.record) -> np.ndarray:
 
 
 def _fairness(s: np.record) -> np.ndarray:
-    """Themis (NSDI'20), Sec. 3.1: rho = T_shared / T_independent, the latter on 1/N of the cluster's GPUs."""
+    """Finish-time fairness of Themis (NSDI'20): rho = T_shared / T_independent on 1/N of the GPUs."""
     n = int(s["n_jobs"])
     share = s["n_gpus"] / np.maximum(1.0, s["mean_active"][:n])
     alone = _isolated_s(s) * np.maximum(1.0, s["gpus"][:n] / share)

@@ -58,7 +58,6 @@ def clock_fields() -> list[Field]:
         ("running", "i8"),
         ("done", "i8"),
         ("events", "i8"),
-        ("offers", "i8"),  # instants at which GPUs were freed: ends holds "until the next offer"
         ("instants", "i8"),  # decision points so far
         ("decisions", "i8"),  # starts, stops, moves and holds so far, and the last of them:
         ("last_kind", "i8"),
@@ -196,7 +195,7 @@ def cluster_fields(gpus: int) -> list[Field]:
 
 def size_fields() -> list[Field]:
     """Real sizes within the capacity (scalars)."""
-    names = ("n_jobs", "n_gpus", "n_slots", "n_machines", "n_racks", "largest_machine", "n_profiles")
+    names = ("n_jobs", "n_gpus", "n_slots", "n_machines", "n_racks", "largest_machine")
     return [(name, "i8") for name in names]
 
 

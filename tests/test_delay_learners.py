@@ -51,8 +51,9 @@ def test_make_by_both_names_and_with_gymnasiums_own_checks():
             rng, ended = np.random.default_rng(0), False
             while not ended:
                 legal = np.flatnonzero(clustergym.action_masks(env)[:CANDIDATES])
-                *_, terminated, truncated, _ = env.step(np.array([rng.choice(legal), 0]))
+                *_, terminated, truncated, info = env.step(np.array([rng.choice(legal), 0]))
                 ended = terminated or truncated
+            assert terminated and info["metrics"]["jobs_finished"] == len(env.unwrapped.simulator.workload)
             env.close()
 
 
@@ -174,4 +175,8 @@ def test_ppo_learns_a_few_steps_on_the_flat_observation():
     """Not that it gets better: that the library's own learner accepts the environment."""
     stable_baselines3 = pytest.importorskip("stable_baselines3", reason="needs the extra `agents`")
     env = gymnasium.make(DELAY, observation="flat", **SMALL)
-    stable_baselines3.PPO("MlpPolicy", env, n_steps=64, batch_size=32, n_epochs=1, device="cpu", seed=0).learn(128)
+    learner = stable_baselines3.PPO("MlpPolicy", env, n_steps=64, batch_size=32, n_epochs=1, device="cpu", seed=0)
+    before = [weights.detach().clone() for weights in learner.policy.parameters()]
+    learner.learn(128)
+    assert learner.num_timesteps == 128
+    assert any((old != new).any() for old, new in zip(before, learner.policy.parameters(), strict=True))

@@ -59,6 +59,9 @@ def test_srtf_with_consolidation_and_restore_cost_runs_for_orientation(trace, th
     )
     ours = f"{result['jct_mean']:.3f} / {result['makespan']:.0f} / {result['preemptions']}"
     print(f"{trace}: theirs {theirs}, ours {ours}")
+    # Whatever the rules, nobody ends before it could have, and who is stopped pays.
+    assert all(end >= job[0] + job[2] for end, job in zip(result["finish_s"], oracle_jobs(trace), strict=True))
+    assert result["preemptions"] > 0
 
 
 @pytest.mark.parametrize(("head", "finish_s"), [("strict", [10, 15, 14]), ("skip", [10, 15, 6])])

@@ -92,7 +92,6 @@ def _all_events_now(s):
         else:
             freed |= _machine_event(s, item - s.first_machine_event)
     if freed:
-        s.offers += 1
         jobs.offer(s)
 
 

@@ -1,7 +1,7 @@
 """Orders of the queue: a job's key, smaller first, ties by job index (arrival, then place in the trace).
 
 Keys of waiting jobs never change while they wait. Keys of running jobs (preemptive orders, leases) are asked for when
-needed. Attained-service queues (2D-LAS, Tiresias, NSDI'19, Sec. 3.3) pack a level and a place inside it into one key:
+needed. Attained-service queues (2D-LAS, of Tiresias, NSDI'19) pack a level and a place inside it into one key:
 within a level all running jobs stand before all waiting ones, a job enters its level at the end, and a job that loses
 its GPUs stands before those that waited already.
 """
