@@ -250,21 +250,19 @@ def print_tables(document: dict[str, Any]) -> None:
 def _print_events(rows: list[dict[str, Any]]) -> None:
     print_table(
         f"million events per CPU second, one core, load {LOAD:g}",
-        tuple(
-            [
-                "policy",
-                "workload",
-                "GPUs",
-                "jobs",
-                "mean gang",
-                "waited",
-                "best",
-                "median",
-                "target",
-                "",
-                "reference",
-                "ratio",
-            ]
+        (
+            "policy",
+            "workload",
+            "GPUs",
+            "jobs",
+            "mean gang",
+            "waited",
+            "best",
+            "median",
+            "target",
+            "",
+            "reference",
+            "ratio",
         ),
         [
             (
