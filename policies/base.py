@@ -6,6 +6,7 @@ from typing import Any
 
 from ..simulator.decisions import Decision
 from ..simulator.rules.rule import Rule
+from ..simulator.semantics import Semantics
 from ..simulator.view import ClusterView
 
 
@@ -19,6 +20,10 @@ class Policy:
 
     name: str = "policy"
     rule: Rule | None = None
+
+    def rule_under(self, semantics: Semantics) -> Rule | None:
+        """The compiled rule that it is under these semantics, or None."""
+        return self.rule
 
     def decide(self, view: ClusterView) -> Decision:
         """The next decision at this instant; `Advance()` when there is nothing more to do.
@@ -42,16 +47,28 @@ class Policy:
 
 
 class RulePolicy(Policy):
-    """A compiled rule under a paper's name: an order, a head rule, a placer, and the cost of preemption."""
+    """A compiled rule under a paper's name: an order, a head rule, a placer, and the cost of preemption.
 
-    def __init__(self, name: str, rule: Rule) -> None:
+    Args:
+        name: how tables and logs call it.
+        rule: what it is.
+        at_auctions: what it is under semantics with auctions (`artist-sim`), if something else.
+    """
+
+    def __init__(self, name: str, rule: Rule, at_auctions: Rule | None = None) -> None:
         self.name = name
         self.rule: Rule = rule
+        self.at_auctions = at_auctions or rule
+
+    def rule_under(self, semantics: Semantics) -> Rule:
+        """The rule under these semantics."""
+        return self.at_auctions if semantics.auctions else self.rule
 
     def decide(self, view: ClusterView) -> Decision:
         """The next decision of the rule's pass at this instant."""
-        view.simulator.use(self.rule)
-        return view.simulator.next_decision()
+        simulator = view.simulator
+        simulator.use(self.rule_under(simulator.semantics))
+        return simulator.next_decision()
 
     def __repr__(self) -> str:
         return f"{self.name}: {self.rule}"

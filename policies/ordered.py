@@ -7,6 +7,7 @@ the common counting simulators: GPUs are only counted, and every job in order th
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from ..simulator.rules.rule import Rule
@@ -41,6 +42,10 @@ def las(
 ) -> RulePolicy:
     """Two-dimensional least attained service: queues by GPUs x time held (of Tiresias, NSDI'19).
 
-    `thresholds` are those of Tiresias' published code; without any, jobs are ordered by attained service itself.
+    `thresholds` are those of Tiresias' published code; without any, jobs are ordered by attained service itself, as they
+    always are under `semantics=artist-sim`.
     """
-    return RulePolicy(_name, Rule("las", head, placer, preemption_cost, thresholds, quantum, round, lease))
+    rule = Rule("las", head, placer, preemption_cost, thresholds, quantum, round, lease)
+    # That simulator orders by the attained service itself, and has its own reading of consolidation.
+    at_auctions = replace(rule, thresholds=(), placer="first-skew" if placer == "skew" else placer)
+    return RulePolicy(_name, rule, at_auctions)

@@ -11,6 +11,8 @@ from typing import Any
 
 from ..simulator.names import bind, choose, parse_name
 from .base import Policy
+from .dally import dally, dally_consolidated, dally_manual, dally_nowait
+from .gandiva import gandiva
 from .ordered import las, ordered
 from .tiresias import tiresias
 
@@ -37,6 +39,11 @@ POLICIES: dict[str, Entry] = {
     "srsf": Entry(partial(ordered, "srsf"), "shortest remaining service (GPUs x time left) first, preemptive"),
     "las": Entry(las, "two-dimensional least attained service: queues by GPUs x time held, preemptive"),
     "tiresias": Entry(tiresias, "Tiresias (NSDI'19): discretised 2D-LAS; models with skewed tensors are consolidated"),
+    "gandiva": Entry(gandiva, "Gandiva (OSDI'18): placement by affinity of sizes, moves to better tiers, no preemption"),
+    "dally": Entry(dally, "Dally (Big Data'25): delay timers tuned per demand and tier; who was slowed down most first"),
+    "dally-manual": Entry(dally_manual, "Dally with fixed timers: 12 h for a machine, 24 h in all for a rack"),
+    "dally-nowait": Entry(dally_nowait, "Dally that never waits for a better tier"),
+    "dally-consolidated": Entry(dally_consolidated, "Dally that waits for the best tier as long as it takes"),
 }
 
 

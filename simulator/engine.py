@@ -14,11 +14,12 @@ from .decisions import Advance, Decision, Hold, Migrate, Preempt, Start
 from .errors import InputError, InvalidDecision, Stalled
 from .journal import logged
 from .kernels import codes
-from .layout import Failures, gpus_of, lay_cluster, lay_jobs, lay_rule
+from .layout import Failures, gpus_of, lay_cluster, lay_jobs, lay_rule, lay_semantics
 from .metrics import job_table, totals
 from .network import Network, load_network
 from .profiles.skew import is_skewed
-from .rules.rule import Rule
+from .rules.rule import SKEW_PLACERS, Rule
+from .semantics import Semantics, load_semantics
 from .state import Capacity, empty_state
 from .topology import Topology
 from .view import ClusterView
@@ -42,6 +43,7 @@ class Simulator:
         network: the network fidelity (`"none"`, `"penalty:table=chronus"`) or a `Network`.
         rule: the compiled scheduler that `run` plays, and whose preemption cost, rounds and leases hold whoever
             decides; by default first come first served.
+        semantics: how leases end and when passes are made: `events` or `artist-sim` (semantics.py).
         failures: machine failures; none by default.
         horizon_s: stop after so many seconds from the first arrival.
 
@@ -58,6 +60,7 @@ class Simulator:
         network: Network | str = "none",
         *,
         rule: Rule | None = None,
+        semantics: Semantics | str = "events",
         failures: Failures | None = None,
         horizon_s: float = math.inf,
     ) -> None:
@@ -66,6 +69,7 @@ class Simulator:
         self.topology = Topology.load(topology)
         self.network = load_network(network)
         self.rule = rule or FIRST_COME
+        self.semantics = load_semantics(semantics)
         self.failures = failures
         self.horizon_s = horizon_s
         self.view = ClusterView(self)
@@ -98,6 +102,7 @@ class Simulator:
         self.state = s
         lay_cluster(s, self.topology)
         lay_jobs(s, workload, self.topology, self.network)
+        lay_semantics(s, self.semantics)
         s["seed"] = seed
         s["horizon_s"] = s["start_s"] + self.horizon_s
         with announced("the simulator", capacity):
@@ -121,9 +126,9 @@ class Simulator:
             self._lay_rule()
 
     def _lay_rule(self) -> None:
-        by_skew = self.rule.placer == "skew"
+        by_skew = self.rule.placer in SKEW_PLACERS
         skewed = is_skewed(self.workload.model) if by_skew else np.zeros(len(self.workload), np.bool_)
-        lay_rule(self.records, self.rule, skewed)
+        lay_rule(self.records, self.rule, skewed, self.semantics)
 
     def note(self, code: int) -> None:
         """Take over why the run stopped from a kernel that advanced the state itself."""

@@ -11,9 +11,10 @@ import numpy as np
 
 from .errors import InputError
 from .kernels.codes import FREE
-from .network.base import Network
+from .network.base import Network, ShapedNetwork
 from .rows import adopt
 from .rules.rule import COST_SPLIT_GPUS, ORDERS, PLACERS, Rule
+from .semantics import LEASE_S, Semantics
 from .state import CLASSES, PROFILES
 from .tiers import UNPLACED
 from .topology import Topology
@@ -52,6 +53,8 @@ def lay_cluster(s: np.record, topology: Topology) -> None:
     )
     s["n_gpus"], s["n_slots"], s["n_machines"], s["n_racks"] = gpus, slots, machines, racks
     s["largest_machine"] = topology.machine_gpus.max()
+    s["largest_rack"] = np.bincount(topology.machine_rack, weights=topology.machine_gpus).max()
+    s["machine_scan"][:machines] = topology.machine_scan
     s["gpu_job"][:gpus] = FREE
     s["gpu_next"][:gpus] = FREE
     s["gpu_last_job"][:gpus] = UNPLACED
@@ -92,21 +95,25 @@ def lay_jobs(s: np.record, workload: Workload, topology: Topology, network: Netw
     s["deadline_s"][:n] = workload.deadline_s
     s["gpus"][:n] = workload.gpus
     s["iterations"][:n] = s["iterations_left"][:n] = workload.iterations
-    s["base_iteration_s"][:n] = workload.duration_s / workload.iterations
+    s["base_iteration_s"][:n] = workload.iteration_s
     profile, factors = network.tier_factors(workload, topology)
     if len(factors) > PROFILES:
         raise InputError(f"workload {workload.name!r}: {len(factors)} pairs of model and GPUs; at most {PROFILES}")
     s["profile"][:n] = profile
     s["tier_factor"][: len(factors)] = factors
+    if isinstance(network, ShapedNetwork):
+        network.lay(s, workload, profile)
     s["check_s"][:n] = s["lease_end_s"][:n] = s["planned_finish_s"][:n] = np.inf
-    s["first_start_s"][:n] = s["finish_s"][:n] = s["stopped_s"][:n] = s["left_s"][:n] = -1.0
+    for last in ("first_start_s", "finish_s", "stopped_s", "left_s", "begun_s"):
+        s[last][:n] = -1.0
     s["event_of"][:] = -1
     s["queue_place"][:n] = -1
     s["first_gpu"][:n] = FREE
     s["tier"][:n] = UNPLACED
     s["rank"][:n] = s["job_at_rank"][:n] = np.arange(n)
     s["first_machine_event"] = len(s["arrival_s"])
-    s["round_event"] = len(s["event_key"]) - 1
+    s["round_event"] = len(s["event_key"]) - 2
+    s["auction_event"] = len(s["event_key"]) - 1
     s["now_s"] = s["start_s"] = workload.arrival_s[0]
 
 
@@ -118,19 +125,27 @@ def lay_window_order(s: np.record, key: np.ndarray) -> None:
     s["rank"][order] = np.arange(n)
 
 
-def lay_rule(states: np.recarray, rule: Rule, skewed: np.ndarray) -> None:
+def lay_semantics(s: np.record, semantics: Semantics) -> None:
+    """Write how leases end and when passes are made."""
+    s["auctions"], s["chunk"], s["release_s"] = semantics.auctions, semantics.chunk, semantics.release_s
+
+
+def lay_rule(states: np.recarray, rule: Rule, skewed: np.ndarray, semantics: Semantics) -> None:
     """Hand the cluster over to `rule`, now.
 
     Args:
         states: array of one record with jobs laid.
         rule: the scheduler.
-        skewed: bool (n,), the jobs whose model asks for consolidation under the placer `skew`.
+        skewed: bool (n,), the jobs whose model asks for consolidation under the placers that look at skew.
+        semantics: with auctions, its lease holds instead of the rule's.
     """
     s = states[0]
     n = int(s["n_jobs"])
     s["order"], s["placer"] = ORDERS[rule.order], PLACERS[rule.placer]
     s["strict"], s["preemptive"] = rule.head == "strict", rule.preemptive
-    s["round_s"], s["lease_s"], s["quantum_s"] = rule.round, rule.lease, rule.quantum
+    s["round_s"], s["quantum_s"] = rule.round, rule.quantum
+    s["lease_s"] = lease_s = semantics.lease_s if semantics.auctions else rule.lease
+    _lay_delays(s, rule, lease_s)
     s["cost_small_s"], s["cost_large_s"] = rule.preemption_cost[0], rule.preemption_cost[-1]
     s["cost_split"] = COST_SPLIT_GPUS
     s["n_thresholds"] = len(rule.thresholds)
@@ -148,6 +163,18 @@ def lay_rule(states: np.recarray, rule: Rule, skewed: np.ndarray) -> None:
     for level in (s["window_low"], s["window_mid"], s["window_top"]):
         level[:] = 0
     adopt(states, 0)
+
+
+def _lay_delays(s: np.record, rule: Rule, lease_s: float) -> None:
+    s["delays"], s["migrates"], s["fallback_defect"] = rule.delays, rule.migrates, rule.fallback == "last"
+    if rule.timers is not None:
+        s["timer_s"] = rule.timers
+    if rule.tuner is not None:
+        tuner = rule.tuner
+        s["tuner_unit_s"] = unit_s = lease_s if lease_s > 0.0 else LEASE_S
+        s["history_s"], s["tuner_initial"] = tuner.history * unit_s, tuner.initial
+        s["tuner_whole"], s["tuner_population"] = tuner.floors is not None, tuner.deviation == "population"
+        s["tuner_floor"], s["tuner_cap"] = tuner.floors or (0.0, 0.0), tuner.caps
 
 
 def gpus_of(s: np.record, job: int) -> list[int]:

@@ -21,6 +21,10 @@ JOB_SIZES = (512, 16_384, 131_072, 1_048_576, 8_388_608)
 GPU_SIZES = (512, 8_192, 131_072)
 CLASSES = 256
 PROFILES = 512
+MODELS = 64
+LAYERS = 1024  # of all models of a workload
+SHAPES = 2048  # a power of two
+WAITS = 2048
 
 Field = tuple[str, str] | tuple[str, str, tuple[int, ...]]
 
@@ -105,12 +109,19 @@ def job_fields(jobs: int) -> list[Field]:
         "finish_s",
         "queued_s",  # total time without GPUs since arrival
         "attained_s",  # total time on GPUs, settled at the last stop
+        "begun_s",  # last time that it got GPUs; -1 = never
         "comm_s",
         "restore_s",
         "order_key",  # place in the order while waiting
         "run_key",  # place in the order while running (LAS)
         "active_at_arrival",  # active_integral when it arrived
         "mean_active",  # mean number of active jobs over its life
+        "ran_s",  # chunks: sum of their durations,
+        "service_gpu_s",  # and of GPUs x duration,
+        "grant_left",  # and what these and the iterations left will be when the present grant ends
+        "grant_ran_s",
+        "grant_service_gpu_s",
+        "grant_pause_s",  # from its end to the auction
     )
     integers = (
         "gpus",
@@ -139,8 +150,8 @@ def job_fields(jobs: int) -> list[Field]:
 
 
 def event_fields(jobs: int, gpus: int) -> list[Field]:
-    """The heap of next events: ids are jobs, then machines, then the scheduling round."""
-    ids = jobs + gpus + 1
+    """The heap of next events: ids are jobs, then machines, then the scheduling round, then the next auction."""
+    ids = jobs + gpus + 2
     return [
         ("event_key", "f8", (ids,)),
         ("event_item", "i8", (ids,)),
@@ -148,6 +159,9 @@ def event_fields(jobs: int, gpus: int) -> list[Field]:
         ("event_count", "i8"),
         ("first_machine_event", "i8"),
         ("round_event", "i8"),
+        ("auction_event", "i8"),
+        ("auction_s", "f8", (gpus,)),  # auctions to come, latest first
+        ("n_auctions", "i8"),
     ]
 
 
@@ -178,7 +192,7 @@ def cluster_fields(gpus: int) -> list[Field]:
     per_gpu = ("gpu_job", "gpu_next", "gpu_last_job", "gpu_last_start", "gpu_slot", "gpu_machine", "gang")
     per_slot = ("slot_free", "slot_first_gpu", "slot_gpus", "slot_machine")
     per_machine = ("machine_free", "machine_first_gpu", "machine_gpus", "machine_first_slot", "machine_slots")
-    more_machine = ("machine_rack", "machine_down", "machine_failures")
+    more_machine = ("machine_rack", "machine_down", "machine_failures", "machine_scan", "machine_affinity")
     per_rack = ("rack_free", "rack_first_machine", "rack_machines")
     names = per_gpu + per_slot + per_machine + more_machine + per_rack
     return [
@@ -189,13 +203,14 @@ def cluster_fields(gpus: int) -> list[Field]:
         ("free_gpus", "i8"),
         ("fragmented_gpus", "i8"),
         ("down_gpus", "i8"),
+        ("spread", "i8"),  # running jobs on several machines
         ("gang_size", "i8"),
     ]
 
 
 def size_fields() -> list[Field]:
     """Real sizes within the capacity (scalars)."""
-    names = ("n_jobs", "n_gpus", "n_slots", "n_machines", "n_racks", "largest_machine")
+    names = ("n_jobs", "n_gpus", "n_slots", "n_machines", "n_racks", "largest_machine", "largest_rack")
     return [(name, "i8") for name in names]
 
 
@@ -231,12 +246,80 @@ def rule_fields(jobs: int, gpus: int) -> list[Field]:
         ("out_key", "f8", (gpus,)),  # scratch: those of them that are given up in trial
         ("out_job", "i8", (gpus,)),
         ("chosen", "i8", (gpus,)),  # scratch: jobs that are about to start
+        ("migrates", "i8"),  # the rule moves running jobs to better tiers
+        ("fallback_defect", "i8"),  # Gandiva as its authors' peers wrote it; see placers.py
+        ("bid", "i8", (jobs,)),  # scratch: jobs that are offered GPUs, a heap in the order of the rule
     ]
 
 
-def network_fields() -> list[Field]:
-    """Slowdown of one iteration by profile and tier."""
-    return [("tier_factor", "f8", (PROFILES, TIERS))]
+def semantics_fields() -> list[Field]:
+    """How leases end and when passes are made (semantics.py)."""
+    return [
+        ("auctions", "i8"),  # passes are made at auctions only, and a job whose lease ends loses its GPUs
+        ("chunk", "f8"),  # iterations per GPU whose completion is looked at as one; 0 = progress is continuous
+        ("release_s", "f8"),  # from the end of a lease to the auction, per GPU
+    ]
+
+
+def delay_fields() -> list[Field]:
+    """Delay timers (rules/delays.py). Lists of waits: 2 x demand class + (0: machine, 1: rack)."""
+    lists = 2 * CLASSES
+    return [
+        ("delays", "i8"),
+        ("timer_s", "f8", (2,)),  # fixed timers: machine, rack
+        ("tuner_whole", "i8"),
+        ("tuner_population", "i8"),
+        ("tuner_unit_s", "f8"),  # a lease: waits and timers are counted in it
+        ("tuner_initial", "f8", (2,)),
+        ("tuner_floor", "f8", (2,)),
+        ("tuner_cap", "f8", (2,)),
+        ("history_s", "f8"),
+        ("next_wait", "i8"),
+        ("wait_time_s", "f8", (WAITS,)),
+        ("wait_value", "f8", (WAITS,)),
+        ("wait_list", "i8", (WAITS,)),  # list of an entry, from 1; 0 = none
+        ("wait_after", "i8", (WAITS,)),
+        ("waits_first", "i8", (lists,)),
+        ("waits_last", "i8", (lists,)),
+        ("waits_count", "i8", (lists,)),
+        ("waits_known", "i8", (lists,)),  # 1: the next is up to date
+        ("waits_timer", "f8", (lists,)),
+    ]
+
+
+def network_fields(gpus: int) -> list[Field]:
+    """Slowdown of one iteration by profile and tier; with network allreduce what network/collectives.py needs."""
+    return [
+        ("tier_factor", "f8", (PROFILES, TIERS)),
+        ("net_models", "i8"),  # models of the tables below; 0: tier_factor is the network
+        ("net_kind", "i8", (TIERS,)),
+        ("net_links", "i8", (TIERS,)),  # of one member; 0: as many as there are members
+        ("net_latency_ns", "f8", (TIERS,)),  # of one message
+        ("net_bandwidth", "f8", (TIERS,)),  # of one link, bytes per ns
+        ("net_memory_bandwidth", "f8"),
+        ("net_endpoint_ns", "i8"),
+        ("net_fifo", "i8"),
+        ("net_single", "i8"),
+        ("net_flattened", "i8"),
+        ("profile_model", "i8", (PROFILES,)),  # -1: one GPU
+        ("model_first", "i8", (MODELS + 1,)),  # first layer of a model
+        ("model_compute_ns", "i8", (MODELS,)),
+        ("model_end_ns", "i8", (MODELS,)),  # when the backward pass ends, from the start of the forward pass
+        ("layer_bytes", "i8", (LAYERS,)),
+        ("layer_ready_ns", "i8", (LAYERS,)),  # when its gradient is computed
+        ("layer_update_ns", "i8", (LAYERS,)),  # from the end of its all-reduce to its completion
+        ("layer_order", "i8", (LAYERS,)),  # scratch
+        ("layer_done_ns", "i8", (LAYERS,)),  # scratch
+        ("layer_waiting", "i8", (LAYERS,)),  # scratch
+        ("units", "i8", (TIERS,)),  # scratch: the shape of a placement
+        ("slot_held", "i8", (gpus,)),  # scratch, 0 between calls: GPUs of the gang in a slot,
+        ("machine_held", "i8", (gpus,)),  # slots of a machine,
+        ("rack_held", "i8", (gpus,)),  # and machines of a rack
+        ("shapes", "i8"),  # memo by shape and model: how many are in it, the two halves of the key,
+        ("shape_first", "i8", (SHAPES,)),
+        ("shape_second", "i8", (SHAPES,)),
+        ("shape_fraction", "f8", (SHAPES,)),  # and compute over duration of an iteration
+    ]
 
 
 def failure_fields() -> list[Field]:
@@ -272,7 +355,9 @@ def state_dtype(capacity: Capacity) -> np.dtype:
         + queue_fields(jobs)
         + cluster_fields(gpus)
         + rule_fields(jobs, gpus)
-        + network_fields()
+        + semantics_fields()
+        + delay_fields()
+        + network_fields(gpus)
         + failure_fields()
         + log_fields(gpus)
     )

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     import networkx
 
 MAX_GPUS = 1_000_000
-MACHINE_ORDERS = ("natural",)
+NATURAL = "natural"
+MOST_SEED = 10**18
+_SEED = re.compile(r"[0-9]{1,18}")
 _SPEC_SUFFIXES = (".yaml", ".yml", ".json")
 
 
@@ -79,7 +82,8 @@ class Topology:
         rack_first_machine, rack_machines (R,): the contiguous range of machines of each rack.
         cluster_gpu_type: GPU type per cluster, "" where it is not known.
         tiers: slot, machine, rack, network, in this order.
-        machine_order: in which order placers look at machines; "natural" is ascending index.
+        machine_order: in which order first-fit placers look at machines: "natural" is ascending index, a
+            whole number is the seed of a random order of all machines; see `machine_scan`.
     """
 
     name: str
@@ -99,7 +103,7 @@ class Topology:
     region_names: tuple[str, ...]
     cluster_names: tuple[str, ...]
     tiers: tuple[Tier, ...] = UNKNOWN_TIERS
-    machine_order: str = field(default="natural")
+    machine_order: str = NATURAL
 
     @classmethod
     def from_counts(
@@ -115,7 +119,7 @@ class Topology:
         region_names: Sequence[str] = (),
         cluster_names: Sequence[str] = (),
         tiers: Sequence[Tier] = UNKNOWN_TIERS,
-        machine_order: str = "natural",
+        machine_order: str | int = NATURAL,
     ) -> Topology:
         """Build from how many children each element has, level by level, in natural order; all counts >= 1.
 
@@ -125,12 +129,13 @@ class Topology:
             cluster_gpu_type, cluster_names (one each per cluster), region_names: "" and numbered names by
                 default.
             tiers: exactly slot, machine, rack and network.
+            machine_order: natural, or the seed of a random order, a whole number of at most 18 digits.
 
         Raises:
-            InputError: counts below 1 or that do not add up, more than a million GPUs, or names of a wrong
-                number.
+            InputError: counts below 1 or that do not add up, more than a million GPUs, names of a wrong
+                number, or no such order.
         """
-        choose(machine_order, MACHINE_ORDERS, "machine order")
+        order = checked_order(machine_order, f"topology {name!r}")
         racks, clusters = len(rack_machines), len(cluster_racks) or 1
         levels = {
             "slot_gpus": _counts("slot_gpus", slot_gpus, None),
@@ -152,7 +157,7 @@ class Topology:
             region_names=_per_item("region_names", region_names, [f"region{i}" for i in range(regions)]),
             cluster_names=_per_item("cluster_names", cluster_names, [f"cluster{i}" for i in range(clusters)]),
             tiers=tuple(tiers),
-            machine_order=machine_order,
+            machine_order=order,
         )
 
     @classmethod
@@ -238,6 +243,17 @@ class Topology:
     def rack_gpus(self) -> np.ndarray:
         """GPUs of each rack, int64 (R,)."""
         return _frozen(np.add.reduceat(self.machine_gpus, self.rack_first_machine))
+
+    @cached_property
+    def machine_scan(self) -> np.ndarray:
+        """The machines in the order in which first-fit placers look at them, int64 (M,).
+
+        A random order is `numpy.random.default_rng(seed).permutation(M)`: the machines of all racks, mixed.
+        """
+        if self.machine_order == NATURAL:
+            return _frozen(np.arange(self.num_machines, dtype=np.int64))
+        scan = np.random.default_rng(int(self.machine_order)).permutation(self.num_machines)
+        return _frozen(scan.astype(np.int64))
 
     @cached_property
     def cluster_first_rack(self) -> np.ndarray:
@@ -359,6 +375,8 @@ class Topology:
             (self.num_gpus, "GPU", True),
         ]
         words = [f"{count} {noun}{'s' * (count != 1)}" for count, noun, shown in counts if shown]
+        if self.machine_order != NATURAL:
+            words.append(f"machine order {self.machine_order}")
         return f"<Topology {self.name}: {', '.join(words)}>"
 
 
@@ -366,6 +384,28 @@ def check_gpu_count(gpus: int, what: str) -> None:
     """Raise an InputError if a topology of `gpus` GPUs would be larger than MAX_GPUS."""
     if gpus > MAX_GPUS:
         raise InputError(f"{what}: {gpus} GPUs are too many, expected at most {MAX_GPUS}")
+
+
+def checked_order(value: object, what: str) -> str:
+    """A machine order as text: "natural", or a whole number without leading zeros.
+
+    Raises:
+        InputError: anything else; `what` names the topology.
+    """
+    if isinstance(value, str) and value.strip() == NATURAL:
+        return NATURAL
+    if isinstance(value, str) and _SEED.fullmatch(value.strip()):
+        return str(int(value))
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and 0 <= value < MOST_SEED:
+        return str(int(value))
+    try:
+        shown = repr(value)
+    except ValueError:  # an integer of thousands of digits
+        shown = "a number of thousands of digits"
+    shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
+    raise InputError(
+        f"{what}: machine_order = {shown}: expected natural, or a whole number, the seed of a random order"
+    )
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

@@ -186,7 +186,11 @@ def test_load_gives_back_a_topology():
         ("dally:racks=2,racks=3", "given twice"),
         ("dally:slots=3", "does not divide"),
         ("dally:racks=1000000", "64000000 GPUs are too many"),
-        ("flat:machine_order=random", "known: natural"),
+        ("flat:machine_order=random", "machine_order = 'random': expected natural, or a whole number, the seed"),
+        ("dally:machine_order=-1", "topology dally: machine_order = '-1': expected natural"),
+        ("dally:machine_order=1.5", "expected natural, or a whole number"),
+        ("dally:machine_order=" + "9" * 19, "expected natural, or a whole number"),
+        ("dally:machine_order=²", "expected natural, or a whole number"),
         ("./nowhere/spec.yaml", "there is no such file"),
         (42, "expected a preset, a mapping or a path"),
         (None, "expected a preset"),
@@ -202,6 +206,35 @@ def test_a_bad_source_is_one_sentence(source, says):
 def test_presets_check_counts_from_python_too(bad):
     with pytest.raises(InputError):
         PRESETS["dally"](machines=bad)
+
+
+@pytest.mark.parametrize("bad", [True, 7.0, -7, 10**18, 10**5000, None, [7]], ids=lambda bad: type(bad).__name__)
+def test_a_machine_order_from_python_is_checked_too(bad):
+    with pytest.raises(InputError, match="expected natural, or a whole number") as raised:
+        PRESETS["dally"](machine_order=bad)
+    assert len(str(raised.value)) < 200
+
+
+def test_machine_scan_is_the_seeded_permutation_of_all_machines():
+    """numpy's own permutation of 16 machines with seed 7; racks are mixed, and the GPUs keep their numbers."""
+    natural, shuffled = Topology.load("dally"), Topology.load("dally:machine_order=7")
+    assert natural.machine_scan.tolist() == list(range(16))
+    assert shuffled.machine_scan.tolist() == np.random.default_rng(7).permutation(16).tolist()
+    assert shuffled.machine_scan.dtype == np.int64
+    assert not shuffled.machine_scan.flags.writeable
+    assert np.array_equal(natural.gpu_machine, shuffled.gpu_machine)
+    assert sorted(Topology.load("flat:machines=5,machine_order=0").machine_scan.tolist()) == list(range(5))
+
+
+def test_machine_orders_are_told_apart_and_survive():
+    """Equal seeds are one topology, however they are written; others are not, and so neither are their results."""
+    seven = Topology.load("dally:machine_order=7")
+    assert seven == Topology.load("dally:machine_order=007") == PRESETS["dally"](machine_order=np.int64(7))
+    assert seven != Topology.load("dally:machine_order=8")
+    assert seven != Topology.load("dally") == Topology.load("dally:machine_order=natural")
+    copy = pickle.loads(pickle.dumps(seven))
+    assert copy.machine_scan.tolist() == seven.machine_scan.tolist()
+    assert "machine order 7" in repr(seven)
 
 
 def test_presets_take_numpy_integers():

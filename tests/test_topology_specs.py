@@ -61,6 +61,15 @@ def test_short_form_equals_the_preset_in_shape(tmp_path):
     assert np.array_equal(topology.machine_rack, dally.machine_rack)
 
 
+def test_a_spec_says_the_machine_order(tmp_path):
+    """In YAML the seed is a number, in JSON a text or a number: all three are the preset's seed 7."""
+    scan = Topology.load("dally:machine_order=7").machine_scan.tolist()
+    for order in (7, "7"):
+        assert Topology.from_spec({**SHORT, "machine_order": order}).machine_scan.tolist() == scan
+    assert Topology.load(write(tmp_path, FULL + "\nmachine_order: 7\n")).machine_order == "7"
+    assert Topology.from_spec(SHORT).machine_order == "natural"
+
+
 def test_counts_number_the_names():
     machines = [{"gpus_per_slot": 1}]
     clusters = [{"name": "c", "count": 2, "racks": [{"machines": machines}]}]
@@ -114,6 +123,10 @@ BAD_MAPPINGS = [
     ({**SHORT, "racks": [1]}, "racks = a list: expected a whole number"),
     ({**SHORT, "machine": 8}, "machine: unknown key; did you mean 'machines'?"),
     ({**SHORT, "tiers": {}}, "tiers = a mapping: expected a list"),
+    ({**SHORT, "machine_order": "backwards"}, "machine_order = 'backwards': expected natural, or a whole number"),
+    ({**SHORT, "machine_order": True}, "machine_order = True: expected natural"),
+    ({**SHORT, "machine_order": {"seed": 1}}, "machine_order = {'seed': 1}: expected natural"),
+    ({"regions": [region()], "machine_order": -1}, "machine_order = -1: expected natural"),
     (with_tier(name="slt"), "tiers[0].name = 'slt': expected 'slot', 'machine', 'rack' or 'network'"),
     (with_tier(bandwidth_gbps=1), "tiers[0].name is missing"),
     (with_tier(name="rack", bandwidth_gbps=float("nan")), "bandwidth_gbps = nan: expected a finite number"),

@@ -242,6 +242,9 @@ def test_bad_sources():
         ({"job_id": ["a", ""]}, "empty job_id"),
         ({"model": ["a", "b\nc"]}, "control character"),
         ({"deadline_s": [1.0, 0.0]}, "deadline_s: 0.0"),
+        ({"iteration_s": [1.0, 1.00001]}, r"job '1' \(number 2\), iteration_s: 1.00001 does not agree with duration_s"),
+        ({"iteration_s": [1.0, 0.0]}, "iteration_s: 0.0"),
+        ({"iteration_s": [1.0, np.nan]}, "iteration_s: nan"),
         ({"modle": ["a", "b"]}, "did you mean 'model'"),
     ],
 )

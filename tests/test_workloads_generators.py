@@ -111,6 +111,19 @@ def test_dally_like_has_the_published_mix():
     assert np.all(open_workload("dally-like").arrival_s == 0)
 
 
+def test_dally_like_divides_by_the_gang_and_takes_some_models():
+    """The same draws: gang-scaled durations are a gang-th, iterations stay; the rest of the models keep their ratio."""
+    plain, scaled = open_workload("dally-like:jobs=500"), open_workload("dally-like:jobs=500,scale=gang")
+    assert np.array_equal(scaled.duration_s, plain.duration_s / plain.gpus)
+    assert np.array_equal(scaled.iterations, plain.iterations)
+    some = open_workload(f"dally-like:jobs={MANY},models=BERT/ResNet18")
+    assert set(some.model) == {"BERT", "ResNet18"}
+    assert share(some.model[some.gpus == 1] == "BERT") == pytest.approx(94 / 129, abs=0.02)
+    only = open_workload("dally-like:jobs=5000,models=ResNet18")  # which no gang of 8 or more has in the set
+    assert set(only.model) == {"ResNet18"}
+    assert np.array_equal(only.gpus[:500], open_workload("dally-like:jobs=5000").gpus[:500])
+
+
 def test_philly_like_has_the_measured_statistics():
     workload = open_workload(f"philly-like:jobs={MANY}")
     for size, part in {1: 0.9317, 2: 0.0221, 4: 0.0227, 8: 0.02}.items():
@@ -168,6 +181,8 @@ def test_helios_like_has_the_measured_statistics():
         ("poisson:median_s=0", "median_s=0"),
         ("poisson:jobs", "not key=value"),
         ("dally-like:arrivals=never", "never"),
+        ("dally-like:models=VGG19", "unknown model of workload dally-like: 'VGG19'; did you mean 'VGG'"),
+        ("dally-like:scale=gangs", "did you mean 'gang'"),
         ("helios-like:mean_gpus=900", "mean_gpus=900"),
         ("", "empty"),
     ],

@@ -103,6 +103,28 @@ def test_own_schema_keeps_every_bit(tmp_path, ending):
     assert after.name == (before.name if ending == "parquet" else "saved")
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_iteration_s_is_saved_where_it_says_more(tmp_path, ending):
+    """1/3 x 3 is 1 in binary, so 3 iterations of 1 s need no column; 0.3333333333 s do, and keep every bit."""
+    derived = Workload.from_arrays("w", [0.0], [1], [1.0], iterations=[3.0])
+    assert derived.iteration_s.tolist() == [1 / 3]
+    told = Workload.from_arrays("w", [0.0], [1], [1.0], iterations=[3.0], iteration_s=[0.3333333333])
+    headers = []
+    for workload in (derived, told):
+        path = tmp_path / f"w{len(headers)}.{ending}"
+        workload.save(path)
+        headers.append(b"iteration_s" in path.read_bytes())
+        assert open_workload(path).iteration_s.tolist() == workload.iteration_s.tolist()
+        assert workload.take([0]).iteration_s.tolist() == workload.iteration_s.tolist()
+    assert headers == [False, True]
+
+
+def test_own_csv_takes_iteration_s_row_by_row(tmp_path):
+    path = tmp_path / "some.csv"
+    path.write_text("job_id,arrival_s,gpus,duration_s,iterations,iteration_s\na,0,1,10,100,0.10000001\nb,0,1,10,100,\n")
+    assert open_workload(path).iteration_s.tolist() == [0.10000001, 0.1]
+
+
 def test_own_csv_ignores_other_columns_with_a_warning(tmp_path):
     path = tmp_path / "more.csv"
     path.write_text("job_id,arrival_s,gpus,duration_s,colour\n1,0,1,5,red\n")
@@ -121,6 +143,27 @@ def test_artist_sim_options(file):
     assert capped.duration_s[1] == pytest.approx(8174.1979 / 2, rel=1e-6)
     both = quiet(DATA / file, format="artist-sim:scale=gang,caps=on")
     assert both.duration_s.tolist() == pytest.approx([100.0, 8174.1979 / 8], rel=1e-6)
+
+
+@pytest.mark.parametrize("file", ["synthetic_artist_sim.json", "synthetic_artist_sim.csv"])
+def test_artist_sim_keeps_the_time_per_iteration_exactly(file):
+    """0.5 s x 200 = 100 s, and 50 us, which the rounded duration does not give back; a gang of 4: a quarter each."""
+    plain = quiet(DATA / file)
+    assert plain.iteration_s.tolist() == [0.5, 5e-05]
+    assert plain.iteration_s[1] != plain.duration_s[1] / plain.iterations[1]
+    assert quiet(DATA / file, format="artist-sim:scale=gang,caps=on").iteration_s.tolist() == [0.5, 5e-05 / 4]
+
+
+def test_artist_sim_durations_count_where_the_file_disagrees_with_itself(tmp_path):
+    path = tmp_path / "rough.csv"
+    path.write_text(
+        "job_id,arrival_s,model,gpus,batch_size,total_iterations,time_per_iteration_s,duration_s,submit_time\n"
+        "1,0,VGG,1,32,1000,0.1,100.0,2020-04-01 00:00:00\n"
+        "2,0,VGG,1,32,1000,0.1,100.5,2020-04-01 00:00:00\n"
+    )
+    with pytest.warns(WorkloadWarning, match="1 of 2 jobs disagrees"):
+        workload = open_workload(path)
+    assert workload.iteration_s.tolist() == [0.1, 0.1005]
 
 
 def test_artist_sim_without_arrival_time_arrives_by_date(tmp_path):

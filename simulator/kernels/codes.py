@@ -7,10 +7,13 @@ PENDING, WAITING, HELD, RUNNING, DONE = 0, 1, 2, 3, 4
 DECIDE, FINISHED, STALLED, HORIZON = 0, 1, 2, 3
 
 # Order of the queue (rules/orders.py).
-FIFO, SJF, SRTF, SRSF, LAS, RANDOM = 0, 1, 2, 3, 4, 5
+FIFO, SJF, SRTF, SRSF, LAS, RANDOM, NW_SENS, LATEST = 0, 1, 2, 3, 4, 5, 6, 7
 
 # Placer (rules/placers.py).
-COUNT, CONSOLIDATED, TIER, SKEW, SCATTER = 0, 1, 2, 3, 4
+COUNT, CONSOLIDATED, TIER, SKEW, SCATTER, FIRST, FIRST_SKEW, AFFINITY = 0, 1, 2, 3, 4, 5, 6, 7
+
+# Delay timers (rules/delays.py).
+NO_DELAYS, FIXED, TUNED = 0, 1, 2
 
 # Entries of the decision log.
 START, PREEMPT, MIGRATE, HOLD = 1, 2, 3, 4

@@ -2,6 +2,7 @@
 
 import math
 
+from ..rules.delays import next_ring_s
 from ..rules.passes import commit, next_round_s, schedule
 from . import jobs
 from .codes import DECIDE, DOWN, FINISHED, FREE, HELD, HORIZON, STALLED, WAITING
@@ -23,7 +24,8 @@ def next_event_s(s):
 def advance(s):
     """Modify `s`: close this instant and run to the next decision point; returns why it stopped (codes.DECIDE, ...).
 
-    A decision is due when something happened and jobs wait; with scheduling rounds, at the first round from then on.
+    A decision is due when something happened and jobs wait, or could move; with scheduling rounds, at the first round
+    from then on; with auctions, when one is held.
     """
     commit(s)
     s.log_count = 0
@@ -36,10 +38,10 @@ def advance(s):
         if time_s == math.inf:
             return STALLED
         _pass_time(s, time_s)
-        _all_events_now(s)
-        if s.waiting == 0:
+        auctioned = _all_events_now(s)
+        if (s.waiting == 0 and (s.migrates == 0 or s.spread == 0)) or auctioned != s.auctions:
             commit(s)
-        elif next_round_s(s) <= s.now_s:
+        elif s.auctions or next_round_s(s) <= s.now_s:
             s.instants += 1
             return DECIDE
         else:
@@ -75,13 +77,19 @@ def _pass_time(s, time_s):
 
 @kernel
 def _all_events_now(s):
-    """Modify `s`: everything that happens at `now_s`, in the order arrivals, then the heap's (time, id)."""
+    """Modify `s`: everything that happens at `now_s`, in the order arrivals, then the heap's (time, id).
+
+    An auction comes last, and returns 1: a pass is made before the next one.
+    """
     now = s.now_s
     freed = False
+    auctioned = 0
     while s.next_arrival < s.n_jobs and s.arrival_s[s.next_arrival] <= now:
         jobs.arrive(s, s.next_arrival)
         s.next_arrival += 1
         s.events += 1
+        if s.auctions and s.free_gpus > 0:
+            call_auction(s, now)
     while s.event_count > 0 and s.event_key[0] <= now:
         item = s.event_item[0]
         s.events += 1
@@ -89,10 +97,40 @@ def _all_events_now(s):
             freed |= _job_event(s, item)
         elif item == s.round_event:
             jobs.schedule_event(s, item, math.inf)
+        elif item == s.auction_event:
+            _open_auction(s)
+            auctioned = 1
+            break
         else:
             freed |= _machine_event(s, item - s.first_machine_event)
     if freed:
         jobs.offer(s)
+    return auctioned
+
+
+@kernel
+def call_auction(s, time_s):
+    """Modify `s`: there will be an auction at `time_s`; one is enough for any number of calls to the same instant."""
+    count = s.n_auctions
+    place = count
+    while place > 0 and s.auction_s[place - 1] < time_s:
+        place -= 1
+    if place > 0 and s.auction_s[place - 1] == time_s:
+        return
+    if count == s.auction_s.size:  # as many are to come as there are GPUs: this one will not be missed
+        return
+    for i in range(count, place, -1):
+        s.auction_s[i] = s.auction_s[i - 1]
+    s.auction_s[place] = time_s
+    s.n_auctions = count + 1
+    jobs.schedule_event(s, s.auction_event, s.auction_s[s.n_auctions - 1])
+
+
+@kernel
+def _open_auction(s):
+    """Modify `s`: the first of the auctions to come is held."""
+    s.n_auctions -= 1
+    jobs.schedule_event(s, s.auction_event, s.auction_s[s.n_auctions - 1] if s.n_auctions > 0 else math.inf)
 
 
 @kernel
@@ -102,8 +140,14 @@ def _job_event(s, job):
         jobs.unhold(s, job)
         return False
     if s.status[job] == WAITING:
-        jobs.demote(s, job)
+        if s.delays:
+            jobs.schedule_event(s, job, next_ring_s(s, job))
+        else:
+            jobs.demote(s, job)
         return False
+    if s.auctions:
+        _end_grant(s, job)
+        return True
     if s.planned_finish_s[job] <= s.now_s:
         jobs.finish(s, job)
         return True
@@ -117,6 +161,16 @@ def _job_event(s, job):
 
 
 @kernel
+def _end_grant(s, job):
+    """Modify `s`: the job ends or is released; its GPUs are free at once, and auctioned when they are cleaned up."""
+    if s.grant_left[job] <= 0.0:
+        jobs.finish(s, job)
+    else:
+        jobs.release(s, job)
+    call_auction(s, s.now_s + s.grant_pause_s[job])
+
+
+@kernel
 def _machine_event(s, machine):
     """Modify `s`: the machine fails or comes back; True if GPUs were freed."""
     count = s.machine_failures[machine]
@@ -124,6 +178,8 @@ def _machine_event(s, machine):
     if s.machine_down[machine]:
         s.machine_down[machine] = 0
         _set_machine(s, machine, FREE)
+        if s.auctions:
+            call_auction(s, s.now_s)
         jobs.schedule_event(s, item, s.now_s + exponential(s.seed, -1 - machine, 2 * count, s.mtbf_s))
         return True
     s.machine_failures[machine] = count + 1
@@ -134,6 +190,8 @@ def _machine_event(s, machine):
         if s.gpu_job[gpu] >= 0:
             jobs.fail(s, s.gpu_job[gpu])
             freed = True
+    if s.auctions:
+        call_auction(s, s.now_s)
     _set_machine(s, machine, DOWN)
     s.machine_down[machine] = 1
     jobs.schedule_event(s, item, s.now_s + exponential(s.seed, -1 - machine, 2 * count + 1, s.mttr_s))

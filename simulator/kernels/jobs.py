@@ -1,6 +1,7 @@
 """What happens to one job: it enters the queue, takes GPUs, loses them, moves, ends."""
 
 from ..network.speed import iteration_time_s
+from ..rules.delays import next_ring_s, record_wait
 from ..rules.orders import (
     arrival_key,
     demoted_key,
@@ -10,11 +11,16 @@ from ..rules.orders import (
     restore_cost_s,
     running_key,
 )
+from ..rules.placers import dedicate
+from ..tiers import RACK
 from . import heap
 from .bits import exclude, include
-from .codes import DONE, HELD, HOLD, MIGRATE, PREEMPT, RUNNING, START, WAITING
+from .codes import AFFINITY, DONE, HELD, HOLD, MIGRATE, PREEMPT, RUNNING, START, WAITING
 from .jit import kernel
 from .placement import gang_was_held_by, occupy, sign_gpus, vacate
+
+
+MOST_CHUNKS = 5_000_000  # in one grant; where there would be more, one is too short to matter
 
 
 @kernel
@@ -89,6 +95,8 @@ def enqueue(s, job, key):
     include(s.window_low, s.window_mid, s.window_top, rank)
     s.status[job] = WAITING
     s.waiting += 1
+    if s.delays and s.auctions == 0:
+        schedule_event(s, job, next_ring_s(s, job))
 
 
 @kernel
@@ -99,6 +107,8 @@ def dequeue(s, job):
     rank = s.rank[job]
     exclude(s.window_low, s.window_mid, s.window_top, rank)
     s.waiting -= 1
+    if s.delays:
+        schedule_event(s, job, float("inf"))
 
 
 @kernel
@@ -168,11 +178,50 @@ def join(s, job):
 @kernel
 def plan(s, job):
     """Modify `s`: set the next event of a running job: its end, a look of the rule, or its lease's end."""
+    if s.auctions:
+        plan_grant(s, job)
+        return
     s.planned_finish_s[job] = s.since_s[job] + s.iterations_left[job] * s.iteration_s[job]
     if not demotion_is_due(s, job):
         s.check_s[job] = next_check_s(s, job)
     lease_end_s = s.lease_end_s[job] if s.lease_end_s[job] > s.now_s else float("inf")  # else renewed on commit
     schedule_event(s, job, min(s.planned_finish_s[job], s.check_s[job], lease_end_s))
+
+
+@kernel
+def plan_grant(s, job):
+    """Modify `s`: set the end of a grant: the end of the job, or of the last chunk that its lease has room for.
+
+    A chunk is `chunk` iterations per GPU, whose progress counts when it is done. The grant ends after the first chunk
+    whose end is past the lease, or from whose end one GPU's share of the next chunk would be: the authors' simulator
+    divides a chunk by the gang there, and then auctions the GPUs at once. Nothing interrupts a grant, so all its chunks
+    are added up here, in the order and with the rounding of one after the other.
+    """
+    gpus = s.gpus[job]
+    size = s.chunk * gpus
+    chunk_s = s.iteration_s[job] * size
+    lease_end_s = s.now_s + s.lease_s if s.lease_s > 0.0 else float("inf")
+    end_s = s.since_s[job]
+    left = s.iterations_left[job]
+    ran_s = s.ran_s[job]
+    service_gpu_s = s.service_gpu_s[job]
+    if chunk_s * MOST_CHUNKS <= min(lease_end_s - end_s, left * s.iteration_s[job]):  # progress is continuous
+        chunk_s = max(0.0, min(lease_end_s - end_s, left * s.iteration_s[job]))
+        size = left if end_s + chunk_s < lease_end_s else chunk_s / s.iteration_s[job]
+    while True:
+        end_s += chunk_s
+        ran_s += chunk_s
+        service_gpu_s += gpus * chunk_s
+        left = max(0.0, left - size)
+        if left == 0.0 or end_s >= lease_end_s or end_s + chunk_s / gpus > lease_end_s:
+            break
+    s.grant_left[job] = left
+    s.grant_ran_s[job] = ran_s
+    s.grant_service_gpu_s[job] = service_gpu_s
+    s.grant_pause_s[job] = s.release_s * gpus if left == 0.0 or end_s >= lease_end_s else 0.0
+    s.lease_end_s[job] = end_s
+    s.planned_finish_s[job] = max(end_s, s.since_s[job] + s.iterations_left[job] * s.iteration_s[job])
+    schedule_event(s, job, end_s)
 
 
 @kernel
@@ -193,6 +242,7 @@ def start(s, job):
     s.runner_place[job] = s.running
     s.running += 1
     s.level_running[s.level[job]] += 1
+    s.spread += s.tier[job] >= RACK
     include(s.running_low, s.running_mid, s.running_top, s.rank[job])
     s.iteration_s[job] = iteration_time_s(s, job)
     if back:
@@ -204,8 +254,12 @@ def start(s, job):
         else:
             s.first_start_s[job] = now
         s.starts[job] += 1
+        record_wait(s, job, s.tier[job])
+        if s.placer == AFFINITY:
+            dedicate(s, job)
         s.queued_s[job] += now - s.waiting_since_s[job]
         s.started_s[job] = now
+        s.begun_s[job] = now
         s.lease_end_s[job] = now + s.lease_s if s.lease_s > 0.0 else float("inf")
         if has_levels(s):
             s.run_key[job] = s.order_key[job]
@@ -237,6 +291,8 @@ def settle(s, job):
     book(s, job, 1.0)
     s.iterations_left[job] -= max(0.0, now - s.since_s[job]) / s.iteration_s[job]
     s.attained_s[job] += now - s.started_s[job]
+    s.ran_s[job] += now - s.started_s[job]
+    s.service_gpu_s[job] += s.gpus[job] * (now - s.started_s[job])
     s.since_s[job] = max(now, s.since_s[job])
     s.started_s[job] = now
 
@@ -304,6 +360,7 @@ def leave_gpus(s, job):
     s.runner_place[last] = place
     s.running -= 1
     s.level_running[s.level[job]] -= 1
+    s.spread -= s.tier[job] >= RACK
     exclude(s.running_low, s.running_mid, s.running_top, s.rank[job])
     schedule_event(s, job, float("inf"))
 
@@ -323,6 +380,17 @@ def preempt(s, job):
         s.starts[job] = s.stop_starts[job]
     _requeue(s, job)
     offer(s)
+
+
+@kernel
+def release(s, job):
+    """Modify `s`: the grant of a running job is over: it loses its GPUs and waits; its chunks are booked as planned."""
+    leave_gpus(s, job)
+    s.iterations_left[job] = s.grant_left[job]
+    s.ran_s[job] = s.grant_ran_s[job]
+    s.service_gpu_s[job] = s.grant_service_gpu_s[job]
+    recount(s, job, s.preempted[job] + 1, s.migrated[job])
+    _requeue(s, job)
 
 
 @kernel
@@ -384,7 +452,9 @@ def migrate(s, job):
     back = is_back(s, job)
     settle(s, job)
     vacate(s, job)
+    s.spread -= s.tier[job] >= RACK
     s.tier[job] = occupy(s, job)
+    s.spread += s.tier[job] >= RACK
     s.iteration_s[job] = iteration_time_s(s, job)
     if back:
         undo(s, job)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..names import bind, choose, parse_name
+from .allreduce import AllReduce, allreduce
 from .base import Network
 from .none import NoNetwork
 from .penalty import Penalty, penalty
@@ -18,9 +19,19 @@ def none() -> NoNetwork:
     return NoNetwork()
 
 
-NETWORKS: dict[str, Callable[..., Network]] = {"none": none, "penalty": penalty}
+NETWORKS: dict[str, Callable[..., Network]] = {"none": none, "penalty": penalty, "allreduce": allreduce}
 
-__all__ = ["NETWORKS", "Network", "NoNetwork", "Penalty", "list_networks", "load_network", "penalty"]
+__all__ = [
+    "NETWORKS",
+    "AllReduce",
+    "Network",
+    "NoNetwork",
+    "Penalty",
+    "allreduce",
+    "list_networks",
+    "load_network",
+    "penalty",
+]
 
 
 def load_network(source: str | Network) -> Network:

@@ -8,10 +8,10 @@ How the fidelities fit the same interface:
 * `none` and `penalty` (here): the slowdown depends on the model, the gang's size and the innermost tier that
   holds the gang, and on nothing else. `tier_factors` is all of it, computed once for a workload, and looked
   up by the kernels.
-* `allreduce` (to come): the slowdown depends on the shape of the placement (GPUs, slots, machines and racks
-  used). Its `tier_factors` gives each profile the best placement of each tier, which is what predictions and
-  policies need before a placement is chosen; a second method gives the slowdown of one shape, cached by
-  (profile, shape).
+* `allreduce`: the slowdown depends on the shape of the placement (GPUs, slots, machines and racks used). Its
+  `tier_factors` gives each profile the best placement of each tier, which is what predictions and policies
+  need before a placement is chosen; a second method lays tables from which kernels compute the slowdown of
+  each shape, once (`ShapedNetwork`).
 * `contention` (to come): the slowdown also depends on the jobs that share links, so it changes while a job
   runs: a third method takes the connected component of the job-link graph that an event touched and returns
   the slowdowns of its jobs. `tier_factors` stays the value without any other job.
@@ -62,4 +62,18 @@ class Network(Protocol):
 
         Raises:
             InputError: a job that the network knows nothing about.
+        """
+
+
+@runtime_checkable
+class ShapedNetwork(Network, Protocol):
+    """A network whose slowdown depends on the shape of the placement."""
+
+    def lay(self, s: np.record, workload: Jobs | Any, profile_of_job: np.ndarray) -> None:
+        """Modify `s`: write the tables that network/collectives.py computes from.
+
+        Args:
+            s: a record (simulator/state.py).
+            workload: the jobs.
+            profile_of_job: what `tier_factors` gave for them.
         """

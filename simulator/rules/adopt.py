@@ -22,6 +22,11 @@ def adopt(s):
     s.n_joined = 0
     s.demoted_now = 0
     s.level_running[:] = 0
+    s.next_wait = 0
+    s.wait_list[:] = 0
+    s.waits_count[:] = 0
+    s.waits_known[:] = 0
+    s.machine_affinity[:] = 0
     for job in range(s.next_arrival):
         s.is_joined[job] = 0
         status = s.status[job]
@@ -35,12 +40,14 @@ def adopt(s):
         if status == RUNNING:
             settle_place(s, job)
             s.level_running[s.level[job]] += 1
-            s.lease_end_s[job] = s.now_s + s.lease_s if s.lease_s > 0.0 else math.inf
-            plan(s, job)
+            if s.auctions == 0:  # else what was granted stays granted
+                s.lease_end_s[job] = s.now_s + s.lease_s if s.lease_s > 0.0 else math.inf
+                plan(s, job)
             continue
         key = arrival_key(s, job)
         s.order_key[job] = key
         if status == WAITING:
+            schedule_event(s, job, math.inf)
             enqueue(s, job, key)
     if s.waiting > 0 and next_round_s(s) > s.now_s:
         schedule_event(s, s.round_event, next_round_s(s))

@@ -8,7 +8,7 @@ its GPUs stands before those that waited already.
 
 import math
 
-from ..kernels.codes import LAS, LEVEL_SPAN, RANDOM, RUNNING, RUNNING_BAND, SJF, SRSF, SRTF
+from ..kernels.codes import LAS, LATEST, LEVEL_SPAN, NW_SENS, RANDOM, RUNNING, RUNNING_BAND, SJF, SRSF, SRTF
 from ..kernels.jit import kernel
 from ..kernels.random import uniform
 
@@ -44,8 +44,26 @@ def plain_key(s, job):
     if order == RANDOM:
         return uniform(s.seed, job, 0)
     if order == LAS:  # without thresholds: the attained GPU-seconds themselves
-        return attained_now_s(s, job) * s.gpus[job]
+        return s.service_gpu_s[job] if s.auctions else attained_now_s(s, job) * s.gpus[job]
+    if order == NW_SENS:
+        return nw_sens(s, job)
+    if order == LATEST:  # started last, first; who never started comes last
+        return -s.begun_s[job]
     return s.arrival_s[job]
+
+
+@kernel
+def nw_sens(s, job):
+    """Nw_sens of paper dally, Sec. IV-B1: W_compl / (T_run / T_total-ideal-run); 0 for a job that never ran.
+
+    T_run is the time on GPUs. 1: no communication and no other loss so far; lower: slowed down more, so served sooner.
+    """
+    ran_s = s.ran_s[job] if s.auctions else attained_now_s(s, job)
+    if ran_s <= 0.0:
+        return 0.0
+    completed = 1.0 - left_now(s, job) / s.iterations[job]
+    ideal_s = s.base_iteration_s[job] * s.iterations[job]
+    return completed / (ran_s / ideal_s)
 
 
 @kernel

@@ -5,7 +5,8 @@ running jobs stand in it too: they keep their GPUs unless a waiting job before t
 happens at the first waiting job that does not fit: with `strict` nobody behind it starts, `skip` goes on with the next.
 
 All waiting jobs of one demand class (same GPUs, same skew) fit or fail together, so a pass looks only at the heads of
-the classes; one that failed is blocked for the rest of the pass, since room only shrinks.
+the classes; one that failed is blocked for the rest of the pass, since room only shrinks. Rules under which every job
+decides for itself are in `offers.py`.
 """
 
 import math
@@ -13,7 +14,8 @@ import math
 from ..kernels.codes import COUNT, RUNNING, WAITING
 from ..kernels.jit import kernel
 from ..kernels.jobs import enter_queue, leave_queue, plan, preempt, start
-from ..kernels.placement import lift, lower
+from .eviction import evict_for, give_up, gpus_behind, pick_evictable
+from .offers import make_offers
 from .orders import has_levels, is_running_place, running_key, settle_place, stopped_key
 from .placers import find_gang
 
@@ -25,6 +27,8 @@ def schedule(s):
     """Modify `s`: one pass of the rule at this instant; returns the number of jobs started."""
     s.pass_number += 1
     s.n_picked = 0
+    if s.delays or s.auctions or s.migrates:
+        return 0 if s.auctions == 0 and next_round_s(s) > s.now_s else make_offers(s)
     if s.waiting == 0 or next_round_s(s) > s.now_s:
         return 0
     started = 0
@@ -32,7 +36,8 @@ def schedule(s):
         started = _fill_in_order(s)
         if s.waiting == 0:
             return started
-        evictable_gpus = _pick_evictable(s)
+        head = s.queue_item[s.class_base[best_class(s, ANY_SIZE)]]
+        evictable_gpus = pick_evictable(s, head)
         if evictable_gpus > 0 and s.placer == COUNT:
             return started + _schedule_counted(s, evictable_gpus)
     while s.free_gpus > 0 or s.n_picked > 0:
@@ -40,7 +45,7 @@ def schedule(s):
         if c < 0:
             break
         job = s.queue_item[s.class_base[c]]
-        if find_gang(s, job, s.placer) or (s.n_picked > 0 and _evict_for(s, job)):
+        if find_gang(s, job, s.placer) or (s.n_picked > 0 and evict_for(s, job)):
             start(s, job)
             started += 1
         elif s.strict:
@@ -86,7 +91,7 @@ def commit(s):
         if s.status[job] == RUNNING:
             if has_levels(s) and not is_running_place(s, job, s.run_key[job]):
                 settle_place(s, job)
-            if s.lease_s > 0.0 and s.lease_end_s[job] <= s.now_s:
+            if s.lease_s > 0.0 and s.auctions == 0 and s.lease_end_s[job] <= s.now_s:
                 s.lease_end_s[job] = s.now_s + s.lease_s
                 plan(s, job)
     for i in range(s.n_joined - 1, -1, -1):
@@ -139,49 +144,6 @@ def best_class(s, room):
 
 
 @kernel
-def _pick_evictable(s):
-    """Modify `s.pick_*`: a heap, worst first, of the running jobs that may be stopped now; returns the GPUs they hold.
-
-    These are the ones that stand after the first waiting job and have no lease that still runs.
-    """
-    first = best_class(s, ANY_SIZE)
-    head_key = s.queue_key[s.class_base[first]]
-    head_job = s.queue_item[s.class_base[first]]
-    if has_levels(s) and s.demoted_now == 0 and not _runs_below(s, s.level[head_job]):
-        return 0
-    gpus = 0
-    for i in range(s.running):
-        job = s.runner[i]
-        if s.lease_s > 0.0 and s.lease_end_s[job] > s.now_s:
-            continue
-        key = running_key(s, job)
-        if key > head_key or (key == head_key and job > head_job):
-            _push_pick(s, key, job)
-            gpus += s.gpus[job]
-    return gpus
-
-
-@kernel
-def _runs_below(s, level):
-    """True if a running job is in a lower queue than `level`: within a level running jobs stand before waiting ones."""
-    for lower_level in range(level + 1, s.n_thresholds + 1):
-        if s.level_running[lower_level] > 0:
-            return True
-    return False
-
-
-@kernel
-def _gpus_behind(s, job):
-    """GPUs of the running jobs that may be stopped and stand behind a waiting job."""
-    key = s.order_key[job]
-    gpus = 0
-    for i in range(s.n_picked):
-        if s.pick_key[i] > key or (s.pick_key[i] == key and s.pick_job[i] > job):
-            gpus += s.gpus[s.pick_job[i]]
-    return gpus
-
-
-@kernel
 def _schedule_counted(s, evictable_gpus):
     """Modify `s`: a pass with preemption where only numbers of GPUs matter.
 
@@ -198,13 +160,13 @@ def _schedule_counted(s, evictable_gpus):
         job = s.queue_item[s.class_base[c]]
         need = s.gpus[job]
         if room < need:
-            if room + _gpus_behind(s, job) < need:
+            if room + gpus_behind(s, job) < need:
                 if s.strict:
                     break
                 s.class_blocked[c] = s.pass_number
                 continue
             kept = out
-            out = _give_up(s, out, need - room)
+            out = give_up(s, out, need - room)
             for i in range(kept, out):
                 room += s.gpus[s.out_job[i]]
                 evictable_gpus -= s.gpus[s.out_job[i]]
@@ -244,119 +206,3 @@ def _spare(s, out, room):
             return
         leave_queue(s, s.out_job[best])
         room -= s.gpus[s.out_job[best]]
-
-
-@kernel
-def _give_up(s, out, need):
-    """Modify `s.out_job[out:]`: running jobs that hold at least `need` GPUs together; returns the new length.
-
-    Worst first until there are enough; then, best first, those that are not needed after all are spared.
-    """
-    first = out
-    gpus = 0
-    while gpus < need:
-        s.out_key[out] = s.pick_key[0]
-        s.out_job[out] = s.pick_job[0]
-        gpus += s.gpus[s.pick_job[0]]
-        out += 1
-        _pop_pick(s)
-    for i in range(out - 1, first - 1, -1):
-        job = s.out_job[i]
-        if gpus - s.gpus[job] >= need:
-            gpus -= s.gpus[job]
-            _push_pick(s, s.out_key[i], job)
-            s.out_job[i] = -1
-    length = first
-    for i in range(first, out):
-        if s.out_job[i] >= 0:
-            s.out_job[length] = s.out_job[i]
-            s.out_key[length] = s.out_key[i]
-            length += 1
-    return length
-
-
-@kernel
-def _evict_for(s, job):
-    """Modify `s`: stop running jobs so that waiting `job` finds a gang, left in `s.gang`.
-
-    False, and nothing changed, if not even all of those that stand behind it would do. They are given up worst first;
-    then, best first, each one that is not needed after all keeps its GPUs.
-    """
-    if s.free_gpus + _gpus_behind(s, job) < s.gpus[job]:
-        return False
-    key = s.order_key[job]
-    out = 0
-    found = False
-    while not found and s.n_picked > 0:
-        worst_key = s.pick_key[0]
-        worst = s.pick_job[0]
-        if worst_key < key or (worst_key == key and worst < job):
-            break
-        _pop_pick(s)
-        s.out_key[out] = worst_key
-        s.out_job[out] = worst
-        out += 1
-        lift(s, worst)
-        found = find_gang(s, job, s.placer)
-    for i in range(out - 1, -1, -1):
-        spared = not found
-        if found and s.free_gpus - s.gpus[s.out_job[i]] >= s.gpus[job]:
-            lower(s, s.out_job[i])
-            spared = find_gang(s, job, s.placer)
-            if not spared:
-                lift(s, s.out_job[i])
-        elif spared:
-            lower(s, s.out_job[i])
-        if spared:
-            _push_pick(s, s.out_key[i], s.out_job[i])
-            s.out_job[i] = -1
-    for i in range(out):
-        if s.out_job[i] >= 0:
-            lower(s, s.out_job[i])
-    for i in range(out):
-        if s.out_job[i] >= 0:
-            preempt(s, s.out_job[i])
-    return found and find_gang(s, job, s.placer)
-
-
-@kernel
-def _push_pick(s, key, job):
-    hole = s.n_picked
-    s.n_picked += 1
-    while hole > 0:
-        parent = (hole - 1) // 2
-        parent_key = s.pick_key[parent]
-        parent_job = s.pick_job[parent]
-        if parent_key > key or (parent_key == key and parent_job > job):
-            break
-        s.pick_key[hole] = parent_key
-        s.pick_job[hole] = parent_job
-        hole = parent
-    s.pick_key[hole] = key
-    s.pick_job[hole] = job
-
-
-@kernel
-def _pop_pick(s):
-    count = s.n_picked - 1
-    s.n_picked = count
-    key = s.pick_key[count]
-    job = s.pick_job[count]
-    hole = 0
-    while True:
-        child = 2 * hole + 1
-        if child >= count:
-            break
-        right = child + 1
-        if right < count and (
-            s.pick_key[right] > s.pick_key[child]
-            or (s.pick_key[right] == s.pick_key[child] and s.pick_job[right] > s.pick_job[child])
-        ):
-            child = right
-        if s.pick_key[child] < key or (s.pick_key[child] == key and s.pick_job[child] < job):
-            break
-        s.pick_key[hole] = s.pick_key[child]
-        s.pick_job[hole] = s.pick_job[child]
-        hole = child
-    s.pick_key[hole] = key
-    s.pick_job[hole] = job

@@ -5,7 +5,7 @@ else slots with most free GPUs first.
 """
 
 from ..kernels.bits import next_member
-from ..kernels.codes import CONSOLIDATED, COUNT, SCATTER, SKEW, WORD
+from ..kernels.codes import AFFINITY, CONSOLIDATED, COUNT, FIRST, FIRST_SKEW, SCATTER, SKEW, WORD
 from ..kernels.jit import kernel
 from ..kernels.random import random_word
 from ..tiers import MACHINE, NETWORK, RACK
@@ -27,8 +27,20 @@ def find_gang(s, job, placer):
             return find_within(s, need, MACHINE)
         return _take_whole_machines(s, need)
     if placer == SCATTER:
-        return _take_random(s, job, need)
-    return find_within(s, need, MACHINE) or find_within(s, need, RACK) or find_within(s, need, NETWORK)
+        return _take_random(s, job, 0, s.n_gpus, s.free_gpus)
+    if placer == AFFINITY:
+        return _find_affine(s, job)
+    if placer == FIRST_SKEW:
+        return _find_first_by_skew(s, need, s.class_skewed[s.demand[job]])
+    return find_at(s, need, MACHINE, placer) or find_at(s, need, RACK, placer) or find_at(s, need, NETWORK, placer)
+
+
+@kernel
+def find_at(s, need, scope, placer):
+    """`find_within`, or under the placer `first` the first place in the order of the scan that has room."""
+    if placer == FIRST:
+        return find_first(s, need, scope)
+    return find_within(s, need, scope)
 
 
 @kernel
@@ -176,16 +188,167 @@ def _take_whole_machines(s, need):
 
 
 @kernel
-def _take_random(s, job, need):
-    """A uniform choice among the free GPUs, drawn from (seed, job, number of starts): the same however often asked."""
-    gpu = -1
-    for i in range(s.free_gpus):
+def _take_random(s, job, first, end, free):
+    """A uniform choice among the `free` free GPUs of [first, end).
+
+    Drawn from (seed, job, number of starts): the same however often it is asked for.
+    """
+    need = s.gpus[job]
+    gpu = first - 1
+    for i in range(free):
         gpu = next_member(s.free_low, s.free_mid, s.free_top, gpu + 1)
         s.gang[i] = gpu
     for i in range(need):
-        other = i + random_word(s.seed, (job << 8) + s.starts[job] + 1, i) % (s.free_gpus - i)
+        other = i + random_word(s.seed, (job << 8) + s.starts[job] + 1, i) % (free - i)
         swap = s.gang[i]
         s.gang[i] = s.gang[other]
         s.gang[other] = swap
     s.gang_size = need
     return True
+
+
+@kernel
+def find_first(s, need, scope):
+    """Modify `s.gang`: `need` free GPUs in the first place that has room; lowest free GPUs inside it.
+
+    MACHINE: the first slot, else the first machine, in the topology's order of machines. RACK: the rack of lowest index.
+    NETWORK: the lowest free GPUs. As the authors' simulator of paper dally places. False if there is no room.
+    """
+    s.gang_size = 0
+    if need > s.free_gpus:
+        return False
+    if scope == MACHINE:
+        return _take_first_slot(s, need) or _take_first_machine(s, need)
+    if scope == RACK:
+        for rack in range(s.n_racks):
+            if s.rack_free[rack] >= need:
+                first = s.machine_first_gpu[s.rack_first_machine[rack]]
+                return _take_lowest(s, first, s.n_gpus, need)
+        return False
+    return _take_lowest(s, 0, s.n_gpus, need)
+
+
+@kernel
+def _take_first_slot(s, need):
+    for i in range(s.n_machines):
+        machine = s.machine_scan[i]
+        if s.machine_free[machine] >= need:
+            first = s.machine_first_slot[machine]
+            for slot in range(first, first + s.machine_slots[machine]):
+                if s.slot_free[slot] >= need:
+                    return _take_lowest(s, s.slot_first_gpu[slot], s.n_gpus, need)
+    return False
+
+
+@kernel
+def _take_first_machine(s, need):
+    for i in range(s.n_machines):
+        machine = s.machine_scan[i]
+        if s.machine_free[machine] >= need:
+            return _take_lowest(s, s.machine_first_gpu[machine], s.n_gpus, need)
+    return False
+
+
+@kernel
+def _find_first_by_skew(s, need, skewed):
+    """Tiresias in the authors' simulator of paper dally.
+
+    The first machine with room; else one rack; else, unless the model is skewed, anywhere. Its test of the gang against
+    the size of a machine looks at the number of free GPUs instead, so a skewed gang takes a rack if more are free.
+    """
+    s.gang_size = 0
+    if _take_first_machine(s, need):
+        return True
+    if (s.free_gpus + 1 > s.largest_machine or not skewed) and find_first(s, need, RACK):
+        return True
+    return (need > s.largest_rack or not skewed) and find_first(s, need, NETWORK)
+
+
+@kernel
+def _find_affine(s, job):
+    """Gandiva in the authors' simulator of paper dally: a gang that fits a machine goes where its like went before.
+
+    Larger gangs: random free GPUs. Others: the most free machine that is dedicated to their size; while none is, the
+    most free one that is dedicated to no size (`dedicate`, at the start, makes it theirs); else the most free one. A
+    machine is dedicated by its place in its rack, in all racks at once. With `fallback_defect` the last machine looked
+    at is asked for room instead of the most free one, and then random GPUs of the whole cluster are taken.
+    """
+    need = s.gpus[job]
+    s.gang_size = 0
+    if need > s.largest_machine:
+        return _take_random(s, job, 0, s.n_gpus, s.free_gpus)
+    wanted = need if _is_dedicated(s, need) else 0
+    machine = _most_free(s, need, wanted)
+    if machine < 0 and s.fallback_defect and _last_free(s) >= need:
+        return _take_random(s, job, 0, s.n_gpus, s.free_gpus)
+    if machine < 0:
+        machine = _most_free(s, need, -1)
+    if machine < 0:
+        return False
+    first = s.machine_first_gpu[machine]
+    return _take_random(s, job, first, first + s.machine_gpus[machine], s.machine_free[machine])
+
+
+@kernel
+def _is_dedicated(s, size):
+    """True if a machine is dedicated to gangs of `size`; places are those of the largest rack."""
+    for place in range(s.n_machines):
+        if s.machine_affinity[place] == size:
+            return True
+    return False
+
+
+@kernel
+def _most_free(s, need, affinity):
+    """Machine with room for `need` with most free GPUs, first in the scan, among those of `affinity` (-1: all); or -1."""
+    best = -1
+    for i in range(s.n_machines):
+        machine = s.machine_scan[i]
+        free = s.machine_free[machine]
+        if free < need or (best >= 0 and free <= s.machine_free[best]):
+            continue
+        if affinity < 0 or s.machine_affinity[place_in_rack(s, machine)] == affinity:
+            best = machine
+    return best
+
+
+@kernel
+def _last_free(s):
+    """Free GPUs of the last machine in the scan that has any."""
+    for i in range(s.n_machines - 1, -1, -1):
+        if s.machine_free[s.machine_scan[i]] > 0:
+            return s.machine_free[s.machine_scan[i]]
+    return 0
+
+
+@kernel
+def place_in_rack(s, machine):
+    """Index of a machine among those of its rack."""
+    return machine - s.rack_first_machine[s.machine_rack[machine]]
+
+
+@kernel
+def dedicate(s, job):
+    """Modify `s`: the machine of a gang that started inside it is its size's from now on, if size and machine are free."""
+    place = place_in_rack(s, s.gpu_machine[s.first_gpu[job]])
+    if s.tier[job] <= MACHINE and s.machine_affinity[place] == 0 and not _is_dedicated(s, s.gpus[job]):
+        s.machine_affinity[place] = s.gpus[job]
+
+
+@kernel
+def find_better(s, job, placer):
+    """Modify `s.gang`: free GPUs at a better tier than the running job has, beside its own; False if there are none.
+
+    Inside a machine, or inside a rack for a gang that no machine holds.
+    """
+    if s.tier[job] < RACK or s.free_gpus == 0:
+        return False
+    need = s.gpus[job]
+    if need <= s.largest_machine:
+        machine = _most_free(s, need, -1)
+        if machine < 0:
+            return False
+        s.gang_size = 0
+        first = s.machine_first_gpu[machine]
+        return _take_lowest(s, first, first + s.machine_gpus[machine], need)
+    return s.tier[job] == NETWORK and find_at(s, need, RACK, placer)

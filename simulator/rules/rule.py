@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,8 @@ ORDERS = {
     "srsf": codes.SRSF,
     "las": codes.LAS,
     "random": codes.RANDOM,
+    "nw-sens": codes.NW_SENS,
+    "latest": codes.LATEST,
 }
 PLACERS = {
     "count": codes.COUNT,
@@ -23,10 +26,45 @@ PLACERS = {
     "tier": codes.TIER,
     "skew": codes.SKEW,
     "random": codes.SCATTER,
+    "first": codes.FIRST,
+    "first-skew": codes.FIRST_SKEW,
+    "affinity": codes.AFFINITY,
 }
+DELAY_PLACERS = ("tier", "first")
+SKEW_PLACERS = ("skew", "first-skew")
 PREEMPTIVE_ORDERS = ("srtf", "srsf", "las")
 COST_SPLIT_GPUS = 8
 SHORTEST_S = 0.001  # of rounds and leases: shorter ones would be a step a nanosecond
+
+
+@dataclass(frozen=True)
+class Tuner:
+    """How delay timers follow the waits of jobs that accepted GPUs (rules/delays.py). Times count in leases.
+
+    Args:
+        history: waits recorded longer ago are forgotten, > 0.
+        initial: timers of machine and rack while no wait is known; one number or two.
+        deviation: `sample` or `population`.
+        floors: least timers of machine and rack; given, the tuner is that of the authors' simulator: see `delays.py`.
+    """
+
+    history: float = 24.0
+    initial: tuple[float, ...] = (1.0, 1.0)
+    deviation: str = "sample"
+    floors: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        _choice("deviation", self.deviation, ("sample", "population"))
+        if not 0.0 < self.history < math.inf:
+            raise InputError(f"history = {self.history:g}: expected a finite number of leases > 0")
+        for name in ("initial", "floors"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _pair(name, getattr(self, name), "leases"))
+
+    @property
+    def caps(self) -> tuple[float, float]:
+        """Largest timers of the authors' tuner: 0.8 of the history for a machine, in whole leases, all of it for a rack."""
+        return float(math.ceil(0.8 * self.history)), self.history
 
 
 @dataclass(frozen=True)
@@ -35,10 +73,12 @@ class Rule:
 
     Args:
         order: who comes first: `fifo` (arrival), `sjf` (isolated run time), `srtf` (isolated run time left), `srsf`
-            (GPU-seconds left), `las` (attained service), `random` (a random order, drawn from the seed).
+            (GPU-seconds left), `las` (attained service), `random` (a random order, drawn from the seed), `nw-sens`
+            (most slowed down so far: paper dally), `latest` (started last; who never started comes last: Gandiva).
         head: `strict` (nobody passes a job that does not fit) or `skip` (every job in order that fits starts).
-        placer: which GPUs: `count`, `consolidated`, `tier`, `skew` (consolidated for skewed models, else count) or
-            `random`; rules/placers.py has the definitions.
+        placer: which GPUs: `count`, `consolidated`, `tier`, `skew` (consolidated for skewed models, else count),
+            `random`, `first` (the first place with room on the best tier), `first-skew`, `affinity`;
+            rules/placers.py has the definitions.
         preemption_cost: seconds without progress when a stopped or moved job starts anew; one number, or two: for
             gangs of up to 8 GPUs and for larger ones.
         thresholds: GPU-seconds of attained service at which a job is demoted, ascending; empty: `las` orders by
@@ -47,6 +87,11 @@ class Rule:
         round: seconds; passes happen only at its multiples (0: at every event).
         lease: seconds; a started job cannot be stopped before its lease ends, and can then, whatever the order
             (0: no leases).
+        timers: delay timers: seconds for which a job refuses GPUs outside one machine, and outside one rack, counted
+            from when it arrived or lost its GPUs; inf: for ever. The placer is `tier` or `first` then.
+        tuner: delay timers that follow the waits of other jobs, instead of `timers`.
+        migrates: running jobs move when a better tier has room.
+        fallback: `most-free`, or `last`: the defect of the authors' Gandiva (placers.py).
     """
 
     order: str
@@ -57,8 +102,17 @@ class Rule:
     quantum: float = 1.0
     round: float = 0.0
     lease: float = 0.0
+    timers: tuple[float, ...] | None = None
+    tuner: Tuner | None = None
+    migrates: bool = False
+    fallback: str = "most-free"
 
     def __post_init__(self) -> None:
+        if self.timers is not None:
+            object.__setattr__(self, "timers", _pair("timers", self.timers, "seconds"))
+        if self.delays != codes.NO_DELAYS:
+            _choice("placer with delay timers", self.placer, DELAY_PLACERS)
+        _choice("fallback", self.fallback, ("most-free", "last"))
         for name in ("preemption_cost", "thresholds"):
             object.__setattr__(self, name, _numbers(name, getattr(self, name)))
         _choice("order", self.order, ORDERS)
@@ -80,6 +134,13 @@ class Rule:
             raise InputError(f"thresholds: {len(self.thresholds)} given, at most {codes.MAX_LEVELS - 1} are possible")
 
     @property
+    def delays(self) -> int:
+        """Code of the kind of delay timers."""
+        if self.tuner is not None:
+            return codes.TUNED
+        return codes.NO_DELAYS if self.timers is None else codes.FIXED
+
+    @property
     def preemptive(self) -> bool:
         """Whether running jobs stand in the order too."""
         return self.order in PREEMPTIVE_ORDERS
@@ -96,6 +157,14 @@ def _numbers(name: str, value: Any) -> tuple[float, ...]:
         return tuple(float(item) for item in (value if isinstance(value, tuple | list) else (value,)))
     except (TypeError, ValueError):
         raise InputError(f"{name} = {value!r}: expected seconds") from None
+
+
+def _pair(name: str, value: Any, unit: str) -> tuple[float, float]:
+    """A number for machine and rack, or one for each, >= 0."""
+    numbers = _numbers(name, value)
+    if len(numbers) not in (1, 2) or not all(number >= 0.0 for number in numbers):
+        raise InputError(f"{name} = {_slashed(numbers)}: expected {unit} >= 0, MACHINE/RACK or one number for both")
+    return numbers[0], numbers[-1]
 
 
 def _not_negative(name: str, value: float) -> None:

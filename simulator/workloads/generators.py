@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from ..errors import InputError
+from ..names import choose
 from . import published
 from .draws import (
     bursts,
@@ -95,6 +96,8 @@ def dally_like(
     jobs: int = 500,
     arrivals: Literal["batch", "poisson"] = "batch",
     jobs_per_day: float = 100.0,
+    models: tuple[str, ...] = (),
+    scale: Literal["none", "gang"] = "none",
     seed: int = 0,
 ) -> Workload:
     """Jobs like the 500-job set of paper dally's authors.
@@ -109,26 +112,38 @@ def dally_like(
         jobs: how many.
         arrivals: all at time 0, or Poisson.
         jobs_per_day: mean of the Poisson arrivals (the paper's sets go from 10 to 100).
+        models: only these of the six, in the proportions that they have to each other (equal ones where the set
+            has none of them among gangs of a size).
+        scale: `gang` divides every duration by the job's GPUs, as the authors' simulator does.
         seed: same parameters and seed, same workload.
 
     Raises:
         InputError: a parameter out of range.
     """
     _check("dally-like", jobs=jobs, jobs_per_day=jobs_per_day)
+    for name in models:
+        choose(name, published.DALLY_MODELS, "model of workload dally-like:")
+    choose(scale, ("none", "gang"), "scale of workload dally-like:")
+    chosen = np.array([not models or name in models for name in published.DALLY_MODELS])
     rng = np.random.default_rng(seed)
     sizes = choose_values(rng, jobs, list(published.DALLY_GPUS), published.shares(published.DALLY_GPUS))
     duration_s = _durations_by_gang(rng, sizes, published.DALLY_PROBABILITIES, published.DALLY_DURATION_S)
     model = np.zeros(jobs, dtype=np.int64)
     for members, counts in _classes(sizes, published.DALLY_MODEL_JOBS):
         options = range(len(published.DALLY_MODELS))
-        model[members] = choose_values(rng, len(members), list(options), published.shares(counts))
+        weights = tuple((np.array(counts) * chosen).tolist())
+        weights = weights if any(weights) else tuple(chosen.astype(float).tolist())
+        model[members] = choose_values(rng, len(members), list(options), published.shares(weights))
     arrival_s = np.zeros(jobs) if arrivals == "batch" else np.cumsum(rng.exponential(86400.0 / jobs_per_day, jobs))
+    iterations = duration_s / np.array(published.DALLY_ITERATION_S)[model]
+    if scale == "gang":
+        duration_s = duration_s / sizes
     return Workload.from_arrays(
         "dally-like",
         arrival_s,
         sizes,
         duration_s,
-        iterations=duration_s / np.array(published.DALLY_ITERATION_S)[model],
+        iterations=iterations,
         model=np.array(published.DALLY_MODELS, dtype=object)[model],
         batch_size=np.full(jobs, 32),
     )

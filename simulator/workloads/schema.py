@@ -9,6 +9,7 @@ The schema, one row a job, column by column (the csv has this header; the parque
 | `gpus`       | yes      | whole  | gang size, 1 to 10^9 |
 | `duration_s` | yes      | number | isolated run time on its GPUs at the best tier, seconds > 0 |
 | `iterations` | no       | number | iterations in all, > 0; none: `duration_s` (1 iteration = 1 s) |
+| `iteration_s` | no      | number | seconds per iteration, exact; none: `duration_s / iterations`, with which it must agree |
 | `model`      | no       | text   | empty: unknown |
 | `batch_size` | no       | whole  | >= 0, 0: unknown |
 | `user`       | no       | text   | empty: unknown |
@@ -17,8 +18,9 @@ The schema, one row a job, column by column (the csv has this header; the parque
 | `deadline_s` | no       | number | absolute seconds on the arrival clock, > 0; empty, absent or inf: none |
 
 Rows may come in any order (they are sorted by arrival, stable, with a warning). Other columns are ignored
-with a warning. `Workload.save` writes every column; numbers come back bit for bit. A parquet file also keeps
-the workload's name, a csv takes its name from the file.
+with a warning. `Workload.save` writes every column (`iteration_s` only where it is not just the quotient);
+numbers come back bit for bit. A parquet file also keeps the workload's name, a csv takes its name from the
+file.
 """
 
 from __future__ import annotations
@@ -37,11 +39,12 @@ from ..errors import InputError
 from ..names import choose
 
 REQUIRED = ("job_id", "arrival_s", "gpus", "duration_s")
-OPTIONAL = ("iterations", "model", "batch_size", "user", "tenant", "priority", "deadline_s")
+OPTIONAL = ("iterations", "iteration_s", "model", "batch_size", "user", "tenant", "priority", "deadline_s")
 COLUMNS = REQUIRED + OPTIONAL
 TEXT = ("job_id", "model", "user", "tenant")
 WHOLE = ("gpus", "batch_size", "priority")
 
+AGREEMENT = 1e-6  # relative, between iteration_s x iterations and duration_s
 LARGEST_GANG = 10**9
 LONGEST_S = 1e15  # no time or iteration count beyond it: sums over a million jobs stay exact enough to mean something
 PARQUET_NAME_KEY = b"clustergym.workload"
@@ -64,6 +67,8 @@ class Workload:
         gpus: int64 >= 1, the gang size.
         duration_s: float64 seconds > 0, isolated run time on its GPUs at the best tier.
         iterations: float64 > 0; `duration_s` itself where the source has none (then 1 iteration = 1 s).
+        iteration_s: float64 > 0, seconds per iteration on its GPUs at the best tier, as exact as the source has it;
+            `duration_s / iterations` where the source has none.
         model: str objects, "" unknown.
         batch_size: int64 >= 0, 0 unknown.
         user: str objects, "" unknown.
@@ -80,6 +85,7 @@ class Workload:
     gpus: np.ndarray
     duration_s: np.ndarray
     iterations: np.ndarray
+    iteration_s: np.ndarray
     model: np.ndarray
     batch_size: np.ndarray
     user: np.ndarray
@@ -207,6 +213,9 @@ def _complete(name: str, given: dict[str, Any]) -> dict[str, np.ndarray]:
     if "job_id" not in columns:
         defaults["job_id"] = text_array([str(i) for i in range(n)])
     columns = {**defaults, **columns}
+    if "iteration_s" not in columns:
+        with np.errstate(all="ignore"):  # values out of range are refused by the check that follows
+            columns["iteration_s"] = columns["duration_s"] / columns["iterations"]
     return {column: columns[column] for column in COLUMNS}
 
 
@@ -237,6 +246,7 @@ def _check(name: str, columns: dict[str, np.ndarray]) -> None:
                 f"workload {name!r}, job {columns['job_id'][i]!r} (number {i + 1}), "
                 f"{column}: {values[i]} is not {expected}"
             )
+    _check_agreement(name, columns)
     for column in TEXT:
         if (bad_text := first_bad_text(columns[column])) is not None:
             raise InputError(
@@ -253,12 +263,26 @@ def _check(name: str, columns: dict[str, np.ndarray]) -> None:
         raise InputError(f"workload {name!r}: job number {list(ids).index('') + 1} has an empty job_id")
 
 
+def _check_agreement(name: str, columns: dict[str, np.ndarray]) -> None:
+    """Seconds per iteration must give the duration: two clocks in one job would make every metric ambiguous."""
+    expected_s = columns["duration_s"] / columns["iterations"]
+    bad = np.abs(columns["iteration_s"] - expected_s) > AGREEMENT * expected_s
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise InputError(
+            f"workload {name!r}, job {columns['job_id'][i]!r} (number {i + 1}), "
+            f"iteration_s: {columns['iteration_s'][i]} does not agree with duration_s / iterations = {expected_s[i]}; "
+            f"expected at most {AGREEMENT:g} of it apart"
+        )
+
+
 # column: (low, strictly above, high, what was expected)
 RANGES: dict[str, tuple[float, bool, float, str]] = {
     "arrival_s": (0, False, LONGEST_S, "a time in seconds from 0 to 1e15"),
     "gpus": (1, False, LARGEST_GANG, "a whole number of GPUs from 1 to 10^9"),
     "duration_s": (0, True, LONGEST_S, "a time in seconds above 0, up to 1e15"),
     "iterations": (0, True, LONGEST_S, "a number above 0, up to 1e15"),
+    "iteration_s": (0, True, LONGEST_S, "a time in seconds above 0, up to 1e15"),
     "batch_size": (0, False, 2**62, "a whole number >= 0"),
     "deadline_s": (0, True, np.inf, "a time in seconds above 0"),
 }
@@ -292,13 +316,20 @@ def clip(value: object, length: int = 60) -> str:
     return shown if len(shown) <= length else shown[: length - 4] + "...'"
 
 
+def _saved_columns(workload: Workload) -> tuple[str, ...]:
+    """The columns worth a place in a file: iteration_s only where it says more than duration_s / iterations."""
+    derived = np.array_equal(workload.iteration_s, workload.duration_s / workload.iterations)
+    return tuple(column for column in COLUMNS if column != "iteration_s" or not derived)
+
+
 def _write_csv(workload: Workload, path: Path) -> None:
-    columns = [getattr(workload, column).tolist() for column in COLUMNS]
-    columns[-1] = ["" if value == np.inf else value for value in columns[-1]]  # an empty deadline reads better than inf
+    columns = {column: getattr(workload, column).tolist() for column in _saved_columns(workload)}
+    # an empty deadline reads better than inf
+    columns["deadline_s"] = ["" if value == np.inf else value for value in columns["deadline_s"]]
     with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")  # str(float) is the shortest text that gives the same float back
-        writer.writerow(COLUMNS)
-        writer.writerows(zip(*columns, strict=True))
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
 
 
 def _write_parquet(workload: Workload, path: Path) -> None:
@@ -306,7 +337,8 @@ def _write_parquet(workload: Workload, path: Path) -> None:
     import pyarrow.parquet as pq
 
     arrays = {
-        column: pa.array(getattr(workload, column), type=pa.string() if column in TEXT else None) for column in COLUMNS
+        column: pa.array(getattr(workload, column), type=pa.string() if column in TEXT else None)
+        for column in _saved_columns(workload)
     }
     table = pa.table(arrays).replace_schema_metadata({PARQUET_NAME_KEY: workload.name.encode("utf-8", "replace")})
     pq.write_table(table, path)

@@ -82,12 +82,15 @@ def _workload(table: Table, name: str) -> Workload:
         )
     duration_s = table.number("duration_s", low=0, above=True)
     iterations = table.number("iterations", low=0, above=True, default=np.nan, blank=np.nan)
+    iterations = np.where(np.isnan(iterations), duration_s, iterations)
+    iteration_s = table.number("iteration_s", low=0, above=True, default=np.nan, blank=np.nan)
     read = table.workload(
         job_id="job_id",
         arrival_s=table.number("arrival_s", low=0),
         gpus=table.number("gpus", low=1, high=LARGEST_GANG, whole=True),
         duration_s=duration_s,
-        iterations=np.where(np.isnan(iterations), duration_s, iterations),
+        iterations=iterations,
+        iteration_s=np.where(np.isnan(iteration_s), duration_s / iterations, iteration_s),
         batch_size=table.number("batch_size", low=0, whole=True, default=0, blank=0, high=2**62),
         priority=table.number("priority", low=-(2**63), high=2**63, whole=True, default=0, blank=0),
         deadline_s=table.number("deadline_s", low=0, above=True, high=np.inf, default=np.inf, blank=np.inf),

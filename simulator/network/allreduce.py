@@ -1,0 +1,251 @@
+"""Network allreduce: the exposed communication of each placement, from the layers of the model and the tiers it spans.
+
+The kernels of collectives.py compute; here tables are laid into a record, and the best placement of each tier is
+found for predictions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ..errors import InputError
+from ..profiles.model_names import normalised
+from ..state import LAYERS, MODELS, PROFILES, Capacity, empty_state
+from ..tiers import MACHINE, NETWORK, RACK, SLOT, TIERS
+from .base import Jobs
+from .calibration import KINDS, Calibration, ModelLayers, load_calibration
+from .collectives import flatten, fresh_fraction
+
+if TYPE_CHECKING:
+    from ..topology import Topology
+
+TRIES = 3  # numbers of slots, machines and racks that the search of the best placement looks at, on each level
+
+
+@dataclass(frozen=True, eq=False)
+class AllReduce:
+    """Ring all-reduces per layer and tier, overlapped with the backward pass.
+
+    Attributes:
+        calibration: tiers and layer tables.
+        words: the parameters that made it, for `describe`.
+        default: the model that stands in for those that the calibration does not list; None: they are an error.
+    """
+
+    calibration: Calibration
+    words: tuple[tuple[str, str], ...] = ()
+    default: str | None = None
+    name: str = "allreduce"
+
+    def describe(self) -> str:
+        """Its text with every parameter, for `load_network`."""
+        return f"{self.name}:{','.join(f'{key}={value}' for key, value in self.words)}"
+
+    def layers_of(self, model: str) -> ModelLayers | None:
+        """The layers of a model in any spelling, or of the default; None if there are none."""
+        models = self.calibration.models
+        found = models.get(normalised(model))
+        return models[normalised(self.default)] if found is None and self.default is not None else found
+
+    def tier_factors(self, workload: Jobs | Any, topology: Topology | None) -> tuple[np.ndarray, np.ndarray]:
+        """Slowdowns of the best placement on each tier per (model, gang size); see `base.Network`.
+
+        A tier that cannot be the one (the gang does not fit, or cannot be spread so far) has the value of the next
+        tier that can. Without a topology, tiers of any size are assumed.
+
+        Raises:
+            InputError: a job of several GPUs whose model the calibration does not list, and there is no default;
+                more models or layers than a record holds.
+        """
+        gpus = np.asarray(workload.gpus, dtype=np.int64)
+        if not len(gpus):
+            return np.zeros(0, np.int64), np.ones((1, TIERS))
+        pairs, first_job, profile_of_job = _profiles(workload.model, gpus)
+        sizes = _sizes(topology)
+        factors = np.ones((len(pairs), TIERS))
+        used: dict[str, ModelLayers] = {}
+        for profile, job in enumerate(first_job):
+            if gpus[job] > 1:
+                layers = self._layers_of_job(workload, int(job))
+                used[layers.model] = layers
+                factors[profile] = self._best(layers, int(gpus[job]), sizes)
+        _check_room(used)
+        return profile_of_job.astype(np.int64, copy=False), factors
+
+    def lay(self, s: np.record, workload: Jobs | Any, profile_of_job: np.ndarray) -> None:
+        """Modify `s`: write the tables of the models of the workload; see `base.ShapedNetwork`."""
+        gpus = np.asarray(workload.gpus, dtype=np.int64)
+        first_job = np.zeros(PROFILES, np.int64)
+        first_job[profile_of_job[::-1]] = np.arange(len(gpus))[::-1]
+        number: dict[str, int] = {}
+        models: list[ModelLayers] = []
+        for profile in range(int(profile_of_job.max()) + 1):
+            job = int(first_job[profile])
+            if gpus[job] == 1:
+                s["profile_model"][profile] = -1
+                continue
+            layers = self._layers_of_job(workload, job)
+            if layers.model not in number:
+                number[layers.model] = len(models)
+                models.append(layers)
+            s["profile_model"][profile] = number[layers.model]
+        self.lay_models(s, models)
+
+    def lay_models(self, s: np.record, models: Sequence[ModelLayers]) -> None:
+        """Modify `s`: write the tiers and the tables of `models`, numbered in this order."""
+        fabric = self.calibration.fabric
+        s["net_models"] = max(1, len(models))  # a workload of jobs of one GPU has none, and is not slowed down
+        s["net_kind"] = [KINDS[tier.kind] for tier in fabric.tiers]
+        s["net_links"] = [tier.links for tier in fabric.tiers]
+        s["net_latency_ns"] = [tier.message_latency_ns for tier in fabric.tiers]
+        s["net_bandwidth"] = [tier.bandwidth_gb_s for tier in fabric.tiers]
+        s["net_memory_bandwidth"], s["net_endpoint_ns"] = fabric.memory_gb_s, fabric.endpoint_ns
+        s["net_fifo"], s["net_flattened"] = fabric.order == "fifo", fabric.uneven == "flattened"
+        s["net_single"] = fabric.single_precision
+        first = 0
+        for i, layers in enumerate(models):
+            end = first + len(layers.names)
+            issue_ns = layers.issue_ns(fabric.step_ns)
+            s["model_first"][i : i + 2] = first, end
+            s["model_compute_ns"][i] = layers.compute_ns
+            s["model_end_ns"][i] = issue_ns[0] + fabric.step_ns
+            s["layer_bytes"][first:end] = layers.gradient_bytes
+            s["layer_ready_ns"][first:end] = issue_ns
+            s["layer_update_ns"][first:end] = layers.update_ns
+            first = end
+
+    def _layers_of_job(self, workload: Any, job: int) -> ModelLayers:
+        model, gpus = str(workload.model[job]), int(workload.gpus[job])
+        found = self.layers_of(model)
+        if found is not None:
+            return found
+        job_ids = getattr(workload, "job_id", None)
+        which = f"job {job_ids[job]}" if job_ids is not None else f"job number {job}"
+        raise InputError(
+            f"{which} ({gpus} GPUs) has the model {model!r}, which the layer table of network "
+            f"{self.describe()!r} does not list ({', '.join(self.calibration.model_names())}); give layers=PATH with "
+            "it, or default=MODEL, one of these, for such models"
+        )
+
+    def _best(self, layers: ModelLayers, gpus: int, sizes: tuple[int, ...]) -> list[float]:
+        """The least slowdown on each tier, (TIERS,)."""
+        known: dict[tuple[Any, ...], list[float]] = self._known
+        key = (layers.model, gpus, sizes)
+        if key not in known:
+            s = self._scratch
+            self.lay_models(s, [layers])
+            best: list[float | None] = []
+            for tier in range(TIERS):
+                fractions = []
+                for slots, machines, racks in _shapes(gpus, tier, sizes):
+                    self._set_units(s, gpus, slots, machines, racks)
+                    fractions.append(float(fresh_fraction(s, 0)))
+                best.append(1.0 / max(fractions) if fractions else None)
+            known[key] = _filled(best)
+        return known[key]
+
+    def _set_units(self, s: np.record, gpus: int, slots: int, machines: int, racks: int) -> None:
+        if self.calibration.fabric.uneven == "flattened":
+            flatten(s, gpus, slots, machines, racks)
+        else:
+            s["units"] = -(-gpus // slots), -(-slots // machines), -(-machines // racks), racks
+
+    @cached_property
+    def _known(self) -> dict[tuple[Any, ...], list[float]]:
+        return {}
+
+    @cached_property
+    def _scratch(self) -> np.record:
+        return empty_state(Capacity.fitting(1, 1))[0]
+
+
+def _profiles(models: np.ndarray, gpus: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pairs of model and gang size, the first job of each, and the pair of each job; all jobs of one GPU are one."""
+    code_of: dict[str, int] = {}
+    codes = np.array([code_of.setdefault(model, len(code_of)) for model in models.tolist()], np.int64)
+    codes[gpus == 1] = 0
+    return np.unique(codes * (int(gpus.max()) + 1) + gpus, return_index=True, return_inverse=True)
+
+
+def _check_room(used: dict[str, ModelLayers]) -> None:
+    layers = sum(len(model.names) for model in used.values())
+    if len(used) > MODELS or layers > LAYERS:
+        raise InputError(
+            f"the workload has {len(used)} models of {layers} layers in the layer table; network allreduce holds at "
+            f"most {MODELS} models of {LAYERS} layers in all"
+        )
+
+
+def _sizes(topology: Topology | None) -> tuple[int, ...]:
+    """GPUs of the largest slot, machine and rack, slots of a machine, machines of a rack, racks."""
+    if topology is None:
+        return (2**40,) * 6
+    rack_gpus = np.bincount(topology.machine_rack, weights=topology.machine_gpus)
+    machine_slots = np.bincount(topology.slot_machine)
+    largest = (topology.slot_gpus, topology.machine_gpus, rack_gpus, machine_slots, topology.rack_machines)
+    return (*(int(sizes.max()) for sizes in largest), topology.num_racks)
+
+
+def _shapes(gpus: int, tier: int, sizes: tuple[int, ...]) -> Iterator[tuple[int, int, int]]:
+    """Numbers of slots, machines and racks of compact placements whose innermost common tier is `tier`."""
+    slot_gpus, machine_gpus, rack_gpus, machine_slots, rack_machines, most_racks = sizes
+    for racks in _counts(tier == NETWORK, 1, -(-gpus // rack_gpus), min(gpus, most_racks)):
+        if tier < NETWORK and racks > 1:
+            continue
+        most_machines = min(gpus, racks * rack_machines)
+        for machines in _counts(tier >= RACK, racks, -(-gpus // machine_gpus), most_machines):
+            if tier < RACK and machines > 1:
+                continue
+            most_slots = min(gpus, machines * machine_slots)
+            for slots in _counts(tier >= MACHINE, machines, -(-gpus // slot_gpus), most_slots):
+                if tier > SLOT or slots == 1:
+                    yield slots, machines, racks
+
+
+def _counts(spread: bool, groups: int, needed: int, most: int) -> list[int]:
+    """Up to TRIES numbers of members for `groups` groups, the least first; several in all if `spread`."""
+    least = max(groups, needed, 2 if spread and groups == 1 else 1)
+    return [count for count in range(least, least + TRIES) if count <= most]
+
+
+def _filled(best: list[float | None]) -> list[float]:
+    """The values, with those of the next tier outwards where there is none, and else of the next inwards."""
+    values = [value for value in best if value is not None] or [1.0]
+    filled: list[float] = []
+    for tier in range(TIERS):
+        outward = [value for value in best[tier:] if value is not None]
+        filled.append(outward[0] if outward else values[-1])
+    return filled
+
+
+def allreduce(
+    calibration: str = "artist",
+    tiers: str | None = None,
+    layers: str | None = None,
+    uneven: Literal["flattened", "largest"] | None = None,
+    default: str | None = None,
+) -> AllReduce:
+    """Exposed communication of each placement: ring all-reduces per layer on every tier that the gang spans.
+
+    Args:
+        calibration: artist (the simulator behind paper dally), measured, or the path of a tiers file.
+        tiers: path of a tiers file (calibration.py) in place of the calibration's.
+        layers: path of a layer table in place of the calibration's.
+        uneven: shape of gangs that divide unevenly, flattened or largest; None: as the tiers file says.
+        default: the listed model that stands in for models that are not.
+
+    Raises:
+        InputError: files that cannot be used, or a default that is not listed.
+    """
+    loaded = load_calibration(calibration, tiers, layers, uneven)
+    if default is not None and normalised(default) not in loaded.models:
+        known = ", ".join(loaded.model_names())
+        raise InputError(f"network allreduce: default = {default!r}, expected a model of its layer table ({known})")
+    given = {"calibration": calibration, "tiers": tiers, "layers": layers, "uneven": uneven, "default": default}
+    words = tuple((key, "none" if value is None else value) for key, value in given.items())
+    return AllReduce(loaded, words, default)

@@ -1,0 +1,302 @@
+"""What network allreduce computes from: the tiers of a cluster and the layers of models, from files.
+
+A tiers file is YAML (or JSON):
+
+    layers: my_layers.csv     # optional: the layer table that belongs to it, relative to this file
+    order: lifo               # of the collectives that wait for a tier: lifo (default) or fifo, by time of issue
+    uneven: flattened         # shape of gangs that divide unevenly: flattened (default) or largest, see below
+    endpoint_ns: 10           # per step of a ring, and once at the end; default 0
+    memory_gb_s: 500000       # for adding what was received; left out: adding takes no time
+    step_ns: 1                # on top of each operation of the forward and backward pass; default 0
+    single_precision: true    # totals are rounded to 32 bits, as the simulator behind paper dally does; default false
+    tiers:                    # exactly these four
+      - {name: slot, kind: fully_connected, latency_ns: 0, bandwidth_gb_s: 600}
+      - {name: machine, kind: ring, latency_ns: 500, bandwidth_gb_s: 600}
+      - {name: rack, kind: ring, latency_ns: 5000, bandwidth_gb_s: 200}
+      - {name: network, kind: switch, latency_ns: 50000, bandwidth_gb_s: 400, links: 1}
+
+Latency and bandwidth (1e9 bytes a second) are those of one link; a message passes two links of a switch, else one.
+`links` is how many a member has; left out, as many as the tier has members (a ring of two: four).
+
+A layer table is a csv, one row per layer in order of the forward pass, with the columns `LAYER_COLUMNS`; lines that
+start with "#" before the header are remarks. Times are ns, gradient_bytes is what is all-reduced, update_ns passes
+between the end of the all-reduce and the layer's completion.
+
+`uneven`: flattened counts as the simulator behind paper dally does (collectives.flatten); largest takes the largest
+group on each tier.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..names import choose
+from ..profiles.model_names import normalised
+from ..specs import load_mapping, read_text, validated
+from ..tiers import TIER_NAMES
+from .collectives import FULLY_CONNECTED, RING, SWITCH
+
+KINDS = {"fully_connected": FULLY_CONNECTED, "ring": RING, "switch": SWITCH}
+HOPS = {"fully_connected": 1, "ring": 1, "switch": 2}
+LAYER_COLUMNS = (
+    "model",
+    "layer",
+    "forward_ns",
+    "input_gradient_ns",
+    "weight_gradient_ns",
+    "gradient_bytes",
+    "update_ns",
+)
+# Limits that keep the sum of all collectives of 1,024 layers within whole numbers of 64 bits.
+MOST_NS = 1e14
+MOST_BYTES = 1e11
+DATA = Path(__file__).resolve().parent / "data"
+CALIBRATIONS = {path.stem: path for path in sorted(DATA.glob("*.yaml"))}
+
+
+@dataclass(frozen=True)
+class Link:
+    """One tier. bandwidth_gb_s: of one link; latency_ns: of one link; links: of each member, 0 = as many as members."""
+
+    name: str
+    kind: str
+    latency_ns: float
+    bandwidth_gb_s: float
+    links: int
+
+    @property
+    def message_latency_ns(self) -> float:
+        """What a message waits besides its transmission."""
+        return HOPS[self.kind] * self.latency_ns
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """The tiers of a cluster, slot to network, and the rules of their use; see the module's text."""
+
+    tiers: tuple[Link, ...]
+    order: str
+    uneven: str
+    endpoint_ns: int
+    memory_gb_s: float
+    step_ns: int
+    single_precision: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ModelLayers:
+    """The layers of one model in order of the forward pass: names, and int64 arrays of shape (layers,)."""
+
+    model: str
+    names: tuple[str, ...]
+    forward_ns: np.ndarray
+    input_gradient_ns: np.ndarray
+    weight_gradient_ns: np.ndarray
+    gradient_bytes: np.ndarray
+    update_ns: np.ndarray
+
+    @property
+    def compute_ns(self) -> int:
+        """Compute of one iteration; the first layer has no input gradient."""
+        return int(self.forward_ns.sum() + self.weight_gradient_ns.sum() + self.input_gradient_ns[1:].sum())
+
+    def issue_ns(self, step_ns: int) -> np.ndarray:
+        """When the gradient of each layer is ready, from the start of the forward pass; `step_ns` per operation."""
+        backward = self.weight_gradient_ns + self.input_gradient_ns + 2 * step_ns
+        after = np.append(np.cumsum(backward[::-1])[::-1][1:], 0)  # of the layers behind, which come first
+        return self.forward_ns.sum() + len(self.names) * step_ns + after + self.weight_gradient_ns
+
+
+Models = Mapping[str, ModelLayers]  # by normalised name
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Tiers and layer tables. `models` is by normalised name (profiles/model_names.py)."""
+
+    fabric: Fabric
+    models: Models
+
+    def model_names(self) -> list[str]:
+        """The models it lists, as the source spells them."""
+        return [layers.model for layers in self.models.values()]
+
+
+def load_calibration(
+    calibration: str = "artist", tiers: str | None = None, layers: str | None = None, uneven: str | None = None
+) -> Calibration:
+    """A calibration by name or from files.
+
+    Args:
+        calibration: artist, measured, or the path of a tiers file that names its layer table.
+        tiers: path of a tiers file, in place of the calibration's; its layer table counts too, if it names one.
+        layers: path of a layer table, in place of any other.
+        uneven: flattened or largest, in place of what the tiers file says.
+
+    Raises:
+        InputError: no such name or file, or one that cannot be used: one sentence with the place and the value.
+    """
+    if tiers is not None:
+        fabric, named = load_fabric(tiers)
+        if layers is None and named is None:
+            layers = _layers_of(calibration)
+    else:
+        fabric, named = load_fabric(_path_of(calibration))
+        if layers is None and named is None:
+            raise InputError(f"calibration {calibration!r}: layers is missing, expected the path of its layer table")
+    if uneven is not None:
+        fabric = replace(fabric, uneven=uneven)
+    return Calibration(fabric, load_layers(layers if layers is not None else str(named)))
+
+
+def _path_of(calibration: str) -> str:
+    if calibration in CALIBRATIONS:
+        return str(CALIBRATIONS[calibration])
+    if not (os.sep in calibration or "/" in calibration or calibration.lower().endswith((".yaml", ".yml", ".json"))):
+        try:
+            choose(calibration, CALIBRATIONS, "calibration")
+        except InputError as error:
+            raise InputError(f"{error}; or the path of a yaml file") from None
+    return calibration
+
+
+def _layers_of(calibration: str) -> str:
+    named = load_fabric(_path_of(calibration))[1]
+    if named is None:
+        raise InputError(f"calibration {calibration!r}: layers is missing, expected the path of its layer table")
+    return named
+
+
+def load_fabric(path: str) -> tuple[Fabric, str | None]:
+    """The tiers of a file, and the path of the layer table that it names; InputError if the file cannot be used."""
+    place = f"tiers file {path!r}"
+    schema = _schema()
+    spec = validated(schema.Tiers, load_mapping(path, "tiers file"), place)
+    by_name = {tier.name: tier for tier in spec.tiers}
+    for name in TIER_NAMES:
+        count = sum(tier.name == name for tier in spec.tiers)
+        if count != 1:
+            raise InputError(f"{place}: tiers names {name!r} {count} times, expected {', '.join(TIER_NAMES)} once each")
+    links = tuple(
+        Link(name, tier.kind, float(tier.latency_ns), float(tier.bandwidth_gb_s), tier.links or 0)
+        for name, tier in ((name, by_name[name]) for name in TIER_NAMES)
+    )
+    memory = math.inf if spec.memory_gb_s is None else float(spec.memory_gb_s)
+    fabric = Fabric(links, spec.order, spec.uneven, spec.endpoint_ns, memory, spec.step_ns, spec.single_precision)
+    return fabric, None if spec.layers is None else str(Path(path).parent / spec.layers)
+
+
+@functools.cache
+def _schema() -> SimpleNamespace:
+    """The file's schema as pydantic models; made when first needed, so the simulator imports without pydantic."""
+    from typing import Annotated, Literal
+
+    from pydantic import BaseModel, ConfigDict, Field
+
+    Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+    Whole = Annotated[int, Field(ge=0, le=1_000_000_000, strict=True)]
+    Bandwidth = Annotated[Number, Field(ge=1e-3, le=1e9)]
+
+    class Strict(BaseModel):
+        model_config = ConfigDict(extra="forbid", frozen=True)
+
+    class TierSpec(Strict):
+        name: Literal["slot", "machine", "rack", "network"]
+        kind: Literal["fully_connected", "ring", "switch"]
+        latency_ns: Annotated[Number, Field(ge=0, le=1e9)]
+        bandwidth_gb_s: Bandwidth
+        links: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] | None = None
+
+    class Tiers(Strict):
+        tiers: Annotated[list[TierSpec], Field(min_length=1)]
+        layers: Annotated[str, Field(strict=True, min_length=1, max_length=1000)] | None = None
+        order: Literal["lifo", "fifo"] = "lifo"
+        uneven: Literal["flattened", "largest"] = "flattened"
+        endpoint_ns: Whole = 0
+        memory_gb_s: Bandwidth | None = None
+        step_ns: Whole = 0
+        single_precision: Annotated[bool, Field(strict=True)] = False
+
+    return SimpleNamespace(Tiers=Tiers)
+
+
+def load_layers(path: str) -> dict[str, ModelLayers]:
+    """The models of a layer table by normalised name; InputError if the file cannot be used."""
+    place = f"layer table {path!r}"
+    lines = read_text(path, "layer table").splitlines()
+    remarks = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("#")), len(lines))
+    rows: dict[str, list[tuple[str, list[int]]]] = {}
+    spelling: dict[str, str] = {}
+    reader = csv.reader(lines[remarks:], strict=True)
+    try:
+        columns = [name.strip() for name in next(reader, [])]
+        if sorted(columns) != sorted(LAYER_COLUMNS):
+            raise InputError(_column_sentence(columns, f"{place}, line {remarks + 1}"))
+        for row in reader:
+            line = f"{place}, line {remarks + reader.line_num}"
+            if not row:
+                continue
+            if len(row) != len(columns):
+                raise InputError(f"{line}: {len(row)} values, expected {len(columns)}, one per column")
+            cells = dict(zip(columns, row, strict=True))
+            model, key = cells["model"].strip(), normalised(cells["model"])
+            if not key:
+                raise InputError(f"{line}, column model: {_shown(model)}, expected a model's name")
+            if spelling.setdefault(key, model) != model:
+                raise InputError(f"{line}, column model: {_shown(model)} is {spelling[key]!r} of an earlier line")
+            rows.setdefault(key, []).append((cells["layer"].strip(), _numbers(cells, line)))
+    except csv.Error as error:
+        raise InputError(f"{place}, line {remarks + reader.line_num}: not readable as csv ({error})") from None
+    if not rows:
+        raise InputError(f"{place} has a header and no rows, expected at least one layer")
+    return {key: _model_layers(spelling[key], layers, place) for key, layers in rows.items()}
+
+
+def _column_sentence(columns: list[str], line: str) -> str:
+    expected = f"expected exactly {', '.join(LAYER_COLUMNS)}"
+    for name in columns:
+        if columns.count(name) > 1:
+            return f"{line}: column {_shown(name)} is given twice; {expected}"
+        if name not in LAYER_COLUMNS:
+            return f"{line}: unknown column {_shown(name)}; {expected}"
+    missing = next(name for name in LAYER_COLUMNS if name not in columns)
+    return f"{line}: column {missing!r} is missing; {expected}"
+
+
+def _numbers(cells: Mapping[str, str], line: str) -> list[int]:
+    numbers = []
+    for column in LAYER_COLUMNS[2:]:
+        most = MOST_BYTES if column == "gradient_bytes" else MOST_NS
+        try:
+            number = float(cells[column])
+        except ValueError:
+            number = math.nan
+        if not 0.0 <= number <= most:  # also refuses nan
+            text = _shown(cells[column])
+            raise InputError(f"{line}, column {column}: {text}, expected a number from 0 to {most:g}")
+        numbers.append(int(number))
+    return numbers
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:37] + "...")
+
+
+def _model_layers(model: str, layers: list[tuple[str, list[int]]], place: str) -> ModelLayers:
+    columns = np.array([numbers for _, numbers in layers], dtype=np.int64).T.copy()
+    columns.flags.writeable = False
+    built = ModelLayers(model, tuple(name for name, _ in layers), *columns)
+    if built.compute_ns <= 0:
+        raise InputError(f"{place}: the layers of model {model!r} compute for 0 ns in all, expected more")
+    return built

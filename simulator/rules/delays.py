@@ -1,0 +1,186 @@
+"""Delay scheduling: which offers a job takes, and the timers, fixed or tuned, for which it refuses worse tiers.
+
+Source: paper dally, Algorithm 1 (on resource offer), Algorithm 2 (get tuned timers), Sec. IV-B2 and -B3. One list of waits per GPU demand and tier
+(machine, rack): the starvation of every job that accepted that tier, with the time of its acceptance. Entries older than
+the history are forgotten, and the timer is their mean plus two deviations. A gang that does not fit a machine has no
+machine timer, one that does not fit a rack has neither.
+
+Where the paper is silent: one entry gives itself (it has no deviation), an empty list gives `initial`.
+
+`s.tuner_whole` is the tuner of the authors' simulator: only waits of a lease or more are recorded; timers are whole
+leases between a floor and a cap; a rack timer that is shorter than the machine timer opens the network before the rack;
+and old entries are forgotten only when another is added to their list, every one that is dropped sparing the one after
+it, because the list shrinks while it is walked.
+"""
+
+import math
+
+import numpy as np
+
+from ..kernels.codes import FIXED, TUNED
+from ..kernels.jit import kernel
+from ..tiers import MACHINE, NETWORK, RACK
+from .placers import find_at, find_gang
+
+NONE = -1
+
+
+@kernel
+def find_offer(s, job):
+    """Modify `s.gang` (and the lists): GPUs that the waiting job accepts now, by Algorithm 1; False if there are none.
+
+    Without delay timers, whatever the placer gives.
+    """
+    if s.delays == 0:
+        return find_gang(s, job, s.placer)
+    need = s.gpus[job]
+    if find_at(s, need, MACHINE, s.placer):  # line 5
+        return True
+    if need > s.free_gpus:
+        return False
+    starved_s = starvation_s(s, job)
+    machine_s = timer_s(s, job, MACHINE)  # line 4; both lists are looked at, whichever timer decides
+    rack_s = timer_s(s, job, RACK)
+    if starved_s < machine_s and s.tuner_whole == 0:  # line 10
+        return False
+    if starved_s >= machine_s and find_at(s, need, RACK, s.placer):  # line 13
+        return True
+    if starved_s < rack_s:  # line 18
+        return False
+    return find_at(s, need, NETWORK, s.placer)  # line 21
+
+
+@kernel
+def timer_s(s, job, tier):
+    """Modify the lists of `s`: seconds that a job waits for `tier` (MACHINE, RACK) before it takes a worse one."""
+    gpus = s.gpus[job]
+    if gpus > s.largest_rack or (tier == MACHINE and gpus > s.largest_machine):
+        return 0.0
+    if s.delays == FIXED:
+        return s.timer_s[tier - MACHINE]
+    return _tuned_s(s, s.demand[job], tier - MACHINE)
+
+
+@kernel
+def starvation_s(s, job):
+    """Seconds since a waiting job arrived or lost its GPUs: T_starvation of Algorithm 1."""
+    return s.now_s - s.waiting_since_s[job]
+
+
+@kernel
+def next_ring_s(s, job):
+    """Modify the lists of `s`: the next instant at which a timer of a waiting job runs out; infinity if none will."""
+    for tier in (MACHINE, RACK):
+        wait_s = timer_s(s, job, tier)
+        if wait_s == math.inf:
+            return math.inf
+        ring_s = s.waiting_since_s[job] + wait_s
+        while ring_s - s.waiting_since_s[job] < wait_s:  # rounding must not make it ring before it has run out
+            ring_s = np.nextafter(ring_s, math.inf)
+        if ring_s > s.now_s:
+            return ring_s
+    return math.inf
+
+
+@kernel
+def present_timer_s(s, job):
+    """Modify the lists of `s`: the instant until which the waiting job refuses the tiers that it refuses now.
+
+    Infinity where no policy tunes timers, and for a job that takes anything.
+    """
+    return next_ring_s(s, job) if s.delays != 0 else math.inf
+
+
+@kernel
+def record_wait(s, job, tier):
+    """Modify `s`: the job accepts GPUs of that tier: update_demand_delay of Algorithm 1.
+
+    The network is not recorded, nor is a rack that a job was given as a part of it.
+    """
+    if s.delays != TUNED or tier > RACK or (tier == RACK and starvation_s(s, job) < timer_s(s, job, MACHINE)):
+        return
+    wait = starvation_s(s, job) / s.tuner_unit_s
+    if s.tuner_whole and wait < 1.0:
+        return
+    entry = s.next_wait
+    s.next_wait = (entry + 1) % s.wait_time_s.size
+    if s.wait_list[entry] != 0:  # the memory is full: the oldest entry of all, the first of its list, goes
+        _drop(s, s.wait_list[entry] - 1, NONE, entry)
+    waits = 2 * s.demand[job] + max(tier, MACHINE) - MACHINE
+    s.wait_time_s[entry] = s.now_s
+    s.wait_value[entry] = wait
+    s.wait_list[entry] = waits + 1
+    s.wait_after[entry] = NONE
+    if s.waits_count[waits] == 0:
+        s.waits_first[waits] = entry
+    else:
+        s.wait_after[s.waits_last[waits]] = entry
+    s.waits_last[waits] = entry
+    s.waits_count[waits] += 1
+    s.waits_known[waits] = 0
+    if s.tuner_whole:
+        _forget(s, waits)
+
+
+@kernel
+def _drop(s, waits, before, entry):
+    """Modify `s`: take `entry` off its list; `before` stands before it there, or NONE."""
+    after = s.wait_after[entry]
+    if before == NONE:
+        s.waits_first[waits] = after
+    else:
+        s.wait_after[before] = after
+    if after == NONE:
+        s.waits_last[waits] = before
+    s.wait_list[entry] = 0
+    s.waits_count[waits] -= 1
+    s.waits_known[waits] = 0
+
+
+@kernel
+def _forget(s, waits):
+    """Modify `s`: drop the entries of a list that are older than the history. They stand in order of time."""
+    before = NONE
+    entry = s.waits_first[waits] if s.waits_count[waits] > 0 else NONE
+    while entry != NONE and s.wait_time_s[entry] < s.now_s - s.history_s:
+        after = s.wait_after[entry]
+        _drop(s, waits, before, entry)
+        if s.tuner_whole and after != NONE:  # spared
+            before = after
+            after = s.wait_after[after]
+        entry = after
+
+
+@kernel
+def _tuned_s(s, demand, which):
+    waits = 2 * demand + which
+    if s.tuner_whole == 0:
+        _forget(s, waits)
+    if s.waits_known[waits] == 0:
+        s.waits_known[waits] = 1
+        s.waits_timer[waits] = _timer_of(s, waits, which)
+    return s.waits_timer[waits] * s.tuner_unit_s
+
+
+@kernel
+def _timer_of(s, waits, which):
+    """Mean plus two deviations of a list, in leases."""
+    count = s.waits_count[waits]
+    timer = s.tuner_initial[which]
+    if count > 0:
+        total = 0.0
+        entry = s.waits_first[waits]
+        while entry != NONE:
+            total += s.wait_value[entry]
+            entry = s.wait_after[entry]
+        mean = total / count
+        squares = 0.0
+        entry = s.waits_first[waits]
+        while entry != NONE:
+            squares += (s.wait_value[entry] - mean) * (s.wait_value[entry] - mean)
+            entry = s.wait_after[entry]
+        degrees = count if s.tuner_population else count - 1
+        timer = mean + 2.0 * math.sqrt(squares / degrees) if degrees > 0 else mean
+    if s.tuner_whole:
+        timer = min(s.tuner_cap[which], max(s.tuner_floor[which], math.ceil(timer)))
+    return timer

@@ -1,0 +1,168 @@
+"""Which running jobs a waiting job may push off their GPUs, and which of them it takes.
+
+They are the ones that stand behind the first waiting job in the order and have no lease that still runs. They are given
+up worst first; then, best first, those that are not needed after all keep their GPUs.
+"""
+
+from ..kernels.jit import kernel
+from ..kernels.jobs import preempt
+from ..kernels.placement import lift, lower
+from .delays import find_offer
+from .orders import has_levels, running_key
+
+
+@kernel
+def pick_evictable(s, head_job):
+    """Modify `s.pick_*`: a heap, worst first, of the running jobs that may be stopped; returns the GPUs they hold.
+
+    `head_job` is the first of the waiting jobs.
+    """
+    head_key = s.order_key[head_job]
+    if has_levels(s) and s.demoted_now == 0 and not _runs_below(s, s.level[head_job]):
+        return 0
+    gpus = 0
+    for i in range(s.running):
+        job = s.runner[i]
+        if s.lease_s > 0.0 and s.lease_end_s[job] > s.now_s:
+            continue
+        key = running_key(s, job)
+        if key > head_key or (key == head_key and job > head_job):
+            _push_pick(s, key, job)
+            gpus += s.gpus[job]
+    return gpus
+
+
+@kernel
+def _runs_below(s, level):
+    """True if a running job is in a lower queue than `level`: within a level running jobs stand before waiting ones."""
+    for lower_level in range(level + 1, s.n_thresholds + 1):
+        if s.level_running[lower_level] > 0:
+            return True
+    return False
+
+
+@kernel
+def gpus_behind(s, job):
+    """GPUs of the running jobs that may be stopped and stand behind a waiting job."""
+    key = s.order_key[job]
+    gpus = 0
+    for i in range(s.n_picked):
+        if s.pick_key[i] > key or (s.pick_key[i] == key and s.pick_job[i] > job):
+            gpus += s.gpus[s.pick_job[i]]
+    return gpus
+
+
+@kernel
+def give_up(s, out, need):
+    """Modify `s.out_job[out:]`: running jobs that hold at least `need` GPUs together; returns the new length.
+
+    Worst first until there are enough; then, best first, those that are not needed after all are spared.
+    """
+    first = out
+    gpus = 0
+    while gpus < need:
+        s.out_key[out] = s.pick_key[0]
+        s.out_job[out] = s.pick_job[0]
+        gpus += s.gpus[s.pick_job[0]]
+        out += 1
+        _pop_pick(s)
+    for i in range(out - 1, first - 1, -1):
+        job = s.out_job[i]
+        if gpus - s.gpus[job] >= need:
+            gpus -= s.gpus[job]
+            _push_pick(s, s.out_key[i], job)
+            s.out_job[i] = -1
+    length = first
+    for i in range(first, out):
+        if s.out_job[i] >= 0:
+            s.out_job[length] = s.out_job[i]
+            s.out_key[length] = s.out_key[i]
+            length += 1
+    return length
+
+
+@kernel
+def evict_for(s, job):
+    """Modify `s`: stop running jobs so that waiting `job` finds a gang, left in `s.gang`.
+
+    False, and nothing changed, if not even all of those that stand behind it would do. They are given up worst first;
+    then, best first, each one that is not needed after all keeps its GPUs.
+    """
+    if s.free_gpus + gpus_behind(s, job) < s.gpus[job]:
+        return False
+    key = s.order_key[job]
+    out = 0
+    found = False
+    while not found and s.n_picked > 0:
+        worst_key = s.pick_key[0]
+        worst = s.pick_job[0]
+        if worst_key < key or (worst_key == key and worst < job):
+            break
+        _pop_pick(s)
+        s.out_key[out] = worst_key
+        s.out_job[out] = worst
+        out += 1
+        lift(s, worst)
+        found = find_offer(s, job)
+    for i in range(out - 1, -1, -1):
+        spared = not found
+        if found and s.free_gpus - s.gpus[s.out_job[i]] >= s.gpus[job]:
+            lower(s, s.out_job[i])
+            spared = find_offer(s, job)
+            if not spared:
+                lift(s, s.out_job[i])
+        elif spared:
+            lower(s, s.out_job[i])
+        if spared:
+            _push_pick(s, s.out_key[i], s.out_job[i])
+            s.out_job[i] = -1
+    for i in range(out):
+        if s.out_job[i] >= 0:
+            lower(s, s.out_job[i])
+    for i in range(out):
+        if s.out_job[i] >= 0:
+            preempt(s, s.out_job[i])
+    return found and find_offer(s, job)
+
+
+@kernel
+def _push_pick(s, key, job):
+    hole = s.n_picked
+    s.n_picked += 1
+    while hole > 0:
+        parent = (hole - 1) // 2
+        parent_key = s.pick_key[parent]
+        parent_job = s.pick_job[parent]
+        if parent_key > key or (parent_key == key and parent_job > job):
+            break
+        s.pick_key[hole] = parent_key
+        s.pick_job[hole] = parent_job
+        hole = parent
+    s.pick_key[hole] = key
+    s.pick_job[hole] = job
+
+
+@kernel
+def _pop_pick(s):
+    count = s.n_picked - 1
+    s.n_picked = count
+    key = s.pick_key[count]
+    job = s.pick_job[count]
+    hole = 0
+    while True:
+        child = 2 * hole + 1
+        if child >= count:
+            break
+        right = child + 1
+        if right < count and (
+            s.pick_key[right] > s.pick_key[child]
+            or (s.pick_key[right] == s.pick_key[child] and s.pick_job[right] > s.pick_job[child])
+        ):
+            child = right
+        if s.pick_key[child] < key or (s.pick_key[child] == key and s.pick_job[child] < job):
+            break
+        s.pick_key[hole] = s.pick_key[child]
+        s.pick_job[hole] = s.pick_job[child]
+        hole = child
+    s.pick_key[hole] = key
+    s.pick_job[hole] = job
