@@ -16,6 +16,7 @@ from ..simulator.errors import InputError
 from ..simulator.layout import Failures
 from ..simulator.names import parse_name
 from ..simulator.network import load_network
+from ..simulator.semantics import load_semantics
 from ..simulator.topology import Topology
 from ..simulator.workloads import Workload, open_workload
 from ..simulator.workloads import is_path as is_trace
@@ -40,6 +41,7 @@ class Setting:
         horizon_s: stop after so many seconds from the first arrival.
         mtbf_s: mean time between failures of a machine; None: machines do not fail.
         mttr_s, checkpoint_s: see `Failures`.
+        semantics: how leases end and when passes are made; see `simulator/semantics.py`.
     """
 
     environment: str
@@ -52,6 +54,7 @@ class Setting:
     mtbf_s: float | None = None
     mttr_s: float = 3600.0
     checkpoint_s: float = 1800.0
+    semantics: str = "events"
 
     @property
     def failures(self) -> Failures | None:
@@ -96,12 +99,14 @@ def settings(
     mtbf_s: float | None = None,
     mttr_s: float | None = None,
     checkpoint_s: float | None = None,
-) -> dict[str, float]:
+    semantics: str = "events",
+) -> dict[str, Any]:
     """The keys of `--set` as fields of `Setting`.
 
     Raises:
-        InputError: a value out of range, or repair times where nothing fails.
+        InputError: a value out of range, unknown semantics, or repair times where nothing fails.
     """
+    load_semantics(semantics)
     if not horizon_s > 0.0:
         raise InputError(f"--set horizon_s = {horizon_s:g}: expected seconds > 0")
     options = {"mtbf_s": mtbf_s, "mttr_s": mttr_s, "checkpoint_s": checkpoint_s}
@@ -110,7 +115,7 @@ def settings(
         raise InputError(f"--set {next(iter(given))}: machines fail only with a mean time between failures, mtbf_s=...")
     if mtbf_s is not None:
         Failures(**given)  # it checks the ranges
-    return {"horizon_s": horizon_s, **given}
+    return {"horizon_s": horizon_s, "semantics": semantics, **given}
 
 
 @functools.lru_cache(maxsize=2)
@@ -129,8 +134,21 @@ def workload_of(setting: Setting, seed: int) -> Workload:
 def depends_on_seed(setting: Setting, policy: Policy) -> bool:
     """Whether two seeds can differ: a drawn workload, machines that fail, or a policy that draws."""
     rule = policy.rule
-    draws = rule is None or rule.order == "random" or rule.placer == "random"
+    draws = rule is None or rule.order == "random" or rule.placer in ("random", "affinity")
     return draws or setting.is_drawn or setting.failures is not None
+
+
+def simulator_of(setting: Setting, policy: Policy) -> Simulator:
+    """The simulator in which `policy` plays; its compiled rule, if it is one, is in it already."""
+    semantics = load_semantics(setting.semantics)
+    return Simulator(
+        setting.topology,
+        load_network(setting.network),
+        rule=policy.rule_under(semantics),
+        semantics=semantics,
+        failures=setting.failures,
+        horizon_s=setting.horizon_s,
+    )
 
 
 def play(
@@ -143,13 +161,7 @@ def play(
     """One run of the policy `word`; `progress` is told the share of jobs that have finished."""
     policy = make(word)
     workload = workload_of(setting, seed if setting.is_drawn else 0)
-    simulator = Simulator(
-        setting.topology,
-        load_network(setting.network),
-        rule=policy.rule,
-        failures=setting.failures,
-        horizon_s=setting.horizon_s,
-    )
+    simulator = simulator_of(setting, policy)
     simulator.reset(workload, seed)
     decider = policy if policy.rule is None else None
     share = None if progress is None else lambda done: progress(done / len(workload))
@@ -268,12 +280,21 @@ def default_setting(environment: str) -> tuple[str, Mapping[str, str]]:
     return env_id, ENVIRONMENTS[env_id].defaults
 
 
-def semantics(policy: Policy) -> dict[str, Any]:
+def semantics_of(policy: Policy, setting: Setting) -> dict[str, Any]:
     """Every parameter of a policy, as its results must be read: those of its rule; none if it decides in Python."""
-    if policy.rule is None:
+    semantics = load_semantics(setting.semantics)
+    rule = policy.rule_under(semantics)
+    if rule is None:
         return {}
-    levels = () if policy.rule.order == "las" else ("thresholds", "quantum")
-    return {key: value for key, value in asdict(policy.rule).items() if key not in levels}
+    unused = {name for name in ("timers", "tuner") if getattr(rule, name) is None}
+    if rule.order != "las":
+        unused |= {"thresholds", "quantum"}
+    if not rule.migrates:
+        unused |= {"migrates", "fallback"}
+    if semantics.auctions:
+        unused |= {"lease", "round"}
+    parameters = {key: value for key, value in asdict(rule).items() if key not in unused}
+    return parameters | parameters.pop("tuner", {})
 
 
 def describe_workload(setting: Setting, seed: int) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..policies import make
 from ..simulator.network import load_network
 from .estimates import Estimate, by_policy
-from .evaluate import Run, Setting, describe_topology, describe_workload, semantics
+from .evaluate import Run, Setting, describe_topology, describe_workload, semantics_of
 from .terminal import plain_table
 
 if TYPE_CHECKING:
@@ -41,11 +41,13 @@ def print_setting(console: Console, setting: Setting, words: Sequence[str], seed
     }
     if setting.oversize != "error":
         facts["oversize"] = setting.oversize
+    if setting.semantics != "events":
+        facts["semantics"] = setting.semantics
     if math.isfinite(setting.horizon_s):
         facts["horizon"] = f"{setting.horizon_s:g} s"
     if setting.failures is not None:
         facts["failures"] = shown(vars(setting.failures))
-    facts |= {word: shown(semantics(make(word))) or "decides in Python" for word in words}
+    facts |= {word: shown(semantics_of(make(word), setting)) or "decides in Python" for word in words}
     grid = plain_table(show_header=False, box=None)
     grid.add_column(no_wrap=max(map(len, facts)) <= 28, max_width=28, overflow="fold", style="bold")
     grid.add_column(overflow="fold")

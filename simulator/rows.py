@@ -7,7 +7,7 @@ an array of records costs less than 1 us.
 from .kernels import events, jobs
 from .kernels.jit import kernel
 from .rules import adopt as adoption
-from .rules import passes, placers
+from .rules import delays, passes, placers
 
 
 @kernel
@@ -74,3 +74,9 @@ def find_gang(states, row, job, placer):
 def find_within(states, row, need, scope):
     """`placers.find_within`."""
     return placers.find_within(states[row], need, scope)
+
+
+@kernel
+def present_timer_s(states, row, job):
+    """`delays.present_timer_s`."""
+    return delays.present_timer_s(states[row], job)

@@ -32,6 +32,7 @@ class Semantics:
         lease_s: seconds, >= 0; 0: a job keeps its GPUs until it ends. Only with auctions: else the rule has its own.
         chunk: iterations per GPU that count as one step, >= 0; 0: progress is continuous.
         release_s: seconds per GPU between the end of a grant and its auction, >= 0.
+        network: the network that belongs to it, where nobody names another; None: no special one.
     """
 
     name: str = "events"
@@ -39,6 +40,7 @@ class Semantics:
     lease_s: float = 0.0
     chunk: float = 0.0
     release_s: float = 0.0
+    network: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("lease_s", "chunk", "release_s"):
@@ -55,7 +57,7 @@ def events() -> Semantics:
 
 def artist_sim(lease_s: float = LEASE_S, chunk: float = 1000.0, release_s: float = 1.0) -> Semantics:
     """Leases, chunks and auctions as in the simulator behind paper dally."""
-    return Semantics("artist-sim", True, lease_s, chunk, release_s)
+    return Semantics("artist-sim", True, lease_s, chunk, release_s, "allreduce:calibration=artist")
 
 
 SEMANTICS = {"events": events, "artist-sim": artist_sim}

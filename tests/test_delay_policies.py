@@ -10,6 +10,7 @@ from clustergym import policies
 from clustergym.simulator.engine import Simulator
 from clustergym.simulator.errors import InvalidDecision
 from clustergym.simulator.layout import Failures
+from clustergym.simulator.semantics import load_semantics
 from clustergym.simulator.workloads import Workload
 
 DELAY = "clustergym/Delay-v0"
@@ -41,6 +42,21 @@ VARIANTS = (
 )
 
 
+ORDERED = ("random", "fifo", "sjf", "srtf", "srsf", "las", "tiresias")
+NETWORK_SENSITIVE = (
+    "dally:lease=300",
+    "dally:lease=100,history=3,initial=0.5/2,placer=first,preemption_cost=20/30",
+    "dally:lease=100,floors=1/3,history=6,deviation=population,placer=first",
+    "dally:round=120",
+    "dally-manual:timers=200/900,lease=300",
+    "dally-manual:timers=inf/50,lease=300,placer=first",
+    "dally-nowait:lease=200,placer=first,preemption_cost=40",
+    "dally-consolidated:lease=200",
+    "gandiva:preemption_cost=15/25",
+    "gandiva:fallback=last,lease=300,round=60",
+)
+
+
 def by_steps(policy, seed=11, **options):
     """What an episode in which `policy` acts comes to; none of its actions may be masked."""
     env = gymnasium.make(DELAY, **options)
@@ -61,7 +77,11 @@ def by_steps(policy, seed=11, **options):
 def differences(policy, failures=None, **options):
     """Names of metrics and job columns in which the environment and the simulator alone differ."""
     metrics, jobs, workload, seed, base, _ = by_steps(policy, **options)
-    alone = Simulator(base.simulator.topology, base.simulator.network, rule=policy.rule, failures=failures)
+    semantics = base.simulator.semantics
+    rule = policy.rule_under(semantics)
+    alone = Simulator(
+        base.simulator.topology, base.simulator.network, rule=rule, semantics=semantics, failures=failures
+    )
     alone.reset(workload, seed)
     expected, table = alone.run(), alone.jobs()
     columns = ("first_start_s", "finish_s", "tier", "preemptions", "queueing_delay_s")
@@ -77,9 +97,22 @@ def test_a_policy_through_steps_is_the_simulator_alone(name, setting):
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("name", policies.list("Delay"))
+@pytest.mark.parametrize("name", ORDERED)
 def test_with_its_parameters_too(name, variant):
     assert differences(policies.make(f"{name}:{variant}"), **SETTINGS["crowded"]) == []
+
+
+@pytest.mark.parametrize("network", ["penalty:default=1/1.2/1.5", "allreduce:default=ResNet18"])
+@pytest.mark.parametrize("word", NETWORK_SENSITIVE)
+def test_delay_timers_and_migration_with_their_parameters_too(word, network):
+    assert differences(policies.make(word), **SETTINGS["crowded"] | {"network": network}) == []
+
+
+@pytest.mark.parametrize("word", [*ORDERED, *NETWORK_SENSITIVE])
+def test_under_the_semantics_of_artist_sim_too(word):
+    semantics = load_semantics("artist-sim:lease_s=400,chunk=20")
+    options = SETTINGS["crowded"] | {"network": "allreduce:default=BERT", "semantics": semantics}
+    assert differences(policies.make(word), **options) == []
 
 
 @pytest.mark.parametrize("name", policies.list("Delay"))

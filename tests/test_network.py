@@ -209,8 +209,8 @@ def test_random_tables_are_read_or_refused(tmp_path_factory, content):
 @pytest.mark.parametrize(
     ("source", "says"),
     [
-        ("allreduce", "unknown network 'allreduce'; known: none, penalty"),
-        ("contention", "known: none, penalty"),
+        ("allreduc", "did you mean 'allreduce'"),
+        ("contention", "known: allreduce, none, penalty"),
         ("penalti", "did you mean 'penalty'"),
         ("", "empty"),
         ("none:table=chronus", "unknown parameter 'table'"),
@@ -243,7 +243,7 @@ def test_load_network_passes_objects_through_and_describes_itself():
 
 
 def test_list_networks_lists_only_what_loads():
-    assert [entry["name"] for entry in list_networks()] == ["none", "penalty"]
+    assert [entry["name"] for entry in list_networks()] == ["none", "penalty", "allreduce"]
     assert list_networks()[1]["parameters"] == {"table": "chronus", "default": None}
 
 

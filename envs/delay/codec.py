@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ...simulator import rows
 from ...simulator.decisions import Advance, Decision, Hold, Migrate, Preempt, Start
 from ...simulator.engine import Simulator
 from ...simulator.errors import InvalidDecision
@@ -16,12 +17,13 @@ from .window import (
     PER_RUNNING,
     PER_WAITING,
     PREEMPT_KIND,
+    UNTIL_OFFER,
+    UNTIL_TIMER,
     find_move,
     find_target,
     target_of,
 )
 
-UNTIL_OFFER, UNTIL_TIMER = 0, 1
 DELAYS_S = (60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0, 86400.0)
 
 
@@ -69,6 +71,8 @@ def _slot(shown: np.ndarray, decision: Start | Hold | Preempt | Migrate) -> int:
 def _bucket(simulator: Simulator, window: np.record, decision: Hold) -> int:
     if decision.until_s is None:
         return UNTIL_OFFER
+    if decision.until_s == rows.present_timer_s(simulator.records, 0, decision.job):
+        return UNTIL_TIMER
     wanted = decision.until_s - float(simulator.state.now_s)
     delays = window.delay_s[: window.n_delays]
     near = [i for i, delay in enumerate(delays) if math.isclose(delay, wanted, rel_tol=1e-9)]

@@ -20,6 +20,7 @@ from ...simulator.layout import Failures, lay_window_order
 from ...simulator.names import choose
 from ...simulator.network import Network
 from ...simulator.rules.rule import PLACERS, Rule
+from ...simulator.semantics import Semantics, load_semantics
 from ...simulator.topology import Topology
 from ...simulator.view import ClusterView
 from ...simulator.workloads import Workload, workload_source
@@ -46,7 +47,7 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
                  0: no more now, advance. 1 + 4 i + k: waiting slot i starts inside a machine, inside a rack, across
                  racks, or holds (k = 0..3). 1 + 4 slots + 2 i + k: running slot i is preempted, or moves to a better
                  tier (k = 0, 1). The second part is how long a hold lasts: 0 until GPUs are freed, 1 until the job's
-                 tuned delay timer (as 0 where no policy tunes one), then `delays`.
+                 present delay timer runs out (as 0 where no policy has timers), then `delays`.
     Mask         action_masks(): bool, both parts in a row; info["action_mask"]: the same as int8. Never empty.
     Reward       `reward`: jct (default: minus the mean JCT in mean isolated run times, summed over the episode),
                  makespan, slowdown, slo; reward.py. Decisions often take no time: train with gamma = 1.
@@ -58,13 +59,17 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
     Args:
         topology: preset with arguments, specification, path, or a `Topology`.
         workload: generator with arguments (drawn anew at each reset), path, or a `Workload`.
-        network: `none` or `penalty`, with arguments, or a `Network`.
-        placer: which GPUs realise a tier: `tier`, `count`, `consolidated`, `skew` or `random`. All but `tier` know one
-            gang a job, so only the target that this gang has is legal.
+        network: `none`, `penalty` or `allreduce`, with arguments, or a `Network`; None: the one of the semantics, else
+            measured penalties.
+        semantics: `events`, or `artist-sim`: leases, chunks and auctions of the simulator behind paper dally, with a
+            decision point at each auction (simulator/semantics.py).
+        placer: which GPUs realise a tier: `tier` or `first`; or `count`, `consolidated`, `skew`, `random` and others
+            of rules/placers.py that know one gang a job, so only the target that this gang has is legal.
         slots, running_slots: waiting and running jobs in the window, 1 to 256 and 0 to 256.
         order: which jobs the window shows first: `arrival`, `shortest` (isolated run time) or `smallest` (GPUs).
         delays: seconds, > 0, of the delay buckets from 2 on.
         preemption: whether running jobs can be stopped or moved.
+        migration: decision points also while no job waits, if a running job lies on several machines and could move.
         preemption_cost: seconds without progress when a stopped or moved job starts anew; or (small, large gangs).
         max_decisions, horizon_s: truncate after so many steps, or seconds from the first arrival; None: never.
         skip_idle: pass over decision points where only advancing or holding is legal.
@@ -83,14 +88,16 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
         self,
         topology: Topology | str | dict[str, Any] = TOPOLOGY,
         workload: Workload | str = WORKLOAD,
-        network: Network | str = NETWORK,
+        network: Network | str | None = None,
         *,
+        semantics: Semantics | str = "events",
         placer: str = "tier",
         slots: int = 32,
         running_slots: int = 16,
         order: str = "arrival",
         delays: tuple[float, ...] = DELAYS_S,
         preemption: bool = True,
+        migration: bool = False,
         preemption_cost: tuple[float, ...] | float = 0.0,
         max_decisions: int | None = None,
         horizon_s: float | None = None,
@@ -115,9 +122,18 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
         failures = (
             Failures(*_numbers("mtbf_s, mttr_s, checkpoint_s", (mtbf_s, mttr_s, checkpoint_s))) if mtbf_s else None
         )
-        self.rule = Rule("fifo", placer=placer, preemption_cost=preemption_cost)  # type: ignore[arg-type]
+        _check_flag("migration", migration)
+        self.rule = Rule("fifo", placer=placer, preemption_cost=preemption_cost, migrates=migration)  # type: ignore[arg-type]
         horizon = math.inf if horizon_s is None else _numbers("horizon_s", (horizon_s,))[0]
-        self.simulator = Simulator(topology, network, rule=self.rule, failures=failures, horizon_s=horizon)
+        semantics = load_semantics(semantics)
+        self.simulator = Simulator(
+            topology,
+            network or semantics.network or NETWORK,
+            rule=self.rule,
+            semantics=semantics,
+            failures=failures,
+            horizon_s=horizon,
+        )
         self._source = workload_source(workload, cluster_gpus=self.simulator.topology.num_gpus)
         self._lay_window(slots, running_slots, _numbers("delays", delays), horizon)
         _check_flag("preemption", preemption)
@@ -268,9 +284,9 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
         """
         self._expect_reset()
         decision: Decision = policy.decide(self.simulator.view)
-        rule = getattr(policy, "rule", None)
+        is_rule = getattr(policy, "rule", None) is not None  # it has handed its rule to the simulator
         w = self._window
-        w.placer = PLACERS[rule.placer if rule is not None else self.placer]
+        w.placer = PLACERS[self.simulator.rule.placer if is_rule else self.placer]
         w.focus = getattr(decision, "job", -1)
         self._features = np.empty(self._size, np.float32)
         self._mask = np.empty(self._mask_size, np.int8)

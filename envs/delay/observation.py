@@ -201,7 +201,7 @@ def _observe_running(s, w, features, row, candidates):
         if job == NO_JOB:
             break
         gpus = s.gpus[job]
-        slowdown = _slowdown(s, job, s.tier[job])
+        slowdown = 1.0 - s.base_iteration_s[job] / s.iteration_s[job]
         features[row] = 1.0
         features[row + 1] = gpus / s.n_gpus
         features[row + 2] = math.log2(1.0 + gpus) / log_gpus

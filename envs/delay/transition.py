@@ -7,6 +7,7 @@ import math
 from ...simulator.kernels import events, jobs
 from ...simulator.kernels.codes import DECIDE, FINISHED, HORIZON, STALLED
 from ...simulator.kernels.jit import kernel
+from ...simulator.rules.delays import present_timer_s
 from .observation import observe, write_mask
 from .reward import total_cost
 from .window import (
@@ -14,6 +15,7 @@ from .window import (
     PER_RUNNING,
     PER_WAITING,
     PREEMPT_KIND,
+    UNTIL_TIMER,
     candidate_count,
     find_move,
     find_target,
@@ -97,7 +99,7 @@ def _apply(s, w, index, delay):
         job = w.waiting_job[index // PER_WAITING]
         kind = index % PER_WAITING
         if kind == HOLD_KIND:
-            jobs.hold(s, job, s.now_s + w.delay_s[delay])
+            jobs.hold(s, job, present_timer_s(s, job) if delay == UNTIL_TIMER else s.now_s + w.delay_s[delay])
         else:
             find_target(s, w, job, kind)
             jobs.start(s, job)

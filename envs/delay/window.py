@@ -13,12 +13,13 @@ from functools import cache
 import numpy as np
 
 from ...simulator.kernels.bits import next_member
-from ...simulator.kernels.codes import FINISHED, HORIZON, RUNNING, SCATTER, WAITING
+from ...simulator.kernels.codes import AFFINITY, FINISHED, FIRST, HORIZON, RUNNING, SCATTER, WAITING
 from ...simulator.kernels.codes import TIER as TIER_PLACER
 from ...simulator.kernels.events import next_event_s
 from ...simulator.kernels.jit import kernel
 from ...simulator.kernels.placement import lift, lower, tier_of_gang
-from ...simulator.rules.placers import find_gang, find_within, tightest
+from ...simulator.rules.orders import is_leased
+from ...simulator.rules.placers import find_at, find_better, find_gang, tightest
 from ...simulator.state import CLASSES
 from ...simulator.tiers import MACHINE, NETWORK, RACK, SLOT
 
@@ -31,6 +32,7 @@ MAX_DELAYS = 32
 NO_JOB = -1
 KNOWN = 1024
 TARGETS = 3  # machine, rack, network
+UNTIL_OFFER, UNTIL_TIMER = 0, 1  # the first delay buckets
 
 
 @cache
@@ -94,7 +96,7 @@ def refresh(s, w):
         if s.gpus[job] > s.free_gpus:
             continue
         demand = s.demand[job]
-        if w.class_probe[demand] != w.probe or w.placer == SCATTER:
+        if w.class_probe[demand] != w.probe or w.placer == SCATTER or w.placer == AFFINITY:  # these draw for each job
             w.class_probe[demand] = w.probe
             _probe(s, w, job, demand)
         for target in range(TARGETS):
@@ -103,7 +105,7 @@ def refresh(s, w):
                 w.slot_tier[slot, target] = w.class_tier[demand, target]
                 w.slot_left[slot, target] = w.class_left[demand, target]
                 w.can_act = 1
-    if w.preemption and s.waiting > 0:
+    if w.preemption and (s.waiting > 0 or s.migrates):
         _mark_running(s, w)
     if not w.can_act:
         w.can_act = _can_act_beyond(s, w)
@@ -118,22 +120,29 @@ def _can_act_beyond(s, w):
                 continue
             if find_gang(s, s.queue_item[s.class_base[demand]], w.placer):
                 return True
-    if w.preemption and s.waiting > 0 and s.running > w.running_slots > 0:
+    if w.preemption and (s.waiting > 0 or s.migrates) and s.running > w.running_slots > 0:
         for i in range(s.running):
-            if _is_settled(s, s.runner[i]):
+            job = s.runner[i]
+            if (s.waiting > 0 and _can_stop(s, job)) or (_can_move(s, job) and find_move(s, w, job)):
                 return True
     return False
 
 
 @kernel
-def _is_settled(s, job):
-    """True if a running job can be stopped or moved: no lease holds it, and it did not start or stop at this instant.
+def _can_stop(s, job):
+    """True if a running job can be stopped: no lease holds it, and it did not start or stop at this instant.
 
     So an instant always comes to its end.
     """
     if s.lease_s > 0.0 and s.lease_end_s[job] > s.now_s:
         return False
     return s.started_s[job] < s.now_s and s.stopped_s[job] < s.now_s
+
+
+@kernel
+def _can_move(s, job):
+    """True if a running job can be moved: as `_can_stop`, but where leases end in auctions a grant moves as a whole."""
+    return not is_leased(s, job) and s.started_s[job] < s.now_s and s.stopped_s[job] < s.now_s
 
 
 @kernel
@@ -162,11 +171,23 @@ def _probe(s, w, job, demand):
         w.class_tier[demand, target] = -1
     if w.placer == TIER_PLACER:
         _probe_tiers(s, w, s.gpus[job], demand)
+    elif w.placer == FIRST:
+        for target in range(TARGETS):
+            if find_at(s, s.gpus[job], MACHINE + target, FIRST):
+                tier = tier_of_gang(s)
+                if target_of(tier) == target:
+                    w.class_tier[demand, target] = tier
+                    w.class_left[demand, target] = _left_on_machine(s, tier)
     elif find_gang(s, job, w.placer):
         tier = tier_of_gang(s)
-        machine = s.gpu_machine[s.gang[0]]
         w.class_tier[demand, target_of(tier)] = tier
-        w.class_left[demand] = s.machine_free[machine] - s.gang_size if tier <= MACHINE else 0
+        w.class_left[demand] = _left_on_machine(s, tier)
+
+
+@kernel
+def _left_on_machine(s, tier):
+    """GPUs that `s.gang`, of that tier, would leave free on its machine; 0 beyond one machine."""
+    return s.machine_free[s.gpu_machine[s.gang[0]]] - s.gang_size if tier <= MACHINE else 0
 
 
 @kernel
@@ -202,12 +223,12 @@ def _mark_running(s, w):
         if job == NO_JOB:
             break
         w.move_tier[slot] = s.tier[job]
-        if not _is_settled(s, job):
-            continue
-        w.legal[first + PER_RUNNING * slot + PREEMPT_KIND] = 1
-        w.can_act = 1
-        if find_move(s, w, job):
+        if s.waiting > 0 and _can_stop(s, job):
+            w.legal[first + PER_RUNNING * slot + PREEMPT_KIND] = 1
+            w.can_act = 1
+        if _can_move(s, job) and find_move(s, w, job):
             w.legal[first + PER_RUNNING * slot + MIGRATE_KIND] = 1
+            w.can_act = 1
             w.move_tier[slot] = tier_of_gang(s)
 
 
@@ -216,6 +237,8 @@ def find_move(s, w, job):
     """Modify `s.gang`: GPUs at a better tier than the running job has, by the placer; False if there are none."""
     if s.tier[job] < RACK or s.free_gpus == 0:
         return False
+    if w.placer == AFFINITY:
+        return find_better(s, job, AFFINITY)
     lift(s, job)
     found = find_gang(s, job, w.placer) and target_of(tier_of_gang(s)) < target_of(s.tier[job])
     lower(s, job)
@@ -225,6 +248,6 @@ def find_move(s, w, job):
 @kernel
 def find_target(s, w, job, target):
     """Modify `s.gang`: the GPUs that a legal start candidate stands for."""
-    if w.placer == TIER_PLACER:
-        return find_within(s, s.gpus[job], MACHINE + target)
+    if w.placer == TIER_PLACER or w.placer == FIRST:
+        return find_at(s, s.gpus[job], MACHINE + target, w.placer)
     return find_gang(s, job, w.placer)

@@ -45,7 +45,7 @@ def evaluate(
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="horizon_s, mtbf_s, mttr_s, checkpoint_s; repeatable."),
+        typer.Option("--set", metavar="KEY=VALUE", help="horizon_s, mtbf_s, mttr_s, checkpoint_s, semantics; repeatable."),
     ] = None,
     format: Format = None,
     oversize: Oversize = "error",
@@ -107,17 +107,18 @@ def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
     """The runs as JSON: policy, seed and metrics, and what they are to be read with."""
     from ...policies import make
     from ...simulator.network import load_network
-    from ..evaluate import semantics
+    from ..evaluate import semantics_of
 
     common = {
         "environment": setting.environment,
         "topology": setting.topology,
         "workload": setting.workload,
         "network": load_network(setting.network).describe(),
+        "semantics": setting.semantics,
         "horizon_s": setting.horizon_s,
         "failures": vars(setting.failures) if setting.failures is not None else None,
     }
-    described = {word: semantics(make(word)) for word in dict.fromkeys(run.policy for run in runs)}
+    described = {word: semantics_of(make(word), setting) for word in dict.fromkeys(run.policy for run in runs)}
     return [
         {
             "policy": run.policy,

@@ -109,12 +109,10 @@ class _Take:
         """The simulator at each decision point, after the decisions; at last, when the run has ended."""
         from ...policies import make
         from ...simulator.decisions import Advance
-        from ...simulator.engine import Simulator
-        from ...simulator.network import load_network
-        from ..evaluate import workload_of
+        from ..evaluate import simulator_of, workload_of
 
         policy = make(self.policy)
-        simulator = Simulator(self.setting.topology, load_network(self.setting.network), rule=policy.rule)
+        simulator = simulator_of(self.setting, policy)
         simulator.reset(workload_of(self.setting, self.seed if self.setting.is_drawn else 0), self.seed)
         while not simulator.ended:
             if policy.rule is not None:

@@ -10,6 +10,8 @@ from ..terminal import BadArgument, arguments, word_or_file
 if TYPE_CHECKING:
     from ..evaluate import Setting
 
+ARTIST_READER = {"scale": "gang", "caps": "on"}
+
 
 def open_setting(
     env: str,
@@ -37,6 +39,7 @@ def open_setting(
         InputError: a file that cannot be used.
     """
     from ...simulator.names import bind, choose
+    from ...simulator.semantics import load_semantics
     from ..evaluate import Setting, default_setting, settings
 
     with arguments():
@@ -47,13 +50,28 @@ def open_setting(
         env_id,
         topology=defaults["topology"] if topology is None else topology,
         workload=defaults["workload"] if workload is None else workload,
-        network=defaults["network"] if network is None else network,
-        format=format,
+        network=load_semantics(given["semantics"]).network or defaults["network"] if network is None else network,
+        format=_format(workload, format, given["semantics"]),
         oversize=oversize,  # type: ignore[arg-type]
         **given,
     )
     _open(setting, seed)
     return setting
+
+
+def _format(workload: str | None, format: str | None, semantics: str) -> str | None:
+    """The format of a trace: under the semantics of ArtISt-sim its jobs are read as it reads them; what is given wins."""
+    from ...simulator.names import parse_name
+    from ...simulator.semantics import load_semantics
+    from ...simulator.workloads import is_path, recognise
+
+    if load_semantics(semantics).name != "artist-sim" or workload is None or not (format or is_path(workload)):
+        return format
+    with word_or_file(workload):
+        name, options = parse_name(format, "format") if format else (recognise(workload), {})
+    if name != "artist-sim":
+        return format
+    return "artist-sim:" + ",".join(f"{key}={value}" for key, value in (ARTIST_READER | options).items())
 
 
 def _open(setting: Setting, seed: int) -> None:

@@ -125,14 +125,18 @@ def finish_ns(s, model):
 
 
 @kernel
+def rounded(s, time_ns):
+    """A total as it enters ratios: with `net_single` as the simulator behind paper dally reads it, 32 bits of us."""
+    if s.net_single == 1:
+        return np.float64(np.float32(time_ns / 1000.0))
+    return np.float64(time_ns)
+
+
+@kernel
 def fraction_of(s, compute, finish):
     """Compute over the duration of an iteration, both in ns; in (0, 1]."""
-    if s.net_single == 1:
-        # The two totals as the simulator behind paper dally reads them: microseconds in 32 bits.
-        busy = np.float64(np.float32(compute / 1000.0))
-        exposed = np.float64(np.float32((finish - compute) / 1000.0))
-        return busy / (exposed + busy)
-    return compute / finish
+    busy = rounded(s, compute)
+    return busy / (rounded(s, finish - compute) + busy)
 
 
 @kernel

@@ -15,7 +15,16 @@ from ..tiers import TIERS
 from ..topology import Topology
 from .allreduce import AllReduce
 from .calibration import KINDS, ModelLayers
-from .collectives import collective_ns, finish_ns, fraction_of, is_alone, issue, measure_gang, parallel_links, serve
+from .collectives import (
+    collective_ns,
+    finish_ns,
+    fraction_of,
+    is_alone,
+    issue,
+    measure_gang,
+    parallel_links,
+    serve,
+)
 
 Units = tuple[int, int, int, int]  # members of the ring on slot, machine, rack, network; 0 or 1: not spanned
 MOST_UNITS = 1_000_000
@@ -62,6 +71,7 @@ class Communication:
         model: as the layer table spells it.
         units: the shape of the placement.
         compute_ns: forward and backward pass.
+        forward_end_ns: when the forward pass ends.
         backward_end_ns: when the backward pass ends; later than compute_ns if the tiers file has a `step_ns`.
         duration_ns: when the last layer is complete.
         compute_fraction: compute over duration, in (0, 1], rounded as the tiers file says.
@@ -73,6 +83,7 @@ class Communication:
     model: str
     units: Units
     compute_ns: int
+    forward_end_ns: int
     backward_end_ns: int
     duration_ns: int
     compute_fraction: float
@@ -131,6 +142,8 @@ def explain(network: AllReduce, model: str, units: Units) -> Communication:
     fraction = float(fraction_of(s, s.model_compute_ns[0], duration))
     alone = bool(is_alone(s))
     tiers, spans = _walk(network, s, layers)
+    step_ns = 0 if alone else network.calibration.fabric.step_ns
+    forward_end = int(layers.forward_ns.sum()) + step_ns * len(layers.names)
     end = layers.compute_ns if alone else int(s["model_end_ns"][0])
     done = [layer_spans[-1][1] if layer_spans else 0 for layer_spans in spans]
     ready = s["layer_ready_ns"][: len(done)]
@@ -143,7 +156,8 @@ def explain(network: AllReduce, model: str, units: Units) -> Communication:
         )
     )
     ratio = 1.0 / fraction - 1.0
-    return Communication(layers.model, units, layers.compute_ns, end, duration, fraction, ratio, tiers, uses)
+    passes = (layers.compute_ns, forward_end, end)
+    return Communication(layers.model, units, *passes, duration, fraction, ratio, tiers, uses)
 
 
 def _walk(

@@ -8,7 +8,7 @@ from ..kernels.jit import kernel
 from ..kernels.jobs import preempt
 from ..kernels.placement import lift, lower
 from .delays import find_offer
-from .orders import has_levels, running_key
+from .orders import has_levels, is_leased, running_key
 
 
 @kernel
@@ -23,7 +23,7 @@ def pick_evictable(s, head_job):
     gpus = 0
     for i in range(s.running):
         job = s.runner[i]
-        if s.lease_s > 0.0 and s.lease_end_s[job] > s.now_s:
+        if is_leased(s, job):
             continue
         key = running_key(s, job)
         if key > head_key or (key == head_key and job > head_job):

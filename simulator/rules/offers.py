@@ -11,7 +11,7 @@ from ..kernels.jobs import migrate, start
 from ..tiers import RACK
 from .delays import find_offer
 from .eviction import evict_for, pick_evictable
-from .orders import running_key
+from .orders import is_leased, running_key
 from .placers import find_better
 
 
@@ -54,7 +54,7 @@ def _gather(s, room):
     if s.migrates and s.spread > 0:
         for i in range(s.running):
             job = s.runner[i]
-            if s.tier[job] >= RACK and s.begun_s[job] < s.now_s:
+            if s.tier[job] >= RACK and s.begun_s[job] < s.now_s and not is_leased(s, job):
                 s.bid[count] = job
                 count += 1
     for i in range(count // 2 - 1, -1, -1):

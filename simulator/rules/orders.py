@@ -143,6 +143,12 @@ def demotion_is_due(s, job):
 
 
 @kernel
+def is_leased(s, job):
+    """True if a lease forbids to stop or move a running job. Where leases end in auctions, a grant moves as a whole."""
+    return s.auctions == 0 and s.lease_s > 0.0 and s.lease_end_s[job] > s.now_s
+
+
+@kernel
 def restore_cost_s(s, job):
     """Seconds without progress when a job that lost its GPUs, or moves, starts anew."""
     return s.cost_small_s if s.gpus[job] <= s.cost_split else s.cost_large_s
