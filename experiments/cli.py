@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ..simulator.errors import ClustergymError
-from .commands import bench, evaluate, listing, render, workload
+from .commands import bench, communication, evaluate, listing, render, reproduce, workload
 from .terminal import BadArgument, one_line, say
 
 FAILED, BAD_ARGUMENTS, INTERRUPTED = 1, 2, 130
@@ -55,6 +55,8 @@ app.command()(listing.workloads)
 app.command()(evaluate.evaluate)
 app.add_typer(workload.app, name="workload")
 app.command()(render.render)
+app.command()(reproduce.reproduce)
+app.command()(communication.communication)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(bench.bench)
 
 

@@ -6,8 +6,9 @@ code is not public. simulator/rules/placers.py has the placement (`affinity`) an
 * A gang that fits a machine goes to a machine dedicated to its size; a larger one takes random free GPUs at once.
 * A running job that lies on several machines moves as soon as a machine (or, for a larger gang that crosses racks, a
   rack) has room beside it.
-* GPUs are offered to who started last first; who never started comes last, by arrival.
-Departure from that simulator: a job moves at once, there it keeps both gangs until its present chunk is done.
+* GPUs are offered in decreasing order of the job's first start; who never started comes last, by arrival.
+Under `semantics=artist-sim` a job that moves holds both gangs until its present chunk is done, as there; otherwise it
+moves at once.
 Its packing of several jobs on one GPU comes with GPU sharing.
 """
 

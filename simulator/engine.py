@@ -268,8 +268,11 @@ class Simulator:
 
     def _expect_no_lease(self, job: int, verb: str) -> None:
         s = self.state
-        moves_as_a_whole = verb == "migrate" and self.semantics.auctions
-        if s.lease_s > 0.0 and s.started_s[job] < s.now_s < s.lease_end_s[job] and not moves_as_a_whole:
+        if verb == "migrate" and self.semantics.auctions:
+            if s.next_first_gpu[job] >= 0:
+                raise InvalidDecision(f"migrate job {job} ({self.workload.job_id[job]}): it is about to move already")
+            return
+        if s.lease_s > 0.0 and s.started_s[job] < s.now_s < s.lease_end_s[job]:
             raise InvalidDecision(
                 f"{verb} job {job} ({self.workload.job_id[job]}): its lease runs until {s.lease_end_s[job]:g} s"
             )

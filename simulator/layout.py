@@ -108,7 +108,7 @@ def lay_jobs(s: np.record, workload: Workload, topology: Topology, network: Netw
         s[last][:n] = -1.0
     s["event_of"][:] = -1
     s["queue_place"][:n] = -1
-    s["first_gpu"][:n] = FREE
+    s["first_gpu"][:n] = s["next_first_gpu"][:n] = FREE
     s["tier"][:n] = UNPLACED
     s["rank"][:n] = s["job_at_rank"][:n] = np.arange(n)
     s["first_machine_event"] = len(s["arrival_s"])

@@ -103,12 +103,13 @@ def gpu_seconds(s: np.record) -> dict[str, float]:
     ran = np.maximum(0.0, now - s["since_s"][running])
     computed = ran / s["iteration_s"][running] * s["base_iteration_s"][running]
     restoring = np.minimum(held, np.maximum(0.0, s["since_s"][running] - s["started_s"][running]))
+    idle = np.where(s["next_first_gpu"][running] >= 0, now - s["reserved_s"][running], 0.0)  # a gang to move to
     parts = {
         "all": float(s["n_gpus"] * (now - s["start_s"])),
-        "held": float(s["used_gpu_s"] + (gpus * held).sum()),
+        "held": float(s["used_gpu_s"] + (gpus * (held + idle)).sum()),
         "compute": float(s["compute_gpu_s"] + (gpus * computed).sum()),
         "comm": float(s["comm_gpu_s"] + (gpus * (ran - computed)).sum()),
-        "restore": float(s["restore_gpu_s"] + (gpus * restoring).sum()),
+        "restore": float(s["restore_gpu_s"] + (gpus * (restoring + idle)).sum()),
         "lost": float(s["lost_gpu_s"]),
         "down": float(s["down_integral"]),
     }

@@ -122,6 +122,8 @@ def job_fields(jobs: int) -> list[Field]:
         "grant_ran_s",
         "grant_service_gpu_s",
         "grant_pause_s",  # from its end to the auction
+        "leased_s",  # when its lease began
+        "reserved_s",  # since when it holds a second gang, to which it will move
     )
     integers = (
         "gpus",
@@ -137,6 +139,8 @@ def job_fields(jobs: int) -> list[Field]:
         "stop_starts",
         "tier",
         "first_gpu",  # head of its gang's list
+        "next_first_gpu",  # head of the list of the gang that it will move to; -1 = none
+        "next_tier",
         "runner_place",  # in `runner`
         "queue_place",  # in its class's heap; -1 = not queued
         "offer_place",  # in `offered`, from 1; 0 = not in it
@@ -177,6 +181,7 @@ def queue_fields(jobs: int) -> list[Field]:
         ("class_base", "i8", (CLASSES,)),
         ("class_count", "i8", (CLASSES,)),
         ("class_blocked", "i8", (CLASSES,)),  # number of the pass in which no placement was found
+        ("class_refused", "i8", (CLASSES,)),  # 4 x number of the pass + patience of who refused in it; see offers.py
         ("window_low", "i8", (low,)),
         ("window_mid", "i8", (mid,)),
         ("window_top", "i8", (top,)),
@@ -248,7 +253,7 @@ def rule_fields(jobs: int, gpus: int) -> list[Field]:
         ("chosen", "i8", (gpus,)),  # scratch: jobs that are about to start
         ("migrates", "i8"),  # the rule moves running jobs to better tiers
         ("fallback_defect", "i8"),  # Gandiva as its authors' peers wrote it; see placers.py
-        ("bid", "i8", (jobs,)),  # scratch: jobs that are offered GPUs, a heap in the order of the rule
+        ("bid", "i8", (2 * jobs + gpus,)),  # scratch: jobs that are offered GPUs, a heap in the order of the rule
     ]
 
 

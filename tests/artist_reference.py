@@ -10,11 +10,12 @@ Gandiva is built from a description; there is no log of it. Its random choices a
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from heapq import heapify, heappop, heappush
-from itertools import product
+from itertools import count, product
 from operator import add
 from typing import NamedTuple
 
@@ -76,18 +77,12 @@ class Artist:
         fraction: (job, gang) -> compute / (compute + exposed communication), in (0, 1]; not asked for one GPU.
         policy: tiresias, dally or gandiva.
         timers: Dally's machine and rack timer, leases: (0, 0) never waits, (inf, inf) never spreads; None: tuned.
-        history: leases for which tuned timers remember waits.
-        floors: least tuned timers, leases.
-        deviation: population or sample, of the remembered waits.
+        history, floors, deviation: leases for which tuned timers remember waits, their least values (leases), and
+            which deviation (population, sample) of the waits counts.
         scan: (rack, machine) of all machines, the order in which the first one with room is looked for.
-        shuffle: the random order in which Gandiva takes free GPUs; none by default.
-        fallback: Gandiva's defect, see `own_machine`.
-        lease_s: of every grant.
-        chunk: iterations that a job cannot be stopped within.
-        pause_s: seconds per GPU before the auction of GPUs whose lease has ended.
-
-    Raises:
-        ValueError: an unknown policy, or a job that asks for more GPUs than there are.
+        shuffle, fallback: the random order in which Gandiva takes free GPUs; its defect, see `own_machine`.
+        lease_s, chunk, pause_s: of every grant; iterations that a job cannot be stopped within; seconds per GPU before
+            the auction of GPUs whose lease has ended.
     """
 
     def __init__(
@@ -98,30 +93,25 @@ class Artist:
         lease_s: float = 3600.0, chunk: int = 1000, pause_s: float = 1.0,
     ) -> None:  # fmt: skip
         self.place = {"tiresias": self.place_tiresias, "dally": self.place_dally, "gandiva": self.place_gandiva}[policy]
-        if any(job.gpus > len(gpus) for job in jobs):
-            raise ValueError("a job asks for more GPUs than there are")
+        assert all(job.gpus <= len(gpus) for job in jobs), "a job asks for more GPUs than there are"
         self.jobs, self.gpus, self.fraction, self.policy = jobs, gpus, fraction, policy
         self.timers, self.history, self.floors, self.sample = timers, history, floors, deviation == "sample"
         self.shuffle, self.fallback = shuffle, fallback
         self.lease_s, self.chunk, self.pause_s = lease_s, chunk, pause_s
-        self.per_machine = max(sum(1 for gpu in gpus if gpu[:2] == unit) for unit in {gpu[:2] for gpu in gpus})
-        self.per_rack = max(sum(1 for gpu in gpus if gpu[:1] == unit) for unit in {gpu[:1] for gpu in gpus})
-        machines = scan or sorted({gpu[:2] for gpu in gpus})
-        self.rank = {machine: place for place, machine in enumerate(machines)}
+        self.per_rack, self.per_machine = (max(Counter(gpu[:depth] for gpu in gpus).values()) for depth in (1, 2))
+        self.rank = {machine: i for i, machine in enumerate(scan or sorted({gpu[:2] for gpu in gpus}))}
         self.free = set(gpus)
         self.active: list[Runner] = []
         self.waits: dict[tuple[int, str], list[tuple[float, float]]] = {}  # (gang, tier): (when, leases waited)
         self.owned: dict[int, set[int]] = {}  # gang -> machine numbers that Gandiva keeps for it
         self.grants: list[Grant] = []
         self.end_s: dict[int, float] = {}
-        self.run_s: dict[int, float] = {}
         self.events: list[tuple] = []
-        self.pushed = 0
+        self.numbers = count()
         self.now = 0.0
 
     def push(self, time_s: float, kind: int, what: object = None) -> tuple:
-        event = (time_s, kind, self.pushed, what)
-        self.pushed += 1
+        event = (time_s, kind, next(self.numbers), what)
         heappush(self.events, event)
         return event
 
@@ -155,7 +145,9 @@ class Artist:
 
     def auction(self) -> None:
         """Offer all free GPUs to everybody who bids, once; the winners start afterwards."""
-        bidders = [one for one in self.active if not one.held or self.wants_to_move(one)]
+        bidders = [one for one in self.active if not one.held]
+        if self.policy == "gandiva":  # running jobs on several machines would like to move
+            bidders += [one for one in self.active if len({gpu[:2] for gpu in one.held}) > 1 and not one.to_move]
         winners = []
         for runner in sorted(bidders, key=lambda one: (self.key(one), one.since_s, one.job.job_id)):
             free = sorted(self.free)
@@ -164,8 +156,7 @@ class Artist:
             gang = self.place(runner, free)
             if gang:
                 self.free.difference_update(gang)
-                key = runner.first_start_s if self.policy == "gandiva" else self.key(runner)
-                self.grants.append(Grant(self.now, runner.job.job_id, key, gang))
+                self.grants.append(Grant(self.now, runner.job.job_id, self.key(runner), gang))
                 winners.append((runner, gang))
         for runner, gang in winners:
             if runner.held:
@@ -215,10 +206,10 @@ class Artist:
         if how == FINISHED:
             released = released + runner.to_move
             self.active.remove(runner)
-            self.end_s[job.job_id], self.run_s[job.job_id] = self.now, runner.run_s
+            self.end_s[job.job_id] = self.now
         elif how == MOVED:
-            gang, runner.to_move = runner.to_move, []
-            self.start(runner, gang, new_end_s)
+            self.start(runner, runner.to_move, new_end_s)
+            runner.to_move = []
         else:
             runner.since_s = self.now
             done = 1 - runner.left / job.iterations
@@ -235,7 +226,6 @@ class Artist:
         return [inside[name] for name in names if len(inside[name]) >= need]
 
     def first(self, free: list[Gpu], depth: int, need: int) -> list[Gpu]:
-        """GPUs of the first unit that has enough; none if no unit has."""
         return next(iter(self.units(free, depth, need)), [])[:need]
 
     def place_tiresias(self, runner: Runner, free: list[Gpu]) -> list[Gpu]:
@@ -286,10 +276,6 @@ class Artist:
 
         machine = min(math.ceil(self.history * 0.8), max(self.floors[0], math.ceil(usual("machine"))))
         return machine, min(self.history, max(self.floors[1], math.ceil(usual("rack"))))
-
-    def wants_to_move(self, runner: Runner) -> bool:
-        spread = len({gpu[:2] for gpu in runner.held}) > 1
-        return self.policy == "gandiva" and spread and not runner.to_move
 
     def place_gandiva(self, runner: Runner, free: list[Gpu]) -> list[Gpu]:
         need, anyhow = runner.job.gpus, self.shuffle(free)

@@ -96,16 +96,19 @@ class Case:
 
 
 def random_case(seed: int, powers: bool = True) -> Case:
-    """5 to 60 jobs on 8 to 96 GPUs, many ties; `powers`: gangs are powers of two, where division by them is exact."""
+    """5 to 60 jobs on 8 to 96 GPUs: many ties, and gangs are powers of two, where division by them is exact.
+
+    Without `powers`: at most 30 jobs, no two of one gang size, so that none come to the same slowdown but for rounding.
+    """
     rng = np.random.default_rng(seed)
     racks, machines, n = int(rng.integers(1, 4)), int(rng.integers(1, 5)), int(rng.integers(5, 61))
     total = 8 * racks * machines
     gpus = np.minimum(2 ** rng.integers(0, rng.integers(1, 7), n), 2 ** int(math.log2(total)))
     if not powers:
-        gpus = rng.integers(1, min(total, 30) + 1, n)
-    chunk_s = rng.choice([0.3, 1.0, 7.0, 11.8, 60.0, 599.9, 4000.0], n) * np.where(
-        rng.random(n) < 0.5, 1.0, rng.random(n)
-    )
+        gpus = rng.permutation(np.arange(1, min(total, 30) + 1))[:n]
+        n = len(gpus)
+    chunk_s = rng.choice([4.0, 7.0, 11.8, 60.0, 599.9, 4000.0], n)
+    chunk_s *= np.where(rng.random(n) < 0.5, 1.0, rng.uniform(0.5, 1.0, n))
     iterations = np.ceil(rng.lognormal(9.5, 1.3, n) * 1000 / chunk_s)
     arrival_s = np.zeros(n)
     if rng.random() < 0.6:
@@ -120,7 +123,7 @@ def random_case(seed: int, powers: bool = True) -> Case:
 def by_kernels(
     policy: str, topology: Topology, workload: Workload, semantics: str = "artist-sim"
 ) -> tuple[Granted, Any]:
-    """The grants of the compiled rule, and the simulator at its end."""
+    """The grants of the compiled rule (`Granted`), and the simulator at its end."""
     simulator = Simulator(topology, NETWORK, semantics=semantics)
     simulator.use(policies.make(policy).rule_under(simulator.semantics))
     simulator.reset(workload)
@@ -175,12 +178,13 @@ def test_gandiva_with_gangs_of_whole_machines(fractions):
     """What of Gandiva draws nothing at random and moves nothing: its order, its affinity, leases."""
     for seed in range(300, 330):
         case = random_case(seed)
-        jobs = [job._replace(gpus=8) for job in case.jobs]
+        jobs = [job._replace(gpus=8, iterations=8 * job.iterations) for job in case.jobs]
         case = Case(case.racks, case.machines, case.machine_order, jobs)
         gpus = cluster(case.racks, case.machines)
         run = Artist(jobs, gpus, fractions, scan=case.scan, policy="gandiva", fallback=False).run()
         granted, _ = by_kernels("gandiva", case.topology, case.workload)
-        assert granted == by_reference(run, gpus), seed
+        in_order = [(time_s, job, sorted(gang)) for time_s, job, gang in granted]
+        assert in_order == by_reference(run, gpus), seed
 
 
 # the authors' simulator
@@ -205,7 +209,7 @@ def peer_ends(folder: Path, name: str) -> dict[str, float]:
 @pytest.mark.parametrize("name", LOGS)
 def test_kernels_make_the_grants_of_the_authors_simulator(name, shared_traces):
     """All of some 10,000 grants, the same GPUs in the same order at the same instant to the last bit."""
-    workload = open_workload(f"{shared_traces}/dally/batch_500.csv", scale="gang", caps="on")
+    workload = open_workload(f"{shared_traces}/dally/batch_500.csv", format="artist-sim:scale=gang,caps=on")
     granted, simulator = by_kernels(LOGS[name], Topology.load("dally:racks=2"), workload)
     ids = workload.job_id
     assert [(time_s, ids[job], gang) for time_s, job, gang in granted] == peer_log(shared_traces, name)
@@ -214,7 +218,7 @@ def test_kernels_make_the_grants_of_the_authors_simulator(name, shared_traces):
 
 def reference_of_log(folder: Path, name: str, fractions: Fractions, stop_after: float) -> Any:
     """The reference's run of the batch set, up to the instant at which it has made so many grants."""
-    workload = open_workload(f"{folder}/dally/batch_500.csv", scale="none", caps="on")
+    workload = open_workload(f"{folder}/dally/batch_500.csv", format="artist-sim:caps=on")
     columns = (
         workload.job_id,
         workload.arrival_s,
@@ -251,18 +255,14 @@ def test_reference_makes_the_grants_of_the_authors_simulator(name, fractions, sh
     assert {str(job): end_s for job, end_s in run.end_s.items()} == peer_ends(shared_traces, name)
 
 
-# the reference, by hand: two jobs on one GPU, chunks of 7 or 10 s, leases of 3,600 s
+@pytest.mark.parametrize(("chunk_s", "again_s"), [(10.0, 3601.0), (7.0, 3598.0)], ids=["expired", "early"])
+def test_reference_by_hand(chunk_s, again_s):
+    """Two jobs take turns on one GPU.
 
-
-def alone_together(chunk_s: float) -> list[tuple[float, int]]:
+    Chunks of 10 s fill a lease of 3,600 s, and the GPU is auctioned a second later; of 7 s, the 515th has no room left,
+    and it is auctioned at once.
+    """
     jobs = [Job(number, 0.0, 1, chunk_s / 1000, 10_000_000, "BERT") for number in (0, 1)]
-    run = Artist(jobs, cluster(1, 1, 1, 1), lambda job, gang: 1.0, policy="tiresias").run(stop_after=3)
-    return [(grant.time_s, grant.job_id) for grant in run.grants]
-
-
-def test_a_lease_used_to_its_end_is_auctioned_after_a_second():
-    assert alone_together(10.0) == pytest.approx([(0.0, 0), (3601.0, 1), (7202.0, 0)])
-
-
-def test_a_lease_without_room_for_a_chunk_is_auctioned_at_once():
-    assert alone_together(7.0) == pytest.approx([(0.0, 0), (3598.0, 1), (7196.0, 0)])
+    grants = Artist(jobs, cluster(1, 1, 1, 1), lambda job, gang: 1.0, policy="tiresias").run(stop_after=3).grants
+    assert [grant.job_id for grant in grants] == [0, 1, 0]
+    assert [grant.time_s for grant in grants] == pytest.approx([0.0, again_s, 2 * again_s])

@@ -22,7 +22,7 @@ def bench(capsys, *arguments: str) -> dict:
 def test_they_are_listed(capsys):
     assert run(["bench", "--json"]) == 0
     listed = {row["name"]: row["summary"] for row in json.loads(capsys.readouterr().out)}
-    assert {"engine", "environment", "philly"} <= set(listed)
+    assert {"dally", "engine", "environment", "philly"} <= set(listed)
     assert all(summary.endswith(".") for summary in listed.values())
 
 
@@ -74,6 +74,19 @@ def test_philly_takes_a_trace(capsys, tmp_path):
     document = bench(capsys, "philly", str(path))
     assert (document["source"], document["generated"]) == ("philly.csv", False)
     assert [row["jobs"] for row in document["policies"]] == [2, 2, 2]
+
+
+def test_dally(capsys):
+    document = bench(capsys, "dally")
+    assert [row["policy"].partition(":")[0] for row in document["batch"]] == ["tiresias", "dally", "dally-nowait"]
+    for row in document["batch"]:
+        assert (row["jobs"], row["generated"]) == (60, True)
+        assert row["cpu_s_median"] >= row["cpu_s"] > 0
+        assert row["met"] == (row["cpu_s"] < row["cpu_target_s"])
+    philly = document["philly"]
+    assert (philly["policy"], philly["jobs"], philly["generated"]) == ("dally", 200, True)
+    assert 0 < sum(philly[key] for key in ("import_s", "read_s", "reset_s", "run_s")) <= philly["cpu_s"]
+    assert philly["comm_time_mean"] > 0  # models were drawn, and their gangs communicate
 
 
 def test_environment(capsys):

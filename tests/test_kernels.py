@@ -216,7 +216,7 @@ def test_the_users_own_cache_folder_is_used_and_put_back(monkeypatch, tmp_path):
     monkeypatch.setattr(numba.config, "DISABLE_JIT", 0)
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     jit = jit_of(HERE.parent)
-    assert jit["kernel"](doubled)(21) == 42
+    assert jit["entry"](doubled)(21) == 42
     assert tmp_path.as_posix() == numba.config.CACHE_DIR
     ours = tmp_path / jit["source_key"]()
     assert [path.name for path in tmp_path.iterdir()] == [ours.name]

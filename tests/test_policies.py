@@ -15,13 +15,26 @@ from clustergym.simulator.errors import InputError, InvalidDecision
 from clustergym.simulator.layout import Failures
 from clustergym.simulator.metrics import gpu_seconds
 from clustergym.simulator.rules.rule import Rule
+from clustergym.simulator.semantics import load_semantics
 from clustergym.simulator.workloads import Workload, open_workload
 
 random_case = runpy.run_path(str(Path(__file__).with_name("random_workloads.py")))["random_case"]
 DALLY = "dally:racks=2,machines=3"
 MODELS = ("VGG11", "ResNet50", "BERT-large", "")
+ORDERED = ("random", "fifo", "sjf", "srtf", "srsf", "las", "tiresias")
+NETWORK_SENSITIVE = (
+    "dally",
+    "dally:lease=100,history=3,initial=0.5/2,placer=first,preemption_cost=20/30",
+    "dally:lease=100,floors=1/3,history=6,deviation=population",
+    "dally:round=300",
+    "dally-manual:timers=200/900,lease=300,placer=first",
+    "dally-nowait:lease=200",
+    "dally-consolidated:lease=200",
+    "gandiva",
+    "gandiva:fallback=last,lease=300,preemption_cost=15/25",
+)
 VARIANTS = (
-    "",
+    "head=skip",
     "head=strict",
     "placer=consolidated",
     "placer=tier,preemption_cost=30",
@@ -60,18 +73,27 @@ def played(policy, workload: Workload, seed: int, topology: str = DALLY, **optio
     return outcome(simulator, simulator.run(policy))
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("name", policies.list())
-def test_one_decision_at_a_time_is_the_compiled_run(name, variant):
-    policy = policies.make(f"{name}:{variant}" if variant else name)
+@pytest.mark.parametrize("word", [*(f"{name}:{v}" for name in ORDERED for v in VARIANTS), *NETWORK_SENSITIVE])
+def test_one_decision_at_a_time_is_the_compiled_run(word):
+    policy = policies.make(word)
     workload = crowded(7)
     assert played(policy, workload, 3) == compiled(policy.rule, workload, 3)
 
 
-@pytest.mark.parametrize("name", policies.list())
-def test_one_decision_at_a_time_is_the_compiled_run_with_failures(name):
+@pytest.mark.parametrize("word", [*ORDERED, *NETWORK_SENSITIVE])
+def test_one_decision_at_a_time_is_the_compiled_run_at_auctions(word):
+    """Semantics of ArtISt-sim: leases of 400 s, chunks of 20 iterations per GPU."""
+    policy = policies.make(word)
+    semantics = load_semantics("artist-sim:lease_s=400,chunk=20")
+    workload = crowded(9)
+    whole = compiled(policy.rule_under(semantics), workload, 3, semantics=semantics)
+    assert played(policy, workload, 3, semantics=semantics) == whole
+
+
+@pytest.mark.parametrize("word", [*(f"{name}:placer=tier,preemption_cost=30" for name in ORDERED), *NETWORK_SENSITIVE])
+def test_one_decision_at_a_time_is_the_compiled_run_with_failures(word):
     """Machines fail every 5,000 s or so, for 1,000 s; a checkpoint every 300 s."""
-    policy = policies.make(name, placer="tier", preemption_cost=(30.0,))
+    policy = policies.make(word)
     failures = Failures(5000.0, 1000.0, 300.0)
     workload = crowded(8)
     whole = compiled(policy.rule, workload, 5, failures=failures)
@@ -265,7 +287,8 @@ def test_shorter_first_beats_first_come_on_a_real_kind_of_workload():
 
 
 def test_the_list_of_policies():
-    expected = ["random", "fifo", "sjf", "srtf", "srsf", "las", "tiresias"]
+    dally = ["dally", "dally-manual", "dally-nowait", "dally-consolidated"]
+    expected = [*ORDERED, "gandiva", *dally]
     assert policies.list() == policies.list("Delay") == policies.list("clustergym/Delay-v0") == expected
     described = {entry["name"]: entry for entry in policies.describe()}
     assert list(described) == expected

@@ -6,7 +6,7 @@ import math
 
 from ...simulator.kernels import events, jobs
 from ...simulator.kernels.codes import DECIDE, FINISHED, HORIZON, STALLED
-from ...simulator.kernels.jit import kernel
+from ...simulator.kernels.jit import entry, kernel
 from ...simulator.rules.delays import present_timer_s
 from .observation import observe, write_mask
 from .reward import total_cost
@@ -25,7 +25,7 @@ from .window import (
 INVALID, BEGIN = -1, -2
 
 
-@kernel
+@entry
 def step(states, windows, row, candidate, delay, outcome, features, mask):
     """Modify the records in `row`: play one action and write the next observation and mask; returns `w.code`.
 
@@ -63,7 +63,7 @@ def step(states, windows, row, candidate, delay, outcome, features, mask):
     return w.code
 
 
-@kernel
+@entry
 def turn(states, windows, row, features, mask):
     """Modify the window in `row`: show the present anew, after its focus or placer has changed."""
     refresh(states[row], windows[row])

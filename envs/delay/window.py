@@ -16,7 +16,7 @@ from ...simulator.kernels.bits import next_member
 from ...simulator.kernels.codes import AFFINITY, FINISHED, FIRST, HORIZON, RUNNING, SCATTER, WAITING
 from ...simulator.kernels.codes import TIER as TIER_PLACER
 from ...simulator.kernels.events import next_event_s
-from ...simulator.kernels.jit import kernel
+from ...simulator.kernels.jit import entry, kernel
 from ...simulator.kernels.placement import lift, lower, tier_of_gang
 from ...simulator.rules.orders import is_leased
 from ...simulator.rules.placers import find_at, find_better, find_gang, tightest
@@ -232,7 +232,7 @@ def _mark_running(s, w):
             w.move_tier[slot] = tier_of_gang(s)
 
 
-@kernel
+@entry
 def find_move(s, w, job):
     """Modify `s.gang`: GPUs at a better tier than the running job has, by the placer; False if there are none."""
     if s.tier[job] < RACK or s.free_gpus == 0:
@@ -245,7 +245,7 @@ def find_move(s, w, job):
     return found
 
 
-@kernel
+@entry
 def find_target(s, w, job, target):
     """Modify `s.gang`: the GPUs that a legal start candidate stands for."""
     if w.placer == TIER_PLACER or w.placer == FIRST:

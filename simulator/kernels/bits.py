@@ -14,7 +14,7 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 from .codes import WORD
-from .jit import kernel
+from .jit import entry
 
 
 def words(items: int) -> tuple[int, int, int]:
@@ -46,7 +46,7 @@ def _compiled_trailing_zeros(word: Any) -> Any:
     return implementation
 
 
-@kernel
+@entry
 def include(low, mid, top, item):
     """Modify the set in place: add `item`."""
     word = item // WORD
@@ -58,7 +58,7 @@ def include(low, mid, top, item):
         top[group // WORD] |= 1 << (group % WORD)
 
 
-@kernel
+@entry
 def exclude(low, mid, top, item):
     """Modify the set in place: remove `item`."""
     word = item // WORD
@@ -71,7 +71,7 @@ def exclude(low, mid, top, item):
             top[group // WORD] &= ~(1 << (group % WORD))
 
 
-@kernel
+@entry
 def next_member(low, mid, top, start):
     """Smallest member >= `start`, or -1."""
     word = start // WORD
@@ -104,7 +104,7 @@ def next_member(low, mid, top, start):
     return word * WORD + trailing_zeros(low[word])
 
 
-@kernel
+@entry
 def members(low, mid, top, count):
     """The `count` smallest members, ascending, as a new int64 array."""
     found = np.empty(count, np.int64)

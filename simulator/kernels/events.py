@@ -162,12 +162,16 @@ def _job_event(s, job):
 
 @kernel
 def _end_grant(s, job):
-    """Modify `s`: the job ends or is released; its GPUs are free at once, and auctioned when they are cleaned up."""
+    """Modify `s`: the job ends, moves or is released; its GPUs are free at once, and auctioned when cleaned up."""
+    pause_s = s.grant_pause_s[job]
     if s.grant_left[job] <= 0.0:
         jobs.finish(s, job)
+    elif s.next_first_gpu[job] >= 0:
+        jobs.move_to_reserved(s, job)
+        pause_s = s.release_s * s.gpus[job]
     else:
         jobs.release(s, job)
-    call_auction(s, s.now_s + s.grant_pause_s[job])
+    call_auction(s, s.now_s + pause_s)
 
 
 @kernel

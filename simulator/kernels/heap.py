@@ -5,7 +5,7 @@ A heap is a slice of three arrays: `key` and `item` from `base` on, and `place[i
 than two.
 """
 
-from .jit import kernel
+from .jit import entry, kernel
 
 ARITY = 4
 
@@ -62,13 +62,13 @@ def _sink(key, item, place, base, count, hole, new_key, new_item):
     place[new_item] = hole
 
 
-@kernel
+@entry
 def push(key, item, place, base, count, new_key, new_item):
     """Modify the heap of `count` items in place: add an item that is not in it; the caller counts."""
     _rise(key, item, place, base, count, new_key, new_item)
 
 
-@kernel
+@entry
 def remove(key, item, place, base, count, old_item):
     """Modify the heap of `count` items in place: take out an item that is in it; the caller counts."""
     hole = place[old_item]
@@ -84,7 +84,7 @@ def _move(key, item, place, base, count, hole, new_key, new_item):
         _sink(key, item, place, base, count, hole, new_key, new_item)
 
 
-@kernel
+@entry
 def change(key, item, place, base, count, moved_item, new_key):
     """Modify the heap in place: give an item that is in it a new key."""
     _move(key, item, place, base, count, place[moved_item], new_key, moved_item)

@@ -1,5 +1,7 @@
 """What happens to one job: it enters the queue, takes GPUs, loses them, moves, ends."""
 
+import math
+
 from ..network.speed import iteration_time_s
 from ..rules.delays import next_ring_s, record_wait
 from ..rules.orders import (
@@ -15,9 +17,9 @@ from ..rules.placers import dedicate
 from ..tiers import RACK
 from . import heap
 from .bits import exclude, include
-from .codes import AFFINITY, DONE, HELD, HOLD, MIGRATE, PREEMPT, RUNNING, START, WAITING
+from .codes import AFFINITY, DONE, FREE, HELD, HOLD, MIGRATE, PREEMPT, RUNNING, START, WAITING
 from .jit import kernel
-from .placement import gang_was_held_by, occupy, sign_gpus, vacate
+from .placement import gang_was_held_by, occupy, sign_gpus, vacate, vacate_gang
 
 
 MOST_CHUNKS = 5_000_000  # in one grant; where there would be more, one is too short to matter
@@ -27,7 +29,7 @@ MOST_CHUNKS = 5_000_000  # in one grant; where there would be more, one is too s
 def schedule_event(s, item, time_s):
     """Modify `s`: the next event of `item` is at `time_s`; infinity takes it off the heap."""
     place = s.event_of[item]
-    if time_s == float("inf"):
+    if time_s == math.inf:
         if place >= 0:
             heap.remove(s.event_key, s.event_item, s.event_of, 0, s.event_count, item)
             s.event_count -= 1
@@ -108,7 +110,7 @@ def dequeue(s, job):
     exclude(s.window_low, s.window_mid, s.window_top, rank)
     s.waiting -= 1
     if s.delays:
-        schedule_event(s, job, float("inf"))
+        schedule_event(s, job, math.inf)
 
 
 @kernel
@@ -135,7 +137,7 @@ def hold(s, job, until_s):
     s.status[job] = HELD
     s.held += 1
     s.held_since_s[job] = s.now_s
-    if until_s == float("inf"):
+    if until_s == math.inf:
         s.offered[s.n_offered] = job
         s.n_offered += 1
         s.offer_place[job] = s.n_offered
@@ -154,7 +156,7 @@ def unhold(s, job):
         s.offered[place] = last
         s.offer_place[last] = place + 1
         s.offer_place[job] = 0
-    schedule_event(s, job, float("inf"))
+    schedule_event(s, job, math.inf)
     enqueue(s, job, s.order_key[job])
 
 
@@ -179,18 +181,21 @@ def join(s, job):
 def plan(s, job):
     """Modify `s`: set the next event of a running job: its end, a look of the rule, or its lease's end."""
     if s.auctions:
-        plan_grant(s, job)
+        s.leased_s[job] = s.now_s
+        plan_grant(s, job, math.inf)
         return
     s.planned_finish_s[job] = s.since_s[job] + s.iterations_left[job] * s.iteration_s[job]
     if not demotion_is_due(s, job):
         s.check_s[job] = next_check_s(s, job)
-    lease_end_s = s.lease_end_s[job] if s.lease_end_s[job] > s.now_s else float("inf")  # else renewed on commit
+    lease_end_s = s.lease_end_s[job] if s.lease_end_s[job] > s.now_s else math.inf  # else renewed on commit
     schedule_event(s, job, min(s.planned_finish_s[job], s.check_s[job], lease_end_s))
 
 
 @kernel
-def plan_grant(s, job):
+def plan_grant(s, job, move_s):
     """Modify `s`: set the end of a grant: the end of the job, or of the last chunk that its lease has room for.
+
+    A job that is to move ends its grant with the first chunk that ends after `move_s`.
 
     A chunk is `chunk` iterations per GPU, whose progress counts when it is done. The grant ends after the first chunk
     whose end is past the lease, or from whose end one GPU's share of the next chunk would be: the authors' simulator
@@ -200,20 +205,20 @@ def plan_grant(s, job):
     gpus = s.gpus[job]
     size = s.chunk * gpus
     chunk_s = s.iteration_s[job] * size
-    lease_end_s = s.now_s + s.lease_s if s.lease_s > 0.0 else float("inf")
+    lease_end_s = s.leased_s[job] + s.lease_s if s.lease_s > 0.0 else math.inf
     end_s = s.since_s[job]
     left = s.iterations_left[job]
     ran_s = s.ran_s[job]
     service_gpu_s = s.service_gpu_s[job]
     if chunk_s * MOST_CHUNKS <= min(lease_end_s - end_s, left * s.iteration_s[job]):  # progress is continuous
-        chunk_s = max(0.0, min(lease_end_s - end_s, left * s.iteration_s[job]))
-        size = left if end_s + chunk_s < lease_end_s else chunk_s / s.iteration_s[job]
+        chunk_s = max(0.0, min(lease_end_s - end_s, left * s.iteration_s[job], move_s - end_s))
+        size = left if end_s + chunk_s < min(lease_end_s, move_s) else chunk_s / s.iteration_s[job]
     while True:
         end_s += chunk_s
         ran_s += chunk_s
         service_gpu_s += gpus * chunk_s
         left = max(0.0, left - size)
-        if left == 0.0 or end_s >= lease_end_s or end_s + chunk_s / gpus > lease_end_s:
+        if left == 0.0 or end_s >= lease_end_s or end_s + chunk_s / gpus > lease_end_s or end_s > move_s:
             break
     s.grant_left[job] = left
     s.grant_ran_s[job] = ran_s
@@ -260,7 +265,7 @@ def start(s, job):
         s.queued_s[job] += now - s.waiting_since_s[job]
         s.started_s[job] = now
         s.begun_s[job] = now
-        s.lease_end_s[job] = now + s.lease_s if s.lease_s > 0.0 else float("inf")
+        s.lease_end_s[job] = now + s.lease_s if s.lease_s > 0.0 else math.inf
         if has_levels(s):
             s.run_key[job] = s.order_key[job]
             join(s, job)
@@ -350,10 +355,62 @@ def recount(s, job, preempted, migrated):
 
 
 @kernel
+def reserve(s, job):
+    """Modify `s`: the running job holds `s.gang` beside its own GPUs, and moves there when its present chunk is done."""
+    note(s, MIGRATE, job)
+    first = s.first_gpu[job]
+    s.next_tier[job] = occupy(s, job)
+    s.next_first_gpu[job] = s.first_gpu[job]
+    log(s, MIGRATE, job)
+    s.first_gpu[job] = first
+    s.reserved_s[job] = s.now_s
+    plan_grant(s, job, s.now_s)
+
+
+@kernel
+def end_reservation(s, job):
+    """Modify `s`: book the second gang of a job, which did nothing, with the time that moves and stops cost."""
+    idle_gpu_s = s.gpus[job] * (s.now_s - s.reserved_s[job])
+    s.used_gpu_s += idle_gpu_s
+    s.restore_gpu_s += idle_gpu_s
+    s.next_first_gpu[job] = FREE
+
+
+@kernel
+def move_to_reserved(s, job):
+    """Modify `s`: the job leaves its GPUs and goes on on those that it has reserved; their lease runs since then."""
+    settle(s, job)
+    vacate(s, job)
+    book_grant(s, job)
+    first = s.next_first_gpu[job]
+    end_reservation(s, job)
+    s.first_gpu[job] = first
+    s.spread += (s.next_tier[job] >= RACK) - (s.tier[job] >= RACK)
+    s.tier[job] = s.next_tier[job]
+    s.iteration_s[job] = iteration_time_s(s, job)
+    recount(s, job, s.preempted[job], s.migrated[job] + 1)
+    s.starts[job] += 1
+    s.since_s[job] = s.now_s + restore_cost_s(s, job)
+    s.leased_s[job] = s.reserved_s[job]
+    plan_grant(s, job, math.inf)
+
+
+@kernel
+def book_grant(s, job):
+    """Modify `s`: the chunks of a grant that is over count as they were planned."""
+    s.iterations_left[job] = s.grant_left[job]
+    s.ran_s[job] = s.grant_ran_s[job]
+    s.service_gpu_s[job] = s.grant_service_gpu_s[job]
+
+
+@kernel
 def leave_gpus(s, job):
     """Modify `s`: book the stretch, free the GPUs, and take the job off the running ones."""
     settle(s, job)
     vacate(s, job)
+    if s.next_first_gpu[job] >= 0:
+        vacate_gang(s, s.next_first_gpu[job])
+        end_reservation(s, job)
     last = s.runner[s.running - 1]
     place = s.runner_place[job]
     s.runner[place] = last
@@ -362,7 +419,7 @@ def leave_gpus(s, job):
     s.level_running[s.level[job]] -= 1
     s.spread -= s.tier[job] >= RACK
     exclude(s.running_low, s.running_mid, s.running_top, s.rank[job])
-    schedule_event(s, job, float("inf"))
+    schedule_event(s, job, math.inf)
 
 
 @kernel
@@ -386,9 +443,7 @@ def preempt(s, job):
 def release(s, job):
     """Modify `s`: the grant of a running job is over: it loses its GPUs and waits; its chunks are booked as planned."""
     leave_gpus(s, job)
-    s.iterations_left[job] = s.grant_left[job]
-    s.ran_s[job] = s.grant_ran_s[job]
-    s.service_gpu_s[job] = s.grant_service_gpu_s[job]
+    book_grant(s, job)
     recount(s, job, s.preempted[job] + 1, s.migrated[job])
     _requeue(s, job)
 
@@ -436,7 +491,7 @@ def demote(s, job):
     dequeue(s, job)
     enqueue(s, job, key)
     s.check_s[job] = s.now_s
-    schedule_event(s, job, s.now_s if demotion_is_due(s, job) else float("inf"))
+    schedule_event(s, job, s.now_s if demotion_is_due(s, job) else math.inf)
 
 
 @kernel
@@ -444,7 +499,11 @@ def migrate(s, job):
     """Modify `s`: the running job moves to `s.gang` (free GPUs, or its own) and restores there.
 
     If it started at this very instant, it started there; if it is back where it was when the instant began, it stayed.
+    Where work counts in chunks, it moves when the present one is done.
     """
+    if s.auctions and not began_now(s, job):
+        reserve(s, job)
+        return
     note(s, MIGRATE, job)
     fresh = began_now(s, job)
     if not fresh:

@@ -3,7 +3,7 @@
 from ..tiers import MACHINE, NETWORK, RACK, SLOT
 from .bits import exclude, include
 from .codes import FREE
-from .jit import kernel
+from .jit import entry, kernel
 
 
 @kernel
@@ -50,7 +50,7 @@ def tier_between(s, tier, first, gpu):
     return tier
 
 
-@kernel
+@entry
 def tier_of_gang(s):
     """Innermost tier that holds the whole of `s.gang`."""
     tier = SLOT
@@ -88,7 +88,13 @@ def occupy(s, job):
 @kernel
 def vacate(s, job):
     """Modify `s`: the GPUs of `job` are free. The chain through `gpu_next` stays readable until they are taken."""
-    gpu = s.first_gpu[job]
+    vacate_gang(s, s.first_gpu[job])
+
+
+@kernel
+def vacate_gang(s, first):
+    """Modify `s`: the gang whose list begins with `first` is free."""
+    gpu = first
     slot = s.gpu_slot[gpu]
     run = 0
     while gpu != FREE:

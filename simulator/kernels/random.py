@@ -2,12 +2,12 @@
 
 import math
 
-from .jit import kernel
+from .jit import entry
 
 MASK32 = 0xFFFFFFFF
 
 
-@kernel
+@entry
 def _mix(word):
     # Two rounds of a 32-bit finaliser with odd multipliers (the "lowbias32" constants, C. Wellons 2018). Products are
     # taken in two halves of 16 bits, so that they fit an int64 with and without JIT.
@@ -18,7 +18,7 @@ def _mix(word):
     return (word ^ (word >> 16)) & MASK32
 
 
-@kernel
+@entry
 def random_word(seed, stream, counter):
     """A uniform integer in [0, 2**32)."""
     word = _mix((int(seed) + 0x9E3779B9) & MASK32)
@@ -27,13 +27,13 @@ def random_word(seed, stream, counter):
     return _mix(word ^ ((int(seed) >> 32) & MASK32))
 
 
-@kernel
+@entry
 def uniform(seed, stream, counter):
     """A uniform float64 in (0, 1)."""
     return (random_word(seed, stream, counter) + 0.5) / 4294967296.0
 
 
-@kernel
+@entry
 def exponential(seed, stream, counter, mean):
     """An exponential float64 with the given mean."""
     return -mean * math.log(uniform(seed, stream, counter))

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ..errors import InputError
-from ..profiles.model_names import normalised
 from ..state import LAYERS, MODELS, PROFILES, Capacity, empty_state
 from ..tiers import MACHINE, NETWORK, RACK, SLOT, TIERS
 from .base import Jobs
 from .calibration import KINDS, Calibration, ModelLayers, load_calibration
-from .collectives import flatten, fresh_fraction
+from .collectives import best_fraction
 
 if TYPE_CHECKING:
     from ..topology import Topology
@@ -48,9 +47,8 @@ class AllReduce:
 
     def layers_of(self, model: str) -> ModelLayers | None:
         """The layers of a model in any spelling, or of the default; None if there are none."""
-        models = self.calibration.models
-        found = models.get(normalised(model))
-        return models[normalised(self.default)] if found is None and self.default is not None else found
+        found = self.calibration.find(model)
+        return self.calibration.find(self.default) if found is None and self.default is not None else found
 
     def tier_factors(self, workload: Jobs | Any, topology: Topology | None) -> tuple[np.ndarray, np.ndarray]:
         """Slowdowns of the best placement on each tier per (model, gang size); see `base.Network`.
@@ -68,13 +66,12 @@ class AllReduce:
         pairs, first_job, profile_of_job = _profiles(workload.model, gpus)
         sizes = _sizes(topology)
         factors = np.ones((len(pairs), TIERS))
-        used: dict[str, ModelLayers] = {}
-        for profile, job in enumerate(first_job):
-            if gpus[job] > 1:
-                layers = self._layers_of_job(workload, int(job))
-                used[layers.model] = layers
-                factors[profile] = self._best(layers, int(gpus[job]), sizes)
-        _check_room(used)
+        used = {
+            profile: self._layers_of_job(workload, int(job)) for profile, job in enumerate(first_job) if gpus[job] > 1
+        }
+        _check_room({layers.model: layers for layers in used.values()})
+        for profile, layers in used.items():
+            factors[profile] = self._best(layers, int(gpus[first_job[profile]]), sizes)
         return profile_of_job.astype(np.int64, copy=False), factors
 
     def lay(self, s: np.record, workload: Jobs | Any, profile_of_job: np.ndarray) -> None:
@@ -137,31 +134,24 @@ class AllReduce:
         known: dict[tuple[Any, ...], list[float]] = self._known
         key = (layers.model, gpus, sizes)
         if key not in known:
-            s = self._scratch
+            states = self._scratch
+            s = states[0]
             self.lay_models(s, [layers])
+            s["shape_second"], s["shapes"] = 0, 0  # the memo of another model
             best: list[float | None] = []
             for tier in range(TIERS):
-                fractions = []
-                for slots, machines, racks in _shapes(gpus, tier, sizes):
-                    self._set_units(s, gpus, slots, machines, racks)
-                    fractions.append(float(fresh_fraction(s, 0)))
-                best.append(1.0 / max(fractions) if fractions else None)
+                shapes = np.array(list(_shapes(gpus, tier, sizes)), np.int64)
+                best.append(1.0 / float(best_fraction(states, 0, gpus, shapes)) if len(shapes) else None)
             known[key] = _filled(best)
         return known[key]
-
-    def _set_units(self, s: np.record, gpus: int, slots: int, machines: int, racks: int) -> None:
-        if self.calibration.fabric.uneven == "flattened":
-            flatten(s, gpus, slots, machines, racks)
-        else:
-            s["units"] = -(-gpus // slots), -(-slots // machines), -(-machines // racks), racks
 
     @cached_property
     def _known(self) -> dict[tuple[Any, ...], list[float]]:
         return {}
 
     @cached_property
-    def _scratch(self) -> np.record:
-        return empty_state(Capacity.fitting(1, 1))[0]
+    def _scratch(self) -> np.recarray:
+        return empty_state(Capacity.fitting(1, 1))
 
 
 def _profiles(models: np.ndarray, gpus: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -243,7 +233,7 @@ def allreduce(
         InputError: files that cannot be used, or a default that is not listed.
     """
     loaded = load_calibration(calibration, tiers, layers, uneven)
-    if default is not None and normalised(default) not in loaded.models:
+    if default is not None and loaded.find(default) is None:
         known = ", ".join(loaded.model_names())
         raise InputError(f"network allreduce: default = {default!r}, expected a model of its layer table ({known})")
     given = {"calibration": calibration, "tiers": tiers, "layers": layers, "uneven": uneven, "default": default}

@@ -19,8 +19,8 @@ Latency and bandwidth (1e9 bytes a second) are those of one link; a message pass
 `links` is how many a member has; left out, as many as the tier has members (a ring of two: four).
 
 A layer table is a csv, one row per layer in order of the forward pass, with the columns `LAYER_COLUMNS`; lines that
-start with "#" before the header are remarks. Times are ns, gradient_bytes is what is all-reduced, update_ns passes
-between the end of the all-reduce and the layer's completion.
+start with "#" are remarks. Times are ns, gradient_bytes is what is all-reduced, update_ns passes between the end of
+the all-reduce and the layer's completion.
 
 `uneven`: flattened counts as the simulator behind paper dally does (collectives.flatten); largest takes the largest
 group on each tier.
@@ -36,13 +36,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
 from ..names import choose
-from ..profiles.model_names import normalised
+from ..profiles.model_names import normalised, plain
 from ..specs import load_mapping, read_text, validated
 from ..tiers import TIER_NAMES
 from .collectives import FULLY_CONNECTED, RING, SWITCH
@@ -118,19 +117,31 @@ class ModelLayers:
         return self.forward_ns.sum() + len(self.names) * step_ns + after + self.weight_gradient_ns
 
 
-Models = Mapping[str, ModelLayers]  # by normalised name
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Calibration:
-    """Tiers and layer tables. `models` is by normalised name (profiles/model_names.py)."""
+    """Tiers and layer tables."""
 
     fabric: Fabric
-    models: Models
+    models: tuple[ModelLayers, ...]
 
     def model_names(self) -> list[str]:
         """The models it lists, as the source spells them."""
-        return [layers.model for layers in self.models.values()]
+        return [layers.model for layers in self.models]
+
+    def find(self, model: str) -> ModelLayers | None:
+        """The layers of a model in any spelling (profiles/model_names.py); None if the table does not list it.
+
+        Another name of the same network counts where the name itself is not listed: "imagenet" is ResNet-50.
+        """
+        return self._by_name.get(plain(model)) or self._by_alias.get(normalised(model))
+
+    @functools.cached_property
+    def _by_name(self) -> dict[str, ModelLayers]:
+        return {plain(layers.model): layers for layers in self.models}
+
+    @functools.cached_property
+    def _by_alias(self) -> dict[str, ModelLayers]:
+        return {normalised(layers.model): layers for layers in reversed(self.models)}  # the first listed counts
 
 
 def load_calibration(
@@ -231,36 +242,37 @@ def _schema() -> SimpleNamespace:
     return SimpleNamespace(Tiers=Tiers)
 
 
-def load_layers(path: str) -> dict[str, ModelLayers]:
-    """The models of a layer table by normalised name; InputError if the file cannot be used."""
+def load_layers(path: str) -> tuple[ModelLayers, ...]:
+    """The models of a layer table, in its order; InputError if the file cannot be used."""
     place = f"layer table {path!r}"
-    lines = read_text(path, "layer table").splitlines()
-    remarks = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("#")), len(lines))
+    # Remarks become empty lines, so that lines keep their numbers.
+    lines = ["" if line.startswith("#") else line for line in read_text(path, "layer table").splitlines()]
+    header = next((i for i, line in enumerate(lines) if line.strip()), len(lines))
+    reader = csv.reader(lines[header:], strict=True)
     rows: dict[str, list[tuple[str, list[int]]]] = {}
     spelling: dict[str, str] = {}
-    reader = csv.reader(lines[remarks:], strict=True)
     try:
         columns = [name.strip() for name in next(reader, [])]
         if sorted(columns) != sorted(LAYER_COLUMNS):
-            raise InputError(_column_sentence(columns, f"{place}, line {remarks + 1}"))
+            raise InputError(_column_sentence(columns, f"{place}, line {header + 1}"))
         for row in reader:
-            line = f"{place}, line {remarks + reader.line_num}"
+            line = f"{place}, line {header + reader.line_num}"
             if not row:
                 continue
             if len(row) != len(columns):
                 raise InputError(f"{line}: {len(row)} values, expected {len(columns)}, one per column")
             cells = dict(zip(columns, row, strict=True))
-            model, key = cells["model"].strip(), normalised(cells["model"])
+            model, key = cells["model"].strip(), plain(cells["model"])
             if not key:
                 raise InputError(f"{line}, column model: {_shown(model)}, expected a model's name")
             if spelling.setdefault(key, model) != model:
-                raise InputError(f"{line}, column model: {_shown(model)} is {spelling[key]!r} of an earlier line")
-            rows.setdefault(key, []).append((cells["layer"].strip(), _numbers(cells, line)))
+                raise InputError(f"{line}, column model: {_shown(model)}, an earlier line spells it {spelling[key]!r}")
+            rows.setdefault(model, []).append((cells["layer"].strip(), _numbers(cells, line)))
     except csv.Error as error:
-        raise InputError(f"{place}, line {remarks + reader.line_num}: not readable as csv ({error})") from None
+        raise InputError(f"{place}, line {header + reader.line_num}: not readable as csv ({error})") from None
     if not rows:
         raise InputError(f"{place} has a header and no rows, expected at least one layer")
-    return {key: _model_layers(spelling[key], layers, place) for key, layers in rows.items()}
+    return tuple(_model_layers(model, layers, place) for model, layers in rows.items())
 
 
 def _column_sentence(columns: list[str], line: str) -> str:

@@ -1,4 +1,4 @@
-"""What one placement costs: per layer a ring all-reduce on every tier that the gang spans. Compiled; times are whole ns.
+"""What a placement costs: per layer a ring all-reduce on every tier that the gang spans. Compiled; times are whole ns.
 
 The mechanism is that of ASTRA-sim 1.0 with its analytical network, as the simulator behind paper dally runs it (facts
 about both: docs/network.md). The gradient of a layer is ready when the backward pass, which starts at the last layer,
@@ -11,7 +11,7 @@ gang does not span it.
 
 import numpy as np
 
-from ..kernels.jit import kernel
+from ..kernels.jit import entry, kernel
 from ..tiers import MACHINE, NETWORK, RACK, SLOT, TIERS
 
 # kinds of tier
@@ -22,7 +22,7 @@ SWITCH = 2
 MODEL_BITS = 20  # of a whole number of 64 bits; a tier's units take as many
 
 
-@kernel
+@entry
 def parallel_links(kind, links, units):
     """How many links one message of a ring step has at once; `links` of each member, 0: as many as there are units.
 
@@ -39,7 +39,7 @@ def parallel_links(kind, links, units):
     return links
 
 
-@kernel
+@entry
 def collective_ns(s, tier, units, size):
     """Duration of a ring all-reduce of `size` bytes among `units` >= 2 members of a tier, ns.
 
@@ -53,7 +53,7 @@ def collective_ns(s, tier, units, size):
     return (steps + 1) * s.net_endpoint_ns + steps * step + (units - 1) * added
 
 
-@kernel
+@entry
 def issue(s, model):
     """Modify `s`: line up the layers of a model that have gradients, in order of issue; returns their number."""
     count = 0
@@ -65,7 +65,7 @@ def issue(s, model):
     return count
 
 
-@kernel
+@entry
 def serve(s, tier, count):
     """Modify `s`: the `count` layers in `layer_order` pass a tier; they arrive at `layer_done_ns`, in that order.
 
@@ -97,7 +97,7 @@ def serve(s, tier, count):
         s.layer_order[served] = layer
 
 
-@kernel
+@entry
 def is_alone(s):
     """True if the shape `s.units` spans no tier."""
     for tier in range(TIERS):
@@ -106,7 +106,7 @@ def is_alone(s):
     return True
 
 
-@kernel
+@entry
 def finish_ns(s, model):
     """Modify scratch space of `s`: duration of one iteration of a model at the shape `s.units`, ns.
 
@@ -132,20 +132,20 @@ def rounded(s, time_ns):
     return np.float64(time_ns)
 
 
-@kernel
+@entry
 def fraction_of(s, compute, finish):
     """Compute over the duration of an iteration, both in ns; in (0, 1]."""
     busy = rounded(s, compute)
     return busy / (rounded(s, finish - compute) + busy)
 
 
-@kernel
+@entry
 def fresh_fraction(s, model):
     """Modify scratch space of `s`: what `compute_fraction` says, without its memo."""
     return fraction_of(s, s.model_compute_ns[model], finish_ns(s, model))
 
 
-@kernel
+@entry
 def compute_fraction(s, model):
     """Modify the memo of `s`: compute over duration of an iteration of a model at the shape `s.units`."""
     first = s.units[SLOT] + (s.units[MACHINE] << MODEL_BITS) + (s.units[RACK] << (2 * MODEL_BITS))
@@ -166,7 +166,7 @@ def compute_fraction(s, model):
     return fraction
 
 
-@kernel
+@entry
 def flatten(s, gpus, slots, machines, racks):
     """Modify `s.units`: the shape of a gang that uses so many slots, machines and racks in all.
 
@@ -195,7 +195,34 @@ def flatten(s, gpus, slots, machines, racks):
     s.units[SLOT] = gpus // slots
 
 
-@kernel
+@entry
+def best_fraction(states, model, gpus, shapes):
+    """Modify the memo of `states[0]`: the largest compute fraction of `gpus` GPUs over several numbers of groups.
+
+    Args:
+        states: array of records, as they are quicker to hand over than one.
+        model: number of the model.
+        gpus: size of the gang, divided as evenly as it can be.
+        shapes: (n, 3), each row how many slots, machines and racks the gang uses in all.
+    """
+    s = states[0]
+    best = 0.0
+    for i in range(shapes.shape[0]):
+        slots = shapes[i, 0]
+        machines = shapes[i, 1]
+        racks = shapes[i, 2]
+        if s.net_flattened == 1:
+            flatten(s, gpus, slots, machines, racks)
+        else:
+            s.units[SLOT] = -(-gpus // slots)
+            s.units[MACHINE] = -(-slots // machines)
+            s.units[RACK] = -(-machines // racks)
+            s.units[NETWORK] = racks
+        best = max(best, compute_fraction(s, model))
+    return best
+
+
+@entry
 def measure_gang(s, job):
     """Modify `s.units`: the shape of the gang that a job holds; its GPUs may lie in any order."""
     gpus = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -135,6 +136,9 @@ def explain(network: AllReduce, model: str, units: Units) -> Communication:
             f"units {shown!r}: expected four whole numbers from 0 to {MOST_UNITS}, those of slot, machine, rack and "
             "network (0: the tier is not spanned)"
         )
+    gpus = math.prod(max(1, number) for number in units)
+    if gpus > MOST_UNITS:
+        raise InputError(f"units {','.join(map(str, units))!r} are {gpus} GPUs, expected at most {MOST_UNITS}")
     s = empty_state(Capacity.fitting(1, 1))[0]
     network.lay_models(s, [layers])
     s["units"] = units
@@ -146,7 +150,7 @@ def explain(network: AllReduce, model: str, units: Units) -> Communication:
     forward_end = int(layers.forward_ns.sum()) + step_ns * len(layers.names)
     end = layers.compute_ns if alone else int(s["model_end_ns"][0])
     done = [layer_spans[-1][1] if layer_spans else 0 for layer_spans in spans]
-    ready = s["layer_ready_ns"][: len(done)]
+    ready = layers.issue_ns(step_ns)
     complete = [max(int(r), t) + int(u) * (t > 0) for r, t, u in zip(ready, done, layers.update_ns, strict=True)]
     exposed = _exposed(complete, end)
     uses = tuple(
@@ -178,7 +182,9 @@ def _walk(
             took = int(collective_ns(s, tier, units, s.layer_bytes[layer]))
             spans[layer].append((end - took, end))
             busy += took
-        uses.append(TierUse(link.name, link.kind, units, int(parallel_links(KINDS[link.kind], link.links, units)), busy))
+        uses.append(
+            TierUse(link.name, link.kind, units, int(parallel_links(KINDS[link.kind], link.links, units)), busy)
+        )
     return tuple(uses), [tuple(layer) for layer in spans]
 
 

@@ -23,10 +23,16 @@ _ALIASES = {
 
 
 @lru_cache(maxsize=4096)
+def plain(model: str) -> str:
+    """Lower case without separators or a parenthesised batch size: "ResNet-18 (batch size 32)" -> "resnet18"."""
+    return _SEPARATORS.sub("", _PARENTHESES.sub("", model).lower())
+
+
+@lru_cache(maxsize=4096)
 def normalised(model: str) -> str:
     """Lower case without separators or a parenthesised batch size, aliases resolved.
 
     "ResNet-18 (batch size 32)" -> "resnet18"; "mobilenet_v2" -> "mobilenetv2"; "BERT" -> "bertlarge".
     """
-    name = _SEPARATORS.sub("", _PARENTHESES.sub("", model).lower())
+    name = plain(model)
     return _ALIASES.get(name, name)

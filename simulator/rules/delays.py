@@ -68,6 +68,17 @@ def starvation_s(s, job):
 
 
 @kernel
+def patience(s, job):
+    """Modify the lists of `s`: what a waiting job takes now: 1 a machine, 2 a rack too, 3 anything."""
+    if s.delays == 0:
+        return 3
+    starved_s = starvation_s(s, job)
+    if starved_s >= timer_s(s, job, RACK) and (s.tuner_whole or starved_s >= timer_s(s, job, MACHINE)):
+        return 3
+    return 2 if starved_s >= timer_s(s, job, MACHINE) else 1
+
+
+@kernel
 def next_ring_s(s, job):
     """Modify the lists of `s`: the next instant at which a timer of a waiting job runs out; infinity if none will."""
     for tier in (MACHINE, RACK):

@@ -85,12 +85,15 @@ def give_up(s, out, need):
 def evict_for(s, job):
     """Modify `s`: stop running jobs so that waiting `job` finds a gang, left in `s.gang`.
 
-    False, and nothing changed, if not even all of those that stand behind it would do. They are given up worst first;
-    then, best first, each one that is not needed after all keeps its GPUs.
+    Returns how many were stopped, left in `s.out_job`; 0, and nothing changed, if not even all of those that stand
+    behind it would do. They are given up worst first; then, best first, each one that is not needed after all keeps its
+    GPUs.
     """
-    if s.free_gpus + gpus_behind(s, job) < s.gpus[job]:
-        return False
     key = s.order_key[job]
+    if s.pick_key[0] < key or (s.pick_key[0] == key and s.pick_job[0] < job):  # nobody stands behind it
+        return 0
+    if s.free_gpus + gpus_behind(s, job) < s.gpus[job]:
+        return 0
     out = 0
     found = False
     while not found and s.n_picked > 0:
@@ -99,6 +102,8 @@ def evict_for(s, job):
         if worst_key < key or (worst_key == key and worst < job):
             break
         _pop_pick(s)
+        if s.started_s[worst] == s.now_s:  # it has moved since it was picked
+            continue
         s.out_key[out] = worst_key
         s.out_job[out] = worst
         out += 1
@@ -116,13 +121,17 @@ def evict_for(s, job):
         if spared:
             _push_pick(s, s.out_key[i], s.out_job[i])
             s.out_job[i] = -1
+    stopped = 0
     for i in range(out):
         if s.out_job[i] >= 0:
             lower(s, s.out_job[i])
-    for i in range(out):
-        if s.out_job[i] >= 0:
-            preempt(s, s.out_job[i])
-    return found and find_offer(s, job)
+            s.out_job[stopped] = s.out_job[i]
+            stopped += 1
+    for i in range(stopped):
+        preempt(s, s.out_job[i])
+    if stopped > 0:
+        find_offer(s, job)
+    return stopped
 
 
 @kernel

@@ -1,15 +1,16 @@
 """One auction: free GPUs are offered to every waiting job in turn, and each takes or refuses them.
 
 Where `passes.py` may look at one job of a demand class for all, here every job decides for itself: one has waited for
-longer than its like (delay timers), or GPUs are offered to running jobs too, so that they move (Gandiva). A pass costs
-the number of jobs that could be served with the GPUs there are.
+longer than its like (delay timers), or GPUs are offered to running jobs too, so that they move (Gandiva). Still the jobs
+of a class take GPUs inside a machine alike: a class is represented by its first job until that one refuses. From there
+on only jobs that are more patient, so that they take more, are asked; refusing changes nothing, so nobody is missed.
 """
 
-from ..kernels.codes import RUNNING
+from ..kernels.codes import RUNNING, WAITING
 from ..kernels.jit import kernel
 from ..kernels.jobs import migrate, start
 from ..tiers import RACK
-from .delays import find_offer
+from .delays import find_offer, patience
 from .eviction import evict_for, pick_evictable
 from .orders import is_leased, running_key
 from .placers import find_better
@@ -22,57 +23,118 @@ def make_offers(s):
     Returns the number of jobs started.
     """
     started = 0
-    count = _gather(s, s.free_gpus)
-    if s.lease_s > 0.0 and s.auctions == 0 and s.waiting > 0:
-        count = _gather(s, s.n_gpus)
-        pick_evictable(s, s.bid[0])
+    if s.waiting > 0 and s.lease_s > 0.0 and s.auctions == 0:
+        pick_evictable(s, _first_waiting(s))
+    count = _gather(s) if s.free_gpus > 0 or s.n_picked > 0 else 0
     while count > 0 and (s.free_gpus > 0 or s.n_picked > 0):
         job = s.bid[0]
         count = _remove_first(s, count)
         if s.status[job] == RUNNING:
-            if find_better(s, job, s.placer):
+            if s.begun_s[job] < s.now_s and find_better(s, job, s.placer):
                 migrate(s, job)
-        elif find_offer(s, job) or (s.n_picked > 0 and evict_for(s, job)):
+            continue
+        demand = s.demand[job]
+        takes = patience(s, job)
+        if takes <= _refused(s, demand):
+            continue
+        stands_for_class = s.class_blocked[demand] != s.pass_number
+        evicted = 0
+        taken = find_offer(s, job)
+        if not taken and s.n_picked > 0:
+            evicted = evict_for(s, job)
+            taken = evicted > 0
+        if taken:
             start(s, job)
             started += 1
+            if stands_for_class and s.class_count[demand] > 0:
+                count = _add(s, s.queue_item[s.class_base[demand]], count)
+            for i in range(evicted):
+                count = _add(s, s.out_job[i], count)
         elif s.strict:
             break
+        else:
+            s.class_refused[demand] = 4 * s.pass_number + takes
+            if stands_for_class:
+                s.class_blocked[demand] = s.pass_number
+                if s.gpus[job] <= s.free_gpus or s.n_picked > 0:
+                    count = _add_class(s, demand, count)
     return started
 
 
 @kernel
-def _gather(s, room):
-    """Modify `s.bid`: a heap of the waiting jobs that ask at most `room` GPUs, and of those that may move."""
+def _refused(s, demand):
+    """The patience of the most patient job of a class that has refused in this pass; 0: none has."""
+    refused = s.class_refused[demand]
+    return refused % 4 if refused // 4 == s.pass_number else 0
+
+
+@kernel
+def _first_waiting(s):
+    """The waiting job that stands first in the order."""
+    first = -1
+    for demand in range(s.n_classes):
+        if s.class_count[demand] > 0:
+            job = s.queue_item[s.class_base[demand]]
+            if first < 0 or _comes_before(s, job, first):
+                first = job
+    return first
+
+
+@kernel
+def _gather(s):
+    """Modify `s.bid`: a heap of the first jobs of all classes, and of the running jobs that may move.
+
+    At auctions every job that could be served is in it: ties go by more than the order inside a class.
+    """
     count = 0
     for demand in range(s.n_classes):
-        if s.class_gpus[demand] > room and s.strict == 0:
-            break
         base = s.class_base[demand]
-        for i in range(base, base + s.class_count[demand]):
-            s.bid[count] = s.queue_item[i]
-            count += 1
+        if s.class_count[demand] > 0 and s.auctions == 0:
+            count = _add(s, s.queue_item[base], count)
+        elif s.auctions and (s.class_gpus[demand] <= s.free_gpus or s.strict):
+            s.class_blocked[demand] = s.pass_number
+            count = _add_class(s, demand, count)
     if s.migrates and s.spread > 0:
         for i in range(s.running):
             job = s.runner[i]
             if s.tier[job] >= RACK and s.begun_s[job] < s.now_s and not is_leased(s, job):
-                s.bid[count] = job
-                count += 1
-    for i in range(count // 2 - 1, -1, -1):
-        _sink(s, i, count)
+                count = _add(s, job, count)
     return count
+
+
+@kernel
+def _add_class(s, demand, count):
+    """Modify `s.bid`: the waiting jobs of a class that may accept something join the heap; returns the new length."""
+    refused = _refused(s, demand)
+    base = s.class_base[demand]
+    for i in range(base, base + s.class_count[demand]):
+        if refused == 0 or patience(s, s.queue_item[i]) > refused:
+            count = _add(s, s.queue_item[i], count)
+    return count
+
+
+@kernel
+def _add(s, job, count):
+    """Modify `s.bid`: the job joins the heap, if it waits or runs; returns the new length."""
+    if s.status[job] != WAITING and s.status[job] != RUNNING:
+        return count
+    hole = count
+    while hole > 0:
+        parent = (hole - 1) // 2
+        if not _comes_before(s, job, s.bid[parent]):
+            break
+        s.bid[hole] = s.bid[parent]
+        hole = parent
+    s.bid[hole] = job
+    return count + 1
 
 
 @kernel
 def _remove_first(s, count):
     """Modify `s.bid`: a heap without its first job; returns the new length."""
-    s.bid[0] = s.bid[count - 1]
-    _sink(s, 0, count - 1)
-    return count - 1
-
-
-@kernel
-def _sink(s, hole, count):
-    job = s.bid[hole]
+    count -= 1
+    job = s.bid[count]
+    hole = 0
     while True:
         child = 2 * hole + 1
         if child >= count:
@@ -84,6 +146,7 @@ def _sink(s, hole, count):
         s.bid[hole] = s.bid[child]
         hole = child
     s.bid[hole] = job
+    return count
 
 
 @kernel

@@ -47,8 +47,8 @@ def plain_key(s, job):
         return s.service_gpu_s[job] if s.auctions else attained_now_s(s, job) * s.gpus[job]
     if order == NW_SENS:
         return nw_sens(s, job)
-    if order == LATEST:  # started last, first; who never started comes last
-        return -s.begun_s[job]
+    if order == LATEST:  # who first started last; who never started (-1) comes last
+        return -s.first_start_s[job]
     return s.arrival_s[job]
 
 
@@ -144,8 +144,10 @@ def demotion_is_due(s, job):
 
 @kernel
 def is_leased(s, job):
-    """True if a lease forbids to stop or move a running job. Where leases end in auctions, a grant moves as a whole."""
-    return s.auctions == 0 and s.lease_s > 0.0 and s.lease_end_s[job] > s.now_s
+    """True if a running job may not be stopped or moved: its lease runs; where leases end in auctions, it moves already."""
+    if s.auctions:
+        return s.next_first_gpu[job] >= 0
+    return s.lease_s > 0.0 and s.lease_end_s[job] > s.now_s
 
 
 @kernel

@@ -74,7 +74,7 @@ class Rule:
     Args:
         order: who comes first: `fifo` (arrival), `sjf` (isolated run time), `srtf` (isolated run time left), `srsf`
             (GPU-seconds left), `las` (attained service), `random` (a random order, drawn from the seed), `nw-sens`
-            (most slowed down so far: paper dally), `latest` (started last; who never started comes last: Gandiva).
+            (most slowed down so far: paper dally), `latest` (first started last; who never started comes last: Gandiva).
         head: `strict` (nobody passes a job that does not fit) or `skip` (every job in order that fits starts).
         placer: which GPUs: `count`, `consolidated`, `tier`, `skew` (consolidated for skewed models, else count),
             `random`, `first` (the first place with room on the best tier), `first-skew`, `affinity`;

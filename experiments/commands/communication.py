@@ -1,0 +1,218 @@
+"""`clustergym communication`: one iteration of a model at one placement, per tier and per layer."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..terminal import (
+    BadArgument,
+    arguments,
+    expect_writable,
+    out,
+    plain_table,
+    print_json,
+    word_or_file,
+    written_whole,
+)
+from .options import Json, NoSeed, Quiet, Topology
+
+if TYPE_CHECKING:
+    from ...simulator.network.allreduce import AllReduce
+    from ...simulator.network.explain import Communication, Units
+
+UNITS = "slot,slots,machines,racks"
+_RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+MOST_GPUS = 1_000_000
+
+
+def communication(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model of the calibration.")],
+    topology: Topology = None,
+    gpus: Annotated[
+        str | None, typer.Option("--gpus", metavar="I,J,...", help="GPUs of --topology by number; ranges are I-J.")
+    ] = None,
+    units: Annotated[
+        str | None,
+        typer.Option(
+            "--units", metavar=UNITS.upper(), help="The shape itself: members on each tier, 0: it is not spanned."
+        ),
+    ] = None,
+    calibration: Annotated[
+        str, typer.Option("--calibration", metavar="artist|measured|PATH", help="Tiers and layer tables.")
+    ] = "artist",
+    tiers: Annotated[str | None, typer.Option("--tiers", metavar="PATH", help="Another tiers file.")] = None,
+    layers: Annotated[str | None, typer.Option("--layers", metavar="PATH", help="Another layer table.")] = None,
+    picture: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE.png", help="Draw compute and collectives over time there.")
+    ] = None,
+    json: Json = False,
+    seed: NoSeed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Explain the exposed communication of one placement, per tier and per layer."""
+    from ...simulator.network.explain import explain
+
+    if picture is not None:
+        _expect_picture(picture)
+    network = _network(calibration, tiers, layers)
+    with arguments():
+        shape = _shape(network, topology, gpus, units)
+        found = explain(network, model, shape)
+    if picture is not None:
+        from ..communication_picture import draw
+
+        with written_whole(picture) as draft:
+            draw(found, draft)
+    if json:
+        print_json(_document(found))
+    else:
+        _print(found)
+        if picture is not None and not quiet:
+            out().print(f"picture: {picture}", markup=False, soft_wrap=True)
+
+
+def _expect_picture(picture: Path) -> None:
+    from ..plots import expect_installed
+
+    if picture.suffix.lower() != ".png":
+        raise BadArgument(f"--out {str(picture)!r}: expected a name that ends in .png")
+    expect_writable(picture, "--out")
+    expect_installed()
+
+
+def _network(calibration: str, tiers: str | None, layers: str | None) -> AllReduce:
+    from ...simulator.network.allreduce import allreduce
+
+    with word_or_file(layers or tiers or calibration):
+        return allreduce(calibration, tiers, layers)
+
+
+def _shape(network: AllReduce, topology: str | None, gpus: str | None, units: str | None) -> Units:
+    from ...simulator.network.explain import shape_of
+    from ...simulator.topology import Topology as Cluster
+
+    if (gpus is None) == (units is None):
+        raise BadArgument("expected either --topology and --gpus, or --units, to say where the job lies")
+    if units is not None:
+        if topology is not None:
+            raise BadArgument("--topology goes with --gpus; --units is the shape itself")
+        return _units(units)
+    if topology is None or gpus is None:
+        raise BadArgument("--gpus needs the --topology that its numbers belong to")
+    with word_or_file(topology):
+        cluster = Cluster.load(topology)
+    return shape_of(network, cluster, _gpu_numbers(gpus))
+
+
+def _units(text: str) -> Units:
+    words = [word.strip() for word in text.split(",")]
+    if len(words) != 4 or not all(word.isascii() and word.isdigit() and len(word) < 8 for word in words):
+        raise BadArgument(f"--units {text!r}: expected {UNITS}, four whole numbers of at least 0 such as 4,2,0,0")
+    slot, machine, rack, network = (int(word) for word in words)
+    return slot, machine, rack, network
+
+
+def _gpu_numbers(text: str) -> list[int]:
+    numbers: list[int] = []
+    for word in text.split(","):
+        match = _RANGE.fullmatch(word.strip())
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if not first <= last < first + MOST_GPUS:
+            raise BadArgument(f"--gpus {text!r}: {word.strip()!r} is not the number of a GPU, nor a range such as 0-7")
+        numbers.extend(range(first, last + 1))
+    return numbers
+
+
+def _document(found: Communication) -> dict[str, Any]:
+    """The JSON document; times are ns from the start of the forward pass."""
+    names = [tier.name for tier in found.tiers]
+    tiers = [
+        {
+            "tier": tier.name,
+            "kind": tier.kind,
+            "units": tier.units,
+            "links": tier.links,
+            "busy_ns": tier.busy_ns,
+            "share": tier.busy_ns / found.duration_ns,
+        }
+        for tier in found.tiers
+    ]
+    layers = [
+        {
+            "layer": layer.name,
+            "bytes": layer.gradient_bytes,
+            "ready_ns": layer.ready_ns,
+            "tiers": {name: list(span) for name, span in zip(names, layer.spans_ns, strict=False)},
+            "done_ns": layer.done_ns,
+            "exposed_ns": layer.exposed_ns,
+        }
+        for layer in found.layers
+    ]
+    return {
+        "compute_fraction": found.compute_fraction,
+        "exposed_over_compute": found.exposed_over_compute,
+        "model": found.model,
+        "units": list(found.units),
+        "compute_ns": found.compute_ns,
+        "forward_end_ns": found.forward_end_ns,
+        "backward_end_ns": found.backward_end_ns,
+        "duration_ns": found.duration_ns,
+        "tiers": tiers,
+        "layers": layers,
+    }
+
+
+def _print(found: Communication) -> None:
+    from rich.text import Text
+
+    console = out()
+    shape = ", ".join(f"{tier.units} on {tier.name}" for tier in found.tiers) or "one GPU, nothing to exchange"
+    console.print(Text(f"{found.model}: {shape}", style="bold"))
+    console.print(
+        f"compute {_ms(found.compute_ns)} ms, iteration {_ms(found.duration_ns)} ms; exposed communication is "
+        f"{found.exposed_over_compute:.6g} of compute: compute is {100 * found.compute_fraction:.6g} % of an iteration",
+        soft_wrap=True,
+    )
+    if not found.tiers:
+        return
+    table = plain_table()
+    for column in ("tier", "kind", "members", "links", "busy [ms]", "of the iteration [%]"):
+        table.add_column(Text(column), justify="left" if column in ("tier", "kind") else "right")
+    for tier in found.tiers:
+        share = 100 * tier.busy_ns / found.duration_ns
+        table.add_row(tier.name, tier.kind, str(tier.units), str(tier.links), _ms(tier.busy_ns), f"{share:.1f}")
+    console.print(table)
+    console.print(_layer_table(found))
+
+
+def _layer_table(found: Communication) -> Any:
+    from rich.text import Text
+
+    table = plain_table()
+    table.add_column("layer", overflow="fold")
+    names = [f"{tier.name} [ms]" for tier in found.tiers]
+    for column in ("bytes", "ready [ms]", *names, "done [ms]", "exposed [ms]"):
+        table.add_column(Text(column), justify="right", overflow="fold")
+    decimals = max(0, 4 - len(str(found.duration_ns // 1_000_000)))
+
+    def ms(time_ns: int) -> str:
+        return f"{time_ns / 1e6:,.{decimals}f}"
+
+    for layer in reversed(found.layers):
+        spans = [f"{ms(start)}-{ms(end)}" for start, end in layer.spans_ns] or [""] * len(names)
+        cells = (f"{layer.gradient_bytes:,}", ms(layer.ready_ns), *spans, ms(layer.done_ns), ms(layer.exposed_ns))
+        table.add_row(Text(layer.name), *cells)
+    total = sum(layer.exposed_ns for layer in found.layers)
+    table.add_section()
+    size = sum(layer.gradient_bytes for layer in found.layers)
+    ends = [""] * len(names)
+    table.add_row("all", f"{size:,}", "", *ends, ms(found.duration_ns), ms(total))
+    return table
+
+
+def _ms(time_ns: int) -> str:
+    return f"{time_ns / 1e6:,.3f}"

@@ -1,0 +1,116 @@
+"""`clustergym reproduce`: a published table or figure, ours, and the difference, side by side."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..terminal import BadArgument, arguments, out, plain_table, print_json, say, warnings_on_one_line
+from .options import Json, Quiet, Seed, whole
+
+if TYPE_CHECKING:
+    from ..reproduce.registry import Findings, Reproduction
+
+MOST_ORDERS = 1000
+MOST_PROCESSES = 1024
+
+
+def reproduce(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Which; without it, they are listed.")] = None,
+    list_: Annotated[bool, typer.Option("--list", help="List them.")] = False,
+    orders: Annotated[
+        int, typer.Option("--orders", metavar="N", parser=whole(1, MOST_ORDERS), help="Machine orders to average over.")
+    ] = 10,
+    traces: Annotated[
+        Path | None,
+        typer.Option("--traces", metavar="DIR", help="Real traces; default ../shared/traces beside the source tree."),
+    ] = None,
+    generated: Annotated[
+        bool, typer.Option("--generated", help="Generated job sets, even where the real traces are.")
+    ] = False,
+    out_: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write the pictures there.")] = None,
+    logdir: Annotated[
+        Path | None, typer.Option("--logdir", metavar="DIR", help="Keep the finished runs there; default: the cache.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Two machine orders, two cluster sizes: does it run at all.")
+    ] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", metavar="N", parser=whole(1, MOST_PROCESSES), help="Processes; default: cores."),
+    ] = None,
+    seed: Seed = 0,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Print a published table or figure beside ours; a miss is printed as a miss, and is no failure."""
+    from ..reproduce.registry import Options, reproductions
+
+    known = reproductions()
+    if name is None or list_:
+        _list(list(known.values()), json)
+        return
+    from ...simulator.names import choose
+    from ..reproduce.jobs import default_cache, traces_folder
+
+    with arguments():
+        entry = known[choose(name, known, "reproduction")]
+    if generated and traces is not None:
+        raise BadArgument("--traces and --generated: expected one of the two")
+    if out_ is not None:
+        _prepare_pictures(out_)
+    with warnings_on_one_line(quiet):
+        with arguments():
+            folder = None if generated else traces_folder(traces)
+        options = Options(
+            cache=default_cache() if logdir is None else logdir,
+            traces=folder,
+            orders=orders,
+            seed=seed,
+            quick=quick,
+            processes=jobs or os.cpu_count() or 1,
+            out=out_,
+            quiet=quiet,
+        )
+        _print(entry, entry.run(options), json, quiet)
+
+
+def _prepare_pictures(folder: Path) -> None:
+    from .. import plots
+
+    plots.expect_installed()
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def _list(entries: list[Reproduction], json: bool) -> None:
+    if json:
+        keys = ("name", "paper", "kind", "summary")
+        print_json([{key: getattr(entry, key) for key in keys} for entry in entries])
+        return
+    table = plain_table()
+    table.add_column("name", style="bold", no_wrap=True)
+    table.add_column("kind", no_wrap=True)
+    table.add_column("compares", overflow="fold")
+    for entry in entries:
+        table.add_row(entry.name, entry.kind, entry.summary)
+    out().print(table)
+
+
+def _print(entry: Reproduction, findings: Findings, json: bool, quiet: bool) -> None:
+    if json:
+        print_json([row.document() for row in findings.rows])
+        for note in findings.notes if not quiet else ():
+            say(note)
+    else:
+        from ..reproduce.show import print_rows
+
+        console = out()
+        console.print(f"{entry.name} (paper {entry.paper}): {entry.summary}", markup=False)
+        print_rows(console, findings.rows)
+        for note in findings.notes:
+            console.print(note, markup=False)
+    if findings.pictures and not quiet:
+        say(f"pictures: {', '.join(str(path) for path in findings.pictures)}")

@@ -1,0 +1,1 @@
+"""Published tables and figures beside ours: what `clustergym reproduce` runs, one module a paper."""

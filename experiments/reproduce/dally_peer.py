@@ -1,0 +1,154 @@
+"""Paper dally against its authors' own simulator, corrected: the same grants in the same order, job by job.
+
+The reference logs (traces/dally/peer) hold every grant of three policies on the batch set at 2 racks, machines in
+natural order. Where ours departs, the longest identical prefix is printed and the first difference is told.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from ...simulator.errors import InputError
+from ..evaluate import Run, play, workload_of
+from ..terminal import progress
+from .jobs import BATCH, dally_batch, dally_file
+from .registry import Findings, Options, Reproduction
+from .rows import Row, table
+from .sweep import Case
+
+TIGHT, LOOSE = 0.001, 0.02  # of the averages: where all grants are the same, and where they are not
+SAME_TIME_S = 1e-6
+SLOT_GPUS = 4
+AS_THE_PEER = Case(
+    policy="", topology="dally:racks=2", workload="", network="allreduce:calibration=artist", semantics="artist-sim"
+)
+# our policy: the peer's word for it, in the names of its logs
+LOGS = {
+    "tiresias": "tiresias",
+    "dally:history=24,floors=6/12,deviation=population": "dauto24",
+    "dally-nowait": "dnowait",
+}
+
+
+@dataclass(frozen=True)
+class Grant:
+    """One gang that was granted: when, to whom, which GPUs (`rack.machine.gpu`, in ascending order)."""
+
+    time_s: float
+    job_id: str
+    gpus: tuple[str, ...]
+
+
+def reference(path: Path) -> tuple[list[Grant], dict[str, float]]:
+    """The grants of a log of the peer, and when each job ended (seconds).
+
+    Args:
+        path: of the csv with a row a job; the grants lie beside it, `.grants.gz`.
+    """
+    with gzip.open(f"{path}.grants.gz", "rt", encoding="utf-8", newline="") as file:
+        grants = [
+            Grant(
+                float(row["time_s"]), row["job_id"], _ascending(map(_label, row["gpus_rack.machine.slot.gpu"].split()))
+            )
+            for row in csv.DictReader(file)
+        ]
+    with open(path, encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(line for line in file if not line.startswith("#"))
+        ends_s = {row["job_id"]: float(row["end"]) for row in rows}
+    return grants, ends_s
+
+
+def _label(place: str) -> str:
+    rack, machine, slot, gpu = place.split(".")
+    return f"{rack}.{machine}.{SLOT_GPUS * int(slot) + int(gpu)}"
+
+
+def _ascending(labels: object) -> tuple[str, ...]:
+    return tuple(sorted(labels, key=lambda label: tuple(map(int, label.split(".")))))  # type: ignore[call-overload]
+
+
+def granted(run: Run) -> list[Grant]:
+    """The gangs that a recorded run of ours granted, in order."""
+    return [
+        Grant(float(time_s), job_id, _ascending(gpus.split()))
+        for time_s, job_id, decision, gpus in run.decisions
+        if decision == "start"
+    ]
+
+
+def identical_prefix(ours: list[Grant], theirs: list[Grant]) -> int:
+    """How many grants from the first on are the same: job, GPUs, and the time to a microsecond."""
+    for place, (mine, other) in enumerate(zip(ours, theirs, strict=False)):
+        same_time = abs(mine.time_s - other.time_s) <= SAME_TIME_S
+        if mine.job_id != other.job_id or mine.gpus != other.gpus or not same_time:
+            return place
+    return min(len(ours), len(theirs))
+
+
+def peer(options: Options) -> Findings:
+    """Grants, makespan, average JCT and ends of the jobs under the three policies of the logs."""
+    batch = dally_file(options, BATCH)
+    if batch is None:
+        raise InputError("dally-peer compares with logs on the authors' own jobs; give their folder with --traces DIR")
+    jobs = dally_batch(options)
+    rows, notes = [], [jobs.says, "semantics=artist-sim, 2 racks, machines in natural order"]
+    with progress("dally-peer", len(LOGS), options.quiet) as show:
+        for number, (word, name) in enumerate(LOGS.items()):
+            case = replace(AS_THE_PEER, policy=word, workload=jobs.path)
+            log = batch.parent / "peer" / f"batch_r2_{name}_g1000_fixtrue.csv"
+            if not log.is_file():
+                raise InputError(f"dally-peer: there is no log {log}")
+            theirs, ends_s = reference(log)
+            run = play(case.setting, word, 0, record=True)
+            ids = workload_of(case.setting, 0).job_id
+            own_rows, note = _compared(word.partition(":")[0], run, theirs, [ends_s[job_id] for job_id in ids])
+            rows += own_rows
+            notes.append(note)
+            show(number + 1)
+    return Findings(rows, notes)
+
+
+def _compared(name: str, run: Run, theirs: list[Grant], ends_s: list[float]) -> tuple[list[Row], str]:
+    ours = granted(run)
+    prefix = identical_prefix(ours, theirs)
+    same = prefix == len(theirs) == len(ours)
+    tolerance = TIGHT if same else LOOSE
+    end_s = np.array(ends_s)  # JCTs too: all arrive at 0
+    count = float(len(theirs))
+    rows = [
+        Row(f"{name}: identical grants from the first on", count, float(prefix), (count, count)),
+        table(f"{name}: makespan", float(end_s.max()), run.metrics["makespan"], tolerance=tolerance),
+        table(f"{name}: average JCT", float(end_s.mean()), run.metrics["jct_mean"], tolerance=tolerance),
+        table(f"{name}: P99 JCT", float(np.quantile(end_s, 0.99)), run.metrics["jct_p99"], tolerance=tolerance),
+    ]
+    apart = 100.0 * float(np.max(np.abs(run.jct_s / end_s - 1.0)))
+    rows.append(Row(f"{name}: end of a job, largest difference", 0.0, apart, (0.0, 100.0 * tolerance), unit="%"))
+    if same:
+        return rows, f"{name}: all {len(theirs):,} grants are the same"
+    return rows, f"{name}: {prefix:,} of {len(theirs):,} grants are the same; {_difference(ours, theirs, prefix)}"
+
+
+def _difference(ours: list[Grant], theirs: list[Grant], place: int) -> str:
+    words = [
+        f"{whose} grants job {grants[place].job_id} at {grants[place].time_s:.6f} s: {' '.join(grants[place].gpus)}"
+        if place < len(grants)
+        else f"{whose} grants nothing more"
+        for whose, grants in (("the peer", theirs), ("ours", ours))
+    ]
+    return "then " + ", ".join(words)
+
+
+REPRODUCTIONS = (
+    Reproduction(
+        "dally-peer",
+        "dally",
+        "table",
+        "every grant, makespan and JCT of the authors' corrected simulator: batch, 2 racks",
+        peer,
+    ),
+)

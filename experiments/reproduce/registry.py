@@ -1,0 +1,78 @@
+"""Reproductions by name: what each compares, what kind its rows are, and what it is run with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from .rows import Row
+
+Kind = Literal["table", "ratio", "order", "ours"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a reproduction is run with.
+
+    Attributes:
+        cache: folder of the finished runs; a run that is there is not played again.
+        traces: folder of the real traces; None: generated job sets of the same statistics.
+        orders: machine orders that means and intervals are over, >= 1.
+        seed: of the machine orders, of drawn job sets and of random placers.
+        quick: few orders and cluster sizes: does it run at all.
+        processes: to use, >= 1.
+        out: folder for pictures; None: none.
+        quiet: no progress on stderr.
+    """
+
+    cache: Path
+    traces: Path | None = None
+    orders: int = 10
+    seed: int = 0
+    quick: bool = False
+    processes: int = 1
+    out: Path | None = None
+    quiet: bool = False
+
+    @property
+    def order_seeds(self) -> tuple[int, ...]:
+        """The seeds of the machine orders, disjoint for different `seed`s."""
+        count = min(self.orders, 2) if self.quick else self.orders
+        return tuple(range(10_000 * self.seed, 10_000 * self.seed + count))
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The rows of a reproduction, what must be said with them, and the pictures that were written."""
+
+    rows: list[Row]
+    notes: list[str] = field(default_factory=list)
+    pictures: list[Path] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """One published table or figure.
+
+    Attributes:
+        name: as on the command line.
+        paper: whose.
+        kind: of its rows; "ours": an experiment of ours, nothing is published.
+        summary: one line.
+        run: plays what is needed and compares.
+    """
+
+    name: str
+    paper: str
+    kind: Kind
+    summary: str
+    run: Callable[[Options], Findings]
+
+
+def reproductions() -> Mapping[str, Reproduction]:
+    """Every reproduction by name, in the order of the papers."""
+    from . import dally
+
+    return {entry.name: entry for module in (dally,) for entry in module.REPRODUCTIONS}

@@ -1,0 +1,107 @@
+"""A row of a reproduction: what was published, what we get, what counts as reproduced. A miss stays a miss.
+
+Three kinds, as in the list of published results: a *table* row is a number for the same workload, with a relative
+tolerance; a *ratio* row is an improvement, reproduced inside the published range widened by a quarter of its width, or
+25 % of a single value; an *order* row says who beats whom, as the ratio of the two, reproduced below or above 1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from ..estimates import Estimate
+
+TABLE_TOLERANCE = 0.05  # relative, where the source of a table states none
+RANGE_WIDENING = 0.25  # of a published range's width on either side, or of a single value
+
+
+@dataclass(frozen=True)
+class Row:
+    """One published quantity and ours, both in `unit`.
+
+    Attributes:
+        quantity: what it is, with the setting that it holds for.
+        paper: the published number, a range (low, high), or the words of an order; None: nothing is published.
+        ours: our number; nan where there is none.
+        within: bounds of ours, inclusive, that count as reproduced; None: ours is only printed.
+        low, high: 95 % interval of ours; None: one run, or nothing to vary.
+        unit: "s", "%", "x" or "".
+    """
+
+    quantity: str
+    paper: float | tuple[float, float] | str | None
+    ours: float
+    within: tuple[float, float] | None = None
+    low: float | None = None
+    high: float | None = None
+    unit: str = ""
+
+    @property
+    def ok(self) -> bool | None:
+        """Whether it is reproduced; None where nothing was claimed."""
+        if self.within is None:
+            return None
+        return bool(self.within[0] <= self.ours <= self.within[1])
+
+    @property
+    def difference(self) -> float | None:
+        """Ours over the published number, minus 1; None where that is no number."""
+        if not isinstance(self.paper, float | int) or not self.paper:
+            return None
+        return self.ours / float(self.paper) - 1.0
+
+    def document(self) -> dict[str, Any]:
+        """The row as `clustergym reproduce --json` prints it."""
+        interval = {} if self.low is None else {"low": self.low, "high": self.high}
+        fixed = {"quantity": self.quantity, "paper": self.paper, "ours": self.ours, "within": self.within}
+        return {**fixed, "ok": self.ok, "unit": self.unit, **interval}
+
+
+def table(
+    quantity: str,
+    paper: float,
+    ours: float | Estimate,
+    unit: str = "s",
+    tolerance: float = TABLE_TOLERANCE,
+    rounding: float = 0.0,
+) -> Row:
+    """A number for the same workload.
+
+    Args:
+        tolerance: relative. rounding: absolute, half of the last published digit; the larger of the two counts.
+    """
+    allowed = max(tolerance * abs(paper), rounding)
+    return Row(quantity, float(paper), *_mean(ours, (paper - allowed, paper + allowed)), unit)
+
+
+def ratio(quantity: str, paper: float | tuple[float, float], ours: float | Estimate, unit: str = "%") -> Row:
+    """An improvement, published as a range or as one value."""
+    low, high = paper if isinstance(paper, tuple) else (paper, paper)
+    slack = RANGE_WIDENING * (high - low if isinstance(paper, tuple) else abs(paper))
+    return Row(quantity, paper, *_mean(ours, (low - slack, high + slack)), unit)
+
+
+def up_to(quantity: str, paper: float, ours: float | Estimate, unit: str = "%") -> Row:
+    """An improvement of "up to" so much: ours is our largest."""
+    return ratio(quantity, paper, ours, unit)
+
+
+def order(quantity: str, paper: str, ours: float | Estimate, *, below: bool = True) -> Row:
+    """Who beats whom, as the first's number over the second's: below 1, or above."""
+    within = (-math.inf, math.nextafter(1.0, 0.0)) if below else (math.nextafter(1.0, 2.0), math.inf)
+    return Row(quantity, paper, *_mean(ours, within), "x")
+
+
+def printed(quantity: str, ours: float | Estimate, unit: str = "", paper: str | None = None) -> Row:
+    """Ours alone: nothing was published that it could meet or miss."""
+    return Row(quantity, paper, *_mean(ours, None), unit)
+
+
+def _mean(
+    ours: float | Estimate, within: tuple[float, float] | None
+) -> tuple[float, tuple[float, float] | None, float | None, float | None]:
+    if not isinstance(ours, Estimate):
+        return float(ours), within, None, None
+    return (ours.mean, within, None, None) if ours.is_sure else (ours.mean, within, ours.low, ours.high)

@@ -1,0 +1,220 @@
+"""Many runs, in parallel, each played once: a finished run is a file, so a killed sweep goes on where it stopped.
+
+The folder of a sweep is named by a hash of every source that a run's numbers depend on, a file in it by a hash of the
+run's whole configuration, the content of its job set included; and each file repeats its configuration, which is
+compared when it is read. So neither a changed configuration nor an upgrade can mix with older results. Files appear
+whole or not at all.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ...policies import make
+from ...simulator.errors import InputError
+from ..evaluate import Setting, play, simulator_of, workload_of
+from ..recording import Timeline
+from ..terminal import progress, written_whole
+from .registry import Options
+
+PACKAGE = Path(__file__).resolve().parents[2]
+ROOMS = ("simulator", "policies")  # what a run's numbers depend on, with the two files below
+FILES = ("experiments/evaluate.py", "experiments/recording.py", "experiments/reproduce/sweep.py")
+ENVIRONMENT = "clustergym/Delay-v0"
+SERIES_POINTS = 1000
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run.
+
+    Attributes:
+        policy, topology, network: words.
+        workload: a path of a prepared job set, or a generator with all its parameters.
+        digest: hash of the job set's content; "" for a generator.
+        semantics: of the engine, "events" or "artist-sim".
+        seed: of random placers.
+        series: what to keep over time: nothing, "use" (GPUs held and jobs left) or "timer" (see `timer_gpus`).
+        timer_gpus: with "timer": keep the tuned rack timer of jobs of so many GPUs.
+    """
+
+    policy: str
+    topology: str
+    workload: str
+    digest: str = ""
+    network: str = "none"
+    semantics: str = "events"
+    seed: int = 0
+    series: Literal["", "use", "timer"] = ""
+    timer_gpus: int = 0
+
+    @property
+    def key(self) -> str:
+        """Hash of the configuration; where the job set lies does not matter, what it holds does."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:20]
+
+    @property
+    def text(self) -> str:
+        """The configuration as JSON."""
+        own = asdict(self)
+        if self.digest:
+            own["workload"] = Path(self.workload).name
+        return json.dumps(own, sort_keys=True)
+
+    @property
+    def setting(self) -> Setting:
+        """What the policy is played on."""
+        return Setting(
+            ENVIRONMENT,
+            topology=self.topology,
+            workload=self.workload,
+            network=self.network,
+            semantics=self.semantics,
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run gave.
+
+    Attributes:
+        metrics: by the names of `simulator/metrics.py`.
+        jct_s: float64 (n,), of the finished jobs.
+        time_s: float64 (k,), seconds from the first arrival, if the case asks for a series; else k = 0.
+        held_gpus, jobs_left: float64 (k,): GPUs in the mean since the time before, and jobs not finished yet.
+        timer_s: float64 (k,), the timer in seconds.
+    """
+
+    metrics: dict[str, float]
+    jct_s: np.ndarray
+    time_s: np.ndarray
+    held_gpus: np.ndarray
+    jobs_left: np.ndarray
+    timer_s: np.ndarray
+
+
+SERIES = ("time_s", "held_gpus", "jobs_left", "timer_s")
+
+
+@functools.cache
+def source_version() -> str:
+    """Hash of every source that a run's numbers depend on, as this process found them."""
+    digest = hashlib.sha256()
+    paths = [path for room in ROOMS for path in sorted((PACKAGE / room).rglob("*")) if path.suffix != ".pyc"]
+    for path in [*paths, *(PACKAGE / name for name in FILES)]:
+        if path.is_file():
+            digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def sweep(what: str, cases: Sequence[Case], options: Options) -> dict[Case, Outcome]:
+    """The outcome of every case; those that are not on disk yet are played, with progress on stderr.
+
+    Raises:
+        InputError: a case that cannot be played, or sources that changed meanwhile.
+    """
+    folder = options.cache / source_version()
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = list(dict.fromkeys(cases))
+    missing = [case for case in wanted if not _held(case, folder)]
+    if missing:
+        with progress(what, len(wanted), options.quiet) as show:
+            for number, _ in enumerate(_played(missing, folder, options.processes)):
+                show(len(wanted) - len(missing) + number + 1)
+    return {case: _read(case, folder) for case in wanted}
+
+
+def _played(cases: Sequence[Case], folder: Path, processes: int) -> Iterator[None]:
+    if processes == 1 or len(cases) == 1:
+        for case in cases:
+            _play(case, folder, source_version())
+            yield
+        return
+    from joblib import Parallel, delayed
+
+    parallel = Parallel(n_jobs=min(processes, len(cases)), backend="loky", return_as="generator_unordered")
+    yield from parallel(delayed(_play)(case, folder, source_version()) for case in cases)
+
+
+def _play(case: Case, folder: Path, version: str) -> None:
+    if source_version() != version:
+        raise InputError("reproduce: the sources changed while it ran; start it again")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if case.series == "timer":
+        columns = _timer(case)
+    else:
+        run = play(case.setting, case.policy, case.seed, record=case.series == "use")
+        columns = {"jct_s": run.jct_s, **run.metrics, **(_use(run.timeline) if run.timeline is not None else {})}
+    whole = {"case": case.text, **dict.fromkeys(SERIES, np.zeros(0)), **columns}
+    with written_whole(folder / f"{case.key}.parquet") as draft:
+        pq.write_table(pa.table({name: [value] for name, value in whole.items()}), draft)
+
+
+def _use(timeline: Timeline) -> dict[str, np.ndarray]:
+    """GPUs held and jobs left at SERIES_POINTS times from the first arrival to the end."""
+    edges = np.linspace(timeline.begin_s, timeline.stop_s, SERIES_POINTS + 1)
+    times, held = timeline.busy_gpus()
+    integral = np.concatenate([[0.0], np.cumsum(held[:-1] * np.diff(times))])
+    place = np.clip(np.searchsorted(times, edges, side="right") - 1, 0, len(times) - 1)
+    until = integral[place] + held[place] * (edges - times[place])
+    leaves = np.sort(timeline.leave_s)
+    return {
+        "time_s": edges[1:] - timeline.begin_s,
+        "held_gpus": np.diff(until) / np.maximum(np.diff(edges), 1e-300),
+        "jobs_left": (len(leaves) - np.searchsorted(leaves, edges[1:], side="right")).astype(np.float64),
+    }
+
+
+def _timer(case: Case) -> dict[str, Any]:
+    """A run, looked at after every pass: the tuned rack timer of one GPU demand and the jobs left."""
+    simulator = simulator_of(case.setting, make(case.policy))
+    simulator.reset(workload_of(case.setting, case.seed), case.seed)
+    s = simulator.state
+    times, timers, left = [], [], []
+    timer_s = 0.0
+    while not simulator.ended:
+        simulator.schedule()
+        timer_s = tuned_rack_timer_s(s, case.timer_gpus, timer_s)
+        times.append(float(s.now_s - s.start_s))
+        timers.append(timer_s)
+        left.append(float(s.n_jobs - s.done))
+        simulator.advance()
+    grid_s = np.linspace(0.0, times[-1], SERIES_POINTS + 1)[1:]
+    place = np.searchsorted(times, grid_s, side="right") - 1
+    series = {"time_s": grid_s, "timer_s": np.array(timers)[place], "jobs_left": np.array(left)[place]}
+    return {"jct_s": simulator.jobs()["jct_s"], **simulator.metrics(), **series}
+
+
+def tuned_rack_timer_s(s: np.record, gpus: int, before_s: float) -> float:
+    """The rack timer that jobs of `gpus` GPUs were last refused by, seconds; `before_s` if it is not known anew."""
+    demand = int(np.searchsorted(s.class_gpus[: s.n_classes], gpus))
+    if demand >= s.n_classes or s.class_gpus[demand] != gpus:
+        raise InputError(f"reproduce: no job of the set asks {gpus} GPUs")
+    waits = 2 * demand + 1
+    return float(s.waits_timer[waits] * s.tuner_unit_s) if s.waits_known[waits] else before_s
+
+
+def _held(case: Case, folder: Path) -> bool:
+    path = folder / f"{case.key}.parquet"
+    return path.exists()
+
+
+def _read(case: Case, folder: Path) -> Outcome:
+    import pyarrow.parquet as pq
+
+    path = folder / f"{case.key}.parquet"
+    held = pq.read_table(path).to_pylist()[0]
+    if held.pop("case") != case.text:
+        raise InputError(f"{path}: it holds another run than its name says; delete it")
+    series = {name: np.array(held.pop(name), np.float64) for name in SERIES}
+    return Outcome(jct_s=np.array(held.pop("jct_s")), metrics=held, **series)
