@@ -116,14 +116,6 @@ def job_fields(jobs: int) -> list[Field]:
         "run_key",  # place in the order while running (LAS)
         "active_at_arrival",  # active_integral when it arrived
         "mean_active",  # mean number of active jobs over its life
-        "ran_s",  # chunks: sum of their durations,
-        "service_gpu_s",  # and of GPUs x duration,
-        "grant_left",  # and what these and the iterations left will be when the present grant ends
-        "grant_ran_s",
-        "grant_service_gpu_s",
-        "grant_pause_s",  # from its end to the auction
-        "leased_s",  # when its lease began
-        "reserved_s",  # since when it holds a second gang, to which it will move
     )
     integers = (
         "gpus",
@@ -139,14 +131,33 @@ def job_fields(jobs: int) -> list[Field]:
         "stop_starts",
         "tier",
         "first_gpu",  # head of its gang's list
-        "next_first_gpu",  # head of the list of the gang that it will move to; -1 = none
-        "next_tier",
         "runner_place",  # in `runner`
         "queue_place",  # in its class's heap; -1 = not queued
         "offer_place",  # in `offered`, from 1; 0 = not in it
         "is_joined",
         "rank",  # place in the window's order, and back:
         "job_at_rank",
+    )
+    columns: list[Field] = [(name, "f8", (jobs,)) for name in floats]
+    columns += [(name, "i8", (jobs,)) for name in integers]
+    return columns
+
+
+def grant_fields(jobs: int) -> list[Field]:
+    """Per job, where a grant is one lease and work counts in chunks (semantics.py)."""
+    floats = (
+        "ran_s",  # chunks: sum of their durations,
+        "service_gpu_s",  # and of GPUs x duration,
+        "grant_left",  # and what these and the iterations left will be when the present grant ends
+        "grant_ran_s",
+        "grant_service_gpu_s",
+        "grant_pause_s",  # from its end to the auction
+        "leased_s",  # when its lease began
+        "reserved_s",  # since when it holds a second gang, to which it will move
+    )
+    integers = (
+        "next_first_gpu",  # head of the list of the gang that it will move to; -1 = none
+        "next_tier",
     )
     columns: list[Field] = [(name, "f8", (jobs,)) for name in floats]
     columns += [(name, "i8", (jobs,)) for name in integers]
@@ -208,7 +219,7 @@ def cluster_fields(gpus: int) -> list[Field]:
         ("free_gpus", "i8"),
         ("fragmented_gpus", "i8"),
         ("down_gpus", "i8"),
-        ("spread", "i8"),  # running jobs on several machines
+        ("spread", "i8"),  # running jobs on a worse tier than their size needs
         ("gang_size", "i8"),
     ]
 
@@ -356,6 +367,7 @@ def state_dtype(capacity: Capacity) -> np.dtype:
         size_fields()
         + clock_fields()
         + job_fields(jobs)
+        + grant_fields(jobs)
         + event_fields(jobs, gpus)
         + queue_fields(jobs)
         + cluster_fields(gpus)

@@ -635,9 +635,10 @@ def test_communication_of_gpus_is_that_of_their_shape(capsys):
     assert json.loads(call(capsys, "communication", "VGG", *units)[1]) == by_gpus
 
 
-def test_communication_prints_every_tier_and_layer_and_draws(capsys, tmp_path):
+def test_communication_prints_every_tier_and_layer_and_draws(capsys, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     picture = tmp_path / "vgg.png"
+    monkeypatch.setenv("COLUMNS", "140")
     status, out, _ = call(capsys, "communication", "VGG", "--units", "0,2,4,2", "--out", picture)
     assert status == 0 and picture.read_bytes().startswith(b"\x89PNG")
     assert "fully_connected" not in out  # the slot is not spanned

@@ -81,6 +81,24 @@ def test_nothing_raises_not_implemented():
     assert raising == []
 
 
+def _decorated(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    return {name.id for name in node.decorator_list if isinstance(name, ast.Name)}
+
+
+def test_python_calls_entries_only():
+    """A `@kernel` has no way in from Python; outside compiled code only an `@entry` may be called."""
+    kernels = {node.name for _, node in functions() if "kernel" in _decorated(node)}
+    entries = {node.name for _, node in functions() if not _decorated(node) & {"kernel"}}
+    wrong = [
+        f"{name} calls {call.func.id}"
+        for name, node in functions()
+        if not _decorated(node) & {"kernel", "entry"}
+        for call in ast.walk(node)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in kernels - entries
+    ]
+    assert "occupy" in kernels and wrong == []
+
+
 def test_every_folder_of_code_is_packaged():
     """pyproject.toml lists the packages by name; setuptools leaves a forgotten one out without a word."""
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]

@@ -70,7 +70,7 @@ def candidate_count(w):
     return 1 + PER_WAITING * w.slots + PER_RUNNING * w.running_slots
 
 
-@kernel
+@entry
 def target_of(tier):
     """Place of a tier among the targets machine, rack, network."""
     return max(tier, MACHINE) - MACHINE

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 UNITS = "slot,slots,machines,racks"
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 MOST_GPUS = 1_000_000
+LAYER_WIDTH, SPAN_WIDTH = 72, 17  # columns that the table of layers takes, and each tier in it
 
 
 def communication(
@@ -186,15 +187,18 @@ def _print(found: Communication) -> None:
         share = 100 * tier.busy_ns / found.duration_ns
         table.add_row(tier.name, tier.kind, str(tier.units), str(tier.links), _ms(tier.busy_ns), f"{share:.1f}")
     console.print(table)
-    console.print(_layer_table(found))
+    is_wide = console.width >= LAYER_WIDTH + SPAN_WIDTH * len(found.tiers)
+    console.print(_layer_table(found, is_wide))
+    if not is_wide:
+        console.print("A wider terminal, or --json, shows when each tier begins and ends each layer.", soft_wrap=True)
 
 
-def _layer_table(found: Communication) -> Any:
+def _layer_table(found: Communication, with_spans: bool) -> Any:
     from rich.text import Text
 
     table = plain_table()
     table.add_column("layer", overflow="fold")
-    names = [f"{tier.name} [ms]" for tier in found.tiers]
+    names = [f"{tier.name} [ms]" for tier in found.tiers] if with_spans else []
     for column in ("bytes", "ready [ms]", *names, "done [ms]", "exposed [ms]"):
         table.add_column(Text(column), justify="right", overflow="fold")
     decimals = max(0, 4 - len(str(found.duration_ns // 1_000_000)))
@@ -203,7 +207,7 @@ def _layer_table(found: Communication) -> Any:
         return f"{time_ns / 1e6:,.{decimals}f}"
 
     for layer in reversed(found.layers):
-        spans = [f"{ms(start)}-{ms(end)}" for start, end in layer.spans_ns] or [""] * len(names)
+        spans = [f"{ms(start)}-{ms(end)}" for start, end in layer.spans_ns[: len(names)]] or [""] * len(names)
         cells = (f"{layer.gradient_bytes:,}", ms(layer.ready_ns), *spans, ms(layer.done_ns), ms(layer.exposed_ns))
         table.add_row(Text(layer.name), *cells)
     total = sum(layer.exposed_ns for layer in found.layers)

@@ -40,6 +40,6 @@ Topology = Annotated[
     str | None, typer.Option("--topology", metavar="NAME|PATH", help="Preset with parameters, or a file.")
 ]
 Network = Annotated[
-    str | None, typer.Option("--network", metavar="NAME", help="Network model: none, penalty:table=...")
+    str | None, typer.Option("--network", metavar="NAME", help="Network model: none, penalty:table=..., allreduce")
 ]
 Oversize = Annotated[str, typer.Option("--oversize", metavar="error|drop|cap", help="Jobs larger than the cluster.")]

@@ -37,7 +37,7 @@ SECOND_GANGS = (
 )
 FIRST_SLOWDOWN = (
     "gandiva has no second gangs there; in the public source its jobs keep, for each tier, the slowdown of their first "
-    "placement on it, and hold both gangs while they move: likely why its published tail is longer than ours"
+    "placement on it: likely why its published tail is longer than ours"
 )
 UNSETTLED = "an order is judged by the mean; an interval that holds 1 means that the machine orders do not settle it"
 

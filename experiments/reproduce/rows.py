@@ -65,14 +65,9 @@ def table(
     ours: float | Estimate,
     unit: str = "s",
     tolerance: float = TABLE_TOLERANCE,
-    rounding: float = 0.0,
 ) -> Row:
-    """A number for the same workload.
-
-    Args:
-        tolerance: relative. rounding: absolute, half of the last published digit; the larger of the two counts.
-    """
-    allowed = max(tolerance * abs(paper), rounding)
+    """A number for the same workload; `tolerance` is relative."""
+    allowed = tolerance * abs(paper)
     return Row(quantity, float(paper), *_mean(ours, (paper - allowed, paper + allowed)), unit)
 
 

@@ -117,12 +117,17 @@ def call_auction(s, time_s):
         place -= 1
     if place > 0 and s.auction_s[place - 1] == time_s:
         return
-    if count == s.auction_s.size:  # as many are to come as there are GPUs: this one will not be missed
-        return
-    for i in range(count, place, -1):
-        s.auction_s[i] = s.auction_s[i - 1]
+    if count < s.auction_s.size:
+        for i in range(count, place, -1):
+            s.auction_s[i] = s.auction_s[i - 1]
+        s.n_auctions = count + 1
+    else:  # as many are to come as GPUs could be given at them: the latest will not be missed
+        if place == 0:
+            return
+        place -= 1
+        for i in range(place):
+            s.auction_s[i] = s.auction_s[i + 1]
     s.auction_s[place] = time_s
-    s.n_auctions = count + 1
     jobs.schedule_event(s, s.auction_event, s.auction_s[s.n_auctions - 1])
 
 

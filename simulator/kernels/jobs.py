@@ -14,12 +14,11 @@ from ..rules.orders import (
     running_key,
 )
 from ..rules.placers import dedicate
-from ..tiers import RACK
 from . import heap
 from .bits import exclude, include
 from .codes import AFFINITY, DONE, FREE, HELD, HOLD, MIGRATE, PREEMPT, RUNNING, START, WAITING
 from .jit import kernel
-from .placement import gang_was_held_by, occupy, sign_gpus, vacate, vacate_gang
+from .placement import gang_was_held_by, is_spread, occupy, sign_gpus, vacate, vacate_gang
 
 
 MOST_CHUNKS = 5_000_000  # in one grant; where there would be more, one is too short to matter
@@ -146,6 +145,14 @@ def hold(s, job, until_s):
 
 
 @kernel
+def set_timers(s, demand):
+    """Modify `s`: the delay timers of a demand class have changed: its waiting jobs are to be woken when they run out."""
+    base = s.class_base[demand]
+    for i in range(base, base + s.class_count[demand]):
+        schedule_event(s, s.queue_item[i], next_ring_s(s, s.queue_item[i]))
+
+
+@kernel
 def unhold(s, job):
     """Modify `s`: the held job is back in the queue, at its old place."""
     s.held -= 1
@@ -181,7 +188,7 @@ def join(s, job):
 def plan(s, job):
     """Modify `s`: set the next event of a running job: its end, a look of the rule, or its lease's end."""
     if s.auctions:
-        s.leased_s[job] = s.now_s
+        s.leased_s[job] = s.since_s[job]
         plan_grant(s, job, math.inf)
         return
     s.planned_finish_s[job] = s.since_s[job] + s.iterations_left[job] * s.iteration_s[job]
@@ -247,7 +254,7 @@ def start(s, job):
     s.runner_place[job] = s.running
     s.running += 1
     s.level_running[s.level[job]] += 1
-    s.spread += s.tier[job] >= RACK
+    s.spread += is_spread(s, job)
     include(s.running_low, s.running_mid, s.running_top, s.rank[job])
     s.iteration_s[job] = iteration_time_s(s, job)
     if back:
@@ -259,7 +266,8 @@ def start(s, job):
         else:
             s.first_start_s[job] = now
         s.starts[job] += 1
-        record_wait(s, job, s.tier[job])
+        if record_wait(s, job, s.tier[job]) and s.auctions == 0:
+            set_timers(s, s.demand[job])
         if s.placer == AFFINITY:
             dedicate(s, job)
         s.queued_s[job] += now - s.waiting_since_s[job]
@@ -385,8 +393,9 @@ def move_to_reserved(s, job):
     first = s.next_first_gpu[job]
     end_reservation(s, job)
     s.first_gpu[job] = first
-    s.spread += (s.next_tier[job] >= RACK) - (s.tier[job] >= RACK)
+    s.spread -= is_spread(s, job)
     s.tier[job] = s.next_tier[job]
+    s.spread += is_spread(s, job)
     s.iteration_s[job] = iteration_time_s(s, job)
     recount(s, job, s.preempted[job], s.migrated[job] + 1)
     s.starts[job] += 1
@@ -417,7 +426,7 @@ def leave_gpus(s, job):
     s.runner_place[last] = place
     s.running -= 1
     s.level_running[s.level[job]] -= 1
-    s.spread -= s.tier[job] >= RACK
+    s.spread -= is_spread(s, job)
     exclude(s.running_low, s.running_mid, s.running_top, s.rank[job])
     schedule_event(s, job, math.inf)
 
@@ -511,9 +520,9 @@ def migrate(s, job):
     back = is_back(s, job)
     settle(s, job)
     vacate(s, job)
-    s.spread -= s.tier[job] >= RACK
+    s.spread -= is_spread(s, job)
     s.tier[job] = occupy(s, job)
-    s.spread += s.tier[job] >= RACK
+    s.spread += is_spread(s, job)
     s.iteration_s[job] = iteration_time_s(s, job)
     if back:
         undo(s, job)
@@ -522,6 +531,8 @@ def migrate(s, job):
             recount(s, job, s.preempted[job], s.stop_migrated[job] + 1)
         s.starts[job] = s.stop_starts[job] + 1
         s.since_s[job] = s.now_s + restore_cost_s(s, job)
+        if s.lease_s > 0.0:
+            s.lease_end_s[job] = s.now_s + s.lease_s
     plan(s, job)
     log(s, MIGRATE, job)
     offer(s)

@@ -60,6 +60,14 @@ def tier_of_gang(s):
 
 
 @kernel
+def is_spread(s, job):
+    """True if a running job lies on a worse tier than its size needs: several machines, or racks, where one has room."""
+    return (s.tier[job] == NETWORK and s.gpus[job] <= s.largest_rack) or (
+        s.tier[job] == RACK and s.gpus[job] <= s.largest_machine
+    )
+
+
+@kernel
 def occupy(s, job):
     """Modify `s`: `job` holds the free GPUs of `s.gang`, in that order; returns their tier."""
     first = s.gang[0]

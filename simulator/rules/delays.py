@@ -19,6 +19,7 @@ import numpy as np
 
 from ..kernels.codes import FIXED, TUNED
 from ..kernels.jit import kernel
+from ..kernels.placement import is_spread, lift, lower
 from ..tiers import MACHINE, NETWORK, RACK
 from .placers import find_at, find_gang
 
@@ -51,6 +52,23 @@ def find_offer(s, job):
 
 
 @kernel
+def find_upgrade(s, job):
+    """Modify `s.gang`: GPUs at a better tier that the running job would accept, had it just been preempted.
+
+    Its own GPUs count as free. Starvation is 0 then, so a rack will do only where there is no machine timer.
+    """
+    if not is_spread(s, job):
+        return False
+    need = s.gpus[job]
+    lift(s, job)
+    found = find_at(s, need, MACHINE, s.placer)
+    if not found and s.tier[job] == NETWORK and timer_s(s, job, MACHINE) <= 0.0:
+        found = find_at(s, need, RACK, s.placer)
+    lower(s, job)
+    return found
+
+
+@kernel
 def timer_s(s, job, tier):
     """Modify the lists of `s`: seconds that a job waits for `tier` (MACHINE, RACK) before it takes a worse one."""
     gpus = s.gpus[job]
@@ -80,17 +98,21 @@ def patience(s, job):
 
 @kernel
 def next_ring_s(s, job):
-    """Modify the lists of `s`: the next instant at which a timer of a waiting job runs out; infinity if none will."""
+    """Modify the lists of `s`: the next instant at which a timer of a waiting job runs out; infinity if none will.
+
+    A job of one GPU never refuses, so its timers do not matter.
+    """
+    next_s = math.inf
+    if s.gpus[job] == 1:
+        return next_s
     for tier in (MACHINE, RACK):
         wait_s = timer_s(s, job, tier)
-        if wait_s == math.inf:
-            return math.inf
         ring_s = s.waiting_since_s[job] + wait_s
         while ring_s - s.waiting_since_s[job] < wait_s:  # rounding must not make it ring before it has run out
             ring_s = np.nextafter(ring_s, math.inf)
         if ring_s > s.now_s:
-            return ring_s
-    return math.inf
+            next_s = min(next_s, ring_s)
+    return next_s
 
 
 @kernel
@@ -104,15 +126,15 @@ def present_timer_s(s, job):
 
 @kernel
 def record_wait(s, job, tier):
-    """Modify `s`: the job accepts GPUs of that tier: update_demand_delay of Algorithm 1.
+    """Modify `s`: the job accepts GPUs of that tier: update_demand_delay of Algorithm 1. True if it is recorded.
 
     The network is not recorded, nor is a rack that a job was given as a part of it.
     """
     if s.delays != TUNED or tier > RACK or (tier == RACK and starvation_s(s, job) < timer_s(s, job, MACHINE)):
-        return
+        return False
     wait = starvation_s(s, job) / s.tuner_unit_s
     if s.tuner_whole and wait < 1.0:
-        return
+        return False
     entry = s.next_wait
     s.next_wait = (entry + 1) % s.wait_time_s.size
     if s.wait_list[entry] != 0:  # the memory is full: the oldest entry of all, the first of its list, goes
@@ -131,6 +153,7 @@ def record_wait(s, job, tier):
     s.waits_known[waits] = 0
     if s.tuner_whole:
         _forget(s, waits)
+    return True
 
 
 @kernel
@@ -193,5 +216,5 @@ def _timer_of(s, waits, which):
         degrees = count if s.tuner_population else count - 1
         timer = mean + 2.0 * math.sqrt(squares / degrees) if degrees > 0 else mean
     if s.tuner_whole:
-        timer = min(s.tuner_cap[which], max(s.tuner_floor[which], math.ceil(timer)))
+        timer = min(s.tuner_cap[which], max(s.tuner_floor[which], np.ceil(timer)))
     return timer

@@ -1,23 +1,24 @@
-"""Which running jobs a waiting job may push off their GPUs, and which of them it takes.
+"""Which running jobs another job may push off their GPUs, and which of them it takes.
 
-They are the ones that stand behind the first waiting job in the order and have no lease that still runs. They are given
-up worst first; then, best first, those that are not needed after all keep their GPUs.
+They are the ones that stand behind it in the order and have no lease that still runs. They are given up worst first;
+then, best first, those that are not needed after all keep their GPUs.
 """
 
+from ..kernels.codes import RUNNING, WAITING
 from ..kernels.jit import kernel
 from ..kernels.jobs import preempt
 from ..kernels.placement import lift, lower
-from .delays import find_offer
-from .orders import has_levels, is_leased, running_key
+from .delays import find_offer, find_upgrade
+from .orders import has_levels, is_leased, key_now, running_key
 
 
 @kernel
 def pick_evictable(s, head_job):
     """Modify `s.pick_*`: a heap, worst first, of the running jobs that may be stopped; returns the GPUs they hold.
 
-    `head_job` is the first of the waiting jobs.
+    `head_job` is the first of the jobs that may want GPUs.
     """
-    head_key = s.order_key[head_job]
+    head_key = key_now(s, head_job)
     if has_levels(s) and s.demoted_now == 0 and not _runs_below(s, s.level[head_job]):
         return 0
     gpus = 0
@@ -83,23 +84,24 @@ def give_up(s, out, need):
 
 @kernel
 def evict_for(s, job):
-    """Modify `s`: stop running jobs so that waiting `job` finds a gang, left in `s.gang`.
+    """Modify `s`: stop running jobs so that `job` finds a gang, left in `s.gang`: a waiting job one that it accepts, a
+    running one a better one.
 
     Returns how many were stopped, left in `s.out_job`; 0, and nothing changed, if not even all of those that stand
     behind it would do. They are given up worst first; then, best first, each one that is not needed after all keeps its
     GPUs.
     """
-    key = s.order_key[job]
+    key = key_now(s, job)
     if s.pick_key[0] < key or (s.pick_key[0] == key and s.pick_job[0] < job):  # nobody stands behind it
         return 0
-    if s.free_gpus + gpus_behind(s, job) < s.gpus[job]:
+    if s.status[job] == WAITING and s.free_gpus + gpus_behind(s, job) < s.gpus[job]:
         return 0
     out = 0
     found = False
     while not found and s.n_picked > 0:
         worst_key = s.pick_key[0]
         worst = s.pick_job[0]
-        if worst_key < key or (worst_key == key and worst < job):
+        if worst_key < key or (worst_key == key and worst <= job):
             break
         _pop_pick(s)
         if s.started_s[worst] == s.now_s:  # it has moved since it was picked
@@ -108,12 +110,12 @@ def evict_for(s, job):
         s.out_job[out] = worst
         out += 1
         lift(s, worst)
-        found = find_offer(s, job)
+        found = _find_wanted(s, job)
     for i in range(out - 1, -1, -1):
         spared = not found
-        if found and s.free_gpus - s.gpus[s.out_job[i]] >= s.gpus[job]:
+        if found and (s.status[job] == RUNNING or s.free_gpus - s.gpus[s.out_job[i]] >= s.gpus[job]):
             lower(s, s.out_job[i])
-            spared = find_offer(s, job)
+            spared = _find_wanted(s, job)
             if not spared:
                 lift(s, s.out_job[i])
         elif spared:
@@ -130,8 +132,13 @@ def evict_for(s, job):
     for i in range(stopped):
         preempt(s, s.out_job[i])
     if stopped > 0:
-        find_offer(s, job)
+        _find_wanted(s, job)
     return stopped
+
+
+@kernel
+def _find_wanted(s, job):
+    return find_upgrade(s, job) if s.status[job] == RUNNING else find_offer(s, job)
 
 
 @kernel

@@ -9,10 +9,10 @@ on only jobs that are more patient, so that they take more, are asked; refusing 
 from ..kernels.codes import RUNNING, WAITING
 from ..kernels.jit import kernel
 from ..kernels.jobs import migrate, start
-from ..tiers import RACK
-from .delays import find_offer, patience
+from ..kernels.placement import is_spread
+from .delays import find_offer, find_upgrade, patience
 from .eviction import evict_for, pick_evictable
-from .orders import is_leased, running_key
+from .orders import is_leased, key_now
 from .placers import find_better
 
 
@@ -23,15 +23,14 @@ def make_offers(s):
     Returns the number of jobs started.
     """
     started = 0
-    if s.waiting > 0 and s.lease_s > 0.0 and s.auctions == 0:
-        pick_evictable(s, _first_waiting(s))
-    count = _gather(s) if s.free_gpus > 0 or s.n_picked > 0 else 0
+    count = _gather(s)
+    if s.waiting > 0 and s.lease_s > 0.0 and s.auctions == 0:  # nobody is stopped while nobody waits
+        pick_evictable(s, s.bid[0])
     while count > 0 and (s.free_gpus > 0 or s.n_picked > 0):
         job = s.bid[0]
         count = _remove_first(s, count)
         if s.status[job] == RUNNING:
-            if s.begun_s[job] < s.now_s and find_better(s, job, s.placer):
-                migrate(s, job)
+            count = _move(s, job, count)
             continue
         demand = s.demand[job]
         takes = patience(s, job)
@@ -48,8 +47,7 @@ def make_offers(s):
             started += 1
             if stands_for_class and s.class_count[demand] > 0:
                 count = _add(s, s.queue_item[s.class_base[demand]], count)
-            for i in range(evicted):
-                count = _add(s, s.out_job[i], count)
+            count = _add_stopped(s, evicted, count)
         elif s.strict:
             break
         else:
@@ -69,15 +67,33 @@ def _refused(s, demand):
 
 
 @kernel
-def _first_waiting(s):
-    """The waiting job that stands first in the order."""
-    first = -1
-    for demand in range(s.n_classes):
-        if s.class_count[demand] > 0:
-            job = s.queue_item[s.class_base[demand]]
-            if first < 0 or _comes_before(s, job, first):
-                first = job
-    return first
+def _move(s, job, count):
+    """Modify `s`: a running job moves if a better tier has room for it; returns the new length of the heap.
+
+    Gandiva: beside its own GPUs. Dally, when its lease has ended: as if it were preempted and took an offer at once.
+    """
+    if s.started_s[job] == s.now_s:
+        return count
+    if s.delays == 0:
+        if find_better(s, job, s.placer):
+            migrate(s, job)
+        return count
+    evicted = 0
+    found = find_upgrade(s, job)
+    if not found and s.n_picked > 0:
+        evicted = evict_for(s, job)
+        found = evicted > 0
+    if found:
+        migrate(s, job)
+    return _add_stopped(s, evicted, count)
+
+
+@kernel
+def _add_stopped(s, stopped, count):
+    """Modify `s.bid`: the jobs in `s.out_job`, which have just lost their GPUs, join the heap."""
+    for i in range(stopped):
+        count = _add(s, s.out_job[i], count)
+    return count
 
 
 @kernel
@@ -88,16 +104,15 @@ def _gather(s):
     """
     count = 0
     for demand in range(s.n_classes):
-        base = s.class_base[demand]
         if s.class_count[demand] > 0 and s.auctions == 0:
-            count = _add(s, s.queue_item[base], count)
+            count = _add(s, s.queue_item[s.class_base[demand]], count)
         elif s.auctions and (s.class_gpus[demand] <= s.free_gpus or s.strict):
             s.class_blocked[demand] = s.pass_number
             count = _add_class(s, demand, count)
     if s.migrates and s.spread > 0:
         for i in range(s.running):
             job = s.runner[i]
-            if s.tier[job] >= RACK and s.begun_s[job] < s.now_s and not is_leased(s, job):
+            if is_spread(s, job) and s.begun_s[job] < s.now_s and not is_leased(s, job):
                 count = _add(s, job, count)
     return count
 
@@ -152,8 +167,8 @@ def _remove_first(s, count):
 @kernel
 def _comes_before(s, a, b):
     """Whether job `a` is offered GPUs before `b`: by key; at auctions, ties go to who got or lost GPUs longer ago."""
-    key_a = _key(s, a)
-    key_b = _key(s, b)
+    key_a = key_now(s, a)
+    key_b = key_now(s, b)
     if key_a != key_b:
         return key_a < key_b
     if s.auctions:
@@ -162,11 +177,6 @@ def _comes_before(s, a, b):
         if since_a != since_b:
             return since_a < since_b
     return a < b
-
-
-@kernel
-def _key(s, job):
-    return running_key(s, job) if s.status[job] == RUNNING else s.order_key[job]
 
 
 @kernel

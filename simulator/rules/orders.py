@@ -106,6 +106,12 @@ def running_key(s, job):
 
 
 @kernel
+def key_now(s, job):
+    """Key of a waiting or a running job."""
+    return running_key(s, job) if s.status[job] == RUNNING else s.order_key[job]
+
+
+@kernel
 def demoted_key(s, job):
     """Modify `s`: the job belongs to the next level from now on; key of the place at its end."""
     s.level[job] += 1

@@ -91,7 +91,7 @@ def commit(s):
         if s.status[job] == RUNNING:
             if has_levels(s) and not is_running_place(s, job, s.run_key[job]):
                 settle_place(s, job)
-            if s.lease_s > 0.0 and s.auctions == 0 and s.lease_end_s[job] <= s.now_s:
+            if s.lease_s > 0.0 and s.auctions == 0 and s.delays == 0 and s.lease_end_s[job] <= s.now_s:
                 s.lease_end_s[job] = s.now_s + s.lease_s
                 plan(s, job)
     for i in range(s.n_joined - 1, -1, -1):

@@ -86,11 +86,12 @@ class Rule:
         quantum: seconds; demotions happen at its multiples (0: at once).
         round: seconds; passes happen only at its multiples (0: at every event).
         lease: seconds; a started job cannot be stopped before its lease ends, and can then, whatever the order
-            (0: no leases).
+            (0: no leases). If it is not stopped at that instant, its lease is renewed; under delay timers it is not, so
+            that the job makes way as soon as another needs its GPUs.
         timers: delay timers: seconds for which a job refuses GPUs outside one machine, and outside one rack, counted
             from when it arrived or lost its GPUs; inf: for ever. The placer is `tier` or `first` then.
         tuner: delay timers that follow the waits of other jobs, instead of `timers`.
-        migrates: running jobs move when a better tier has room.
+        migrates: running jobs move when a better tier has room; under delay timers, those whose lease has ended.
         fallback: `most-free`, or `last`: the defect of the authors' Gandiva (placers.py).
     """
 

@@ -9,7 +9,7 @@ The schema, one row a job, column by column (the csv has this header; the parque
 | `gpus`       | yes      | whole  | gang size, 1 to 10^9 |
 | `duration_s` | yes      | number | isolated run time on its GPUs at the best tier, seconds > 0 |
 | `iterations` | no       | number | iterations in all, > 0; none: `duration_s` (1 iteration = 1 s) |
-| `iteration_s`| no       | number | seconds per iteration; `duration_s / iterations` (the default) to one in a million |
+| `iteration_s`| no       | number | seconds per iteration; `duration_s / iterations` (the default) to a millionth |
 | `model`      | no       | text   | empty: unknown |
 | `batch_size` | no       | whole  | >= 0, 0: unknown |
 | `user`       | no       | text   | empty: unknown |

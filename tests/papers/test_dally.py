@@ -33,7 +33,7 @@ def test_network_equals_the_rows_that_the_project_carries(options):
 
 
 def test_table_1_but_for_three_cells(options):
-    """VGG11 over the network, ResNet18 and BERT-large in a rack: no known setting of the authors' tools gives them."""
+    """One setting gives the machine column; none that is known gives VGG11 beyond a rack, or these two in a rack."""
     assert [name.partition(" (")[0] for name in missed(table1(options))] == [
         "VGG11, 8 GPUs, network",
         "ResNet18, 8 GPUs, rack",
