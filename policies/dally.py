@@ -1,4 +1,4 @@
-"""Dally: delay scheduling over the tiers of the network, with timers that tune themselves, and network-sensitive preemption.
+"""Dally: delay scheduling over the tiers of the network, timers that tune themselves, network-sensitive preemption.
 
 Source: paper dally, Sec. IV-B: priority Nw_sens (IV-B1; simulator/rules/orders.py), placement by Algorithm 1 and timers
 by Algorithm 2 (IV-B2, -B3; simulator/rules/delays.py), variants of Sec. V-C.
@@ -8,13 +8,13 @@ by Algorithm 2 (IV-B2, -B3; simulator/rules/delays.py), variants of Sec. V-C.
 * `dally-consolidated`: waits as long as needed for the most consolidated placement that its size admits.
 
 Choices where the paper is silent:
-* Preemption. The paper gives the priority but not the moment; its simulator stops every job after a lease of an hour. Here
-  a job whose lease has ended makes way for one that has been slowed down more, or moves to a better tier in its own turn,
-  which is a preemption after which it takes an offer at once; otherwise it goes on. So a job is stopped only where that
-  changes something. Under `semantics=artist-sim` every lease ends as it does there.
-* Offers. A job is offered GPUs whenever something happens in the cluster and when one of its own timers runs out, which is
-  the limit of "periodically generates resource offers"; `round` makes them periodic. (A timer that shrinks because a wait
-  is forgotten is noticed at the next offer.)
+* Preemption. The paper gives the priority but not the moment; its simulator stops every job after a lease of an hour.
+  Here a job whose lease has ended makes way for one that has been slowed down more, or moves to a better tier in its
+  own turn, which is a preemption after which it takes an offer at once; otherwise it goes on. So a job is stopped only
+  where that changes something. Under `semantics=artist-sim` every lease ends as it does there.
+* Offers. A job is offered GPUs whenever something happens in the cluster and when one of its own timers runs out,
+  which is the limit of "periodically generates resource offers"; `round` makes them periodic. (A timer that shrinks
+  because a wait is forgotten is noticed at the next offer.)
 * T_starvation counts from the arrival or the last loss of the GPUs.
 * Which of several machines or racks with room: the one with fewest free GPUs that suffice (`placer=tier`), or the first
   (`first`), which is what `semantics=artist-sim` takes.

@@ -1,8 +1,8 @@
 """Gandiva: network-agnostic placement by affinity, and migration to a better tier when it has room.
 
 Source: Gandiva (Xiao et al., OSDI'18) as the simulator of paper dally's authors has it (paper dally, Sec. V-C: "it
-addresses this limitation by migrating jobs to more favorable GPU consolidation whenever resources become available"); its
-code is not public. simulator/rules/placers.py has the placement (`affinity`) and the moves (`find_better`).
+addresses this limitation by migrating jobs to more favorable GPU consolidation whenever resources become available");
+its code is not public. simulator/rules/placers.py has the placement (`affinity`) and the moves (`find_better`).
 * A gang that fits a machine goes to a machine dedicated to its size; a larger one takes random free GPUs at once.
 * A running job that lies on several machines moves as soon as a machine (or, for a larger gang that crosses racks, a
   rack) has room beside it.

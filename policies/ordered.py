@@ -42,8 +42,8 @@ def las(
 ) -> RulePolicy:
     """Two-dimensional least attained service: queues by GPUs x time held (of Tiresias, NSDI'19).
 
-    `thresholds` are those of Tiresias' published code; without any, jobs are ordered by attained service itself, as they
-    always are under `semantics=artist-sim`.
+    `thresholds` are those of Tiresias' published code; without any, jobs are ordered by attained service itself, as
+    they always are under `semantics=artist-sim`.
     """
     rule = Rule("las", head, placer, preemption_cost, thresholds, quantum, round, lease)
     # That simulator orders by the attained service itself, and has its own reading of consolidation.

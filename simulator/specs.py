@@ -263,6 +263,7 @@ def _models() -> SimpleNamespace:
 
 
 def validated(model: Any, mapping: Mapping[str, Any], source: str) -> Any:
+    """An instance of the pydantic `model` from `mapping`; InputError naming `source` and the first bad place."""
     from pydantic import ValidationError
 
     try:

@@ -1,4 +1,5 @@
-"""Reference of Dally's rules under `semantics=events`: delay timers, offers, leases; written to be read, not to be fast.
+"""Reference of Dally's rules under `semantics=events`: delay timers, offers, leases; written to be read, not to be
+fast.
 
 The compiled kernels are checked against it; it shares no code with them. At every instant at which something happens it
 goes through all waiting jobs in order of Nw_sens, and each is asked for itself. A cluster is racks of machines of slots

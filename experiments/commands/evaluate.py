@@ -45,7 +45,9 @@ def evaluate(
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="horizon_s, mtbf_s, mttr_s, checkpoint_s, semantics; repeatable."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="horizon_s, mtbf_s, mttr_s, checkpoint_s, semantics; repeatable."
+        ),
     ] = None,
     format: Format = None,
     oversize: Oversize = "error",

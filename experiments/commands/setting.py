@@ -60,7 +60,7 @@ def open_setting(
 
 
 def _format(workload: str | None, format: str | None, semantics: str) -> str | None:
-    """The format of a trace: under the semantics of ArtISt-sim its jobs are read as it reads them; what is given wins."""
+    """The format of a trace: under the semantics of ArtISt-sim jobs are read as it reads them; what is given wins."""
     from ...simulator.names import parse_name
     from ...simulator.semantics import load_semantics
     from ...simulator.workloads import is_path, recognise

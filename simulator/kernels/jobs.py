@@ -20,7 +20,6 @@ from .codes import AFFINITY, DONE, FREE, HELD, HOLD, MIGRATE, PREEMPT, RUNNING, 
 from .jit import kernel
 from .placement import gang_was_held_by, is_spread, occupy, sign_gpus, vacate, vacate_gang
 
-
 MOST_CHUNKS = 5_000_000  # in one grant; where there would be more, one is too short to matter
 
 
@@ -146,7 +145,7 @@ def hold(s, job, until_s):
 
 @kernel
 def set_timers(s, demand):
-    """Modify `s`: the delay timers of a demand class have changed: its waiting jobs are to be woken when they run out."""
+    """Modify `s`: the delay timers of a demand class have changed: wake its waiting jobs when they run out."""
     base = s.class_base[demand]
     for i in range(base, base + s.class_count[demand]):
         schedule_event(s, s.queue_item[i], next_ring_s(s, s.queue_item[i]))
@@ -202,9 +201,7 @@ def plan(s, job):
 def plan_grant(s, job, move_s):
     """Modify `s`: set the end of a grant: the end of the job, or of the last chunk that its lease has room for.
 
-    A job that is to move ends its grant with the first chunk that ends after `move_s`.
-
-    A chunk is `chunk` iterations per GPU, whose progress counts when it is done. The grant ends after the first chunk
+    A job that is to move ends its grant with the first chunk that ends after `move_s`. A chunk is `chunk` iterations per GPU, whose progress counts when it is done. The grant ends after the first chunk
     whose end is past the lease, or from whose end one GPU's share of the next chunk would be: the authors' simulator
     divides a chunk by the gang there, and then auctions the GPUs at once. Nothing interrupts a grant, so all its chunks
     are added up here, in the order and with the rounding of one after the other.
@@ -217,7 +214,8 @@ def plan_grant(s, job, move_s):
     left = s.iterations_left[job]
     ran_s = s.ran_s[job]
     service_gpu_s = s.service_gpu_s[job]
-    if chunk_s * MOST_CHUNKS <= min(lease_end_s - end_s, left * s.iteration_s[job]):  # progress is continuous
+    is_continuous = chunk_s * MOST_CHUNKS <= min(lease_end_s - end_s, left * s.iteration_s[job])
+    if is_continuous:
         chunk_s = max(0.0, min(lease_end_s - end_s, left * s.iteration_s[job], move_s - end_s))
         size = left if end_s + chunk_s < min(lease_end_s, move_s) else chunk_s / s.iteration_s[job]
     while True:
@@ -226,6 +224,8 @@ def plan_grant(s, job, move_s):
         service_gpu_s += gpus * chunk_s
         left = max(0.0, left - size)
         if left == 0.0 or end_s >= lease_end_s or end_s + chunk_s / gpus > lease_end_s or end_s > move_s:
+            break
+        if is_continuous:
             break
     s.grant_left[job] = left
     s.grant_ran_s[job] = ran_s
@@ -364,7 +364,7 @@ def recount(s, job, preempted, migrated):
 
 @kernel
 def reserve(s, job):
-    """Modify `s`: the running job holds `s.gang` beside its own GPUs, and moves there when its present chunk is done."""
+    """Modify `s`: the running job holds `s.gang` too, and moves there when its present chunk is done."""
     note(s, MIGRATE, job)
     first = s.first_gpu[job]
     s.next_tier[job] = occupy(s, job)

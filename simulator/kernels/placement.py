@@ -61,7 +61,7 @@ def tier_of_gang(s):
 
 @kernel
 def is_spread(s, job):
-    """True if a running job lies on a worse tier than its size needs: several machines, or racks, where one has room."""
+    """True if a running job lies on a worse tier than its size needs: on several machines, or racks, not on one."""
     return (s.tier[job] == NETWORK and s.gpus[job] <= s.largest_rack) or (
         s.tier[job] == RACK and s.gpus[job] <= s.largest_machine
     )

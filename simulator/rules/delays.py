@@ -1,9 +1,9 @@
 """Delay scheduling: which offers a job takes, and the timers, fixed or tuned, for which it refuses worse tiers.
 
-Source: paper dally, Algorithm 1 (on resource offer), Algorithm 2 (get tuned timers), Sec. IV-B2 and -B3. One list of waits per GPU demand and tier
-(machine, rack): the starvation of every job that accepted that tier, with the time of its acceptance. Entries older than
-the history are forgotten, and the timer is their mean plus two deviations. A gang that does not fit a machine has no
-machine timer, one that does not fit a rack has neither.
+Source: paper dally, Algorithm 1 (on resource offer), Algorithm 2 (get tuned timers), Sec. IV-B2 and -B3. One list of
+waits per GPU demand and tier (machine, rack): the starvation of every job that accepted that tier, with the time of
+its acceptance. Entries older than the history are forgotten, and the timer is their mean plus two deviations. A gang
+that does not fit a machine has no machine timer, one that does not fit a rack has neither.
 
 Where the paper is silent: one entry gives itself (it has no deviation), an empty list gives `initial`.
 

@@ -84,12 +84,11 @@ def give_up(s, out, need):
 
 @kernel
 def evict_for(s, job):
-    """Modify `s`: stop running jobs so that `job` finds a gang, left in `s.gang`: a waiting job one that it accepts, a
-    running one a better one.
+    """Modify `s`: stop running jobs so that `job` finds a gang, left in `s.gang`.
 
-    Returns how many were stopped, left in `s.out_job`; 0, and nothing changed, if not even all of those that stand
-    behind it would do. They are given up worst first; then, best first, each one that is not needed after all keeps its
-    GPUs.
+    A waiting job one that it accepts, a running one a better one than it has. Returns how many were stopped, left in
+    `s.out_job`; 0, and nothing changed, if not even all of those that stand behind it would do. They are given up worst
+    first; then, best first, each one that is not needed after all keeps its GPUs.
     """
     key = key_now(s, job)
     if s.pick_key[0] < key or (s.pick_key[0] == key and s.pick_job[0] < job):  # nobody stands behind it

@@ -150,7 +150,7 @@ def demotion_is_due(s, job):
 
 @kernel
 def is_leased(s, job):
-    """True if a running job may not be stopped or moved: its lease runs; where leases end in auctions, it moves already."""
+    """True if a running job may not be stopped or moved: its lease runs; at auctions: it is about to move."""
     if s.auctions:
         return s.next_first_gpu[job] >= 0
     return s.lease_s > 0.0 and s.lease_end_s[job] > s.now_s

@@ -211,8 +211,8 @@ def _take_random(s, job, first, end, free):
 def find_first(s, need, scope):
     """Modify `s.gang`: `need` free GPUs in the first place that has room; lowest free GPUs inside it.
 
-    MACHINE: the first slot, else the first machine, in the topology's order of machines. RACK: the rack of lowest index.
-    NETWORK: the lowest free GPUs. As the authors' simulator of paper dally places. False if there is no room.
+    MACHINE: the first slot, else the first machine, in the topology's order of machines. RACK: the rack of lowest
+    index. NETWORK: the lowest free GPUs. As the authors' simulator of paper dally places. False if there is no room.
     """
     s.gang_size = 0
     if need > s.free_gpus:
@@ -300,7 +300,7 @@ def _is_dedicated(s, size):
 
 @kernel
 def _most_free(s, need, affinity):
-    """Machine with room for `need` with most free GPUs, first in the scan, among those of `affinity` (-1: all); or -1."""
+    """Most free machine with room for `need`, first in the scan, among those of `affinity` (-1: all); or -1."""
     best = -1
     for i in range(s.n_machines):
         machine = s.machine_scan[i]
@@ -329,7 +329,7 @@ def place_in_rack(s, machine):
 
 @kernel
 def dedicate(s, job):
-    """Modify `s`: the machine of a gang that started inside it is its size's from now on, if size and machine are free."""
+    """Modify `s`: the machine of a gang that started inside it is its size's from now on, if both are free."""
     place = place_in_rack(s, s.gpu_machine[s.first_gpu[job]])
     if s.tier[job] <= MACHINE and s.machine_affinity[place] == 0 and not _is_dedicated(s, s.gpus[job]):
         s.machine_affinity[place] = s.gpus[job]

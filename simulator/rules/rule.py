@@ -63,7 +63,7 @@ class Tuner:
 
     @property
     def caps(self) -> tuple[float, float]:
-        """Largest timers of the authors' tuner: 0.8 of the history for a machine, in whole leases, all of it for a rack."""
+        """Largest timers of the authors' tuner, leases: 0.8 of the history for a machine, all of it for a rack."""
         return float(math.ceil(0.8 * self.history)), self.history
 
 
@@ -74,10 +74,10 @@ class Rule:
     Args:
         order: who comes first: `fifo` (arrival), `sjf` (isolated run time), `srtf` (isolated run time left), `srsf`
             (GPU-seconds left), `las` (attained service), `random` (a random order, drawn from the seed), `nw-sens`
-            (most slowed down so far: paper dally), `latest` (first started last; who never started comes last: Gandiva).
-        head: `strict` (nobody passes a job that does not fit) or `skip` (every job in order that fits starts).
-        placer: which GPUs: `count`, `consolidated`, `tier`, `skew` (consolidated for skewed models, else count),
-            `random`, `first` (the first place with room on the best tier), `first-skew`, `affinity`;
+            (most slowed down so far: paper dally), `latest` (first started last; who never started comes last:
+        Gandiva). head: `strict` (nobody passes a job that does not fit) or `skip` (every job in order that fits
+        starts). placer: which GPUs: `count`, `consolidated`, `tier`, `skew` (consolidated for skewed models, else
+            count), `random`, `first` (the first place with room on the best tier), `first-skew`, `affinity`;
             rules/placers.py has the definitions.
         preemption_cost: seconds without progress when a stopped or moved job starts anew; one number, or two: for
             gangs of up to 8 GPUs and for larger ones.

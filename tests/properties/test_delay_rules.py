@@ -7,14 +7,11 @@ import runpy
 from pathlib import Path
 
 import numpy as np
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import settings
 
 from clustergym import policies
 from clustergym.simulator.engine import Simulator
 from clustergym.simulator.layout import Failures
-from clustergym.simulator.metrics import gpu_seconds
 from clustergym.simulator.rules.rule import Rule, Tuner
 from clustergym.simulator.semantics import Semantics, artist_sim, events
 from clustergym.simulator.topology import Topology
