@@ -266,13 +266,14 @@ def start(s, job):
         else:
             s.first_start_s[job] = now
         s.starts[job] += 1
-        if record_wait(s, job, s.tier[job]) and s.auctions == 0:
+        if s.delays and record_wait(s, job, s.tier[job]) and s.auctions == 0:
             set_timers(s, s.demand[job])
         if s.placer == AFFINITY:
             dedicate(s, job)
         s.queued_s[job] += now - s.waiting_since_s[job]
         s.started_s[job] = now
-        s.begun_s[job] = now
+        if s.auctions or s.migrates:
+            s.begun_s[job] = now
         s.lease_end_s[job] = now + s.lease_s if s.lease_s > 0.0 else math.inf
         if has_levels(s):
             s.run_key[job] = s.order_key[job]
@@ -304,8 +305,9 @@ def settle(s, job):
     book(s, job, 1.0)
     s.iterations_left[job] -= max(0.0, now - s.since_s[job]) / s.iteration_s[job]
     s.attained_s[job] += now - s.started_s[job]
-    s.ran_s[job] += now - s.started_s[job]
-    s.service_gpu_s[job] += s.gpus[job] * (now - s.started_s[job])
+    if s.auctions:
+        s.ran_s[job] += now - s.started_s[job]
+        s.service_gpu_s[job] += s.gpus[job] * (now - s.started_s[job])
     s.since_s[job] = max(now, s.since_s[job])
     s.started_s[job] = now
 
@@ -417,7 +419,7 @@ def leave_gpus(s, job):
     """Modify `s`: book the stretch, free the GPUs, and take the job off the running ones."""
     settle(s, job)
     vacate(s, job)
-    if s.next_first_gpu[job] >= 0:
+    if s.auctions and s.next_first_gpu[job] >= 0:
         vacate_gang(s, s.next_first_gpu[job])
         end_reservation(s, job)
     last = s.runner[s.running - 1]

@@ -59,7 +59,7 @@ def random_rule(rng: np.random.Generator) -> Rule:
 def random_semantics(rng: np.random.Generator) -> Semantics:
     if rng.random() < 0.5:
         return events()
-    chunk = rng.choice([0.0, 1e-9, 1.0, 10.0, 1000.0])
+    chunk = rng.choice([0.0, 1.0, 10.0])
     return artist_sim(rng.choice([0.0, 20.0, 100.0]), chunk, rng.choice([0.0, 1.0, 2.5, 1000.0]))
 
 
@@ -76,7 +76,8 @@ def random_run(seed: int, fails: bool = True) -> tuple[Simulator, Rule, Workload
     topology, rule, semantics = random_topology(rng), random_rule(rng), random_semantics(rng)
     if semantics.auctions and semantics.chunk < 1.0 and 0.0 < semantics.lease_s <= max(rule.preemption_cost):
         semantics = artist_sim(100.0, semantics.chunk, semantics.release_s)
-    failures = [None, Failures(600.0, 60.0, 50.0), Failures(3000.0, 300.0, 0.0)][rng.integers(3) if fails else 0]
+    mtbf_s = 400.0 * topology.num_machines  # of all machines together every 400 s
+    failures = Failures(mtbf_s, 60.0, rng.choice([0.0, 5.0])) if fails and rng.random() < 0.4 else None
     network = NETWORKS[rng.integers(len(NETWORKS))]
     simulator = Simulator(topology, network, rule=rule, semantics=semantics, failures=failures)
     return simulator, rule, random_workload(rng, topology.num_gpus)
