@@ -288,7 +288,8 @@ class Simulator:
             if not 0 <= gpu < s.n_gpus:
                 raise InvalidDecision(f"{what}: there is no GPU {gpu}; the cluster has 0 to {s.n_gpus - 1}")
             owner = int(s.gpu_job[gpu])
-            if owner != codes.FREE and not (owner == job and verb == "migrate"):
+            may_keep = verb == "migrate" and not (self.semantics.auctions and s.started_s[job] < s.now_s)
+            if owner != codes.FREE and not (owner == job and may_keep):
                 whose = "on a failed machine" if owner == codes.DOWN else f"held by job {owner}"
                 raise InvalidDecision(f"{what}: GPU {gpu} ({self.topology.gpu_label(gpu)}) is {whose}")
         if verb == "migrate" and set(gpus) == set(gpus_of(s, job)):

@@ -53,6 +53,8 @@ def step(states, windows, row, candidate, delay, outcome, features, mask):
     else:
         w.decisions += 1
         _apply(s, w, candidate - 1, delay)
+        if w.code == STALLED and events.next_event_s(s) < math.inf:
+            w.code = DECIDE
         refresh(s, w)
     settle(s, w)
     outcome[0] = -(total_cost(s, w.reward_kind) - cost) / w.reward_scale

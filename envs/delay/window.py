@@ -239,9 +239,11 @@ def find_move(s, w, job):
         return False
     if w.placer == AFFINITY:
         return find_better(s, job, AFFINITY)
-    lift(s, job)
+    if not s.auctions:  # there it keeps its GPUs for a while
+        lift(s, job)
     found = find_gang(s, job, w.placer) and target_of(tier_of_gang(s)) < target_of(s.tier[job])
-    lower(s, job)
+    if not s.auctions:
+        lower(s, job)
     return found
 
 

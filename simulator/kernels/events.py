@@ -143,6 +143,8 @@ def _job_event(s, job):
     """Modify `s`: the job ends, is demoted, reaches the end of its lease or of its hold; True if GPUs were freed."""
     if s.status[job] == HELD:
         jobs.unhold(s, job)
+        if s.auctions:
+            call_auction(s, s.now_s)
         return False
     if s.status[job] == WAITING:
         if s.delays:

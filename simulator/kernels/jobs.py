@@ -201,10 +201,11 @@ def plan(s, job):
 def plan_grant(s, job, move_s):
     """Modify `s`: set the end of a grant: the end of the job, or of the last chunk that its lease has room for.
 
-    A job that is to move ends its grant with the first chunk that ends after `move_s`. A chunk is `chunk` iterations per GPU, whose progress counts when it is done. The grant ends after the first chunk
+    A chunk is `chunk` iterations per GPU, whose progress counts when it is done. The grant ends after the first chunk
     whose end is past the lease, or from whose end one GPU's share of the next chunk would be: the authors' simulator
-    divides a chunk by the gang there, and then auctions the GPUs at once. Nothing interrupts a grant, so all its chunks
-    are added up here, in the order and with the rounding of one after the other.
+    divides a chunk by the gang there, and then auctions the GPUs at once. A job that is to move ends its grant with the
+    first chunk that ends after `move_s`. Nothing else interrupts a grant, so all its chunks are added up here, in the
+    order and with the rounding of one after the other.
     """
     gpus = s.gpus[job]
     size = s.chunk * gpus
@@ -463,7 +464,11 @@ def release(s, job):
 def fail(s, job):
     """Modify `s`: a machine under the running job failed: it waits, and has lost the work since its last checkpoint."""
     ran = max(0.0, s.now_s - s.since_s[job])
-    lost = ran - ran // s.checkpoint_s * s.checkpoint_s if s.checkpoint_s > 0.0 else 0.0
+    kept = ran // s.checkpoint_s * s.checkpoint_s if s.checkpoint_s > 0.0 else ran
+    chunk_s = s.iteration_s[job] * s.chunk * s.gpus[job]
+    if s.auctions and chunk_s > 0.0:
+        kept = kept // chunk_s * chunk_s
+    lost = ran - kept
     leave_gpus(s, job)
     iterations = lost / s.iteration_s[job]
     computed = iterations * s.base_iteration_s[job]

@@ -60,11 +60,13 @@ def find_upgrade(s, job):
     if not is_spread(s, job):
         return False
     need = s.gpus[job]
-    lift(s, job)
+    if not s.auctions:  # there it keeps its GPUs for a while
+        lift(s, job)
     found = find_at(s, need, MACHINE, s.placer)
     if not found and s.tier[job] == NETWORK and timer_s(s, job, MACHINE) <= 0.0:
         found = find_at(s, need, RACK, s.placer)
-    lower(s, job)
+    if not s.auctions:
+        lower(s, job)
     return found
 
 
