@@ -43,6 +43,7 @@ class Runner:
     left_s: float  # of isolated run time, when it last started
     waiting_since_s: float = math.inf
     key: float = 0.0  # Nw_sens when it began to wait
+    ring_s: float = math.inf  # when it is offered GPUs because a timer runs out
     attained_s: float = 0.0
     starts: int = 0
     preempted: int = 0
@@ -170,6 +171,7 @@ class Dally:
     def make_offers(self) -> None:
         """Waiting jobs, and running ones that may move, in order. Each may stop jobs behind it whose lease is over."""
         over = {k: self.sensitivity(k) for k in self.running if self.runners[k].lease_end_s <= self.now_s}
+        over = over if self.waiting else {}  # nobody is stopped while nobody waits
         bids = sorted((self.runners[j].key, j) for j in self.waiting)
         if self.moves:
             movers = [k for k in self.running if not self.is_leased(k) and self.runners[k].tier > MACHINE]
@@ -214,6 +216,9 @@ class Dally:
         r.first_start_s = min(r.first_start_s, self.now_s)
         self.waiting.remove(job)
         self.running.add(job)
+        for other in self.waiting:
+            if self.runners[other].gpus == r.gpus and tier <= RACK:
+                self.set_ring(other)
         self.run_on(job, gang, tier)
 
     def move(self, job: int, gang: list[int], tier: int) -> None:
@@ -245,22 +250,27 @@ class Dally:
         r.preempted += 1
         self.running.remove(job)
         self.waiting.add(job)
+        self.set_ring(job)
 
-    def ring_s(self, job: int) -> float:
-        """When the next of the job's timers runs out, as they are now."""
+    def set_ring(self, job: int) -> None:
+        """The next instant at which a timer of a waiting job runs out.
+
+        Looked up when it begins to wait, when it rings, and when a wait is recorded for its demand.
+        """
+        r = self.runners[job]
+        rings = []
         for tier in (MACHINE, RACK):
-            wait_s, since_s = self.timer_s(job, tier), self.runners[job].waiting_since_s
-            ring_s = since_s + wait_s
-            while ring_s - since_s < wait_s < math.inf:
+            wait_s = self.timer_s(job, tier)
+            ring_s = r.waiting_since_s + wait_s
+            while ring_s - r.waiting_since_s < wait_s < math.inf:
                 ring_s = math.nextafter(ring_s, math.inf)
-            if ring_s > self.now_s:
-                return ring_s
-        return math.inf
+            rings.append(ring_s)
+        r.ring_s = min((ring_s for ring_s in rings if ring_s > self.now_s and r.gpus > 1), default=math.inf)
 
     def run(self) -> list[Runner]:
         arrived = 0
         while arrived < len(self.jobs) or self.waiting or self.running:
-            times = [self.ring_s(j) for j in self.waiting]
+            times = [self.runners[j].ring_s for j in self.waiting]
             ends = [(self.runners[j].finish_s, self.runners[j].lease_end_s) for j in self.running]
             times += [time_s for pair in ends for time_s in pair if time_s > self.now_s]
             times += [job[0] for job in self.jobs[arrived : arrived + 1]]
@@ -269,10 +279,14 @@ class Dally:
             while arrived < len(self.jobs) and self.jobs[arrived][0] <= self.now_s:
                 self.runners[arrived].waiting_since_s = self.jobs[arrived][0]
                 self.waiting.add(arrived)
+                self.set_ring(arrived)
                 arrived += 1
             for job in sorted(self.running):
                 if self.runners[job].finish_s <= self.now_s:
                     self.free |= self.runners[job].gang
                     self.running.remove(job)
+            for job in self.waiting:
+                if self.runners[job].ring_s <= self.now_s:
+                    self.set_ring(job)
             self.make_offers()
         return self.runners

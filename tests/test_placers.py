@@ -8,6 +8,7 @@ import pytest
 from clustergym.simulator.decisions import Start
 from clustergym.simulator.engine import Simulator
 from clustergym.simulator.errors import InputError
+from clustergym.simulator.rules.rule import Rule
 from clustergym.simulator.tiers import MACHINE, NETWORK, RACK, SLOT
 from clustergym.simulator.workloads import Workload
 
@@ -55,6 +56,16 @@ def span(first, end):
         ("tier", [*span(0, 5), *span(8, 13), *span(16, 20), *span(24, 28)], 9, [*span(20, 24), *span(28, 32), 5]),
         ("tier", span(0, 31), 2, None),
         ("random", span(0, 30), 2, [30, 31]),
+        # first: the first slot with room (the second of machine 0), though machine 1 would be tighter.
+        ("first", [0, 1, *span(8, 14)], 3, [4, 5, 6]),
+        # No slot has 5: the first machine that has, its lowest GPUs.
+        ("first", [*span(0, 4), 9], 5, [8, 10, 11, 12, 13]),
+        # No machine has 6: the first rack with room, its lowest free GPUs; no rack has 9: the lowest of all.
+        ("first", [*span(0, 5), *span(8, 11), *span(16, 20), *span(24, 28)], 6, [5, 6, 7, 11, 12, 13]),
+        ("first", [*span(0, 5), *span(8, 11), *span(16, 20), *span(24, 28)], 9, [5, 6, 7, *span(11, 16), 20]),
+        # affinity: a gang that fits no machine takes any GPUs, one that does some of the most free machine.
+        ("affinity", span(0, 20), 12, span(20, 32)),
+        ("affinity", [*span(0, 4), *span(16, 28)], 8, span(8, 16)),
     ],
 )
 def test_placers_by_hand(placer, taken, need, gpus):
@@ -127,3 +138,39 @@ def test_asking_takes_nothing_and_bad_questions_are_one_sentence():
         view.find_gpus(1, "consolidate")
     with pytest.raises(InputError, match="tier 0"):
         view.find_gpus_within(1, SLOT)
+
+
+@pytest.mark.parametrize("order", range(6))
+def test_first_follows_the_order_of_the_machines(order):
+    """Machines of all racks in the order that numpy draws from the seed; slots and GPUs ascending inside them."""
+    scan = np.random.default_rng(order).permutation(4).tolist()
+    topology = f"{DALLY},machine_order={order}"
+    assert among([], 3, topology).find_gpus(1, "first") == span(8 * scan[0], 8 * scan[0] + 3)
+    taken = span(8 * scan[0], 8 * scan[0] + 8)
+    assert among(taken, 8, topology).find_gpus(1, "first") == span(8 * scan[1], 8 * scan[1] + 8)
+
+
+FIVE_TAKEN_EACH = [gpu for machine in range(4) for gpu in span(8 * machine, 8 * machine + 5)]
+
+
+@pytest.mark.parametrize(
+    ("model", "taken", "need", "gpus"),
+    [
+        ("VGG11", [0], 8, span(8, 16)),  # the first machine with room
+        # Else a rack: for a skewed model only while at least as many GPUs are free as a machine has, but one.
+        ("VGG11", FIVE_TAKEN_EACH, 6, [5, 6, 7, 13, 14, 15]),
+        ("VGG11", [*FIVE_TAKEN_EACH, *span(21, 24), *span(29, 32)], 4, None),
+        ("ResNet50", [*FIVE_TAKEN_EACH, *span(21, 24), *span(29, 32)], 4, [5, 6, 7, 13]),
+        # Else anywhere, if the model is not skewed or the gang is larger than a rack.
+        ("VGG11", FIVE_TAKEN_EACH, 9, None),
+        ("ResNet50", FIVE_TAKEN_EACH, 9, [5, 6, 7, 13, 14, 15, 21, 22, 23]),
+        ("VGG11", [0], 20, span(1, 21)),
+    ],
+)
+def test_first_skew_by_hand(model, taken, need, gpus):
+    """Tiresias in the authors' simulator of paper dally; machines of 8, racks of 16."""
+    simulator = Simulator(DALLY, rule=Rule("fifo", placer="first-skew"))
+    simulator.reset(Workload.from_arrays("two", [0, 0], [len(taken), need], [9, 9], model=["", model]))
+    simulator.apply(Start(0, taken))
+    found = simulator.view.find_gpus(1, "first-skew")
+    assert (found and sorted(found)) == gpus
