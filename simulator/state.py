@@ -263,6 +263,7 @@ def rule_fields(jobs: int, gpus: int) -> list[Field]:
         ("out_job", "i8", (gpus,)),
         ("chosen", "i8", (gpus,)),  # scratch: jobs that are about to start
         ("migrates", "i8"),  # the rule moves running jobs to better tiers
+        ("moved", "i8"),  # it did in this pass
         ("fallback_defect", "i8"),  # Gandiva as its authors' peers wrote it; see placers.py
         ("bid", "i8", (2 * jobs + gpus,)),  # scratch: jobs that are offered GPUs, a heap in the order of the rule
     ]

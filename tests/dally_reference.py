@@ -169,7 +169,16 @@ class Dally:
         return None
 
     def make_offers(self) -> None:
-        """Waiting jobs, and running ones that may move, in order. Each may stop jobs behind it whose lease is over."""
+        """What a job leaves when it moves is offered once more, to all."""
+        while self.one_pass():
+            pass
+
+    def one_pass(self) -> bool:
+        """Waiting jobs, and running ones that may move, in order. Each may stop jobs behind it whose lease is over.
+
+        True if a job moved.
+        """
+        moved = False
         over = {k: self.sensitivity(k) for k in self.running if self.runners[k].lease_end_s <= self.now_s}
         over = over if self.waiting else {}  # nobody is stopped while nobody waits
         bids = sorted((self.runners[j].key, j) for j in self.waiting)
@@ -202,8 +211,10 @@ class Dally:
             over.pop(job, None)
             if job in self.running:
                 self.move(job, gang, tier)
+                moved = True
             else:
                 self.start(job, gang, tier)
+        return moved
 
     def is_leased(self, job: int) -> bool:
         return self.lease_s > 0.0 and self.runners[job].lease_end_s > self.now_s

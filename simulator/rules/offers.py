@@ -24,6 +24,7 @@ def make_offers(s):
     Returns the number of jobs started.
     """
     started = 0
+    s.moved = 0
     count = _gather(s)
     if s.waiting > 0 and s.lease_s > 0.0 and s.auctions == 0:  # nobody is stopped while nobody waits
         pick_evictable(s, s.bid[0])
@@ -78,6 +79,7 @@ def _move(s, job, count):
     if s.delays == 0:
         if find_better(s, job, s.placer):
             migrate(s, job)
+            s.moved = 1
         return count
     evicted = 0
     found = find_upgrade(s, job)
@@ -86,6 +88,7 @@ def _move(s, job, count):
         found = evicted > 0
     if found:
         migrate(s, job)
+        s.moved = 1
     return _add_stopped(s, evicted, count)
 
 

@@ -28,7 +28,7 @@ def schedule(s):
     s.pass_number += 1
     s.n_picked = 0
     if s.delays or s.auctions or s.migrates:
-        return 0 if s.auctions == 0 and next_round_s(s) > s.now_s else make_offers(s)
+        return _offer(s)
     if s.waiting == 0 or next_round_s(s) > s.now_s:
         return 0
     started = 0
@@ -52,6 +52,21 @@ def schedule(s):
             break
         else:
             s.class_blocked[c] = s.pass_number
+    return started
+
+
+@kernel
+def _offer(s):
+    """Modify `s`: passes in which every job decides for itself; what one leaves when it moves is offered again."""
+    if s.auctions:
+        return make_offers(s)
+    if next_round_s(s) > s.now_s:
+        return 0
+    started = make_offers(s)
+    while s.moved:
+        s.pass_number += 1
+        s.n_picked = 0
+        started += make_offers(s)
     return started
 
 

@@ -270,8 +270,9 @@ def _find_affine(s, job):
 
     Larger gangs: random free GPUs. Others: the most free machine that is dedicated to their size; while none is, the
     most free one that is dedicated to no size (`dedicate`, at the start, makes it theirs); else the most free one. A
-    machine is dedicated by its place in its rack, in all racks at once. With `fallback_defect` the last machine looked
-    at is asked for room instead of the most free one, and then random GPUs of the whole cluster are taken.
+    machine is dedicated by its place in its rack, in all racks at once. With `fallback_defect`, when none dedicated to
+    the size has room, the last machine looked at is asked for room instead of the most free one: if it has, the gang
+    takes random GPUs of the whole cluster, else it waits.
     """
     need = s.gpus[job]
     s.gang_size = 0
@@ -279,8 +280,8 @@ def _find_affine(s, job):
         return _take_random(s, job, 0, s.n_gpus, s.free_gpus)
     wanted = need if _is_dedicated(s, need) else 0
     machine = _most_free(s, need, wanted)
-    if machine < 0 and s.fallback_defect and _last_free(s) >= need:
-        return _take_random(s, job, 0, s.n_gpus, s.free_gpus)
+    if machine < 0 and wanted > 0 and s.fallback_defect:
+        return _last_free(s) >= need and _take_random(s, job, 0, s.n_gpus, s.free_gpus)
     if machine < 0:
         machine = _most_free(s, need, -1)
     if machine < 0:

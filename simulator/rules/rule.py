@@ -113,6 +113,8 @@ class Rule:
             object.__setattr__(self, "timers", _pair("timers", self.timers, "seconds"))
         if self.delays != codes.NO_DELAYS:
             _choice("placer with delay timers", self.placer, DELAY_PLACERS)
+            if self.order == "las" and self.thresholds:
+                raise InputError("delay timers go with an order without queues: give las thresholds=")
         _choice("fallback", self.fallback, ("most-free", "last"))
         for name in ("preemption_cost", "thresholds"):
             object.__setattr__(self, name, _numbers(name, getattr(self, name)))
