@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import InputError
 from ..state import LAYERS, MODELS, PROFILES, Capacity, empty_state
 from ..tiers import MACHINE, NETWORK, RACK, SLOT, TIERS
-from .base import Jobs
+from .base import Jobs, name_of_job
 from .calibration import KINDS, Calibration, ModelLayers, load_calibration
 from .collectives import best_fraction
 
@@ -121,10 +121,8 @@ class AllReduce:
         found = self.layers_of(model)
         if found is not None:
             return found
-        job_ids = getattr(workload, "job_id", None)
-        which = f"job {job_ids[job]}" if job_ids is not None else f"job number {job}"
         raise InputError(
-            f"{which} ({gpus} GPUs) has the model {model!r}, which the layer table of network "
+            f"{name_of_job(workload, job)} ({gpus} GPUs) has the model {model!r}, which the layer table of network "
             f"{self.describe()!r} does not list ({', '.join(self.calibration.model_names())}); give layers=PATH with "
             "it, or default=MODEL, one of these, for such models"
         )

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..tiers import TIERS
-from .base import Jobs
+from .base import Jobs, name_of_job
 from .tables import MAX_FACTOR, Factors, PenaltyTable, load_table
 
 if TYPE_CHECKING:
@@ -55,11 +55,9 @@ class Penalty:
         found = self.table.factors(model, gpus) or self.default
         if found is not None:
             return found
-        job_ids = getattr(workload, "job_id", None)
-        which = f"job {job_ids[job]}" if job_ids is not None else f"job number {job}"
         raise InputError(
-            f"{which} ({gpus} GPUs) has the model {model!r}, which penalty table {self.table.name!r} "
-            f"does not list ({', '.join(self.table.models())}); choose another table=, or give "
+            f"{name_of_job(workload, job)} ({gpus} GPUs) has the model {model!r}, which penalty table "
+            f"{self.table.name!r} does not list ({', '.join(self.table.models())}); choose another table=, or give "
             "default=MACHINE/RACK/NETWORK for such models, e.g. default=1/1.2/1.5"
         )
 
