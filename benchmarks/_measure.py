@@ -100,6 +100,13 @@ def in_process(arguments: Sequence[str], cache_home: Path | None = None) -> tupl
     return json.loads(outcome.stdout.splitlines()[-1]), wall_s
 
 
+def phases(clock_s: Sequence[float]) -> dict[str, float]:
+    """CPU seconds of a process that read, laid and played, from its clock before and after each; and all so far."""
+    imported, read, laid, played = clock_s
+    parts = {"import_s": imported, "read_s": read - imported, "reset_s": laid - read, "run_s": played - laid}
+    return {**parts, "cpu_s": time.process_time()}
+
+
 def resident_bytes(peak: bool = False) -> int:
     """Memory of this process that is resident now, or was at most; 0 where the system does not say."""
     key = "VmHWM:" if peak else "VmRSS:"

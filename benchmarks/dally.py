@@ -15,7 +15,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _measure import ROOT, Spread, arguments_of, cpu_seconds, in_process, play, print_document, print_table, verdict
+from _measure import (
+    ROOT,
+    Spread,
+    arguments_of,
+    cpu_seconds,
+    in_process,
+    phases,
+    play,
+    print_document,
+    print_table,
+    verdict,
+)
 
 from clustergym import policies
 from clustergym.experiments.terminal import progress
@@ -128,11 +139,7 @@ def play_philly(seed: int, quick: bool) -> dict[str, Any]:
         "source": "generated" if generated else Path(PHILLY).name,
         "jobs": len(workload),
         "events": int(simulator.state.events),
-        "import_s": clock_s[0],
-        "read_s": clock_s[1] - clock_s[0],
-        "reset_s": clock_s[2] - clock_s[1],
-        "run_s": clock_s[3] - clock_s[2],
-        "cpu_s": time.process_time(),
+        **phases(clock_s),
         **{key: metrics[key] for key in ("jct_mean", "comm_time_mean", "preemptions")},
     }
 

@@ -14,7 +14,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from _measure import ROOT, arguments_of, in_process, play, print_document, print_table, resident_bytes, verdict
+from _measure import ROOT, arguments_of, in_process, phases, play, print_document, print_table, resident_bytes, verdict
 
 from clustergym import policies
 from clustergym.experiments.terminal import progress
@@ -103,11 +103,7 @@ def play_whole(policy: str, source: str, topology: str, seed: int) -> dict[str, 
     return {
         "jobs": len(workload),
         "events": int(simulator.state.events),
-        "import_s": clock_s[0],
-        "read_s": clock_s[1] - clock_s[0],
-        "reset_s": clock_s[2] - clock_s[1],
-        "run_s": clock_s[3] - clock_s[2],
-        "cpu_s": time.process_time(),
+        **phases(clock_s),
         "peak_rss_bytes": resident_bytes(peak=True),
         **{key: metrics[key] for key in ("jct_mean", "makespan", "gpu_utilisation", "preemptions")},
     }

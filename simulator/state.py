@@ -264,7 +264,7 @@ def rule_fields(jobs: int, gpus: int) -> list[Field]:
         ("chosen", "i8", (gpus,)),  # scratch: jobs that are about to start
         ("migrates", "i8"),  # the rule moves running jobs to better tiers
         ("moved", "i8"),  # it did in this pass
-        ("fallback_defect", "i8"),  # Gandiva as its authors' peers wrote it; see placers.py
+        ("fallback_defect", "i8"),  # of Gandiva in the simulator behind paper dally; see placers.py
         ("bid", "i8", (2 * jobs + gpus,)),  # scratch: jobs that are offered GPUs, a heap in the order of the rule
     ]
 

@@ -3,8 +3,8 @@
 Where `passes.py` may look at one job of a demand class for all, here every job decides for itself: one has waited for
 longer than its like (delay timers), or GPUs are offered to running jobs too, so that they move (Gandiva). Still the
 jobs of a class take GPUs inside a machine alike: a class is represented by its first job until that one refuses. From
-there on only jobs that are more patient, so that they take more, are asked; refusing changes nothing, so nobody is
-missed.
+there on only jobs that have waited longer, so that they take more, are asked. Nobody is missed: refusing changes
+nothing, whom a later job may stop an earlier one might have stopped, and what a move leaves is offered in another pass.
 """
 
 from ..kernels.codes import RUNNING, WAITING
