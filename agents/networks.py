@@ -1,0 +1,153 @@
+"""Networks that score candidates: what an agent sees goes in, logits of every action part and a value come out.
+
+`candidates`: a shared scorer over candidates. Waiting and running jobs are embedded row by row by shared weights; the
+cluster attends over all of them; each legal candidate is scored from its own features, its job's embedding and what the
+cluster has seen. Permuting the jobs permutes the scores, and nothing depends on the number of slots or on
+the size of the cluster, so the same weights serve any.
+
+`mlp`: two dense layers over everything that is not said twice: of the candidates' features it sees those that no table
+of jobs has.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from ..envs.tables import Tables
+
+LOWEST = -1e9  # logit of what is not legal: its probability is exactly 0 in float32
+LEGAL, HOLD = 0, 3  # columns of the candidates' features
+
+
+class CandidateNetwork(nn.Module):
+    """The scorer of candidates; see the module.
+
+    Args:
+        tables: layout of the observation.
+        width: of all embeddings.
+        heads: of the attention; each has its own question about the jobs.
+        hold_logit: what a hold starts with, beside a start's 0: holds are for walking the window and for explicit
+            delays, and cost learning where they are as likely as a start.
+    """
+
+    def __init__(self, tables: Tables, width: int = 32, heads: int = 4, hold_logit: float = -3.0) -> None:
+        super().__init__()
+        self.tables, self.heads, self.width = tables, heads, width
+        self.rows = nn.ModuleList(nn.Linear(table.columns, width) for table in tables.tables)
+        self.cluster = nn.Linear(tables.cluster, width)
+        self.question = nn.Linear(width, heads * width)
+        self.context = nn.Linear((1 + heads) * width, width)
+        self.candidate = nn.Linear(tables.candidate_columns, width)
+        self.of_row = nn.Linear(width, width, bias=False)
+        self.of_context = nn.Linear(width, width, bias=False)
+        self.hidden = nn.Linear(width, width)
+        self.score = nn.Linear(width, 1)
+        self.parts = nn.ModuleList(nn.Linear(width, part.size) for part in tables.parts)
+        self.value = nn.Sequential(nn.Linear((1 + heads) * width, 2 * width), nn.ReLU(), nn.Linear(2 * width, 1))
+        self.hold_logit = nn.Parameter(torch.tensor(hold_logit))
+        for last in (self.score, *self.parts):
+            nn.init.orthogonal_(last.weight, 0.01)
+            nn.init.zeros_(last.bias)
+        row_of = [-1]  # no job's: the score of advancing comes from the cluster
+        first = 0
+        for table in tables.tables:
+            row_of += [first + row for row in range(table.rows) for _ in range(table.kinds)]
+            first += table.rows
+        self.register_buffer("row_of", torch.tensor(row_of), persistent=False)
+
+    def forward(self, observation: torch.Tensor, legal: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Logits of candidates (n, C) and of the other parts (n, P in all), and values (n,).
+
+        Args:
+            observation: float32 (n, size).
+            legal: bool (n, C); the others are not even scored.
+        """
+        rows, looked = self._look(observation)
+        context = functional.relu(self.context(looked))
+        batch, count, width = rows.shape
+        which, what = legal.nonzero(as_tuple=True)
+        row = self.row_of[what]
+        own = rows.reshape(batch * count, width).index_select(0, which * count + row.clamp(min=0))
+        features = observation[:, -self.tables.candidates * self.tables.candidate_columns :]
+        features = features.view(batch, self.tables.candidates, -1)[which, what]
+        hidden = self.candidate(features) + self.of_row(own * (row >= 0).unsqueeze(1))
+        hidden = hidden + self.of_context(context).index_select(0, which)
+        hidden = functional.relu(self.hidden(functional.relu(hidden)))
+        scores = self.score(hidden).squeeze(1) + self.hold_logit * features[:, HOLD]
+        logits = scores.new_full(legal.shape, LOWEST).index_put((which, what), scores)
+        parts = torch.cat([part(context) for part in self.parts], 1) if self.parts else context.new_zeros(batch, 0)
+        return logits, parts, self.value(looked).squeeze(1)
+
+    def values(self, observation: torch.Tensor) -> torch.Tensor:
+        """Values (n,) only."""
+        return self.value(self._look(observation)[1]).squeeze(1)
+
+    def _look(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Embeddings of the rows (n, rows, width), and of the cluster with what its heads see in them.
+
+        A head's keys and values are the embeddings themselves; only what it asks and what is made of the answers is
+        learned, so attention costs next to nothing beside embedding the rows.
+        """
+        batch, place = len(observation), self.tables.cluster
+        cluster = functional.relu(self.cluster(observation[:, :place]))
+        embedded, taken = [], []
+        for table, embed in zip(self.tables.tables, self.rows, strict=True):
+            end = place + table.rows * table.columns
+            features = observation[:, place:end].view(batch, table.rows, table.columns)
+            embedded.append(functional.relu(embed(features)))
+            taken.append(features[:, :, 0])
+            place = end
+        rows = torch.cat(embedded, 1)
+        taken_rows = torch.cat(taken, 1).unsqueeze(1)
+        questions = self.question(cluster).view(batch, self.heads, self.width) * self.width**-0.5
+        weights = (questions @ rows.transpose(1, 2)).masked_fill(taken_rows == 0.0, LOWEST).softmax(2)
+        seen = (weights * taken_rows) @ rows
+        return rows, torch.cat([cluster, seen.view(batch, -1)], 1)
+
+
+class DenseNetwork(nn.Module):
+    """The plain MLP; see the module.
+
+    Args:
+        tables: layout of the observation.
+        width: of both layers of both networks, that of the policy and that of the value.
+    """
+
+    OWN = (LEGAL,)
+
+    def __init__(self, tables: Tables, width: int = 64) -> None:
+        super().__init__()
+        self.tables = tables
+        places = list(range(tables.size - tables.candidates * tables.candidate_columns))
+        first = len(places)
+        for candidate in range(tables.candidates):
+            places += [first + candidate * tables.candidate_columns + column for column in self.OWN]
+        self.register_buffer("places", torch.tensor(places), persistent=False)
+        self.width = width
+        self.first = nn.Linear(len(places), 2 * width)
+        self.actor = nn.Linear(width, width)
+        self.critic = nn.Linear(width, width)
+        self.score = nn.Linear(width, tables.candidates + sum(part.size for part in tables.parts))
+        self.value = nn.Linear(width, 1)
+        for layer, gain in ((self.first, 2**0.5), (self.actor, 2**0.5), (self.critic, 2**0.5), (self.score, 0.01)):
+            nn.init.orthogonal_(layer.weight, gain)
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, observation: torch.Tensor, legal: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """As `CandidateNetwork.forward`."""
+        actor, critic = torch.tanh(self.first(observation.index_select(1, self.places))).split(self.width, 1)
+        scores = self.score(torch.tanh(self.actor(actor)))
+        logits, parts = scores.split([self.tables.candidates, scores.shape[1] - self.tables.candidates], 1)
+        return logits.masked_fill(~legal, LOWEST), parts, self._value(critic)
+
+    def values(self, observation: torch.Tensor) -> torch.Tensor:
+        """Values (n,) only."""
+        return self._value(torch.tanh(self.first(observation.index_select(1, self.places)))[:, self.width :])
+
+    def _value(self, critic: torch.Tensor) -> torch.Tensor:
+        return self.value(torch.tanh(self.critic(critic))).squeeze(-1)
+
+
+NETWORKS = {"candidates": CandidateNetwork, "mlp": DenseNetwork}

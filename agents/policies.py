@@ -1,0 +1,194 @@
+"""The networks as policy classes of stable-baselines3 and sb3-contrib."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from sb3_contrib.common.maskable.distributions import make_masked_proba_distribution
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+from stable_baselines3.common.distributions import Distribution
+from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.type_aliases import Schedule
+
+from ..envs.tables import Tables
+from ..simulator.names import choose
+from .networks import HOLD, LEGAL, LOWEST, NETWORKS
+
+ADAM_EPSILON = 1e-5
+ALGORITHMS = ("maskable-ppo", "ppo")
+
+
+class _Scored:
+    """What both policy classes share: the network in place of SB3's layers, and the distribution of an action.
+
+    The parts after the candidate belong to the action only where they mean something (a delay, where a job is held):
+    elsewhere they are drawn, but count neither in the probability nor in the entropy. A candidate that the observation
+    calls illegal is never drawn, with or without a mask.
+    """
+
+    tables: Tables
+    holds: bool
+    network: Any
+
+    def _build_network(self, network: str, tables: dict[str, Any], holds: bool, options: dict[str, Any]) -> None:
+        self.tables, self.holds = Tables.from_json(tables), holds
+        self.network = NETWORKS[choose(network, NETWORKS, "network")](self.tables, **options)
+
+    def _scores(
+        self, observation: torch.Tensor, masks: Any
+    ) -> tuple[torch.Tensor, list[torch.Tensor], torch.Tensor, torch.Tensor]:
+        """Log-probabilities of the candidates and of each other part, values, and the candidates' features."""
+        tables = self.tables
+        candidates = observation[:, -tables.candidates * tables.candidate_columns :]
+        candidates = candidates.view(-1, tables.candidates, tables.candidate_columns)
+        legal = candidates[:, :, LEGAL] > 0.0
+        if not self.holds:
+            legal = legal & (candidates[:, :, HOLD] == 0.0)
+        if masks is not None:
+            masks = torch.as_tensor(masks, dtype=torch.bool, device=observation.device).view(len(observation), -1)
+            legal = legal & masks[:, : tables.candidates]
+        logits, parts, values = self.network(observation, legal)
+        split = []
+        place = 0
+        for part in tables.parts:
+            part_logits = parts[:, place : place + part.size]
+            if masks is not None:
+                allowed = masks[:, tables.candidates + place : tables.candidates + place + part.size]
+                part_logits = part_logits.masked_fill(~allowed, LOWEST)
+            split.append(part_logits.log_softmax(1))
+            place += part.size
+        return logits.log_softmax(1), split, values, candidates
+
+    def _log_prob(
+        self, scores: torch.Tensor, parts: list[torch.Tensor], candidates: torch.Tensor, actions: torch.Tensor
+    ) -> torch.Tensor:
+        chosen = actions[:, :1]
+        total = scores.gather(1, chosen).squeeze(1)
+        for number, (part, own) in enumerate(zip(self.tables.parts, parts, strict=True), 1):
+            applies = candidates[:, :, part.column].gather(1, chosen).squeeze(1)
+            total = total + applies * own.gather(1, actions[:, number : number + 1]).squeeze(1)
+        return total
+
+    def forward(
+        self, obs: torch.Tensor, deterministic: bool = False, action_masks: Any = None
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Actions (n, parts), values (n, 1) and log-probabilities (n,)."""
+        scores, parts, values, candidates = self._scores(obs, action_masks)
+        drawn = [_draw(own, deterministic) for own in (scores, *parts)]
+        actions = torch.stack(drawn, 1)
+        return actions, values.unsqueeze(1), self._log_prob(scores, parts, candidates, actions)
+
+    def evaluate_actions(
+        self, obs: torch.Tensor, actions: torch.Tensor, action_masks: Any = None
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Values (n, 1), log-probabilities and entropies (n,) of given actions."""
+        scores, parts, values, candidates = self._scores(obs, action_masks)
+        log_prob = self._log_prob(scores, parts, candidates, actions.long())
+        entropy = _entropy(scores)
+        for part, own in zip(self.tables.parts, parts, strict=True):
+            entropy = entropy + (scores.exp() * candidates[:, :, part.column]).sum(1) * _entropy(own)
+        return values.unsqueeze(1), log_prob, entropy
+
+    def predict_values(self, obs: torch.Tensor) -> torch.Tensor:
+        """Values (n, 1)."""
+        return self.network.values(obs).unsqueeze(1)
+
+    def _predict(self, observation: torch.Tensor, deterministic: bool = False, action_masks: Any = None) -> torch.Tensor:
+        scores, parts, _, _ = self._scores(observation, action_masks)
+        return torch.stack([_draw(own, deterministic) for own in (scores, *parts)], 1)
+
+    def _logits(self, obs: torch.Tensor, action_masks: Any = None) -> torch.Tensor:
+        scores, parts, _, _ = self._scores(obs, action_masks)
+        return torch.cat([scores, *parts], 1)
+
+
+def _draw(log_probabilities: torch.Tensor, deterministic: bool) -> torch.Tensor:
+    """One value a row: the likeliest, or a sample (by the Gumbel trick)."""
+    if deterministic:
+        return log_probabilities.argmax(1)
+    noise = torch.empty_like(log_probabilities).exponential_().clamp_(min=1e-20).log()
+    return (log_probabilities - noise).argmax(1)
+
+
+def _entropy(log_probabilities: torch.Tensor) -> torch.Tensor:
+    return -(log_probabilities.exp() * log_probabilities.clamp(min=LOWEST)).sum(1)
+
+
+class ScoredPolicy(_Scored, ActorCriticPolicy):
+    """A network of `networks.py` for SB3's PPO.
+
+    Args:
+        observation_space: the flat Box of an environment.
+        action_space: its MultiDiscrete.
+        lr_schedule: SB3's schedule of the learning rate.
+        network: `candidates` or `mlp`.
+        tables: the layout, `Tables.to_json()`.
+        holds: False: never holds a job by itself; where nothing should start, it advances.
+        options: of the network (width, heads, hold_logit).
+        kwargs: SB3's own.
+    """
+
+    def __init__(
+        self,
+        observation_space: spaces.Space,
+        action_space: spaces.Space,
+        lr_schedule: Schedule,
+        *,
+        network: str,
+        tables: dict[str, Any],
+        holds: bool = True,
+        options: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self._own = {"network": network, "tables": tables, "holds": holds, "options": options or {}}
+        super().__init__(observation_space, action_space, lr_schedule, **kwargs)
+
+    def _build(self, lr_schedule: Schedule) -> None:
+        self._build_network(**self._own)
+        self.optimizer = torch.optim.Adam(self.parameters(), lr=lr_schedule(1), eps=ADAM_EPSILON)
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        return {**super()._get_constructor_parameters(), **self._own}
+
+    def get_distribution(self, obs: torch.Tensor) -> Distribution:
+        """SB3's distribution over the parts, each for itself."""
+        return self.action_dist.proba_distribution(action_logits=self._logits(obs))
+
+
+class MaskableScoredPolicy(_Scored, MaskableActorCriticPolicy):
+    """`ScoredPolicy` for sb3-contrib's MaskablePPO."""
+
+    def __init__(
+        self,
+        observation_space: spaces.Space,
+        action_space: spaces.Space,
+        lr_schedule: Schedule,
+        *,
+        network: str,
+        tables: dict[str, Any],
+        holds: bool = True,
+        options: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self._own = {"network": network, "tables": tables, "holds": holds, "options": options or {}}
+        super().__init__(observation_space, action_space, lr_schedule, **kwargs)
+
+    def _build(self, lr_schedule: Schedule) -> None:
+        self._build_network(**self._own)
+        self.action_dist = make_masked_proba_distribution(self.action_space)
+        self.optimizer = torch.optim.Adam(self.parameters(), lr=lr_schedule(1), eps=ADAM_EPSILON)
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        return {**super()._get_constructor_parameters(), **self._own}
+
+    def get_distribution(self, obs: torch.Tensor, action_masks: np.ndarray | None = None) -> Any:
+        """sb3-contrib's distribution over the parts, each for itself."""
+        return self.action_dist.proba_distribution(action_logits=self._logits(obs, action_masks))
+
+
+def policy_class(algo: str) -> type[ScoredPolicy] | type[MaskableScoredPolicy]:
+    """The policy class for an algorithm, `maskable-ppo` or `ppo`."""
+    return MaskableScoredPolicy if choose(algo, ALGORITHMS, "algorithm") == "maskable-ppo" else ScoredPolicy

@@ -1,0 +1,70 @@
+"""How a flat observation and a candidate action space are laid out: what a network must know of an environment."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of jobs (or of whatever is decided about), each with its candidates.
+
+    Attributes:
+        rows: how many are shown.
+        columns: features of a row; the first is 1 where the row is taken.
+        kinds: candidates of a row, in a row.
+    """
+
+    rows: int
+    columns: int
+    kinds: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the action after the candidate.
+
+    Attributes:
+        size: its values.
+        column: column of the candidates' features that is 1 where the part means something.
+    """
+
+    size: int
+    column: int
+
+
+@dataclass(frozen=True)
+class Tables:
+    """A flat observation: the cluster's features, the tables one after the other, then a row a candidate.
+
+    Candidate 0 advances; those of the first table's rows follow, then those of the second's, and so on. The first
+    column of a candidate is 1 where it is legal.
+    """
+
+    cluster: int
+    tables: tuple[Table, ...]
+    candidate_columns: int
+    parts: tuple[Part, ...]
+
+    @property
+    def candidates(self) -> int:
+        """Length of the first part of the action space."""
+        return 1 + sum(table.rows * table.kinds for table in self.tables)
+
+    @property
+    def size(self) -> int:
+        """Length of the flat observation."""
+        rows = sum(table.rows * table.columns for table in self.tables)
+        return self.cluster + rows + self.candidates * self.candidate_columns
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain dicts and lists."""
+        return {**asdict(self), "tables": [asdict(t) for t in self.tables], "parts": [asdict(p) for p in self.parts]}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Tables:
+        """What `to_json` gave."""
+        tables = tuple(Table(**table) for table in data["tables"])
+        parts = tuple(Part(**part) for part in data["parts"])
+        return cls(data["cluster"], tables, data["candidate_columns"], parts)
