@@ -13,6 +13,7 @@ from ..simulator.names import bind, choose, parse_name
 from .base import Policy
 from .dally import dally, dally_consolidated, dally_manual, dally_nowait
 from .gandiva import gandiva
+from .greedy import greedy
 from .ordered import las, ordered
 from .tiresias import tiresias
 
@@ -33,6 +34,7 @@ POLICIES: dict[str, Entry] = {
         partial(ordered, "random", placer="random"),
         "a random order and random GPUs, drawn from the seed: the baseline that everything should beat",
     ),
+    "greedy": Entry(greedy, "shortest first; a job waits for a better tier if it will end sooner so: the one to beat"),
     "fifo": Entry(partial(ordered, "fifo"), "first in, first out, by arrival"),
     "sjf": Entry(partial(ordered, "sjf"), "shortest job first, by isolated run time; running jobs are left alone"),
     "srtf": Entry(partial(ordered, "srtf"), "shortest remaining time first: made anew at each event, preemptive"),

@@ -146,6 +146,7 @@ def lay_rule(states: np.recarray, rule: Rule, skewed: np.ndarray, semantics: Sem
     s["round_s"], s["quantum_s"] = rule.round, rule.quantum
     s["lease_s"] = lease_s = semantics.lease_s if semantics.auctions else rule.lease
     _lay_delays(s, rule, lease_s)
+    s["waits"], s["margin"] = rule.margin is not None, rule.margin or 0.0
     s["cost_small_s"], s["cost_large_s"] = rule.preemption_cost[0], rule.preemption_cost[-1]
     s["cost_split"] = COST_SPLIT_GPUS
     s["n_thresholds"] = len(rule.thresholds)

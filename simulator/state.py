@@ -304,6 +304,23 @@ def delay_fields() -> list[Field]:
     ]
 
 
+def foresight_fields(jobs: int, gpus: int) -> list[Field]:
+    """Waiting for a better tier (rules/foresight.py)."""
+    return [
+        ("waits", "i8"),  # the rule weighs waiting
+        ("margin", "f8"),
+        ("foresees", "i8"),  # the rest is up to date: the ends of running jobs gone through so far,
+        ("soon_machine", "i8", (gpus,)),  # free GPUs then by machine
+        ("soon_rack", "i8", (gpus,)),  # and rack,
+        ("soon_free", "i8", (2,)),  # most of them in one machine, one rack,
+        ("soon_s", "f8", (2, gpus + 1)),  # and when there were so many for the first time
+        ("end_key", "f8", (gpus,)),  # heap of the running jobs that have not ended then
+        ("end_job", "i8", (gpus,)),
+        ("end_place", "i8", (jobs,)),
+        ("n_ends", "i8"),
+    ]
+
+
 def network_fields(gpus: int) -> list[Field]:
     """Slowdown of one iteration by profile and tier; with network allreduce what network/collectives.py needs."""
     return [
@@ -375,6 +392,7 @@ def state_dtype(capacity: Capacity) -> np.dtype:
         + rule_fields(jobs, gpus)
         + semantics_fields()
         + delay_fields()
+        + foresight_fields(jobs, gpus)
         + network_fields(gpus)
         + failure_fields()
         + log_fields(gpus)

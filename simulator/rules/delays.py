@@ -21,6 +21,7 @@ from ..kernels.codes import FIXED, TUNED
 from ..kernels.jit import kernel
 from ..kernels.placement import is_spread, lift, lower
 from ..tiers import MACHINE, NETWORK, RACK
+from .foresight import takes_now
 from .placers import find_at, find_gang
 
 NONE = -1
@@ -30,10 +31,10 @@ NONE = -1
 def find_offer(s, job):
     """Modify `s.gang` (and the lists): GPUs that the waiting job accepts now, by Algorithm 1; False if there are none.
 
-    Without delay timers, whatever the placer gives.
+    Without delay timers, whatever the placer gives, if waiting for better would not be worth it.
     """
     if s.delays == 0:
-        return find_gang(s, job, s.placer)
+        return find_gang(s, job, s.placer) and (s.waits == 0 or takes_now(s, job))
     need = s.gpus[job]
     if find_at(s, need, MACHINE, s.placer):  # line 5
         return True

@@ -1,7 +1,8 @@
 """One auction: free GPUs are offered to every waiting job in turn, and each takes or refuses them.
 
 Where `passes.py` may look at one job of a demand class for all, here every job decides for itself: one has waited for
-longer than its like (delay timers), or GPUs are offered to running jobs too, so that they move (Gandiva). Still the
+longer than its like (delay timers), has more left to do and so less to gain by waiting (foresight.py: there every job
+is asked), or GPUs are offered to running jobs too, so that they move (Gandiva). Under delay timers the
 jobs of a class take GPUs inside a machine alike: a class is represented by its first job until that one refuses. From
 there on only jobs that have waited longer, so that they take more, are asked. Nobody is missed: refusing changes
 nothing, whom a later job may stop an earlier one might have stopped, and what a move leaves is offered in another pass.
@@ -13,6 +14,7 @@ from ..kernels.jobs import migrate, start
 from ..kernels.placement import is_spread
 from .delays import find_offer, find_upgrade, patience
 from .eviction import evict_for, pick_evictable
+from .foresight import forget
 from .orders import is_leased, key_now
 from .placers import find_better
 
@@ -25,6 +27,7 @@ def make_offers(s):
     """
     started = 0
     s.moved = 0
+    forget(s)
     count = _gather(s)
     if s.waiting > 0 and s.lease_s > 0.0 and s.auctions == 0:  # nobody is stopped while nobody waits
         pick_evictable(s, s.bid[0])
@@ -46,13 +49,14 @@ def make_offers(s):
             taken = evicted > 0
         if taken:
             start(s, job)
+            forget(s)
             started += 1
             if stands_for_class and s.class_count[demand] > 0:
                 count = _add(s, s.queue_item[s.class_base[demand]], count)
             count = _add_stopped(s, evicted, count)
         elif s.strict:
             break
-        else:
+        elif s.waits == 0:
             s.class_refused[demand] = 4 * s.pass_number + takes
             if stands_for_class:
                 s.class_blocked[demand] = s.pass_number
@@ -104,13 +108,14 @@ def _add_stopped(s, stopped, count):
 def _gather(s):
     """Modify `s.bid`: a heap of the first jobs of all classes, and of the running jobs that may move.
 
-    At auctions every job that could be served is in it: ties go by more than the order inside a class.
+    At auctions every job that could be served is in it: ties go by more than the order inside a class. So it is where
+    jobs weigh waiting: what one refuses another of its class may take.
     """
     count = 0
     for demand in range(s.n_classes):
-        if s.class_count[demand] > 0 and s.auctions == 0:
+        if s.class_count[demand] > 0 and s.auctions == 0 and s.waits == 0:
             count = _add(s, s.queue_item[s.class_base[demand]], count)
-        elif s.auctions and (s.class_gpus[demand] <= s.free_gpus or s.strict):
+        elif (s.auctions or s.waits) and (s.class_gpus[demand] <= s.free_gpus or s.strict):
             s.class_blocked[demand] = s.pass_number
             count = _add_class(s, demand, count)
     if s.migrates and s.spread > 0:

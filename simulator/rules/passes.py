@@ -27,7 +27,7 @@ def schedule(s):
     """Modify `s`: one pass of the rule at this instant; returns the number of jobs started."""
     s.pass_number += 1
     s.n_picked = 0
-    if s.delays or s.auctions or s.migrates:
+    if s.delays or s.auctions or s.migrates or s.waits:
         return _offer(s)
     if s.waiting == 0 or next_round_s(s) > s.now_s:
         return 0

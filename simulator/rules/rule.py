@@ -92,6 +92,9 @@ class Rule:
             from when it arrived or lost its GPUs; inf: for ever. The placer is `tier` or `first` then.
         tuner: delay timers that follow the waits of other jobs, instead of `timers`.
         migrates: running jobs move when a better tier has room; under delay timers, those whose lease has ended.
+        margin: a job takes free GPUs only if its predicted end is at most this share of the one after waiting for a
+            better tier (rules/foresight.py); 0: it always waits, where a better tier will have room; inf: never. The
+            placer is `tier` or `first` then, and nobody is stopped or moved. None: nobody looks ahead.
         fallback: `most-free`, or `last`: the defect of the authors' Gandiva (placers.py).
     """
 
@@ -107,6 +110,7 @@ class Rule:
     tuner: Tuner | None = None
     migrates: bool = False
     fallback: str = "most-free"
+    margin: float | None = None
 
     def __post_init__(self) -> None:
         if self.timers is not None:
@@ -115,6 +119,8 @@ class Rule:
             _choice("placer with delay timers", self.placer, DELAY_PLACERS)
             if self.order == "las" and self.thresholds:
                 raise InputError("delay timers go with an order without queues: give las thresholds=")
+        if self.margin is not None:
+            self._check_margin()
         _choice("fallback", self.fallback, ("most-free", "last"))
         for name in ("preemption_cost", "thresholds"):
             object.__setattr__(self, name, _numbers(name, getattr(self, name)))
@@ -136,6 +142,17 @@ class Rule:
         if len(self.thresholds) >= codes.MAX_LEVELS:
             raise InputError(f"thresholds: {len(self.thresholds)} given, at most {codes.MAX_LEVELS - 1} are possible")
 
+    def _check_margin(self) -> None:
+        (margin,) = _numbers("margin", self.margin)
+        if not margin >= 0.0:
+            raise InputError(f"margin = {margin:g}: expected a number >= 0, or inf")
+        object.__setattr__(self, "margin", margin)
+        _choice("placer with margin", self.placer, DELAY_PLACERS)
+        if self.delays != codes.NO_DELAYS or self.migrates or self.lease:
+            raise InputError("margin goes without delay timers, leases and migration")
+        if self.order == "las" and self.thresholds:
+            raise InputError("margin goes with an order without queues: give las no thresholds")
+
     @property
     def delays(self) -> int:
         """Code of the kind of delay timers."""
@@ -146,7 +163,7 @@ class Rule:
     @property
     def preemptive(self) -> bool:
         """Whether running jobs stand in the order too."""
-        return self.order in PREEMPTIVE_ORDERS
+        return self.order in PREEMPTIVE_ORDERS and self.margin is None
 
 
 def _choice(name: str, value: Any, known: Collection[str]) -> None:
