@@ -11,6 +11,9 @@ of jobs has.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 from torch import nn
 from torch.nn import functional
@@ -44,7 +47,7 @@ class CandidateNetwork(nn.Module):
         self.of_context = nn.Linear(width, width, bias=False)
         self.hidden = nn.Linear(width, width)
         self.score = nn.Linear(width, 1)
-        self.parts = nn.ModuleList(nn.Linear(width, part.size) for part in tables.parts)
+        self.parts: Any = nn.ModuleList(nn.Linear(width, part.size) for part in tables.parts)
         self.value = nn.Sequential(nn.Linear((1 + heads) * width, 2 * width), nn.ReLU(), nn.Linear(2 * width, 1))
         self.hold_logit = nn.Parameter(torch.tensor(hold_logit))
         for last in (self.score, *self.parts):
@@ -83,6 +86,12 @@ class CandidateNetwork(nn.Module):
     def values(self, observation: torch.Tensor) -> torch.Tensor:
         """Values (n,) only."""
         return self.value(self._look(observation)[1]).squeeze(1)
+
+    def soften(self, factor: float) -> None:
+        """Divide the logits by `factor`."""
+        _divide([self.score, *self.parts], factor)
+        with torch.no_grad():
+            self.hold_logit /= factor
 
     def _look(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Embeddings of the rows (n, rows, width), and of the cluster with what its heads see in them.
@@ -146,8 +155,19 @@ class DenseNetwork(nn.Module):
         """Values (n,) only."""
         return self._value(torch.tanh(self.first(observation.index_select(1, self.places)))[:, self.width :])
 
+    def soften(self, factor: float) -> None:
+        """Divide the logits by `factor`."""
+        _divide([self.score], factor)
+
     def _value(self, critic: torch.Tensor) -> torch.Tensor:
         return self.value(torch.tanh(self.critic(critic))).squeeze(-1)
+
+
+def _divide(layers: Sequence[nn.Linear], factor: float) -> None:
+    with torch.no_grad():
+        for layer in layers:
+            layer.weight /= factor
+            layer.bias /= factor
 
 
 NETWORKS = {"candidates": CandidateNetwork, "mlp": DenseNetwork}

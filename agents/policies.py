@@ -87,9 +87,11 @@ class _Scored:
         """Values (n, 1), log-probabilities and entropies (n,) of given actions."""
         scores, parts, values, candidates = self._scores(obs, action_masks)
         log_prob = self._log_prob(scores, parts, candidates, actions.long())
-        entropy = _entropy(scores)
+        probabilities = scores.softmax(1)
+        entropy = -(probabilities * scores).sum(1)
         for part, own in zip(self.tables.parts, parts, strict=True):
-            entropy = entropy + (scores.exp() * candidates[:, :, part.column]).sum(1) * _entropy(own)
+            applies = (probabilities * candidates[:, :, part.column]).sum(1)
+            entropy = entropy - applies * (own.softmax(1) * own).sum(1)
         return values.unsqueeze(1), log_prob, entropy
 
     def predict_values(self, obs: torch.Tensor) -> torch.Tensor:
@@ -111,10 +113,6 @@ def _draw(log_probabilities: torch.Tensor, deterministic: bool) -> torch.Tensor:
         return log_probabilities.argmax(1)
     noise = torch.empty_like(log_probabilities).exponential_().clamp_(min=1e-20).log()
     return (log_probabilities - noise).argmax(1)
-
-
-def _entropy(log_probabilities: torch.Tensor) -> torch.Tensor:
-    return -(log_probabilities.exp() * log_probabilities.clamp(min=LOWEST)).sum(1)
 
 
 class ScoredPolicy(_Scored, ActorCriticPolicy):

@@ -44,7 +44,7 @@ def open_setting(
 
     with arguments():
         env_id, defaults = default_setting(env)
-        given = bind(settings, _pairs(assignments), "--set")
+        given = bind(settings, pairs(assignments), "--set")
         choose(oversize, ("error", "drop", "cap"), "value of --oversize")
     setting = Setting(
         env_id,
@@ -111,7 +111,12 @@ def chosen_policies(values: Sequence[str], env_id: str) -> list[str]:
     return words
 
 
-def _pairs(assignments: Sequence[str]) -> dict[str, str]:
+def pairs(assignments: Sequence[str]) -> dict[str, str]:
+    """Keys and values of `key=value` words, of `--set`.
+
+    Raises:
+        BadArgument: a word without "=", or a key that is given twice.
+    """
     pairs: dict[str, str] = {}
     for value in assignments:
         key, equals, text = value.partition("=")

@@ -1,0 +1,188 @@
+"""What a training run is: one checked value, from the environment's configuration file and what the user changes.
+
+The files are `agents/configs/<environment>.yaml`; docs/training.md says which runs chose their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from ..simulator.errors import InputError
+from ..simulator.names import choose
+
+FOLDER = Path(__file__).with_name("configs")
+
+Positive = Annotated[int, Field(ge=1)]
+Rate = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class _Checked(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Scenario(_Checked):
+    """A setting that workloads are drawn from.
+
+    Attributes:
+        name: how tables and logs call it.
+        topology, network: words, as on the command line.
+        workloads: words of generators, or paths; each episode draws one of them.
+        share: rows of the batch that play it, relative to the other scenarios.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]
+    topology: str
+    network: str
+    workloads: Annotated[tuple[str, ...], Field(min_length=1)]
+    share: Positive = 1
+
+    @property
+    def variant(self) -> dict[str, Any]:
+        """As keyword arguments of the environment."""
+        return {"topology": self.topology, "network": self.network, "workload": self.workloads}
+
+
+class Config(_Checked):
+    """A training run.
+
+    Attributes:
+        environment: the id.
+        algo: `maskable-ppo` or `ppo`.
+        net: `candidates` or `mlp`; `net_options`: its width and so on.
+        holds: whether the agent may hold single jobs; else it only starts them or advances.
+        env: keyword arguments of the environment.
+        training: what it trains on.
+        validation: what checkpoint and mode are chosen on; workloads of other seeds than any that it trains on.
+        validation_seeds: how many of each.
+        variance: how the variance of workloads is tamed: `reference`, the reward is the difference to what the
+            policy `reference` reaches on the same workload; `group`, the advantage is the difference to the mean of
+            `replicas` runs of the same workload; or `none`.
+        imitate: a policy to clone before PPO; `imitation_steps` of its decisions, gone through `imitation_epochs` times;
+            then logits are divided by `soften`, so that there is something left to explore.
+        timesteps: decisions to train for, all rows together.
+        num_envs, n_steps, batch_size, n_epochs, learning_rate (falls linearly to 0), gamma, gae_lambda, clip_range,
+        ent_coef, vf_coef, max_grad_norm, normalise: of PPO, as in stable-baselines3; `normalise` scales rewards by the
+            spread of returns.
+        evaluations: periodic evaluations in all.
+        seed: of everything.
+    """
+
+    environment: str
+    algo: Literal["maskable-ppo", "ppo"] = "maskable-ppo"
+    net: Literal["candidates", "mlp"] = "candidates"
+    net_options: dict[str, float | int] = Field(default_factory=dict)
+    holds: bool = False
+    env: dict[str, Any] = Field(default_factory=dict)
+    training: Annotated[tuple[Scenario, ...], Field(min_length=1)]
+    validation: Annotated[tuple[Scenario, ...], Field(min_length=1)]
+    validation_seeds: Positive = 20
+    variance: Literal["reference", "group", "none"] = "reference"
+    reference: str = "greedy"
+    replicas: Annotated[int, Field(ge=2)] = 8
+    imitate: str | None = None
+    imitation_steps: Positive = 30_000
+    imitation_epochs: Positive = 10
+    soften: Annotated[float, Field(ge=1.0)] = 8.0
+    timesteps: Positive = 2_000_000
+    num_envs: Positive = 64
+    n_steps: Positive = 128
+    batch_size: Annotated[int, Field(ge=2)] = 2048
+    n_epochs: Positive = 4
+    learning_rate: Annotated[float, Field(gt=0.0, le=1.0)] = 1e-3
+    gamma: Rate = 1.0
+    gae_lambda: Rate = 0.98
+    clip_range: Annotated[float, Field(gt=0.0)] = 0.2
+    ent_coef: Annotated[float, Field(ge=0.0)] = 0.0
+    vf_coef: Annotated[float, Field(ge=0.0)] = 0.5
+    max_grad_norm: Annotated[float, Field(gt=0.0)] = 0.5
+    normalise: bool = True
+    evaluations: Positive = 20
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
+
+    @model_validator(mode="after")
+    def _fits(self) -> Config:
+        if self.variance == "group" and self.num_envs % self.replicas:
+            raise ValueError(f"num_envs = {self.num_envs}: expected a multiple of replicas = {self.replicas}")
+        if self.batch_size > self.num_envs * self.n_steps:
+            raise ValueError(
+                f"batch_size = {self.batch_size}: a rollout has only num_envs x n_steps = {self.num_envs * self.n_steps}"
+            )
+        return self
+
+    @property
+    def rollout(self) -> int:
+        """Decisions between two updates."""
+        return self.num_envs * self.n_steps
+
+
+def default_config(environment: str) -> dict[str, Any]:
+    """The shipped configuration of an environment, by its short name, as plain values.
+
+    Raises:
+        InputError: there is none.
+    """
+    files = {path.stem: path for path in FOLDER.glob("*.yaml")}
+    short = environment.removeprefix("clustergym/").removesuffix("-v0").lower()
+    return read_yaml(files[choose(short, files, "environment with a training configuration")])
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """A mapping from a YAML file.
+
+    Raises:
+        InputError: the file cannot be read, or holds something else.
+    """
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or 'not UTF-8'})") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f", line {mark.line + 1}" if mark else ""
+        raise InputError(f"{path}{place}: not YAML: {getattr(error, 'problem', None) or 'cannot be parsed'}") from None
+    if not isinstance(data, dict):
+        raise InputError(f"{path}: expected keys and values of a training configuration")
+    return data
+
+
+def make_config(values: Mapping[str, Any], source: str) -> Config:
+    """Check the values of a configuration; `source` is where they come from, for the error.
+
+    Raises:
+        InputError: naming the key, the value and what was expected.
+    """
+    try:
+        return Config.model_validate(dict(values))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
+            choose(key, Config.model_fields, f"key of {source}:")
+        message = first["msg"].removeprefix("Value error, ")
+        if not key:
+            raise InputError(f"{source}: {message}") from None
+        raise InputError(f"{source}: {key} = {first['input']!r}: {message[0].lower()}{message[1:]}") from None
+
+
+def assign(values: dict[str, Any], key: str, text: str) -> None:
+    """Modify `values`: give the key, dots between the names of nested ones, the value that YAML reads in `text`.
+
+    Raises:
+        InputError: there is no such key, or no such value.
+    """
+    *parents, last = key.split(".")
+    choose(key.split(".")[0], Config.model_fields, "key of the configuration:")
+    place = values
+    for name in parents:
+        place = place.setdefault(name, {})
+        if not isinstance(place, dict):
+            raise InputError(f"configuration: {key!r}: {name} has no keys")
+    try:
+        place[last] = yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise InputError(f"configuration: {key} = {text!r}: not a value that YAML reads") from None

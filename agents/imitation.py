@@ -1,0 +1,71 @@
+"""A warm start: clone a heuristic's decisions, then soften them so that there is something left to explore."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..policies import make
+from ..simulator.errors import InvalidDecision
+from .config import Config
+from .vec_env import ClusterVecEnv
+
+BATCH = 1024
+RATE = 1e-3
+
+
+def clone(policy: Any, env: ClusterVecEnv, config: Config) -> float:
+    """Modify `policy`: imitate `config.imitate` on decisions that it takes in `env`, then divide logits by `soften`.
+
+    A decision that no candidate of the window stands for is played, but not learned from.
+
+    Args:
+        policy: of `policies.py`.
+        env: where the heuristic plays; it is reset.
+        config: whom, on how many decisions, how often, how softly.
+
+    Returns:
+        The share of the decisions, of those learned from, that the clone takes too (before it is softened).
+    """
+    assert config.imitate is not None
+    observations, actions = _decisions(env, config.imitate, config.imitation_steps)
+    optimizer = torch.optim.Adam(policy.parameters(), lr=RATE)
+    for _ in range(config.imitation_epochs):
+        for pick in torch.randperm(len(actions)).split(BATCH):
+            log_prob = policy.evaluate_actions(observations[pick], actions[pick])[1]
+            loss = -log_prob.mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    with torch.no_grad():
+        agreed = [
+            (policy._predict(observations[pick], deterministic=True)[:, 0] == actions[pick][:, 0]).float()
+            for pick in torch.arange(len(actions)).split(BATCH)
+        ]
+    policy.network.soften(config.soften)
+    return float(torch.cat(agreed).mean())
+
+
+def _decisions(env: ClusterVecEnv, word: str, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Observations (count, F) and the actions (count, parts) that the policy `word` takes there."""
+    policy = make(word)
+    observations, actions = [], []
+    learned = 0
+    seen = env.reset()
+    while learned < count:
+        played = np.zeros((env.num_envs, *env.action_space.shape), np.int64)  # type: ignore[misc]
+        known = np.zeros(env.num_envs, np.bool_)
+        for row in range(env.num_envs):
+            single = env.envs[row]
+            try:
+                played[row] = single.lookout.action(policy.decide(single.view))
+                known[row] = True
+            except InvalidDecision:
+                played[row] = single.act_of(policy)
+        observations.append(seen[known])
+        actions.append(played[known])
+        learned += int(known.sum())
+        seen = env.step(played)[0]
+    return torch.as_tensor(np.concatenate(observations)[:count]), torch.as_tensor(np.concatenate(actions)[:count])

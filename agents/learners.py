@@ -1,0 +1,68 @@
+"""PPO and MaskablePPO as configured: the batch of environments they learn in, and the learner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sb3_contrib import MaskablePPO
+from stable_baselines3 import PPO
+from stable_baselines3.common.utils import set_random_seed
+from stable_baselines3.common.vec_env import VecEnv, VecNormalize
+
+from .config import Config
+from .groups import GroupMaskablePPO, GroupPPO
+from .policies import policy_class
+from .vec_env import ClusterVecEnv, sb3_vec_env
+
+LEARNERS = {
+    ("maskable-ppo", False): MaskablePPO,
+    ("ppo", False): PPO,
+    ("maskable-ppo", True): GroupMaskablePPO,
+    ("ppo", True): GroupPPO,
+}
+
+
+def make_env(config: Config) -> ClusterVecEnv:
+    """The rows that a configuration trains in, scenarios by their shares."""
+    variants = [scenario.variant for scenario in config.training for _ in range(scenario.share)]
+    grouped = config.variance == "group"
+    if grouped:  # all replicas of a workload play the same scenario
+        variants = [variant for variant in variants for _ in range(config.replicas)]
+    return sb3_vec_env(
+        config.environment,
+        config.num_envs,
+        seed=config.seed,
+        replicas=config.replicas if grouped else 1,
+        variants=variants,
+        reference=config.reference if config.variance == "reference" else None,
+        observation="flat",
+        **config.env,
+    )
+
+
+def make_learner(config: Config, env: ClusterVecEnv) -> Any:
+    """SB3's learner, with everything seeded."""
+    set_random_seed(config.seed)
+    wrapped: VecEnv = VecNormalize(env, norm_obs=False, gamma=config.gamma) if config.normalise else env
+    return LEARNERS[config.algo, config.variance == "group"](
+        policy_class(config.algo),
+        wrapped,
+        learning_rate=lambda left: config.learning_rate * left,
+        n_steps=config.n_steps,
+        batch_size=config.batch_size,
+        n_epochs=config.n_epochs,
+        gamma=config.gamma,
+        gae_lambda=config.gae_lambda,
+        clip_range=config.clip_range,
+        ent_coef=config.ent_coef,
+        vf_coef=config.vf_coef,
+        max_grad_norm=config.max_grad_norm,
+        policy_kwargs=policy_kwargs(config, env),
+        device="cpu",
+    )
+
+
+def policy_kwargs(config: Config, env: ClusterVecEnv) -> dict[str, Any]:
+    """What builds the policy anew, beside its spaces: plain values."""
+    tables = env.get_attr("tables")[0]
+    return {"network": config.net, "tables": tables.to_json(), "holds": config.holds, "options": config.net_options}

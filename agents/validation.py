@@ -1,0 +1,104 @@
+"""Playing an agent on workloads that it does not train on: many at once, beside a reference heuristic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from ..policies import Policy, make
+from ..simulator.engine import Simulator
+from ..simulator.network import load_network
+from ..simulator.topology import Topology
+from ..simulator.workloads import Workload, open_workload
+from .config import Config, Scenario
+from .vec_env import sb3_vec_env
+
+FIRST_SEED = 10_000  # of validation workloads; evaluations begin at 0
+Mode = Literal["argmax", "sampled"]
+MODES: tuple[Mode, ...] = ("argmax", "sampled")
+
+
+@dataclass(frozen=True)
+class Played:
+    """One policy on one workload.
+
+    Attributes:
+        scenario: the scenario's name.
+        seed: of the workload.
+        metrics: by the names of `simulator/metrics.py`.
+    """
+
+    scenario: str
+    seed: int
+    metrics: dict[str, float]
+
+
+class Validation:
+    """The validation workloads of a configuration, laid out once: one row of a batch each.
+
+    Args:
+        config: of the training.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.cases = [
+            (scenario, FIRST_SEED + number, _workload(scenario, FIRST_SEED + number))
+            for scenario in config.validation
+            for number in range(config.validation_seeds)
+        ]
+        variants = [
+            {"topology": scenario.topology, "network": scenario.network, "workload": workload}
+            for scenario, _, workload in self.cases
+        ]
+        self.env = sb3_vec_env(
+            config.environment, len(self.cases), seed=0, variants=variants, observation="flat", **config.env
+        )
+
+    def play(self, policy: Any, mode: Mode) -> list[Played]:
+        """`policy` (of SB3) on every workload. Random numbers outside are left alone."""
+        metrics: dict[int, dict[str, float]] = {}
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            torch.manual_seed(0)
+            self.env.seed(0)
+            observation = self.env.reset()
+            while len(metrics) < len(self.cases):
+                actions = policy._predict(torch.as_tensor(observation), deterministic=mode == "argmax")
+                observation, _, ended, infos = self.env.step(actions.numpy())
+                for row in np.flatnonzero(ended):
+                    metrics.setdefault(int(row), infos[row]["metrics"])
+        return [
+            Played(scenario.name, seed, metrics[row]) for row, (scenario, seed, _) in enumerate(self.cases)
+        ]
+
+    def play_heuristic(self, word: str) -> list[Played]:
+        """A heuristic on every workload."""
+        policy = make(word)
+        return [
+            Played(scenario.name, seed, _simulate(scenario, workload, policy)) for scenario, seed, workload in self.cases
+        ]
+
+
+def ratios(played: Sequence[Played], reference: Sequence[Played]) -> dict[str, float]:
+    """By scenario, the ratio of the mean JCTs of two policies on the same workloads."""
+    totals: dict[str, list[float]] = {}
+    for own, other in zip(played, reference, strict=True):
+        pair = totals.setdefault(own.scenario, [0.0, 0.0])
+        pair[0] += own.metrics["jct_mean"]
+        pair[1] += other.metrics["jct_mean"]
+    return {scenario: own / other for scenario, (own, other) in totals.items()}
+
+
+def _workload(scenario: Scenario, seed: int) -> Workload:
+    word = scenario.workloads[seed % len(scenario.workloads)]
+    return open_workload(word, seed=seed, cluster_gpus=Topology.load(scenario.topology).num_gpus)
+
+
+def _simulate(scenario: Scenario, workload: Workload, policy: Policy) -> dict[str, float]:
+    simulator = Simulator(scenario.topology, load_network(scenario.network), rule=policy.rule)
+    simulator.reset(workload)
+    return simulator.run(policy if policy.rule is None else None)

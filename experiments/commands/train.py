@@ -1,0 +1,194 @@
+"""`clustergym train`: an agent, its checkpoints, and its curves beside the heuristics'."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..terminal import BadArgument, arguments, out, print_json, progress, warnings_on_one_line
+from .options import Json, Network, Quiet, Topology, whole
+from .setting import pairs
+
+if TYPE_CHECKING:
+    from ...agents.config import Config
+
+CHECKPOINT = "checkpoint"
+
+
+def train(
+    env: Annotated[str, typer.Argument(metavar="ENV", help="Environment: its id or short name (Delay).")],
+    logdir: Annotated[
+        Path, typer.Option("--logdir", metavar="DIR", help="Where agent, checkpoint and TensorBoard logs go.")
+    ],
+    timesteps: Annotated[
+        int | None, typer.Option("--timesteps", metavar="N", parser=whole(1), help="Decisions to train for.")
+    ] = None,
+    algo: Annotated[str | None, typer.Option("--algo", metavar="maskable-ppo|ppo", help="The learner.")] = None,
+    net: Annotated[str | None, typer.Option("--net", metavar="candidates|mlp", help="The network.")] = None,
+    imitate: Annotated[
+        str | None, typer.Option("--imitate", metavar="POLICY", help="Clone this policy before learning.")
+    ] = None,
+    variance: Annotated[
+        str | None,
+        typer.Option(
+            "--variance",
+            metavar="reference|group|none",
+            help="Rewards against the reference policy's, or advantages against replicas of the workload.",
+        ),
+    ] = None,
+    workload: Annotated[
+        list[str] | None,
+        typer.Option("--workload", metavar="NAME|PATH", help="Train on these instead of the mix; repeatable."),
+    ] = None,
+    topology: Topology = None,
+    network: Network = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="Values in YAML, in place of the defaults.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Any value of the configuration: gamma=0.99, env.slots=32; repeatable."
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", parser=whole(0, 2**31 - 1), help="Seed of everything.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in DIR.")] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train an agent, and keep the best one that it was on held-out workloads."""
+    _expect_installed()
+    options = {"timesteps": timesteps, "algo": algo, "net": net, "imitate": imitate, "variance": variance, "seed": seed}
+    given = {key: value for key, value in options.items() if value is not None}
+    words = {"workload": workload, "topology": topology, "network": network}
+    changed = {key: value for key, value in words.items() if value}
+    with warnings_on_one_line(quiet):
+        if resume:
+            _expect_nothing_else({**given, **changed, **({"config": config} if config else {}), **_assigned(set_)})
+            checked = _begun(logdir, env)
+        else:
+            _expect_free(logdir)
+            checked = _configure(env, config, given, changed, set_ or ())
+        best = _train(checked, logdir, resume, quiet)
+    if json:
+        print_json({"agent": str(logdir / "best"), **best})
+        return
+    _print(checked, logdir, best)
+
+
+def _expect_installed() -> None:
+    from ...simulator.errors import MissingExtra
+
+    try:
+        import sb3_contrib  # noqa: F401
+        import tensorboard  # noqa: F401
+    except ImportError:
+        raise MissingExtra('training needs more; install it with: pip install "clustergym[agents,render]"') from None
+
+
+def _expect_nothing_else(given: dict[str, Any]) -> None:
+    if given:
+        raise BadArgument(f"--resume goes on as begun: leave out {', '.join('--' + key for key in given)}")
+
+
+def _assigned(values: Sequence[str] | None) -> dict[str, Any]:
+    return {"set": values} if values else {}
+
+
+def _expect_free(logdir: Path) -> None:
+    from ..training import CONFIG
+
+    if (logdir / CONFIG).exists():
+        raise BadArgument(f"--logdir {logdir}: a training is there already; go on with --resume, or name another folder")
+    logdir.mkdir(parents=True, exist_ok=True)
+
+
+def _begun(logdir: Path, env: str) -> Config:
+    from ...agents.config import make_config
+    from ...envs.registration import resolve
+    from ..training import CONFIG, read_config
+
+    checked = make_config(read_config(logdir), str(logdir / CONFIG))
+    with arguments():
+        if resolve(env) != checked.environment:
+            raise BadArgument(f"--logdir {logdir}: the training there is one of {checked.environment}")
+    return checked
+
+
+def _configure(
+    env: str, file: Path | None, given: dict[str, Any], words: dict[str, Any], assignments: Sequence[str]
+) -> Config:
+    from ...agents.config import assign, default_config, make_config, read_yaml
+    from ...envs.registration import resolve
+
+    with arguments():
+        values = default_config(resolve(env))
+    if file is not None:
+        values |= read_yaml(file)
+        make_config(values, str(file))
+    with arguments():
+        values |= given
+        for key, text in pairs(assignments).items():
+            assign(values, key, text)
+        if words:
+            _replace_scenarios(values, words)
+        return make_config(values, "configuration")
+
+
+def _replace_scenarios(values: dict[str, Any], words: dict[str, Any]) -> None:
+    """Modify `values`: train and validate on what was named; the rest is that of the first scenario."""
+    own = dict(values["training"][0])
+    workloads = words.pop("workload", None)
+    if workloads:
+        own["workloads"] = list(workloads)
+    own |= words
+    values["training"] = values["validation"] = [{**own, "name": "own", "share": 1}]
+
+
+def _train(config: Config, logdir: Path, resume: bool, quiet: bool) -> dict[str, Any]:
+    from ...agents.checkpoint import read_checkpoint
+    from ...agents.trainer import Training
+    from ...policies import list as policies_of
+    from ..command_log import recorded
+    from ..training import TrainingLog, write_config
+
+    at = read_checkpoint(logdir / CHECKPOINT).step if resume else None
+    with recorded(logdir, 1), progress("training", config.timesteps, quiet) as show:
+        log = TrainingLog(logdir, config, at, show, quiet)
+        training = Training(config, logdir, log, command=shlex.join(["clustergym", *sys.argv[1:]]))
+        if not resume:
+            write_config(logdir, config)
+            training.checkpoint()
+            log.heuristics(training.validation, policies_of(config.environment))
+        best = training.run(resume)
+        log.finished(best)
+    return best
+
+
+def _print(config: Config, logdir: Path, best: dict[str, Any]) -> None:
+    from .. import terminal
+
+    table = terminal.plain_table(title=f"mean JCT / that of {best['reference']}, on held-out workloads")
+    table.add_column("workloads")
+    table.add_column("ratio", justify="right")
+    for name, ratio in best["ratios"].items():
+        table.add_row(name, f"{ratio:.3f}")
+    console = out()
+    console.print(table)
+    agent = f"{config.algo}:{logdir / 'best'}"
+    short = config.environment.removeprefix("clustergym/").removesuffix("-v0")
+    console.print(
+        f"the best agent is that of step {best['step']:,}, {best['mode']}: {logdir / 'best'}\n"
+        f"compare it   clustergym evaluate {short} --policies {shlex.quote(agent + ' ' + best['reference'])} "
+        f"--seeds 0-49 --baseline {best['reference']}\n"
+        f"its curves   tensorboard --logdir {logdir}",
+        markup=False,
+        soft_wrap=True,
+    )

@@ -1,0 +1,132 @@
+"""What a training writes beside its agent: TensorBoard curves, heuristics as level lines, pictures, configuration."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..simulator.errors import InputError
+from .evaluate import Run, Setting, play
+from .tensorboard_log import AgentLog, tag, write_heuristics
+from .terminal import say, written_whole
+
+if TYPE_CHECKING:
+    from ..agents.config import Config
+    from ..agents.trainer import Evaluated
+    from ..agents.validation import Played, Validation
+
+CONFIG = "config.json"
+AGENT = "agent"
+
+
+class TrainingLog:
+    """The listener of a training: TensorBoard, progress and one line an evaluation.
+
+    The tags of an evaluation are those of heuristics, over the workloads of the first validation scenario; those of
+    another stand under its name, `low-load/jct/mean_s`.
+
+    Args:
+        folder: of the training.
+        config: of the training.
+        resume_at: the training step to go on from; None: from the start.
+        progress: told the training steps done.
+        quiet: say nothing.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        config: Config,
+        resume_at: int | None,
+        progress: Callable[[float], None],
+        quiet: bool,
+    ) -> None:
+        self.folder, self.config, self.quiet = folder, config, quiet
+        self.progressed = progress
+        self.log = AgentLog(folder / AGENT, resume_at)
+        self.beside: list[Run] = []
+
+    def scalars(self, step: int, values: dict[str, float]) -> None:
+        """Figures of an update."""
+        self.log.scalars(step, values)
+
+    def evaluated(self, evaluated: Evaluated, agent: Path) -> None:
+        """Curves, pictures and a line on stderr."""
+        played = evaluated.played[evaluated.mode]
+        first = self.config.validation[0]
+        word = f"{self.config.algo}:{agent}"
+        setting = Setting(self.config.environment, first.topology, first.workloads[0], first.network)
+        seeds = [one.seed for one in played if one.scenario == first.name]
+        seen = play(setting, word, seeds[0], record=True)
+        self.log.evaluation(evaluated.step, _runs(AGENT, played, first.name, seen), self._beside(setting, seeds[0]))
+        for scenario in self.config.validation[1:]:
+            means = _means([one for one in played if one.scenario == scenario.name])
+            self.log.scalars(evaluated.step, {f"{scenario.name}/{tag(key)}": value for key, value in means.items()})
+        values = {
+            f"ratio_to_{self.config.reference}/{mode}/{scenario}": ratio
+            for mode, ratios in evaluated.ratios.items()
+            for scenario, ratio in ratios.items()
+        }
+        self.log.scalars(evaluated.step, {**values, f"ratio_to_{self.config.reference}/mean": evaluated.score})
+        if not self.quiet:
+            parts = ", ".join(f"{name} {value:.3f}" for name, value in evaluated.ratios[evaluated.mode].items())
+            best = " (best so far)" if evaluated.is_best else ""
+            say(f"{evaluated.step:,} steps: mean JCT / {self.config.reference}'s: {parts}; {evaluated.mode}{best}")
+
+    def heuristics(self, validation: Validation, words: Sequence[str]) -> None:
+        """Write heuristics as level lines, on the workloads of the first validation scenario."""
+        first = self.config.validation[0].name
+        runs = [run for word in words for run in _runs(word, validation.play_heuristic(word), first)]
+        write_heuristics(runs, self.folder, self.config.timesteps)
+
+    def finished(self, best: dict[str, Any]) -> None:
+        """Write the run's row of the HParams page."""
+        ratios = {f"ratio_to_{best['reference']}/{name}": value for name, value in best["ratios"].items()}
+        self.log.hparams(self.config.model_dump(mode="json", exclude={"training", "validation"}), ratios)
+        self.log.close()
+
+    def _beside(self, setting: Setting, seed: int) -> list[Run]:
+        if not self.beside:
+            self.beside = [play(setting, self.config.reference, seed)]
+        return self.beside
+
+
+def _runs(word: str, played: Sequence[Played], scenario: str, seen: Run | None = None) -> list[Run]:
+    """`played` in one scenario as runs; times of jobs and the timeline are those of `seen`, on its seed."""
+    runs = []
+    for one in played:
+        if one.scenario == scenario:
+            shown = seen if seen is not None and seen.seed == one.seed else None
+            jct_s = shown.jct_s if shown else np.empty(0)
+            timeline = shown.timeline if shown else None
+            runs.append(Run(word, one.seed, one.metrics, int(one.metrics["jobs_finished"]), jct_s, (), timeline))
+    return runs
+
+
+def _means(played: Sequence[Played]) -> dict[str, float]:
+    return {key: float(np.mean([one.metrics[key] for one in played])) for key in played[0].metrics}
+
+
+def write_config(folder: Path, config: Config) -> None:
+    """Keep the configuration of a training in its folder."""
+    with written_whole(folder / CONFIG) as draft:
+        draft.write_text(json.dumps(config.model_dump(mode="json"), indent=2) + "\n", encoding="utf-8")
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The configuration that a training was begun with.
+
+    Raises:
+        InputError: there is none, or it is no JSON.
+    """
+    path = folder / CONFIG
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise InputError(f"{path}: no training to go on with ({error.strerror})") from None
+    except ValueError:
+        raise InputError(f"{path}: this is not the configuration of a training") from None
