@@ -311,9 +311,10 @@ def foresight_fields(jobs: int, gpus: int) -> list[Field]:
         ("margin", "f8"),
         ("foresees", "i8"),  # the rest is up to date: the ends of running jobs gone through so far,
         ("soon_machine", "i8", (gpus,)),  # free GPUs then by machine
-        ("soon_rack", "i8", (gpus,)),  # and rack,
-        ("soon_free", "i8", (2,)),  # most of them in one machine, one rack,
-        ("soon_s", "f8", (2, gpus + 1)),  # and when there were so many for the first time
+        ("soon_rack", "i8", (gpus,)),  # and rack, and wholly free machines by rack,
+        ("soon_whole", "i8", (gpus,)),
+        ("soon_free", "i8", (3,)),  # the most of each in one,
+        ("soon_s", "f8", (3, gpus + 1)),  # and when there were so many for the first time
         ("end_key", "f8", (gpus,)),  # heap of the running jobs that have not ended then
         ("end_job", "i8", (gpus,)),
         ("end_place", "i8", (jobs,)),

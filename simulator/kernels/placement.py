@@ -94,6 +94,17 @@ def occupy(s, job):
 
 
 @kernel
+def recall_gang(s, job):
+    """Modify `s.gang`: the GPUs that a running job holds."""
+    s.gang_size = 0
+    gpu = s.first_gpu[job]
+    while gpu != FREE:
+        s.gang[s.gang_size] = gpu
+        s.gang_size += 1
+        gpu = s.gpu_next[gpu]
+
+
+@kernel
 def vacate(s, job):
     """Modify `s`: the GPUs of `job` are free. The chain through `gpu_next` stays readable until they are taken."""
     vacate_gang(s, s.first_gpu[job])

@@ -223,19 +223,16 @@ def best_fraction(states, model, gpus, shapes):
 
 
 @entry
-def measure_gang(s, job):
-    """Modify `s.units`: the shape of the gang that a job holds; its GPUs may lie in any order."""
-    gpus = 0
+def measure_gang(s):
+    """Modify `s.units`: the shape of `s.gang`; its GPUs may lie in any order."""
     slots = 0
     machines = 0
     racks = 0
     most_gpus = 0
     most_slots = 0
     most_machines = 0
-    gpu = s.first_gpu[job]
-    while gpu >= 0:
-        gpus += 1
-        slot = s.gpu_slot[gpu]
+    for i in range(s.gang_size):
+        slot = s.gpu_slot[s.gang[i]]
         s.slot_held[slot] += 1
         most_gpus = max(most_gpus, s.slot_held[slot])
         if s.slot_held[slot] == 1:
@@ -250,17 +247,14 @@ def measure_gang(s, job):
                 most_machines = max(most_machines, s.rack_held[rack])
                 if s.rack_held[rack] == 1:
                     racks += 1
-        gpu = s.gpu_next[gpu]
-    gpu = s.first_gpu[job]
-    while gpu >= 0:  # back to zero for the next gang
-        slot = s.gpu_slot[gpu]
+    for i in range(s.gang_size):  # back to zero for the next gang
+        slot = s.gpu_slot[s.gang[i]]
         machine = s.slot_machine[slot]
         s.slot_held[slot] = 0
         s.machine_held[machine] = 0
         s.rack_held[s.machine_rack[machine]] = 0
-        gpu = s.gpu_next[gpu]
     if s.net_flattened == 1:
-        flatten(s, gpus, slots, machines, racks)
+        flatten(s, s.gang_size, slots, machines, racks)
     else:
         s.units[SLOT] = most_gpus
         s.units[MACHINE] = most_slots
@@ -269,10 +263,10 @@ def measure_gang(s, job):
 
 
 @kernel
-def placed_fraction(s, job):
-    """Modify scratch space of `s`: compute over duration of an iteration of a job on the GPUs that it holds."""
+def gang_fraction(s, job):
+    """Modify scratch space of `s`: compute over duration of an iteration of a job on `s.gang`."""
     model = s.profile_model[s.profile[job]]
     if model < 0:  # one GPU
         return 1.0
-    measure_gang(s, job)
+    measure_gang(s)
     return compute_fraction(s, model)

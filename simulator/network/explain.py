@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import InputError
-from ..kernels.codes import FREE
 from ..layout import lay_cluster
 from ..state import LAYERS, Capacity, empty_state
 from ..tiers import TIERS
@@ -109,10 +108,10 @@ def shape_of(network: AllReduce, topology: Topology, gpus: Sequence[int]) -> Uni
         raise InputError(f"GPU {twice} is given twice")
     s = empty_state(Capacity.fitting(1, topology.num_gpus))[0]
     lay_cluster(s, topology)
-    s["first_gpu"][0] = gpus[0]
-    s["gpu_next"][list(gpus)] = [*gpus[1:], FREE]
+    s["gang_size"] = len(gpus)
+    s["gang"][: len(gpus)] = gpus
     s["net_flattened"] = network.calibration.fabric.uneven == "flattened"
-    measure_gang(s, 0)
+    measure_gang(s)
     slot, machine, rack, whole = (int(units) for units in s["units"])
     return slot, machine, rack, whole
 

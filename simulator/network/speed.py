@@ -1,16 +1,25 @@
-"""How fast a placed job runs: the one question that kernels put to the network."""
+"""How fast a job runs on certain GPUs: the one question that kernels put to the network."""
 
 from ..kernels.jit import kernel
-from .collectives import placed_fraction
+from ..kernels.placement import recall_gang
+from .collectives import gang_fraction
 
 
 @kernel
 def iteration_time_s(s, job):
-    """Modify scratch space of `s`: seconds per iteration of a job on the GPUs that it holds.
+    """Modify scratch space of `s`: seconds per iteration of a job on the GPUs that it holds, left in `s.gang` too."""
+    if s.net_models > 0:
+        recall_gang(s, job)
+    return gang_iteration_s(s, job, s.tier[job])
+
+
+@kernel
+def gang_iteration_s(s, job, tier):
+    """Modify scratch space of `s`: seconds per iteration of a job on `s.gang`, which is of that tier.
 
     Without `net_models`: isolated time x slowdown of its profile at its tier. With them (network allreduce): compute
     time over its share of the iteration, at the shape of the placement.
     """
     if s.net_models > 0:
-        return s.base_iteration_s[job] / placed_fraction(s, job)
-    return s.base_iteration_s[job] * s.tier_factor[s.profile[job], s.tier[job]]
+        return s.base_iteration_s[job] / gang_fraction(s, job)
+    return s.base_iteration_s[job] * s.tier_factor[s.profile[job], tier]

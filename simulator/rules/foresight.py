@@ -1,16 +1,18 @@
-"""Waiting for a better tier: whether a job would end sooner if it waited than if it took the GPUs that are free now.
+"""Waiting for a better place: whether a job would end sooner if it waited than if it took the GPUs that are free now.
 
-A job takes a gang, found now at some tier, if its predicted end is at most `margin` of the one after waiting for any
-better tier (both counted from now):
+A job takes a gang, found now, if its predicted end is at most `margin` of the one after waiting for any better tier
+(both counted from now):
 
-    left x slowdown(tier now)  <=  margin x (wait + left x slowdown(better tier))
+    left x slowdown(gang)  <=  margin x (wait + left x slowdown(better tier))
 
-`left` is the isolated run time left. A tier is better if it is narrower and the job runs faster there; the tiers are a
-machine, a rack, the network, and a gang that fits none of a kind does not wait for it. `wait` ends at the earliest
-instant at which one machine, or one rack, has enough free GPUs, if every running job ends as planned (under auctions:
-is granted its GPUs no longer than planned) and nobody else takes these GPUs. A wait that no running job will end, as
-where machines have failed, is no choice.
+`left` is the isolated run time left, slowdown(gang) that of these very GPUs, slowdown(tier) that of the best gang at a
+tier. The tiers to wait for are one machine and one rack, if the job would run faster there. `wait` ends at the earliest
+instant at which some machine, or rack, has enough free GPUs, if every running job ends as planned (under auctions:
+loses its GPUs when its grant ends) and nobody else takes them. Where the shape of a gang matters (network allreduce), a
+rack has room only if enough machines are wholly free, as for the best gang; so a gang that would lie badly in a rack
+may wait for a better place in one.
 
+A wait that no running job will end, as where machines have failed, is no choice, and nobody waits where nothing runs.
 As time goes on and nothing happens, `wait` gets shorter and the left side stays, so who refuses goes on to refuse:
 looking again at events is enough.
 """
@@ -20,39 +22,53 @@ import math
 from ..kernels import heap
 from ..kernels.jit import kernel
 from ..kernels.placement import tier_of_gang
-from ..tiers import MACHINE
+from ..network.speed import gang_iteration_s
+from ..tiers import MACHINE, RACK
+
+IN_MACHINE, IN_RACK, WHOLE = 0, 1, 2  # rooms: GPUs of one machine, GPUs of one rack, wholly free machines of one rack
+LESS = 1.0 - 1e-9  # a slowdown that is equal but for rounding is not better
 
 
 @kernel
 def takes_now(s, job):
     """Modify the foresight of `s`: True if a waiting job takes `s.gang`, which is free, rather than waits."""
     tier = tier_of_gang(s)
-    if tier <= MACHINE:
+    if tier <= MACHINE or s.running == 0:
         return True
-    need = s.gpus[job]
-    left_s = s.iterations_left[job] * s.base_iteration_s[job]
-    slowdown = s.tier_factor[s.profile[job]]
-    now_s = left_s * slowdown[tier]
-    for better in range(MACHINE, tier):
-        if slowdown[better] < slowdown[tier] and need <= (s.largest_machine if better == MACHINE else s.largest_rack):
-            wait_s = soonest_s(s, better, need) - s.now_s
-            if wait_s < math.inf and now_s > s.margin * (wait_s + left_s * slowdown[better]):
+    left = s.iterations_left[job]
+    now_s = left * gang_iteration_s(s, job, tier)
+    for better in range(MACHINE, min(tier, RACK) + 1):
+        then_s = left * s.base_iteration_s[job] * s.tier_factor[s.profile[job], better]
+        if then_s < now_s * LESS:
+            wait_s = _room_s(s, s.gpus[job], better) - s.now_s
+            if wait_s < math.inf and now_s > s.margin * (wait_s + then_s):
                 return False
     return True
 
 
 @kernel
-def soonest_s(s, tier, need):
-    """Modify the foresight of `s`: the instant at which some machine (or rack) will have `need` GPUs free; or infinity.
+def _room_s(s, need, tier):
+    """Modify the foresight of `s`: the instant at which a gang of `need` GPUs will find room at `tier`; or infinity."""
+    if tier == MACHINE:
+        return soonest_s(s, IN_MACHINE, need)
+    if s.net_models > 0:
+        return soonest_s(s, WHOLE, -(-need // s.largest_machine))
+    return soonest_s(s, IN_RACK, need)
+
+
+@kernel
+def soonest_s(s, room, need):
+    """Modify the foresight of `s`: the first instant with `need` of a room (`IN_MACHINE`, ...) in one; or infinity.
 
     The ends of running jobs are gone through in order, only as far as they were ever asked for since `forget`.
     """
     if s.foresees == 0:
         _lay_ends(s)
-    which = tier - MACHINE
-    while s.soon_free[which] < need and s.n_ends > 0:
+    if need >= s.soon_s.shape[1]:
+        return math.inf
+    while s.soon_free[room] < need and s.n_ends > 0:
         _end_next(s)
-    return s.soon_s[which, need] if s.soon_free[which] >= need else math.inf
+    return s.soon_s[room, need] if s.soon_free[room] >= need else math.inf
 
 
 @kernel
@@ -66,25 +82,16 @@ def _lay_ends(s):
     """Modify the foresight of `s`: the present, and a heap of the running jobs by their planned ends."""
     s.foresees = 1
     s.soon_free[:] = 0
+    s.soon_whole[: s.n_racks] = 0
+    s.soon_rack[: s.n_racks] = 0
+    s.soon_machine[: s.n_machines] = 0
     for machine in range(s.n_machines):
-        _see_free(s, 0, s.machine_free[machine], s.now_s)
-        s.soon_machine[machine] = s.machine_free[machine]
-    for rack in range(s.n_racks):
-        _see_free(s, 1, s.rack_free[rack], s.now_s)
-        s.soon_rack[rack] = s.rack_free[rack]
+        _see_free(s, machine, s.machine_free[machine], s.now_s)
     s.n_ends = s.running
     for i in range(s.running):
         job = s.runner[i]
         end_s = s.lease_end_s[job] if s.auctions else s.planned_finish_s[job]
         heap.push(s.end_key, s.end_job, s.end_place, 0, i, end_s, job)
-
-
-@kernel
-def _see_free(s, which, free, time_s):
-    """Modify the foresight of `s`: at `time_s` some machine (`which` = 0) or rack (1) has `free` GPUs."""
-    while s.soon_free[which] < free:
-        s.soon_free[which] += 1
-        s.soon_s[which, s.soon_free[which]] = time_s
 
 
 @kernel
@@ -96,10 +103,26 @@ def _end_next(s):
     s.n_ends -= 1
     gpu = s.first_gpu[job]
     while gpu >= 0:
-        machine = s.gpu_machine[gpu]
-        rack = s.machine_rack[machine]
-        s.soon_machine[machine] += 1
-        s.soon_rack[rack] += 1
-        _see_free(s, 0, s.soon_machine[machine], end_s)
-        _see_free(s, 1, s.soon_rack[rack], end_s)
+        _see_free(s, s.gpu_machine[gpu], 1, end_s)
         gpu = s.gpu_next[gpu]
+
+
+@kernel
+def _see_free(s, machine, more, time_s):
+    """Modify the foresight of `s`: from `time_s` on a machine has `more` free GPUs."""
+    rack = s.machine_rack[machine]
+    s.soon_machine[machine] += more
+    s.soon_rack[rack] += more
+    if s.soon_machine[machine] == s.machine_gpus[machine]:
+        s.soon_whole[rack] += 1
+        _see_room(s, WHOLE, s.soon_whole[rack], time_s)
+    _see_room(s, IN_MACHINE, s.soon_machine[machine], time_s)
+    _see_room(s, IN_RACK, s.soon_rack[rack], time_s)
+
+
+@kernel
+def _see_room(s, room, free, time_s):
+    """Modify the foresight of `s`: at `time_s` there are `free` of a room in one machine or rack."""
+    while s.soon_free[room] < free:
+        s.soon_free[room] += 1
+        s.soon_s[room, s.soon_free[room]] = time_s
