@@ -1,0 +1,100 @@
+"""Finished runs as files: each appears whole or not at all, and says what was played, which is compared on reading.
+
+So whoever plays many runs can be killed at any moment and goes on where it stopped, and no result is taken for that of
+another configuration. Evaluations (`store.py`) and reproductions (`reproduce/sweep.py`) both keep their runs so.
+
+A file is one parquet row: `identity` (text: all that the numbers depend on), then what the run gave: numbers, words,
+lists of numbers or words, and mappings of those (a struct column).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..simulator.workloads.schema import WorkloadWarning
+from .terminal import written_whole
+
+IDENTITY = "identity"
+ORPHAN_S = 60.0  # a draft is written within milliseconds; one this old was left by a process that was killed
+
+
+class StoredRunWarning(WorkloadWarning):
+    """A stored run could not be used and is played anew."""
+
+
+def short_hash(*parts: str | bytes) -> str:
+    """Twenty hexadecimal digits that stand for `parts`."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.hexdigest()[:20]
+
+
+def save(path: Path, identity: str, row: Mapping[str, Any]) -> None:
+    """Write one run; whatever was there is replaced in one step."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table({IDENTITY: [identity], **{name: [value] for name, value in row.items()}})
+    with written_whole(path) as draft:
+        pq.write_table(table, draft, compression="zstd", write_statistics=False)
+
+
+def load(path: Path, without: tuple[str, ...] = ()) -> dict[str, Any] | None:
+    """The row of one run, `identity` included; lists of numbers as numpy arrays, of words as lists.
+
+    Args:
+        path: of the file.
+        without: beginnings of the names of columns to leave out.
+
+    Returns:
+        None if there is no such file, or, with a warning, if it cannot be read.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            names = [name for name in file.schema_arrow.names if not name.startswith(without)] if without else None
+            table = file.read(names)
+        if table.num_rows != 1 or IDENTITY not in table.column_names:
+            raise pa.ArrowInvalid("it holds no run")
+        return {name: _value(table.column(name)) for name in table.column_names}
+    except FileNotFoundError:
+        return None
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        if isinstance(error, PermissionError | IsADirectoryError):
+            raise
+        warnings.warn(f"{path}: no run can be read from it ({_reason(error)})", StoredRunWarning, stacklevel=2)
+        return None
+
+
+def remove_orphans(folder: Path) -> None:
+    """Delete the drafts that killed processes left in `folder`."""
+    for draft in folder.glob(".*.part"):
+        try:
+            if time.time() - draft.stat().st_mtime > ORPHAN_S:
+                draft.unlink(missing_ok=True)
+        except FileNotFoundError:  # its writer has finished meanwhile
+            continue
+
+
+def _value(column: Any) -> Any:
+    import pyarrow.types as kinds
+
+    cell = column.chunk(0)
+    if kinds.is_list(cell.type) and not kinds.is_string(cell.type.value_type):
+        return np.asarray(cell.flatten().to_numpy(zero_copy_only=False))
+    return cell[0].as_py()
+
+
+def _reason(error: Exception) -> str:
+    return str(error).partition("\n")[0].rstrip(".")[:100]
