@@ -10,6 +10,7 @@ import importlib
 from typing import Any
 
 from .envs.registration import register as _register
+from .simulator.protocols import install_policies as _install_policies
 
 __version__ = "0.1.0"
 
@@ -20,10 +21,17 @@ _LAZY = {
     "Topology": ".simulator.topology",
     "Workload": ".simulator.workloads",
     "action_masks": ".envs.masks",
+    "make_vec": ".envs.registration",
     "open_workload": ".simulator.workloads",
 }
 
+
+def _make_policy(name: str) -> Any:
+    return importlib.import_module(".policies", __name__).make(name)
+
+
 _register()
+_install_policies(_make_policy)
 
 
 def __getattr__(name: str) -> Any:

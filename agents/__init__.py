@@ -1,1 +1,22 @@
-"""Learning agents: networks, training, saving and loading. Needs the extra `agents`."""
+"""Learning agents: training, saving and playing them, and the environments as stable-baselines3 wants them.
+
+A module is imported at its first use: torch and stable-baselines3 are heavy.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+# Public name -> the module that defines it, relative to this package.
+_LAZY = {"ClusterVecEnv": ".vec_env", "sb3_vec_env": ".vec_env"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(importlib.import_module(_LAZY[name], __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

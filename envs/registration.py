@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
+from typing import Any
 
 import gymnasium
 
@@ -17,6 +19,7 @@ class Entry:
     summary: str
     paper: str
     entry_point: str
+    vector_entry_point: str
     defaults: dict[str, str]
 
 
@@ -25,6 +28,7 @@ ENVIRONMENTS: dict[str, Entry] = {
         summary="place waiting jobs at a tier of the network, or hold them for a better one",
         paper="dally",
         entry_point="clustergym.envs.delay.env:DelayEnv",
+        vector_entry_point="clustergym.envs.delay.vector:DelayVectorEnv",
         defaults={"topology": delay.TOPOLOGY, "workload": delay.WORKLOAD, "network": delay.NETWORK},
     ),
 }
@@ -34,7 +38,7 @@ def register() -> None:
     """Register every environment with Gymnasium; those that are registered already stay as they are."""
     for env_id, entry in ENVIRONMENTS.items():
         if env_id not in gymnasium.registry:
-            gymnasium.register(env_id, entry_point=entry.entry_point)
+            gymnasium.register(env_id, entry.entry_point, vector_entry_point=entry.vector_entry_point)
 
 
 def resolve(name: str) -> str:
@@ -43,3 +47,23 @@ def resolve(name: str) -> str:
     if name in ENVIRONMENTS:
         return name
     return short[choose(name, short, "environment")]
+
+
+def env_class(name: str) -> Any:
+    """The class of an environment, by id or short name."""
+    module, _, attribute = ENVIRONMENTS[resolve(name)].entry_point.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def make_vec(id: str, num_envs: int = 1, **kwargs: Any) -> Any:
+    """Many environments of one kind, stepped by one kernel call: a Gymnasium `VectorEnv` (envs/vector.py).
+
+    Args:
+        id: `clustergym/Delay-v0`, or `Delay`.
+        num_envs: how many.
+        kwargs: `autoreset_mode`, `replicas`, `variants`, `copy`, and keyword arguments of the environment.
+
+    Raises:
+        InputError: a value that does not fit, in one sentence.
+    """
+    return gymnasium.make_vec(resolve(id), num_envs=num_envs, **kwargs)

@@ -14,7 +14,7 @@ from .decisions import Advance, Decision, Hold, Migrate, Preempt, Start
 from .errors import InputError, InvalidDecision, Stalled
 from .journal import logged
 from .kernels import codes
-from .layout import Failures, gpus_of, lay_cluster, lay_jobs, lay_rule, lay_semantics
+from .layout import Failures, copy_state, gpus_of, lay_cluster, lay_jobs, lay_rule, lay_semantics
 from .metrics import job_table, totals
 from .network import Network, load_network
 from .profiles.skew import is_skewed
@@ -50,6 +50,7 @@ class Simulator:
     Attributes:
         records: array of one record, for those who know `state.py`; `state` is that record. Do not write to it.
         view: the read-only `ClusterView` of the present.
+        room: None, or what is asked before each reset to `move_to` records of at least a capacity (batches).
         done: every job is finished.
         at_horizon: the horizon was reached before that.
     """
@@ -75,6 +76,7 @@ class Simulator:
         self.view = ClusterView(self)
         self.workload: Workload
         self.capacity = Capacity(0, 0)
+        self.room: Callable[[Capacity], None] | None = None
         self.records: np.recarray
         self._copy: np.recarray | None = None
         self._plan: list[Decision] = []
@@ -93,11 +95,12 @@ class Simulator:
         self.workload = workload.oversize(self.topology.num_gpus)
         self._planned = NOTHING
         capacity = Capacity.fitting(len(workload), self.topology.num_gpus)
-        if self.capacity != capacity:
+        if self.room is not None:
+            self.room(capacity)
+        elif self.capacity != capacity:
             self.records = empty_state(capacity)
             self.capacity = capacity
-        else:
-            self.records.view(np.uint8).fill(0)
+        self.records.view(np.uint8).fill(0)
         s = self.records[0]
         self.state = s
         lay_cluster(s, self.topology)
@@ -115,6 +118,20 @@ class Simulator:
                 self._stop(rows.advance(self.records, 0))
             else:
                 self._code = codes.DECIDE
+
+    def move_to(self, records: np.recarray, capacity: Capacity, keep: bool = True) -> None:
+        """Go on in another array of one zeroed record; what runs is kept (it must fit), or `reset` comes next."""
+        if keep and self.capacity.jobs > 0:
+            copy_state(self.records[0], records[0])
+        self.records, self.capacity, self.state = records, capacity, records[0]
+        self._copy = None
+
+    def resume(self, workload: Workload, rule: Rule, code: int) -> None:
+        """Go on with a run of `workload` under `rule` whose record has just been written; it stopped for `code`."""
+        self.workload = workload.oversize(self.topology.num_gpus)
+        self.rule, self.state = rule, self.records[0]
+        self._planned = NOTHING
+        self._code = code
 
     def use(self, rule: Rule) -> None:
         """Hand the cluster over to another rule, now and for the resets to come; nothing happens if it has it."""

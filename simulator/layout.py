@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .errors import InputError
-from .kernels.codes import FREE
+from .kernels.codes import FREE, RUNNING, WAITING, WORD
 from .network.base import Network, ShapedNetwork
 from .rows import adopt
 from .rules.rule import COST_SPLIT_GPUS, ORDERS, PLACERS, Rule
@@ -85,6 +85,25 @@ def _fill_set(low: np.ndarray, mid: np.ndarray, top: np.ndarray, items: int) -> 
         items = words + bool(rest)
 
 
+def copy_state(old: np.record, new: np.record) -> None:
+    """Write a run into a zeroed record with room for at least as many jobs and GPUs, where it goes on the same."""
+    for name in old.dtype.names or ():
+        value = old[name]
+        if old.dtype[name].shape:
+            new[name][tuple(slice(0, size) for size in value.shape)] = value
+        else:
+            new[name] = value
+    shift = len(new["arrival_s"]) - len(old["arrival_s"])
+    new["first_machine_event"] = len(new["arrival_s"])
+    new["round_event"], new["auction_event"] = len(new["event_key"]) - 2, len(new["event_key"]) - 1
+    items = new["event_item"][: int(old["event_count"])]
+    is_round, is_auction = items == old["round_event"], items == old["auction_event"]
+    items[items >= old["first_machine_event"]] += shift
+    items[is_round], items[is_auction] = new["round_event"], new["auction_event"]
+    new["event_of"][:] = -1
+    new["event_of"][items] = np.arange(len(items))
+
+
 def lay_jobs(s: np.record, workload: Workload, topology: Topology, network: Network) -> None:
     """Write the jobs and the slowdowns of their profiles; nobody has arrived."""
     n = len(workload)
@@ -118,11 +137,25 @@ def lay_jobs(s: np.record, workload: Workload, topology: Topology, network: Netw
 
 
 def lay_window_order(s: np.record, key: np.ndarray) -> None:
-    """Order the window of waiting jobs by `key` (n,), smaller first, ties by job index."""
+    """Order the window of waiting jobs by `key` (n,), smaller first, ties by job index; also on a run in progress."""
     n = len(key)
     order = np.argsort(key, kind="stable")
+    if np.array_equal(s["job_at_rank"][:n], order):
+        return
     s["job_at_rank"][:n] = order
     s["rank"][order] = np.arange(n)
+    status = s["status"][order]
+    _lay_set(s["window_low"], s["window_mid"], s["window_top"], status == WAITING)
+    _lay_set(s["running_low"], s["running_mid"], s["running_top"], status == RUNNING)
+
+
+def _lay_set(low: np.ndarray, mid: np.ndarray, top: np.ndarray, is_member: np.ndarray) -> None:
+    """Modify a set of bits.py: its members are the True places of `is_member`."""
+    for level in (low, mid, top):
+        bits = np.zeros(len(level) * WORD, np.int64)
+        bits[: len(is_member)] = is_member
+        level[:] = bits.reshape(-1, WORD) @ (1 << np.arange(WORD))
+        is_member = level != 0
 
 
 def lay_semantics(s: np.record, semantics: Semantics) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -52,6 +53,40 @@ def encode(simulator: Simulator, window: np.record, decision: Decision) -> np.nd
     if isinstance(decision, Start | Migrate):
         _expect_same_gpus(simulator, window, decision)
     return np.array([candidate, bucket], np.int64)
+
+
+def decode(simulator: Simulator, window: np.record, action: Any) -> Decision:
+    """The decision that `action` (candidate, delay bucket) stands for in the window as it was last filled.
+
+    Advance for the candidate 0 and for one that is not legal; a delay out of range is the nearest one.
+    """
+    candidate, delay = int(action[0]), int(action[1])
+    s = simulator.state
+    last_waiting = PER_WAITING * int(window.slots)
+    count = 1 + last_waiting + PER_RUNNING * int(window.running_slots)
+    if not 0 < candidate < count or not window.legal[candidate]:
+        return Advance()
+    if candidate <= last_waiting:
+        slot, kind = divmod(candidate - 1, PER_WAITING)
+        job = int(window.waiting_job[slot])
+        if kind == HOLD_KIND:
+            return Hold(job, _until_s(simulator, window, job, min(max(delay, 0), int(window.n_delays) - 1)))
+        find_target(s, window, job, kind)
+        return Start(job, s.gang[: s.gang_size].tolist())
+    slot, kind = divmod(candidate - 1 - last_waiting, PER_RUNNING)
+    job = int(window.running_job[slot])
+    if kind == PREEMPT_KIND:
+        return Preempt(job)
+    find_move(s, window, job)
+    return Migrate(job, s.gang[: s.gang_size].tolist())
+
+
+def _until_s(simulator: Simulator, window: np.record, job: int, delay: int) -> float | None:
+    if delay == UNTIL_TIMER:
+        until_s = rows.present_timer_s(simulator.records, 0, job)
+    else:
+        until_s = float(simulator.state.now_s + window.delay_s[delay])
+    return None if until_s == math.inf else until_s
 
 
 def _tier(simulator: Simulator, gpus: tuple[int, ...]) -> int:

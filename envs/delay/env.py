@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
-from ...simulator.compilation import announced
 from ...simulator.decisions import Decision
 from ...simulator.engine import Decider, Simulator
 from ...simulator.errors import InputError, Stalled
 from ...simulator.kernels import codes
-from ...simulator.kernels.jit import direct
-from ...simulator.layout import Failures, lay_window_order
+from ...simulator.layout import Failures
 from ...simulator.names import choose
 from ...simulator.network import Network
-from ...simulator.rules.rule import PLACERS, Rule
+from ...simulator.protocols import Policy
+from ...simulator.rules.rule import PLACERS, Rule, rule_from
 from ...simulator.semantics import Semantics, load_semantics
 from ...simulator.topology import Topology
 from ...simulator.view import ClusterView
 from ...simulator.workloads import Workload, workload_source
-from .codec import DELAYS_S, UNTIL_TIMER, encode
+from ..batch import Rows, Stepper
+from ..codes import TERMINATED, TRUNCATED
+from ..reference import Reference
+from .codec import DELAYS_S, encode
 from .defaults import NETWORK, TOPOLOGY, WORKLOAD
-from .observation import CANDIDATES, CLUSTER, QUEUE, RUNNING
+from .lookout import Lookout, check_flag, check_range, numbers
 from .reward import REWARDS, reward_scale
-from .transition import BEGIN, INVALID, step, turn
-from .window import MAX_DELAYS, MAX_SLOTS, PER_RUNNING, PER_WAITING, window_dtype
+from .transition import step_rows, turn
+from .window import MAX_DELAYS, window_dtype
 
-ORDERS = ("arrival", "shortest", "smallest")
 OBSERVATIONS = ("dict", "flat")
-TIME_SCALE_S = 30 * 86400.0  # what times are scaled by where there is no horizon
 
 
 class DelayEnv(gym.Env[Any, np.ndarray]):
@@ -58,7 +59,8 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
 
     Args:
         topology: preset with arguments, specification, path, or a `Topology`.
-        workload: generator with arguments (drawn anew at each reset), path, or a `Workload`.
+        workload: generator with arguments (drawn anew at each reset), path, or a `Workload`; or several of them in a
+            list, one of which is drawn at each reset.
         network: `none`, `penalty` or `allreduce`, with arguments, or a `Network`; None: the one of the semantics, else
             measured penalties.
         semantics: `events`, or `artist-sim`: leases, chunks and auctions of the simulator behind paper dally, with a
@@ -75,6 +77,8 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
         skip_idle: pass over decision points where only advancing or holding is legal.
         observation: `dict`, or `flat` for plain MLPs.
         reward: `jct`, `makespan`, `slowdown` or `slo`.
+        reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
+            name, a policy or a `Rule`; None: nobody.
         mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/layout.py); 0 mean time between failures: none.
         render_mode: `ansi`, `rgb_array` or `human`.
 
@@ -87,7 +91,7 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
     def __init__(
         self,
         topology: Topology | str | dict[str, Any] = TOPOLOGY,
-        workload: Workload | str = WORKLOAD,
+        workload: Workload | str | Sequence[Workload | str] = WORKLOAD,
         network: Network | str | None = None,
         *,
         semantics: Semantics | str = "events",
@@ -104,76 +108,86 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
         skip_idle: bool = True,
         observation: str = "dict",
         reward: str = "jct",
+        reference: Policy | Rule | str | None = None,
         mtbf_s: float = 0.0,
         mttr_s: float = 3600.0,
         checkpoint_s: float = 1800.0,
         render_mode: str | None = None,
     ) -> None:
-        choices = (("order", order, ORDERS), ("observation", observation, OBSERVATIONS), ("reward", reward, REWARDS))
-        for name, value, known in (*choices, ("placer", placer, PLACERS)):
-            choose(value, known, f"value of {name}")
-        if render_mode is not None:
-            choose(render_mode, self.metadata["render_modes"], "value of render_mode")
-        self.placer, self.order, self.observation, self.reward = placer, order, observation, reward
-        self.render_mode, self.workload = render_mode, workload
-        if max_decisions is not None:
-            _check_range("max_decisions", max_decisions, 1, 2**62)
-        self._max_decisions = math.inf if max_decisions is None else max_decisions
-        failures = (
-            Failures(*_numbers("mtbf_s, mttr_s, checkpoint_s", (mtbf_s, mttr_s, checkpoint_s))) if mtbf_s else None
+        choose(observation, OBSERVATIONS, "value of observation")
+        choose(reward, REWARDS, "value of reward")
+        choose(render_mode or "ansi", self.metadata["render_modes"], "value of render_mode")
+        check_flag("migration", migration)
+        horizon = math.inf if horizon_s is None else numbers("horizon_s", (horizon_s,))[0]
+        self.lookout = Lookout(
+            slots=slots,
+            running_slots=running_slots,
+            order=order,
+            delays=delays,
+            placer=placer,
+            preemption=preemption,
+            skip_idle=skip_idle,
+            horizon_s=horizon,
         )
-        _check_flag("migration", migration)
+        self.placer, self.order, self.observation, self.reward = placer, order, observation, reward
+        self.render_mode, self.workload, self.reference = render_mode, workload, reference
         self.rule = Rule("fifo", placer=placer, preemption_cost=preemption_cost, migrates=migration)  # type: ignore[arg-type]
-        horizon = math.inf if horizon_s is None else _numbers("horizon_s", (horizon_s,))[0]
         semantics = load_semantics(semantics)
+        failures = numbers("mtbf_s, mttr_s, checkpoint_s", (mtbf_s, mttr_s, checkpoint_s)) if mtbf_s else None
         self.simulator = Simulator(
             topology,
             network or semantics.network or NETWORK,
             rule=self.rule,
             semantics=semantics,
-            failures=failures,
+            failures=Failures(*failures) if failures else None,
             horizon_s=horizon,
         )
-        self._source = workload_source(workload, cluster_gpus=self.simulator.topology.num_gpus)
-        self._lay_window(slots, running_slots, _numbers("delays", delays), horizon)
-        _check_flag("preemption", preemption)
-        _check_flag("skip_idle", skip_idle)
-        self._window.preemption, self._window.skip_idle = preemption, skip_idle
-        self.observation_space = self._observation_space()
-        self.action_space = gym.spaces.MultiDiscrete([self._candidates, int(self._window.n_delays)])
+        self.sources = self._sources_of(workload)
+        self._pay(reward, reference, max_decisions)
         self._screen: Any = None
+        self._lay_spaces()
 
-    def _lay_window(self, slots: int, running_slots: int, delays: tuple[float, ...], horizon: float) -> None:
-        _check_range("slots", slots, 1, MAX_SLOTS)
-        _check_range("running_slots", running_slots, 0, MAX_SLOTS)
-        if len(delays) > MAX_DELAYS - 2 or any(not 0.0 < delay < math.inf for delay in delays):
-            raise InputError(f"delays = {delays!r}: expected at most {MAX_DELAYS - 2} finite numbers of seconds > 0")
-        self._windows = np.zeros(1, window_dtype()).view(np.recarray)
-        w = self._windows[0]
-        w.slots, w.running_slots = slots, running_slots
-        w.n_delays = UNTIL_TIMER + 1 + len(delays)
-        w.delay_s[: w.n_delays] = (math.inf, math.inf, *delays)
-        w.reward_kind = REWARDS[self.reward]
-        w.log_horizon = math.log1p(horizon if horizon < math.inf else TIME_SCALE_S)
-        self._window = w
-        self._outcome = np.zeros(5)
-        self._records: np.recarray | None = None
-        self._turn: Callable[..., Any] | None = None
-        self._candidates = 1 + PER_WAITING * slots + PER_RUNNING * running_slots
-
-    def _observation_space(self) -> gym.Space[Any]:
-        sizes = {
-            "cluster": len(CLUSTER),
-            "queue": int(self._window.slots) * len(QUEUE),
-            "running": int(self._window.running_slots) * len(RUNNING),
-            "candidates": self._candidates * len(CANDIDATES),
-        }
-        *self._ends, self._size = (int(end) for end in np.cumsum(list(sizes.values())))
-        self._mask_size = self._candidates + int(self._window.n_delays)
+    def _lay_spaces(self) -> None:
+        """Spaces, and a row of its own."""
+        parts = [self.lookout.candidates, self.lookout.delays]
+        self.action_space = gym.spaces.MultiDiscrete(parts)
+        sizes = self.lookout.sizes
+        *self._ends, size = (int(end) for end in np.cumsum(list(sizes.values())))
         self._flat = self.observation == "flat"
-        if self.observation == "flat":
-            return gym.spaces.Box(0.0, 1.0, (sum(sizes.values()),), np.float32)
-        return gym.spaces.Dict({key: gym.spaces.Box(0.0, 1.0, (size,), np.float32) for key, size in sizes.items()})
+        boxes: dict[str, gym.Space[Any]] = {key: gym.spaces.Box(0.0, 1.0, (n,), np.float32) for key, n in sizes.items()}
+        self.observation_space: gym.Space[Any] = gym.spaces.Dict(boxes)
+        if self._flat:
+            self.observation_space = gym.spaces.Box(0.0, 1.0, (size,), np.float32)
+        rows = Rows.empty(1, window_dtype(), parts=2, features=size, mask=sum(parts))
+        self.join(Stepper(rows, "Delay-v0", step_rows), 0)
+
+    def _pay(self, reward: str, reference: Any, max_decisions: int | None) -> None:
+        if reference is not None and reward != "jct":
+            raise InputError(f"reference with reward = {reward!r}: expected reward = 'jct'")
+        if max_decisions is not None:
+            check_range("max_decisions", max_decisions, 1, 2**62)
+        self._reference = None if reference is None else Reference(reference, self.simulator)
+        w = self.lookout.window
+        w.reward_kind, w.max_decisions = REWARDS[reward], 2**62 if max_decisions is None else max_decisions
+
+    def _sources_of(self, workload: Any) -> list[Callable[[int], Workload]]:
+        """What draws a workload from a seed: one for each of the given ones."""
+        given = workload if isinstance(workload, tuple | list) else (workload,)
+        if not given:
+            raise InputError("workload = []: expected at least one workload")
+        return [workload_source(one, cluster_gpus=self.simulator.topology.num_gpus) for one in given]
+
+    def join(self, stepper: Stepper, row: int) -> None:
+        """Move into a row of shared arrays; before the first reset."""
+        rows = stepper.rows
+        self.stepper = stepper
+        self.lookout.move_to(rows.windows[row : row + 1])
+        self._windows, self._window = self.lookout.windows, self.lookout.window
+        self._chosen = stepper.every_row[row : row + 1]
+        self._action, self._outcome = rows.actions[row], rows.outcomes[row]
+        self._features, self._mask = rows.features[row], rows.masks[row]
+        self._row = row
+        stepper.enter(self.simulator)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode: draw the workload, run to the first decision.
@@ -182,86 +196,111 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
             seed: of the environment's random numbers, which draw the workload and all that is random in the run.
             options: `{"workload": ...}` replaces the workload for this episode.
         """
+        self.draw(seed, options)
+        self.stepper.step(self._chosen)
+        self.settle()
+        if self.render_mode == "human":
+            self.render()
+        return self.observe(), {"elapsed_s": 0.0, "action_mask": self._mask.copy()}
+
+    def draw(self, seed: int | None, options: dict[str, Any] | None) -> None:
+        """Lay a new episode, which the first step begins, whatever the action; for `reset` and batches."""
         super().reset(seed=seed)
         unknown = set(options or {}) - {"workload"}
         if unknown:
             raise InputError(f"reset options: unknown key {min(unknown)!r}; expected workload")
         drawn = int(self.np_random.integers(2**31))
-        source = self._source
-        if options and "workload" in options:
-            source = workload_source(options["workload"], cluster_gpus=self.simulator.topology.num_gpus)
-        workload = source(drawn)
+        sources = self._sources_of(options["workload"]) if options and "workload" in options else self.sources
+        which = int(self.np_random.integers(len(sources))) if len(sources) > 1 else 0
+        self._drawn = {"seed": drawn, "workload": which, "given": sources is not self.sources}
+        self._lay(sources[which](drawn), drawn)
+
+    def _lay(self, workload: Workload, seed: int) -> None:
         self.simulator.use(self.rule)
-        self.simulator.reset(workload, seed=drawn, begin=False)
-        s, w = self.simulator.state, self._window
-        self._s = s
-        if self.order != "arrival":
-            key = workload.duration_s if self.order == "shortest" else workload.gpus.astype(np.float64)
-            lay_window_order(s, key)
-        w.placer, w.focus, w.decisions = PLACERS[self.placer], -1, 0
-        w.known_job[:] = -1
+        self.simulator.reset(workload, seed=seed, begin=False)
+        self.lookout.lay(self.simulator)
+        s, w = self.simulator.state, self.lookout.window
+        w.begins, w.decisions = 1, 0
         w.reward_scale = reward_scale(s, int(w.reward_kind))
-        features = np.empty(self._size, np.float32)
-        mask = np.empty(self._mask_size, np.int8)
-        records, windows = self.simulator.records, self._windows
-        if records is not self._records:
-            self._records = records
-            with announced("Delay-v0", self.simulator.capacity):
-                self._step = direct(step, records, windows, 0, 0, 0, self._outcome, features, mask)
-            self._turn = None
-        self._step(records, windows, 0, BEGIN, 0, self._outcome, features, mask)
-        self._finish_step()
-        self._mask = mask
-        self._features = features
-        if self.render_mode == "human":
-            self.render()
-        return self._observed(features), {"elapsed_s": 0.0, "action_mask": mask}
+        if self._reference is not None:
+            finish_s, w.ref_end_s = self._reference.finishes_s(self.simulator)
+            w.ref_on, w.ref_jobs = 1, len(finish_s)
+            w.ref_arrived, w.ref_done, w.ref_arrived_s, w.ref_done_s = 0, 0, 0.0, 0.0
+            self.stepper.rows.fit_references()
+            self.stepper.rows.references[self._row, : len(finish_s)] = finish_s
+
+    def played(self) -> dict[str, Any]:
+        """What, beside the row's arrays, it takes to go on with the episode; JSON can hold it."""
+        if self._drawn["given"]:
+            raise InputError(
+                f"state: row {self._row} plays a workload that was given to reset; give it to make instead"
+            )
+        rule = self.simulator.rule
+        return {
+            **self._drawn,
+            "rule": None if rule == self.rule else dataclasses.asdict(rule),
+            "code": int(self._window.code),
+            "random": self.np_random.bit_generator.state,
+        }
+
+    def resume(self, played: Mapping[str, Any]) -> None:
+        """Go on with the episode that `played` describes, whose arrays lie in the row already."""
+        self._drawn = {key: played[key] for key in ("seed", "workload", "given")}
+        self.np_random.bit_generator.state = played["random"]
+        workload = self.sources[played["workload"]](played["seed"])
+        rule = self.rule if played["rule"] is None else rule_from(played["rule"])
+        self.simulator.resume(workload, rule, played["code"])
+        self.lookout.simulator = self.simulator
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play one action; see the class docstring."""
+        self._expect_reset()
         try:
             candidate, delay = operator.index(action[0]), operator.index(action[1])
         except (TypeError, IndexError, KeyError):
             raise InputError(f"action {action!r}: expected two whole numbers, (candidate, delay bucket)") from None
-        if not 0 <= candidate < self._candidates:
-            candidate = INVALID
-        delay = max(-1, min(delay, MAX_DELAYS))
-        features = np.empty(self._size, np.float32)
-        mask = np.empty(self._mask_size, np.int8)
-        outcome = self._outcome
-        code = self._step(self._records, self._windows, 0, candidate, delay, outcome, features, mask)
-        self._mask = mask
-        self._features = features
-        reward, elapsed_s, invalid, adjusted, decisions = outcome.tolist()
+        self._action[0] = candidate if 0 <= candidate < self.lookout.candidates else -1
+        self._action[1] = max(-1, min(delay, MAX_DELAYS))
+        odd = self.stepper.step(self._chosen)
+        reward, elapsed_s, invalid, adjusted, terminated, truncated = self._outcome.tolist()
         info = {
             "elapsed_s": elapsed_s,
-            "action_mask": mask,
+            "action_mask": self._mask.copy(),
             "invalid_action": invalid > 0.0,
             "adjusted_action": adjusted > 0.0,
         }
-        terminated, truncated = code == codes.FINISHED, code == codes.HORIZON
-        if code != codes.DECIDE:
-            self._finish_step()
-        if decisions >= self._max_decisions and not terminated:
-            truncated = True
-        if terminated or truncated:
-            info["metrics"] = self.simulator.metrics()
+        metrics = self.settle() if odd else None
+        if metrics is not None:
+            info["metrics"] = metrics
         if self.render_mode == "human":
             self.render()
-        return self._observed(features), reward, terminated, truncated, info
+        return self.observe(), reward, terminated > 0.0, truncated > 0.0, info
 
-    def _finish_step(self) -> None:
+    def settle(self) -> dict[str, float] | None:
+        """After a step that ended the episode or stalled: the metrics, None if it goes on; for `step` and batches.
+
+        Raises:
+            Stalled: jobs wait, and nothing can be started any more.
+        """
         code = int(self._window.code)
         self.simulator.note(code)
         if code == codes.STALLED and not self._window.can_act:
-            s = self._s
+            s = self.simulator.state
             raise Stalled(f"{s.waiting + s.held} jobs wait at {s.now_s:g} s and nothing can be started any more")
+        ended = self._outcome[TERMINATED] or self._outcome[TRUNCATED]
+        return self.simulator.metrics() if ended else None
 
-    def _observed(self, features: np.ndarray) -> Any:
+    def observed(self, features: np.ndarray) -> Any:
+        """Features (F,) or (n, F) as the observation space has them; parts of a Dict are views."""
         if self._flat:
             return features
         a, b, c = self._ends
-        return {"cluster": features[:a], "queue": features[a:b], "running": features[b:c], "candidates": features[c:]}
+        return {
+            "cluster": features[..., :a],
+            "queue": features[..., a:b],
+            "running": features[..., b:c],
+            "candidates": features[..., c:],
+        }
 
     def action_masks(self) -> np.ndarray:
         """Legal actions, bool (candidates + delay buckets,): sb3-contrib's convention."""
@@ -288,20 +327,17 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
         w = self._window
         w.placer = PLACERS[self.simulator.rule.placer if is_rule else self.placer]
         w.focus = getattr(decision, "job", -1)
-        self._features = np.empty(self._size, np.float32)
-        self._mask = np.empty(self._mask_size, np.int8)
-        arguments = (self._records, self._windows, 0, self._features, self._mask)
-        self._turn = self._turn or direct(turn, *arguments)
-        self._turn(*arguments)
+        rows = self.stepper.rows
+        self.stepper.call(turn, rows.records, rows.windows, self._row, self._features, self._mask)
         return encode(self.simulator, w, decision)
 
     def observe(self) -> Any:
         """The observation of the present, as the window stands now: that of the last step, or of the last `act_of`."""
         self._expect_reset()
-        return self._observed(self._features.copy())
+        return self.observed(self._features.copy())
 
     def _expect_reset(self) -> None:
-        if self._records is None:
+        if self.stepper.rows.capacity.jobs == 0:
             raise gym.error.ResetNeeded("the environment has no state yet; call reset() first")
 
     def render(self) -> Any:
@@ -330,21 +366,3 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
         if self._screen is not None:
             self._screen.close()
             self._screen = None
-
-
-def _numbers(name: str, value: Any) -> tuple[float, ...]:
-    """A tuple of numbers, as floats."""
-    try:
-        return tuple(float(item) for item in value)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} = {value!r}: expected numbers in a tuple") from None
-
-
-def _check_flag(name: str, value: Any) -> None:
-    if not isinstance(value, bool | np.bool_):
-        raise InputError(f"{name} = {value!r}: expected True or False")
-
-
-def _check_range(name: str, value: int, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
-        raise InputError(f"{name} = {value!r}: expected a whole number from {low} to {high}")

@@ -6,6 +6,10 @@
 | `makespan` | minus the makespan, in units of its lower bound (all work on all GPUs) |
 | `slowdown` | minus the mean slowdown (JCT / isolated run time) |
 | `slo` | minus the share of jobs with a deadline that finish late |
+
+With a reference, `jct` sums to the mean JCT of the reference minus the own one, in mean isolated run times: a step is
+paid the job-seconds that the reference spends in the same time minus the own ones, and the step that finishes the last
+job also what the reference still has to spend. An episode that is truncated ends for both at the same instant.
 """
 
 from __future__ import annotations
@@ -19,15 +23,33 @@ REWARDS = {"jct": JCT, "makespan": MAKESPAN, "slowdown": SLOWDOWN, "slo": SLO}
 
 
 @kernel
-def total_cost(s, kind):
-    """The growing cost whose increase a step is charged, before scaling."""
+def total_cost(s, w, reference):
+    """Modify the reference's place in `w`: the growing cost whose increase a step is charged, before scaling.
+
+    `reference`: when the jobs finish in the reference's run, seconds, ascending; see `reference_integral`.
+    """
+    kind = w.reward_kind
     if kind == JCT:
-        return s.active_integral
+        return s.active_integral - reference_integral(s, w, reference) if w.ref_on else s.active_integral
     if kind == MAKESPAN:
         return s.now_s
     if kind == SLOWDOWN:
         return s.slowdown_integral
     return float(s.late)
+
+
+@kernel
+def reference_integral(s, w, finish_s):
+    """Modify `w`: job-seconds that the reference has had in its system by now; in all, once every job is done."""
+    while w.ref_arrived < s.next_arrival:
+        w.ref_arrived_s += s.arrival_s[w.ref_arrived] - s.start_s
+        w.ref_arrived += 1
+    now_s = max(s.now_s, w.ref_end_s) if s.done == s.n_jobs else s.now_s
+    while w.ref_done < w.ref_jobs and finish_s[w.ref_done] <= now_s:
+        w.ref_done_s += finish_s[w.ref_done] - s.start_s
+        w.ref_done += 1
+    passed_s = now_s - s.start_s
+    return (w.ref_arrived * passed_s - w.ref_arrived_s) - (w.ref_done * passed_s - w.ref_done_s)
 
 
 def reward_scale(s: np.record, kind: int) -> float:

@@ -8,6 +8,7 @@ from ...simulator.kernels import events, jobs
 from ...simulator.kernels.codes import DECIDE, FINISHED, HORIZON, STALLED
 from ...simulator.kernels.jit import entry, kernel
 from ...simulator.rules.delays import present_timer_s
+from ..codes import ELAPSED_S, IS_ADJUSTED, IS_INVALID, REWARD, TERMINATED, TRUNCATED
 from .observation import observe, write_mask
 from .reward import total_cost
 from .window import (
@@ -22,27 +23,47 @@ from .window import (
     refresh,
 )
 
-INVALID, BEGIN = -1, -2
-
 
 @entry
-def step(states, windows, row, candidate, delay, outcome, features, mask):
-    """Modify the records in `row`: play one action and write the next observation and mask; returns `w.code`.
+def step_rows(states, windows, references, chosen, actions, outcomes, features, masks):
+    """Modify the chosen rows: play one action in each, and write what follows from it.
 
-    `outcome` gets reward, elapsed seconds, whether the action was invalid, whether its delay was adjusted, and the
-    number of decisions so far. The candidate BEGIN plays nothing: it goes to the first decision of an episode.
+    Args:
+        states, windows: records (n,).
+        references: float64 (n, jobs): finish times of the reference's run, ascending.
+        chosen: int64 (k,), the rows to step.
+        actions: int64 (n, 2): candidate and delay bucket. A row that begins ignores it, and goes to its first decision.
+        outcomes: float64 (n, OUTCOMES): reward, elapsed seconds, was invalid, was adjusted, terminated, truncated.
+        features: float32 (n, F), masks: int8 (n, M): the present after the step.
+
+    Returns:
+        How many of the rows need a look: their episode has ended or their run has stalled.
     """
-    s = states[row]
-    w = windows[row]
-    cost = total_cost(s, w.reward_kind)
+    odd = 0
+    for i in range(chosen.size):
+        row = chosen[i]
+        s = states[row]
+        w = windows[row]
+        _step(s, w, references[row], actions[row, 0], actions[row, 1], outcomes[row])
+        observe(s, w, features[row])
+        write_mask(w, masks[row])
+        odd += outcomes[row, TERMINATED] > 0.0 or outcomes[row, TRUNCATED] > 0.0 or w.code != DECIDE
+    return odd
+
+
+@kernel
+def _step(s, w, reference, candidate, delay, outcome):
+    """Modify `s`, `w` and `outcome`: one action, and on to the next decision."""
+    cost = total_cost(s, w, reference)
     began_s = s.now_s
     invalid = candidate < 0 or candidate >= candidate_count(w) or w.legal[candidate] == 0
-    outcome[2] = invalid
+    outcome[IS_INVALID] = invalid
     is_hold = not invalid and 0 < candidate <= PER_WAITING * w.slots and (candidate - 1) % PER_WAITING == HOLD_KIND
-    outcome[3] = is_hold and (delay < 0 or delay >= w.n_delays)
+    outcome[IS_ADJUSTED] = is_hold and (delay < 0 or delay >= w.n_delays)
     delay = min(max(delay, 0), w.n_delays - 1)
     w.focus = -1
-    if candidate == BEGIN:
+    if w.begins:
+        w.begins = 0
         w.code = advance(s)
         refresh(s, w)
     elif invalid or candidate == 0:
@@ -57,12 +78,10 @@ def step(states, windows, row, candidate, delay, outcome, features, mask):
             w.code = DECIDE
         refresh(s, w)
     settle(s, w)
-    outcome[0] = -(total_cost(s, w.reward_kind) - cost) / w.reward_scale
-    outcome[1] = s.now_s - began_s
-    outcome[4] = w.decisions
-    observe(s, w, features)
-    write_mask(w, mask)
-    return w.code
+    outcome[REWARD] = -(total_cost(s, w, reference) - cost) / w.reward_scale
+    outcome[ELAPSED_S] = s.now_s - began_s
+    outcome[TERMINATED] = w.code == FINISHED
+    outcome[TRUNCATED] = w.code == HORIZON or (w.code != FINISHED and w.decisions >= w.max_decisions)
 
 
 @entry

@@ -40,10 +40,11 @@ def window_dtype() -> np.dtype:
     """One window; the arrays have room for the largest number of slots."""
     candidates = 1 + (PER_WAITING + PER_RUNNING) * MAX_SLOTS
     scalars = ("slots", "running_slots", "n_delays", "placer", "preemption", "skip_idle", "reward_kind", "focus")
-    counters = ("probe", "decisions", "can_act", "code")
-    floats = ("reward_scale", "log_horizon")
+    counters = ("probe", "decisions", "max_decisions", "can_act", "code", "begins")
+    reference = ("ref_on", "ref_jobs", "ref_arrived", "ref_done")  # see reward.py
+    floats = ("reward_scale", "log_horizon", "ref_end_s", "ref_arrived_s", "ref_done_s")
     return np.dtype(
-        [(name, "i8") for name in scalars + counters]
+        [(name, "i8") for name in scalars + counters + reference]
         + [(name, "f8") for name in floats]
         + [
             ("delay_s", "f8", (MAX_DELAYS,)),

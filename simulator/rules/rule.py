@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -164,6 +164,12 @@ class Rule:
     def preemptive(self) -> bool:
         """Whether running jobs stand in the order too."""
         return self.order in PREEMPTIVE_ORDERS and self.margin is None
+
+
+def rule_from(fields: Mapping[str, Any]) -> Rule:
+    """The rule of `dataclasses.asdict`, also after a way through JSON."""
+    tuner = fields.get("tuner")
+    return Rule(**{**fields, "tuner": None if tuner is None else Tuner(**tuner)})
 
 
 def _choice(name: str, value: Any, known: Collection[str]) -> None:

@@ -1,0 +1,189 @@
+"""stable-baselines3's `VecEnv` over batched environments.
+
+What `DummyVecEnv` of single environments gives, bit for bit, except for `infos`: a dict per row and step costs as much
+as stepping the row. So only rows whose episode has ended have one (elapsed_s, action_mask, invalid_action,
+adjusted_action, metrics, TimeLimit.truncated, terminal_observation); the others' are empty, new dicts, and what they
+would say stands in the arrays `elapsed_s`, `invalid_action`, `adjusted_action` and `action_masks()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common.env_util import is_wrapped
+from stable_baselines3.common.vec_env import VecEnv
+
+from ..envs.batch import Batch
+from ..envs.batch_state import restore, state_of
+from ..envs.codes import ELAPSED_S, IS_ADJUSTED, IS_INVALID, REWARD
+from ..envs.registration import env_class, resolve
+
+
+def sb3_vec_env(
+    id: str,
+    num_envs: int,
+    *,
+    seed: int | None = None,
+    replicas: int = 1,
+    variants: Sequence[Mapping[str, Any]] = (),
+    full_infos: bool = False,
+    **kwargs: Any,
+) -> ClusterVecEnv:
+    """Many environments of one kind as an SB3 `VecEnv`, stepped by one kernel call.
+
+    Args:
+        id: `clustergym/Delay-v0`, or `Delay`.
+        num_envs: rows.
+        seed: of the first reset: row i gets seed + i // replicas; None: from the system's entropy.
+        replicas: rows k g to k g + k - 1 are seeded alike and play the same workloads (k = replicas).
+        variants: keyword arguments that differ: row i has `variants[i % len(variants)]`.
+        full_infos: every row's info is complete at every step, as with `DummyVecEnv`; slower.
+        kwargs: keyword arguments of every environment.
+
+    Raises:
+        InputError: a value that does not fit, in one sentence.
+    """
+    name = resolve(id)
+    batch = Batch(env_class(name), num_envs, replicas=replicas, variants=variants, kwargs=kwargs)
+    return ClusterVecEnv(batch, seed=seed, full_infos=full_infos)
+
+
+class ClusterVecEnv(VecEnv):
+    """A `Batch` as an SB3 `VecEnv`; see `sb3_vec_env`, which makes it.
+
+    Attributes:
+        batch: the rows.
+        elapsed_s: seconds that the last step took in each row, float64 (n,).
+        invalid_action, adjusted_action: whether its action was illegal, or its second part out of range, bool (n,).
+    """
+
+    def __init__(self, batch: Batch, seed: int | None = None, full_infos: bool = False) -> None:
+        self.batch, self.envs, self.full_infos = batch, batch.envs, full_infos
+        super().__init__(batch.num_envs, self.envs[0].observation_space, self.envs[0].action_space)
+        self.metadata = self.envs[0].metadata
+        self._actions: np.ndarray | None = None
+        self._tell(np.zeros((batch.num_envs, batch.rows.outcomes.shape[1])))
+        if seed is not None:
+            self.seed(seed)
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """Seed the next reset: row i gets seed + i // replicas. Returns the seeds by row."""
+        if seed is None:
+            seed = int(np.random.default_rng().integers(2**31))
+        self._seeds = self.batch.seeds(seed)
+        return self._seeds
+
+    def reset(self) -> Any:
+        """Begin new episodes in all rows; returns their observations."""
+        batch = self.batch
+        if batch.replicas > 1 and any(seed is None for seed in self._seeds):
+            batch.align()
+        batch.reset(batch.stepper.every_row, self._seeds, self._options)
+        self.reset_infos = [self._begun(i) for i in range(self.num_envs)]
+        self._tell(np.zeros_like(batch.rows.outcomes))
+        self._reset_seeds()
+        self._reset_options()
+        return self.present()
+
+    def present(self) -> Any:
+        """The observations of the present by row, new arrays."""
+        return self.envs[0].observed(self.batch.rows.features.copy())
+
+    def _begun(self, i: int) -> dict[str, Any]:
+        return {"elapsed_s": 0.0, "action_mask": self.batch.rows.masks[i].copy()}
+
+    def _tell(self, outcomes: np.ndarray) -> None:
+        self.elapsed_s = outcomes[:, ELAPSED_S].copy()
+        self.invalid_action = outcomes[:, IS_INVALID] > 0.0
+        self.adjusted_action = outcomes[:, IS_ADJUSTED] > 0.0
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Take note of the actions, integers (n, parts)."""
+        self._actions = actions
+
+    def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Play them: observations, rewards (n,) float32, ends (n,) bool, infos. Rows that ended have begun anew."""
+        batch = self.batch
+        ended = batch.step(self._actions)
+        outcomes = batch.rows.outcomes
+        rewards = outcomes[:, REWARD].astype(np.float32)
+        self._tell(outcomes)
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        if self.full_infos:
+            infos = [self._info(i) for i in range(self.num_envs)]
+        if not ended:
+            return self.present(), rewards, np.zeros(self.num_envs, np.bool_), infos
+        terminated, truncated = batch.terminated, batch.truncated
+        chosen = np.flatnonzero(terminated | truncated)
+        for i in chosen.tolist():
+            infos[i] = self._info(i)
+            infos[i]["metrics"] = batch.metrics[i]
+            infos[i]["TimeLimit.truncated"] = bool(truncated[i])
+            infos[i]["terminal_observation"] = self.envs[i].observed(batch.rows.features[i].copy())
+        batch.reset(chosen)
+        for i in chosen.tolist():
+            self.reset_infos[i] = self._begun(i)
+        return self.present(), rewards, terminated | truncated, infos
+
+    def _info(self, i: int) -> dict[str, Any]:
+        return {
+            "elapsed_s": float(self.elapsed_s[i]),
+            "action_mask": self.batch.rows.masks[i].copy(),
+            "invalid_action": bool(self.invalid_action[i]),
+            "adjusted_action": bool(self.adjusted_action[i]),
+            "TimeLimit.truncated": False,
+        }
+
+    def action_masks(self) -> np.ndarray:
+        """Legal actions by row, bool (n, M), a new array."""
+        return self.batch.rows.masks.view(np.bool_).copy()
+
+    def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
+        """What a method of the environments in `indices` (None: all) returns, by row."""
+        if method_name == "action_masks" and indices is None:
+            return list(self.action_masks())
+        return [env.get_wrapper_attr(method_name)(*method_args, **method_kwargs) for env in self._chosen(indices)]
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """An attribute of the environments in `indices` (None: all), by row."""
+        return [env.get_wrapper_attr(attr_name) for env in self._chosen(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Set an attribute of the environments in `indices` (None: all)."""
+        for env in self._chosen(indices):
+            setattr(env, attr_name, value)
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+        """Whether the environments are wrapped so, by row: rows of a batch never are."""
+        return [is_wrapped(env, wrapper_class) for env in self._chosen(indices)]
+
+    def get_images(self) -> Sequence[np.ndarray | None]:
+        """What `render` of every environment returns; None by row where the render mode is not `rgb_array`."""
+        return [env.render() if self.render_mode == "rgb_array" else None for env in self.envs]
+
+    def close(self) -> None:
+        """Close the environments."""
+        for env in self.envs:
+            env.close()
+
+    def _chosen(self, indices: Iterable[int] | int | None) -> list[Any]:
+        return [self.envs[i] for i in self._get_indices(indices)]
+
+    def get_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """All that it takes to go on bit for bit in another process: arrays, and data that JSON can hold.
+
+        Raises:
+            InputError: a row plays a workload that was given to `reset` and cannot be drawn again.
+        """
+        return state_of(self.batch)
+
+    def set_state(self, arrays: Mapping[str, np.ndarray], data: Mapping[str, Any]) -> None:
+        """Go on where `get_state` of equally made environments stood; `present()` is what they see.
+
+        Raises:
+            InputError: the state is that of other environments, or of another version.
+        """
+        restore(self.batch, arrays, data)
+        self._tell(self.batch.rows.outcomes)

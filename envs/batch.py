@@ -1,0 +1,269 @@
+"""Many environments over one array of records: each row is an ordinary environment, and one kernel call steps all.
+
+An environment that can be a row (`RowEnv`) keeps everything that its kernel touches in `Rows`: one row of its own while
+it is alone, a row of the batch's in a batch. So both run the same code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import gymnasium as gym
+import numpy as np
+
+from ..simulator.compilation import announced
+from ..simulator.engine import Simulator
+from ..simulator.errors import InputError
+from ..simulator.kernels import codes
+from ..simulator.kernels.jit import direct
+from ..simulator.state import Capacity, empty_state
+from .codes import OUTCOMES, TERMINATED, TRUNCATED
+
+
+@dataclass
+class Rows:
+    """What the kernel of an environment reads and writes, for n rows.
+
+    Attributes:
+        windows: structured (n,): what the environment keeps beside the simulator's record.
+        actions: int64 (n, parts).
+        outcomes: float64 (n, OUTCOMES): reward, elapsed seconds, was invalid, was adjusted, terminated, truncated.
+        features: float32 (n, F). masks: int8 (n, M). The present; the kernel relies on finding what it last wrote.
+        references: float64 (n, jobs): finish times of the reference's run; no columns without one.
+        capacity: of the records.
+        records: the simulators' states (n,).
+    """
+
+    windows: np.recarray
+    actions: np.ndarray
+    outcomes: np.ndarray
+    features: np.ndarray
+    masks: np.ndarray
+    references: np.ndarray
+    capacity: Capacity
+    records: np.recarray | None = None
+
+    @classmethod
+    def empty(cls, n: int, window: np.dtype, parts: int, features: int, mask: int) -> Rows:
+        """`n` rows, all zero, without records."""
+        return cls(
+            windows=np.zeros(n, window).view(np.recarray),
+            actions=np.zeros((n, parts), np.int64),
+            outcomes=np.zeros((n, OUTCOMES)),
+            features=np.zeros((n, features), np.float32),
+            masks=np.zeros((n, mask), np.int8),
+            references=np.zeros((n, 0)),
+            capacity=Capacity(0, 0),
+        )
+
+    def fit_references(self) -> None:
+        """Make room for a finish time of every job that the records can hold."""
+        known = self.references
+        if known.shape[1] < self.capacity.jobs:
+            self.references = np.zeros((len(known), self.capacity.jobs))
+            self.references[:, : known.shape[1]] = known
+
+
+class RowEnv(Protocol):
+    """What an environment offers so that it can be batched, beside Gymnasium's own methods."""
+
+    observation_space: gym.Space[Any]
+    action_space: gym.Space[Any]
+    render_mode: str | None
+    simulator: Simulator
+    stepper: Stepper
+
+    def join(self, stepper: Stepper, row: int) -> None:
+        """Move into a row of shared arrays."""
+
+    def draw(self, seed: int | None, options: dict[str, Any] | None) -> None:
+        """Lay a new episode into the row; its first step begins it, whatever the action."""
+
+    def settle(self) -> dict[str, float] | None:
+        """After a step that needs a look: the metrics if the episode has ended; Stalled if nothing can go on."""
+
+    def observed(self, features: np.ndarray) -> Any:
+        """The observation as the space has it, of features (F,), or (n, F) for n rows."""
+
+    def played(self) -> dict[str, Any]:
+        """What, beside the arrays, it takes to go on with the episode; JSON can hold it."""
+
+    def resume(self, played: Mapping[str, Any]) -> None:
+        """Go on with the episode that `played` describes, whose arrays lie in the row already."""
+
+
+class Stepper:
+    """Rows, the simulators in them, and the machine code that steps them.
+
+    Args:
+        rows: without records.
+        part: what a message about compiling calls it.
+        kernel: (records, windows, references, chosen, actions, outcomes, features, masks) -> how many of the chosen
+            rows need a look: their episode has ended, or their run has stalled.
+    """
+
+    def __init__(self, rows: Rows, part: str, kernel: Callable[..., Any]) -> None:
+        self.rows, self.part, self.kernel = rows, part, kernel
+        self.simulators: list[Simulator] = []
+        self.every_row = np.arange(len(rows.windows))
+        self._codes: dict[Callable[..., Any], Callable[..., Any]] = {}
+
+    @classmethod
+    def like(cls, other: Stepper, n: int) -> Stepper:
+        """Another one of `n` rows."""
+        r = other.rows
+        rows = Rows.empty(n, r.windows.dtype, r.actions.shape[1], r.features.shape[1], r.masks.shape[1])
+        return cls(rows, other.part, other.kernel)
+
+    def enter(self, simulator: Simulator) -> None:
+        """Give the next row to a simulator, which asks for room from now on before each reset."""
+        simulator.room = partial(self._make_room, len(self.simulators))
+        self.simulators.append(simulator)
+
+    def _make_room(self, row: int, capacity: Capacity) -> None:
+        """See to it that `row`, which is about to be reset, has records of at least `capacity`; the others go on."""
+        r = self.rows
+        if len(self.simulators) > 1:
+            capacity = Capacity(max(capacity.jobs, r.capacity.jobs), max(capacity.gpus, r.capacity.gpus))
+        self.make_room(capacity, lost=(row,))
+
+    def make_room(self, capacity: Capacity, lost: Collection[int] = ()) -> None:
+        """Give every row records of `capacity`; runs in progress move, but those of the rows in `lost`."""
+        r = self.rows
+        if capacity == r.capacity:
+            return
+        records = empty_state(capacity, len(self.simulators))
+        for i, simulator in enumerate(self.simulators):
+            simulator.move_to(records[i : i + 1].view(np.recarray), capacity, keep=i not in lost)
+        r.records, r.capacity = records, capacity
+        self._codes.clear()
+
+    def step(self, chosen: np.ndarray) -> int:
+        """Play the actions that lie in the chosen rows, int64 (k,); returns how many need a look."""
+        r = self.rows
+        return self.call(
+            self.kernel, r.records, r.windows, r.references, chosen, r.actions, r.outcomes, r.features, r.masks
+        )
+
+    def call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
+        """`kernel(*arguments)`, whose types are always the same but for the capacity of the records."""
+        code = self._codes.get(kernel)
+        if code is None:
+            with announced(self.part, self.rows.capacity):
+                code = self._codes[kernel] = direct(kernel, *arguments)
+                return code(*arguments)
+        return code(*arguments)
+
+
+class Batch:
+    """Environments of one class in the rows of shared arrays.
+
+    Args:
+        env_class: a `RowEnv`.
+        num_envs: rows, >= 1.
+        replicas: rows k g to k g + k - 1 are seeded alike, so they play the same workloads (k = replicas).
+        variants: keyword arguments that differ: row i has `variants[i % len(variants)]`; none: all rows are alike.
+        kwargs: keyword arguments of all environments.
+
+    Attributes:
+        envs: the environments by row.
+        rows: the shared arrays.
+
+    Raises:
+        InputError: rows whose spaces differ, or counts that do not fit.
+    """
+
+    def __init__(
+        self,
+        env_class: Callable[..., Any],
+        num_envs: int,
+        *,
+        replicas: int = 1,
+        variants: Sequence[Mapping[str, Any]] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> None:
+        _check_count("num_envs", num_envs)
+        _check_count("replicas", replicas)
+        if num_envs % replicas:
+            raise InputError(f"replicas = {replicas}: expected a divisor of num_envs = {num_envs}")
+        self.num_envs, self.replicas = int(num_envs), int(replicas)
+        kinds = [{**(kwargs or {}), **variant} for variant in variants] or [dict(kwargs or {})]
+        self.envs: list[Any] = [env_class(**kinds[i % len(kinds)]) for i in range(self.num_envs)]
+        first = self.envs[0]
+        for i, env in enumerate(self.envs):
+            if env.observation_space != first.observation_space or env.action_space != first.action_space:
+                raise InputError(
+                    f"variants: the spaces of row {i} differ from those of row 0; give all the same window"
+                )
+        self.stepper = Stepper.like(first.stepper, self.num_envs)
+        self.rows = self.stepper.rows
+        for i, env in enumerate(self.envs):
+            env.join(self.stepper, i)
+        self.metrics: dict[int, dict[str, float]] = {}
+
+    def seeds(self, seed: int | None) -> list[int | None]:
+        """Seeds by row, from that of the first group of replicas on."""
+        return [None if seed is None else seed + i // self.replicas for i in range(self.num_envs)]
+
+    def reset(
+        self,
+        chosen: np.ndarray,
+        seeds: Sequence[int | None] | None = None,
+        options: Sequence[dict[str, Any] | None] | None = None,
+    ) -> None:
+        """Begin new episodes in the chosen rows, int64 (k,); `seeds` and `options` are by row of the batch."""
+        for i in chosen.tolist():
+            self.envs[i].draw(seeds[i] if seeds else None, options[i] if options else None)
+        self._look(chosen, self.stepper.step(chosen))
+
+    def align(self) -> None:
+        """Let the rows of a group of replicas go on with the same random numbers."""
+        for i, env in enumerate(self.envs):
+            if i % self.replicas:
+                leader = self.envs[i - i % self.replicas].np_random
+                env.np_random.bit_generator.state = leader.bit_generator.state
+
+    def step(self, actions: Any, chosen: np.ndarray | None = None) -> bool:
+        """Play `actions`, integers (num_envs, parts), in the chosen rows or in all; True if an episode has ended.
+
+        `metrics` then has those of the rows whose episode has ended.
+        """
+        actions = np.asarray(actions)
+        if actions.shape != self.rows.actions.shape or actions.dtype.kind not in "iu":
+            wanted = " x ".join(map(str, self.rows.actions.shape))
+            raise InputError(f"actions of shape {actions.shape}, {actions.dtype}: expected {wanted} whole numbers")
+        self.rows.actions[:] = actions
+        if chosen is None:
+            chosen = self.stepper.every_row
+        return self._look(chosen, self.stepper.step(chosen))
+
+    def _look(self, chosen: np.ndarray, odd: int) -> bool:
+        if self.metrics:
+            self.metrics = {}
+        if odd:
+            ended = self.terminated | self.truncated
+            codes_now = self.rows.windows["code"]
+            for i in chosen.tolist():
+                if ended[i] or codes_now[i] != codes.DECIDE:
+                    metrics = self.envs[i].settle()
+                    if metrics is not None:
+                        self.metrics[i] = metrics
+        return bool(self.metrics)
+
+    @property
+    def terminated(self) -> np.ndarray:
+        """Rows whose episode ended with the last step because every job is done, bool (num_envs,), a new array."""
+        return self.rows.outcomes[:, TERMINATED] > 0.0
+
+    @property
+    def truncated(self) -> np.ndarray:
+        """Rows whose episode was cut off by the last step, bool (num_envs,), a new array."""
+        return self.rows.outcomes[:, TRUNCATED] > 0.0
+
+
+def _check_count(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InputError(f"{name} = {value!r}: expected a whole number of at least 1")

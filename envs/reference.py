@@ -1,0 +1,83 @@
+"""A reference's run on the workload of an episode: what the reward `jct` is compared with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..simulator import rows
+from ..simulator.engine import Simulator
+from ..simulator.errors import InputError
+from ..simulator.kernels import codes
+from ..simulator.layout import lay_rule
+from ..simulator.profiles.skew import is_skewed
+from ..simulator.protocols import policy_of
+from ..simulator.rules.rule import SKEW_PLACERS, Rule
+
+ALL_EVENTS = 1 << 62
+
+
+class Reference:
+    """A scheduler that plays each episode's workload by itself, on the same cluster and with the same failures.
+
+    Args:
+        policy: a `Rule`, a policy, or a policy's name.
+        simulator: of the environment.
+
+    Raises:
+        InputError: not something that schedules.
+    """
+
+    def __init__(self, policy: Any, simulator: Simulator) -> None:
+        found = policy_of(policy) if isinstance(policy, str) else policy
+        self.rule: Rule | None
+        if isinstance(found, Rule):
+            self.rule = found
+        elif hasattr(found, "rule_under") and hasattr(found, "decide"):
+            self.rule = found.rule_under(simulator.semantics)
+        else:
+            raise InputError(f"reference = {policy!r}: expected the name of a policy, a policy, a Rule or None")
+        self.policy = found
+        self.name = policy if isinstance(policy, str) else getattr(policy, "name", repr(policy))
+        self._copy: np.recarray | None = None
+        self._simulator: Simulator | None = None
+
+    def finishes_s(self, simulator: Simulator) -> tuple[np.ndarray, float]:
+        """Play the workload that `simulator` has just been reset to, whose clock has not started.
+
+        Returns:
+            When its jobs finish, seconds, ascending, float64 (jobs that finish,); and when its run ends.
+        """
+        s = self._played_by_policy(simulator) if self.rule is None else self._played_by_rule(simulator, self.rule)
+        finish_s = s["finish_s"][: int(s["n_jobs"])]
+        return np.sort(finish_s[finish_s >= 0.0]), float(s["now_s"])
+
+    def _played_by_rule(self, simulator: Simulator, rule: Rule) -> np.record:
+        records = simulator.records
+        if self._copy is None or self._copy.dtype != records.dtype:
+            self._copy = records.copy()
+        else:
+            self._copy[0] = records[0]
+        n = int(records[0]["n_jobs"])
+        skewed = is_skewed(simulator.workload.model) if rule.placer in SKEW_PLACERS else np.zeros(n, np.bool_)
+        lay_rule(self._copy, rule, skewed, simulator.semantics)
+        if rows.run(self._copy, 0, ALL_EVENTS) == codes.STALLED:
+            raise InputError(f"reference {self.name}: it leaves jobs of workload {simulator.workload.name!r} waiting")
+        return self._copy[0]
+
+    def _played_by_policy(self, simulator: Simulator) -> np.record:
+        if self._simulator is None:
+            self._simulator = Simulator(
+                simulator.topology,
+                simulator.network,
+                rule=simulator.rule,
+                semantics=simulator.semantics,
+                failures=simulator.failures,
+                horizon_s=simulator.horizon_s,
+            )
+        own = self._simulator
+        own.use(simulator.rule)
+        own.reset(simulator.workload, seed=int(simulator.state.seed))
+        own.run(self.policy)
+        return own.state

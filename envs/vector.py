@@ -1,0 +1,217 @@
+"""Gymnasium's vector environment over a `Batch`: as `SyncVectorEnv` over single environments, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from ..simulator.errors import InputError
+from ..simulator.names import choose
+from .batch import Batch
+from .codes import ELAPSED_S, IS_ADJUSTED, IS_INVALID, REWARD
+
+MODES = {"next-step": AutoresetMode.NEXT_STEP, "same-step": AutoresetMode.SAME_STEP, "disabled": AutoresetMode.DISABLED}
+
+
+class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
+    """N environments that one kernel call steps; a subclass says of which class they are.
+
+    What `SyncVectorEnv` has, with the same meaning: observations, rewards (N,) float64, ends (N,) bool, infos as arrays
+    with their `_key` masks, `final_obs` and `final_info` under SAME_STEP, `options={"reset_mask": ...}`, `call`,
+    `get_attr`, `set_attr`, and `envs`. Beside it `action_masks()`, bool (N, M).
+
+    Args:
+        num_envs: rows.
+        autoreset_mode: NEXT_STEP (a row whose episode has ended is reset by the next step, which ignores its action),
+            SAME_STEP (at once), or DISABLED.
+        replicas, variants: see `Batch`.
+        copy: False: observations and masks are the arrays that the next step writes into; read only them, in time.
+        kwargs: of every environment.
+
+    Raises:
+        InputError: a value that does not fit, in one sentence.
+    """
+
+    env_class: ClassVar[Callable[..., Any]]
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        replicas: int = 1,
+        variants: Sequence[Mapping[str, Any]] = (),
+        copy: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        self.autoreset_mode = _mode(autoreset_mode)
+        self.copy = copy
+        self.batch = Batch(type(self).env_class, num_envs, replicas=replicas, variants=variants, kwargs=kwargs)
+        self.envs = self.batch.envs
+        self.num_envs = self.batch.num_envs
+        first = self.envs[0]
+        self.metadata = {**first.metadata, "autoreset_mode": self.autoreset_mode}
+        self.render_mode = first.render_mode
+        self.single_observation_space = first.observation_space
+        self.single_action_space = first.action_space
+        self.observation_space = batch_space(first.observation_space, self.num_envs)
+        self.action_space = batch_space(first.action_space, self.num_envs)
+        self._all = self.batch.stepper.every_row
+        self._ended = np.zeros(self.num_envs, np.bool_)
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin new episodes in all rows, or in those that `options["reset_mask"]`, bool (N,), marks.
+
+        Args:
+            seed: by row; or one: row i gets seed + i (all replicas of a group the same, groups the next one).
+            options: of every environment, e.g. `{"workload": ...}`.
+        """
+        options = dict(options or {})
+        mask = _mask(options.pop("reset_mask", None), self.num_envs)
+        seeds = self.batch.seeds(seed) if seed is None or isinstance(seed, int | np.integer) else list(seed)
+        if len(seeds) != self.num_envs:
+            raise InputError(f"seed: {len(seeds)} seeds given; expected one for each of {self.num_envs} environments")
+        chosen = np.flatnonzero(mask)
+        self.batch.reset(chosen, seeds, [options] * self.num_envs)
+        self._ended[chosen] = False
+        infos: dict[str, Any] = {}
+        if len(chosen) == self.num_envs:
+            self._add_begun(infos, mask)
+        else:
+            for i in chosen.tolist():
+                self._add_info(infos, {"elapsed_s": 0.0, "action_mask": self.batch.rows.masks[i]}, i)
+        return self._observed(), infos
+
+    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Play one action in each row, integers (N, parts); rows that are due for a reset are reset instead."""
+        batch = self.batch
+        begun = self._ended if self.autoreset_mode == AutoresetMode.NEXT_STEP else None
+        if begun is None or not begun.any():
+            begun = None
+            if self._ended.any() and self.autoreset_mode == AutoresetMode.DISABLED:
+                raise InputError("step: an episode has ended; reset its row first, or choose another autoreset_mode")
+            batch.step(actions)
+        else:
+            batch.step(actions, np.flatnonzero(~begun))
+        metrics = batch.metrics
+        outcomes = batch.rows.outcomes
+        rewards, terminated, truncated = outcomes[:, REWARD].copy(), batch.terminated, batch.truncated
+        infos = self._stepped(begun)
+        if begun is not None:
+            rewards[begun], terminated[begun], truncated[begun] = 0.0, False, False
+            batch.reset(np.flatnonzero(begun))
+            self._add_begun(infos, begun)
+        self._ended = terminated | truncated
+        if metrics and self.autoreset_mode == AutoresetMode.SAME_STEP:
+            self._renew(infos, metrics)
+        else:
+            for i, totals in metrics.items():
+                self._add_info(infos, {"metrics": totals}, i)
+        return self._observed(), rewards, terminated, truncated, infos
+
+    def _stepped(self, begun: np.ndarray | None) -> dict[str, Any]:
+        """The infos of the rows that were stepped; masks last, when all rows have them."""
+        if begun is not None and begun.all():
+            return {}
+        stepped = np.ones(self.num_envs, np.bool_) if begun is None else ~begun
+        outcomes = self.batch.rows.outcomes
+        infos: dict[str, Any] = {}
+        for key, column in (("elapsed_s", ELAPSED_S), ("invalid_action", IS_INVALID), ("adjusted_action", IS_ADJUSTED)):
+            values = outcomes[:, column].copy() if key == "elapsed_s" else outcomes[:, column] > 0.0
+            if begun is not None:
+                values[begun] = 0
+            infos[key], infos[f"_{key}"] = values, stepped.copy()
+        infos["action_mask"] = self.batch.rows.masks.copy() if self.copy else self.batch.rows.masks
+        infos["_action_mask"] = np.ones(self.num_envs, np.bool_)
+        return infos
+
+    def _add_begun(self, infos: dict[str, Any], begun: np.ndarray) -> None:
+        """Modify `infos`: what rows say whose episode has just begun."""
+        infos.setdefault("elapsed_s", np.zeros(self.num_envs))[begun] = 0.0
+        infos["_elapsed_s"] = np.ones(self.num_envs, np.bool_)
+        infos["action_mask"] = self.batch.rows.masks.copy() if self.copy else self.batch.rows.masks
+        infos["_action_mask"] = np.ones(self.num_envs, np.bool_)
+
+    def _renew(self, infos: dict[str, Any], metrics: dict[int, dict[str, float]]) -> None:
+        """Modify `infos`: reset the rows that have ended, and keep what they ended with."""
+        rows, chosen = self.batch.rows, np.flatnonzero(self._ended)
+        for i in chosen.tolist():
+            info = {key: infos[key][i] for key in ("elapsed_s", "invalid_action", "adjusted_action")}
+            info = {key: value.item() for key, value in info.items()}
+            info["action_mask"] = rows.masks[i]
+            final = {**info, "metrics": metrics[i]}
+            observation = self.envs[i].observed(rows.features[i].copy())
+            self._add_info(infos, {"final_obs": observation, "final_info": final}, i)
+        self.batch.reset(chosen)
+        for key in ("invalid_action", "adjusted_action"):
+            infos[key][chosen], infos[f"_{key}"][chosen] = False, False
+            if len(chosen) == self.num_envs:
+                del infos[key], infos[f"_{key}"]
+        self._add_begun(infos, self._ended)
+
+    def _observed(self) -> Any:
+        features = self.batch.rows.features
+        return self.envs[0].observed(features.copy() if self.copy else features)
+
+    def action_masks(self) -> np.ndarray:
+        """Legal actions of every row, bool (N, M), a new array."""
+        return self.batch.rows.masks.view(np.bool_).copy()
+
+    @property  # type: ignore[misc]
+    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
+        """The random generators by row."""
+        return tuple(env.np_random for env in self.envs)
+
+    @property
+    def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The seeds by row."""
+        return tuple(env.np_random_seed for env in self.envs)
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """What the method `name` of every environment returns, or the attribute of this name."""
+        found = [env.get_wrapper_attr(name) for env in self.envs]
+        return tuple(one(*args, **kwargs) if callable(one) else one for one in found)
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """The attribute `name` of every environment."""
+        return self.call(name)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Set the attribute `name` of every environment: to one value, or by row to those of a list or tuple."""
+        values = values if isinstance(values, list | tuple) else [values] * self.num_envs
+        if len(values) != self.num_envs:
+            raise InputError(
+                f"{name}: {len(values)} values given; expected one for each of {self.num_envs} environments"
+            )
+        for env, value in zip(self.envs, values, strict=True):
+            env.set_wrapper_attr(name, value)
+
+    def render(self) -> tuple[Any, ...]:
+        """What `render` of every environment returns."""
+        return tuple(env.render() for env in self.envs)
+
+    def close_extras(self, **_named: Any) -> None:
+        """Close the environments."""
+        for env in getattr(self, "envs", ()):
+            env.close()
+
+
+def _mode(mode: AutoresetMode | str) -> AutoresetMode:
+    if isinstance(mode, AutoresetMode):
+        return mode
+    known = {**MODES, **{value.value: value for value in MODES.values()}}
+    return known[choose(mode, known, "autoreset_mode")]
+
+
+def _mask(mask: Any, count: int) -> np.ndarray:
+    if mask is None:
+        return np.ones(count, np.bool_)
+    if not isinstance(mask, np.ndarray) or mask.shape != (count,) or mask.dtype != np.bool_ or not mask.any():
+        raise InputError(f"options reset_mask: expected a bool array ({count},) with at least one True")
+    return mask

@@ -1,0 +1,46 @@
+"""What an environment may be handed from other rooms, and how a policy's name finds its policy.
+
+Environments never import policies; the root package installs what makes them (`install_policies`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .errors import InputError
+
+if TYPE_CHECKING:
+    from .decisions import Decision
+    from .rules.rule import Rule
+    from .semantics import Semantics
+    from .view import ClusterView
+
+
+class Policy(Protocol):
+    """Anything that decides at decision points; `policies.Policy` is one."""
+
+    @property
+    def rule(self) -> Rule | None:
+        """The compiled rule that it is, or None."""
+
+    def rule_under(self, semantics: Semantics) -> Rule | None:
+        """The compiled rule that it is under these semantics, or None."""
+
+    def decide(self, view: ClusterView) -> Decision:
+        """The next decision at this instant, until `Advance`."""
+
+
+_makers: list[Callable[[str], Any]] = []
+
+
+def install_policies(make: Callable[[str], Any]) -> None:
+    """From now on `make` turns a policy's name into the policy."""
+    _makers[:] = [make]
+
+
+def policy_of(word: str) -> Any:
+    """The policy of a name (`sjf`, `dally:history=24`); InputError if there is none."""
+    if not _makers:
+        raise InputError(f"policy {word!r}: nothing that knows policies by name is installed; import clustergym")
+    return _makers[0](word)
