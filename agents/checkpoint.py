@@ -179,8 +179,8 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, torch
     for name, tensor in tensors.items():
         place, _, rest = name.partition("/")
         if place == "optimizer":
-            index, _, key = rest.partition("/")
-            state.setdefault(int(index), {})[key] = tensor
+            number, _, key = rest.partition("/")
+            state.setdefault(int(number), {})[key] = tensor
     groups = [
         {key: tuple(value) if isinstance(value, list) and key != "params" else value for key, value in group.items()}
         for group in data["param_groups"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from ..simulator.decisions import Decision
@@ -16,10 +17,12 @@ class Policy:
     Attributes:
         name: how tables and logs call it.
         rule: the compiled rule that it is, or None for a policy that decides in Python.
+        files: of a trained agent, all files that it was loaded from: who keeps results compares their content.
     """
 
     name: str = "policy"
     rule: Rule | None = None
+    files: tuple[Path, ...] = ()
 
     def rule_under(self, semantics: Semantics) -> Rule | None:
         """The compiled rule that it is under these semantics, or None."""

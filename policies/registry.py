@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import importlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -48,9 +49,18 @@ POLICIES: dict[str, Entry] = {
     "dally-consolidated": Entry(dally_consolidated, "Dally that waits for the best tier as long as it takes"),
 }
 
+# Words whose rest is a path or the name of an environment, and what opens them. The rooms above are not imported from
+# here: who asks for a trained agent imports them.
+_AGENTS = "clustergym.agents"
+AGENTS = dict.fromkeys(("ppo", "maskable-ppo", "zoo"), f"{_AGENTS}.player:open_agent")
+SHIPPED = f"{_AGENTS}.shipped:describe_shipped"
+
 
 def list(env_id: str | None = None) -> builtins.list[str]:
-    """Names of all policies, or of those that play in an environment (`clustergym/Delay-v0`, or short `Delay`)."""
+    """Names of all policies, or of those that play in an environment (`clustergym/Delay-v0`, or short `Delay`).
+
+    Trained agents are not among them: `shipped` lists those that come with the package.
+    """
     if env_id is None:
         return builtins.list(POLICIES)
     wanted = env_id.removeprefix("clustergym/").removesuffix("-v0")
@@ -63,15 +73,47 @@ def list(env_id: str | None = None) -> builtins.list[str]:
 def make(name: str, **params: Any) -> Policy:
     """A policy by name: `make("sjf", head="strict")`, or with its parameters in the name: `make("sjf:head=strict")`.
 
+    `ppo:PATH`, `maskable-ppo:PATH` and `zoo:ENV` are trained agents: the rest of the word is the path or the
+    environment, and `params` are those of `agents.player.open_agent`.
+
     Raises:
-        InputError: an unknown name or parameter, or a value that it does not take.
+        InputError: an unknown name or parameter, a value that it does not take, or an agent that cannot be loaded.
+        MissingExtra: a trained agent, where the extra [agents] is not installed.
     """
+    if is_agent(name):
+        kind, _, rest = name.strip().partition(":")
+        policy = bind(partial(_found(AGENTS[kind]), kind, rest), params, f"policy {kind}")
+        policy.name = name.strip()
+        return policy
     word, given = parse_name(name, "policy")
-    entry = POLICIES[choose(word, POLICIES, "policy")]
+    entry = POLICIES[choose(word, (*POLICIES, *AGENTS), "policy")]
     policy = bind(entry.factory, {**given, **params}, f"policy {word}")
     if given or params:
         policy.name = name if not params else f"{word}:" + ",".join(f"{k}={v}" for k, v in {**given, **params}.items())
     return policy
+
+
+def is_agent(name: str) -> bool:
+    """Whether a policy's word names a trained agent."""
+    return isinstance(name, str) and name.strip().partition(":")[0] in AGENTS
+
+
+def environments_of(name: str) -> tuple[str, ...]:
+    """The ids of the environments that a policy plays in, by its word; raises as `make`."""
+    if is_agent(name):
+        return make(name).environments  # type: ignore[attr-defined]
+    return POLICIES[choose(parse_name(name, "policy")[0], POLICIES, "policy")].environments
+
+
+def shipped() -> builtins.list[dict[str, Any]]:
+    """The trained agents that come with the package, as `describe` has the others."""
+    return _found(SHIPPED)()
+
+
+def _found(place: str) -> Callable[..., Any]:
+    """What `module:name` stands for."""
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 def describe() -> builtins.list[dict[str, Any]]:

@@ -53,6 +53,7 @@ class Simulator:
         room: None, or what is asked before each reset to `move_to` records of at least a capacity (batches).
         done: every job is finished.
         at_horizon: the horizon was reached before that.
+        runs: how often `reset` or `restore` has replaced the state; whoever remembers a run notices a new one by it.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class Simulator:
         self._handed_out: Decision | None = None
         self._planned = NOTHING
         self._code = codes.FINISHED
+        self.runs = 0
 
     def reset(self, workload: Workload, seed: int = 0, *, begin: bool = True) -> None:
         """Lay `workload` and run to the first decision point.
@@ -93,6 +95,7 @@ class Simulator:
             begin: False leaves the clock before the first arrival, for kernels that find the first decision themselves.
         """
         self.workload = workload.oversize(self.topology.num_gpus)
+        self.runs += 1
         self._planned = NOTHING
         capacity = Capacity.fitting(len(workload), self.topology.num_gpus)
         if self.room is not None:
@@ -330,6 +333,7 @@ class Simulator:
     def restore(self, snapshot: np.recarray) -> None:
         """Go back to a snapshot of this run."""
         self.records[0] = snapshot[0]
+        self.runs += 1
         self._planned = NOTHING
         self._code = codes.FINISHED if self.state.done == self.state.n_jobs else codes.DECIDE
 

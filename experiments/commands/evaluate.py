@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..terminal import BadArgument, expect_writable, out, print_json, progress, warnings_on_one_line
-from .options import Format, Json, Network, Oversize, Quiet, Topology, Workload, whole
+from .options import Format, Json, Network, Oversize, Quiet, Topology, TrustZip, Workload, whole
 from .setting import chosen_policies, open_setting
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def evaluate(
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", metavar="N", parser=whole(1, MOST_PROCESSES), help="Processes to use.")
     ] = 1,
+    trust_sb3_zip: TrustZip = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

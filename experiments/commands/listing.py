@@ -38,8 +38,8 @@ def policies(
     from ..evaluate import default_setting
 
     with arguments():
-        names = registry.list(default_setting(env)[0]) if env is not None else registry.list()
-    rows = [row for row in registry.describe() if row["name"] in names]
+        env_id = default_setting(env)[0] if env is not None else None
+    rows = [row for row in registry.describe() + registry.shipped() if env_id is None or env_id in row["environments"]]
     if json:
         print_json(rows)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Annotated
 
@@ -21,12 +22,27 @@ def whole(low: int, high: int = 2**62) -> Callable[[str | int], int]:
     return parse
 
 
+def _trust_zip(wanted: bool) -> bool:
+    """By the environment, so that worker processes, which load agents for themselves, know it too."""
+    if wanted:
+        os.environ["CLUSTERGYM_TRUST_SB3_ZIP"] = "1"
+    return wanted
+
+
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no warnings on stderr.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", parser=whole(0), help="Seed of whatever is random.")]
 NoSeed = Annotated[
     int,
     typer.Option("--seed", parser=whole(0), hidden=True, help="Accepted everywhere; nothing is random here."),
+]
+TrustZip = Annotated[
+    bool,
+    typer.Option(
+        "--trust-sb3-zip",
+        callback=_trust_zip,
+        help="Also open agents in .zip files of stable-baselines3. Opening one can run any code: only those you trust.",
+    ),
 ]
 Format = Annotated[
     str | None,

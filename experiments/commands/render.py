@@ -20,7 +20,7 @@ from ..terminal import (
     warnings_on_one_line,
     written_whole,
 )
-from .options import Format, Json, Quiet, Seed
+from .options import Format, Json, Quiet, Seed, TrustZip
 from .setting import chosen_policies, open_setting
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ def render(
         typer.Option("--at", metavar="SECONDS", help="png: when, by the run's clock; default: the longest queue."),
     ] = None,
     size: Annotated[str, typer.Option("--size", metavar="WIDTHxHEIGHT", help="Pixels.")] = DEFAULT_SIZE,
+    trust_sb3_zip: TrustZip = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -93,18 +93,19 @@ def chosen_policies(values: Sequence[str], env_id: str) -> list[str]:
 
     Raises:
         BadArgument: an unknown policy or parameter, one that does not play there, or one that is given twice.
+        InputError: a trained agent that cannot be loaded.
     """
+    from ...policies import environments_of, make
     from ...policies import list as policies_of
-    from ...policies import make
 
     playing = policies_of(env_id)
     words = " ".join(values).split() if values else playing
     if not words:
         raise BadArgument("--policies: no name is given; leave the option out to play all of them")
     for word in words:
-        with arguments():
+        with word_or_file(word.partition(":")[2]):
             make(word)
-        if word.partition(":")[0] not in playing:
+        if env_id not in environments_of(word):
             raise BadArgument(f"policy {word!r} does not play in {env_id}; these do: {', '.join(playing)}")
         if words.count(word) > 1:
             raise BadArgument(f"--policies: {word!r} is given twice")

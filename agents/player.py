@@ -1,0 +1,248 @@
+"""Trained agents as policies: they play on any cluster, wherever a policy's name is taken.
+
+An agent looks at the run through a window of its own (the one that it was trained with), so it is asked at the same
+moments, and sees the same numbers, as in its environment: played decision by decision it does what it does by
+`env.step`, exactly.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ..envs.delay.lookout import Lookout
+from ..policies.base import Policy
+from ..simulator.decisions import Advance, Decision
+from ..simulator.engine import Simulator
+from ..simulator.errors import InputError, MissingExtra
+from ..simulator.names import choose
+from ..simulator.rules.rule import Rule
+from ..simulator.view import ClusterView
+from .sb3_zip import VARIABLE
+from .shipped import shipped
+
+if TYPE_CHECKING:
+    from .saved import SavedAgent
+
+Mode = Literal["argmax", "sampled"]
+MODES = ("argmax", "sampled")
+LOOKOUTS = {"clustergym/Delay-v0": Lookout}  # how to look at a run, by the environment that an agent knows
+STREAM = 0x636C7573746572  # sets an agent's random numbers apart from all others of the same seed
+
+
+class AgentPolicy(Policy):
+    """A trained agent that decides.
+
+    A sampled decision is a function of the run's seed and of the state's place in the run, so a run can be played
+    again, from its start or from a snapshot.
+
+    Args:
+        agent: what `load_agent` gave, or a policy in memory with its description.
+        mode: `argmax` or `sampled`; None: the agent's own.
+        env_kwargs: in place of those that the agent was saved with.
+        name: how tables and logs call it.
+
+    Attributes:
+        environments: the ids of the environments that it plays in.
+        files: what it was read from.
+
+    Raises:
+        InputError: a description that does not fit the policy.
+    """
+
+    def __init__(
+        self,
+        agent: SavedAgent,
+        *,
+        mode: Mode | None = None,
+        env_kwargs: Mapping[str, Any] | None = None,
+        name: str = "agent",
+    ) -> None:
+        self.agent, self.name, self.files = agent, name, agent.files
+        self.mode: Mode = choose(mode or agent.description.mode, MODES, "mode of an agent")  # type: ignore[assignment]
+        self.env_kwargs = dict(agent.description.env_kwargs if env_kwargs is None else env_kwargs)
+        source = str(agent.files[0]) if agent.files else "agent"
+        environment = choose(agent.description.environment, LOOKOUTS, f"environment in {source}:")
+        self.environments = (environment,)
+        try:
+            self._lookout = _lookout(LOOKOUTS[environment], self.env_kwargs)
+            self._terms = _terms(self.env_kwargs)
+        except (InputError, TypeError, ValueError) as error:
+            raise InputError(f"{source}: env_kwargs: {error}") from None
+        self._sizes = (self._lookout.candidates, self._lookout.delays)
+        self._features = np.zeros((1, sum(self._lookout.sizes.values())), np.float32)
+        self._mask = np.zeros((1, sum(self._sizes)), np.int8)
+        self._expect_fitting(source)
+        self._run: tuple[Simulator, int] | None = None
+        normalisation = agent.description.normalisation
+        if normalisation is not None:
+            self._mean = np.array(normalisation.mean)
+            self._deviation = np.sqrt(np.array(normalisation.var) + normalisation.epsilon)
+
+    def _expect_fitting(self, source: str) -> None:
+        policy = self.agent.policy
+        shape, sizes = policy.observation_space.shape, getattr(policy.action_space, "nvec", ())
+        if shape != self._features.shape[1:] or tuple(sizes) != self._sizes:
+            actions = tuple(int(n) for n in sizes)
+            raise InputError(
+                f"{source}: the policy takes observations of shape {shape} and gives actions {actions}; an environment "
+                f"with its env_kwargs and observation='flat' has {self._features.shape[1:]} and {self._sizes}"
+            )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies, also those in other processes, look at runs of their own."""
+        make = functools.partial(AgentPolicy, mode=self.mode, env_kwargs=self.env_kwargs, name=self.name)
+        return make, (self.agent,)
+
+    def decide(self, view: ClusterView) -> Decision:
+        """The next decision at this instant."""
+        simulator, lookout = view.simulator, self._lookout
+        simulator.use(self._terms)
+        if self._run != (simulator, simulator.runs):
+            lookout.lay(simulator)
+            self._run = (simulator, simulator.runs)
+        lookout.look_into(self._features[0], self._mask[0])
+        if not lookout.can_act:
+            return Advance()
+        s = simulator.state
+        return lookout.decision(self._action(int(s.seed), int(s.instants), int(s.decisions)))
+
+    def _action(self, seed: int, instant: int, number: int) -> list[int]:
+        """One value a part of the action: legal ones only, the likeliest or drawn."""
+        scores = self._scores()
+        scores[self._mask[0] == 0] = -np.inf
+        if self.mode == "sampled":
+            scores += _gumbel(seed, instant, number, len(scores))
+        candidates = self._sizes[0]
+        return [int(scores[:candidates].argmax()), int(scores[candidates:].argmax())]
+
+    def _scores(self) -> np.ndarray:
+        """Log-probabilities of the present, float64: those of the candidates, then those of the delays."""
+        import torch
+
+        features = self._features
+        normalisation = self.agent.description.normalisation
+        if normalisation is not None:
+            scaled = (features - self._mean) / self._deviation
+            features = scaled.clip(-normalisation.clip, normalisation.clip).astype(np.float32)
+        policy: Any = self.agent.policy
+        masks = () if self.agent.description.algo == "ppo" else (self._mask,)
+        with _one_thread(), torch.inference_mode():
+            observation = torch.from_numpy(features)
+            if hasattr(policy, "action_logits"):
+                return policy.action_logits(observation, *masks)[0].double().numpy().copy()
+            distribution = policy.get_distribution(observation, *masks)
+            parts = distribution.distributions if masks else distribution.distribution
+            return torch.cat([part.logits for part in parts], 1)[0].double().numpy().copy()
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """One row is faster on one thread, and its numbers do not depend on how many the machine has."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _gumbel(seed: int, instant: int, number: int, size: int) -> np.ndarray:
+    """Noise that makes the largest of log-probabilities a draw; the numbers of one decision of a run."""
+    key = np.array([seed % 2**64, STREAM], np.uint64)
+    bits = np.random.Philox(key=key, counter=np.array([0, 0, number, instant], np.uint64))
+    drawn = np.random.Generator(bits).random(size)
+    return -np.log(-np.log(np.maximum(drawn, np.finfo(np.float64).tiny)))
+
+
+def _lookout(kind: type[Lookout], env_kwargs: Mapping[str, Any]) -> Lookout:
+    """The window of an environment with these keyword arguments."""
+    known = inspect.signature(kind).parameters
+    return kind(**{key: value for key, value in env_kwargs.items() if key in known})
+
+
+def _terms(env_kwargs: Mapping[str, Any]) -> Rule:
+    """What holds in an environment whoever decides: the cost of preemption, and whether there are points to move at."""
+    cost = env_kwargs.get("preemption_cost", 0.0)
+    return Rule(
+        "fifo",
+        placer=env_kwargs.get("placer", "tier"),
+        preemption_cost=tuple(cost) if isinstance(cost, list) else cost,
+        migrates=bool(env_kwargs.get("migration", False)),
+    )
+
+
+def open_agent(
+    kind: str,
+    rest: str,
+    allow_pickle: bool = False,
+    mode: str | None = None,
+    env_kwargs: Mapping[str, Any] | None = None,
+) -> AgentPolicy:
+    """The agent of a policy's word `kind:rest`: `ppo:PATH`, `maskable-ppo:PATH`, `zoo:ENV`.
+
+    Args:
+        kind: `ppo`, `maskable-ppo` or `zoo`.
+        rest: a path, or the short name of an environment.
+        allow_pickle: open a .zip of stable-baselines3 too, which can run any code; the environment variable
+            CLUSTERGYM_TRUST_SB3_ZIP=1 does the same.
+        mode: `argmax` or `sampled`; None: the agent's own.
+        env_kwargs: in place of those that the agent was saved with; a .zip has none.
+
+    Raises:
+        InputError: there is no such agent, or it cannot be played.
+        MissingExtra: torch or stable-baselines3 is not installed.
+    """
+    if kind == "zoo":
+        folders = shipped()
+        if not folders:
+            raise InputError(f"zoo:{rest}: no agent comes with this installation")
+        path = folders[choose(rest.removeprefix("clustergym/").removesuffix("-v0"), folders, "agent of the zoo")]
+    elif not rest:
+        raise InputError(f"policy {kind!r}: expected {kind}:PATH, the folder of a trained agent")
+    else:
+        path = Path(rest)
+    _expect_installed()
+    agent = _loaded(path, allow_pickle or os.environ.get(VARIABLE) == "1", kind, _stamp(path))
+    if kind not in ("zoo", agent.description.algo):
+        raise InputError(f"{path}: this agent was trained with {agent.description.algo}, not {kind}")
+    return AgentPolicy(agent, mode=mode, env_kwargs=env_kwargs, name=f"{kind}:{rest}")  # type: ignore[arg-type]
+
+
+@functools.lru_cache(maxsize=8)
+def _loaded(path: Path, allow_pickle: bool, kind: str, stamp: tuple[Any, ...]) -> SavedAgent:
+    """The agent at a path; once per process, as long as its files stay as they are."""
+    from .saved import load_agent
+
+    return load_agent(path, allow_pickle=allow_pickle, algo="maskable-ppo" if kind == "maskable-ppo" else "ppo")
+
+
+def _stamp(path: Path) -> tuple[Any, ...]:
+    """When the file, or those in the folder, were written last, and how large they are."""
+    try:
+        files = sorted(path.iterdir()) if path.is_dir() else [path]
+        return tuple((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
+    except OSError:
+        return ()
+
+
+def _expect_installed() -> None:
+    try:
+        import safetensors  # noqa: F401
+        import sb3_contrib  # noqa: F401
+        import stable_baselines3  # noqa: F401
+        import torch  # noqa: F401
+    except ImportError as error:
+        missing = str(error.name).partition(".")[0].replace("_", "-")
+        raise MissingExtra(
+            f'playing a trained agent needs {missing}; install it with: pip install "clustergym[agents]"'
+        ) from None
