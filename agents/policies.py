@@ -102,7 +102,8 @@ class _Scored:
         scores, parts, _, _ = self._scores(observation, action_masks)
         return torch.stack([_draw(own, deterministic) for own in (scores, *parts)], 1)
 
-    def _logits(self, obs: torch.Tensor, action_masks: Any = None) -> torch.Tensor:
+    def action_logits(self, obs: torch.Tensor, action_masks: Any = None) -> torch.Tensor:
+        """Log-probabilities of all parts of the action, one part after the other: (n, C + P)."""
         scores, parts, _, _ = self._scores(obs, action_masks)
         return torch.cat([scores, *parts], 1)
 
@@ -153,7 +154,7 @@ class ScoredPolicy(_Scored, ActorCriticPolicy):
 
     def get_distribution(self, obs: torch.Tensor) -> Distribution:
         """SB3's distribution over the parts, each for itself."""
-        return self.action_dist.proba_distribution(action_logits=self._logits(obs))
+        return self.action_dist.proba_distribution(action_logits=self.action_logits(obs))
 
 
 class MaskableScoredPolicy(_Scored, MaskableActorCriticPolicy):
@@ -184,7 +185,7 @@ class MaskableScoredPolicy(_Scored, MaskableActorCriticPolicy):
 
     def get_distribution(self, obs: torch.Tensor, action_masks: np.ndarray | None = None) -> Any:
         """sb3-contrib's distribution over the parts, each for itself."""
-        return self.action_dist.proba_distribution(action_logits=self._logits(obs, action_masks))
+        return self.action_dist.proba_distribution(action_logits=self.action_logits(obs, action_masks))
 
 
 def policy_class(algo: str) -> type[ScoredPolicy] | type[MaskableScoredPolicy]:
