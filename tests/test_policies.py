@@ -23,6 +23,9 @@ DALLY = "dally:racks=2,machines=3"
 MODELS = ("VGG11", "ResNet50", "BERT-large", "")
 ORDERED = ("random", "fifo", "sjf", "srtf", "srsf", "las", "tiresias")
 NETWORK_SENSITIVE = (
+    "greedy",
+    "greedy:margin=0,placer=first,preemption_cost=20/30",
+    "greedy:margin=1.2,round=120",
     "dally",
     "dally:lease=100,history=3,initial=0.5/2,placer=first,preemption_cost=20/30",
     "dally:lease=100,floors=1/3,history=6,deviation=population",
@@ -288,7 +291,7 @@ def test_shorter_first_beats_first_come_on_a_real_kind_of_workload():
 
 def test_the_list_of_policies():
     dally = ["dally", "dally-manual", "dally-nowait", "dally-consolidated"]
-    expected = [*ORDERED, "gandiva", *dally]
+    expected = ["random", "greedy", *ORDERED[1:], "gandiva", *dally]
     assert policies.list() == policies.list("Delay") == policies.list("clustergym/Delay-v0") == expected
     described = {entry["name"]: entry for entry in policies.describe()}
     assert list(described) == expected

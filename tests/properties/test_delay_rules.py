@@ -45,12 +45,15 @@ def random_topology(rng: np.random.Generator) -> Topology:
 
 
 def random_rule(rng: np.random.Generator) -> Rule:
-    """Dally with timers of any kind, or Gandiva; the leases are much shorter than most jobs."""
+    """Dally with timers of any kind, Gandiva or greedy; the leases are much shorter than most jobs."""
     lease, cost = rng.choice([0.0, 20.0, 100.0]), [(0.0,), (7.0,), (5.0, 11.0)][rng.integers(3)]
     round_s = rng.choice([0.0, 0.0, 25.0])
     if rng.random() < 0.3:
         fallback = str(rng.choice(["most-free", "last"]))
         return policies.make("gandiva", fallback=fallback, preemption_cost=cost, lease=lease, round=round_s).rule
+    if rng.random() < 0.25:
+        margin, placer = float(rng.choice([0.0, 0.5, 0.9, 1.1, math.inf])), str(rng.choice(["tier", "first"]))
+        return policies.make("greedy", margin=margin, placer=placer, preemption_cost=cost, round=round_s).rule
     common = {"placer": str(rng.choice(["tier", "first"])), "preemption_cost": cost, "lease": lease, "round": round_s}
     common |= {"migrates": bool(rng.random() < 0.5), "head": str(rng.choice(["skip", "skip", "strict"]))}
     order = str(rng.choice(["nw-sens", "nw-sens", "fifo", "sjf", "latest"]))
@@ -166,6 +169,9 @@ EXTREME = (
     "dally-nowait:lease=0.5,preemption_cost=0.1/3",
     "dally-consolidated:placer=first",
     "gandiva:lease=1",
+    "greedy",
+    "greedy:margin=0,placer=first,round=11",
+    "greedy:margin=1e300,preemption_cost=0.1/3",
     "gandiva:fallback=last,round=13",
 )
 TINY = {
