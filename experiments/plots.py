@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,9 +55,16 @@ def write_all(runs: Sequence[Run], folder: Path) -> list[Path]:
     paths = []
     for name, draw in pictures.items():
         with written_whole(folder / name) as draft:
-            draw().savefig(draft, dpi=DPI, format="png")
+            draft.write_bytes(png(draw(), DPI))
         paths.append(folder / name)
     return paths
+
+
+def png(figure: Figure, dpi: float) -> bytes:
+    """A figure as the content of a png file."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, dpi=dpi, format="png")
+    return buffer.getvalue()
 
 
 def jct_cdf(runs: Sequence[Run]) -> Figure:
@@ -92,10 +100,10 @@ def over_time(timelines: dict[str, Timeline]) -> Figure:
         edges = np.linspace(timeline.begin_s, timeline.stop_s, 201)
         x = (edges - timeline.begin_s) / unit_s
         times, busy = timeline.busy_gpus()
-        share = 100.0 * _bin_means(times, busy, edges) / timeline.num_gpus
+        share = 100.0 * bin_means(times, busy, edges) / timeline.num_gpus
         above.stairs(share, x, baseline=None, label=_label(policy), **_style(number))
         times, waiting = timeline.queue_length()
-        below.stairs(_bin_means(times, waiting, edges), x, baseline=None, **_style(number))
+        below.stairs(bin_means(times, waiting, edges), x, baseline=None, **_style(number))
     above.set(ylabel="GPUs held by jobs [%]", ylim=(0, 102))
     below.set(ylabel="jobs waiting", xlabel=f"time since the first arrival [{unit}]")
     below.set_ylim(bottom=0)
@@ -131,7 +139,7 @@ def _gantt_gpus(figure: Figure, axis: Axes, timeline: Timeline, unit_s: float) -
         timeline.job.tolist(), timeline.start_s, timeline.end_s, timeline.gpus, strict=True
     ):
         left, right = (start_s - timeline.begin_s) / unit_s, (end_s - timeline.begin_s) / unit_s
-        for first, last in _runs(sorted(gpus)):
+        for first, last in neighbours(sorted(gpus)):
             boxes.append([(left, first - 0.5), (right, first - 0.5), (right, last + 0.5), (left, last + 0.5)])
             colours.append(JOB_COLOURS[colour[job]])
     axis.add_collection(PolyCollection(boxes, facecolors=colours, edgecolors="white", linewidths=0.3))
@@ -160,15 +168,7 @@ def _job_colours(timeline: Timeline) -> dict[int, int]:
 
 
 def _gantt_machines(figure: Figure, axis: Axes, timeline: Timeline, unit_s: float) -> None:
-    sizes = np.bincount(timeline.gpu_machine)
-    edges = np.linspace(timeline.begin_s, timeline.stop_s, TIME_BINS + 1)
-    held_s = np.zeros((len(sizes), TIME_BINS))
-    for start_s, end_s, gpus in zip(timeline.start_s, timeline.end_s, timeline.gpus, strict=True):
-        first, last = np.clip(np.searchsorted(edges, (start_s, end_s), side="right") - 1, 0, TIME_BINS - 1)
-        covered_s = np.minimum(end_s, edges[first + 1 : last + 2]) - np.maximum(start_s, edges[first : last + 1])
-        machines, counts = np.unique(timeline.gpu_machine[list(gpus)], return_counts=True)
-        held_s[machines, first : last + 1] += np.outer(counts, np.maximum(covered_s, 0.0))
-    share = 100.0 * held_s / (sizes[:, None] * np.maximum(np.diff(edges), 1e-300))
+    share = 100.0 * shares_in_use(timeline, TIME_BINS)
     stop = (timeline.stop_s - timeline.begin_s) / unit_s
     image = axis.imshow(
         share,
@@ -178,13 +178,26 @@ def _gantt_machines(figure: Figure, axis: Axes, timeline: Timeline, unit_s: floa
         vmin=0,
         vmax=100,
         origin="lower",
-        extent=(0.0, stop, -0.5, len(sizes) - 0.5),
+        extent=(0.0, stop, -0.5, len(share) - 0.5),
     )
     figure.colorbar(image, ax=axis, label="GPUs of the machine in use [%]", pad=0.01)
     axis.set(ylabel="machine")
 
 
-def _runs(gpus: list[int]) -> list[tuple[int, int]]:
+def shares_in_use(timeline: Timeline, bins: int) -> np.ndarray:
+    """Share of each machine's GPUs that jobs held, (machines, bins) from 0 to 1; bins of equal time over the run."""
+    sizes = np.bincount(timeline.gpu_machine)
+    edges = np.linspace(timeline.begin_s, timeline.stop_s, bins + 1)
+    held_s = np.zeros((len(sizes), bins))
+    for start_s, end_s, gpus in zip(timeline.start_s, timeline.end_s, timeline.gpus, strict=True):
+        first, last = np.clip(np.searchsorted(edges, (start_s, end_s), side="right") - 1, 0, bins - 1)
+        covered_s = np.minimum(end_s, edges[first + 1 : last + 2]) - np.maximum(start_s, edges[first : last + 1])
+        machines, counts = np.unique(timeline.gpu_machine[list(gpus)], return_counts=True)
+        held_s[machines, first : last + 1] += np.outer(counts, np.maximum(covered_s, 0.0))
+    return held_s / (sizes[:, None] * np.maximum(np.diff(edges), 1e-300))
+
+
+def neighbours(gpus: list[int]) -> list[tuple[int, int]]:
     """First and last of each stretch of neighbours in ascending `gpus`."""
     stretches: list[tuple[int, int]] = []
     for gpu in gpus:
@@ -195,7 +208,7 @@ def _runs(gpus: list[int]) -> list[tuple[int, int]]:
     return stretches
 
 
-def _bin_means(times: np.ndarray, values: np.ndarray, edges: np.ndarray) -> np.ndarray:
+def bin_means(times: np.ndarray, values: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Mean of a step function (value i from times[i] on) between neighbouring `edges`."""
     integral = np.concatenate([[0.0], np.cumsum(values[:-1] * np.diff(times))])
     place = np.clip(np.searchsorted(times, edges, side="right") - 1, 0, len(times) - 1)

@@ -65,7 +65,7 @@ def test_neighbours_in_time_have_different_colours():
 
 def test_bin_means_of_a_step_function():
     """1 for 10 s, then 3: the mean over 0-20 s is 2."""
-    means = plots._bin_means(np.array([0.0, 10.0]), np.array([1, 3]), np.array([0.0, 5.0, 15.0, 20.0]))
+    means = plots.bin_means(np.array([0.0, 10.0]), np.array([1, 3]), np.array([0.0, 5.0, 15.0, 20.0]))
     assert means.tolist() == [1.0, 2.0, 3.0]
 
 

@@ -200,7 +200,7 @@ def _write(setting: Setting, runs: list[Run], logdir: Path | None, decisions: Pa
         from .. import plots, tensorboard_log
 
         results.write_parquet(runs, setting, logdir / "results.parquet")
-        tensorboard_log.write(runs, logdir)
+        tensorboard_log.write_heuristics(runs, logdir)
         pictures = plots.write_all(runs, logdir)
         notes.append(f"results: {logdir / 'results.parquet'}; pictures: {', '.join(path.name for path in pictures)}")
         notes.append(f"TensorBoard: tensorboard --logdir {logdir}")
