@@ -176,7 +176,7 @@ def assign(values: dict[str, Any], key: str, text: str) -> None:
         InputError: there is no such key, or no such value.
     """
     *parents, last = key.split(".")
-    choose(key.split(".")[0], Config.model_fields, "key of the configuration:")
+    choose(key.split(".", maxsplit=1)[0], Config.model_fields, "key of the configuration:")
     place = values
     for name in parents:
         place = place.setdefault(name, {})

@@ -53,9 +53,7 @@ class Episodes:
         for part in parts:
             returns[part] = np.cumsum(reward[part][::-1])[::-1]
         # What a row still gets, as a function of time: at each decision, and nothing at its end.
-        curves = [
-            (np.concatenate([[0.0], after_s[part]]), np.concatenate([returns[part], [0.0]])) for part in parts
-        ]
+        curves = [(np.concatenate([[0.0], after_s[part]]), np.concatenate([returns[part], [0.0]])) for part in parts]
         for number, part in enumerate(parts):
             group = number - number % replicas
             before_s = curves[number][0][:-1]

@@ -60,7 +60,9 @@ class CandidateNetwork(nn.Module):
             first += table.rows
         self.register_buffer("row_of", torch.tensor(row_of), persistent=False)
 
-    def forward(self, observation: torch.Tensor, legal: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def forward(
+        self, observation: torch.Tensor, legal: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Logits of candidates (n, C) and of the other parts (n, P in all), and values (n,).
 
         Args:
@@ -144,7 +146,9 @@ class DenseNetwork(nn.Module):
             nn.init.orthogonal_(layer.weight, gain)
             nn.init.zeros_(layer.bias)
 
-    def forward(self, observation: torch.Tensor, legal: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def forward(
+        self, observation: torch.Tensor, legal: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """As `CandidateNetwork.forward`."""
         actor, critic = torch.tanh(self.first(observation.index_select(1, self.places))).split(self.width, 1)
         scores = self.score(torch.tanh(self.actor(actor)))

@@ -98,7 +98,9 @@ class _Scored:
         """Values (n, 1)."""
         return self.network.values(obs).unsqueeze(1)
 
-    def _predict(self, observation: torch.Tensor, deterministic: bool = False, action_masks: Any = None) -> torch.Tensor:
+    def _predict(
+        self, observation: torch.Tensor, deterministic: bool = False, action_masks: Any = None
+    ) -> torch.Tensor:
         scores, parts, _, _ = self._scores(observation, action_masks)
         return torch.stack([_draw(own, deterministic) for own in (scores, *parts)], 1)
 

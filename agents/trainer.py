@@ -7,7 +7,6 @@ they stand. So a run that was killed and resumed has the very weights of one tha
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -253,5 +252,3 @@ class _Tell(KVWriter):
 
     def close(self) -> None:
         """Nothing is open."""
-
-

@@ -71,15 +71,14 @@ class Validation:
                 observation, _, ended, infos = self.env.step(actions.numpy())
                 for row in np.flatnonzero(ended):
                     metrics.setdefault(int(row), infos[row]["metrics"])
-        return [
-            Played(scenario.name, seed, metrics[row]) for row, (scenario, seed, _) in enumerate(self.cases)
-        ]
+        return [Played(scenario.name, seed, metrics[row]) for row, (scenario, seed, _) in enumerate(self.cases)]
 
     def play_heuristic(self, word: str) -> list[Played]:
         """A heuristic on every workload."""
         policy = make(word)
         return [
-            Played(scenario.name, seed, _simulate(scenario, workload, policy)) for scenario, seed, workload in self.cases
+            Played(scenario.name, seed, _simulate(scenario, workload, policy))
+            for scenario, seed, workload in self.cases
         ]
 
 

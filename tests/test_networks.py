@@ -63,7 +63,11 @@ def test_permuting_jobs_permutes_their_scores():
     queue, run, candidates = parts_of(shuffled, slots, running)
     source_queue, source_run, source = parts_of(flat, slots, running)
     queue[:], run[:] = source_queue[:, order], source_run[:, order_running]
-    moved = [0, *(1 + 4 * i + k for i in order for k in range(4)), *(21 + 2 * j + k for j in order_running for k in range(2))]
+    moved = [
+        0,
+        *(1 + 4 * i + k for i in order for k in range(4)),
+        *(21 + 2 * j + k for j in order_running for k in range(2)),
+    ]
     candidates[:] = source[:, moved]
     network = network_of(slots, running)
     logits, parts, values = scores(network, flat, slots, running)

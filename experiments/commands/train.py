@@ -106,7 +106,9 @@ def _expect_free(logdir: Path) -> None:
     from ..training import CONFIG
 
     if (logdir / CONFIG).exists():
-        raise BadArgument(f"--logdir {logdir}: a training is there already; go on with --resume, or name another folder")
+        raise BadArgument(
+            f"--logdir {logdir}: a training is there already; go on with --resume, or name another folder"
+        )
     logdir.mkdir(parents=True, exist_ok=True)
 
 
