@@ -100,7 +100,7 @@ class Config(_Checked):
     ent_coef: Annotated[float, Field(ge=0.0)] = 0.0
     vf_coef: Annotated[float, Field(ge=0.0)] = 0.5
     max_grad_norm: Annotated[float, Field(gt=0.0)] = 0.5
-    normalise: bool = True
+    normalise: bool = False
     evaluations: Positive = 20
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
 

@@ -48,10 +48,13 @@ class CandidateNetwork(nn.Module):
         self.hidden = nn.Linear(width, width)
         self.score = nn.Linear(width, 1)
         self.parts: Any = nn.ModuleList(nn.Linear(width, part.size) for part in tables.parts)
-        self.value = nn.Sequential(nn.Linear((1 + heads) * width, 2 * width), nn.ReLU(), nn.Linear(2 * width, 1))
+        self.value_rows = nn.ModuleList(nn.Linear(table.columns, width) for table in tables.tables)
+        pooled = (1 + len(tables.tables)) * width
+        self.value_cluster = nn.Linear(tables.cluster, width)
+        self.value = nn.Sequential(nn.Linear(pooled, 2 * width), nn.ReLU(), nn.Linear(2 * width, 1))
         self.hold_logit = nn.Parameter(torch.tensor(hold_logit))
         for last in (self.score, *self.parts):
-            nn.init.orthogonal_(last.weight, 0.01)
+            nn.init.orthogonal_(last.weight)  # smaller ones let next to nothing through to the layers below
             nn.init.zeros_(last.bias)
         row_of = [-1]  # no job's: the score of advancing comes from the cluster
         first = 0
@@ -83,11 +86,26 @@ class CandidateNetwork(nn.Module):
         scores = self.score(hidden).squeeze(1) + self.hold_logit * features[:, HOLD]
         logits = scores.new_full(legal.shape, LOWEST).index_put((which, what), scores)
         parts = torch.cat([part(context) for part in self.parts], 1) if self.parts else context.new_zeros(batch, 0)
-        return logits, parts, self.value(looked).squeeze(1)
+        return logits, parts, self.values(observation)
 
     def values(self, observation: torch.Tensor) -> torch.Tensor:
-        """Values (n,) only."""
-        return self.value(self._look(observation)[1]).squeeze(1)
+        """Values (n,) only, by layers of their own: the mean of the rows of each table, and the cluster.
+
+        Where actor and critic share layers, the errors of values, far larger, drown what is learned about actions.
+        """
+        seen = [functional.relu(self.value_cluster(observation[:, : self.tables.cluster]))]
+        for features, embed in zip(self._tables(observation), self.value_rows, strict=True):
+            seen.append((functional.relu(embed(features)) * features[:, :, :1]).mean(1))
+        return self.value(torch.cat(seen, 1)).squeeze(1)
+
+    def _tables(self, observation: torch.Tensor) -> list[torch.Tensor]:
+        """The rows of each table (n, rows, columns)."""
+        place, found = self.tables.cluster, []
+        for table in self.tables.tables:
+            end = place + table.rows * table.columns
+            found.append(observation[:, place:end].view(len(observation), table.rows, table.columns))
+            place = end
+        return found
 
     def soften(self, factor: float) -> None:
         """Divide the logits by `factor`."""
@@ -101,15 +119,11 @@ class CandidateNetwork(nn.Module):
         A head's keys and values are the embeddings themselves; only what it asks and what is made of the answers is
         learned, so attention costs next to nothing beside embedding the rows.
         """
-        batch, place = len(observation), self.tables.cluster
-        cluster = functional.relu(self.cluster(observation[:, :place]))
-        embedded, taken = [], []
-        for table, embed in zip(self.tables.tables, self.rows, strict=True):
-            end = place + table.rows * table.columns
-            features = observation[:, place:end].view(batch, table.rows, table.columns)
-            embedded.append(functional.relu(embed(features)))
-            taken.append(features[:, :, 0])
-            place = end
+        batch = len(observation)
+        cluster = functional.relu(self.cluster(observation[:, : self.tables.cluster]))
+        tables = self._tables(observation)
+        embedded = [functional.relu(embed(features)) for features, embed in zip(tables, self.rows, strict=True)]
+        taken = [features[:, :, 0] for features in tables]
         rows = torch.cat(embedded, 1)
         taken_rows = torch.cat(taken, 1).unsqueeze(1)
         questions = self.question(cluster).view(batch, self.heads, self.width) * self.width**-0.5

@@ -43,15 +43,16 @@ class Reference:
         self._copy: np.recarray | None = None
         self._simulator: Simulator | None = None
 
-    def finishes_s(self, simulator: Simulator) -> tuple[np.ndarray, float]:
+    def finishes_s(self, simulator: Simulator) -> tuple[np.ndarray, float, float]:
         """Play the workload that `simulator` has just been reset to, whose clock has not started.
 
         Returns:
-            When its jobs finish, seconds, ascending, float64 (jobs that finish,); and when its run ends.
+            When its jobs finish, seconds, ascending, float64 (jobs that finish,); when its run ends; and the sum of
+            its JCTs, job-seconds.
         """
         s = self._played_by_policy(simulator) if self.rule is None else self._played_by_rule(simulator, self.rule)
         finish_s = s["finish_s"][: int(s["n_jobs"])]
-        return np.sort(finish_s[finish_s >= 0.0]), float(s["now_s"])
+        return np.sort(finish_s[finish_s >= 0.0]), float(s["now_s"]), float(s["active_integral"])
 
     def _played_by_rule(self, simulator: Simulator, rule: Rule) -> np.record:
         records = simulator.records

@@ -225,7 +225,8 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
         w.begins, w.decisions = 1, 0
         w.reward_scale = reward_scale(s, int(w.reward_kind))
         if self._reference is not None:
-            finish_s, w.ref_end_s = self._reference.finishes_s(self.simulator)
+            # In the reference's own terms rewards mean the same whatever the load.
+            finish_s, w.ref_end_s, w.reward_scale = self._reference.finishes_s(self.simulator)
             w.ref_on, w.ref_jobs = 1, len(finish_s)
             w.ref_arrived, w.ref_done, w.ref_arrived_s, w.ref_done_s = 0, 0, 0.0, 0.0
             self.stepper.rows.fit_references()
