@@ -27,14 +27,13 @@ from ...simulator.workloads import Workload, workload_source
 from ..batch import Rows, Stepper
 from ..codes import TERMINATED, TRUNCATED
 from ..reference import Reference
-from ..tables import Part, Table, Tables
+from ..tables import Tables
 from .codec import DELAYS_S, encode
 from .defaults import NETWORK, TOPOLOGY, WORKLOAD
 from .lookout import Lookout, check_flag, check_range, numbers
-from .observation import CANDIDATES, CLUSTER, QUEUE, RUNNING
 from .reward import REWARDS, reward_scale
 from .transition import step_rows, turn
-from .window import MAX_DELAYS, PER_RUNNING, PER_WAITING, window_dtype
+from .window import MAX_DELAYS, window_dtype
 
 OBSERVATIONS = ("dict", "flat")
 
@@ -313,11 +312,7 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
     @property
     def tables(self) -> Tables:
         """How the flat observation and the candidates are laid out."""
-        w = self.lookout.window
-        waiting = Table(int(w.slots), len(QUEUE), PER_WAITING)
-        running = Table(int(w.running_slots), len(RUNNING), PER_RUNNING)
-        parts = (Part(int(w.n_delays), CANDIDATES.index("1: hold")),)
-        return Tables(len(CLUSTER), (waiting, running), len(CANDIDATES), parts)
+        return self.lookout.tables
 
     @property
     def view(self) -> ClusterView:

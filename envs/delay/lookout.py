@@ -14,8 +14,9 @@ from ...simulator.kernels.codes import DECIDE
 from ...simulator.layout import lay_window_order
 from ...simulator.names import choose
 from ...simulator.rules.rule import PLACERS
-from .codec import DELAYS_S, decode
-from .observation import CANDIDATES, CLUSTER, QUEUE, RUNNING
+from ..tables import Part, Table, Tables
+from .codec import DELAYS_S, decode, encode
+from .observation import CANDIDATES, CLUSTER, HOLD_COLUMN, QUEUE, RUNNING
 from .transition import turn
 from .window import MAX_DELAYS, MAX_SLOTS, PER_RUNNING, PER_WAITING, UNTIL_TIMER, window_dtype
 
@@ -30,6 +31,7 @@ class Lookout:
 
     Attributes:
         sizes: number of features of cluster, queue, running and candidates, as they follow each other.
+        tables: how the flat observation is laid out.
         candidates, delays: lengths of the two parts of the action space.
         simulator: what it looks at, after `lay`.
 
@@ -65,6 +67,8 @@ class Lookout:
         w.delay_s[: self.delays] = (math.inf, math.inf, *delays)
         w.log_horizon = math.log1p(TIME_SCALE_S if horizon_s is None or horizon_s == math.inf else horizon_s)
         self.candidates = 1 + PER_WAITING * slots + PER_RUNNING * running_slots
+        waiting, running = Table(slots, len(QUEUE), PER_WAITING), Table(running_slots, len(RUNNING), PER_RUNNING)
+        self.tables = Tables(len(CLUSTER), (waiting, running), len(CANDIDATES), (Part(self.delays, HOLD_COLUMN),))
         self.sizes = {
             "cluster": len(CLUSTER),
             "queue": slots * len(QUEUE),
@@ -110,6 +114,14 @@ class Lookout:
         """False where the environment would pass over the present as it was last looked at: there is nothing to do."""
         w = self.window
         return bool(w.can_act) or (not w.skip_idle and self.simulator.state.waiting > 0)
+
+    def action(self, decision: Decision) -> np.ndarray:
+        """The action, int64 (2,), that plays `decision` in the window as it was last looked at.
+
+        Raises:
+            InvalidDecision: the window offers no such action.
+        """
+        return encode(self.simulator, self.window, decision)
 
     def decision(self, action: Any) -> Decision:
         """The decision that an action (candidate, delay bucket) stands for now; `Advance` for 0 or an illegal one."""

@@ -66,6 +66,7 @@ CANDIDATES = (
     "GPUs left free on the gang's machine, of the largest machine; 0 beyond one machine",
 )
 QUEUE_COLUMNS, RUNNING_COLUMNS, CANDIDATE_COLUMNS = len(QUEUE), len(RUNNING), len(CANDIDATES)
+HOLD_COLUMN = CANDIDATES.index("1: hold")
 CROWD = 32.0  # a queue of so many jobs reads 0.5
 
 
