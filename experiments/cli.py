@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -12,7 +13,7 @@ import typer
 
 from ..simulator.errors import ClustergymError
 from .commands import bench, communication, evaluate, listing, render, reproduce, train, workload
-from .terminal import BadArgument, one_line, say
+from .terminal import BadArgument, one_line, say, typed
 
 FAILED, BAD_ARGUMENTS, INTERRUPTED = 1, 2, 130
 # click's UsageError, or that of the copy of click that newer versions of typer carry
@@ -66,8 +67,22 @@ def run(arguments: Sequence[str]) -> int:
     return run_app(app, arguments)
 
 
-def run_app(program: typer.Typer, arguments: Sequence[str]) -> int:
-    """Run `program`; returns the exit status: 0, 1 (it failed), 2 (bad arguments), 130 (interrupted)."""
+def run_app(program: typer.Typer, arguments: Sequence[str], start: str = "clustergym") -> int:
+    """Run `program`; returns the exit status: 0, 1 (it failed), 2 (bad arguments), 130 (interrupted).
+
+    Args:
+        program: what to run.
+        arguments: as they were typed.
+        start: what they were typed after.
+    """
+    before = typed.set(f"{start} {shlex.join(map(str, arguments))}".rstrip())
+    try:
+        return _status(program, arguments)
+    finally:
+        typed.reset(before)
+
+
+def _status(program: typer.Typer, arguments: Sequence[str]) -> int:
     # Python has no stream where the shell closed it (`>&-`); nobody reads it then.
     sys.stdout = sys.stdout or io.StringIO()
     sys.stderr = sys.stderr or io.StringIO()

@@ -82,7 +82,7 @@ def _tensorboard() -> str:
 
 def main() -> None:
     """Run the demo; a mistake is one sentence on stderr, as with `clustergym`."""
-    sys.exit(cli.run_app(app, sys.argv[1:]))
+    sys.exit(cli.run_app(app, sys.argv[1:], "python -m clustergym.experiments.demo"))
 
 
 if __name__ == "__main__":

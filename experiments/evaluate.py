@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import functools
 import math
+import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,6 +27,8 @@ from .recording import WORDS, Recorded, Timeline, decisions, timeline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from .store import Store
 
 Record = Literal["nothing", "first", "all"]
 DECISION_COLUMNS = ("policy", "seed", "time_s", "job_id", "decision", "gpus")
@@ -118,9 +123,22 @@ def settings(
     return {"horizon_s": horizon_s, "semantics": semantics, **given}
 
 
-@functools.lru_cache(maxsize=2)
 def workload_of(setting: Setting, seed: int) -> Workload:
-    """The workload of one seed, checked against the cluster; the last two are kept."""
+    """The workload of one seed, checked against the cluster; the last two are kept while their files stay the same."""
+    return _workload(setting, seed, _stamp(setting.workload), _stamp(setting.topology))
+
+
+def _stamp(word: str) -> tuple[int, int] | None:
+    """What changes when the file that a word names is written; None if it names none."""
+    try:
+        found = os.stat(word)
+    except (OSError, ValueError):
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+@functools.lru_cache(maxsize=2)
+def _workload(setting: Setting, seed: int, *stamps: tuple[int, int] | None) -> Workload:
     topology = Topology.load(setting.topology)
     return open_workload(
         setting.workload,
@@ -165,17 +183,32 @@ def play(
     simulator.reset(workload, seed)
     decider = policy if policy.rule is None else None
     share = None if progress is None else lambda done: progress(done / len(workload))
-    rows: tuple[tuple[str, ...], ...] = ()
+    kept: list[Recorded] = []
     seen: Timeline | None = None
-    if record:
-        kept: list[Recorded] = []
-        seen = timeline(simulator, _kept(decisions(simulator, decider, share), kept))
-        rows = tuple(_decision_rows(simulator, kept))
-    else:
-        simulator.run(decider, share)
+    with one_torch_thread():
+        if record:
+            seen = timeline(simulator, _kept(decisions(simulator, decider, share), kept))
+        else:
+            simulator.run(decider, share)
+    rows = tuple(_decision_rows(simulator, kept))
     s = simulator.state
     finished = np.isfinite(jct_s := simulator.jobs()["jct_s"])
     return Run(word, seed, simulator.metrics(), int(s.n_jobs), jct_s[finished], rows, seen)
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """One thread for torch, if it is in use: small networks gain nothing by more, and their sums stay the same."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _kept(entries: Iterator[Recorded], kept: list[Recorded]) -> Iterator[Recorded]:
@@ -200,6 +233,7 @@ def evaluate(
     processes: int = 1,
     record: Record = "nothing",
     progress: Callable[[float], None] | None = None,
+    store: Store | None = None,
 ) -> list[Run]:
     """Play every policy on every seed; the workload of a seed is the same for all policies.
 
@@ -212,6 +246,7 @@ def evaluate(
         processes: how many to use.
         record: whose decisions and timelines to keep: nobody's, those of the first seed, all.
         progress: told how many of the `len(words) * len(seeds)` runs are done, fractions included.
+        store: where each run goes as soon as it has ended; those that are there already are not played.
 
     Returns:
         Runs in the order of the policies, then of the seeds.
@@ -223,49 +258,86 @@ def evaluate(
         for word in words
         if seed in wanted[word]
     ]
+    played = {task[:2]: run for task in tasks if store is not None and (run := store.find(*task)) is not None}
+    missing = [task for task in tasks if task[:2] not in played]
     weight = len(words) * len(seeds) / len(tasks)
-    played: dict[tuple[str, int], Run] = {}
-    runs = _in_processes(setting, tasks, processes) if processes > 1 else _here(setting, tasks, progress, weight)
-    for run in runs:
+    stored = len(played)
+    show = _shifted(progress, weight, stored)
+    for run in _played(setting, missing, processes, store, show):
         played[run.policy, run.seed] = run
-        if progress is not None:
-            progress(weight * len(played))
-    return [
+        show(len(played) - stored)
+    runs = [
         played[word, seed] if (word, seed) in played else replace(played[word, seeds[0]], seed=seed)
         for word in words
         for seed in seeds
     ]
+    if store is not None:
+        for run in runs:
+            if (run.policy, run.seed) not in played and store.find(run.policy, run.seed, record == "all") is None:
+                store.keep(run if record == "all" else replace(run, timeline=None, decisions=()))
+    return runs
 
 
-def _here(
+def _shifted(progress: Callable[[float], None] | None, weight: float, stored: int) -> Callable[[float], None]:
+    """Progress in the runs that are played, told as progress in all that were asked for."""
+    if progress is None:
+        return lambda done: None
+    progress(weight * stored)
+    return lambda done: progress(weight * (stored + done))
+
+
+def _played(
     setting: Setting,
     tasks: Sequence[tuple[str, int, bool]],
-    progress: Callable[[float], None] | None,
-    weight: float,
+    processes: int,
+    store: Store | None,
+    progress: Callable[[float], None],
 ) -> Iterator[Run]:
-    for number, (word, seed, record) in enumerate(tasks):
-        share = None if progress is None else functools.partial(_report, progress, number, weight)
-        yield play(setting, word, seed, record, share)
+    """The runs of `tasks`, each in the store when it is handed out."""
+    if processes > 1 and len(tasks) > 1:
+        yield from _in_processes(setting, tasks, processes, store)
+        return
+    for number, task in enumerate(tasks):
+        yield _play_and_keep(setting, *task, store, functools.partial(_report, progress, number))
 
 
-def _report(progress: Callable[[float], None], number: int, weight: float, share: float) -> None:
-    progress(weight * (number + share))
+def _report(progress: Callable[[float], None], number: int, share: float) -> None:
+    progress(number + share)
 
 
-def _in_processes(setting: Setting, tasks: Sequence[tuple[str, int, bool]], processes: int) -> Iterator[Run]:
-    from joblib import Parallel, delayed
+def _in_processes(
+    setting: Setting, tasks: Sequence[tuple[str, int, bool]], processes: int, store: Store | None
+) -> Iterator[Run]:
+    from joblib import Parallel, delayed, parallel_config
 
-    workload_of(setting, tasks[0][1])  # its mistakes and warnings are told here, once
-    parallel = Parallel(n_jobs=min(processes, len(tasks)), backend="loky", return_as="generator_unordered")
-    yield from parallel(delayed(_play_quietly)(setting, *task) for task in tasks)
+    workload_of(setting, tasks[0][1] if setting.is_drawn else 0)  # its mistakes and warnings are told here, once
+    with parallel_config(backend="loky", inner_max_num_threads=1):
+        parallel = Parallel(n_jobs=min(processes, len(tasks)), return_as="generator_unordered")
+        yield from parallel(delayed(_play_quietly)(setting, *task, store) for task in tasks)
 
 
-def _play_quietly(setting: Setting, word: str, seed: int, record: bool) -> Run:
+def _play_quietly(setting: Setting, word: str, seed: int, record: bool, store: Store | None) -> Run:
     import warnings
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return play(setting, word, seed, record)
+        if store is not None:
+            store.expect_same_sources()
+        return _play_and_keep(setting, word, seed, record, store, None)
+
+
+def _play_and_keep(
+    setting: Setting,
+    word: str,
+    seed: int,
+    record: bool,
+    store: Store | None,
+    progress: Callable[[float], None] | None,
+) -> Run:
+    run = play(setting, word, seed, record, progress)
+    if store is not None:
+        store.keep(run)
+    return run
 
 
 def default_setting(environment: str) -> tuple[str, Mapping[str, str]]:

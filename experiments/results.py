@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from .evaluate import DECISION_COLUMNS, Run, Setting
@@ -21,16 +22,19 @@ def write_decisions(runs: Sequence[Run], path: Path) -> None:
 
 
 def write_parquet(runs: Sequence[Run], setting: Setting, path: Path) -> None:
-    """Write one row a run: policy, seed, the setting, and a column a metric."""
+    """Write one row a run: policy, seed, the fields of the setting, the number of jobs, and a column a metric."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     names = list(dict.fromkeys(name for run in runs for name in run.metrics))
-    columns: dict[str, list[object]] = {
-        "policy": [run.policy for run in runs],
-        "seed": [run.seed for run in runs],
-        **{key: [getattr(setting, key)] * len(runs) for key in ("environment", "topology", "workload", "network")},
-        **{name: [run.metrics.get(name, math.nan) for run in runs] for name in names},
+    text, number = pa.string(), pa.float64()
+    kinds = {"horizon_s": number, "mtbf_s": number, "mttr_s": number, "checkpoint_s": number}
+    columns: dict[str, pa.Array] = {
+        "policy": pa.array([run.policy for run in runs], text),
+        "seed": pa.array([run.seed for run in runs], pa.int64()),
+        **{key: pa.array([value] * len(runs), kinds.get(key, text)) for key, value in asdict(setting).items()},
+        "jobs": pa.array([run.jobs for run in runs], pa.int64()),
+        **{name: pa.array([run.metrics.get(name, math.nan) for run in runs], number) for name in names},
     }
     with written_whole(path) as draft:
         pq.write_table(pa.table(columns), draft)

@@ -8,24 +8,46 @@ A folder holds the runs of one setting, from any number of commands: policies an
     DIR/command.json      the commands that made it (see `command_log.py`)
 
 Columns of a run: `identity` (hash of all that its numbers depend on), `policy`, `seed`, `jobs` (how many there were),
-`metrics` (struct of float64, names of `simulator/metrics.py`), `jct_s` (list of float64, of the finished jobs, in
+`metrics` (map of name, as in `simulator/metrics.py`, to float64), `jct_s` (list of float64, of the finished jobs, in
 order of arrival). Of recorded runs also `timeline_*`, the fields of `recording.Timeline` (`timeline_gpus` lists the
 GPUs of all stretches on end, `timeline_gpu_count` says how many each has), and `decision_*`, lists of words, the last
 four of `evaluate.DECISION_COLUMNS`. Recorded are, by default, the runs of the first seed of a command.
 
-What is never mixed: other words of the setting are refused. A trace, topology or network file with another content,
+What is never mixed: a setting of other words is refused. A trace, topology or network file with another content,
 other sources or versions, an agent whose files have changed: the run is another, and is played anew in its place; of
 what is in the folder, `read` gives only runs that belong together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import json
+import math
+import re
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from ..policies import make
+from ..simulator.errors import InputError
+from . import command_log, identity, results
 from .evaluate import Run, Setting
+from .recording import Timeline
+from .run_files import StoredRunWarning, load, remove_orphans, save, short_hash
+from .terminal import BadArgument, expect_writable, written_whole
+
+SCHEMA = 1
+RUNS, SUMMARY, TABLE = "runs", "evaluation.json", "results.parquet"
+RUN_NAME = re.compile(r"[0-9a-f]{20}\.parquet")
+RECORDED = ("timeline_", "decision_")
+DECISION = ("time_s", "job_id", "decision", "gpus")
+TIMELINE = ("job", "start_s", "end_s", "arrival_s", "leave_s", "begin_s", "stop_s", "gpu_machine")
+BETWEEN_TABLES_S = 60.0
+SHARE_FOR_TABLES = 0.05  # of the time may go into tables of what is there so far
 
 
 @dataclass(frozen=True)
@@ -72,8 +94,224 @@ def read(folder: Path, timelines: bool = True) -> Evaluation:
 
     Args:
         folder: DIR of `evaluate --logdir DIR`.
-        timelines: False leaves timelines and decisions on disk.
+        timelines: False leaves timelines and decisions on disk, which is faster.
 
     Raises:
         InputError: the folder holds no evaluation, or one that this version cannot read.
     """
+    summary = _summary(folder)
+    if summary is None:
+        raise InputError(f"{folder}: it holds no evaluation; make one with: clustergym evaluate ENV --logdir {folder}")
+    place = {word: number for number, word in enumerate(summary["policies"])}
+    rows = (load(path, () if timelines else RECORDED) for path in sorted((folder / RUNS).glob("*.parquet")))
+    runs = [
+        _run_of(row) for row in rows if row is not None and summary["policies"].get(row["policy"]) == row["identity"]
+    ]
+    runs.sort(key=lambda run: (place[run.policy], run.seed))
+    return Evaluation(folder, _setting_of(summary), tuple(runs), summary["versions"], command_log.read(folder))
+
+
+@dataclass(frozen=True)
+class Store:
+    """The folder of an evaluation that goes on. Processes may share it: it is a folder's name and some hashes.
+
+    `evaluation.json` has the fields `schema`, `setting` (those of `Setting`), `content` (hashes of what the words for
+    topology, workload and network stand for), `sources` (hash of those that numbers depend on), `versions`, and
+    `policies`: word -> identity of its runs, a hash of all the others and of the word; of a trained agent, of its
+    files and of what plays it as well.
+
+    Attributes:
+        folder: DIR.
+        identities: policy -> identity.
+        sources: hash of the sources.
+    """
+
+    folder: Path
+    identities: Mapping[str, str]
+    sources: str
+
+    def find(self, policy: str, seed: int, recorded: bool = False) -> Run | None:
+        """The stored run, with its timeline and decisions if `recorded`; None if there is none of that kind."""
+        path = self._path(policy, seed)
+        row = load(path, () if recorded else RECORDED)
+        if row is None or row["identity"] != self.identities[policy]:
+            return None
+        if (row["policy"], row["seed"]) != (policy, seed):
+            warnings.warn(f"{path}: it holds another run than its name says", StoredRunWarning, stacklevel=2)
+            return None
+        run = _run_of(row)
+        return None if recorded and run.timeline is None else run
+
+    def keep(self, run: Run) -> None:
+        """Store a run that has just ended."""
+        save(self._path(run.policy, run.seed), self.identities[run.policy], _row_of(run))
+
+    def expect_same_sources(self) -> None:
+        """Raise InputError if this process would play with other sources than the one that opened the store."""
+        identity.expect_sources(self.sources, *identity.PLAYING, what=str(self.folder))
+
+    def _path(self, policy: str, seed: int) -> Path:
+        return self.folder / RUNS / f"{short_hash(policy, str(seed))}.parquet"
+
+
+def open_store(folder: Path, setting: Setting, policies: Sequence[str], fresh: bool = False) -> Store:
+    """Begin or go on to evaluate into `folder`, which is made if need be.
+
+    Args:
+        folder: DIR.
+        setting: what will be played on.
+        policies: words of those that will play.
+        fresh: forget the runs that the folder holds.
+
+    Raises:
+        BadArgument: the folder holds an evaluation of another setting.
+        InputError: one of a newer version.
+        OSError: the folder cannot be written.
+    """
+    (folder / RUNS).mkdir(parents=True, exist_ok=True)
+    for path in (folder / SUMMARY, folder / RUNS / "run.parquet"):
+        expect_writable(path, "--logdir")
+    if fresh:
+        _forget(folder)
+    before = _summary(folder)
+    words = {key: None if value == math.inf else value for key, value in asdict(setting).items()}
+    if before is not None:
+        _expect_setting(folder, before["setting"], words)
+    now: dict[str, Any] = {
+        "schema": SCHEMA,
+        "setting": words,
+        "content": identity.content(setting),
+        "sources": identity.sources(*identity.PLAYING),
+        "versions": identity.versions(*identity.LIBRARIES),
+    }
+    common = json.dumps(now, sort_keys=True)
+    identities = {word: short_hash(common, word, identity.of_agent(make(word))) for word in policies}
+    for change in _changes(before, now, identities) if before is not None else ():
+        warnings.warn(f"{folder}: {change}; earlier results are not used", StoredRunWarning, stacklevel=2)
+    remove_orphans(folder / RUNS)
+    store = Store(folder, identities, now["sources"])
+    _declare(store, now)
+    return store
+
+
+def write_table(store: Store) -> None:
+    """Write `results.parquet` from all runs that the folder holds."""
+    found = read(store.folder, timelines=False)
+    if found.runs:
+        results.write_parquet(found.runs, found.setting, store.folder / TABLE)
+
+
+def tables_now_and_then(store: Store) -> Callable[[], None]:
+    """A function to call again and again: it writes the table about every minute, less often where that takes long."""
+    due_s = time.monotonic() + BETWEEN_TABLES_S
+
+    def write_if_due() -> None:
+        nonlocal due_s
+        began_s = time.monotonic()
+        if began_s >= due_s:
+            write_table(store)
+            took_s = time.monotonic() - began_s
+            due_s = time.monotonic() + max(BETWEEN_TABLES_S, took_s / SHARE_FOR_TABLES)
+
+    return write_if_due
+
+
+def _forget(folder: Path) -> None:
+    """Delete what `Store` and `write_table` have written, nothing else that a folder of that name may hold."""
+    for path in (folder / RUNS).glob("*.parquet"):
+        if RUN_NAME.fullmatch(path.name):
+            path.unlink(missing_ok=True)
+    for name in (SUMMARY, TABLE):
+        (folder / name).unlink(missing_ok=True)
+
+
+def _declare(store: Store, now: Mapping[str, Any]) -> None:
+    """Write `evaluation.json`: the policies of before stay if everything else is as it was."""
+    before = _summary(store.folder)
+    kept = before["policies"] if before is not None and all(before[key] == value for key, value in now.items()) else {}
+    document = {**now, "policies": {**kept, **store.identities}}
+    if document != before:
+        with written_whole(store.folder / SUMMARY) as draft:
+            draft.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+
+
+def _summary(folder: Path) -> dict[str, Any] | None:
+    """What `evaluation.json` says; None if there is none, or, with a warning, if it cannot be read."""
+    path = folder / SUMMARY
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        schema = int(found["schema"])
+        if schema <= SCHEMA:
+            _setting_of(found)
+            if not all(isinstance(found[key], dict) for key in ("content", "versions", "policies")):
+                raise ValueError("expected objects under content, versions and policies")
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError) as error:
+        warnings.warn(f"{path}: it cannot be read ({error!r})", StoredRunWarning, stacklevel=2)
+        return None
+    if schema > SCHEMA:
+        raise InputError(f"{path}: a newer clustergym wrote it; upgrade, or give another folder")
+    return dict(found)
+
+
+def _setting_of(summary: Mapping[str, Any]) -> Setting:
+    given = dict(summary["setting"])
+    if given["horizon_s"] is None:
+        given["horizon_s"] = math.inf
+    return Setting(**given)
+
+
+def _expect_setting(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
+    for name, value in here.items():
+        if there[name] != value:
+            raise BadArgument(
+                f"--logdir {folder}: what it holds was played with {name} {there[name]!r}, not {value!r}; "
+                "give another folder, or --fresh to forget it"
+            )
+
+
+def _changes(before: Mapping[str, Any], now: Mapping[str, Any], identities: Mapping[str, str]) -> Iterator[str]:
+    """What has changed since the folder was last written, in words; nothing if its runs can be used."""
+    if before["sources"] != now["sources"]:
+        yield "the sources of clustergym have changed"
+    for name in sorted(before["versions"].keys() | now["versions"].keys()):
+        old, new = before["versions"].get(name, "none"), now["versions"].get(name, "none")
+        if old != new:
+            yield f"{name} was {old} and is {new}"
+    for name, digest in now["content"].items():
+        if before["content"].get(name) != digest:
+            yield f"the {name} has changed"
+    if all(before[key] == value for key, value in now.items()):
+        for word, digest in identities.items():
+            if before["policies"].get(word, digest) != digest:
+                yield f"{word} has changed"
+
+
+def _row_of(run: Run) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "policy": run.policy,
+        "seed": run.seed,
+        "jobs": run.jobs,
+        "metrics": run.metrics,
+        "jct_s": run.jct_s,
+    }
+    if run.timeline is not None:
+        line = run.timeline
+        row |= {f"timeline_{name}": getattr(line, name) for name in TIMELINE}
+        row["timeline_gpus"] = np.array([gpu for gpus in line.gpus for gpu in gpus], np.int64)
+        row["timeline_gpu_count"] = np.array([len(gpus) for gpus in line.gpus], np.int64)
+        columns = list(zip(*run.decisions, strict=True)) or [()] * len(DECISION)
+        row |= {f"decision_{name}": list(column) for name, column in zip(DECISION, columns, strict=True)}
+    return row
+
+
+def _run_of(row: Mapping[str, Any]) -> Run:
+    line: Timeline | None = None
+    decisions: tuple[tuple[str, ...], ...] = ()
+    if "timeline_job" in row:
+        ends = np.cumsum(row["timeline_gpu_count"])[:-1]
+        gpus = tuple(tuple(part.tolist()) for part in np.split(row["timeline_gpus"], ends)) if len(ends) else ()
+        line = Timeline(gpus=gpus, **{name: row[f"timeline_{name}"] for name in TIMELINE})
+        decisions = tuple(zip(*(row[f"decision_{name}"] for name in DECISION), strict=True))
+    return Run(row["policy"], row["seed"], row["metrics"], row["jobs"], row["jct_s"], decisions, line)

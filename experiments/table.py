@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..policies import make
 from ..simulator.network import load_network
-from .estimates import Estimate, by_policy
+from .estimates import Comparison, Estimate, against, by_policy
 from .evaluate import Run, Setting, describe_topology, describe_workload, semantics_of
 from .terminal import plain_table
 
@@ -106,11 +106,50 @@ def print_table(console: Console, runs: Sequence[Run]) -> None:
         console.print("; ".join(notes), style="dim", markup=False)
 
 
+def print_comparison(console: Console, runs: Sequence[Run], baseline: str) -> None:
+    """Print one row a policy, the shortest mean JCT first: its ratio to the baseline's and the difference, paired."""
+    wide = console.width >= WIDTH_WITH_INTERVALS
+    table = plain_table(padding=(0, 1, 0, 0))
+    table.add_column("policy", overflow="fold", min_width=10)
+    headers = ["JCT mean\nratio", "95 %\ninterval", "difference\n[s]", "95 %\ninterval", "shorter on\n[seeds]"]
+    for header in headers if wide else headers[:3] + headers[4:]:
+        table.add_column(_text(header), justify="right", no_wrap=True)
+    found = sorted(
+        against(runs, baseline).items(), key=lambda item: (math.isnan(item[1].ratio.mean), item[1].ratio.mean)
+    )
+    for policy, row in found:
+        is_shorter = _is_shorter(row)
+        differences = f"{_signed(row.difference.low)} to {_signed(row.difference.high)}"
+        cells = [
+            _text(f"{row.ratio.mean:.3f}" + (MARK if is_shorter else " "), "bold green" if is_shorter else ""),
+            _text("" if row.ratio.is_sure else f"{row.ratio.low:.3f}-{row.ratio.high:.3f}", "dim"),
+            _text(_signed(row.difference.mean)),
+            _text("" if row.difference.is_sure else differences, "dim"),
+            _text("baseline" if policy == baseline else f"{row.lower} of {row.seeds}"),
+        ]
+        table.add_row(_text(_broken(policy)), *(cells if wide else cells[:3] + cells[4:]))
+    console.print(_text(f"\nagainst {baseline}, on the same workloads:", "bold"))
+    console.print(table)
+    notes = [f"{MARK} interval wholly below 1"] if any(_is_shorter(row) for _, row in found) else []
+    notes.append("ratio of the means over seeds; intervals by bootstrap over paired seeds")
+    console.print("; ".join(notes), style="dim", markup=False)
+
+
+def _is_shorter(row: Comparison) -> bool:
+    return not row.ratio.is_sure and row.ratio.high < 1.0
+
+
+def _signed(seconds: float) -> str:
+    return "0" if seconds == 0.0 else f"{seconds:+,.{1 if abs(seconds) < 100 else 0}f}"
+
+
 def _broken(policy: str) -> str:
     """A long word of a policy with a line a parameter."""
     if len(policy) <= LONGEST_UNBROKEN:
         return policy
     name, colon, rest = policy.partition(":")
+    if not colon:
+        return policy
     return name + colon + "".join(f"\n {part}" for part in rest.replace(",", ",\0").split("\0"))
 
 

@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 PIPE_WIDTH = 120  # columns where the output is no terminal
+typed: ContextVar[str] = ContextVar("typed", default="")  # the command that runs, on one line
 PLAIN_PROGRESS_S = 15.0  # between two lines of progress where stderr is no terminal
 
 

@@ -12,12 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from clustergym.experiments.cli import run
-from clustergym.experiments.estimates import Estimate
+from clustergym.experiments.estimates import Estimate, paired_ratio
 from clustergym.experiments.reproduce import rows, sweep
-from clustergym.experiments.reproduce.compare import improvement, ratio_of_means
+from clustergym.experiments.reproduce.compare import improvement
 from clustergym.experiments.reproduce.jobs import dally_batch, dally_weeks
 from clustergym.experiments.reproduce.registry import Options, reproductions
 from clustergym.experiments.reproduce.sweep import SERIES, Case, source_version, tuned_rack_timer_s
+from clustergym.experiments.run_files import StoredRunWarning
 from clustergym.simulator.errors import InputError
 from clustergym.simulator.workloads import open_workload
 
@@ -75,7 +76,7 @@ def test_a_row_keeps_its_interval_and_says_nothing_where_nothing_is_claimed():
 def test_the_ratio_of_means_is_paired():
     """Ours is always half of theirs: however the orders are drawn again, the ratio is a half, without spread."""
     theirs = [10.0, 1000.0, 3.0, 70.0]
-    found = ratio_of_means([value / 2 for value in theirs], theirs)
+    found = paired_ratio([value / 2 for value in theirs], theirs)
     assert (found.mean, found.low, found.high) == pytest.approx((0.5, 0.5, 0.5))
     gained = improvement([1.0, 3.0, 2.0], [2.0, 4.0, 4.0])  # 6 of 10: 40 % lower
     assert gained.mean == pytest.approx(40.0)
@@ -135,6 +136,14 @@ def test_a_file_that_holds_another_run_is_refused(options):
     os.rename(path, path.with_name(f"{other.key}.parquet"))
     with pytest.raises(InputError, match="holds another run"):
         sweep.sweep("test", [other], options)
+
+
+def test_a_broken_file_is_played_again(options):
+    before = sweep.sweep("test", [SMALL], options)[SMALL]
+    path = next((options.cache / source_version()).glob("*.parquet"))
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.warns(StoredRunWarning, match="no run can be read"):
+        assert sweep.sweep("test", [SMALL], options)[SMALL].metrics == pytest.approx(before.metrics, nan_ok=True)
 
 
 def test_a_version_of_the_sources_has_a_folder_of_its_own(options, monkeypatch):
@@ -282,5 +291,5 @@ def test_every_file_of_a_sweep_repeats_its_configuration(options):
     path = next((options.cache / source_version()).glob("*.parquet"))
     held = pq.read_table(path)
     assert isinstance(held, pa.Table)
-    assert held.column("case").to_pylist() == [SMALL.text]
+    assert held.column("identity").to_pylist() == [SMALL.text]
     assert set(SERIES) < set(held.column_names)

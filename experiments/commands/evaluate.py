@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,10 +14,12 @@ from .setting import chosen_policies, open_setting
 
 if TYPE_CHECKING:
     from ..evaluate import Run, Setting
+    from ..store import Store
 
 DEFAULT_SEEDS = "0-9"
 MOST_SEEDS = 100_000
 MOST_PROCESSES = 1024
+FEW = 3  # Gantt charts that are named one by one
 
 
 Policies = Annotated[
@@ -60,13 +62,23 @@ def evaluate(
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", metavar="N", parser=whole(1, MOST_PROCESSES), help="Processes to use.")
     ] = 1,
+    baseline: Annotated[
+        str | None,
+        typer.Option("--baseline", metavar="POLICY", help="Compare mean JCTs with its, workload by workload."),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget the runs in --logdir, and play all of them.")] = False,
     trust_sb3_zip: TrustZip = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Play policies on the same workloads and print their metrics: mean and 95 % interval over seeds."""
+    """Play policies on the same workloads and print their metrics: mean and 95 % interval over seeds.
+
+    With --logdir every finished run is kept there at once: the same command goes on where it was stopped.
+    """
     with warnings_on_one_line(quiet):
         chosen = _seeds(seeds, seed)
+        if fresh and logdir is None:
+            raise BadArgument("--fresh: it forgets the runs in --logdir, which is not given")
         setting = open_setting(
             *(env, workload, topology, network),
             format=format,
@@ -75,12 +87,21 @@ def evaluate(
             seed=chosen[0],
         )
         words = chosen_policies(policies or (), setting.environment)
-        if logdir is not None:
-            _prepare_logs(logdir)
+        if baseline is not None and baseline not in words:
+            raise BadArgument(f"--baseline {baseline!r} is none of the policies: {' '.join(words)}")
         if decisions is not None:
             expect_writable(decisions, "--decisions")
-        runs = _play(setting, words, chosen, jobs, logdir, decisions, quiet)
-        notes = _write(setting, runs, logdir, decisions)
+        notes: list[str] = []
+        if logdir is None:
+            runs = _play(setting, words, chosen, jobs, None, decisions is not None, quiet)
+        else:
+            runs, told = _into(logdir, setting, words, chosen, jobs, fresh, decisions is not None, quiet)
+            notes += told
+        if decisions is not None:
+            from .. import results
+
+            results.write_decisions(runs, decisions)
+            notes.append(f"decisions: {decisions}")
         if json:
             print_json(rows(runs, setting))
             return
@@ -88,6 +109,8 @@ def evaluate(
 
         table.print_setting(out(), setting, words, chosen)
         table.print_table(out(), runs)
+        if baseline is not None:
+            table.print_comparison(out(), runs, baseline)
         for note in notes:
             out().print(note, markup=False, soft_wrap=True)
 
@@ -96,13 +119,11 @@ def evaluate_to(logdir: Path, env: str, seeds: Sequence[int]) -> list[Run]:
     """Play every policy of `env` in its default setting, print the table, and write logs and pictures to `logdir`."""
     from .. import table
 
-    _prepare_logs(logdir)
     setting = open_setting(env, seed=seeds[0])
     words = chosen_policies((), setting.environment)
-    runs = _play(setting, words, list(seeds), 1, logdir, None, quiet=False)
+    runs, _ = _into(logdir, setting, words, list(seeds), 1, False, False, quiet=False)
     table.print_setting(out(), setting, words, seeds)
     table.print_table(out(), runs)
-    _write(setting, runs, logdir, None)
     return runs
 
 
@@ -139,16 +160,61 @@ def _play(
     words: list[str],
     seeds: list[int],
     processes: int,
-    logdir: Path | None,
-    decisions: Path | None,
+    store: Store | None,
+    record_all: bool,
     quiet: bool,
 ) -> list[Run]:
     from ..evaluate import Record
     from ..evaluate import evaluate as run_all
 
-    record: Record = "all" if decisions is not None else "first" if logdir is not None else "nothing"
+    record: Record = "all" if record_all else "first" if store is not None else "nothing"
     with progress("evaluating", len(words) * len(seeds), quiet) as show:
-        return run_all(setting, words, seeds, processes=processes, record=record, progress=show)
+        tell = show if store is None else _telling(show, store)
+        return run_all(setting, words, seeds, processes=processes, record=record, progress=tell, store=store)
+
+
+def _telling(show: Callable[[float], None], store: Store) -> Callable[[float], None]:
+    """Progress that also writes the table of what is there so far, now and then."""
+    from ..store import tables_now_and_then
+
+    write_if_due = tables_now_and_then(store)
+
+    def tell(done: float) -> None:
+        show(done)
+        write_if_due()
+
+    return tell
+
+
+def _into(
+    logdir: Path,
+    setting: Setting,
+    words: list[str],
+    seeds: list[int],
+    processes: int,
+    fresh: bool,
+    record_all: bool,
+    quiet: bool,
+) -> tuple[list[Run], list[str]]:
+    """Play with a store in `logdir`, write its table, logs and pictures; returns the runs and what to tell."""
+    from .. import command_log, plots, tensorboard_log
+    from ..store import TABLE, open_store, read, write_table
+
+    tensorboard_log.expect_installed()
+    plots.expect_installed()
+    store = open_store(logdir, setting, words, fresh)
+    with command_log.logged(logdir, processes):
+        runs = _play(setting, words, seeds, processes, store, record_all, quiet)
+        write_table(store)
+        found = read(logdir)
+        tensorboard_log.write_heuristics(found.runs, logdir)
+        pictures = [path.name for path in plots.write_all(found.runs, logdir)]
+    charts = [name for name in pictures if name.startswith("gantt-")]
+    names = [name for name in pictures if name not in charts] + (charts if len(charts) <= FEW else ["gantt-POLICY.png"])
+    return runs, [
+        f"results: {logdir / TABLE}; pictures: {', '.join(names)}",
+        f"TensorBoard: tensorboard --logdir {logdir}",
+    ]
 
 
 def _seeds(text: str | None, seed: int | None) -> list[int]:
@@ -177,31 +243,3 @@ def parse_seeds(text: str) -> list[int]:
 
 def _is_whole(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= 18
-
-
-def _prepare_logs(logdir: Path) -> None:
-    from .. import plots, tensorboard_log
-
-    tensorboard_log.expect_installed()
-    plots.expect_installed()
-    logdir.mkdir(parents=True, exist_ok=True)
-    expect_writable(logdir / "results.parquet", "--logdir")
-
-
-def _write(setting: Setting, runs: list[Run], logdir: Path | None, decisions: Path | None) -> list[str]:
-    """Write what was asked for; returns what to tell."""
-    from .. import results
-
-    notes = []
-    if decisions is not None:
-        results.write_decisions(runs, decisions)
-        notes.append(f"decisions: {decisions}")
-    if logdir is not None:
-        from .. import plots, tensorboard_log
-
-        results.write_parquet(runs, setting, logdir / "results.parquet")
-        tensorboard_log.write_heuristics(runs, logdir)
-        pictures = plots.write_all(runs, logdir)
-        notes.append(f"results: {logdir / 'results.parquet'}; pictures: {', '.join(path.name for path in pictures)}")
-        notes.append(f"TensorBoard: tensorboard --logdir {logdir}")
-    return notes

@@ -7,31 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..estimates import COVERAGE, RESAMPLES, Estimate, estimate
+from ..estimates import Estimate, estimate, paired_ratio
 from .jobs import JobSet
 from .registry import Options
 from .sweep import Case, Outcome, sweep
 
 
-def ratio_of_means(ours: Sequence[float], others: Sequence[float]) -> Estimate:
-    """mean(ours) / mean(others) and its 95 % interval by a paired bootstrap: the two hold the same machine orders.
-
-    The ratio of means, not the mean of ratios: a policy is judged on what it costs in all, and one order in which the
-    other happens to do well must not weigh more. The resampling is seeded.
-    """
-    first, second = np.array(ours, np.float64), np.array(others, np.float64)
-    ratio = float(first.mean() / second.mean())
-    if len(first) < 2:
-        return Estimate(ratio, ratio, ratio)
-    draws = np.random.default_rng(0).integers(len(first), size=(RESAMPLES, len(first)))
-    tail = (1.0 - COVERAGE) / 2.0
-    low, high = np.quantile(first[draws].mean(axis=1) / second[draws].mean(axis=1), (tail, 1.0 - tail))
-    return Estimate(ratio, float(low), float(high))
-
-
 def improvement(ours: Sequence[float], others: Sequence[float]) -> Estimate:
     """By how many percent of the others' mean ours is lower; negative: it is higher."""
-    ratio = ratio_of_means(ours, others)
+    ratio = paired_ratio(ours, others)
     return Estimate(*(100.0 * (1.0 - value) for value in (ratio.mean, ratio.high, ratio.low)))
 
 
@@ -67,7 +51,7 @@ class Grid:
 
     def ratio(self, number: str | Callable[[Outcome], float], policy: str, other: str, racks: int) -> Estimate:
         """The policy's mean over the other's."""
-        return ratio_of_means(self.each(number, policy, racks), self.each(number, other, racks))
+        return paired_ratio(self.each(number, policy, racks), self.each(number, other, racks))
 
     def improvement(self, number: str | Callable[[Outcome], float], policy: str, other: str, racks: int) -> Estimate:
         """By how many percent the policy is below the other."""

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..estimates import Estimate
-from .compare import improvement, ratio_of_means
+from ..estimates import Estimate, paired_ratio
+from .compare import improvement
 from .pictures import figure, finish, save, style
 from .registry import Findings, Options, Reproduction
 from .rows import Row, printed
@@ -142,7 +142,7 @@ def _picture(folder: Path, semantics: str, mixes: Mapping[str, Mapping[float, Co
     axes = list(drawn.subplots(2, 3, sharey=True).flat)
     for axis, (name, loads) in zip(axes, mixes.items(), strict=True):
         for number, (load, columns) in enumerate(loads.items()):
-            ratios = [ratio_of_means(jct, columns["0"]) for jct in columns.values()]
+            ratios = [paired_ratio(jct, columns["0"]) for jct in columns.values()]
             _curve(axis, ratios, f"load {load:g}", number)
         axis.axhline(1.0, color="black", linewidth=0.8)
         axis.set_xticks(np.arange(len(WAITS)), list(WAITS))

@@ -1,15 +1,14 @@
 """Many runs, in parallel, each played once: a finished run is a file, so a killed sweep goes on where it stopped.
 
-The folder of a sweep is named by a hash of every source that a run's numbers depend on, a file in it by a hash of the
-run's whole configuration, the content of its job set included; and each file repeats its configuration, which is
-compared when it is read. So neither a changed configuration nor an upgrade can mix with older results. Files appear
-whole or not at all.
+The folder of a sweep is named by a hash of every source and version that a run's numbers depend on, a file in it by a
+hash of the run's whole configuration, the content of its job set included; and each file repeats its configuration,
+which is compared when it is read (`run_files.py`). So neither a changed configuration nor an upgrade can mix with older
+results.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -21,13 +20,13 @@ import numpy as np
 from ...policies import make
 from ...simulator.errors import InputError
 from ..evaluate import Setting, play, simulator_of, workload_of
+from ..identity import LIBRARIES, PLAYING, expect_sources, sources, versions
 from ..recording import Timeline
-from ..terminal import progress, written_whole
+from ..run_files import IDENTITY, load, remove_orphans, save, short_hash
+from ..terminal import progress
 from .registry import Options
 
-PACKAGE = Path(__file__).resolve().parents[2]
-ROOMS = ("simulator", "policies")  # what a run's numbers depend on, with the two files below
-FILES = ("experiments/evaluate.py", "experiments/recording.py", "experiments/reproduce/sweep.py")
+SOURCES = (*PLAYING, "experiments/reproduce/sweep.py")
 ENVIRONMENT = "clustergym/Delay-v0"
 SERIES_POINTS = 1000
 
@@ -59,7 +58,7 @@ class Case:
     @property
     def key(self) -> str:
         """Hash of the configuration; where the job set lies does not matter, what it holds does."""
-        return hashlib.sha256(self.text.encode()).hexdigest()[:20]
+        return short_hash(self.text)
 
     @property
     def text(self) -> str:
@@ -106,13 +105,8 @@ SERIES = ("time_s", "held_gpus", "jobs_left", "timer_s")
 
 @functools.cache
 def source_version() -> str:
-    """Hash of every source that a run's numbers depend on, as this process found them."""
-    digest = hashlib.sha256()
-    paths = [path for room in ROOMS for path in sorted((PACKAGE / room).rglob("*")) if path.suffix != ".pyc"]
-    for path in [*paths, *(PACKAGE / name for name in FILES)]:
-        if path.is_file():
-            digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:16]
+    """Hash of every source and version that a run's numbers depend on, as this process found them."""
+    return short_hash(sources(*SOURCES), repr(versions(*LIBRARIES)))
 
 
 def sweep(what: str, cases: Sequence[Case], options: Options) -> dict[Case, Outcome]:
@@ -123,41 +117,41 @@ def sweep(what: str, cases: Sequence[Case], options: Options) -> dict[Case, Outc
     """
     folder = options.cache / source_version()
     folder.mkdir(parents=True, exist_ok=True)
+    remove_orphans(folder)
     wanted = list(dict.fromkeys(cases))
-    missing = [case for case in wanted if not _held(case, folder)]
+    found = {case: outcome for case in wanted if (outcome := _read(case, folder)) is not None}
+    missing = [case for case in wanted if case not in found]
     if missing:
         with progress(what, len(wanted), options.quiet) as show:
             for number, _ in enumerate(_played(missing, folder, options.processes)):
-                show(len(wanted) - len(missing) + number + 1)
-    return {case: _read(case, folder) for case in wanted}
+                show(len(found) + number + 1)
+    return {case: found[case] if case in found else _expect(case, folder) for case in wanted}
 
 
 def _played(cases: Sequence[Case], folder: Path, processes: int) -> Iterator[None]:
     if processes == 1 or len(cases) == 1:
         for case in cases:
-            _play(case, folder, source_version())
+            _play(case, folder, sources(*SOURCES))
             yield
         return
     from joblib import Parallel, delayed
 
     parallel = Parallel(n_jobs=min(processes, len(cases)), backend="loky", return_as="generator_unordered")
-    yield from parallel(delayed(_play)(case, folder, source_version()) for case in cases)
+    yield from parallel(delayed(_play)(case, folder, sources(*SOURCES)) for case in cases)
 
 
 def _play(case: Case, folder: Path, version: str) -> None:
-    if source_version() != version:
-        raise InputError("reproduce: the sources changed while it ran; start it again")
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+    expect_sources(version, *SOURCES, what="reproduce")
     if case.series == "timer":
         columns = _timer(case)
     else:
         run = play(case.setting, case.policy, case.seed, record=case.series == "use")
-        columns = {"jct_s": run.jct_s, **run.metrics, **(_use(run.timeline) if run.timeline is not None else {})}
-    whole = {"case": case.text, **dict.fromkeys(SERIES, np.zeros(0)), **columns}
-    with written_whole(folder / f"{case.key}.parquet") as draft:
-        pq.write_table(pa.table({name: [value] for name, value in whole.items()}), draft)
+        columns = {
+            "jct_s": run.jct_s,
+            "metrics": run.metrics,
+            **(_use(run.timeline) if run.timeline is not None else {}),
+        }
+    save(_path(case, folder), case.text, {**dict.fromkeys(SERIES, np.zeros(0)), **columns})
 
 
 def _use(timeline: Timeline) -> dict[str, np.ndarray]:
@@ -192,7 +186,7 @@ def _timer(case: Case) -> dict[str, Any]:
     grid_s = np.linspace(0.0, times[-1], SERIES_POINTS + 1)[1:]
     place = np.searchsorted(times, grid_s, side="right") - 1
     series = {"time_s": grid_s, "timer_s": np.array(timers)[place], "jobs_left": np.array(left)[place]}
-    return {"jct_s": simulator.jobs()["jct_s"], **simulator.metrics(), **series}
+    return {"jct_s": simulator.jobs()["jct_s"], "metrics": simulator.metrics(), **series}
 
 
 def tuned_rack_timer_s(s: np.record, gpus: int, before_s: float) -> float:
@@ -204,17 +198,23 @@ def tuned_rack_timer_s(s: np.record, gpus: int, before_s: float) -> float:
     return float(s.waits_timer[waits] * s.tuner_unit_s) if s.waits_known[waits] else before_s
 
 
-def _held(case: Case, folder: Path) -> bool:
-    path = folder / f"{case.key}.parquet"
-    return path.exists()
+def _path(case: Case, folder: Path) -> Path:
+    return folder / f"{case.key}.parquet"
 
 
-def _read(case: Case, folder: Path) -> Outcome:
-    import pyarrow.parquet as pq
-
-    path = folder / f"{case.key}.parquet"
-    held = pq.read_table(path).to_pylist()[0]
-    if held.pop("case") != case.text:
+def _read(case: Case, folder: Path) -> Outcome | None:
+    """The outcome that is on disk, if it is there and whole."""
+    path = _path(case, folder)
+    held = load(path)
+    if held is None:
+        return None
+    if held.pop(IDENTITY) != case.text:
         raise InputError(f"{path}: it holds another run than its name says; delete it")
-    series = {name: np.array(held.pop(name), np.float64) for name in SERIES}
-    return Outcome(jct_s=np.array(held.pop("jct_s")), metrics=held, **series)
+    return Outcome(**held)
+
+
+def _expect(case: Case, folder: Path) -> Outcome:
+    outcome = _read(case, folder)
+    if outcome is None:
+        raise InputError(f"{_path(case, folder)}: it vanished or was damaged while the others were played")
+    return outcome
