@@ -25,7 +25,7 @@ NAME = "command.json"
 
 
 @contextmanager
-def logged(folder: Path, processes: int = 1) -> Iterator[None]:
+def recorded(folder: Path, processes: int = 1) -> Iterator[None]:
     """Add the running command to the log of `folder`; its seconds follow when the block ends well."""
     entry = {
         "command": typed.get() or shlex.join(sys.argv),

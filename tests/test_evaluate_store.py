@@ -361,7 +361,7 @@ def test_a_damaged_summary_is_written_anew(tmp_path, played, text):
 
 def test_a_damaged_command_log_is_begun_anew(tmp_path):
     (tmp_path / command_log.NAME).write_text("{")
-    with pytest.warns(StoredRunWarning, match="begun anew"), command_log.logged(tmp_path):
+    with pytest.warns(StoredRunWarning, match="begun anew"), command_log.recorded(tmp_path):
         pass
     assert len(command_log.read(tmp_path)) == 1
 

@@ -203,7 +203,7 @@ def _into(
     tensorboard_log.expect_installed()
     plots.expect_installed()
     store = open_store(logdir, setting, words, fresh)
-    with command_log.logged(logdir, processes):
+    with command_log.recorded(logdir, processes):
         runs = _play(setting, words, seeds, processes, store, record_all, quiet)
         write_table(store)
         found = read(logdir)
