@@ -262,7 +262,7 @@ def test_the_file_beside_a_named_one_counts_too(tmp_path):
     assert identity.content(setting) == before
     table = tmp_path / DATA[1]
     comments, last = table.read_text().rstrip().rsplit("\n", 1)
-    table.write_text(f"{comments}\n{last}0\n")  # its last number ten times as large
+    table.write_text(f"{comments}\n{last}7\n")  # its last number was 0
     after = identity.content(setting)
     assert {name for name in before if before[name] != after[name]} == {"network"}
 
