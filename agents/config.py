@@ -62,8 +62,8 @@ class Config(_Checked):
         variance: how the variance of workloads is tamed: `reference`, the reward is the difference to what the
             policy `reference` reaches on the same workload; `group`, the advantage is the difference to the mean of
             `replicas` runs of the same workload; or `none`.
-        imitate: a policy to clone before PPO; `imitation_steps` of its decisions, gone through `imitation_epochs` times;
-            then logits are divided by `soften`, so that there is something left to explore.
+        imitate: a policy to clone before PPO: `imitation_steps` of its decisions, gone through `imitation_epochs`
+            times; then logits are divided by `soften`, so that there is something left to explore.
         timesteps: decisions to train for, all rows together.
         num_envs, n_steps, batch_size, n_epochs, learning_rate (falls linearly to 0), gamma, gae_lambda, clip_range,
         ent_coef, vf_coef, max_grad_norm, normalise: of PPO, as in stable-baselines3; `normalise` scales rewards by the
@@ -109,9 +109,7 @@ class Config(_Checked):
         if self.variance == "group" and self.num_envs % self.replicas:
             raise ValueError(f"num_envs = {self.num_envs}: expected a multiple of replicas = {self.replicas}")
         if self.batch_size > self.num_envs * self.n_steps:
-            raise ValueError(
-                f"batch_size = {self.batch_size}: a rollout has only num_envs x n_steps = {self.num_envs * self.n_steps}"
-            )
+            raise ValueError(f"batch_size = {self.batch_size}: a rollout has only num_envs x n_steps = {self.rollout}")
         return self
 
     @property

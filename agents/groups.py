@@ -9,6 +9,7 @@ learns along, for the logs.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ class Episodes:
         row, reward, after_s = (self.columns[name] for name in ("row", "reward", "after_s"))
         returns, advantages = np.empty(len(row)), np.empty(len(row))
         bounds = np.searchsorted(row, np.arange(row[-1] + 2))
-        parts = [slice(first, last) for first, last in zip(bounds[:-1], bounds[1:], strict=True)]
+        parts = [slice(first, last) for first, last in pairwise(bounds)]
         for part in parts:
             returns[part] = np.cumsum(reward[part][::-1])[::-1]
         # What a row still gets, as a function of time: at each decision, and nothing at its end.

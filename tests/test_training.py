@@ -1,0 +1,252 @@
+"""Training: it learns, it goes on after a kill with the very same weights, and says what is wrong in one sentence."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs the extra agents")
+pytest.importorskip("sb3_contrib", reason="needs the extra agents")
+
+from clustergym.agents.config import Config, assign, default_config, make_config  # noqa: E402
+from clustergym.agents.groups import Episodes  # noqa: E402
+from clustergym.agents.learners import make_env, make_learner  # noqa: E402
+from clustergym.agents.saved import load_agent  # noqa: E402
+from clustergym.agents.trainer import Training  # noqa: E402
+from clustergym.experiments import cli  # noqa: E402
+from clustergym.simulator.errors import InputError  # noqa: E402
+
+WORD = "poisson:jobs=12,backlog=6,load=1.2,median_s=600"
+SMALL = {
+    "training": [{"name": "own", "topology": "dally:racks=1,machines=2", "network": "none", "workloads": [WORD]}],
+    "validation_seeds": 2,
+    "num_envs": 8,
+    "n_steps": 16,
+    "batch_size": 64,
+    "n_epochs": 2,
+    "timesteps": 1024,
+    "evaluations": 3,
+}
+OPTIONS = [
+    *("--topology", "dally:racks=1,machines=2", "--network", "none", "--workload", WORD),
+    *(f"--set={key}={value}" for key, value in SMALL.items() if isinstance(value, int)),
+]
+
+
+class Quiet:
+    """A listener that remembers evaluations."""
+
+    def __init__(self) -> None:
+        self.evaluations: list = []
+
+    def scalars(self, step, values):
+        pass
+
+    def evaluated(self, evaluated, agent):
+        self.evaluations.append(evaluated)
+
+    def progressed(self, step):
+        pass
+
+
+def small(**changes) -> Config:
+    values = default_config("Delay") | SMALL
+    return make_config(values | {"validation": values["training"]} | changes, "test")
+
+
+def weights_of(training: Training) -> dict[str, torch.Tensor]:
+    return {name: tensor.clone() for name, tensor in training.learner.policy.state_dict().items()}
+
+
+def run_command(*arguments: str) -> subprocess.Popen:
+    code = "import sys; from clustergym.experiments.cli import main; main()"
+    return subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"algo": "ppo", "net": "mlp"},
+        {"variance": "group", "replicas": 4},
+        {"variance": "none", "normalise": True},
+        {"imitate": "greedy", "imitation_steps": 200, "imitation_epochs": 2},
+    ],
+    ids=str,
+)
+def test_every_kind_of_training_runs_and_repeats_bit_for_bit(tmp_path, changes):
+    outcomes = []
+    for number in range(2):
+        listener = Quiet()
+        training = Training(small(**changes), tmp_path / str(number), listener)
+        before = weights_of(training)
+        best = training.run()
+        after = weights_of(training)
+        assert any(not torch.equal(before[name], after[name]) for name in before)
+        assert listener.evaluations[0].step == 0 and len(listener.evaluations) >= 3
+        assert best["score"] == min(one.score for one in listener.evaluations)
+        outcomes.append((after, [one.ratios for one in listener.evaluations]))
+    assert all(torch.equal(outcomes[0][0][name], outcomes[1][0][name]) for name in outcomes[0][0])
+    assert outcomes[0][1] == outcomes[1][1]
+
+
+def test_the_best_agent_is_saved_with_what_it_reached(tmp_path):
+    training = Training(small(), tmp_path, Quiet(), command="clustergym train ...")
+    best = training.run()
+    description = load_agent(tmp_path / "best").description
+    assert description.evaluation["validation"] == best
+    assert (description.mode, description.command) == (best["mode"], "clustergym train ...")
+    assert description.config["timesteps"] == 1024
+
+
+def test_a_training_killed_twice_ends_with_the_weights_of_one_that_was_not(tmp_path):
+    """`kill -9` at random moments after the first checkpoint; then --resume."""
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    options = [*OPTIONS, "--set=timesteps=8192", "--seed", "3"]
+    options.remove("--set=timesteps=1024")
+    assert run_command("train", "Delay", "--logdir", str(whole), *options).wait(240) == 0
+    process = run_command("train", "Delay", "--logdir", str(killed), *options)
+    for _ in range(2):
+        deadline = time.monotonic() + 240
+        while not (killed / "checkpoint" / "checkpoint.json").exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        time.sleep(random.uniform(0.2, 1.5))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process = run_command("train", "Delay", "--logdir", str(killed), "--resume")
+    _, complaint = process.communicate(timeout=240)
+    assert process.returncode == 0, complaint.decode()
+    for folder in ("checkpoint", "best"):
+        name = "tensors.safetensors" if folder == "checkpoint" else "weights.safetensors"
+        assert (whole / folder / name).read_bytes() == (killed / folder / name).read_bytes(), folder
+
+
+def test_resuming_in_the_middle_changes_nothing(tmp_path):
+    """A stop at every third rollout: what the next process needs is all in the checkpoint."""
+    config = small(normalise=True, timesteps=1280)
+    whole = Training(config, tmp_path / "whole", Quiet())
+    whole.run()
+
+    class Stops(Quiet):
+        def progressed(self, step):
+            if step and step % 384 == 0 and step > self.began:
+                self.training.checkpoint()
+                raise InterruptedError
+
+    resume = False
+    for _ in range(10):
+        listener = Stops()
+        training = Training(config, tmp_path / "parts", listener)
+        listener.training = training
+        listener.began = (
+            json.loads((tmp_path / "parts/checkpoint/checkpoint.json").read_text())["step"] if resume else 0
+        )
+        try:
+            training.run(resume)
+            break
+        except InterruptedError:
+            resume = True
+    assert resume
+    assert all(torch.equal(tensor, weights_of(training)[name]) for name, tensor in weights_of(whole).items())
+
+
+def test_group_advantages_by_hand():
+    """Two replicas of one workload. Row 0 decides at 0 s and 10 s and gets -1, -3; row 1 at 0 s and 20 s: -2, -2.
+
+    What row 1 still gets at 10 s lies half way between -4 at 0 s and -2 at 20 s: -3. Row 0 gets -3 from 10 s on. What
+    row 0 still gets at 20 s lies half way between -3 at 10 s and 0 at its end, 30 s.
+    """
+    episodes = Episodes(masked=False)
+    for reward, after_s in (((-1.0, -2.0), (10.0, 20.0)), ((-3.0, -2.0), (30.0, 40.0))):
+        episodes.add(row=np.array([0, 1]), reward=np.array(reward), after_s=np.array(after_s))
+    episodes.finish(replicas=2)
+    assert episodes.columns["row"].tolist() == [0, 0, 1, 1]
+    assert episodes.columns["return"].tolist() == [-4.0, -3.0, -4.0, -2.0]
+    assert episodes.columns["advantage"].tolist() == [0.0, 0.0, 0.0, -0.5]
+
+
+def test_replicas_of_a_group_play_the_same_workload():
+    config = small(variance="group", replicas=4)
+    env = make_env(config)
+    env.reset()
+    arrivals = [env.envs[row].simulator.workload.arrival_s for row in range(8)]
+    assert all(np.array_equal(arrivals[0], arrivals[row]) for row in range(4))
+    assert not np.array_equal(arrivals[0], arrivals[4])
+
+
+def test_a_clone_decides_as_its_model(tmp_path):
+    from clustergym.agents.imitation import clone
+
+    config = small(imitate="greedy", imitation_steps=3000, imitation_epochs=60)
+    learner = make_learner(config, make_env(config))
+    assert clone(learner.policy, make_env(config), config) > 0.8
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("gama", 1.0, ["unknown key", "gama", "gamma"]),
+        ("gamma", 2.0, ["gamma = 2.0"]),
+        ("num_envs", 0, ["num_envs = 0"]),
+        ("batch_size", 100000, ["batch_size = 100000", "128"]),
+        ("variance", "some", ["variance = 'some'"]),
+        ("training", [], ["training"]),
+    ],
+)
+def test_a_bad_configuration_is_refused_in_one_sentence(key, value, words):
+    with pytest.raises(InputError) as caught:
+        make_config(default_config("Delay") | SMALL | {key: value}, "my.yaml")
+    text = str(caught.value)
+    assert text.startswith("my.yaml") or "my.yaml" in text
+    assert "\n" not in text and all(word in text for word in words)
+
+
+def test_values_are_assigned_by_dotted_names():
+    values = default_config("Delay")
+    assign(values, "env.slots", "8")
+    assign(values, "gamma", "0.5")
+    assert (values["env"]["slots"], values["gamma"]) == (8, 0.5)
+    with pytest.raises(InputError, match="unknown key"):
+        assign(values, "evn.slots", "8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["train", "Delay"], 2, ["--logdir"]),
+        (["train", "Dealy", "--logdir", "{dir}/a"], 2, ["Dealy", "Delay"]),
+        (["train", "Delay", "--logdir", "{dir}/a", "--algo", "dqn"], 2, ["algo", "dqn"]),
+        (["train", "Delay", "--logdir", "{dir}/a", "--imitate", "nobody"], 2, ["nobody"]),
+        (["train", "Delay", "--logdir", "{dir}/a", "--workload", "poison"], 2, ["poison"]),
+        (["train", "Delay", "--logdir", "{dir}/a", "--set", "env.slots=0"], 2, ["slots"]),
+        (["train", "Delay", "--logdir", "{dir}/a", "--set", "reference=nobody"], 2, ["nobody"]),
+        (["train", "Delay", "--logdir", "{dir}/a", "--config", "{dir}/none.yaml"], 1, ["none.yaml"]),
+        (["train", "Delay", "--logdir", "{dir}/none", "--resume"], 1, ["none"]),
+        (["train", "Delay", "--logdir", "{dir}/none", "--resume", "--algo", "ppo"], 2, ["--resume", "--algo"]),
+    ],
+    ids=lambda value: " ".join(value[2:]) if isinstance(value, list) else None,
+)
+def test_mistakes_on_the_command_line_are_one_sentence(tmp_path, capfd, arguments, status, words):
+    assert cli.run([word.format(dir=tmp_path) for word in arguments]) == status
+    said = capfd.readouterr().err
+    assert "Traceback" not in said and said.count("\n") == 1 and all(word in said for word in words)
+
+
+def test_the_command_trains_and_says_where_everything_is(tmp_path, capfd):
+    folder = tmp_path / "run"
+    assert cli.run(["train", "Delay", "--logdir", str(folder), *OPTIONS, "--quiet"]) == 0
+    said = capfd.readouterr().out
+    assert "greedy" in said and str(folder / "best") in said
+    assert {"agent", "best", "checkpoint", "config.json", "command.json", "greedy"} <= {
+        p.name for p in folder.iterdir()
+    }
+    assert cli.run(["train", "Delay", "--logdir", str(folder), *OPTIONS, "--quiet"]) == 2
+    assert "--resume" in capfd.readouterr().err
+    assert not [name for name in os.listdir(Path.cwd()) if name == "run"]
