@@ -96,7 +96,7 @@ class Lookout:
         lay_window_order(simulator.state, key)
         w = self.window
         w.placer, w.focus, w.code = PLACERS[self.placer], -1, DECIDE
-        w.known_job[:] = -1
+        w.known_job[:] = w.ran_job[:] = -1
 
     def look(self) -> tuple[np.ndarray, np.ndarray]:
         """The present: features, float32 (F,), and the mask of both action parts, int8 (candidates + delays,)."""
@@ -106,7 +106,7 @@ class Lookout:
         return features, mask
 
     def look_into(self, features: np.ndarray, mask: np.ndarray) -> None:
-        """As `look`, into arrays."""
+        """As `look`, into arrays that hold zeros or what was last written there."""
         turn(self.simulator.records, self.windows, 0, features, mask)
 
     @property

@@ -18,9 +18,10 @@ from ...simulator.kernels.codes import TIER as TIER_PLACER
 from ...simulator.kernels.events import next_event_s
 from ...simulator.kernels.jit import entry, kernel
 from ...simulator.kernels.placement import lift, lower, tier_of_gang
+from ...simulator.network.speed import gang_iteration_s
 from ...simulator.rules.orders import is_leased
 from ...simulator.rules.placers import find_at, find_better, find_gang, tightest
-from ...simulator.state import CLASSES
+from ...simulator.state import CLASSES, PROFILES
 from ...simulator.tiers import MACHINE, NETWORK, RACK, SLOT
 
 PER_WAITING = 4  # machine, rack, network, hold
@@ -55,11 +56,22 @@ def window_dtype() -> np.dtype:
             ("known_job", "i8", (KNOWN,)),  # features that do not change while a job waits, by job modulo KNOWN
             ("known_since_s", "f8", (KNOWN,)),  # since when it waited then
             ("known", "f4", (KNOWN, 7)),
+            ("known_at_s", "f8", (KNOWN,)),  # and those that only change with the clock, as they were then
+            ("known_ages", "f4", (KNOWN, 2)),
+            ("ran_job", "i8", (KNOWN,)),  # the same while a job runs
+            ("ran_since_s", "f8", (KNOWN,)),
+            ("ran_until_s", "f8", (KNOWN,)),
+            ("ran_at_s", "f8", (KNOWN,)),
+            ("ran", "f4", (KNOWN, 4)),
             ("class_probe", "i8", (CLASSES,)),  # number of the probe that the next two belong to
             ("class_tier", "i8", (CLASSES, TARGETS)),  # tier of the gang that a target would give, -1 = none
             ("class_left", "i8", (CLASSES, TARGETS)),  # GPUs left free on its machine, if it lies in one
             ("slot_tier", "i8", (MAX_SLOTS, TARGETS)),  # the same for the job in a waiting slot, where it is legal
             ("slot_left", "i8", (MAX_SLOTS, TARGETS)),
+            ("slot_slowdown", "f8", (MAX_SLOTS, TARGETS)),  # of these very gangs, where the network looks at shapes
+            ("move_slowdown", "f8", (MAX_SLOTS,)),
+            ("profile_probe", "i8", (PROFILES, TARGETS)),  # number of the probe that the next belongs to
+            ("profile_slowdown", "f8", (PROFILES, TARGETS)),
         ],
         align=True,
     )
@@ -105,6 +117,8 @@ def refresh(s, w):
                 w.legal[first + target] = 1
                 w.slot_tier[slot, target] = w.class_tier[demand, target]
                 w.slot_left[slot, target] = w.class_left[demand, target]
+                if s.net_models > 0:
+                    w.slot_slowdown[slot, target] = _slowdown_at(s, w, job, target)
                 w.can_act = 1
     if w.preemption and (s.waiting > 0 or s.migrates):
         _mark_running(s, w)
@@ -186,6 +200,23 @@ def _probe(s, w, job, demand):
 
 
 @kernel
+def _slowdown_at(s, w, job, target):
+    """Modify `w` and `s.gang`: slowdown, as a feature, of the gang that a waiting job would get at a target."""
+    profile = s.profile[job]
+    if w.profile_probe[profile, target] != w.probe or w.placer == SCATTER or w.placer == AFFINITY:
+        w.profile_probe[profile, target] = w.probe
+        find_target(s, w, job, target)
+        w.profile_slowdown[profile, target] = _slowdown_of_gang(s, job)
+    return w.profile_slowdown[profile, target]
+
+
+@kernel
+def _slowdown_of_gang(s, job):
+    """Slowdown f of a job on `s.gang`, as 1 - 1/f."""
+    return 1.0 - s.base_iteration_s[job] / gang_iteration_s(s, job, tier_of_gang(s))
+
+
+@kernel
 def _left_on_machine(s, tier):
     """GPUs that `s.gang`, of that tier, would leave free on its machine; 0 beyond one machine."""
     return s.machine_free[s.gpu_machine[s.gang[0]]] - s.gang_size if tier <= MACHINE else 0
@@ -231,6 +262,7 @@ def _mark_running(s, w):
             w.legal[first + PER_RUNNING * slot + MIGRATE_KIND] = 1
             w.can_act = 1
             w.move_tier[slot] = tier_of_gang(s)
+            w.move_slowdown[slot] = _slowdown_of_gang(s, job)
 
 
 @entry
