@@ -22,6 +22,36 @@ from ..envs.tables import Tables
 
 LOWEST = -1e9  # logit of what is not legal: its probability is exactly 0 in float32
 LEGAL, HOLD = 0, 3  # columns of the candidates' features
+VALUE_SCALE = 0.1  # of sums over some ten rows
+LEAST_SPREAD = 0.01  # a feature that hardly varies is not blown up
+
+
+class Standard(nn.Module):
+    """Features shifted and scaled to mean 0 and spread 1, as found in a sample; the identity before that.
+
+    A time lies in [0, 1] on the scale of a month: between ten minutes and twenty lies a twentieth.
+
+    Args:
+        columns: how many features a row has.
+    """
+
+    mean: torch.Tensor
+    spread: torch.Tensor
+
+    def __init__(self, columns: int) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(columns))
+        self.register_buffer("spread", torch.ones(columns))
+
+    def calibrate(self, rows: torch.Tensor) -> None:
+        """Take mean and spread from `rows` (n, columns); nothing happens if there are none."""
+        if len(rows):
+            self.mean.copy_(rows.mean(0))
+            self.spread.copy_(rows.std(0, correction=0).clamp(min=LEAST_SPREAD))
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        """Rows (..., columns), scaled."""
+        return (rows - self.mean) / self.spread
 
 
 class CandidateNetwork(nn.Module):
@@ -38,6 +68,9 @@ class CandidateNetwork(nn.Module):
     def __init__(self, tables: Tables, width: int = 32, heads: int = 4, hold_logit: float = -3.0) -> None:
         super().__init__()
         self.tables, self.heads, self.width = tables, heads, width
+        self.standard_rows: Any = nn.ModuleList(Standard(table.columns) for table in tables.tables)
+        self.standard_cluster = Standard(tables.cluster)
+        self.standard_candidate = Standard(tables.candidate_columns)
         self.rows = nn.ModuleList(nn.Linear(table.columns, width) for table in tables.tables)
         self.cluster = nn.Linear(tables.cluster, width)
         self.question = nn.Linear(width, heads * width)
@@ -72,7 +105,8 @@ class CandidateNetwork(nn.Module):
             observation: float32 (n, size).
             legal: bool (n, C); the others are not even scored.
         """
-        rows, looked = self._look(observation)
+        cluster, tables, taken = self._split(observation)
+        rows, looked = self._look(cluster, tables, torch.cat(taken, 1))
         context = functional.relu(self.context(looked))
         batch, count, width = rows.shape
         which, what = legal.nonzero(as_tuple=True)
@@ -80,32 +114,29 @@ class CandidateNetwork(nn.Module):
         own = rows.reshape(batch * count, width).index_select(0, which * count + row.clamp(min=0))
         features = observation[:, -self.tables.candidates * self.tables.candidate_columns :]
         features = features.view(batch, self.tables.candidates, -1)[which, what]
-        hidden = self.candidate(features) + self.of_row(own * (row >= 0).unsqueeze(1))
+        hidden = self.candidate(self.standard_candidate(features)) + self.of_row(own * (row >= 0).unsqueeze(1))
         hidden = hidden + self.of_context(context).index_select(0, which)
         hidden = functional.relu(self.hidden(functional.relu(hidden)))
         scores = self.score(hidden).squeeze(1) + self.hold_logit * features[:, HOLD]
         logits = scores.new_full(legal.shape, LOWEST).index_put((which, what), scores)
         parts = torch.cat([part(context) for part in self.parts], 1) if self.parts else context.new_zeros(batch, 0)
-        return logits, parts, self.values(observation)
+        return logits, parts, self._value(cluster, tables, taken)
 
     def values(self, observation: torch.Tensor) -> torch.Tensor:
-        """Values (n,) only, by layers of their own: the mean of the rows of each table, and the cluster.
+        """Values (n,) only."""
+        return self._value(*self._split(observation))
 
-        Where actor and critic share layers, the errors of values, far larger, drown what is learned about actions.
-        """
-        seen = [functional.relu(self.value_cluster(observation[:, : self.tables.cluster]))]
-        for features, embed in zip(self._tables(observation), self.value_rows, strict=True):
-            seen.append((functional.relu(embed(features)) * features[:, :, :1]).mean(1))
-        return self.value(torch.cat(seen, 1)).squeeze(1)
-
-    def _tables(self, observation: torch.Tensor) -> list[torch.Tensor]:
-        """The rows of each table (n, rows, columns)."""
-        place, found = self.tables.cluster, []
-        for table in self.tables.tables:
+    def calibrate(self, observation: torch.Tensor) -> None:
+        """Scale features as they are spread in a sample (n, size), before learning."""
+        cluster, place = self.tables.cluster, self.tables.cluster
+        self.standard_cluster.calibrate(observation[:, :cluster])
+        for table, standard in zip(self.tables.tables, self.standard_rows, strict=True):
             end = place + table.rows * table.columns
-            found.append(observation[:, place:end].view(len(observation), table.rows, table.columns))
+            rows = observation[:, place:end].reshape(-1, table.columns)
+            standard.calibrate(rows[rows[:, 0] > 0.0])
             place = end
-        return found
+        rows = observation[:, place:].reshape(-1, self.tables.candidate_columns)
+        self.standard_candidate.calibrate(rows[rows[:, LEGAL] > 0.0])
 
     def soften(self, factor: float) -> None:
         """Divide the logits by `factor`."""
@@ -113,23 +144,45 @@ class CandidateNetwork(nn.Module):
         with torch.no_grad():
             self.hold_logit /= factor
 
-    def _look(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def _split(self, observation: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor], list[torch.Tensor]]:
+        """Features of the cluster and of the rows of each table (n, rows, columns), and which are taken (n, rows)."""
+        place = self.tables.cluster
+        cluster = self.standard_cluster(observation[:, :place])
+        tables, taken = [], []
+        for table, standard in zip(self.tables.tables, self.standard_rows, strict=True):
+            end = place + table.rows * table.columns
+            rows = observation[:, place:end].view(len(observation), table.rows, table.columns)
+            taken.append(rows[:, :, 0])
+            tables.append(standard(rows))
+            place = end
+        return cluster, tables, taken
+
+    def _look(
+        self, cluster: torch.Tensor, tables: list[torch.Tensor], taken: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """Embeddings of the rows (n, rows, width), and of the cluster with what its heads see in them.
 
         A head's keys and values are the embeddings themselves; only what it asks and what is made of the answers is
         learned, so attention costs next to nothing beside embedding the rows.
         """
-        batch = len(observation)
-        cluster = functional.relu(self.cluster(observation[:, : self.tables.cluster]))
-        tables = self._tables(observation)
+        cluster = functional.relu(self.cluster(cluster))
         embedded = [functional.relu(embed(features)) for features, embed in zip(tables, self.rows, strict=True)]
-        taken = [features[:, :, 0] for features in tables]
         rows = torch.cat(embedded, 1)
-        taken_rows = torch.cat(taken, 1).unsqueeze(1)
-        questions = self.question(cluster).view(batch, self.heads, self.width) * self.width**-0.5
-        weights = (questions @ rows.transpose(1, 2)).masked_fill(taken_rows == 0.0, LOWEST).softmax(2)
-        seen = (weights * taken_rows) @ rows
-        return rows, torch.cat([cluster, seen.view(batch, -1)], 1)
+        questions = self.question(cluster).view(len(rows), self.heads, self.width) * self.width**-0.5
+        taken = taken.unsqueeze(1)
+        weights = (questions @ rows.transpose(1, 2)).masked_fill(taken == 0.0, LOWEST).softmax(2)
+        seen = (weights * taken) @ rows
+        return rows, torch.cat([cluster, seen.view(len(rows), -1)], 1)
+
+    def _value(self, cluster: torch.Tensor, tables: list[torch.Tensor], taken: list[torch.Tensor]) -> torch.Tensor:
+        """Values (n,), by layers of their own: the cluster, and the sum of the rows of each table.
+
+        Where actor and critic share layers, the errors of values, far larger, drown what is learned about actions.
+        """
+        seen = [functional.relu(self.value_cluster(cluster))]
+        for features, here, embed in zip(tables, taken, self.value_rows, strict=True):
+            seen.append((functional.relu(embed(features)) * here.unsqueeze(2)).sum(1) * VALUE_SCALE)
+        return self.value(torch.cat(seen, 1)).squeeze(1)
 
 
 class DenseNetwork(nn.Module):
@@ -151,6 +204,7 @@ class DenseNetwork(nn.Module):
             places += [first + candidate * tables.candidate_columns + column for column in self.OWN]
         self.register_buffer("places", torch.tensor(places), persistent=False)
         self.width = width
+        self.standard = Standard(len(places))
         self.first = nn.Linear(len(places), 2 * width)
         self.actor = nn.Linear(width, width)
         self.critic = nn.Linear(width, width)
@@ -164,14 +218,21 @@ class DenseNetwork(nn.Module):
         self, observation: torch.Tensor, legal: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """As `CandidateNetwork.forward`."""
-        actor, critic = torch.tanh(self.first(observation.index_select(1, self.places))).split(self.width, 1)
+        actor, critic = self._first(observation).split(self.width, 1)
         scores = self.score(torch.tanh(self.actor(actor)))
         logits, parts = scores.split([self.tables.candidates, scores.shape[1] - self.tables.candidates], 1)
         return logits.masked_fill(~legal, LOWEST), parts, self._value(critic)
 
     def values(self, observation: torch.Tensor) -> torch.Tensor:
         """Values (n,) only."""
-        return self._value(torch.tanh(self.first(observation.index_select(1, self.places)))[:, self.width :])
+        return self._value(self._first(observation)[:, self.width :])
+
+    def calibrate(self, observation: torch.Tensor) -> None:
+        """As `CandidateNetwork.calibrate`."""
+        self.standard.calibrate(observation.index_select(1, self.places))
+
+    def _first(self, observation: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(self.first(self.standard(observation.index_select(1, self.places))))
 
     def soften(self, factor: float) -> None:
         """Divide the logits by `factor`."""

@@ -17,6 +17,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter, Logger
 from stable_baselines3.common.vec_env import VecNormalize
 
+from ..policies import make
 from ..simulator.errors import InputError
 from .checkpoint import (
     Checkpoint,
@@ -35,6 +36,7 @@ from .validation import MODES, Mode, Played, Validation, ratios
 
 CHECKPOINT, BEST = "checkpoint", "best"
 CHECKPOINT_EVERY_S = 30.0
+CALIBRATION_STEPS = 200  # of every row
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,9 @@ class Training:
         """
         if resume:
             self._restore(read_checkpoint(self.folder / CHECKPOINT))
-        elif self.config.imitate is not None:
+        else:
+            self._calibrate()
+        if not resume and self.config.imitate is not None:
             share = clone(self.learner.policy, make_env(self.config), self.config)
             self.listener.scalars(0, {"imitation/agreement": share})
         left = self.config.timesteps - self.step
@@ -131,6 +135,15 @@ class Training:
             self.evaluate()
         self.checkpoint()
         return self.standing.best
+
+    def _calibrate(self) -> None:
+        """Have the network scale features as they are spread where the reference decides."""
+        env = make_env(self.config)
+        policy = make(self.config.reference)
+        seen = [env.reset()]
+        for _ in range(CALIBRATION_STEPS):
+            seen.append(env.step(np.stack(env.env_method("act_of", policy)))[0])
+        self.learner.policy.network.calibrate(torch.as_tensor(np.concatenate(seen)))
 
     def evaluate(self) -> None:
         """Play the validation workloads in both modes; keep the agent if it is the best so far."""

@@ -1,7 +1,8 @@
 """Features of the present, written by one kernel: what `Delay-v0` shows to an agent.
 
 Counts are shares of the cluster; times and services t (seconds, GPU-seconds) are log1p(t) / log1p(horizon), cut at 1; a
-slowdown f is 1 - 1/f. Everything lies in [0, 1]; rows without a job, and candidates that are not legal, are zero.
+slowdown f is log(f) / log(1000), cut at 1. Everything lies in [0, 1]; rows without a job, and candidates that are not
+legal, are zero.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 
 from ...simulator.kernels.jit import kernel
 from ...simulator.tiers import MACHINE, NETWORK, RACK
-from .window import HOLD_KIND, KNOWN, NO_JOB, PER_RUNNING, PER_WAITING, TARGETS
+from .window import HOLD_KIND, KNOWN, LOG_WORST, NO_JOB, PER_RUNNING, PER_WAITING, TARGETS, scaled_slowdown
 
 CLUSTER = (
     "time since the first arrival",
@@ -60,7 +61,7 @@ CANDIDATES = (
     "1: migrate",
     "tier of the gang / 3",
     "slowdown of the gang",
-    "isolated run time left (waiting), time to its end (running)",
+    "run time left: on these GPUs (start), isolated (hold), until its end (running)",
     "GPUs",
     "GPUs that would be free afterwards",
     "GPUs left free on the gang's machine, of the largest machine; 0 beyond one machine",
@@ -83,7 +84,7 @@ def _crowd(count):
 
 @kernel
 def _slowdown(s, job, tier):
-    return 1.0 - 1.0 / s.tier_factor[s.profile[job], tier]
+    return scaled_slowdown(s.tier_factor[s.profile[job], tier])
 
 
 @kernel
@@ -136,6 +137,7 @@ def _ran(s, w, job):
         if s.started_s[job] != s.arrival_s[job]:
             ran[2] = _scaled(w, s.now_s - s.arrival_s[job])
         ran[3] = _scaled(w, s.planned_finish_s[job] - s.now_s)
+        ran[4] = scaled_slowdown(s.iteration_s[job] / s.base_iteration_s[job])
     return row
 
 
@@ -213,6 +215,7 @@ def _observe_queue(s, w, features, row, candidates):
                 left = w.slot_left[slot, target]
                 slowdown = w.slot_slowdown[slot, target] if s.net_models > 0 else w.known[known, 4 + target]
                 _observe_candidate(s, features, candidate, 2, row, slowdown, s.free_gpus - gpus)
+                features[candidate + 8] = min(1.0, features[row + 5] + slowdown * LOG_WORST / w.log_horizon)
                 features[candidate + 6] = tier / NETWORK
                 features[candidate + 11] = left / s.largest_machine
             else:
@@ -273,7 +276,7 @@ def _observe_runner(s, w, features, row, candidate, slot, job):
     """Write the row of a running job, and its candidates from `candidate` on."""
     gpus = s.gpus[job]
     ran = _ran(s, w, job)
-    slowdown = 1.0 - s.base_iteration_s[job] / s.iteration_s[job]
+    slowdown = w.ran[ran, 4]
     tier = s.tier[job] / NETWORK
     features[row] = 1.0
     features[row + 1] = gpus / s.n_gpus

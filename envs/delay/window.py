@@ -32,6 +32,7 @@ MAX_SLOTS = 256
 MAX_DELAYS = 32
 NO_JOB = -1
 KNOWN = 1024
+LOG_WORST = math.log(1000.0)  # no slowdown is larger, as a feature
 TARGETS = 3  # machine, rack, network
 UNTIL_OFFER, UNTIL_TIMER = 0, 1  # the first delay buckets
 
@@ -62,7 +63,7 @@ def window_dtype() -> np.dtype:
             ("ran_since_s", "f8", (KNOWN,)),
             ("ran_until_s", "f8", (KNOWN,)),
             ("ran_at_s", "f8", (KNOWN,)),
-            ("ran", "f4", (KNOWN, 4)),
+            ("ran", "f4", (KNOWN, 5)),
             ("class_probe", "i8", (CLASSES,)),  # number of the probe that the next two belong to
             ("class_tier", "i8", (CLASSES, TARGETS)),  # tier of the gang that a target would give, -1 = none
             ("class_left", "i8", (CLASSES, TARGETS)),  # GPUs left free on its machine, if it lies in one
@@ -75,6 +76,12 @@ def window_dtype() -> np.dtype:
         ],
         align=True,
     )
+
+
+@kernel
+def scaled_slowdown(factor):
+    """A slowdown as a feature: a logarithm, since it multiplies times, which are logarithms too."""
+    return min(1.0, math.log(max(1.0, factor)) / LOG_WORST)
 
 
 @kernel
@@ -212,8 +219,8 @@ def _slowdown_at(s, w, job, target):
 
 @kernel
 def _slowdown_of_gang(s, job):
-    """Slowdown f of a job on `s.gang`, as 1 - 1/f."""
-    return 1.0 - s.base_iteration_s[job] / gang_iteration_s(s, job, tier_of_gang(s))
+    """Slowdown of a job on `s.gang`, as a feature."""
+    return scaled_slowdown(gang_iteration_s(s, job, tier_of_gang(s)) / s.base_iteration_s[job])
 
 
 @kernel
