@@ -358,7 +358,7 @@ def semantics_of(policy: Policy, setting: Setting) -> dict[str, Any]:
     rule = policy.rule_under(semantics)
     if rule is None:
         return {}
-    unused = {name for name in ("timers", "tuner") if getattr(rule, name) is None}
+    unused = {name for name in ("timers", "tuner", "margin") if getattr(rule, name) is None}
     if rule.order != "las":
         unused |= {"thresholds", "quantum"}
     if not rule.migrates:
