@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clustergym import policies
-from clustergym.simulator.decisions import Preempt, Start
+from clustergym.simulator.decisions import Hold, Preempt, Start
 from clustergym.simulator.engine import Simulator
 from clustergym.simulator.errors import InputError
 from clustergym.simulator.network import load_network
@@ -135,6 +135,44 @@ def test_a_gang_that_would_lie_badly_in_a_rack_waits_for_whole_machines():
     start_s, tier = last_start("greedy", topology, *rows, network=network, models=models)
     assert tier == RACK and 10.0 <= start_s < 20.0
     assert last_start("greedy:margin=inf", topology, *rows, network=network, models=models) == (1.0, RACK)
+    rows[0] = (0, 5, LONG)
+    assert last_start("greedy", topology, *rows, network=network, models=models) == (1.0, RACK)
+
+
+def test_nobody_waits_where_nothing_runs():
+    """Best fit gives 10 GPUs on 5 machines of a rack, though 2 machines of the other one would be faster."""
+    topology = Topology.from_counts(
+        "odd", slot_gpus=[2] * 5 + [8] * 2, machine_slots=[1] * 7, rack_machines=[5, 2], machine_order="natural"
+    )
+    network = load_network("allreduce:calibration=artist")
+    assert last_start("greedy:margin=0", topology, (3, 10, 5), network=network, models=["MobileNetV3"]) == (3.0, RACK)
+
+
+def test_who_starts_in_a_pass_changes_what_the_next_one_foresees():
+    """Five machines with a GPU free each, four of them for long, the first one wholly at 10. Slowdown in a rack 1.5.
+
+    At 1: 2 GPUs for 14 s wait (21 > 0.9 (9 + 14)); 1 GPU for 20 s takes the first machine's; so 4 GPUs for 25 s, which
+    would have waited till 10 (37.5 > 0.9 (9 + 25)), but not till 21, start at once.
+    """
+    rows = [(0, 3, 10), *[(0, 3, LONG)] * 4, (1, 2, 14), (1, 1, 20), (1, 4, 25)]
+    table = played("greedy", "flat:machines=5,gpus_per_machine=4", *rows, network="penalty:default=1/1.5/4").jobs()
+    assert table["first_start_s"].tolist()[5:] == [10.0, 1.0, 1.0]
+
+
+def test_what_was_foreseen_is_forgotten_when_somebody_else_decides():
+    """The job waits for GPUs that come free at 10; at 2 another job gets them for long by hand: now it takes a rack."""
+    rows = [*ONE_FREE_EACH, (1, 2, 8), (2, 3, LONG)]
+    simulator = Simulator(TWO, SLOWER, rule=policies.make("greedy").rule)
+    simulator.reset(Workload.from_arrays("by hand", *map(list, zip(*rows, strict=True))))
+    simulator.schedule()
+    simulator.advance()
+    assert simulator.schedule() == 0
+    simulator.advance()
+    gpus = simulator.view.gpus_of(0)
+    simulator.apply(Preempt(0))
+    simulator.apply(Hold(0, LONG))
+    simulator.apply(Start(3, gpus))
+    assert simulator.schedule() == 1 and simulator.state.tier[2] == RACK
 
 
 def test_a_job_that_lost_its_gpus_stands_where_the_rest_of_its_work_puts_it():
