@@ -1,0 +1,1 @@
+"""The report of `clustergym compare`: one HTML page that needs nothing else."""

@@ -1,0 +1,143 @@
+"""What a chart is made of, before it becomes HTML: paths in a unit square, axes, labels.
+
+A chart is drawn once and fits any screen: its SVG is stretched to the room there is, lines keep their width
+(`non-scaling-stroke`), and all words are HTML beside it. Colours are classes, so that the style sheet has a dark side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .axes import Axis
+
+WIDTH, HEIGHT = 2000, 1000  # of the drawing's coordinates, whole numbers
+LABEL_PX = 17  # least distance of two labels at the right edge
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One SVG path: its classes and its `d`."""
+
+    classes: str
+    d: str
+
+
+@dataclass(frozen=True)
+class Label:
+    """A word beside the drawing: its classes, its place in per cent, and its text."""
+
+    classes: str
+    at: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One chart.
+
+    Attributes:
+        title, summary: heading, and what a reader who cannot see it is told.
+        height: pixels.
+        x, y: axes; y is None where `rows` are the lines.
+        x_label, y_label: what the axes show.
+        shapes: drawn in this order.
+        rows: labels of lines at the left, place from above.
+        ends: labels at the right edge, place from below; narrow screens have the legend instead.
+        legend: (classes, label) in order.
+        note: a sentence under the chart.
+    """
+
+    title: str
+    summary: str
+    height: int
+    x: Axis
+    y: Axis | None
+    x_label: str
+    y_label: str
+    shapes: Sequence[Shape]
+    rows: Sequence[Label] = ()
+    ends: Sequence[Label] = ()
+    legend: Sequence[tuple[str, str]] = ()
+    note: str = ""
+
+    def settled(self) -> Chart:
+        """With the labels at the right edge moved as little as need be for them not to touch at this height."""
+        places = spread([end.at for end in self.ends], self.height)
+        return replace(self, ends=[replace(end, at=at) for end, at in zip(self.ends, places, strict=True)])
+
+
+def polyline(x: np.ndarray, y: np.ndarray) -> str:
+    """A line through points of the unit square (0, 0 is below at the left), as relative whole steps."""
+    points = np.rint(np.stack([x * WIDTH, (1.0 - y) * HEIGHT], axis=1)).astype(np.int64)
+    if not len(points):
+        return ""
+    steps = np.diff(points, axis=0)
+    steps = steps[np.any(steps != 0, axis=1)]
+    start = f"M{points[0, 0]} {points[0, 1]}"
+    return start + ("l" + " ".join(f"{dx} {dy}" for dx, dy in steps.tolist()) if len(steps) else "h0")
+
+
+def staircase(x: np.ndarray, y: np.ndarray) -> str:
+    """A step function: `y[i]` holds from `x[i]` to `x[i + 1]`; one more x than y."""
+    return polyline(np.repeat(x, 2)[1:-1], np.repeat(y, 2))
+
+
+def segment(x0: float, x1: float, y: float) -> str:
+    """A level line; of no length it is a dot of the line's width."""
+    left, right = round(x0 * WIDTH), round(x1 * WIDTH)
+    return f"M{left} {round((1.0 - y) * HEIGHT)}h{right - left}"
+
+
+def upright(x: float, y0: float, y1: float) -> str:
+    """An upright line."""
+    low, high = round((1.0 - y0) * HEIGHT), round((1.0 - y1) * HEIGHT)
+    return f"M{round(x * WIDTH)} {low}v{high - low}"
+
+
+def box(x0: float, x1: float, y0: float, y1: float) -> str:
+    """A rectangle."""
+    left, right = round(x0 * WIDTH), round(x1 * WIDTH)
+    low, high = round((1.0 - y0) * HEIGHT), round((1.0 - y1) * HEIGHT)
+    return f"M{left} {low}H{right}V{high}H{left}z"
+
+
+def grid(x: Axis | None, y: Axis | None) -> Shape:
+    """Faint lines at the ticks."""
+    lines = [upright(float(x.at(value)), 0.0, 1.0) for value, _ in x.ticks] if x is not None else []
+    lines += [segment(0.0, 1.0, float(y.at(value))) for value, _ in y.ticks] if y is not None else []
+    return Shape("grid", "".join(lines))
+
+
+def spread(places: Sequence[float], height: int) -> list[float]:
+    """Places (per cent of `height` pixels, from below) moved as little as need be for labels not to touch."""
+    apart = 100.0 * LABEL_PX / height
+    order = sorted(range(len(places)), key=lambda number: places[number])
+    groups: list[tuple[list[int], float]] = []  # members, centre
+    for number in order:
+        groups.append(_group([number], places, apart))
+        while len(groups) > 1 and _foot(groups[-1], apart) < _head(groups[-2], apart):
+            members = groups[-2][0] + groups[-1][0]
+            groups[-2:] = [_group(members, places, apart)]
+    moved = list(places)
+    for members, centre in groups:
+        for position, member in enumerate(members):
+            moved[member] = round(centre + apart * (position - (len(members) - 1) / 2.0), 2)
+    return moved
+
+
+def _group(members: list[int], places: Sequence[float], apart: float) -> tuple[list[int], float]:
+    """Labels in a stack around the mean of their places, inside the chart if it is high enough."""
+    half = apart * (len(members) - 1) / 2.0
+    centre = float(np.mean([places[member] for member in members]))
+    return members, min(max(centre, half), 100.0 - half) if half < 50.0 else 50.0
+
+
+def _foot(group: tuple[list[int], float], apart: float) -> float:
+    return group[1] - apart * len(group[0]) / 2.0
+
+
+def _head(group: tuple[list[int], float], apart: float) -> float:
+    return group[1] + apart * len(group[0]) / 2.0

@@ -1,0 +1,203 @@
+"""The charts of a section: ratios, box over seeds, distribution of JCT, GPUs and queue over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ..plots import bin_means
+from ..recording import Timeline
+from . import axes
+from .charts import Chart, Label, Shape, box, grid, polyline, segment, staircase, upright
+from .colours import Style
+from .load import Entry, Section
+
+ROW_PX = 27
+CDF_POINTS = 140
+TIME_BINS = 110
+MOST_DOTS = 60
+PLOT_PX = 330
+
+Styles = Mapping[str, Style]
+
+
+def ratios(section: Section, styles: Styles) -> Chart | None:
+    """Mean JCT over the baseline's, with the paired interval; a dot a seed."""
+    rows = [(entry, ratio) for entry in section.entries if (ratio := section.ratio(entry)) is not None]
+    if len(rows) < 2:
+        return None
+    dots = {entry.label: _ratio_per_seed(section, entry) for entry, _ in rows}
+    shown = np.concatenate([[ratio.low, ratio.high] for _, ratio in rows])
+    x = axes.log_ratios(0.96 * float(min(shown)), 1.04 * float(max(shown)))
+    shapes = [grid(x, None), Shape("one", upright(float(x.at(1.0)), 0.0, 1.0))]
+    for number, (entry, ratio) in enumerate(rows):
+        y, classes = _row(number, len(rows)), styles[entry.label].classes
+        inside = dots[entry.label][(dots[entry.label] >= x.low) & (dots[entry.label] <= x.high)]
+        if entry.label != section.baseline:
+            shapes.append(Shape(f"seed {classes}", "".join(segment(at, at, y) for at in x.at(_few(inside)).tolist())))
+            shapes.append(Shape(f"interval {classes}", segment(float(x.at(ratio.low)), float(x.at(ratio.high)), y)))
+        place = float(x.at(ratio.mean))
+        shapes.append(Shape(f"mean {classes}", segment(place, place, y)))
+    return Chart(
+        title=f"Mean JCT as a ratio to {section.baseline}",
+        summary="; ".join(f"{entry.label} {r.mean:.3f} ({r.low:.3f} to {r.high:.3f})" for entry, r in rows),
+        height=ROW_PX * len(rows),
+        x=x,
+        y=None,
+        x_label="left of 1 is better (log scale)",
+        y_label="",
+        shapes=shapes,
+        rows=_row_labels([entry for entry, _ in rows], styles),
+        note="Large dot: mean over seeds. Bar: paired 95 % bootstrap interval. Small dots: one seed each.",
+    )
+
+
+def _ratio_per_seed(section: Section, entry: Entry) -> np.ndarray:
+    mine, base = section.pairs(entry)
+    return mine[base > 0.0] / base[base > 0.0]
+
+
+def box_over_seeds(section: Section, styles: Styles) -> Chart | None:
+    """Spread of the mean JCT over seeds: quartiles, median, and lines to the lowest and highest seed."""
+    rows = [(entry, _finite(entry.values("jct_mean"))) for entry in section.entries]
+    rows = [(entry, values) for entry, values in rows if len(values) >= 2 and values.max() > values.min()]
+    if not rows:
+        return None
+    every = np.concatenate([values for _, values in rows])
+    x = axes.log_durations(0.95 * float(every.min()), 1.05 * float(every.max()))
+    shapes = [grid(x, None)]
+    for number, (entry, values) in enumerate(rows):
+        y, classes, half = _row(number, len(rows)), styles[entry.label].classes, 0.3 / len(rows)
+        low, first, middle, third, high = x.at(np.quantile(values, (0.0, 0.25, 0.5, 0.75, 1.0))).tolist()
+        shapes.append(Shape(f"whisker {classes}", segment(low, first, y) + segment(third, high, y)))
+        shapes.append(Shape(f"box {classes}", box(first, third, y - half, y + half)))
+        shapes.append(Shape(f"median {classes}", upright(middle, y - half, y + half)))
+    return Chart(
+        title="Mean JCT over seeds",
+        summary="; ".join(f"{entry.label}: median {axes.duration(float(np.median(v)))}" for entry, v in rows),
+        height=ROW_PX * len(rows),
+        x=x,
+        y=None,
+        x_label="mean JCT of a seed (log scale)",
+        y_label="",
+        shapes=shapes,
+        rows=_row_labels([entry for entry, _ in rows], styles),
+        note="Box: the middle half of the seeds, with the median. Lines: to the lowest and the highest seed.",
+    )
+
+
+def jct_cdf(section: Section, styles: Styles) -> Chart | None:
+    """Share of jobs done within a time, over all seeds of a policy."""
+    pooled = {entry.label: np.sort(np.concatenate([run.jct_s for run in entry.runs])) for entry in section.entries}
+    pooled = {label: values for label, values in pooled.items() if len(values)}
+    if not pooled:
+        return None
+    low_s = min(float(np.quantile(values, 0.005)) for values in pooled.values())
+    high_s = max(float(values[-1]) for values in pooled.values())
+    x, y = axes.log_durations(low_s, high_s), axes.linear(0.0, 100.0, "{:g} %".format)
+    share = np.linspace(0.0, 1.0, CDF_POINTS)
+    shapes = [
+        Shape(f"line {styles[label].classes}", polyline(x.at(np.quantile(pooled[label], share)), share))
+        for label in _agents_last(pooled, styles)
+    ]
+    return Chart(
+        title="Distribution of job completion time",
+        summary="; ".join(f"{label}: half within {axes.duration(float(np.median(v)))}" for label, v in pooled.items()),
+        height=PLOT_PX,
+        x=x,
+        y=y,
+        x_label="job completion time (log scale)",
+        y_label="finished jobs within it",
+        shapes=[grid(x, y), *shapes],
+        legend=_legend(pooled, styles),
+    )
+
+
+def over_time(section: Section, styles: Styles) -> list[Chart]:
+    """GPUs held and jobs waiting over time, of one seed."""
+    seed, timelines = one_seed(section)
+    if not timelines:
+        return []
+    stop_s = max(line.stop_s - line.begin_s for line in timelines.values())
+    x = axes.durations(0.0, stop_s)
+    edges = {label: np.linspace(line.begin_s, line.stop_s, _bins(line, stop_s)) for label, line in timelines.items()}
+    held = {
+        label: 100.0 * _mean_of(line.busy_gpus(), edges[label]) / line.num_gpus for label, line in timelines.items()
+    }
+    queue = {label: _mean_of(line.queue_length(), edges[label]) for label, line in timelines.items()}
+    most = max(1.0, *(float(values.max()) for values in queue.values()))
+    charts = []
+    for title, values, y, y_label in (
+        ("GPUs in use over time", held, axes.linear(0.0, 100.0, "{:g} %".format), "GPUs held by jobs"),
+        ("Queue over time", queue, axes.linear(0.0, 1.03 * most), "jobs waiting"),
+    ):
+        places = {label: x.at(edges[label] - timelines[label].begin_s) for label in timelines}
+        shapes = [
+            Shape(f"line {styles[label].classes}", staircase(places[label], y.at(values[label])))
+            for label in _agents_last(timelines, styles)
+        ]
+        means = "; ".join(f"{label}: mean {values[label].mean():.3g}" for label in timelines)
+        charts.append(
+            Chart(
+                title=title,
+                summary=f"seed {seed}; {means}",
+                height=250,
+                x=x,
+                y=y,
+                x_label=f"time since the first arrival, seed {seed}",
+                y_label=y_label,
+                shapes=[grid(None, y), *shapes],
+                legend=_legend(timelines, styles),
+            )
+        )
+    return charts
+
+
+def one_seed(section: Section) -> tuple[int, dict[str, Timeline]]:
+    """The seed of which most policies have a timeline, and these; -1 and none if there is no timeline."""
+    recorded: dict[int, dict[str, Timeline]] = {}
+    for entry in section.entries:
+        for run in entry.runs:
+            if run.timeline is not None:
+                recorded.setdefault(run.seed, {})[entry.label] = run.timeline
+    return max(recorded.items(), key=lambda item: (len(item[1]), -item[0]), default=(-1, {}))
+
+
+def _bins(timeline: Timeline, stop_s: float) -> int:
+    return max(2, round(TIME_BINS * (timeline.stop_s - timeline.begin_s) / max(stop_s, 1e-9)) + 1)
+
+
+def _mean_of(steps: tuple[np.ndarray, np.ndarray], edges: np.ndarray) -> np.ndarray:
+    return bin_means(*steps, edges)
+
+
+def _row(number: int, count: int) -> float:
+    return 1.0 - (number + 0.5) / count
+
+
+def _row_labels(entries: Sequence[Entry], styles: Styles) -> list[Label]:
+    return [
+        Label(styles[entry.label].classes, round(100.0 * (number + 0.5) / len(entries), 2), entry.label)
+        for number, entry in enumerate(entries)
+    ]
+
+
+def _legend(labels: Mapping[str, object], styles: Styles) -> list[tuple[str, str]]:
+    return [(styles[label].classes, label) for label in labels]
+
+
+def _agents_last(labels: Mapping[str, object], styles: Styles) -> list[str]:
+    """In the order of drawing: agents above heuristics, better above worse."""
+    best_last = list(labels)[::-1]
+    return [one for is_agent in (False, True) for one in best_last if styles[one].is_agent is is_agent]
+
+
+def _few(values: np.ndarray) -> np.ndarray:
+    """At most so many of many, evenly among the sorted."""
+    ordered = np.sort(values)
+    return ordered if len(ordered) <= MOST_DOTS else ordered[np.linspace(0, len(ordered) - 1, MOST_DOTS).astype(int)]
+
+
+def _finite(values: np.ndarray) -> np.ndarray:
+    return values[np.isfinite(values)]

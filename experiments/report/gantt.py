@@ -1,0 +1,91 @@
+"""Who held which GPU when, one chart a policy, all on the same time axis."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from ..plots import MOST_GPU_ROWS, neighbours, shares_in_use
+from ..recording import Timeline
+from . import axes
+from .charts import HEIGHT, WIDTH, Chart, Label, Shape, segment
+from .colours import JOB_COLOURS
+
+JOB_HUES = len(JOB_COLOURS)  # classes j0.. of the style sheet; a job has the same one under every policy
+MOST_BOXES = 6000
+LEVELS = 8
+TIME_BINS = 240
+MOST_ROWS = 64
+
+
+def gantt(label: str, timeline: Timeline, stop_s: float, seed: int) -> Chart:
+    """The chart of one run; large clusters and long runs have a row a machine, shaded by the GPUs in use.
+
+    Args:
+        label: of the policy.
+        timeline: of its run.
+        stop_s: where the time axis ends, seconds after the first arrival.
+        seed: of the run.
+    """
+    boxes = sum(len(neighbours(sorted(gpus))) for gpus in timeline.gpus)
+    by_gpu = timeline.num_gpus <= MOST_GPU_ROWS and boxes <= MOST_BOXES
+    x = axes.durations(0.0, stop_s)
+    drawn, rows = _jobs(timeline, x) if by_gpu else _shades(timeline, x)
+    stretches_s = timeline.end_s - timeline.start_s
+    each = axes.duration(float(stretches_s.mean())) if len(stretches_s) else "no time"
+    jobs, stop = len(set(timeline.job.tolist())), axes.duration(timeline.stop_s - timeline.begin_s)
+    return Chart(
+        title=label,
+        summary=f"{label}, seed {seed}: {jobs} jobs in {len(stretches_s)} stretches of {each} each; ends after {stop}",
+        height=int(np.clip(7 * (timeline.num_gpus if by_gpu else len(rows)), 120, 320)),
+        x=x,
+        y=None,
+        x_label="time since the first arrival",
+        y_label="one row a GPU, lines between machines" if by_gpu else "one row a machine, dark: all its GPUs in use",
+        shapes=drawn,
+        rows=rows if len(rows) <= 20 else (),
+    )
+
+
+def _jobs(timeline: Timeline, x: axes.Axis) -> tuple[list[Shape], list[Label]]:
+    row = HEIGHT / timeline.num_gpus
+    parts: list[list[str]] = [[] for _ in range(JOB_HUES)]
+    lefts = np.rint(WIDTH * x.at(timeline.start_s - timeline.begin_s)).astype(int).tolist()
+    rights = np.rint(WIDTH * x.at(timeline.end_s - timeline.begin_s)).astype(int).tolist()
+    for job, left, right, gpus in zip(timeline.job.tolist(), lefts, rights, timeline.gpus, strict=True):
+        for first, last in neighbours(sorted(gpus)):
+            top, height = round(first * row), round((last + 1) * row) - round(first * row)
+            width = max(right - left, 1)
+            parts[job % JOB_HUES].append(f"M{left} {top}h{width}v{height}h{-width}z")
+    starts = np.flatnonzero(np.diff(timeline.gpu_machine, prepend=-1))
+    lines = "".join(segment(0.0, 1.0, 1.0 - start / timeline.num_gpus) for start in starts[1:].tolist())
+    ends = np.append(starts[1:], timeline.num_gpus)
+    rows = [
+        Label("machine", round(50.0 * (start + end) / timeline.num_gpus, 2), f"m{number}")
+        for number, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True))
+    ]
+    shapes = [Shape(f"job j{hue}", "".join(part)) for hue, part in enumerate(parts) if part]
+    return [*shapes, Shape("machines", lines)], rows
+
+
+def _shades(timeline: Timeline, x: axes.Axis) -> tuple[list[Shape], list[Label]]:
+    bins = max(2, round(TIME_BINS * float(x.at(timeline.stop_s - timeline.begin_s))))
+    share = shares_in_use(timeline, bins)
+    groups = np.array_split(np.arange(len(share)), min(MOST_ROWS, len(share)))
+    level = np.stack([np.rint(LEVELS * share[group].mean(axis=0)) for group in groups]).astype(int)
+    place = np.rint(WIDTH * x.at(np.linspace(0.0, timeline.stop_s - timeline.begin_s, bins + 1))).astype(int)
+    row = HEIGHT / len(groups)
+    parts: dict[int, list[str]] = {number: [] for number in range(1, LEVELS + 1)}
+    for number, values in enumerate(level):
+        top, height = round(number * row), round((number + 1) * row) - round(number * row)
+        cuts = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), bins]
+        for first, end in itertools.pairwise(cuts):
+            if values[first]:
+                width = int(place[end] - place[first])
+                parts[int(values[first])].append(f"M{place[first]} {top}h{width}v{height}h{-width}z")
+    shapes = [Shape(f"shade s{number}", "".join(part)) for number, part in parts.items() if part]
+    return shapes, [
+        Label("machine", round(100.0 * (number + 0.5) / len(groups), 2), f"m{group[0]}")
+        for number, group in enumerate(groups)
+    ]

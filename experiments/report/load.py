@@ -1,0 +1,251 @@
+"""What folders of `evaluate --logdir` and `train --logdir` hold, sorted for a page: by setting, then training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...simulator.errors import InputError
+from ..estimates import Estimate, estimate, paired_ratio
+from ..evaluate import Run, Setting
+from ..event_file import files, scalars_of
+from ..tensorboard_log import AGENT, AGENT_WORDS, HEURISTIC
+
+PREFERRED_BASELINE = "greedy"
+Curve = Sequence[tuple[int, float]]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One policy of a section.
+
+    Attributes:
+        label: what it is called on the page: its word, and its folder where the word alone is not enough.
+        policy: its word.
+        runs: ascending seeds, each once.
+    """
+
+    label: str
+    policy: str
+    runs: tuple[Run, ...]
+
+    @property
+    def is_agent(self) -> bool:
+        """Whether it was trained."""
+        return self.policy.partition(":")[0] in AGENT_WORDS
+
+    @property
+    def seeds(self) -> list[int]:
+        """Ascending."""
+        return [run.seed for run in self.runs]
+
+    def values(self, metric: str) -> np.ndarray:
+        """Of a metric, one a seed; nan where the run has none."""
+        return np.array([run.metrics.get(metric, np.nan) for run in self.runs])
+
+    def estimate(self, metric: str) -> Estimate:
+        """Mean over seeds and its interval."""
+        return estimate(self.values(metric).tolist())
+
+
+@dataclass(frozen=True)
+class Section:
+    """All that was played on one setting.
+
+    Attributes:
+        setting: shared by all runs.
+        entries: by mean JCT, best first.
+        baseline: the label that ratios are to; None if the wanted one was not played here.
+    """
+
+    setting: Setting
+    entries: tuple[Entry, ...]
+    baseline: str | None
+
+    @property
+    def seeds(self) -> list[int]:
+        """All of them, ascending; not every policy need have been played on each."""
+        return sorted({seed for entry in self.entries for seed in entry.seeds})
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether some run stopped before all its jobs had finished: those jobs are in no JCT."""
+        return any(run.metrics["jobs_finished"] < run.jobs for entry in self.entries for run in entry.runs)
+
+    @property
+    def one_set_of_seeds(self) -> bool:
+        """Whether all policies were played on the same seeds."""
+        return len({tuple(entry.seeds) for entry in self.entries}) == 1
+
+    def entry(self, label: str) -> Entry:
+        """The policy of that label."""
+        return next(entry for entry in self.entries if entry.label == label)
+
+    def pairs(self, entry: Entry, metric: str = "jct_mean") -> tuple[np.ndarray, np.ndarray]:
+        """Values of a policy and of the baseline on the seeds that both were played on; empty without a baseline."""
+        base = {run.seed: run for run in self.entry(self.baseline).runs} if self.baseline is not None else {}
+        both = [
+            (run.metrics.get(metric, np.nan), base[run.seed].metrics.get(metric, np.nan))
+            for run in entry.runs
+            if run.seed in base
+        ]
+        values = np.array([pair for pair in both if np.isfinite(pair).all()]).reshape(-1, 2)
+        return values[:, 0], values[:, 1]
+
+    def ratio(self, entry: Entry, metric: str = "jct_mean") -> Estimate | None:
+        """Mean over the baseline's mean with the paired interval; None where there is nothing to compare."""
+        mine, base = self.pairs(entry, metric)
+        return paired_ratio(mine.tolist(), base.tolist()) if len(mine) and base.mean() > 0.0 else None
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """The curves of one training folder.
+
+    Attributes:
+        folder: DIR of `train --logdir DIR`.
+        agent: tag -> its curve.
+        heuristics: folder name of the policy -> tag -> its level.
+    """
+
+    folder: Path
+    agent: Mapping[str, Curve]
+    heuristics: Mapping[str, Mapping[str, float]]
+
+    @property
+    def yardstick(self) -> tuple[Any, ...]:
+        """Equal for folders whose heuristics reached the same: their curves belong into one chart."""
+        levels = [(name, tags["jct/mean_s"]) for name, tags in self.heuristics.items() if "jct/mean_s" in tags]
+        return tuple(sorted(levels)) or (self.folder,)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a part of the page comes from: a folder and the commands that filled it, oldest first."""
+
+    folder: Path
+    commands: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Material:
+    """All that a page shows."""
+
+    sections: tuple[Section, ...]
+    trainings: tuple[Training, ...]
+    sources: tuple[Source, ...]
+
+
+def load(folders: Sequence[Path], baseline: str | None = None) -> Material:
+    """Read folders.
+
+    Args:
+        folders: of `evaluate --logdir`, `train --logdir`, or both in one; at least one.
+        baseline: the word of the policy that ratios are to; None: `greedy`, else the best heuristic.
+
+    Raises:
+        InputError: a folder that is none, or holds neither; a baseline that was played nowhere.
+    """
+    from .. import command_log, store
+
+    evaluations, trainings, sources = [], [], []
+    for folder in dict.fromkeys(folders):
+        if not folder.is_dir():
+            raise InputError(f"{folder}: there is no such folder; expected one of evaluate --logdir or train --logdir")
+        training = _training(folder)
+        if (folder / store.SUMMARY).exists() or training is None:
+            evaluations.append(store.read(folder))
+        if training is not None:
+            trainings.append(training)
+        sources.append(Source(folder, command_log.read(folder)))
+    grouped: dict[Setting, list[tuple[Path, tuple[Run, ...]]]] = {}
+    for evaluation in evaluations:
+        grouped.setdefault(evaluation.setting, []).append((evaluation.folder, evaluation.runs))
+    sections = tuple(section(setting, parts, baseline) for setting, parts in grouped.items())
+    if baseline is not None and sections and all(one.baseline is None for one in sections):
+        played = dict.fromkeys(entry.label for one in sections for entry in one.entries)
+        raise InputError(f"--baseline {baseline!r}: not among what was played; these are: {', '.join(played)}")
+    return Material(sections, tuple(trainings), tuple(sources))
+
+
+def section(setting: Setting, parts: Sequence[tuple[Path, Sequence[Run]]], baseline: str | None) -> Section:
+    """One setting's runs from one or more folders.
+
+    A policy whose runs agree wherever two folders have the same seed is one policy, with the seeds of both; otherwise
+    (an agent that was trained on, say) it appears once a folder, and its label says which.
+    """
+    by_word: dict[str, list[tuple[Path, dict[int, Run]]]] = {}
+    for folder, runs in parts:
+        for run in runs:
+            places = by_word.setdefault(run.policy, [])
+            if not places or places[-1][0] != folder:
+                places.append((folder, {}))
+            places[-1][1][run.seed] = run
+    entries = [entry for word, places in by_word.items() for entry in _entries(word, places)]
+    entries = [entry for entry in entries if entry.runs]
+    entries.sort(key=lambda entry: (_or_last(entry.estimate("jct_mean").mean), entry.label))
+    return Section(setting, tuple(entries), _baseline(entries, baseline))
+
+
+def _entries(word: str, places: Sequence[tuple[Path, dict[int, Run]]]) -> list[Entry]:
+    merged: dict[int, Run] = {}
+    for _, runs in places:
+        for seed, run in runs.items():
+            other = merged.setdefault(seed, run)
+            if not _same(other, run):
+                names = _short_names([folder for folder, _ in places])
+                return [
+                    Entry(f"{word} ({name})", word, _ascending(runs))
+                    for name, (_, runs) in zip(names, places, strict=True)
+                ]
+            if other.timeline is None:
+                merged[seed] = run
+    return [Entry(word, word, _ascending(merged))]
+
+
+def _same(one: Run, other: Run) -> bool:
+    return np.array_equal(one.jct_s, other.jct_s) and one.metrics.get("makespan") == other.metrics.get("makespan")
+
+
+def _ascending(runs: Mapping[int, Run]) -> tuple[Run, ...]:
+    return tuple(runs[seed] for seed in sorted(runs))
+
+
+def _short_names(folders: Sequence[Path]) -> list[str]:
+    """The last parts of paths, as many as tell them apart."""
+    parts = [folder.resolve().parts for folder in folders]
+    for count in range(1, max(map(len, parts)) + 1):
+        names = ["/".join(part[-count:]) for part in parts]
+        if len(set(names)) == len(names):
+            break
+    return names
+
+
+def _or_last(value: float) -> float:
+    return value if np.isfinite(value) else np.inf
+
+
+def _baseline(entries: Sequence[Entry], wanted: str | None) -> str | None:
+    """The label to compare to: the wanted word or label, or else greedy, or else the best that was not trained."""
+    words = [wanted] if wanted is not None else [PREFERRED_BASELINE]
+    for entry in entries:
+        if entry.label in words or entry.policy in words:
+            return entry.label
+    if wanted is not None or len(entries) < 2:
+        return None
+    return next((entry.label for entry in entries if not entry.is_agent), None)
+
+
+def _training(folder: Path) -> Training | None:
+    agent: Mapping[str, Curve] | None = None
+    heuristics = {}
+    for place in sorted(path for path in folder.iterdir() if path.is_dir()):
+        if files(place, AGENT):
+            agent = scalars_of(place)
+        elif files(place, HEURISTIC):
+            heuristics[place.name] = {tag: curve[-1][1] for tag, curve in scalars_of(place).items() if curve}
+    return Training(folder, agent, heuristics) if agent is not None else None

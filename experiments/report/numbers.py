@@ -1,0 +1,150 @@
+"""Numbers as the page and the terminal write them, and the rows of the table of a section."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..estimates import Estimate
+from ..table import COLUMNS
+from .load import Entry, Section
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of the table: its text, its interval (empty if there is none), and whether it is the column's best."""
+
+    text: str
+    interval: str
+    is_best: bool
+
+
+@dataclass(frozen=True)
+class Row:
+    """One policy of the table."""
+
+    entry: Entry
+    ratio: Cell | None
+    cells: tuple[Cell, ...]
+
+
+def headers(section: Section) -> list[tuple[str, str]]:
+    """(header, unit) of the columns of numbers: metrics that the runs have, and what shows how far they compare."""
+    found = [COLUMNS[name][:2] for name in _metrics(section)]
+    found += [("finished", "% of jobs")] if section.is_unfinished else []
+    return found + ([] if section.one_set_of_seeds else [("seeds", "")])
+
+
+def rows(section: Section) -> list[Row]:
+    """The table, best mean JCT first."""
+    metrics = _metrics(section)
+    values = {name: {entry.label: entry.estimate(name) for entry in section.entries} for name in metrics}
+    best = {name: _best(name, values[name]) for name in metrics}
+    table = []
+    for entry in section.entries:
+        ratio = section.ratio(entry) if len(section.entries) > 1 else None
+        cells = [_cell(name, values[name][entry.label], entry.label in best[name]) for name in metrics]
+        if section.is_unfinished:
+            done, jobs = entry.values("jobs_finished").sum(), sum(run.jobs for run in entry.runs)
+            cells.append(Cell(f"{100.0 * done / jobs:.1f}", "", False))
+        if not section.one_set_of_seeds:
+            cells.append(Cell(str(len(entry.seeds)), "", False))
+        first = None if ratio is None else _ratio_cell(ratio, entry.label == section.baseline)
+        table.append(Row(entry, first, tuple(cells)))
+    return table
+
+
+def _metrics(section: Section) -> list[str]:
+    played = {name for entry in section.entries for run in entry.runs for name in run.metrics}
+    return [name for name in COLUMNS if name in played]
+
+
+def _best(name: str, estimates: Mapping[str, Estimate]) -> set[str]:
+    sign = COLUMNS[name][2]
+    means = {label: sign * value.mean for label, value in estimates.items() if not math.isnan(value.mean)}
+    if not sign or len(set(means.values())) < 2:
+        return set()
+    return {label for label, value in means.items() if value == max(means.values())}
+
+
+def _cell(name: str, value: Estimate, is_best: bool) -> Cell:
+    if math.isnan(value.mean):
+        return Cell("-", "", False)
+    factor = 100.0 if COLUMNS[name][1] == "%" else 1.0
+    low, mean, high = (_rounded(factor * number, factor * value.mean) for number in (value.low, value.mean, value.high))
+    return Cell(mean, "" if value.is_sure else f"{low} to {high}", is_best)
+
+
+def _ratio_cell(ratio: Estimate, is_baseline: bool) -> Cell:
+    if is_baseline:
+        return Cell("1", "", False)
+    interval = "" if ratio.is_sure else f"{ratio.low:.3f} to {ratio.high:.3f}"
+    return Cell(f"{ratio.mean:.3f}", interval, False)
+
+
+def _rounded(value: float, size: float) -> str:
+    return f"{value:,.0f}" if abs(size) >= 100.0 or size == 0.0 else f"{value:,.1f}"
+
+
+def warnings(section: Section) -> list[str]:
+    """What a reader of the table must know before comparing, a sentence each."""
+    found = []
+    if section.is_unfinished:
+        found.append(
+            "Jobs that had not finished are in no JCT: compare policies that finished different jobs with care."
+        )
+    if not section.one_set_of_seeds:
+        found.append("Policies were played on different seeds: compare their ratios, which are over common seeds.")
+    return found
+
+
+def verdict(section: Section) -> str:
+    """What the numbers say about the best policy, in one sentence."""
+    if not section.entries:
+        return "Nothing was played."
+    first = section.entries[0]
+    mean = first.estimate("jct_mean").mean
+    if math.isnan(mean):
+        return "No job finished under any policy."
+    count = len(first.seeds)
+    over = f"over {count} seeds" if count > 1 else f"on seed {first.seeds[0]}"
+    says = f"{first.label} has the shortest mean JCT: {mean:,.0f} s {over}"
+    if len(section.entries) == 1:
+        return f"{first.label} has a mean JCT of {mean:,.0f} s {over}."
+    ratio = section.ratio(first)
+    if ratio is None or first.label == section.baseline:
+        second = section.entries[1]
+        behind = second.estimate("jct_mean").mean / mean
+        if behind == 1.0:
+            return f"{first.label} and {second.label} have the shortest mean JCT: {mean:,.0f} s {over}."
+        return f"{says}; {second.label}, the next, needs {behind:.3f} times as long."
+    if ratio.is_sure:
+        return f"{says}, {ratio.mean:.3f} of {section.baseline}'s."
+    doubt = "" if ratio.high < 1.0 else ", so the two cannot be told apart"
+    return (
+        f"{says}, {ratio.mean:.3f} of {section.baseline}'s "
+        f"(paired 95 % interval {ratio.low:.3f} to {ratio.high:.3f}{doubt})."
+    )
+
+
+def as_json(section: Section) -> dict[str, Any]:
+    """A section in the types of JSON (nan and infinities still in it)."""
+    return {
+        "setting": vars(section.setting),
+        "baseline": section.baseline,
+        "policies": [
+            {
+                "label": entry.label,
+                "policy": entry.policy,
+                "agent": entry.is_agent,
+                "seeds": entry.seeds,
+                "metrics": {
+                    name: vars(entry.estimate(name)) for name in dict.fromkeys(k for r in entry.runs for k in r.metrics)
+                },
+                "ratio": None if (ratio := section.ratio(entry)) is None else vars(ratio),
+            }
+            for entry in section.entries
+        ],
+    }

@@ -1,0 +1,155 @@
+"""The page: material, styles and charts put into the template `page.html.j2`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...simulator.errors import MissingExtra
+from ..evaluate import Setting
+from ..table import ranges
+from ..tensorboard_log import folder_name
+from . import figures, learning, numbers
+from .charts import HEIGHT, WIDTH, Chart
+from .colours import JOB_COLOURS, Style, styles
+from .gantt import gantt
+from .load import Material, Section, Training
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+FOLDER = Path(__file__).parent
+
+
+def expect_installed() -> None:
+    """Raise MissingExtra, naming the command that helps, where jinja2 is not installed."""
+    try:
+        import jinja2  # noqa: F401
+    except ImportError:
+        raise MissingExtra('the report needs jinja2; install it with: pip install "clustergym[render]"') from None
+
+
+@dataclass(frozen=True)
+class SectionView:
+    """What the template shows of one setting."""
+
+    title: str
+    facts: Mapping[str, str]
+    verdict: str
+    headers: Sequence[tuple[str, str]]
+    rows: Sequence[numbers.Row]
+    warnings: Sequence[str]
+    section: Section
+    ratios: Chart | None
+    boxes: Chart | None
+    distribution: Chart | None
+    over_time: Sequence[Chart]
+    gantts: Sequence[Chart]
+    gantt_seed: int
+    open_gantts: frozenset[str]
+
+
+def render(material: Material, about: Mapping[str, str], title: str = "Scheduling policies compared") -> str:
+    """The page as HTML.
+
+    Args:
+        material: what to show.
+        about: what made the page, name -> value.
+        title: of the page.
+    """
+    of_label, of_training, of_folder_name = page_styles(material)
+    groups: dict[tuple[Any, ...], list[Training]] = {}
+    for training in material.trainings:
+        groups.setdefault(training.yardstick, []).append(training)
+    return _template().render(
+        title=title,
+        sections=[_view(section, number, of_label) for number, section in enumerate(material.sections)],
+        learning=[learning.charts(group, of_training, of_folder_name) for group in groups.values()],
+        sources=material.sources,
+        about=about,
+        styles=[*of_label.values(), *of_training.values(), *of_folder_name.values()],
+        style_of=of_label,
+        width=WIDTH,
+        height=HEIGHT,
+        job_hues=JOB_COLOURS,
+    )
+
+
+def page_styles(material: Material) -> tuple[dict[str, Style], dict[Training, Style], dict[str, Style]]:
+    """Styles of policies by label, of trainings, and of heuristics by the name of their folder; one a policy in all."""
+    entries = {entry.label: entry for section in material.sections for entry in section.entries}
+    agents = [label for label, entry in entries.items() if entry.is_agent]
+    heuristics = sorted(label for label, entry in entries.items() if not entry.is_agent)
+    trained: dict[Training, str] = {}
+    for training in material.trainings:
+        mine = [
+            label for label in agents if training.folder.name in Path(entries[label].policy.partition(":")[2]).parts
+        ]
+        trained[training] = mine[0] if len(mine) == 1 and mine[0] not in trained.values() else f"{training.folder}/"
+    named = {folder_name(label): label for label in heuristics}
+    for training in material.trainings:
+        for name in training.heuristics:
+            named.setdefault(name, name)
+    found = styles([*agents, *trained.values()], [*heuristics, *named.values()])
+    return (
+        {label: found[label] for label in entries},
+        {training: found[label] for training, label in trained.items()},
+        {name: found[label] for name, label in named.items()},
+    )
+
+
+def _view(section: Section, number: int, of_label: Mapping[str, Style]) -> SectionView:
+    seed, timelines = figures.one_seed(section)
+    stop_s = max((line.stop_s - line.begin_s for line in timelines.values()), default=0.0)
+    labels = [entry.label for entry in section.entries if entry.label in timelines]
+    return SectionView(
+        title=section.setting.environment.rpartition("/")[2],
+        facts=facts(section.setting, section.seeds),
+        verdict=numbers.verdict(section),
+        headers=numbers.headers(section),
+        rows=numbers.rows(section),
+        warnings=numbers.warnings(section),
+        section=section,
+        ratios=figures.ratios(section, of_label),
+        boxes=figures.box_over_seeds(section, of_label),
+        distribution=figures.jct_cdf(section, of_label),
+        over_time=figures.over_time(section, of_label),
+        gantts=[gantt(label, timelines[label], stop_s, seed) for label in labels],
+        gantt_seed=seed,
+        open_gantts=frozenset([*labels[:1], *[label for label in labels if label == section.baseline]]),
+    )
+
+
+def facts(setting: Setting, seeds: Sequence[int]) -> dict[str, str]:
+    """What was played, in words; what has its default value is left out."""
+    found = {"environment": setting.environment, "topology": setting.topology, "workload": setting.workload}
+    found |= {"network": setting.network, "seeds": ranges(seeds)}
+    defaults = Setting(setting.environment, setting.topology, setting.workload, setting.network)
+    for name, value in vars(setting).items():
+        if value != getattr(defaults, name):
+            found[name] = f"{value:g}" if isinstance(value, float) else str(value)
+    return found
+
+
+def made_by(command: str) -> dict[str, str]:
+    """What makes a page now: the command, the time and the versions."""
+    import shlex
+    import sys
+    from datetime import UTC, datetime
+
+    from ..identity import versions
+
+    libraries = ("numpy", "jinja2", "tensorboard")
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"command": command or shlex.join(sys.argv), "date": now, **versions(*libraries)}
+
+
+def _template() -> Template:
+    expect_installed()
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    loader = FileSystemLoader(FOLDER)
+    room = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return room.get_template("page.html.j2")
