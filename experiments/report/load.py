@@ -246,6 +246,6 @@ def _training(folder: Path) -> Training | None:
     for place in sorted(path for path in folder.iterdir() if path.is_dir()):
         if files(place, AGENT):
             agent = scalars_of(place)
-        elif files(place, HEURISTIC):
+        elif files(place, HEURISTIC) and place.name.partition(",")[0] not in AGENT_WORDS:
             heuristics[place.name] = {tag: curve[-1][1] for tag, curve in scalars_of(place).items() if curve}
     return Training(folder, agent, heuristics) if agent is not None else None
