@@ -1,10 +1,15 @@
-"""`make demo`: every policy of Delay on the same generated workloads: a table, pictures, TensorBoard scalars."""
+"""`make demo`: the whole main job. Train a small agent, play it and every heuristic on the same unseen workloads,
+print the table, and write TensorBoard logs, pictures and one HTML page.
+
+Everything is done by the commands of `clustergym`, which are printed before they run.
+"""
 
 from __future__ import annotations
 
+import shlex
+import shutil
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,34 +22,46 @@ if TYPE_CHECKING:
     from .evaluate import Run
 
 ENVIRONMENT = "Delay"
-SEEDS = (0, 1, 2, 3, 4)
+SEEDS = "0-9"
+BASELINE = "greedy"
+TIMESTEPS = 400_000
 DEFAULT_FOLDER = Path("demo-results")
+TRAINING, EVALUATION, PAGE = "training", "evaluation", "report.html"
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
 def demo(
-    to: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where pictures and logs go.")] = DEFAULT_FOLDER,
+    to: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Where agent, pictures and logs go.")
+    ] = DEFAULT_FOLDER,
+    timesteps: Annotated[int, typer.Option("--timesteps", metavar="N", help="Decisions to train for.")] = TIMESTEPS,
 ) -> None:
-    """Evaluate every policy of Delay, print the table, and write pictures and TensorBoard scalars."""
-    from .commands import evaluate as command
+    """Train a small agent, evaluate it beside every heuristic, and write tables, logs, pictures and a report."""
+    from ..policies import list as policies_of
 
     began_s = time.monotonic()
-    runs = command.evaluate_to(to, ENVIRONMENT, SEEDS)
-    best, worst = _winner(runs)
-    pictures = sorted(path.name for path in to.glob("*.png"))
-    film = _film(best[0], to / f"{ENVIRONMENT.lower()}-{best[0]}.gif")
-    console = out()
-    console.print(
-        f"\n{best[0]} has the shortest mean JCT: {best[1]:,.0f} s over {len(SEEDS)} seeds; "
-        f"{worst[0]}, the longest, needs {worst[1] / best[1]:.2f} times as long.",
-        style="bold",
-    )
-    console.print(
+    training, evaluation, page = to / TRAINING, to / EVALUATION, to / PAGE
+    for folder in (training, evaluation):
+        shutil.rmtree(folder, ignore_errors=True)  # of an earlier demo
+    to.mkdir(parents=True, exist_ok=True)
+    _run("train", ENVIRONMENT, "--timesteps", str(timesteps), "--logdir", str(training))
+    agent = f"maskable-ppo:{training / 'best'}"
+    words = [agent, *policies_of(ENVIRONMENT), *_shipped()]
+    played = ("--policies", " ".join(words), "--seeds", SEEDS, "--baseline", BASELINE, "--jobs", "2")
+    _run("evaluate", ENVIRONMENT, *played, "--logdir", str(evaluation))
+    _run("compare", str(evaluation), str(training), "--out", str(page))
+    film = to / "winner.gif"
+    winner = _tell_winner(evaluation, agent)
+    if cli.run(["render", ENVIRONMENT, "--policy", winner, "--out", str(film), "--quiet"]):
+        say("the animation was left out; everything else is there")
+    out().print(
         f"\nIn {to}/ ({time.monotonic() - began_s:.0f} s):\n"
-        f"  pictures     {', '.join([*pictures, *film])}\n"
-        "  results      results.parquet: one row a policy and seed\n"
+        f"  report       {page}: open it in a browser\n"
+        f"  pictures     {evaluation}/: jct-cdf.png, over-time.png, gantt-POLICY.png; {film}: the winner at work\n"
+        f"  results      {evaluation / 'results.parquet'}: one row a policy and seed\n"
+        f"  agent        {training / 'best'}\n"
         f"  TensorBoard  {_tensorboard()} --logdir {to}\n"
         f"\nNext, on a trace of yours: clustergym evaluate {ENVIRONMENT} --workload YOUR.csv --network none",
         markup=False,
@@ -52,21 +69,46 @@ def demo(
     )
 
 
-def _winner(runs: Sequence[Run]) -> tuple[tuple[str, float], tuple[str, float]]:
-    """(policy, mean JCT in seconds) of the best and of the worst."""
+def _run(*arguments: str) -> None:
+    """Print and run one command; the demo ends where it fails."""
+    out().print(f"\n$ clustergym {shlex.join(arguments)}", style="bold", markup=False, soft_wrap=True)
+    sys.stdout.flush()
+    if status := cli.run(arguments):
+        raise typer.Exit(status)
+
+
+def _shipped() -> list[str]:
+    """The agent that ships for the environment, if one does."""
+    from ..policies import shipped
+
+    return [str(agent["name"]) for agent in shipped() if agent["name"] == f"zoo:{ENVIRONMENT}"]
+
+
+def _tell_winner(evaluation: Path, agent: str) -> str:
+    """Print who has the lowest mean JCT, and where the fresh agent stands; returns the winner's word."""
+    from . import store
+
+    means = _means(list(store.read(evaluation, timelines=False).runs))
+    ranked = sorted(means, key=lambda word: means[word])
+    winner = ranked[0]
+    heuristic = next(word for word in ranked if ":" not in word)
+    lines = [
+        f"{winner} wins: mean JCT {means[winner]:,.0f} s over the seeds {SEEDS}; the best heuristic, {heuristic}, has "
+        f"{means[heuristic]:,.0f} s, and {ranked[-1]}, the last, {means[ranked[-1]]:,.0f} s.",
+    ]
+    if winner != agent:
+        lines.append(
+            f"The agent just trained is number {ranked.index(agent) + 1} of {len(ranked)} with {means[agent]:,.0f} s; "
+            "it had seconds where the shipped one had minutes."
+        )
+    out().print("\n" + "\n".join(lines), style="bold", markup=False, soft_wrap=True)
+    return winner
+
+
+def _means(runs: list[Run]) -> dict[str, float]:
     from .estimates import by_policy
 
-    means = {policy: row["jct_mean"].mean for policy, row in by_policy(runs).items()}
-    ranked = sorted(means.items(), key=lambda item: item[1])
-    return ranked[0], ranked[-1]
-
-
-def _film(policy: str, path: Path) -> list[str]:
-    """Draw a run of `policy` as an animation; the names of what was written."""
-    status = cli.run(["render", ENVIRONMENT, "--policy", policy, "--out", str(path), "--quiet"])
-    if status:
-        say("the animation was left out; everything else is there")
-    return [path.name] if path.exists() else []
+    return {policy: row["jct_mean"].mean for policy, row in by_policy(runs).items()}
 
 
 def _tensorboard() -> str:

@@ -115,18 +115,6 @@ def evaluate(
             out().print(note, markup=False, soft_wrap=True)
 
 
-def evaluate_to(logdir: Path, env: str, seeds: Sequence[int]) -> list[Run]:
-    """Play every policy of `env` in its default setting, print the table, and write logs and pictures to `logdir`."""
-    from .. import table
-
-    setting = open_setting(env, seed=seeds[0])
-    words = chosen_policies((), setting.environment)
-    runs, _ = _into(logdir, setting, words, list(seeds), 1, False, False, quiet=False)
-    table.print_setting(out(), setting, words, seeds)
-    table.print_table(out(), runs)
-    return runs
-
-
 def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
     """The runs as JSON: policy, seed and metrics, and what they are to be read with."""
     from ...policies import make
