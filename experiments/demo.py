@@ -1,7 +1,7 @@
-"""`make demo`: the whole main job. Train a small agent, play it and every heuristic on the same unseen workloads,
-print the table, and write TensorBoard logs, pictures and one HTML page.
+"""`make demo`: the whole main job.
 
-Everything is done by the commands of `clustergym`, which are printed before they run.
+It trains a small agent, plays it and every heuristic on the same unseen workloads, prints the table, and writes
+TensorBoard logs, pictures and one HTML page. Everything is done by the commands of `clustergym`, which are printed before they run.
 """
 
 from __future__ import annotations
