@@ -27,6 +27,7 @@ from clustergym.experiments.run_files import ORPHAN_S, StoredRunWarning
 from clustergym.experiments.terminal import BadArgument
 from clustergym.policies import registry
 from clustergym.simulator.errors import InputError
+from clustergym.simulator.metrics import NAMES
 from clustergym.simulator.workloads import open_workload
 
 SETTING = Setting(
@@ -509,3 +510,15 @@ def test_torch_has_one_thread_while_a_run_is_played():
     with evaluate.one_torch_thread():
         assert torch.get_num_threads() == 1
     assert torch.get_num_threads() == before
+
+
+def test_every_column_is_in_the_docs(tmp_path):
+    import pyarrow.parquet as pq
+
+    opened = store.open_store(tmp_path, SETTING, ["fifo"])
+    opened.keep(play(SETTING, "fifo", 0, record=True))
+    store.write_table(opened)
+    text = (identity.PACKAGE / "docs" / "evaluating.md").read_text()
+    table = set(pq.read_schema(tmp_path / store.TABLE).names) - set(NAMES)
+    columns = table | set(pq.read_schema(next((tmp_path / "runs").iterdir())).names)
+    assert [name for name in sorted(columns) if f"`{name}`" not in text] == []
