@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -125,20 +126,25 @@ def settings(
 
 def workload_of(setting: Setting, seed: int) -> Workload:
     """The workload of one seed, checked against the cluster; the last two are kept while their files stay the same."""
-    return _workload(setting, seed, _stamp(setting.workload), _stamp(setting.topology))
+    return _workload(setting, seed, stamps(setting))
 
 
-def _stamp(word: str) -> tuple[int, int] | None:
-    """What changes when the file that a word names is written; None if it names none."""
+def stamps(setting: Setting) -> tuple[tuple[int, int] | None, ...]:
+    """Time and size of the files that the words of a setting name: they change when a file is written."""
+    words = (setting.topology, setting.workload, setting.network, setting.format or "")
+    return tuple(_stamp(part) for word in words for part in (word, *re.split("[:,=]", word)[1:]))
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
     try:
-        found = os.stat(word)
+        found = os.stat(path)
     except (OSError, ValueError):
         return None
     return found.st_mtime_ns, found.st_size
 
 
 @functools.lru_cache(maxsize=2)
-def _workload(setting: Setting, seed: int, *stamps: tuple[int, int] | None) -> Workload:
+def _workload(setting: Setting, seed: int, _stamps: tuple[tuple[int, int] | None, ...]) -> Workload:
     topology = Topology.load(setting.topology)
     return open_workload(
         setting.workload,
@@ -321,8 +327,6 @@ def _play_quietly(setting: Setting, word: str, seed: int, record: bool, store: S
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if store is not None:
-            store.expect_same_sources()
         return _play_and_keep(setting, word, seed, record, store, None)
 
 
@@ -336,6 +340,7 @@ def _play_and_keep(
 ) -> Run:
     run = play(setting, word, seed, record, progress)
     if store is not None:
+        store.expect_unchanged(setting, word)
         store.keep(run)
     return run
 

@@ -67,6 +67,12 @@ def content(setting: Setting) -> dict[str, str]:
     }
 
 
+@functools.lru_cache(maxsize=4)
+def content_once(setting: Setting, _stamps: tuple[Any, ...]) -> Mapping[str, str]:
+    """The same, worked out once as long as the stamps of its files stay as they are; see `evaluate.stamps`."""
+    return content(setting)
+
+
 def of_agent(policy: Policy) -> str:
     """Hash of a trained agent: its files, and what plays it; "" for a policy that was not trained."""
     if not policy.files:

@@ -2,7 +2,7 @@
 
 A folder holds the runs of one setting, from any number of commands: policies and seeds add up.
 
-    DIR/evaluation.json   the setting, hashes of what its words name, versions, and the policies (see `Store`)
+    DIR/evaluation.json   the setting, hashes of what its words name, versions, and the policies (see `summary.py`)
     DIR/runs/KEY.parquet  one run: a row (columns below); KEY is a hash of policy and seed
     DIR/results.parquet   all runs as one table for other programs: written at the end and every minute or so
     DIR/command.json      the commands that made it (see `command_log.py`)
@@ -21,12 +21,11 @@ what is in the folder, `read` gives only runs that belong together.
 from __future__ import annotations
 
 import json
-import math
 import re
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +33,13 @@ import numpy as np
 
 from ..policies import make
 from ..simulator.errors import InputError
-from . import command_log, identity, results
-from .evaluate import Run, Setting
+from . import command_log, identity, results, summary
+from .evaluate import Run, Setting, stamps
 from .recording import Timeline
 from .run_files import StoredRunWarning, load, remove_orphans, save, short_hash
-from .terminal import BadArgument, expect_writable, written_whole
+from .terminal import expect_writable
 
-SCHEMA = 1
-RUNS, SUMMARY, TABLE = "runs", "evaluation.json", "results.parquet"
+RUNS, TABLE = "runs", "results.parquet"
 RUN_NAME = re.compile(r"[0-9a-f]{20}\.parquet")
 RECORDED = ("timeline_", "decision_")
 DECISION = ("time_s", "job_id", "decision", "gpus")
@@ -99,35 +97,32 @@ def read(folder: Path, timelines: bool = True) -> Evaluation:
     Raises:
         InputError: the folder holds no evaluation, or one that this version cannot read.
     """
-    summary = _summary(folder)
-    if summary is None:
+    about = summary.read(folder)
+    if about is None:
         raise InputError(f"{folder}: it holds no evaluation; make one with: clustergym evaluate ENV --logdir {folder}")
-    place = {word: number for number, word in enumerate(summary["policies"])}
+    place = {word: number for number, word in enumerate(about["policies"])}
     rows = (load(path, () if timelines else RECORDED) for path in sorted((folder / RUNS).glob("*.parquet")))
-    runs = [
-        _run_of(row) for row in rows if row is not None and summary["policies"].get(row["policy"]) == row["identity"]
-    ]
+    runs = [_run_of(row) for row in rows if row is not None and about["policies"].get(row["policy"]) == row["identity"]]
     runs.sort(key=lambda run: (place[run.policy], run.seed))
-    return Evaluation(folder, _setting_of(summary), tuple(runs), summary["versions"], command_log.read(folder))
+    return Evaluation(folder, summary.setting_of(about), tuple(runs), about["versions"], command_log.read(folder))
 
 
 @dataclass(frozen=True)
 class Store:
     """The folder of an evaluation that goes on. Processes may share it: it is a folder's name and some hashes.
 
-    `evaluation.json` has the fields `schema`, `setting` (those of `Setting`), `content` (hashes of what the words for
-    topology, workload and network stand for), `sources` (hash of those that numbers depend on), `versions`, and
-    `policies`: word -> identity of its runs, a hash of all the others and of the word; of a trained agent, of its
-    files and of what plays it as well.
-
     Attributes:
         folder: DIR.
-        identities: policy -> identity.
-        sources: hash of the sources.
+        identities: policy -> hash of all that its runs depend on.
+        setting: hashes of what the setting names; see `identity.content`.
+        agents: policy -> hash of its files if it is a trained agent, else "".
+        sources: hash of the sources that play.
     """
 
     folder: Path
     identities: Mapping[str, str]
+    setting: Mapping[str, str]
+    agents: Mapping[str, str]
     sources: str
 
     def find(self, policy: str, seed: int, recorded: bool = False) -> Run | None:
@@ -146,9 +141,18 @@ class Store:
         """Store a run that has just ended."""
         save(self._path(run.policy, run.seed), self.identities[run.policy], _row_of(run))
 
-    def expect_same_sources(self) -> None:
-        """Raise InputError if this process would play with other sources than the one that opened the store."""
+    def expect_unchanged(self, setting: Setting, policy: str) -> None:
+        """Raise InputError if sources, files of the setting or the agent have changed since the store was opened.
+
+        To be asked in the process that has played, after it has and before the run is kept.
+        """
         identity.expect_sources(self.sources, *identity.PLAYING, what=str(self.folder))
+        now = identity.content_once(setting, stamps(setting))
+        changed = [name for name, digest in self.setting.items() if now[name] != digest]
+        if self.agents[policy] != identity.of_agent(make(policy)):
+            changed.append(policy)
+        if changed:
+            raise InputError(f"{self.folder}: {changed[0]} changed while it was evaluated; start it again")
 
     def _path(self, policy: str, seed: int) -> Path:
         return self.folder / RUNS / f"{short_hash(policy, str(seed))}.parquet"
@@ -169,29 +173,21 @@ def open_store(folder: Path, setting: Setting, policies: Sequence[str], fresh: b
         OSError: the folder cannot be written.
     """
     (folder / RUNS).mkdir(parents=True, exist_ok=True)
-    for path in (folder / SUMMARY, folder / RUNS / "run.parquet"):
+    for path in (folder / summary.NAME, folder / RUNS / "run.parquet"):
         expect_writable(path, "--logdir")
     if fresh:
         _forget(folder)
-    before = _summary(folder)
-    words = {key: None if value == math.inf else value for key, value in asdict(setting).items()}
+    before = summary.read(folder)
     if before is not None:
-        _expect_setting(folder, before["setting"], words)
-    now: dict[str, Any] = {
-        "schema": SCHEMA,
-        "setting": words,
-        "content": identity.content(setting),
-        "sources": identity.sources(*identity.PLAYING),
-        "versions": identity.versions(*identity.LIBRARIES),
-    }
-    common = json.dumps(now, sort_keys=True)
-    identities = {word: short_hash(common, word, identity.of_agent(make(word))) for word in policies}
-    for change in _changes(before, now, identities) if before is not None else ():
+        summary.expect_setting(folder, before, setting)
+    common = summary.common(setting)
+    agents = {word: identity.of_agent(make(word)) for word in policies}
+    identities = {word: short_hash(json.dumps(common, sort_keys=True), word, agents[word]) for word in policies}
+    for change in summary.changes(before, common, identities) if before is not None else ():
         warnings.warn(f"{folder}: {change}; earlier results are not used", StoredRunWarning, stacklevel=2)
     remove_orphans(folder / RUNS)
-    store = Store(folder, identities, now["sources"])
-    _declare(store, now)
-    return store
+    summary.declare(folder, common, identities)
+    return Store(folder, identities, common["content"], agents, common["sources"])
 
 
 def write_table(store: Store) -> None:
@@ -221,71 +217,8 @@ def _forget(folder: Path) -> None:
     for path in (folder / RUNS).glob("*.parquet"):
         if RUN_NAME.fullmatch(path.name):
             path.unlink(missing_ok=True)
-    for name in (SUMMARY, TABLE):
+    for name in (summary.NAME, TABLE):
         (folder / name).unlink(missing_ok=True)
-
-
-def _declare(store: Store, now: Mapping[str, Any]) -> None:
-    """Write `evaluation.json`: the policies of before stay if everything else is as it was."""
-    before = _summary(store.folder)
-    kept = before["policies"] if before is not None and all(before[key] == value for key, value in now.items()) else {}
-    document = {**now, "policies": {**kept, **store.identities}}
-    if document != before:
-        with written_whole(store.folder / SUMMARY) as draft:
-            draft.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-
-
-def _summary(folder: Path) -> dict[str, Any] | None:
-    """What `evaluation.json` says; None if there is none, or, with a warning, if it cannot be read."""
-    path = folder / SUMMARY
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        schema = int(found["schema"])
-        if schema <= SCHEMA:
-            _setting_of(found)
-            if not all(isinstance(found[key], dict) for key in ("content", "versions", "policies")):
-                raise ValueError("expected objects under content, versions and policies")
-    except FileNotFoundError:
-        return None
-    except (ValueError, TypeError, KeyError) as error:
-        warnings.warn(f"{path}: it cannot be read ({error!r})", StoredRunWarning, stacklevel=2)
-        return None
-    if schema > SCHEMA:
-        raise InputError(f"{path}: a newer clustergym wrote it; upgrade, or give another folder")
-    return dict(found)
-
-
-def _setting_of(summary: Mapping[str, Any]) -> Setting:
-    given = dict(summary["setting"])
-    if given["horizon_s"] is None:
-        given["horizon_s"] = math.inf
-    return Setting(**given)
-
-
-def _expect_setting(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
-    for name, value in here.items():
-        if there[name] != value:
-            raise BadArgument(
-                f"--logdir {folder}: what it holds was played with {name} {there[name]!r}, not {value!r}; "
-                "give another folder, or --fresh to forget it"
-            )
-
-
-def _changes(before: Mapping[str, Any], now: Mapping[str, Any], identities: Mapping[str, str]) -> Iterator[str]:
-    """What has changed since the folder was last written, in words; nothing if its runs can be used."""
-    if before["sources"] != now["sources"]:
-        yield "the sources of clustergym have changed"
-    for name in sorted(before["versions"].keys() | now["versions"].keys()):
-        old, new = before["versions"].get(name, "none"), now["versions"].get(name, "none")
-        if old != new:
-            yield f"{name} was {old} and is {new}"
-    for name, digest in now["content"].items():
-        if before["content"].get(name) != digest:
-            yield f"the {name} has changed"
-    if all(before[key] == value for key, value in now.items()):
-        for word, digest in identities.items():
-            if before["policies"].get(word, digest) != digest:
-                yield f"{word} has changed"
 
 
 def _row_of(run: Run) -> dict[str, Any]:

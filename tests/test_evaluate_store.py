@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from clustergym import policies
-from clustergym.experiments import command_log, evaluate, identity, store
+from clustergym.experiments import command_log, evaluate, identity, store, summary
 from clustergym.experiments.cli import run
 from clustergym.experiments.estimates import Estimate, against, paired_difference, paired_ratio
 from clustergym.experiments.evaluate import Run, Setting, play
@@ -291,10 +291,28 @@ def test_other_sources_and_versions_are_not_mixed(tmp_path, played, monkeypatch)
     assert store.read(tmp_path).policies == ["sjf"]
 
 
-def test_a_process_with_other_sources_does_not_play(tmp_path):
+def test_a_process_with_other_sources_keeps_nothing(tmp_path):
     opened = replace(store.open_store(tmp_path, SETTING, ["fifo"]), sources="older")
     with pytest.raises(InputError, match="the sources changed while it ran; start it again"):
         evaluate.evaluate(SETTING, ["fifo"], [0, 1], processes=2, store=opened)
+    assert not stored(tmp_path)
+
+
+def test_what_is_edited_while_it_is_evaluated_is_not_kept(tmp_path):
+    """A trace is written between two runs, an agent's weights between two others: the second is kept as neither."""
+    trace = tmp_path / "jobs.csv"
+    trace.write_text(TRACE)
+    setting = Setting("clustergym/Delay-v0", "flat:machines=1", str(trace), "none")
+    opened = store.open_store(tmp_path / "logs", setting, ["fifo", "sjf"])
+    evaluate.evaluate(setting, ["fifo"], [0], store=opened)
+    trace.write_text(TRACE.replace("50", "700"))
+    with pytest.raises(InputError, match="workload changed while it was evaluated; start it again"):
+        evaluate.evaluate(setting, ["sjf"], [0], store=opened)
+    assert store.read(tmp_path / "logs").policies == ["fifo"]
+    opened = replace(store.open_store(tmp_path / "more", setting, ["fifo"]), agents={"fifo": "other weights"})
+    with pytest.raises(InputError, match="fifo changed while it was evaluated"):
+        evaluate.evaluate(setting, ["fifo"], [0], store=opened)
+    assert not stored(tmp_path / "more")
 
 
 def test_an_agent_that_was_trained_on_is_another(tmp_path, played, monkeypatch):
@@ -353,7 +371,7 @@ def test_a_run_under_another_name_is_no_run(tmp_path, played):
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 1}', '{"schema": 1, "setting": {"colour": "red"}}'])
 def test_a_damaged_summary_is_written_anew(tmp_path, played, text):
     before = numbers(evaluated(tmp_path, ["fifo"], [0]))
-    (tmp_path / store.SUMMARY).write_text(text)
+    (tmp_path / summary.NAME).write_text(text)
     with pytest.warns(StoredRunWarning, match="cannot be read"):
         evaluated(tmp_path, ["fifo"], [0])
     assert len(played) == 1  # the run itself says what it is
@@ -370,7 +388,7 @@ def test_a_damaged_command_log_is_begun_anew(tmp_path):
 def test_what_cannot_be_read_is_said(tmp_path):
     with pytest.raises(InputError, match="holds no evaluation"):
         store.read(tmp_path)
-    (tmp_path / store.SUMMARY).write_text(json.dumps({"schema": 99}))
+    (tmp_path / summary.NAME).write_text(json.dumps({"schema": 99}))
     with pytest.raises(InputError, match="a newer clustergym wrote it"):
         store.read(tmp_path)
 

@@ -1,0 +1,107 @@
+"""What a folder of an evaluation is about: `evaluation.json`, and whether what it says still holds.
+
+Its fields: `schema`; `setting` (the fields of `Setting`; no horizon is null); `content` (hashes of what the words for
+topology, workload and network stand for); `sources` (hash of those that numbers depend on); `versions`; and
+`policies`: word -> identity of its runs, a hash of all the others and of the word; of a trained agent, of its files and
+of what plays it as well.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ..simulator.errors import InputError
+from . import identity
+from .evaluate import Setting
+from .run_files import StoredRunWarning
+from .terminal import BadArgument, written_whole
+
+SCHEMA = 1
+NAME = "evaluation.json"
+
+
+def common(setting: Setting) -> dict[str, Any]:
+    """All fields but `policies`, as they are now."""
+    return {
+        "schema": SCHEMA,
+        "setting": _words(setting),
+        "content": identity.content(setting),
+        "sources": identity.sources(*identity.PLAYING),
+        "versions": identity.versions(*identity.LIBRARIES),
+    }
+
+
+def _words(setting: Setting) -> dict[str, Any]:
+    return {key: None if value == math.inf else value for key, value in asdict(setting).items()}
+
+
+def declare(folder: Path, now: Mapping[str, Any], identities: Mapping[str, str]) -> None:
+    """Write `evaluation.json`: the policies of before stay if everything else is as it was."""
+    before = read(folder)
+    kept = before["policies"] if before is not None and all(before[key] == value for key, value in now.items()) else {}
+    document = {**now, "policies": {**kept, **identities}}
+    if document != before:
+        with written_whole(folder / NAME) as draft:
+            draft.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+
+
+def read(folder: Path) -> dict[str, Any] | None:
+    """What `evaluation.json` says; None if there is none, or, with a warning, if it cannot be read."""
+    path = folder / NAME
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        schema = int(found["schema"])
+        if schema <= SCHEMA:
+            setting_of(found)
+            if not all(isinstance(found[key], dict) for key in ("content", "versions", "policies")):
+                raise ValueError("expected objects under content, versions and policies")
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError) as error:
+        warnings.warn(f"{path}: it cannot be read ({error!r})", StoredRunWarning, stacklevel=2)
+        return None
+    if schema > SCHEMA:
+        raise InputError(f"{path}: a newer clustergym wrote it; upgrade, or give another folder")
+    return dict(found)
+
+
+def setting_of(about: Mapping[str, Any]) -> Setting:
+    """The setting that `evaluation.json` names."""
+    given = dict(about["setting"])
+    if given["horizon_s"] is None:
+        given["horizon_s"] = math.inf
+    return Setting(**given)
+
+
+def expect_setting(folder: Path, about: Mapping[str, Any], setting: Setting) -> None:
+    """Raise BadArgument if `evaluation.json` names another setting."""
+    there, here = _words(setting_of(about)), _words(setting)
+    for name, value in here.items():
+        if there[name] != value:
+            raise BadArgument(
+                f"--logdir {folder}: what it holds was played with {name} {there[name]!r}, not {value!r}; "
+                "give another folder, or --fresh to forget it"
+            )
+
+
+def changes(before: Mapping[str, Any], now: Mapping[str, Any], identities: Mapping[str, str]) -> Iterator[str]:
+    """What has changed since the folder was last written, in words; nothing if its runs can be used."""
+    if before["sources"] != now["sources"]:
+        yield "the sources of clustergym have changed"
+    for name in sorted(before["versions"].keys() | now["versions"].keys()):
+        old, new = before["versions"].get(name, "none"), now["versions"].get(name, "none")
+        if old != new:
+            yield f"{name} was {old} and is {new}"
+    for name, digest in now["content"].items():
+        if before["content"].get(name) != digest:
+            yield f"the {name} has changed"
+    if all(before[key] == value for key, value in now.items()):
+        for word, digest in identities.items():
+            if before["policies"].get(word, digest) != digest:
+                yield f"{word} has changed"
