@@ -6,9 +6,7 @@ import functools
 import math
 import os
 import re
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -191,30 +189,14 @@ def play(
     share = None if progress is None else lambda done: progress(done / len(workload))
     kept: list[Recorded] = []
     seen: Timeline | None = None
-    with one_torch_thread():
-        if record:
-            seen = timeline(simulator, _kept(decisions(simulator, decider, share), kept))
-        else:
-            simulator.run(decider, share)
+    if record:
+        seen = timeline(simulator, _kept(decisions(simulator, decider, share), kept))
+    else:
+        simulator.run(decider, share)
     rows = tuple(_decision_rows(simulator, kept))
     s = simulator.state
     finished = np.isfinite(jct_s := simulator.jobs()["jct_s"])
     return Run(word, seed, simulator.metrics(), int(s.n_jobs), jct_s[finished], rows, seen)
-
-
-@contextmanager
-def one_torch_thread() -> Iterator[None]:
-    """One thread for torch, if it is in use: small networks gain nothing by more, and their sums stay the same."""
-    torch = sys.modules.get("torch")
-    if torch is None:
-        yield
-        return
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _kept(entries: Iterator[Recorded], kept: list[Recorded]) -> Iterator[Recorded]:

@@ -522,14 +522,6 @@ def test_only_seeds_that_both_were_played_on_are_compared():
     assert found["base"].lower == 0
 
 
-def test_torch_has_one_thread_while_a_run_is_played():
-    torch = pytest.importorskip("torch")
-    before = torch.get_num_threads()
-    with evaluate.one_torch_thread():
-        assert torch.get_num_threads() == 1
-    assert torch.get_num_threads() == before
-
-
 def test_every_column_is_in_the_docs(tmp_path):
     import pyarrow.parquet as pq
 
