@@ -1,7 +1,8 @@
 """`make demo`: the whole main job.
 
 It trains a small agent, plays it and every heuristic on the same unseen workloads, prints the table, and writes
-TensorBoard logs, pictures and one HTML page. Everything is done by the commands of `clustergym`, which are printed before they run.
+TensorBoard logs, pictures and one HTML page. Everything is done by commands of `clustergym`, which are printed before
+they run.
 """
 
 from __future__ import annotations
