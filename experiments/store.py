@@ -39,7 +39,7 @@ from .recording import Timeline
 from .run_files import StoredRunWarning, load, remove_orphans, save, short_hash
 from .terminal import expect_writable
 
-RUNS, TABLE = "runs", "results.parquet"
+RUNS, TABLE, SUMMARY = "runs", "results.parquet", summary.NAME
 RUN_NAME = re.compile(r"[0-9a-f]{20}\.parquet")
 RECORDED = ("timeline_", "decision_")
 DECISION = ("time_s", "job_id", "decision", "gpus")
@@ -173,7 +173,7 @@ def open_store(folder: Path, setting: Setting, policies: Sequence[str], fresh: b
         OSError: the folder cannot be written.
     """
     (folder / RUNS).mkdir(parents=True, exist_ok=True)
-    for path in (folder / summary.NAME, folder / RUNS / "run.parquet"):
+    for path in (folder / SUMMARY, folder / RUNS / "run.parquet"):
         expect_writable(path, "--logdir")
     if fresh:
         _forget(folder)
@@ -217,7 +217,7 @@ def _forget(folder: Path) -> None:
     for path in (folder / RUNS).glob("*.parquet"):
         if RUN_NAME.fullmatch(path.name):
             path.unlink(missing_ok=True)
-    for name in (summary.NAME, TABLE):
+    for name in (SUMMARY, TABLE):
         (folder / name).unlink(missing_ok=True)
 
 

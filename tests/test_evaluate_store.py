@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from clustergym import policies
-from clustergym.experiments import command_log, evaluate, identity, store, summary
+from clustergym.experiments import command_log, evaluate, identity, store
 from clustergym.experiments.cli import run
 from clustergym.experiments.estimates import Estimate, against, paired_difference, paired_ratio
 from clustergym.experiments.evaluate import Run, Setting, play
@@ -371,7 +371,7 @@ def test_a_run_under_another_name_is_no_run(tmp_path, played):
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 1}', '{"schema": 1, "setting": {"colour": "red"}}'])
 def test_a_damaged_summary_is_written_anew(tmp_path, played, text):
     before = numbers(evaluated(tmp_path, ["fifo"], [0]))
-    (tmp_path / summary.NAME).write_text(text)
+    (tmp_path / store.SUMMARY).write_text(text)
     with pytest.warns(StoredRunWarning, match="cannot be read"):
         evaluated(tmp_path, ["fifo"], [0])
     assert len(played) == 1  # the run itself says what it is
@@ -388,7 +388,7 @@ def test_a_damaged_command_log_is_begun_anew(tmp_path):
 def test_what_cannot_be_read_is_said(tmp_path):
     with pytest.raises(InputError, match="holds no evaluation"):
         store.read(tmp_path)
-    (tmp_path / summary.NAME).write_text(json.dumps({"schema": 99}))
+    (tmp_path / store.SUMMARY).write_text(json.dumps({"schema": 99}))
     with pytest.raises(InputError, match="a newer clustergym wrote it"):
         store.read(tmp_path)
 
