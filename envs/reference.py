@@ -14,6 +14,7 @@ from ..simulator.layout import lay_rule
 from ..simulator.profiles.skew import is_skewed
 from ..simulator.protocols import policy_of
 from ..simulator.rules.rule import SKEW_PLACERS, Rule
+from ..simulator.state import Plain
 
 ALL_EVENTS = 1 << 62
 
@@ -41,6 +42,7 @@ class Reference:
         self.policy = found
         self.name = policy if isinstance(policy, str) else getattr(policy, "name", repr(policy))
         self._copy: np.recarray | None = None
+        self._plain: Plain
         self._simulator: Simulator | None = None
 
     def finishes_s(self, simulator: Simulator) -> tuple[np.ndarray, float, float]:
@@ -54,20 +56,19 @@ class Reference:
         finish_s = s["finish_s"][: int(s["n_jobs"])]
         return np.sort(finish_s[finish_s >= 0.0]), float(s["now_s"]), float(s["active_integral"])
 
-    def _played_by_rule(self, simulator: Simulator, rule: Rule) -> np.record:
-        records = simulator.records
-        if self._copy is None or self._copy.dtype != records.dtype:
-            self._copy = records.copy()
-        else:
-            self._copy[0] = records[0]
-        n = int(records[0]["n_jobs"])
-        skewed = is_skewed(simulator.workload.model) if rule.placer in SKEW_PLACERS else np.zeros(n, np.bool_)
-        lay_rule(self._copy, rule, skewed, simulator.semantics)
+    def _played_by_rule(self, simulator: Simulator, rule: Rule) -> Any:
+        records = simulator.records.view(np.ndarray)
+        if self._copy is None or self._copy.dtype != simulator.records.dtype:
+            self._copy = simulator.records.copy()
+            self._plain = Plain(self._copy, simulator.capacity)
+        self._plain.data[:] = records.view(np.uint8)
+        skewed = is_skewed(simulator.workload.model) if rule.placer in SKEW_PLACERS else None
+        lay_rule(self._copy, self._plain.record, rule, skewed, simulator.semantics)
         if rows.run(self._copy, 0, ALL_EVENTS) == codes.STALLED:
             raise InputError(f"reference {self.name}: it leaves jobs of workload {simulator.workload.name!r} waiting")
-        return self._copy[0]
+        return self._plain.record
 
-    def _played_by_policy(self, simulator: Simulator) -> np.record:
+    def _played_by_policy(self, simulator: Simulator) -> Any:
         if self._simulator is None:
             self._simulator = Simulator(
                 simulator.topology,

@@ -27,7 +27,8 @@ def announced(part: str, capacity: Capacity) -> Iterator[None]:
     Quiet where the cache is warm; else a line on stderr, and other processes wait at this point.
     """
     marker = cache_folder() / f"{part.replace(' ', '-')}-jobs{capacity.jobs}-gpus{capacity.gpus}.ready"
-    if numba.config.DISABLE_JIT or (part, capacity) in _known or marker.exists():
+    if (part, capacity) in _known or numba.config.DISABLE_JIT or marker.exists():
+        _known.add((part, capacity))
         yield
         return
     with open(marker.with_suffix(".lock"), "w") as lock:

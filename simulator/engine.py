@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,13 +14,13 @@ from .decisions import Advance, Decision, Hold, Migrate, Preempt, Start
 from .errors import InputError, InvalidDecision, Stalled
 from .journal import logged
 from .kernels import codes
-from .layout import Failures, copy_state, gpus_of, lay_cluster, lay_jobs, lay_rule, lay_semantics
+from .layout import Failures, cluster_columns, copy_state, gpus_of, lay_cluster, lay_jobs, lay_rule, lay_semantics
 from .metrics import job_table, totals
 from .network import Network, load_network
 from .profiles.skew import is_skewed
 from .rules.rule import SKEW_PLACERS, Rule
 from .semantics import Semantics, load_semantics
-from .state import Capacity, empty_state
+from .state import Capacity, Plain, empty_state
 from .topology import Topology
 from .view import ClusterView
 from .workloads.schema import Workload
@@ -79,6 +79,8 @@ class Simulator:
         self.capacity = Capacity(0, 0)
         self.room: Callable[[Capacity], None] | None = None
         self.records: np.recarray
+        self._cluster: dict[str, Any] = {}
+        self._plain: Plain
         self._copy: np.recarray | None = None
         self._plan: list[Decision] = []
         self._handed_out: Decision | None = None
@@ -101,12 +103,11 @@ class Simulator:
         if self.room is not None:
             self.room(capacity)
         elif self.capacity != capacity:
-            self.records = empty_state(capacity)
-            self.capacity = capacity
-        self.records.view(np.uint8).fill(0)
-        s = self.records[0]
-        self.state = s
-        lay_cluster(s, self.topology)
+            self.move_to(empty_state(capacity), capacity, keep=False)
+        self._plain.clear(len(workload), self.topology.num_gpus)
+        s = self._plain.record
+        self._cluster = self._cluster or cluster_columns(self.topology)
+        lay_cluster(s, self._cluster)
         lay_jobs(s, workload, self.topology, self.network)
         lay_semantics(s, self.semantics)
         s["seed"] = seed
@@ -114,8 +115,8 @@ class Simulator:
         with announced("the simulator", capacity):
             self._lay_rule()
             if self.failures is not None:
-                s.mtbf_s, s.mttr_s = self.failures.mtbf_s, self.failures.mttr_s
-                s.checkpoint_s = self.failures.checkpoint_s
+                s["mtbf_s"], s["mttr_s"] = self.failures.mtbf_s, self.failures.mttr_s
+                s["checkpoint_s"] = self.failures.checkpoint_s
                 rows.lay_failures(self.records, 0)
             if begin:
                 self._stop(rows.advance(self.records, 0))
@@ -127,6 +128,7 @@ class Simulator:
         if keep and self.capacity.jobs > 0:
             copy_state(self.records[0], records[0])
         self.records, self.capacity, self.state = records, capacity, records[0]
+        self._plain = Plain(records, capacity)
         self._copy = None
 
     def resume(self, workload: Workload, rule: Rule, code: int) -> None:
@@ -147,8 +149,8 @@ class Simulator:
 
     def _lay_rule(self) -> None:
         by_skew = self.rule.placer in SKEW_PLACERS
-        skewed = is_skewed(self.workload.model) if by_skew else np.zeros(len(self.workload), np.bool_)
-        lay_rule(self.records, self.rule, skewed, self.semantics)
+        skewed = is_skewed(self.workload.model) if by_skew else None
+        lay_rule(self.records, self._plain.record, self.rule, skewed, self.semantics)
 
     def note(self, code: int) -> None:
         """Take over why the run stopped from a kernel that advanced the state itself."""
@@ -339,7 +341,7 @@ class Simulator:
 
     def metrics(self) -> dict[str, float]:
         """Totals of the run so far, by the names of `metrics.py`."""
-        return totals(self.state, self.workload)
+        return totals(self._plain.record, self.workload)
 
     def jobs(self) -> dict[str, np.ndarray]:
         """One row a job: arrival, first start, finish, JCT, queueing delay and so on; see `metrics.job_table`."""

@@ -5,13 +5,15 @@ Fields are named by item, `s["gpus"]`: as attributes they cost 1 us each, and en
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from .errors import InputError
 from .kernels.codes import FREE, RUNNING, WAITING, WORD
-from .network.base import Network, ShapedNetwork
+from .network.base import Network
 from .rows import adopt
 from .rules.rule import COST_SPLIT_GPUS, ORDERS, PLACERS, Rule
 from .semantics import LEASE_S, Semantics
@@ -43,37 +45,49 @@ class Failures:
             raise InputError(f"failures: checkpoint_s = {self.checkpoint_s:g}: expected a finite number >= 0")
 
 
-def lay_cluster(s: np.record, topology: Topology) -> None:
-    """Write the index arrays of `topology` into a zeroed record; every GPU is free."""
-    gpus, slots, machines, racks = (
-        topology.num_gpus,
-        topology.num_slots,
-        topology.num_machines,
-        topology.num_racks,
-    )
-    s["n_gpus"], s["n_slots"], s["n_machines"], s["n_racks"] = gpus, slots, machines, racks
-    s["largest_machine"] = topology.machine_gpus.max()
-    s["largest_rack"] = np.bincount(topology.machine_rack, weights=topology.machine_gpus).max()
-    s["machine_scan"][:machines] = topology.machine_scan
-    s["gpu_job"][:gpus] = FREE
-    s["gpu_next"][:gpus] = FREE
-    s["gpu_last_job"][:gpus] = UNPLACED
-    s["gpu_slot"][:gpus] = topology.gpu_slot
-    s["gpu_machine"][:gpus] = topology.gpu_machine
-    s["slot_machine"][:slots] = topology.slot_machine
-    s["slot_first_gpu"][:slots] = topology.slot_first_gpu
-    s["slot_gpus"][:slots] = s["slot_free"][:slots] = topology.slot_gpus
-    s["machine_first_gpu"][:machines] = topology.machine_first_gpu
-    s["machine_gpus"][:machines] = s["machine_free"][:machines] = topology.machine_gpus
-    s["machine_rack"][:machines] = topology.machine_rack
+def cluster_columns(topology: Topology) -> dict[str, Any]:
+    """What `lay_cluster` writes: values by field; arrays go to the front of theirs."""
+    gpus, slots, machines, racks = topology.num_gpus, topology.num_slots, topology.num_machines, topology.num_racks
     first_slot = np.searchsorted(topology.slot_machine, np.arange(machines + 1))
-    s["machine_first_slot"][:machines] = first_slot[:-1]
-    s["machine_slots"][:machines] = np.diff(first_slot)
-    s["rack_first_machine"][:racks] = topology.rack_first_machine
-    s["rack_machines"][:racks] = topology.rack_machines
-    s["rack_free"][:racks] = np.bincount(topology.machine_rack, weights=topology.machine_gpus, minlength=racks)
-    s["free_gpus"] = gpus
-    _fill_set(s["free_low"], s["free_mid"], s["free_top"], gpus)
+    rack_gpus = np.bincount(topology.machine_rack, weights=topology.machine_gpus, minlength=racks).astype(np.int64)
+    return {
+        "n_gpus": gpus,
+        "n_slots": slots,
+        "n_machines": machines,
+        "n_racks": racks,
+        "largest_machine": int(topology.machine_gpus.max()),
+        "largest_rack": int(rack_gpus.max()),
+        "free_gpus": gpus,
+        "machine_scan": topology.machine_scan,
+        "gpu_job": np.full(gpus, FREE),
+        "gpu_next": np.full(gpus, FREE),
+        "gpu_last_job": np.full(gpus, UNPLACED),
+        "gpu_slot": topology.gpu_slot,
+        "gpu_machine": topology.gpu_machine,
+        "slot_machine": topology.slot_machine,
+        "slot_first_gpu": topology.slot_first_gpu,
+        "slot_gpus": topology.slot_gpus,
+        "slot_free": topology.slot_gpus,
+        "machine_first_gpu": topology.machine_first_gpu,
+        "machine_gpus": topology.machine_gpus,
+        "machine_free": topology.machine_gpus,
+        "machine_rack": topology.machine_rack,
+        "machine_first_slot": first_slot[:-1],
+        "machine_slots": np.diff(first_slot),
+        "rack_first_machine": topology.rack_first_machine,
+        "rack_machines": topology.rack_machines,
+        "rack_free": rack_gpus,
+    }
+
+
+def lay_cluster(s: np.void, columns: Mapping[str, Any]) -> None:
+    """Write `cluster_columns` into a cleared record; every GPU is free."""
+    for name, value in columns.items():
+        if isinstance(value, int):
+            s[name] = value
+        else:
+            s[name][: len(value)] = value
+    _fill_set(s["free_low"], s["free_mid"], s["free_top"], int(s["n_gpus"]))
 
 
 def _fill_set(low: np.ndarray, mid: np.ndarray, top: np.ndarray, items: int) -> None:
@@ -104,7 +118,7 @@ def copy_state(old: np.record, new: np.record) -> None:
     new["event_of"][items] = np.arange(len(items))
 
 
-def lay_jobs(s: np.record, workload: Workload, topology: Topology, network: Network) -> None:
+def lay_jobs(s: np.void, workload: Workload, topology: Topology, network: Network) -> None:
     """Write the jobs and the slowdowns of their profiles; nobody has arrived."""
     n = len(workload)
     if n == 0:
@@ -120,7 +134,7 @@ def lay_jobs(s: np.record, workload: Workload, topology: Topology, network: Netw
         raise InputError(f"workload {workload.name!r}: {len(factors)} pairs of model and GPUs; at most {PROFILES}")
     s["profile"][:n] = profile
     s["tier_factor"][: len(factors)] = factors
-    if isinstance(network, ShapedNetwork):
+    if hasattr(network, "lay"):  # a ShapedNetwork; asking so by isinstance takes longer than all the rest
         network.lay(s, workload, profile)
     s["check_s"][:n] = s["lease_end_s"][:n] = s["planned_finish_s"][:n] = np.inf
     for last in ("first_start_s", "finish_s", "stopped_s", "left_s", "begun_s"):
@@ -158,21 +172,20 @@ def _lay_set(low: np.ndarray, mid: np.ndarray, top: np.ndarray, is_member: np.nd
         is_member = level != 0
 
 
-def lay_semantics(s: np.record, semantics: Semantics) -> None:
+def lay_semantics(s: np.void, semantics: Semantics) -> None:
     """Write how leases end and when passes are made."""
     s["auctions"], s["chunk"], s["release_s"] = semantics.auctions, semantics.chunk, semantics.release_s
 
 
-def lay_rule(states: np.recarray, rule: Rule, skewed: np.ndarray, semantics: Semantics) -> None:
+def lay_rule(states: np.recarray, s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Semantics) -> None:
     """Hand the cluster over to `rule`, now.
 
     Args:
-        states: array of one record with jobs laid.
+        states: array of one record with jobs laid; `s` is that record.
         rule: the scheduler.
-        skewed: bool (n,), the jobs whose model asks for consolidation under the placers that look at skew.
+        skewed: bool (n,), the jobs whose model asks for consolidation under the placers that look at skew; None: none.
         semantics: with auctions, its lease holds instead of the rule's.
     """
-    s = states[0]
     n = int(s["n_jobs"])
     s["order"], s["placer"] = ORDERS[rule.order], PLACERS[rule.placer]
     s["strict"], s["preemptive"] = rule.head == "strict", rule.preemptive
@@ -184,14 +197,16 @@ def lay_rule(states: np.recarray, rule: Rule, skewed: np.ndarray, semantics: Sem
     s["cost_split"] = COST_SPLIT_GPUS
     s["n_thresholds"] = len(rule.thresholds)
     s["thresholds"][: len(rule.thresholds)] = rule.thresholds
-    classes, demand = np.unique(s["gpus"][:n] * 2 + skewed, return_inverse=True)
+    demands = s["gpus"][:n] * 2 if skewed is None else s["gpus"][:n] * 2 + skewed
+    classes, demand = np.unique(demands, return_inverse=True)
     if len(classes) > CLASSES:
         raise InputError(f"{len(classes)} different GPU demands; one simulator tells at most {CLASSES} apart")
     s["demand"][:n] = demand
     s["n_classes"] = len(classes)
     s["class_gpus"][: len(classes)] = classes // 2
     s["class_skewed"][: len(classes)] = classes % 2
-    s["class_base"][: len(classes)] = np.cumsum(np.bincount(demand)) - np.bincount(demand)
+    counts = np.bincount(demand)
+    s["class_base"][: len(classes)] = np.cumsum(counts) - counts
     s["class_count"][:] = 0
     s["waiting"] = 0
     for level in (s["window_low"], s["window_mid"], s["window_top"]):
@@ -199,7 +214,7 @@ def lay_rule(states: np.recarray, rule: Rule, skewed: np.ndarray, semantics: Sem
     adopt(states, 0)
 
 
-def _lay_delays(s: np.record, rule: Rule, lease_s: float) -> None:
+def _lay_delays(s: np.void, rule: Rule, lease_s: float) -> None:
     s["delays"], s["migrates"], s["fallback_defect"] = rule.delays, rule.migrates, rule.fallback == "last"
     if rule.timers is not None:
         s["timer_s"] = rule.timers

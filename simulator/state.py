@@ -404,3 +404,73 @@ def state_dtype(capacity: Capacity) -> np.dtype:
 def empty_state(capacity: Capacity, n: int = 1) -> np.recarray:
     """`n` zeroed records; `state[i]` is what kernels take."""
     return np.zeros(n, state_dtype(capacity)).view(np.recarray)
+
+
+# Arrays that mean nothing beyond a count, a flag or a list that is cleared, or between two calls.
+LOG = ("log_kind", "log_job", "log_first", "log_size", "log_gpu")
+SCRATCH = (
+    "layer_order",
+    "layer_done_ns",
+    "layer_waiting",
+    "bid",
+    "soon_machine",
+    "soon_rack",
+    "soon_whole",
+    "soon_s",
+    "end_key",
+    "end_job",
+    "end_place",
+)
+WAITED = ("wait_time_s", "wait_value", "wait_after")
+UNCLEARED = {*LOG, *SCRATCH, *WAITED}
+MEMO = ("shape_first", "shape_second", "shape_fraction")
+WHOLE = 0
+
+
+@cache
+def _blocks(capacity: Capacity) -> list[tuple[int, int, int]]:
+    """(first byte, arrays, length) of arrays with an entry a job or GPU; of the rest (first byte, bytes, WHOLE)."""
+    dtype = state_dtype(capacity)
+    blocks: list[tuple[int, int, int]] = []
+    end = -1
+    for name in dtype.names or ():
+        field, offset = dtype.fields[name][:2]  # type: ignore[index]
+        if name in UNCLEARED or name in MEMO:
+            continue
+        is_long = field.shape in ((capacity.jobs,), (capacity.gpus,)) and name != "auction_s"
+        length, count = (field.shape[0], 1) if is_long else (WHOLE, field.itemsize)
+        if blocks and offset == end and blocks[-1][2] == length:
+            first, before, _ = blocks.pop()
+            offset, count = first, before + count
+        blocks.append((offset, count, length))
+        end = dtype.fields[name][1] + field.itemsize  # type: ignore[index]
+    return blocks
+
+
+class Plain:
+    """The only record of an array as those want it who lay it often: np.record looks every field up in Python.
+
+    Attributes:
+        record: by item, `record["gpus"]`.
+        data: its bytes.
+    """
+
+    def __init__(self, records: np.ndarray, capacity: Capacity) -> None:
+        array = records.view(np.ndarray)
+        self.capacity, self.data = capacity, array.view(np.uint8)
+        self.record: np.void = array.view(state_dtype(capacity))[0]
+
+    def clear(self, jobs: int, gpus: int) -> None:
+        """As good as new for `jobs` jobs on `gpus` GPUs; most of a record is room that nobody uses."""
+        record, capacity = self.record, self.capacity
+        used = {capacity.jobs: max(jobs, int(record["n_jobs"]))}
+        used[capacity.gpus] = max(gpus, int(record["n_gpus"]), used.get(capacity.gpus, 0))
+        if record["shapes"] > 0:
+            for name in MEMO:
+                record[name][:] = 0
+        for first, count, length in _blocks(capacity):
+            if length == WHOLE:
+                self.data[first : first + count] = 0
+            else:
+                arrays = self.data[first : first + 8 * count * length].reshape(count, -1)
+                arrays[:, : 8 * used[length]] = 0

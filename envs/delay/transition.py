@@ -20,6 +20,7 @@ from .window import (
     candidate_count,
     find_move,
     find_target,
+    may_act,
     refresh,
 )
 
@@ -97,6 +98,8 @@ def settle(s, w):
     """Modify `s` and `w`: with `skip_idle`, go on while only advancing or holding is possible."""
     while w.code != FINISHED and w.code != HORIZON and not w.can_act and (w.skip_idle or s.waiting == 0):
         w.code = advance(s)
+        if w.code == DECIDE and w.skip_idle and not may_act(s, w):
+            continue  # nobody will see this window
         refresh(s, w)
         if w.code == STALLED:
             break

@@ -134,6 +134,17 @@ def refresh(s, w):
 
 
 @kernel
+def may_act(s, w):
+    """False if nothing can start, stop or move, as far as can be seen without a look at the jobs."""
+    if w.preemption and (s.waiting > 0 or s.migrates):
+        return True
+    fits = False
+    for demand in range(s.n_classes):
+        fits |= s.class_count[demand] > 0 and s.class_gpus[demand] <= s.free_gpus
+    return fits
+
+
+@kernel
 def _can_act_beyond(s, w):
     """True if a job that the window does not show could start or be stopped: holding the others brings it in."""
     if s.waiting > w.slots and s.free_gpus > 0:

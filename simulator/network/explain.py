@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import InputError
-from ..layout import lay_cluster
+from ..layout import cluster_columns, lay_cluster
 from ..state import LAYERS, Capacity, empty_state
 from ..tiers import TIERS
 from ..topology import Topology
@@ -107,7 +107,7 @@ def shape_of(network: AllReduce, topology: Topology, gpus: Sequence[int]) -> Uni
         twice = next(gpu for gpu in gpus if list(gpus).count(gpu) > 1)
         raise InputError(f"GPU {twice} is given twice")
     s = empty_state(Capacity.fitting(1, topology.num_gpus))[0]
-    lay_cluster(s, topology)
+    lay_cluster(s, cluster_columns(topology))
     s["gang_size"] = len(gpus)
     s["gang"][: len(gpus)] = gpus
     s["net_flattened"] = network.calibration.fabric.uneven == "flattened"

@@ -28,8 +28,9 @@ from __future__ import annotations
 import csv
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -120,8 +121,9 @@ class Workload:
         if unknown:
             choose(sorted(unknown)[0], ("job_id", *OPTIONAL), f"column of workload {name!r}:")
         given = {"arrival_s": arrival_s, "gpus": gpus, "duration_s": duration_s, **optional}
-        columns = _complete(name, {key: value for key, value in given.items() if value is not None})
-        _check(name, columns)
+        given = {key: value for key, value in given.items() if value is not None}
+        columns = _complete(name, given)
+        _check(name, columns, given)
         if np.any(np.diff(columns["arrival_s"]) < 0):
             warnings.warn(f"{name}: arrivals were not in order; sorted by arrival", WorkloadWarning, stacklevel=2)
             order = np.argsort(columns["arrival_s"], kind="stable")
@@ -199,24 +201,26 @@ def _complete(name: str, given: dict[str, Any]) -> dict[str, np.ndarray]:
     for key, value in columns.items():
         if len(value) != n:
             raise InputError(f"workload {name!r}, column {key}: {len(value)} values; expected {n}, as in arrival_s")
-    blank = np.full(n, "", dtype=object)
-    zeros = np.zeros(n, dtype=np.int64)
-    defaults: dict[str, np.ndarray] = {
-        "iterations": columns["duration_s"].copy(),
-        "model": blank,
-        "batch_size": zeros,
-        "user": blank.copy(),
-        "tenant": blank.copy(),
-        "priority": zeros.copy(),
-        "deadline_s": np.full(n, np.inf),
-    }
-    if "job_id" not in columns:
-        defaults["job_id"] = text_array([str(i) for i in range(n)])
-    columns = {**defaults, **columns}
+    columns = {**_defaults(n), "iterations": columns["duration_s"].copy(), **columns}
     if "iteration_s" not in columns:
         with np.errstate(all="ignore"):  # values out of range are refused by the check that follows
             columns["iteration_s"] = columns["duration_s"] / columns["iterations"]
     return {column: columns[column] for column in COLUMNS}
+
+
+@lru_cache(maxsize=16)
+def _defaults(n: int) -> dict[str, np.ndarray]:
+    """Read-only columns of `n` jobs of which nothing is known; all such workloads share them."""
+    blank, zeros = np.full(n, "", dtype=object), np.zeros(n, dtype=np.int64)
+    return {
+        "job_id": text_array([str(i) for i in range(n)]),
+        "model": blank,
+        "batch_size": zeros,
+        "user": blank,
+        "tenant": blank,
+        "priority": zeros,
+        "deadline_s": np.full(n, np.inf),
+    }
 
 
 def _convert(name: str, column: str, values: Any) -> np.ndarray:
@@ -235,9 +239,14 @@ def _convert(name: str, column: str, values: Any) -> np.ndarray:
         raise InputError(f"workload {name!r}, column {column}: expected a flat list of {noun}") from None
 
 
-def _check(name: str, columns: dict[str, np.ndarray]) -> None:
-    """Ranges, uniqueness, and text that a csv can hold; raises InputError naming the first bad job."""
+def _check(name: str, columns: dict[str, np.ndarray], given: Collection[str]) -> None:
+    """Ranges, uniqueness, and text that a csv can hold; raises InputError naming the first bad job.
+
+    Columns that were not `given` are fine, but for those that are calculated.
+    """
     for column, (low, above, high, expected) in RANGES.items():
+        if column not in given and column not in ("iterations", "iteration_s"):
+            continue
         values = columns[column]
         bad = ~((values > low if above else values >= low) & (values <= high))
         if bad.any():
@@ -247,12 +256,14 @@ def _check(name: str, columns: dict[str, np.ndarray]) -> None:
                 f"{column}: {values[i]} is not {expected}"
             )
     _check_agreement(name, columns)
-    for column in TEXT:
+    for column in (column for column in TEXT if column in given):
         if (bad_text := first_bad_text(columns[column])) is not None:
             raise InputError(
                 f"workload {name!r}, job number {bad_text + 1}, {column}: "
                 f"{clip(columns[column][bad_text])} holds a control character; expected plain text"
             )
+    if "job_id" not in given:
+        return
     ids = columns["job_id"]
     if (twice := first_duplicate(ids)) is not None:
         raise InputError(
