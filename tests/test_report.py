@@ -163,7 +163,7 @@ def test_an_agent_is_told_apart_and_marked(runs):
     html = page_of(one)
     expect_alone(html)
     assert numbers.verdict(one).startswith(f"{AGENT} has the shortest mean JCT")
-    assert re.search(r'<tr class="agent"><th scope="row"[^>]*>.*run/best<span class="tag">agent', html)
+    assert re.search(r'<tr class="agent"><th scope="row"[^>]*>.*run/best <span class="tag">agent', html)
     assert numbers.rows(one)[0].entry.label == AGENT
     assert numbers.rows(one)[0].cells[0].is_best
 

@@ -20,7 +20,7 @@ MOST_ROWS = 64
 
 
 def gantt(label: str, timeline: Timeline, stop_s: float, seed: int) -> Chart:
-    """The chart of one run; large clusters and long runs have a row a machine, shaded by the GPUs in use.
+    """The chart of one run; large clusters and long runs have a row a machine, shaded by its share of GPUs in use.
 
     Args:
         label: of the policy.
@@ -42,7 +42,9 @@ def gantt(label: str, timeline: Timeline, stop_s: float, seed: int) -> Chart:
         x=x,
         y=None,
         x_label="time since the first arrival",
-        y_label="one row a GPU, lines between machines" if by_gpu else "one row a machine, dark: all its GPUs in use",
+        y_label="one row a GPU, lines between machines"
+        if by_gpu
+        else "one row a machine, full colour: all its GPUs in use",
         shapes=drawn,
         rows=rows if len(rows) <= 20 else (),
     )

@@ -49,6 +49,7 @@ class SectionView:
     gantts: Sequence[Chart]
     gantt_seed: int
     open_gantts: frozenset[str]
+    jobs_have_colours: bool
 
 
 def render(material: Material, about: Mapping[str, str], title: str = "Scheduling policies compared") -> str:
@@ -104,6 +105,7 @@ def _view(section: Section, number: int, of_label: Mapping[str, Style]) -> Secti
     seed, timelines = figures.one_seed(section)
     stop_s = max((line.stop_s - line.begin_s for line in timelines.values()), default=0.0)
     labels = [entry.label for entry in section.entries if entry.label in timelines]
+    gantts = [gantt(label, timelines[label], stop_s, seed) for label in labels]
     return SectionView(
         title=section.setting.environment.rpartition("/")[2],
         facts=facts(section.setting, section.seeds),
@@ -116,9 +118,10 @@ def _view(section: Section, number: int, of_label: Mapping[str, Style]) -> Secti
         boxes=figures.box_over_seeds(section, of_label),
         distribution=figures.jct_cdf(section, of_label),
         over_time=figures.over_time(section, of_label),
-        gantts=[gantt(label, timelines[label], stop_s, seed) for label in labels],
+        gantts=gantts,
         gantt_seed=seed,
         open_gantts=frozenset([*labels[:1], *[label for label in labels if label == section.baseline]]),
+        jobs_have_colours=any(shape.classes.startswith("job") for chart in gantts for shape in chart.shapes),
     )
 
 
