@@ -150,14 +150,14 @@ def load(folders: Sequence[Path], baseline: str | None = None) -> Material:
     Raises:
         InputError: a folder that is none, or holds neither; a baseline that was played nowhere.
     """
-    from .. import command_log, store
+    from .. import command_log, store, summary
 
     evaluations, trainings, sources = [], [], []
     for folder in dict.fromkeys(folders):
         if not folder.is_dir():
             raise InputError(f"{folder}: there is no such folder; expected one of evaluate --logdir or train --logdir")
         training = _training(folder)
-        if (folder / store.SUMMARY).exists() or training is None:
+        if (folder / summary.NAME).exists() or training is None:
             evaluations.append(store.read(folder))
         if training is not None:
             trainings.append(training)
