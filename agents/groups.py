@@ -82,7 +82,8 @@ class Episodes:
                 break  # one sample has no spread to be scaled by
             tensors = [torch.as_tensor(self.columns[name][pick].astype(np.float32)) for name in names]
             if self.masked:
-                yield MaskableRolloutBufferSamples(*tensors, torch.as_tensor(self.columns["mask"][pick]))  # type: ignore[arg-type]
+                tensors.append(torch.as_tensor(self.columns["mask"][pick]))
+                yield MaskableRolloutBufferSamples(*tensors)
             else:
                 yield RolloutBufferSamples(*tensors)
 

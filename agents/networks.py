@@ -65,6 +65,8 @@ class CandidateNetwork(nn.Module):
             delays, and cost learning where they are as likely as a start.
     """
 
+    row_of: torch.Tensor
+
     def __init__(self, tables: Tables, width: int = 32, heads: int = 4, hold_logit: float = -3.0) -> None:
         super().__init__()
         self.tables, self.heads, self.width = tables, heads, width
@@ -142,7 +144,7 @@ class CandidateNetwork(nn.Module):
         """Divide the logits by `factor`."""
         _divide([self.score, *self.parts], factor)
         with torch.no_grad():
-            self.hold_logit /= factor
+            self.hold_logit.div_(factor)
 
     def _split(self, observation: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor], list[torch.Tensor]]:
         """Features of the cluster and of the rows of each table (n, rows, columns), and which are taken (n, rows)."""
@@ -194,6 +196,7 @@ class DenseNetwork(nn.Module):
     """
 
     OWN = (LEGAL,)
+    places: torch.Tensor
 
     def __init__(self, tables: Tables, width: int = 64) -> None:
         super().__init__()
@@ -245,8 +248,8 @@ class DenseNetwork(nn.Module):
 def _divide(layers: Sequence[nn.Linear], factor: float) -> None:
     with torch.no_grad():
         for layer in layers:
-            layer.weight /= factor
-            layer.bias /= factor
+            layer.weight.div_(factor)
+            layer.bias.div_(factor)
 
 
 NETWORKS = {"candidates": CandidateNetwork, "mlp": DenseNetwork}

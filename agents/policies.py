@@ -118,7 +118,7 @@ def _draw(log_probabilities: torch.Tensor, deterministic: bool) -> torch.Tensor:
     return (log_probabilities - noise).argmax(1)
 
 
-class ScoredPolicy(_Scored, ActorCriticPolicy):
+class ScoredPolicy(_Scored, ActorCriticPolicy):  # type: ignore[misc]  # observations are never dicts here
     """A network of `networks.py` for SB3's PPO.
 
     Args:
@@ -144,7 +144,7 @@ class ScoredPolicy(_Scored, ActorCriticPolicy):
         options: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        self._own = {"network": network, "tables": tables, "holds": holds, "options": options or {}}
+        self._own: dict[str, Any] = {"network": network, "tables": tables, "holds": holds, "options": options or {}}
         super().__init__(observation_space, action_space, lr_schedule, **kwargs)
 
     def _build(self, lr_schedule: Schedule) -> None:
@@ -154,12 +154,12 @@ class ScoredPolicy(_Scored, ActorCriticPolicy):
     def _get_constructor_parameters(self) -> dict[str, Any]:
         return {**super()._get_constructor_parameters(), **self._own}
 
-    def get_distribution(self, obs: torch.Tensor) -> Distribution:
+    def get_distribution(self, obs: Any) -> Distribution:
         """SB3's distribution over the parts, each for itself."""
         return self.action_dist.proba_distribution(action_logits=self.action_logits(obs))
 
 
-class MaskableScoredPolicy(_Scored, MaskableActorCriticPolicy):
+class MaskableScoredPolicy(_Scored, MaskableActorCriticPolicy):  # type: ignore[misc]
     """`ScoredPolicy` for sb3-contrib's MaskablePPO."""
 
     def __init__(
@@ -174,7 +174,7 @@ class MaskableScoredPolicy(_Scored, MaskableActorCriticPolicy):
         options: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        self._own = {"network": network, "tables": tables, "holds": holds, "options": options or {}}
+        self._own: dict[str, Any] = {"network": network, "tables": tables, "holds": holds, "options": options or {}}
         super().__init__(observation_space, action_space, lr_schedule, **kwargs)
 
     def _build(self, lr_schedule: Schedule) -> None:
@@ -185,7 +185,7 @@ class MaskableScoredPolicy(_Scored, MaskableActorCriticPolicy):
     def _get_constructor_parameters(self) -> dict[str, Any]:
         return {**super()._get_constructor_parameters(), **self._own}
 
-    def get_distribution(self, obs: torch.Tensor, action_masks: np.ndarray | None = None) -> Any:
+    def get_distribution(self, obs: Any, action_masks: np.ndarray | None = None) -> Any:
         """sb3-contrib's distribution over the parts, each for itself."""
         return self.action_dist.proba_distribution(action_logits=self.action_logits(obs, action_masks))
 

@@ -222,7 +222,8 @@ class Training:
             learner._last_episode_starts = saved.arrays["last/starts"]
         if isinstance(learner.env, VecNormalize):
             spread = learner.env.ret_rms
-            spread.mean, spread.var, spread.count = (np.float64(value) for value in data["returns"])
+            mean, var, spread.count = data["returns"]
+            spread.mean, spread.var = np.array(mean), np.array(var)
             learner.env.returns = saved.arrays["returns"]
         learner.num_timesteps, learner._n_updates = saved.step, data["updates"]
         self.standing.next_evaluation, self.standing.best = data["next_evaluation"], data["best"]

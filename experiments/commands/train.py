@@ -67,8 +67,7 @@ def train(
     _expect_installed()
     options = {"timesteps": timesteps, "algo": algo, "net": net, "imitate": imitate, "variance": variance, "seed": seed}
     given = {key: value for key, value in options.items() if value is not None}
-    words = {"workload": workload, "topology": topology, "network": network}
-    changed = {key: value for key, value in words.items() if value}
+    changed = {k: v for k, v in (("workload", workload), ("topology", topology), ("network", network)) if v}
     with warnings_on_one_line(quiet):
         if resume:
             _expect_nothing_else({**given, **changed, **({"config": config} if config else {}), **_assigned(set_)})
