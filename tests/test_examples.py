@@ -1,0 +1,45 @@
+"""The examples of docs/examples run as they stand."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "examples"
+
+
+def example(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_cleanrl_ppo_plays_whole_episodes():
+    pytest.importorskip("torch")
+    curve = example("cleanrl_ppo").train(updates=3, num_envs=8, steps=128)
+    assert len(curve) == 3 and all(-20.0 < mean < 1.0 for mean in curve if not math.isnan(mean))
+    assert not math.isnan(curve[-1])
+
+
+def test_cleanrl_ppo_is_deterministic():
+    pytest.importorskip("torch")
+    module = example("cleanrl_ppo")
+    assert module.train(updates=2, num_envs=4, steps=64) == pytest.approx(
+        module.train(updates=2, num_envs=4, steps=64), abs=0.0, nan_ok=True
+    )
+
+
+def test_rllib_ppo_trains():
+    pytest.importorskip("ray.rllib", reason="RLlib is not installed (pip install 'ray[rllib]')")
+    ppo = example("rllib_ppo").algorithm(train_batch_size_per_learner=256, minibatch_size=64, num_epochs=1)
+    result = ppo.train()
+    ppo.stop()
+    assert result["env_runners"]["num_env_steps_sampled"] >= 256
