@@ -43,8 +43,9 @@ def make_env(config: Config) -> ClusterVecEnv:
 def make_learner(config: Config, env: ClusterVecEnv) -> Any:
     """SB3's learner, with everything seeded."""
     set_random_seed(config.seed)
-    wrapped: VecEnv = VecNormalize(env, norm_obs=False, gamma=config.gamma) if config.normalise else env
-    return LEARNERS[config.algo, config.variance == "group"](
+    grouped = config.variance == "group"  # its advantages are normalised, and it has no use for values
+    wrapped: VecEnv = VecNormalize(env, norm_obs=False, gamma=config.gamma) if config.normalise and not grouped else env
+    learner = LEARNERS[config.algo, grouped](
         policy_class(config.algo),
         wrapped,
         learning_rate=lambda left: config.learning_rate * left,
@@ -60,6 +61,9 @@ def make_learner(config: Config, env: ClusterVecEnv) -> Any:
         policy_kwargs=policy_kwargs(config, env),
         device="cpu",
     )
+    if grouped:
+        learner.replicas = config.replicas
+    return learner
 
 
 def policy_kwargs(config: Config, env: ClusterVecEnv) -> dict[str, Any]:

@@ -12,6 +12,9 @@ from typing import Any
 import gymnasium
 import numpy as np
 from _measure import arguments_of, print_document, print_table, verdict
+from _training import MOST_SHARE
+from _training import TARGETS as TARGETS_OF_TRAINING
+from _training import measure as measure_training
 
 import clustergym
 from clustergym.agents import sb3_vec_env
@@ -32,7 +35,8 @@ def main(argv: list[str] | None = None) -> int:
         for n in counts:
             found += measure(n, 200 if options.quick else max(200, 40_000 // n), options.seed)
             show(len(found) // len(PLAYS))
-    (print_document if options.json else _print_tables)({"environments": found})
+        training = [measure_training(net, options.seed, options.quick) for net in TARGETS_OF_TRAINING]
+    (print_document if options.json else _print_tables)({"environments": found, "training": training})
     return 0
 
 
@@ -150,6 +154,34 @@ def _print_tables(document: dict[str, Any]) -> None:
                 verdict(row["ok"]),
             )
             for row in rows
+        ],
+    )
+    print_table(
+        "training with the defaults, one thread: steps per CPU second, and the environment's part of a rollout",
+        (
+            "learner",
+            "parameters",
+            "environments",
+            "steps",
+            "target",
+            "",
+            "environment's share of a rollout",
+            "limit",
+            "",
+        ),
+        [
+            (
+                row["learner"],
+                f"{row['parameters']:,}",
+                row["environments"],
+                f"{row['steps_per_s']:,.0f}",
+                f"{row['target']:,.0f}",
+                verdict(row["ok"]),
+                f"{100 * row['share_of_rollout']:.1f} %",
+                f"{100 * MOST_SHARE:.0f} %",
+                verdict(row["share_ok"]),
+            )
+            for row in document["training"]
         ],
     )
 

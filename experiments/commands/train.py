@@ -155,18 +155,20 @@ def _replace_scenarios(values: dict[str, Any], words: dict[str, Any]) -> None:
 
 def _train(config: Config, logdir: Path, resume: bool, quiet: bool) -> dict[str, Any]:
     from ...agents.checkpoint import read_checkpoint
+    from ...agents.folders import standing
     from ...agents.trainer import Training
     from ...policies import list as policies_of
     from ..command_log import recorded
     from ..training import TrainingLog, write_config
 
+    # Killed before its first checkpoint, a training begins anew, which ends with the same weights too.
+    resume = resume and standing(logdir / CHECKPOINT).is_dir()
     at = read_checkpoint(logdir / CHECKPOINT).step if resume else None
     with recorded(logdir, 1), progress("training", config.timesteps, quiet) as show:
         log = TrainingLog(logdir, config, at, show, quiet)
         training = Training(config, logdir, log, command=shlex.join(["clustergym", *sys.argv[1:]]))
         if not resume:
             write_config(logdir, config)
-            training.checkpoint()
             log.heuristics(training.validation, policies_of(config.environment))
         best = training.run(resume)
         log.finished(best)
