@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,40 +34,55 @@ Policies = Annotated[
 ]
 
 
+Seeds = Annotated[
+    str | None, typer.Option("--seeds", metavar="LIST", help=f"0-9, or 0,3,5-7; default {DEFAULT_SEEDS}.")
+]
+OneSeed = Annotated[
+    int | None, typer.Option("--seed", metavar="N", parser=whole(0), help="One seed: short for --seeds N.")
+]
+Assignments = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="horizon_s, mtbf_s, mttr_s, checkpoint_s, semantics; repeatable."),
+]
+Logdir = Annotated[
+    Path | None, typer.Option("--logdir", metavar="DIR", help="TensorBoard scalars, results.parquet, pictures.")
+]
+Decisions = Annotated[Path | None, typer.Option("--decisions", metavar="FILE", help="Write every decision as csv.")]
+Jobs = Annotated[
+    int, typer.Option("--jobs", "-j", metavar="N", parser=whole(1, MOST_PROCESSES), help="Processes to use.")
+]
+Baseline = Annotated[
+    str | None, typer.Option("--baseline", metavar="POLICY", help="Compare mean JCTs with its, workload by workload.")
+]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Forget the runs in --logdir, and play all of them.")]
+
+
+@dataclass(frozen=True)
+class _Manner:
+    """How to play: on how many processes, forgetting earlier runs or not, keeping every decision or not, silently."""
+
+    processes: int
+    fresh: bool
+    record_all: bool
+    quiet: bool
+
+
 def evaluate(
     env: Annotated[str, typer.Argument(metavar="ENV", help="Environment: its id or short name (Delay).")],
     policies: Policies = None,
     workload: Workload = None,
     topology: Topology = None,
     network: Network = None,
-    seeds: Annotated[
-        str | None, typer.Option("--seeds", metavar="LIST", help=f"0-9, or 0,3,5-7; default {DEFAULT_SEEDS}.")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", parser=whole(0), help="One seed: short for --seeds N.")
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=VALUE", help="horizon_s, mtbf_s, mttr_s, checkpoint_s, semantics; repeatable."
-        ),
-    ] = None,
+    seeds: Seeds = None,
+    seed: OneSeed = None,
+    set_: Assignments = None,
     format: Format = None,
     oversize: Oversize = "error",
-    logdir: Annotated[
-        Path | None, typer.Option("--logdir", metavar="DIR", help="TensorBoard scalars, results.parquet, pictures.")
-    ] = None,
-    decisions: Annotated[
-        Path | None, typer.Option("--decisions", metavar="FILE", help="Write every decision as csv.")
-    ] = None,
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", metavar="N", parser=whole(1, MOST_PROCESSES), help="Processes to use.")
-    ] = 1,
-    baseline: Annotated[
-        str | None,
-        typer.Option("--baseline", metavar="POLICY", help="Compare mean JCTs with its, workload by workload."),
-    ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Forget the runs in --logdir, and play all of them.")] = False,
+    logdir: Logdir = None,
+    decisions: Decisions = None,
+    jobs: Jobs = 1,
+    baseline: Baseline = None,
+    fresh: Fresh = False,
     trust_sb3_zip: TrustZip = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -91,28 +107,27 @@ def evaluate(
             raise BadArgument(f"--baseline {baseline!r} is none of the policies: {' '.join(words)}")
         if decisions is not None:
             expect_writable(decisions, "--decisions")
-        notes: list[str] = []
-        if logdir is None:
-            runs = _play(setting, words, chosen, jobs, None, decisions is not None, quiet)
-        else:
-            runs, told = _into(logdir, setting, words, chosen, jobs, fresh, decisions is not None, quiet)
-            notes += told
+        manner = _Manner(jobs, fresh, decisions is not None, quiet)
+        runs, notes = _played(setting, words, chosen, logdir, manner)
         if decisions is not None:
-            from .. import results
-
-            results.write_decisions(runs, decisions)
-            notes.append(f"decisions: {decisions}")
+            notes.append(_written(runs, decisions))
         if json:
             print_json(rows(runs, setting))
             return
-        from .. import table
+        _print(setting, words, chosen, runs, baseline, notes)
 
-        table.print_setting(out(), setting, words, chosen)
-        table.print_table(out(), runs)
-        if baseline is not None:
-            table.print_comparison(out(), runs, baseline)
-        for note in notes:
-            out().print(note, markup=False, soft_wrap=True)
+
+def _print(
+    setting: Setting, words: list[str], seeds: list[int], runs: list[Run], baseline: str | None, notes: list[str]
+) -> None:
+    from .. import table
+
+    table.print_setting(out(), setting, words, seeds)
+    table.print_table(out(), runs)
+    if baseline is not None:
+        table.print_comparison(out(), runs, baseline)
+    for note in notes:
+        out().print(note, markup=False, soft_wrap=True)
 
 
 def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
@@ -143,22 +158,23 @@ def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
     ]
 
 
-def _play(
-    setting: Setting,
-    words: list[str],
-    seeds: list[int],
-    processes: int,
-    store: Store | None,
-    record_all: bool,
-    quiet: bool,
-) -> list[Run]:
+def _played(
+    setting: Setting, words: list[str], seeds: list[int], logdir: Path | None, manner: _Manner
+) -> tuple[list[Run], list[str]]:
+    """The runs, and what to tell about them."""
+    if logdir is None:
+        return _play(setting, words, seeds, None, manner), []
+    return _into(logdir, setting, words, seeds, manner)
+
+
+def _play(setting: Setting, words: list[str], seeds: list[int], store: Store | None, manner: _Manner) -> list[Run]:
     from ..evaluate import Record
     from ..evaluate import evaluate as run_all
 
-    record: Record = "all" if record_all else "first" if store is not None else "nothing"
-    with progress("evaluating", len(words) * len(seeds), quiet) as show:
+    record: Record = "all" if manner.record_all else "first" if store is not None else "nothing"
+    with progress("evaluating", len(words) * len(seeds), manner.quiet) as show:
         tell = show if store is None else _telling(show, store)
-        return run_all(setting, words, seeds, processes=processes, record=record, progress=tell, store=store)
+        return run_all(setting, words, seeds, processes=manner.processes, record=record, progress=tell, store=store)
 
 
 def _telling(show: Callable[[float], None], store: Store) -> Callable[[float], None]:
@@ -175,14 +191,7 @@ def _telling(show: Callable[[float], None], store: Store) -> Callable[[float], N
 
 
 def _into(
-    logdir: Path,
-    setting: Setting,
-    words: list[str],
-    seeds: list[int],
-    processes: int,
-    fresh: bool,
-    record_all: bool,
-    quiet: bool,
+    logdir: Path, setting: Setting, words: list[str], seeds: list[int], manner: _Manner
 ) -> tuple[list[Run], list[str]]:
     """Play with a store in `logdir`, write its table, logs and pictures; returns the runs and what to tell."""
     from .. import command_log, plots, tensorboard_log
@@ -190,9 +199,9 @@ def _into(
 
     tensorboard_log.expect_installed()
     plots.expect_installed()
-    store = open_store(logdir, setting, words, fresh)
-    with command_log.recorded(logdir, processes):
-        runs = _play(setting, words, seeds, processes, store, record_all, quiet)
+    store = open_store(logdir, setting, words, manner.fresh)
+    with command_log.recorded(logdir, manner.processes):
+        runs = _play(setting, words, seeds, store, manner)
         write_table(store)
         found = read(logdir)
         tensorboard_log.write_heuristics(found.runs, logdir)
@@ -203,6 +212,13 @@ def _into(
         f"results: {logdir / TABLE}; pictures: {', '.join(names)}",
         f"TensorBoard: tensorboard --logdir {logdir}",
     ]
+
+
+def _written(runs: list[Run], file: Path) -> str:
+    from .. import results
+
+    results.write_decisions(runs, file)
+    return f"decisions: {file}"
 
 
 def _seeds(text: str | None, seed: int | None) -> list[int]:
