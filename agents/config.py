@@ -6,6 +6,7 @@ The files are `agents/configs/<environment>.yaml`; docs/training.md says which r
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,6 +17,7 @@ from ..simulator.errors import InputError
 from ..simulator.names import choose
 
 FOLDER = Path(__file__).with_name("configs")
+OF_TRAINING = ("topology", "workload", "network", "observation", "reference", "render_mode")  # not to be set by `env`
 
 Positive = Annotated[int, Field(ge=1)]
 Rate = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -165,6 +167,27 @@ def make_config(values: Mapping[str, Any], source: str) -> Config:
         if not key:
             raise InputError(f"{source}: {message}") from None
         raise InputError(f"{source}: {key} = {first['input']!r}: {message[0].lower()}{message[1:]}") from None
+
+
+def expect_fitting(config: Config) -> None:
+    """Build one environment, and look at every key of `env` and `net_options`.
+
+    Raises:
+        InputError: a key that is unknown or set by training itself, or a value that the environment refuses.
+    """
+    from ..envs.registration import env_class
+    from .networks import NETWORKS
+
+    factory = env_class(config.environment)
+    own = [key for key in signature(factory).parameters if key not in OF_TRAINING]
+    for key in config.env:
+        choose(key, own, "key of env:")
+    factory(**config.env)
+    options = [key for key in signature(NETWORKS[config.net]).parameters if key != "tables"]
+    for key, value in config.net_options.items():
+        choose(key, options, "key of net_options:")
+        if key in ("width", "heads") and not (isinstance(value, int) and value >= 1):
+            raise InputError(f"net_options.{key} = {value!r}: expected a whole number of at least 1")
 
 
 def assign(values: dict[str, Any], key: str, text: str) -> None:

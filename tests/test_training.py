@@ -1,7 +1,6 @@
 """Training: it learns, it goes on after a kill with the very same weights, and says what is wrong in one sentence."""
 
 import json
-import os
 import random
 import signal
 import subprocess
@@ -34,10 +33,13 @@ SMALL = {
     "timesteps": 1024,
     "evaluations": 3,
 }
-OPTIONS = [
-    *("--topology", "dally:racks=1,machines=2", "--network", "none", "--workload", WORD),
-    *(f"--set={key}={value}" for key, value in SMALL.items() if isinstance(value, int)),
-]
+
+
+def options(**changes: int) -> list[str]:
+    """`SMALL` with `changes`, as typed."""
+    values = {key: value for key, value in (SMALL | changes).items() if isinstance(value, int)}
+    words = ("--topology", "dally:racks=1,machines=2", "--network", "none", "--workload", WORD)
+    return [*words, *(f"--set={key}={value}" for key, value in values.items())]
 
 
 class Quiet:
@@ -106,26 +108,43 @@ def test_the_best_agent_is_saved_with_what_it_reached(tmp_path):
     assert description.config["timesteps"] == 1024
 
 
+def step_of(folder: Path) -> int:
+    """Of the checkpoint in the folder of a training; -1 before there is one, and while it is replaced."""
+    try:
+        return json.loads((folder / "checkpoint" / "checkpoint.json").read_text())["step"]
+    except OSError:
+        return -1
+
+
 def test_a_training_killed_twice_ends_with_the_weights_of_one_that_was_not(tmp_path):
-    """`kill -9` at random moments after the first checkpoint; then --resume."""
+    """`kill -9` at random moments after a checkpoint that was not there before; then --resume."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    options = [*OPTIONS, "--set=timesteps=8192", "--seed", "3"]
-    options.remove("--set=timesteps=1024")
-    assert run_command("train", "Delay", "--logdir", str(whole), *options).wait(240) == 0
-    process = run_command("train", "Delay", "--logdir", str(killed), *options)
+    begin = ["train", "Delay", *options(timesteps=8192, evaluations=16), "--seed", "3", "--logdir"]
+    assert run_command(*begin, str(whole)).wait(240) == 0
+    process = run_command(*begin, str(killed))
     for _ in range(2):
+        before = step_of(killed)
         deadline = time.monotonic() + 240
-        while not (killed / "checkpoint" / "checkpoint.json").exists() and time.monotonic() < deadline:
+        while step_of(killed) <= before and time.monotonic() < deadline:
             time.sleep(0.02)
-        time.sleep(random.uniform(0.2, 1.5))
+        time.sleep(random.uniform(0.0, 0.5))
         process.send_signal(signal.SIGKILL)
         process.wait()
+        assert process.returncode == -signal.SIGKILL and before < step_of(killed) < 8192
         process = run_command("train", "Delay", "--logdir", str(killed), "--resume")
     _, complaint = process.communicate(timeout=240)
     assert process.returncode == 0, complaint.decode()
-    for folder in ("checkpoint", "best"):
-        name = "tensors.safetensors" if folder == "checkpoint" else "weights.safetensors"
-        assert (whole / folder / name).read_bytes() == (killed / folder / name).read_bytes(), folder
+    for name in ("checkpoint/tensors.safetensors", "best/weights.safetensors"):
+        assert (whole / name).read_bytes() == (killed / name).read_bytes(), name
+    assert curves(whole) == curves(killed)
+
+
+def curves(folder: Path) -> dict[str, list[tuple[int, float]]]:
+    """What TensorBoard shows of the agent's evaluations."""
+    from clustergym.experiments.event_file import scalars_of
+
+    others = ("time/", "train/", "rollout/")
+    return {tag: curve for tag, curve in scalars_of(folder / "agent").items() if not tag.startswith(others)}
 
 
 def test_resuming_in_the_middle_changes_nothing(tmp_path):
@@ -226,6 +245,10 @@ def test_values_are_assigned_by_dotted_names():
         (["train", "Delay", "--logdir", "{dir}/a", "--imitate", "nobody"], 2, ["nobody"]),
         (["train", "Delay", "--logdir", "{dir}/a", "--workload", "poison"], 2, ["poison"]),
         (["train", "Delay", "--logdir", "{dir}/a", "--set", "env.slots=0"], 2, ["slots"]),
+        (["train", "Delay", "--logdir", "{dir}/a", "--set", "env.slot=8"], 2, ["slot", "slots"]),
+        (["train", "Delay", "--logdir", "{dir}/a", "--set", "env.observation=dict"], 2, ["observation"]),
+        (["train", "Delay", "--logdir", "{dir}/a", "--set", "net_options.width=0"], 2, ["width = 0"]),
+        (["train", "Delay", "--logdir", "{dir}/a", "--set", "net_options.wide=9"], 2, ["wide", "width"]),
         (["train", "Delay", "--logdir", "{dir}/a", "--set", "reference=nobody"], 2, ["nobody"]),
         (["train", "Delay", "--logdir", "{dir}/a", "--config", "{dir}/none.yaml"], 1, ["none.yaml"]),
         (["train", "Delay", "--logdir", "{dir}/none", "--resume"], 1, ["none"]),
@@ -237,16 +260,27 @@ def test_mistakes_on_the_command_line_are_one_sentence(tmp_path, capfd, argument
     assert cli.run([word.format(dir=tmp_path) for word in arguments]) == status
     said = capfd.readouterr().err
     assert "Traceback" not in said and said.count("\n") == 1 and all(word in said for word in words)
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_command_trains_and_says_where_everything_is(tmp_path, capfd):
     folder = tmp_path / "run"
-    assert cli.run(["train", "Delay", "--logdir", str(folder), *OPTIONS, "--quiet"]) == 0
+    assert cli.run(["train", "Delay", "--logdir", str(folder), *options(), "--quiet"]) == 0
     said = capfd.readouterr().out
     assert "greedy" in said and str(folder / "best") in said
     assert {"agent", "best", "checkpoint", "config.json", "command.json", "greedy"} <= {
         p.name for p in folder.iterdir()
     }
-    assert cli.run(["train", "Delay", "--logdir", str(folder), *OPTIONS, "--quiet"]) == 2
+    assert cli.run(["train", "Delay", "--logdir", str(folder), *options(), "--quiet"]) == 2
     assert "--resume" in capfd.readouterr().err
-    assert not [name for name in os.listdir(Path.cwd()) if name == "run"]
+    assert cli.run(["evaluate", "Delay", "--policies", "fifo", "--seed", "0", "--logdir", str(folder), "--quiet"]) == 2
+    assert "a training is there" in capfd.readouterr().err
+
+
+def test_a_training_leaves_evaluations_alone(tmp_path, capfd):
+    evaluate = ["evaluate", "Delay", "--workload", WORD, "--network", "none", "--policies", "fifo", "--seed", "0"]
+    assert cli.run([*evaluate, "--logdir", str(tmp_path), "--quiet"]) == 0
+    before = sorted(tmp_path.iterdir())
+    assert cli.run(["train", "Delay", "--logdir", str(tmp_path), *options(), "--quiet"]) == 2
+    assert "an evaluation is there" in capfd.readouterr().err
+    assert sorted(tmp_path.iterdir()) == before

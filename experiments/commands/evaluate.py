@@ -196,7 +196,10 @@ def _into(
     """Play with a store in `logdir`, write its table, logs and pictures; returns the runs and what to tell."""
     from .. import command_log, plots, tensorboard_log
     from ..store import TABLE, open_store, read, write_table
+    from ..training import CONFIG
 
+    if (logdir / CONFIG).exists():
+        raise BadArgument(f"--logdir {logdir}: a training is there; evaluate into a folder of its own")
     tensorboard_log.expect_installed()
     plots.expect_installed()
     store = open_store(logdir, setting, words, manner.fresh)

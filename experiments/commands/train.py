@@ -12,7 +12,7 @@ import typer
 
 from ..terminal import BadArgument, arguments, out, print_json, progress, warnings_on_one_line
 from .options import Json, Network, Quiet, Topology, whole
-from .setting import pairs
+from .setting import chosen_policies, open_setting, pairs
 
 if TYPE_CHECKING:
     from ...agents.config import Config
@@ -75,6 +75,8 @@ def train(
         else:
             _expect_free(logdir)
             checked = _configure(env, config, given, changed, set_ or ())
+            _open(checked)
+            logdir.mkdir(parents=True, exist_ok=True)
         best = _train(checked, logdir, resume, quiet)
     if json:
         print_json({"agent": str(logdir / "best"), **best})
@@ -102,13 +104,15 @@ def _assigned(values: Sequence[str] | None) -> dict[str, Any]:
 
 
 def _expect_free(logdir: Path) -> None:
+    from .. import summary
     from ..training import CONFIG
 
+    if (logdir / summary.NAME).exists():
+        raise BadArgument(f"--logdir {logdir}: an evaluation is there; train into a folder of its own")
     if (logdir / CONFIG).exists():
         raise BadArgument(
             f"--logdir {logdir}: a training is there already; go on with --resume, or name another folder"
         )
-    logdir.mkdir(parents=True, exist_ok=True)
 
 
 def _begun(logdir: Path, env: str) -> Config:
@@ -141,6 +145,20 @@ def _configure(
         if words:
             _replace_scenarios(values, words)
         return make_config(values, "configuration")
+
+
+def _open(config: Config) -> None:
+    """Open all that a configuration names, so that a mistake shows before anything is made."""
+    from ...agents.config import expect_fitting
+
+    with arguments():
+        expect_fitting(config)
+    for scenario in (*config.training, *config.validation):
+        for workload in scenario.workloads:
+            open_setting(config.environment, workload, scenario.topology, scenario.network)
+    for word in (config.reference, config.imitate):
+        if word is not None:
+            chosen_policies([word], config.environment)
 
 
 def _replace_scenarios(values: dict[str, Any], words: dict[str, Any]) -> None:
