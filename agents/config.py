@@ -83,27 +83,27 @@ class Config(_Checked):
     training: Annotated[tuple[Scenario, ...], Field(min_length=1)]
     validation: Annotated[tuple[Scenario, ...], Field(min_length=1)]
     validation_seeds: Positive = 20
-    variance: Literal["reference", "group", "none"] = "reference"
+    variance: Literal["reference", "group", "none"] = "group"
     reference: str = "greedy"
-    replicas: Annotated[int, Field(ge=2)] = 8
+    replicas: Annotated[int, Field(ge=2)] = 16
     imitate: str | None = None
     imitation_steps: Positive = 30_000
     imitation_epochs: Positive = 10
-    soften: Annotated[float, Field(ge=1.0)] = 8.0
-    timesteps: Positive = 2_000_000
-    num_envs: Positive = 64
-    n_steps: Positive = 128
+    soften: Annotated[float, Field(ge=1.0)] = 4.0
+    timesteps: Positive = 4_000_000
+    num_envs: Positive = 128
+    n_steps: Positive = 256
     batch_size: Annotated[int, Field(ge=2)] = 2048
-    n_epochs: Positive = 4
-    learning_rate: Annotated[float, Field(gt=0.0, le=1.0)] = 1e-3
+    n_epochs: Positive = 2
+    learning_rate: Annotated[float, Field(gt=0.0, le=1.0)] = 2e-3
     gamma: Rate = 1.0
-    gae_lambda: Rate = 0.98
+    gae_lambda: Rate = 1.0
     clip_range: Annotated[float, Field(gt=0.0)] = 0.2
-    ent_coef: Annotated[float, Field(ge=0.0)] = 0.0
+    ent_coef: Annotated[float, Field(ge=0.0)] = 0.001
     vf_coef: Annotated[float, Field(ge=0.0)] = 0.5
     max_grad_norm: Annotated[float, Field(gt=0.0)] = 0.5
     normalise: bool = False
-    evaluations: Positive = 20
+    evaluations: Positive = 16
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
 
     @model_validator(mode="after")

@@ -34,7 +34,8 @@ def make_env(config: Config) -> ClusterVecEnv:
         seed=config.seed,
         replicas=config.replicas if grouped else 1,
         variants=variants,
-        reference=config.reference if config.variance == "reference" else None,
+        # For a group too: in the reference's terms, rewards of all scenarios are of one size.
+        reference=None if config.variance == "none" else config.reference,
         observation="flat",
         **config.env,
     )
