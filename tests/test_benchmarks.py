@@ -22,7 +22,7 @@ def bench(capsys, *arguments: str) -> dict:
 def test_they_are_listed(capsys):
     assert run(["bench", "--json"]) == 0
     listed = {row["name"]: row["summary"] for row in json.loads(capsys.readouterr().out)}
-    assert {"dally", "engine", "environment", "philly"} <= set(listed)
+    assert {"dally", "engine", "environment", "learning", "philly"} <= set(listed)
     assert all(summary.endswith(".") for summary in listed.values())
 
 
@@ -98,6 +98,17 @@ def test_environment(capsys):
     assert {"advance", "hold", "preempt", "migrate"} < set(kinds)
     assert kinds["advance"]["steps"] > 0
     assert document["memory"]["record_bytes"] > 0
+
+
+def test_learning(capsys):
+    pytest.importorskip("sb3_contrib", reason="needs the extra agents")
+    document = bench(capsys, "learning")
+    played = [(row["interface"], row["environments"]) for row in document["environments"]]
+    assert len(played) == len(set(played)) and {n for _, n in played} == {1, 4}
+    assert all(row["steps_per_s"] > 0 for row in document["environments"])
+    assert [row["learner"] for row in document["training"]] == ["MaskablePPO, mlp", "MaskablePPO, candidates"]
+    for row in document["training"]:
+        assert row["steps_per_s"] > 0 and row["parameters"] > 0 and 0 < row["share_of_rollout"] < 1
 
 
 def test_tables_are_printed_without_json(capsys):

@@ -137,6 +137,8 @@ def test_a_training_killed_twice_ends_with_the_weights_of_one_that_was_not(tmp_p
     for name in ("checkpoint/tensors.safetensors", "best/weights.safetensors"):
         assert (whole / name).read_bytes() == (killed / name).read_bytes(), name
     assert curves(whole) == curves(killed)
+    command = load_agent(killed / "best").description.command
+    assert command.startswith("clustergym train Delay --topology") and "--resume" not in command
 
 
 def curves(folder: Path) -> dict[str, list[tuple[int, float]]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -184,7 +183,7 @@ def _train(config: Config, logdir: Path, resume: bool, quiet: bool) -> dict[str,
     at = read_checkpoint(logdir / CHECKPOINT).step if resume else None
     with recorded(logdir, 1), progress("training", config.timesteps, quiet) as show:
         log = TrainingLog(logdir, config, at, show, quiet)
-        training = Training(config, logdir, log, command=shlex.join(["clustergym", *sys.argv[1:]]))
+        training = Training(config, logdir, log, command=_command_of(logdir))
         if not resume:
             write_config(logdir, config)
             log.heuristics(training.validation, policies_of(config.environment))
@@ -193,12 +192,21 @@ def _train(config: Config, logdir: Path, resume: bool, quiet: bool) -> dict[str,
     return best
 
 
+def _command_of(logdir: Path) -> str:
+    """The command that began the training there, in whatever process it goes on."""
+    from .. import command_log
+
+    commands = [str(entry["command"]) for entry in command_log.read(logdir)]
+    begun = [command for command in commands if "--resume" not in command.split()]
+    return (begun or commands)[-1]
+
+
 def _print(config: Config, logdir: Path, best: dict[str, Any]) -> None:
     from .. import terminal
 
-    table = terminal.plain_table(title=f"mean JCT / that of {best['reference']}, on held-out workloads")
-    table.add_column("workloads")
-    table.add_column("ratio", justify="right")
+    table = terminal.plain_table()
+    table.add_column("held-out workloads", no_wrap=True)
+    table.add_column(f"mean JCT / {best['reference']}'s", justify="right", no_wrap=True)
     for name, ratio in best["ratios"].items():
         table.add_row(name, f"{ratio:.3f}")
     console = out()
