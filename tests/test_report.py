@@ -20,7 +20,7 @@ pytest.importorskip("tensorboard")
 
 from clustergym.experiments import cli, plots
 from clustergym.experiments.evaluate import Setting, evaluate
-from clustergym.experiments.report import axes, charts, gantt, load, numbers, page
+from clustergym.experiments.report import axes, charts, figures, gantt, load, numbers, page
 from clustergym.experiments.tensorboard_log import AgentLog, write_heuristics
 
 SETTING = Setting("clustergym/Delay-v0", "flat:machines=4", "poisson:jobs=30,backlog=10", "none")
@@ -365,6 +365,17 @@ def test_a_killed_write_leaves_the_old_page(folder, tmp_path, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         cli.run(["compare", str(folder), "--out", str(to)])
     assert to.read_text() == "old" and list(tmp_path.iterdir()) == [to]
+
+
+def test_of_long_names_the_end_is_shown():
+    """Agents differ in the end of their folders' paths, which is what a narrow column would cut off."""
+    words = ["greedy", "ppo:/runs/a/best", "ppo:/runs/b/best (again)", "zoo:Delay", "maskable-ppo:best"]
+    short = ["greedy", "…/a/best", "…/b/best (again)", "zoo:Delay", "maskable-ppo:best"]
+    assert list(figures.short_labels(words).values()) == short
+    assert figures.short_labels(["ppo:/1/a/best", "ppo:/2/a/best"]) == {
+        "ppo:/1/a/best": "…/1/a/best",
+        "ppo:/2/a/best": "…/2/a/best",
+    }
 
 
 def chromium(*arguments: str, profile: Path) -> subprocess.CompletedProcess[str]:

@@ -27,11 +27,12 @@ class Shape:
 
 @dataclass(frozen=True)
 class Label:
-    """A word beside the drawing: its classes, its place in per cent, and its text."""
+    """A word beside the drawing: its classes, its place in per cent, its text, and in full what the text shortens."""
 
     classes: str
     at: float
     text: str
+    full: str = ""
 
 
 @dataclass(frozen=True)

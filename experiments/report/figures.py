@@ -177,10 +177,21 @@ def _row(number: int, count: int) -> float:
 
 
 def _row_labels(entries: Sequence[Entry], styles: Styles) -> list[Label]:
+    short = short_labels([entry.label for entry in entries])
     return [
-        Label(styles[entry.label].classes, round(100.0 * (number + 0.5) / len(entries), 2), entry.label)
-        for number, entry in enumerate(entries)
+        Label(styles[name].classes, round(100.0 * (number + 0.5) / len(short), 2), shown, name)
+        for number, (name, shown) in enumerate(short.items())
     ]
+
+
+def short_labels(labels: Sequence[str]) -> dict[str, str]:
+    """Label -> what stands for it where there is little room: of an agent's path as much of its end as is unique."""
+    parts = {label: label.partition(":")[2].split("/") for label in labels if "/" in label.partition(":")[2]}
+    for count in range(2, max(map(len, parts.values()), default=0) + 2):
+        ends = {label: "…/" * (len(path) > count) + "/".join(path[-count:]) for label, path in parts.items()}
+        if len(set(ends.values())) == len(ends):
+            return {label: ends.get(label, label) for label in labels}
+    return {label: label for label in labels}
 
 
 def _legend(labels: Mapping[str, object], styles: Styles) -> list[tuple[str, str]]:
