@@ -119,7 +119,7 @@ def step_of(folder: Path) -> int:
 def test_a_training_killed_twice_ends_with_the_weights_of_one_that_was_not(tmp_path):
     """`kill -9` at random moments after a checkpoint that was not there before; then --resume."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    begin = ["train", "Delay", *options(timesteps=8192, evaluations=16), "--seed", "3", "--logdir"]
+    begin = ["train", "Delay", *options(timesteps=4096, evaluations=8), "--seed", "3", "--logdir"]
     assert run_command(*begin, str(whole)).wait(240) == 0
     process = run_command(*begin, str(killed))
     for _ in range(2):
@@ -130,7 +130,7 @@ def test_a_training_killed_twice_ends_with_the_weights_of_one_that_was_not(tmp_p
         time.sleep(random.uniform(0.0, 0.5))
         process.send_signal(signal.SIGKILL)
         process.wait()
-        assert process.returncode == -signal.SIGKILL and before < step_of(killed) < 8192
+        assert process.returncode == -signal.SIGKILL and before < step_of(killed) < 4096
         process = run_command("train", "Delay", "--logdir", str(killed), "--resume")
     _, complaint = process.communicate(timeout=240)
     assert process.returncode == 0, complaint.decode()
