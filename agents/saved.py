@@ -168,7 +168,9 @@ def read_description(folder: str | Path) -> AgentDescription:
             raise InputError(f"{path}: {path.stat().st_size:,} bytes; expected at most {MOST_DESCRIPTION_BYTES:,}")
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"{path}: it cannot be read: {error.strerror}") from None
+        nearer = next((one.parent for one in sorted(Path(folder).glob(f"*/{DESCRIPTION}"))), None)
+        hint = f"; did you mean {nearer}?" if nearer is not None else ""
+        raise InputError(f"{path}: it cannot be read: {error.strerror}{hint}") from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: this is not JSON ({error})") from None
     if not isinstance(content, dict):

@@ -106,6 +106,8 @@ def test_the_best_agent_is_saved_with_what_it_reached(tmp_path):
     assert description.evaluation["validation"] == best
     assert (description.mode, description.command) == (best["mode"], "clustergym train ...")
     assert description.config["timesteps"] == 1024
+    with pytest.raises(InputError, match=r"did you mean .*best\?"):
+        load_agent(tmp_path)
 
 
 def step_of(folder: Path) -> int:
