@@ -1,9 +1,10 @@
 """The group baseline: PPO whose advantage is the difference to other runs of the same workload.
 
 Rows come in groups of replicas that play the same workload under different random choices. A rollout is one whole
-episode of every row. The advantage of a decision at time t is what the row gets from t on, less the mean of what the
-other replicas of its workload get from t on. Nothing is discounted, and no value is bootstrapped; the value network
-learns along, for the logs.
+episode of every row. The advantage of a decision at time t is what the row gets from t on, less the mean of what the other
+replicas of its workload get from t on, in units of the spread of these differences within the group: a workload on
+which much can go wrong counts no more than a calm one. Nothing is discounted, and no value is bootstrapped; the value
+network learns along, for the logs.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from stable_baselines3.common.type_aliases import RolloutBufferSamples
 from stable_baselines3.common.vec_env import VecEnv
 
 LARGEST_SEED = 2**31 - 1
+SMALL = 1e-8
 
 
 class Episodes:
@@ -60,6 +62,9 @@ class Episodes:
             before_s = curves[number][0][:-1]
             others = [np.interp(before_s, *curves[j]) for j in range(group, group + replicas) if j != number]
             advantages[part] = returns[part] - np.mean(others, axis=0)
+        for first in range(0, len(parts), replicas):
+            group = slice(parts[first].start, parts[first + replicas - 1].stop)
+            advantages[group] /= advantages[group].std() + SMALL
         self.columns["return"], self.columns["advantage"] = returns, advantages
 
     @property

@@ -184,15 +184,19 @@ def test_group_advantages_by_hand():
     """Two replicas of one workload. Row 0 decides at 0 s and 10 s and gets -1, -3; row 1 at 0 s and 20 s: -2, -2.
 
     What row 1 still gets at 10 s lies half way between -4 at 0 s and -2 at 20 s: -3. Row 0 gets -3 from 10 s on. What
-    row 0 still gets at 20 s lies half way between -3 at 10 s and 0 at its end, 30 s.
+    row 0 still gets at 20 s lies half way between -3 at 10 s and 0 at its end, 30 s: -1.5, while row 1 gets -2. So the
+    differences are 0, 0, 0, -0.5, and their spread is 0.5 sqrt(3) / 4. A second group, in which everything is a hundred
+    times as large, has the same advantages.
     """
     episodes = Episodes(masked=False)
-    for reward, after_s in (((-1.0, -2.0), (10.0, 20.0)), ((-3.0, -2.0), (30.0, 40.0))):
-        episodes.add(row=np.array([0, 1]), reward=np.array(reward), after_s=np.array(after_s))
+    for rewards, after_s in (((-1.0, -2.0), (10.0, 20.0)), ((-3.0, -2.0), (30.0, 40.0))):
+        reward = np.array([*rewards, *(100.0 * one for one in rewards)])
+        episodes.add(row=np.arange(4), reward=reward, after_s=np.array([*after_s, *after_s]))
     episodes.finish(replicas=2)
-    assert episodes.columns["row"].tolist() == [0, 0, 1, 1]
-    assert episodes.columns["return"].tolist() == [-4.0, -3.0, -4.0, -2.0]
-    assert episodes.columns["advantage"].tolist() == [0.0, 0.0, 0.0, -0.5]
+    assert episodes.columns["row"].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert episodes.columns["return"][:4].tolist() == [-4.0, -3.0, -4.0, -2.0]
+    expected = [0.0, 0.0, 0.0, -4.0 / 3**0.5] * 2
+    assert episodes.columns["advantage"].tolist() == pytest.approx(expected, rel=1e-5)
 
 
 def test_replicas_of_a_group_play_the_same_workload():
