@@ -17,8 +17,13 @@ from .kernels.bits import words
 from .kernels.codes import MAX_LEVELS
 from .tiers import TIERS
 
-JOB_SIZES = (512, 16_384, 131_072, 1_048_576, 8_388_608)
-GPU_SIZES = (512, 8_192, 131_072)
+# No powers of two: at the same place of arrays that lie a multiple of 4 KB apart, one would drive the other out of the
+# processor's cache.
+JOB_SIZES = (520, 16_392, 131_072, 1_048_576, 8_388_608)
+GPU_SIZES = (520, 8_200, 131_072)
+SMALL = (136, 72)  # of workloads and clusters that both are as small as those that agents train on
+LOG_ENTRIES = 4096  # at least
+AUCTIONS = 512  # at least
 CLASSES = 256
 PROFILES = 512
 MODELS = 64
@@ -39,6 +44,8 @@ class Capacity:
     @classmethod
     def fitting(cls, jobs: int, gpus: int) -> Capacity:
         """The smallest size class that holds `jobs` jobs on `gpus` GPUs; InputError beyond the largest."""
+        if jobs <= SMALL[0] and gpus <= SMALL[1]:
+            return cls(*SMALL)
         return cls(_class_of(jobs, JOB_SIZES, "jobs"), _class_of(gpus, GPU_SIZES, "GPUs"))
 
 
@@ -175,7 +182,7 @@ def event_fields(jobs: int, gpus: int) -> list[Field]:
         ("first_machine_event", "i8"),
         ("round_event", "i8"),
         ("auction_event", "i8"),
-        ("auction_s", "f8", (gpus,)),  # auctions to come, latest first
+        ("auction_s", "f8", (max(gpus, AUCTIONS),)),  # auctions to come, latest first
         ("n_auctions", "i8"),
     ]
 
@@ -364,7 +371,7 @@ def failure_fields() -> list[Field]:
 
 def log_fields(gpus: int) -> list[Field]:
     """Decisions of the present instant, in order of application; kept only while `log_on`."""
-    entries = 8 * gpus
+    entries = max(8 * gpus, LOG_ENTRIES)
     return [
         ("log_on", "i8"),
         ("log_count", "i8"),

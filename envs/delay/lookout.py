@@ -18,7 +18,7 @@ from ..tables import Part, Table, Tables
 from .codec import DELAYS_S, decode, encode
 from .observation import CANDIDATES, CLUSTER, HOLD_COLUMN, QUEUE, RUNNING
 from .transition import turn
-from .window import MAX_DELAYS, MAX_SLOTS, PER_RUNNING, PER_WAITING, UNTIL_TIMER, window_dtype
+from .window import MAX_DELAYS, MAX_SLOTS, NO_JOB, PER_RUNNING, PER_WAITING, UNTIL_TIMER, window_dtype
 
 ORDERS = ("arrival", "shortest", "smallest")
 TIME_SCALE_S = 30 * 86400.0  # what times are scaled by where there is no horizon
@@ -96,7 +96,7 @@ class Lookout:
         lay_window_order(simulator.state, key)
         w = self.window
         w.placer, w.focus, w.code = PLACERS[self.placer], -1, DECIDE
-        w.known_job[:] = w.ran_job[:] = -1
+        w.known_of[:, 0] = w.ran_of[:, 0] = NO_JOB
 
     def look(self) -> tuple[np.ndarray, np.ndarray]:
         """The present: features, float32 (F,), and the mask of both action parts, int8 (candidates + delays,)."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from ...simulator.kernels.jit import kernel
-from ...simulator.tiers import MACHINE, NETWORK, RACK
+from ...simulator.tiers import MACHINE, NETWORK
 from .window import HOLD_KIND, KNOWN, LOG_WORST, NO_JOB, PER_RUNNING, PER_WAITING, TARGETS, scaled_slowdown
 
 CLUSTER = (
@@ -89,55 +89,66 @@ def _slowdown(s, job, tier):
 
 @kernel
 def _known(s, w, job):
-    """Modify `w`: row of `w.known` with the features of a waiting job that do not change while it waits.
+    """Modify `w`: row of `w.known` with the features of a waiting job, and the run time left of its start candidates.
 
-    Logarithms are most of the cost of an observation, and a job stays in the window for many steps.
+    Logarithms are most of the cost of an observation, and a job stays in the window for many steps: what only changes
+    with the clock, or not at all while it waits, is remembered.
     """
-    row = job % KNOWN
-    if w.known_job[row] != job or w.known_since_s[row] != s.waiting_since_s[job]:
-        w.known_job[row] = job
-        w.known_since_s[row] = s.waiting_since_s[job]
+    row = job & (KNOWN - 1)
+    of = w.known_of[row]
+    known = w.known[row]
+    if of[0] != job or of[1] != s.waiting_since_s[job]:
+        of[0] = job
+        of[1] = s.waiting_since_s[job]
+        of[2] = -1.0
         gpus = s.gpus[job]
         left_s = s.iterations_left[job] * s.base_iteration_s[job]
-        known = w.known[row]
-        known[0] = math.log2(1.0 + gpus) / math.log2(1.0 + s.n_gpus)
-        known[1] = _scaled(w, left_s)
-        known[2] = _scaled(w, left_s * gpus)
-        known[3] = _scaled(w, s.attained_s[job] * gpus)
-        known[4] = _slowdown(s, job, MACHINE)
-        known[5] = _slowdown(s, job, RACK)
-        known[6] = _slowdown(s, job, NETWORK)
-        w.known_at_s[row] = -1.0
-    if w.known_at_s[row] != s.now_s:
-        w.known_at_s[row] = s.now_s
-        ages = w.known_ages[row]
-        ages[0] = ages[1] = _scaled(w, s.now_s - s.waiting_since_s[job])
+        known[0] = 1.0
+        known[1] = gpus / s.n_gpus
+        known[2] = math.log2(1.0 + gpus) / math.log2(1.0 + s.n_gpus)
+        known[5] = _scaled(w, left_s)
+        known[6] = _scaled(w, left_s * gpus)
+        known[7] = _scaled(w, s.attained_s[job] * gpus)
+        for target in range(TARGETS):
+            known[8 + target] = _slowdown(s, job, MACHINE + target)
+            known[QUEUE_COLUMNS + target] = _time_left(w, known[5], known[8 + target])
+    if of[2] != s.now_s:
+        of[2] = s.now_s
+        known[3] = known[4] = _scaled(w, s.now_s - s.waiting_since_s[job])
         if s.waiting_since_s[job] != s.arrival_s[job]:
-            ages[1] = _scaled(w, s.now_s - s.arrival_s[job])
+            known[4] = _scaled(w, s.now_s - s.arrival_s[job])
+    known[11] = s.starts[job] > 0
     return row
 
 
 @kernel
+def _time_left(w, isolated, slowdown):
+    """The feature "run time left" at a slowdown, both and the isolated one as features."""
+    return min(1.0, isolated + slowdown * LOG_WORST / w.log_horizon)
+
+
+@kernel
 def _ran(s, w, job):
-    """Modify `w`: row of `w.ran` with the logarithms of a running job."""
-    row = job % KNOWN
-    if (
-        w.ran_at_s[row] != s.now_s
-        or w.ran_job[row] != job
-        or w.ran_since_s[row] != s.started_s[job]
-        or w.ran_until_s[row] != s.planned_finish_s[job]
-    ):
-        w.ran_at_s[row] = s.now_s
-        w.ran_job[row] = job
-        w.ran_since_s[row] = s.started_s[job]
-        w.ran_until_s[row] = s.planned_finish_s[job]
-        ran = w.ran[row]
-        ran[0] = math.log2(1.0 + s.gpus[job]) / math.log2(1.0 + s.n_gpus)
-        ran[1] = ran[2] = _scaled(w, s.now_s - s.started_s[job])
-        if s.started_s[job] != s.arrival_s[job]:
-            ran[2] = _scaled(w, s.now_s - s.arrival_s[job])
-        ran[3] = _scaled(w, s.planned_finish_s[job] - s.now_s)
-        ran[4] = scaled_slowdown(s.iteration_s[job] / s.base_iteration_s[job])
+    """Modify `w`: row of `w.ran` with the first columns of a running job."""
+    row = job & (KNOWN - 1)
+    of = w.ran_of[row]
+    ran = w.ran[row]
+    if of[0] != job or of[1] != s.started_s[job] or of[2] != s.planned_finish_s[job]:
+        of[0] = job
+        of[1] = s.started_s[job]
+        of[2] = s.planned_finish_s[job]
+        of[3] = -1.0
+        gpus = s.gpus[job]
+        ran[0] = 1.0
+        ran[1] = gpus / s.n_gpus
+        ran[2] = math.log2(1.0 + gpus) / math.log2(1.0 + s.n_gpus)
+        ran[6] = scaled_slowdown(s.iteration_s[job] / s.base_iteration_s[job])
+    if of[3] != s.now_s:
+        of[3] = s.now_s
+        ran[3] = ran[4] = _scaled(w, s.now_s - of[1])
+        if of[1] != s.arrival_s[job]:
+            ran[4] = _scaled(w, s.now_s - s.arrival_s[job])
+        ran[5] = _scaled(w, of[2] - s.now_s)
     return row
 
 
@@ -182,123 +193,118 @@ def _observe_cluster(s, w, features, asked):
 
 
 @kernel
-def _observe_queue(s, w, features, row, candidates):
+def _observe_queue(s, w, features, row, candidate):
     """Write the rows of the waiting jobs from `row` on, and their candidates; returns the GPUs that they ask."""
     asked = 0
-    candidate = candidates + CANDIDATE_COLUMNS
+    width = PER_WAITING * CANDIDATE_COLUMNS
+    candidate += CANDIDATE_COLUMNS
     for slot in range(w.slots):
         job = w.waiting_job[slot]
-        if job == NO_JOB:
-            if features[row] == 0.0:
-                break
-            _clear(features, row, QUEUE_COLUMNS)
-            for _ in range(PER_WAITING):
-                _clear_candidate(features, candidate)
-                candidate += CANDIDATE_COLUMNS
-            row += QUEUE_COLUMNS
-            continue
-        gpus = s.gpus[job]
-        asked += gpus
-        known = _known(s, w, job)
-        features[row] = 1.0
-        features[row + 1] = gpus / s.n_gpus
-        features[row + 2] = w.known[known, 0]
-        features[row + 3] = w.known_ages[known, 0]
-        features[row + 4] = w.known_ages[known, 1]
-        for column in range(6):
-            features[row + 5 + column] = w.known[known, 1 + column]
-        features[row + 11] = s.starts[job] > 0
-        first = 1 + PER_WAITING * slot
-        for target in range(TARGETS):
-            if w.legal[first + target]:
-                tier = w.slot_tier[slot, target]
-                left = w.slot_left[slot, target]
-                slowdown = w.slot_slowdown[slot, target] if s.net_models > 0 else w.known[known, 4 + target]
-                _observe_candidate(s, features, candidate, 2, row, slowdown, s.free_gpus - gpus)
-                features[candidate + 8] = min(1.0, features[row + 5] + slowdown * LOG_WORST / w.log_horizon)
-                features[candidate + 6] = tier / NETWORK
-                features[candidate + 11] = left / s.largest_machine
-            else:
-                _clear_candidate(features, candidate)
-            candidate += CANDIDATE_COLUMNS
-        if w.legal[first + HOLD_KIND]:
-            _observe_candidate(s, features, candidate, HOLD_COLUMN, row, 0.0, s.free_gpus)
+        shown = features[row : row + QUEUE_COLUMNS]  # constant places in a short slice need no look at their sign
+        offered = features[candidate : candidate + width]
+        if job != NO_JOB:
+            asked += s.gpus[job]
+            _observe_waiting(s, w, shown, offered, slot, job)
+        elif shown[0] == 0.0:
+            break
         else:
-            _clear_candidate(features, candidate)
-        candidate += CANDIDATE_COLUMNS
+            shown[:] = 0.0
+            offered[:] = 0.0
         row += QUEUE_COLUMNS
+        candidate += width
     return asked
 
 
 @kernel
-def _clear(features, first, count):
-    for column in range(count):
-        features[first + column] = 0.0
+def _observe_waiting(s, w, shown, offered, slot, job):
+    """Write the row of a waiting job, and its candidates."""
+    known = w.known[_known(s, w, job)]
+    for column in range(QUEUE_COLUMNS):
+        shown[column] = known[column]
+    first = 1 + PER_WAITING * slot
+    legal = w.legal[first : first + PER_WAITING]
+    share = known[1]
+    free_after = (s.free_gpus - s.gpus[job]) / s.n_gpus
+    for target in range(TARGETS):
+        at = target * CANDIDATE_COLUMNS
+        if legal[target]:
+            slowdown = w.slot_slowdown[slot, target] if s.net_models > 0 else known[8 + target]
+            left = _time_left(w, known[5], slowdown) if s.net_models > 0 else known[QUEUE_COLUMNS + target]
+            _observe_candidate(offered, at, 2, slowdown, left, share, free_after)
+            offered[at + 6] = w.slot_tier[slot, target] / NETWORK
+            offered[at + 11] = w.slot_left[slot, target] / s.largest_machine
+        else:
+            _clear_candidate(offered, at)
+    at = HOLD_KIND * CANDIDATE_COLUMNS
+    if legal[HOLD_KIND]:
+        _observe_candidate(offered, at, HOLD_COLUMN, 0.0, known[5], share, s.free_gpus / s.n_gpus)
+    else:
+        _clear_candidate(offered, at)
 
 
 @kernel
-def _clear_candidate(features, candidate):
-    if features[candidate] != 0.0:
-        _clear(features, candidate, CANDIDATE_COLUMNS)
+def _clear_candidate(offered, at):
+    if offered[at] != 0.0:
+        for column in range(CANDIDATE_COLUMNS):
+            offered[at + column] = 0.0
 
 
 @kernel
-def _observe_candidate(s, features, candidate, kind, row, slowdown, free_after):
+def _observe_candidate(offered, at, kind, slowdown, left, share, free_after):
     """Write a candidate; the place says the kind, so no other kind's columns are to be cleared."""
-    features[candidate] = 1.0
-    features[candidate + kind] = 1.0
-    features[candidate + 7] = slowdown
-    features[candidate + 8] = features[row + 5]
-    features[candidate + 9] = features[row + 1]
-    features[candidate + 10] = free_after / s.n_gpus
+    offered[at] = 1.0
+    offered[at + kind] = 1.0
+    offered[at + 7] = slowdown
+    offered[at + 8] = left
+    offered[at + 9] = share
+    offered[at + 10] = free_after
 
 
 @kernel
 def _observe_running(s, w, features, row, candidates):
-    first = 1 + PER_WAITING * w.slots
+    """Write the rows of the running jobs from `row` on, and their candidates."""
+    width = PER_RUNNING * CANDIDATE_COLUMNS
+    candidate = candidates + (1 + PER_WAITING * w.slots) * CANDIDATE_COLUMNS
     for slot in range(w.running_slots):
         job = w.running_job[slot]
-        candidate = candidates + first * CANDIDATE_COLUMNS
-        if job == NO_JOB:
-            if features[row] == 0.0:
-                break
-            _clear(features, row, RUNNING_COLUMNS)
-            for i in range(PER_RUNNING):
-                _clear_candidate(features, candidate + i * CANDIDATE_COLUMNS)
+        shown = features[row : row + RUNNING_COLUMNS]
+        offered = features[candidate : candidate + width]
+        if job != NO_JOB:
+            _observe_runner(s, w, shown, offered, slot, job)
+        elif shown[0] == 0.0:
+            break
         else:
-            _observe_runner(s, w, features, row, candidate, slot, job)
-        first += PER_RUNNING
+            shown[:] = 0.0
+            offered[:] = 0.0
         row += RUNNING_COLUMNS
+        candidate += width
 
 
 @kernel
-def _observe_runner(s, w, features, row, candidate, slot, job):
-    """Write the row of a running job, and its candidates from `candidate` on."""
-    gpus = s.gpus[job]
-    ran = _ran(s, w, job)
-    slowdown = w.ran[ran, 4]
+def _observe_runner(s, w, shown, offered, slot, job):
+    """Write the row of a running job, and its candidates."""
+    ran = w.ran[_ran(s, w, job)]
     tier = s.tier[job] / NETWORK
-    features[row] = 1.0
-    features[row + 1] = gpus / s.n_gpus
-    for column in range(4):
-        features[row + 2 + column] = w.ran[ran, column]
-    features[row + 6] = slowdown
-    features[row + 7] = tier
-    features[row + 8] = tier
+    for column in range(7):
+        shown[column] = ran[column]
+    shown[7] = tier
+    shown[8] = tier
     first = 1 + PER_WAITING * w.slots + PER_RUNNING * slot
-    if w.legal[first]:
-        _observe_candidate(s, features, candidate, 4, row, slowdown, s.free_gpus + gpus)
-        features[candidate + 6] = tier
+    legal = w.legal[first : first + PER_RUNNING]
+    if legal[0]:
+        free_after = (s.free_gpus + s.gpus[job]) / s.n_gpus
+        _observe_candidate(offered, 0, 4, ran[6], ran[5], ran[1], free_after)
+        offered[6] = tier
     else:
-        _clear_candidate(features, candidate)
-    candidate += CANDIDATE_COLUMNS
-    if w.legal[first + 1]:
-        slowdown = w.move_slowdown[slot] if s.net_models > 0 else _slowdown(s, job, w.move_tier[slot])
-        _observe_candidate(s, features, candidate, 5, row, slowdown, s.free_gpus)
-        features[candidate + 6] = w.move_tier[slot] / NETWORK
-        features[row + 8] = w.move_tier[slot] / NETWORK
+        _clear_candidate(offered, 0)
+    if legal[1]:
+        better = w.move_tier[slot]
+        slowdown = w.move_slowdown[slot] if s.net_models > 0 else _slowdown(s, job, better)
+        _observe_candidate(offered, CANDIDATE_COLUMNS, 5, slowdown, ran[5], ran[1], s.free_gpus / s.n_gpus)
+        offered[CANDIDATE_COLUMNS + 6] = better / NETWORK
+        shown[8] = better / NETWORK
     else:
-        _clear_candidate(features, candidate)
+        _clear_candidate(offered, CANDIDATE_COLUMNS)
 
 
 @kernel

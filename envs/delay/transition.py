@@ -66,18 +66,18 @@ def _step(s, w, reference, candidate, delay, outcome):
     if w.begins:
         w.begins = 0
         w.code = advance(s)
-        refresh(s, w)
+        show(s, w)
     elif invalid or candidate == 0:
         w.decisions += 1
         if events.next_event_s(s) < math.inf:
             w.code = advance(s)
-            refresh(s, w)
+            show(s, w)
     else:
         w.decisions += 1
         _apply(s, w, candidate - 1, delay)
         if w.code == STALLED and events.next_event_s(s) < math.inf:
             w.code = DECIDE
-        refresh(s, w)
+        show(s, w)
     settle(s, w)
     outcome[REWARD] = -(total_cost(s, w, reference) - cost) / w.reward_scale
     outcome[ELAPSED_S] = s.now_s - began_s
@@ -98,11 +98,18 @@ def settle(s, w):
     """Modify `s` and `w`: with `skip_idle`, go on while only advancing or holding is possible."""
     while w.code != FINISHED and w.code != HORIZON and not w.can_act and (w.skip_idle or s.waiting == 0):
         w.code = advance(s)
-        if w.code == DECIDE and w.skip_idle and not may_act(s, w):
-            continue  # nobody will see this window
-        refresh(s, w)
+        show(s, w)
         if w.code == STALLED:
             break
+
+
+@kernel
+def show(s, w):
+    """Modify `w`: show the present, unless nobody will see it, since `settle` passes over it."""
+    if w.code == DECIDE and w.skip_idle and not may_act(s, w):
+        w.can_act = 0
+    else:
+        refresh(s, w)
 
 
 @kernel

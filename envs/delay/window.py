@@ -12,8 +12,8 @@ from functools import cache
 
 import numpy as np
 
-from ...simulator.kernels.bits import next_member
-from ...simulator.kernels.codes import AFFINITY, FINISHED, FIRST, HORIZON, RUNNING, SCATTER, WAITING
+from ...simulator.kernels.bits import next_member, trailing_zeros
+from ...simulator.kernels.codes import AFFINITY, FINISHED, FIRST, HORIZON, RUNNING, SCATTER, WAITING, WORD
 from ...simulator.kernels.codes import TIER as TIER_PLACER
 from ...simulator.kernels.events import next_event_s
 from ...simulator.kernels.jit import entry, kernel
@@ -54,16 +54,12 @@ def window_dtype() -> np.dtype:
             ("running_job", "i8", (MAX_SLOTS,)),
             ("move_tier", "i8", (MAX_SLOTS,)),  # tier that a running job could move to now
             ("legal", "i1", (candidates,)),
-            ("known_job", "i8", (KNOWN,)),  # features that do not change while a job waits, by job modulo KNOWN
-            ("known_since_s", "f8", (KNOWN,)),  # since when it waited then
-            ("known", "f4", (KNOWN, 7)),
-            ("known_at_s", "f8", (KNOWN,)),  # and those that only change with the clock, as they were then
-            ("known_ages", "f4", (KNOWN, 2)),
-            ("ran_job", "i8", (KNOWN,)),  # the same while a job runs
-            ("ran_since_s", "f8", (KNOWN,)),
-            ("ran_until_s", "f8", (KNOWN,)),
-            ("ran_at_s", "f8", (KNOWN,)),
-            ("ran", "f4", (KNOWN, 5)),
+            # What observation.py remembers of a job, by job modulo KNOWN, together so that it lies together in the
+            # cache. While it waits:
+            ("known_of", "f8", (KNOWN, 4)),  # job, since when it waited then, now; spare
+            ("known", "f4", (KNOWN, 16)),  # its features, and the run time left of its start candidates; spare
+            ("ran_of", "f8", (KNOWN, 4)),  # and while it runs: job, since, until, now
+            ("ran", "f4", (KNOWN, 8)),
             ("class_probe", "i8", (CLASSES,)),  # number of the probe that the next two belong to
             ("class_tier", "i8", (CLASSES, TARGETS)),  # tier of the gang that a target would give, -1 = none
             ("class_left", "i8", (CLASSES, TARGETS)),  # GPUs left free on its machine, if it lies in one
@@ -185,16 +181,22 @@ def _fill(s, focus, status, slots, low, mid, top, shown):
     if focus >= 0 and s.status[focus] == status and slots > 0:
         shown[0] = focus
         slot = 1
-    rank = -1
+    rank = 0
     while slot < slots:
-        rank = next_member(low, mid, top, rank + 1)
+        rank = next_member(low, mid, top, rank)
         if rank < 0:
             break
-        job = s.job_at_rank[rank]
-        if job != focus:
-            shown[slot] = job
-            slot += 1
-    shown[slot:slots] = NO_JOB
+        word = rank // WORD
+        rest = low[word] >> (rank % WORD)
+        while rest != 0 and slot < slots:  # word by word: most members have a neighbour
+            job = s.job_at_rank[rank + trailing_zeros(rest)]
+            rest &= rest - 1
+            if job != focus:
+                shown[slot] = job
+                slot += 1
+        rank = (word + 1) * WORD
+    for empty in range(slot, slots):
+        shown[empty] = NO_JOB
 
 
 @kernel
