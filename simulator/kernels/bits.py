@@ -104,12 +104,17 @@ def next_member(low, mid, top, start):
     return word * WORD + trailing_zeros(low[word])
 
 
-@entry
-def members(low, mid, top, count):
+def members(low: np.ndarray, mid: np.ndarray, top: np.ndarray, count: int) -> np.ndarray:
     """The `count` smallest members, ascending, as a new int64 array."""
     found = np.empty(count, np.int64)
+    write_members(low, mid, top, found)
+    return found
+
+
+@entry
+def write_members(low, mid, top, found):
+    """Modify `found`: as many of the smallest members as it has places, ascending."""
     item = -1
-    for i in range(count):
+    for i in range(found.size):
         item = next_member(low, mid, top, item + 1)
         found[i] = item
-    return found
