@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from .decisions import Advance, Decision, Hold, Migrate, Preempt, Start
 from .errors import InputError, InvalidDecision, Stalled
 from .journal import logged
 from .kernels import codes
-from .layout import Failures, cluster_columns, copy_state, gpus_of, lay_cluster, lay_jobs, lay_rule, lay_semantics
+from .layout import Cluster, Failures, cluster_of, copy_state, gpus_of, lay_cluster, lay_jobs, lay_rule, lay_semantics
 from .metrics import job_table, totals
 from .network import Network, load_network
 from .profiles.skew import is_skewed
@@ -49,6 +49,7 @@ class Simulator:
 
     Attributes:
         records: array of one record, for those who know `state.py`; `state` is that record. Do not write to it.
+        plain: the same record for those who write or read many fields (state.py).
         view: the read-only `ClusterView` of the present.
         room: None, or what is asked before each reset to `move_to` records of at least a capacity (batches).
         done: every job is finished.
@@ -79,8 +80,8 @@ class Simulator:
         self.capacity = Capacity(0, 0)
         self.room: Callable[[Capacity], None] | None = None
         self.records: np.recarray
-        self._cluster: dict[str, Any] = {}
-        self._plain: Plain
+        self._cluster: Cluster | None = None
+        self.plain: Plain
         self._copy: np.recarray | None = None
         self._plan: list[Decision] = []
         self._handed_out: Decision | None = None
@@ -104,10 +105,11 @@ class Simulator:
             self.room(capacity)
         elif self.capacity != capacity:
             self.move_to(empty_state(capacity), capacity, keep=False)
-        self._plain.clear(len(workload), self.topology.num_gpus)
-        s = self._plain.record
-        self._cluster = self._cluster or cluster_columns(self.topology)
-        lay_cluster(s, self._cluster)
+        self.plain.clear(len(workload), self.topology.num_gpus)
+        s = self.plain.record
+        if self._cluster is None:
+            self._cluster = cluster_of(self.topology)
+        lay_cluster(self.plain, self._cluster)
         lay_jobs(s, workload, self.topology, self.network)
         lay_semantics(s, self.semantics)
         s["seed"] = seed
@@ -128,7 +130,7 @@ class Simulator:
         if keep and self.capacity.jobs > 0:
             copy_state(self.records[0], records[0])
         self.records, self.capacity, self.state = records, capacity, records[0]
-        self._plain = Plain(records, capacity)
+        self.plain = Plain(records, capacity)
         self._copy = None
 
     def resume(self, workload: Workload, rule: Rule, code: int) -> None:
@@ -150,7 +152,7 @@ class Simulator:
     def _lay_rule(self) -> None:
         by_skew = self.rule.placer in SKEW_PLACERS
         skewed = is_skewed(self.workload.model) if by_skew else None
-        lay_rule(self.records, self._plain.record, self.rule, skewed, self.semantics)
+        lay_rule(self.records, self.plain.record, self.rule, skewed, self.semantics)
 
     def note(self, code: int) -> None:
         """Take over why the run stopped from a kernel that advanced the state itself."""
@@ -341,7 +343,7 @@ class Simulator:
 
     def metrics(self) -> dict[str, float]:
         """Totals of the run so far, by the names of `metrics.py`."""
-        return totals(self._plain.record, self.workload)
+        return totals(self.plain.record, self.workload)
 
     def jobs(self) -> dict[str, np.ndarray]:
         """One row a job: arrival, first start, finish, JCT, queueing delay and so on; see `metrics.job_table`."""

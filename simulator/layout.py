@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from .errors import InputError
+from .kernels.bits import words
 from .kernels.codes import FREE, RUNNING, WAITING, WORD
 from .network.base import Network
 from .rows import adopt
 from .rules.rule import COST_SPLIT_GPUS, ORDERS, PLACERS, Rule
 from .semantics import LEASE_S, Semantics
-from .state import CLASSES, PROFILES
+from .state import CLASSES, CLUSTER_ARRAYS, PROFILES, Plain
 from .tiers import UNPLACED
 from .topology import Topology
 from .workloads.schema import Workload
@@ -45,8 +46,36 @@ class Failures:
             raise InputError(f"failures: checkpoint_s = {self.checkpoint_s:g}: expected a finite number >= 0")
 
 
-def cluster_columns(topology: Topology) -> dict[str, Any]:
-    """What `lay_cluster` writes: values by field; arrays go to the front of theirs."""
+@dataclass(frozen=True)
+class Cluster:
+    """What `lay_cluster` writes.
+
+    Attributes:
+        scalars: int by field.
+        arrays: int64 (arrays of CLUSTER_ARRAYS, GPUs).
+        sets: int64 by field: every GPU is free.
+    """
+
+    scalars: Mapping[str, int]
+    arrays: np.ndarray
+    sets: Mapping[str, np.ndarray]
+
+
+def cluster_of(topology: Topology) -> Cluster:
+    """A topology whose GPUs are all free, as records have it."""
+    values = _cluster_values(topology)
+    scalars = {name: value for name, value in values.items() if isinstance(value, int)}
+    arrays = np.zeros((len(CLUSTER_ARRAYS), topology.num_gpus), np.int64)
+    for name in values.keys() - scalars.keys():
+        arrays[CLUSTER_ARRAYS.index(name), : len(values[name])] = values[name]
+    names = ("free_low", "free_mid", "free_top")
+    sets = {name: np.zeros(size, np.int64) for name, size in zip(names, words(topology.num_gpus), strict=True)}
+    _fill_set(sets["free_low"], sets["free_mid"], sets["free_top"], topology.num_gpus)
+    return Cluster(scalars, arrays, sets)
+
+
+def _cluster_values(topology: Topology) -> dict[str, Any]:
+    """Values by field; arrays go to the front of theirs."""
     gpus, slots, machines, racks = topology.num_gpus, topology.num_slots, topology.num_machines, topology.num_racks
     first_slot = np.searchsorted(topology.slot_machine, np.arange(machines + 1))
     rack_gpus = np.bincount(topology.machine_rack, weights=topology.machine_gpus, minlength=racks).astype(np.int64)
@@ -80,14 +109,14 @@ def cluster_columns(topology: Topology) -> dict[str, Any]:
     }
 
 
-def lay_cluster(s: np.void, columns: Mapping[str, Any]) -> None:
-    """Write `cluster_columns` into a cleared record; every GPU is free."""
-    for name, value in columns.items():
-        if isinstance(value, int):
-            s[name] = value
-        else:
-            s[name][: len(value)] = value
-    _fill_set(s["free_low"], s["free_mid"], s["free_top"], int(s["n_gpus"]))
+def lay_cluster(plain: Plain, cluster: Cluster) -> None:
+    """Write a cluster into a cleared record."""
+    s = plain.record
+    for name, value in cluster.scalars.items():
+        s[name] = value
+    plain.cluster[:, : cluster.arrays.shape[1]] = cluster.arrays
+    for name, level in cluster.sets.items():
+        s[name][: len(level)] = level
 
 
 def _fill_set(low: np.ndarray, mid: np.ndarray, top: np.ndarray, items: int) -> None:
@@ -198,14 +227,16 @@ def lay_rule(states: np.recarray, s: np.void, rule: Rule, skewed: np.ndarray | N
     s["n_thresholds"] = len(rule.thresholds)
     s["thresholds"][: len(rule.thresholds)] = rule.thresholds
     demands = s["gpus"][:n] * 2 if skewed is None else s["gpus"][:n] * 2 + skewed
-    classes, demand = np.unique(demands, return_inverse=True)
+    jobs_by_demand = np.bincount(demands)
+    classes = np.flatnonzero(jobs_by_demand)
+    counts = jobs_by_demand[classes]
+    jobs_by_demand[classes] = np.arange(len(classes))
     if len(classes) > CLASSES:
         raise InputError(f"{len(classes)} different GPU demands; one simulator tells at most {CLASSES} apart")
-    s["demand"][:n] = demand
+    s["demand"][:n] = jobs_by_demand[demands]
     s["n_classes"] = len(classes)
     s["class_gpus"][: len(classes)] = classes // 2
     s["class_skewed"][: len(classes)] = classes % 2
-    counts = np.bincount(demand)
     s["class_base"][: len(classes)] = np.cumsum(counts) - counts
     s["class_count"][:] = 0
     s["waiting"] = 0

@@ -209,17 +209,29 @@ def queue_fields(jobs: int) -> list[Field]:
     ]
 
 
+PER_GPU = ("gpu_job", "gpu_next", "gpu_last_job", "gpu_last_start", "gpu_slot", "gpu_machine", "gang")
+PER_SLOT = ("slot_free", "slot_first_gpu", "slot_gpus", "slot_machine")
+PER_MACHINE = (
+    "machine_free",
+    "machine_first_gpu",
+    "machine_gpus",
+    "machine_first_slot",
+    "machine_slots",
+    "machine_rack",
+    "machine_down",
+    "machine_failures",
+    "machine_scan",
+    "machine_affinity",
+)
+PER_RACK = ("rack_free", "rack_first_machine", "rack_machines")
+CLUSTER_ARRAYS = PER_GPU + PER_SLOT + PER_MACHINE + PER_RACK
+
+
 def cluster_fields(gpus: int) -> list[Field]:
     """GPUs, slots, machines and racks, and who holds what. The GPUs of a gang are a linked list through `gpu_next`."""
     low, mid, top = words(gpus)
-    per_gpu = ("gpu_job", "gpu_next", "gpu_last_job", "gpu_last_start", "gpu_slot", "gpu_machine", "gang")
-    per_slot = ("slot_free", "slot_first_gpu", "slot_gpus", "slot_machine")
-    per_machine = ("machine_free", "machine_first_gpu", "machine_gpus", "machine_first_slot", "machine_slots")
-    more_machine = ("machine_rack", "machine_down", "machine_failures", "machine_scan", "machine_affinity")
-    per_rack = ("rack_free", "rack_first_machine", "rack_machines")
-    names = per_gpu + per_slot + per_machine + more_machine + per_rack
     return [
-        *[(name, "i8", (gpus,)) for name in names],
+        *[(name, "i8", (gpus,)) for name in CLUSTER_ARRAYS],
         ("free_low", "i8", (low,)),
         ("free_mid", "i8", (mid,)),
         ("free_top", "i8", (top,)),
@@ -460,12 +472,17 @@ class Plain:
     Attributes:
         record: by item, `record["gpus"]`.
         data: its bytes.
+        cluster: int64 (arrays of CLUSTER_ARRAYS, GPUs), which follow each other.
     """
 
     def __init__(self, records: np.ndarray, capacity: Capacity) -> None:
         array = records.view(np.ndarray)
         self.capacity, self.data = capacity, array.view(np.uint8)
-        self.record: np.void = array.view(state_dtype(capacity))[0]
+        dtype = state_dtype(capacity)
+        self.record: np.void = array.view(dtype)[0]
+        first = dtype.fields[CLUSTER_ARRAYS[0]][1]  # type: ignore[index]
+        size = 8 * len(CLUSTER_ARRAYS) * capacity.gpus
+        self.cluster = self.data[first : first + size].view(np.int64).reshape(-1, capacity.gpus)
 
     def clear(self, jobs: int, gpus: int) -> None:
         """As good as new for `jobs` jobs on `gpus` GPUs; most of a record is room that nobody uses."""

@@ -220,14 +220,14 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
         self.simulator.use(self.rule)
         self.simulator.reset(workload, seed=seed, begin=False)
         self.lookout.lay(self.simulator)
-        s, w = self.simulator.state, self.lookout.window
-        w.begins, w.decisions = 1, 0
-        w.reward_scale = reward_scale(s, int(w.reward_kind))
+        w = self.lookout.plain
+        w["begins"], w["decisions"] = 1, 0
+        w["reward_scale"] = reward_scale(self.simulator.state, int(w["reward_kind"]))
         if self._reference is not None:
             # In the reference's own terms rewards mean the same whatever the load.
-            finish_s, w.ref_end_s, w.reward_scale = self._reference.finishes_s(self.simulator)
-            w.ref_on, w.ref_jobs = 1, len(finish_s)
-            w.ref_arrived, w.ref_done, w.ref_arrived_s, w.ref_done_s = 0, 0, 0.0, 0.0
+            finish_s, w["ref_end_s"], w["reward_scale"] = self._reference.finishes_s(self.simulator)
+            w["ref_on"], w["ref_jobs"] = 1, len(finish_s)
+            w["ref_arrived"], w["ref_done"], w["ref_arrived_s"], w["ref_done_s"] = 0, 0, 0.0, 0.0
             self.stepper.rows.fit_references()
             self.stepper.rows.references[self._row, : len(finish_s)] = finish_s
 

@@ -62,6 +62,7 @@ class Lookout:
         check_flag("skip_idle", skip_idle)
         self.windows = np.zeros(1, window_dtype()).view(np.recarray)
         self.window = w = self.windows[0]
+        self.plain: np.void = self.windows.view(np.ndarray).view(window_dtype())[0]  # the same, by item: fast
         w.slots, w.running_slots, w.preemption, w.skip_idle = slots, running_slots, preemption, skip_idle
         self.delays = w.n_delays = UNTIL_TIMER + 1 + len(delays)
         w.delay_s[: self.delays] = (math.inf, math.inf, *delays)
@@ -82,6 +83,7 @@ class Lookout:
         windows[:] = self.windows
         self.windows = windows.view(np.recarray)
         self.window = self.windows[0]
+        self.plain = self.windows.view(np.ndarray).view(window_dtype())[0]
 
     def lay(self, simulator: Simulator) -> None:
         """Start looking at a run, whatever its state; its window is put into this one's order."""
@@ -93,10 +95,10 @@ class Lookout:
             key = workload.gpus.astype(np.float64)
         else:
             key = np.arange(len(workload), dtype=np.float64)
-        lay_window_order(simulator.state, key)
-        w = self.window
-        w.placer, w.focus, w.code = PLACERS[self.placer], -1, DECIDE
-        w.known_of[:, 0] = w.ran_of[:, 0] = NO_JOB
+        lay_window_order(simulator.plain.record, key)
+        w = self.plain
+        w["placer"], w["focus"], w["code"] = PLACERS[self.placer], -1, DECIDE
+        w["known_of"][:, 0] = w["ran_of"][:, 0] = NO_JOB
 
     def look(self) -> tuple[np.ndarray, np.ndarray]:
         """The present: features, float32 (F,), and the mask of both action parts, int8 (candidates + delays,)."""

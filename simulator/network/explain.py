@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import InputError
-from ..layout import cluster_columns, lay_cluster
-from ..state import LAYERS, Capacity, empty_state
+from ..layout import cluster_of, lay_cluster
+from ..state import LAYERS, Capacity, Plain, empty_state
 from ..tiers import TIERS
 from ..topology import Topology
 from .allreduce import AllReduce
@@ -106,8 +106,10 @@ def shape_of(network: AllReduce, topology: Topology, gpus: Sequence[int]) -> Uni
     if len(set(gpus)) < len(gpus):
         twice = next(gpu for gpu in gpus if list(gpus).count(gpu) > 1)
         raise InputError(f"GPU {twice} is given twice")
-    s = empty_state(Capacity.fitting(1, topology.num_gpus))[0]
-    lay_cluster(s, cluster_columns(topology))
+    capacity = Capacity.fitting(1, topology.num_gpus)
+    records = empty_state(capacity)
+    lay_cluster(Plain(records, capacity), cluster_of(topology))
+    s = records[0]
     s["gang_size"] = len(gpus)
     s["gang"][: len(gpus)] = gpus
     s["net_flattened"] = network.calibration.fabric.uneven == "flattened"

@@ -42,13 +42,14 @@ class Penalty:
         code_of: dict[str, int] = {}
         codes = np.array([code_of.setdefault(model, len(code_of)) for model in models.tolist()], np.int64)
         codes[gpus == 1] = 0  # all jobs of one GPU are one profile
-        width = int(gpus.max()) + 1
-        pairs, first_job, profile_of_job = np.unique(codes * width + gpus, return_index=True, return_inverse=True)
-        factors = np.ones((len(pairs), TIERS))
-        for profile, job in enumerate(first_job):
-            if gpus[job] > 1:
-                factors[profile] = self._factors(workload, int(job))
-        return profile_of_job.astype(np.int64, copy=False), factors
+        pairs = (codes * (int(gpus.max()) + 1) + gpus).tolist()
+        first_job = dict(zip(reversed(pairs), range(len(pairs) - 1, -1, -1), strict=True))
+        profiles = {pair: profile for profile, pair in enumerate(sorted(first_job))}
+        factors = np.ones((len(profiles), TIERS))
+        for pair, profile in profiles.items():
+            if gpus[first_job[pair]] > 1:
+                factors[profile] = self._factors(workload, first_job[pair])
+        return np.array([profiles[pair] for pair in pairs], np.int64), factors
 
     def _factors(self, workload: Any, job: int) -> Factors:
         model, gpus = str(workload.model[job]), int(workload.gpus[job])

@@ -7,6 +7,7 @@ statistics that they are fitted to are in published.py, with their sources.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -23,7 +24,7 @@ from .draws import (
     tilted_shares,
     weekly_clock,
 )
-from .schema import LONGEST_S, Workload
+from .schema import LARGEST_GANG, LONGEST_S, Workload, first_bad_text
 
 MOST_JOBS = 10_000_000
 
@@ -63,13 +64,14 @@ def poisson(
     rng = np.random.default_rng(seed)
     sizes, duration_s, names = _lognormal_jobs("poisson", rng, jobs, gpus, gpu_shares, median_s, sigma, models)
     if rate is None:
-        weights = np.ones(len(gpus)) if not gpu_shares else np.array(gpu_shares)
-        mean_gpus = float(np.average(gpus, weights=weights))
-        rate = 3600.0 * load * cluster_gpus / (mean_gpus * median_s * np.exp(sigma**2 / 2))
+        rate = 3600.0 * load * cluster_gpus / (_mean_gpus(gpus, gpu_shares) * median_s * np.exp(sigma**2 / 2))
     _check("poisson", rate=rate)
     gaps_s = rng.exponential(3600.0 / rate, jobs)
     gaps_s[:backlog] = 0.0
-    return Workload.from_arrays("poisson", np.cumsum(gaps_s), sizes, duration_s, model=names)
+    arrival_s = np.cumsum(gaps_s)
+    if arrival_s[-1] <= LONGEST_S and _are_sound(gpus, models):
+        return Workload.drawn("poisson", arrival_s, sizes, duration_s, names)
+    return Workload.from_arrays("poisson", arrival_s, sizes, duration_s, model=names)
 
 
 def batch(
@@ -237,6 +239,18 @@ def helios_like(
         clock=lambda seconds: weekly_clock(seconds, published.VENUS_HOURS, published.VENUS_WEEKDAYS),
     )
     return Workload.from_arrays("helios-like", arrival_s - arrival_s[0], sizes, duration_s, model=names)
+
+
+@lru_cache(maxsize=64)
+def _mean_gpus(gpus: tuple[int, ...], gpu_shares: tuple[float, ...]) -> float:
+    weights = np.ones(len(gpus)) if not gpu_shares else np.array(gpu_shares)
+    return float(np.average(gpus, weights=weights))
+
+
+@lru_cache(maxsize=64)
+def _are_sound(gpus: tuple[int, ...], models: tuple[str, ...]) -> bool:
+    """Whether a workload with these gang sizes and models needs no check, so that it is drawn in no time."""
+    return max(gpus) <= LARGEST_GANG and first_bad_text(models) is None
 
 
 GENERATORS: Mapping[str, Callable[..., Workload]] = {

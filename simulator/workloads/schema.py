@@ -130,6 +130,15 @@ class Workload:
             columns = {key: value[order] for key, value in columns.items()}
         return cls(name, **columns)
 
+    @classmethod
+    def drawn(
+        cls, name: str, arrival_s: np.ndarray, gpus: np.ndarray, duration_s: np.ndarray, model: np.ndarray
+    ) -> Workload:
+        """Take over columns of a generator, without checks: of the columns' types, in range, sorted, nobody else's."""
+        n = len(arrival_s)
+        given = {"arrival_s": arrival_s, "gpus": gpus, "duration_s": duration_s, "model": model}
+        return cls(name, **{**_defaults(n), "iterations": duration_s.copy(), "iteration_s": np.ones(n), **given})
+
     def take(self, indices: Any) -> Workload:
         """The jobs at `indices` (integers or a boolean mask), in order of arrival whatever their order.
 
