@@ -18,6 +18,15 @@ if TYPE_CHECKING:
 
 CHECKPOINT = "checkpoint"
 
+Variance = Annotated[
+    str | None,
+    typer.Option(
+        "--variance",
+        metavar="reference|group|none",
+        help="Rewards against the reference policy's, or advantages against replicas of the workload.",
+    ),
+]
+
 
 def train(
     env: Annotated[str, typer.Argument(metavar="ENV", help="Environment: its id or short name (Delay).")],
@@ -32,14 +41,7 @@ def train(
     imitate: Annotated[
         str | None, typer.Option("--imitate", metavar="POLICY", help="Clone this policy before learning.")
     ] = None,
-    variance: Annotated[
-        str | None,
-        typer.Option(
-            "--variance",
-            metavar="reference|group|none",
-            help="Rewards against the reference policy's, or advantages against replicas of the workload.",
-        ),
-    ] = None,
+    variance: Variance = None,
     workload: Annotated[
         list[str] | None,
         typer.Option("--workload", metavar="NAME|PATH", help="Train on these instead of the mix; repeatable."),
