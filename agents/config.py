@@ -163,6 +163,8 @@ def make_config(values: Mapping[str, Any], source: str) -> Config:
         key = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
             choose(key, Config.model_fields, f"key of {source}:")
+        if first["type"] == "missing":
+            raise InputError(f"{source}: {key} is missing") from None
         message = first["msg"].removeprefix("Value error, ")
         if not key:
             raise InputError(f"{source}: {message}") from None

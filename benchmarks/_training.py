@@ -38,7 +38,7 @@ class Clock:
 def measure(net: str, seed: int, quick: bool) -> dict[str, Any]:
     """One row: MaskablePPO with `net` and the defaults of Delay, one thread, after a first rollout."""
     torch.set_num_threads(1)
-    small = {"num_envs": 4, "n_steps": 16, "batch_size": 32} if quick else {}
+    small = {"num_envs": 4, "replicas": 2, "n_steps": 16, "batch_size": 32} if quick else {}
     config = make_config({**default_config("Delay"), "net": net, "seed": seed, **small}, "benchmark")
     env = make_env(config)
     learner = make_learner(config, env)
@@ -46,10 +46,11 @@ def measure(net: str, seed: int, quick: bool) -> dict[str, Any]:
     inside, rollouts = Clock(), Clock()
     env.step_wait, env.env_method = inside.timed(env.step_wait), inside.timed(env.env_method)  # type: ignore[method-assign]
     learner.collect_rollouts = rollouts.timed(learner.collect_rollouts)
-    steps = config.rollout * (1 if quick else ROLLOUTS)
+    before = learner.num_timesteps
     began_s = time.thread_time()
-    learner.learn(steps, reset_num_timesteps=False)
+    learner.learn(config.rollout * (1 if quick else ROLLOUTS), reset_num_timesteps=False)
     spent_s = time.thread_time() - began_s
+    steps = learner.num_timesteps - before  # whole episodes, where a group is the baseline
     share = inside.spent_s / rollouts.spent_s
     return {
         "learner": f"MaskablePPO, {net}",
