@@ -63,8 +63,8 @@ class Episodes:
             others = [np.interp(before_s, *curves[j]) for j in range(group, group + replicas) if j != number]
             advantages[part] = returns[part] - np.mean(others, axis=0)
         for first in range(0, len(parts), replicas):
-            group = slice(parts[first].start, parts[first + replicas - 1].stop)
-            advantages[group] /= advantages[group].std() + SMALL
+            members = slice(parts[first].start, parts[first + replicas - 1].stop)
+            advantages[members] /= advantages[members].std() + SMALL
         self.columns["return"], self.columns["advantage"] = returns, advantages
 
     @property
