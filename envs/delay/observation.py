@@ -124,7 +124,8 @@ def _known(s, w, job):
 @kernel
 def _time_left(w, isolated, slowdown):
     """The feature "run time left" at a slowdown, both and the isolated one as features."""
-    return min(1.0, isolated + slowdown * LOG_WORST / w.log_horizon)
+    # Converted first: plain Python would add these numbers of four bytes as such.
+    return min(1.0, float(isolated) + float(slowdown) * LOG_WORST / w.log_horizon)
 
 
 @kernel
