@@ -179,7 +179,7 @@ def lay_jobs(s: np.void, workload: Workload, topology: Topology, network: Networ
     s["now_s"] = s["start_s"] = workload.arrival_s[0]
 
 
-def lay_window_order(s: np.record, key: np.ndarray) -> None:
+def lay_window_order(s: np.void, key: np.ndarray) -> None:
     """Order the window of waiting jobs by `key` (n,), smaller first, ties by job index; also on a run in progress."""
     n = len(key)
     order = np.argsort(key, kind="stable")
