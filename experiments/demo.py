@@ -26,6 +26,7 @@ ENVIRONMENT = "Delay"
 SEEDS = "0-9"
 BASELINE = "greedy"
 TIMESTEPS = 400_000
+BRIEFLY = ("--set", "evaluations=4", "--set", "validation_seeds=5")
 DEFAULT_FOLDER = Path("demo-results")
 TRAINING, EVALUATION, PAGE = "training", "evaluation", "report.html"
 
@@ -47,7 +48,7 @@ def demo(
     for folder in (training, evaluation):
         shutil.rmtree(folder, ignore_errors=True)  # of an earlier demo
     to.mkdir(parents=True, exist_ok=True)
-    _run("train", ENVIRONMENT, "--timesteps", str(timesteps), "--logdir", str(training))
+    _run("train", ENVIRONMENT, "--timesteps", str(timesteps), "--logdir", str(training), *BRIEFLY)
     agent = f"maskable-ppo:{training / 'best'}"
     words = [agent, *policies_of(ENVIRONMENT), *_shipped()]
     played = ("--policies", " ".join(words), "--seeds", SEEDS, "--baseline", BASELINE, "--jobs", "2")
