@@ -5,10 +5,10 @@ import pytest
 pytest.importorskip("torch", reason="needs the extra agents")
 pytest.importorskip("sb3_contrib", reason="needs the extra agents")
 
-from clustergym.agents.saved import read_description  # noqa: E402
-from clustergym.experiments.estimates import paired_ratio  # noqa: E402
-from clustergym.experiments.evaluate import Setting, play  # noqa: E402
-from clustergym.policies import make, shipped  # noqa: E402
+from clustergym.agents.saved import read_description
+from clustergym.experiments.estimates import paired_ratio
+from clustergym.experiments.evaluate import Setting, play
+from clustergym.policies import make, shipped
 
 TOPOLOGY = "dally:racks=2,machines=4"
 SETTINGS = {
