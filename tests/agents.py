@@ -37,7 +37,9 @@ def description(algo: str = "maskable-ppo", network: str = "candidates", **chang
 def agent(seed: int = 0, **changes: Any) -> SavedAgent:
     """An agent with weights drawn from `seed`, large enough for clear preferences."""
     described = description(**changes)
-    policy = build_policy(described)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        policy = build_policy(described)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for weights in policy.parameters():
