@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import spaces
-from sb3_contrib.common.maskable.distributions import make_masked_proba_distribution
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.distributions import Distribution
 from stable_baselines3.common.policies import ActorCriticPolicy
@@ -32,6 +31,28 @@ class _Scored:
     tables: Tables
     holds: bool
     network: Any
+
+    def __init__(
+        self,
+        observation_space: spaces.Space,
+        action_space: spaces.Space,
+        lr_schedule: Schedule,
+        *,
+        network: str,
+        tables: dict[str, Any],
+        holds: bool = True,
+        options: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self._own: dict[str, Any] = {"network": network, "tables": tables, "holds": holds, "options": options or {}}
+        super().__init__(observation_space, action_space, lr_schedule, **kwargs)  # type: ignore[call-arg]
+
+    def _build(self, lr_schedule: Schedule) -> None:
+        self._build_network(**self._own)
+        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=lr_schedule(1), eps=ADAM_EPSILON)
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        return {**super()._get_constructor_parameters(), **self._own}  # type: ignore[misc]
 
     def _build_network(self, network: str, tables: dict[str, Any], holds: bool, options: dict[str, Any]) -> None:
         self.tables, self.holds = Tables.from_json(tables), holds
@@ -132,28 +153,6 @@ class ScoredPolicy(_Scored, ActorCriticPolicy):  # type: ignore[misc]  # observa
         kwargs: SB3's own.
     """
 
-    def __init__(
-        self,
-        observation_space: spaces.Space,
-        action_space: spaces.Space,
-        lr_schedule: Schedule,
-        *,
-        network: str,
-        tables: dict[str, Any],
-        holds: bool = True,
-        options: dict[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> None:
-        self._own: dict[str, Any] = {"network": network, "tables": tables, "holds": holds, "options": options or {}}
-        super().__init__(observation_space, action_space, lr_schedule, **kwargs)
-
-    def _build(self, lr_schedule: Schedule) -> None:
-        self._build_network(**self._own)
-        self.optimizer = torch.optim.Adam(self.parameters(), lr=lr_schedule(1), eps=ADAM_EPSILON)
-
-    def _get_constructor_parameters(self) -> dict[str, Any]:
-        return {**super()._get_constructor_parameters(), **self._own}
-
     def get_distribution(self, obs: Any) -> Distribution:
         """SB3's distribution over the parts, each for itself."""
         return self.action_dist.proba_distribution(action_logits=self.action_logits(obs))
@@ -161,29 +160,6 @@ class ScoredPolicy(_Scored, ActorCriticPolicy):  # type: ignore[misc]  # observa
 
 class MaskableScoredPolicy(_Scored, MaskableActorCriticPolicy):  # type: ignore[misc]
     """`ScoredPolicy` for sb3-contrib's MaskablePPO."""
-
-    def __init__(
-        self,
-        observation_space: spaces.Space,
-        action_space: spaces.Space,
-        lr_schedule: Schedule,
-        *,
-        network: str,
-        tables: dict[str, Any],
-        holds: bool = True,
-        options: dict[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> None:
-        self._own: dict[str, Any] = {"network": network, "tables": tables, "holds": holds, "options": options or {}}
-        super().__init__(observation_space, action_space, lr_schedule, **kwargs)
-
-    def _build(self, lr_schedule: Schedule) -> None:
-        self._build_network(**self._own)
-        self.action_dist = make_masked_proba_distribution(self.action_space)
-        self.optimizer = torch.optim.Adam(self.parameters(), lr=lr_schedule(1), eps=ADAM_EPSILON)
-
-    def _get_constructor_parameters(self) -> dict[str, Any]:
-        return {**super()._get_constructor_parameters(), **self._own}
 
     def get_distribution(self, obs: Any, action_masks: np.ndarray | None = None) -> Any:
         """sb3-contrib's distribution over the parts, each for itself."""
