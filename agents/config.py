@@ -69,7 +69,8 @@ class Config(_Checked):
         timesteps: decisions to train for, all rows together.
         num_envs, n_steps, batch_size, n_epochs, learning_rate (falls linearly to 0), gamma, gae_lambda, clip_range,
         ent_coef, vf_coef, max_grad_norm, normalise: of PPO, as in stable-baselines3; `normalise` scales rewards by the
-            spread of returns.
+            spread of returns. With `variance: group` a rollout is one episode of every row, nothing is discounted and
+            advantages have a scale of their own, so n_steps, gamma, gae_lambda and normalise play no part.
         evaluations: periodic evaluations in all.
         seed: of everything.
     """

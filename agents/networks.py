@@ -5,8 +5,8 @@ cluster attends over all of them; each legal candidate is scored from its own fe
 cluster has seen. Permuting the jobs permutes the scores, and nothing depends on the number of slots or on
 the size of the cluster, so the same weights serve any.
 
-`mlp`: two dense layers over everything that is not said twice: of the candidates' features it sees those that no table
-of jobs has.
+`mlp`: two dense layers over everything that is not said twice: of the candidates' features it sees only
+which are legal.
 """
 
 from __future__ import annotations

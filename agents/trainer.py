@@ -79,7 +79,6 @@ class _Standing:
 
     next_evaluation: int = 0
     best: dict[str, Any] = field(default_factory=dict)
-    returns: list[float] = field(default_factory=list)
 
 
 class Training:

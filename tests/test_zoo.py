@@ -38,7 +38,7 @@ def test_it_is_listed_and_says_how_it_was_trained():
 
 
 def test_it_is_better_than_greedy_where_placement_matters_most():
-    """0.79 over 50 seeds; eight seeds are enough to tell it from 1."""
+    """0.80 over 50 seeds; eight seeds are enough to tell it from 1."""
     assert ratio_to_greedy("dally-like", range(8)).mean < 0.95
 
 

@@ -7,7 +7,7 @@
 | `slowdown` | minus the mean slowdown (JCT / isolated run time) |
 | `slo` | minus the share of jobs with a deadline that finish late |
 
-With a reference, `jct` sums to the mean JCT of the reference minus the own one, in mean isolated run times: a step is
+With a reference, `jct` sums to 1 - mean JCT / mean JCT of the reference: a step is
 paid the job-seconds that the reference spends in the same time minus the own ones, and the step that finishes the last
 job also what the reference still has to spend. An episode that is truncated ends for both at the same instant.
 """
