@@ -17,39 +17,64 @@ import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.buffers import MaskableRolloutBufferSamples
-from sb3_contrib.common.maskable.utils import get_action_masks
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.type_aliases import RolloutBufferSamples
 from stable_baselines3.common.vec_env import VecEnv
 
+from .vec_env import ClusterVecEnv
+
 LARGEST_SEED = 2**31 - 1
 SMALL = 1e-8
+LEAST_ROOM = 4096  # decisions
 
 
 class Episodes:
-    """The steps of one rollout, row after row, with what PPO's update asks of a rollout buffer.
+    """The steps of one rollout, with what PPO's update asks of a rollout buffer.
 
     Args:
         masked: whether the samples carry masks.
+
+    Attributes:
+        count: how many decisions it holds.
     """
 
     def __init__(self, masked: bool) -> None:
         self.masked = masked
-        self._steps: list[dict[str, np.ndarray]] = []
-        self.columns: dict[str, np.ndarray] = {}
+        self.count = 0
+        self._room: dict[str, np.ndarray] = {}
+
+    @property
+    def columns(self) -> dict[str, np.ndarray]:
+        """By name, one row a decision, in the order in which they were taken; views."""
+        return {name: column[: self.count] for name, column in self._room.items()}
+
+    def clear(self) -> None:
+        """Forget the steps, but keep their memory: fresh pages cost as much as a step of the environment."""
+        self.count = 0
 
     def add(self, **columns: np.ndarray) -> None:
         """One step of some rows: `row` (k,), and arrays (k, ...) by name."""
-        self._steps.append(columns)
+        end = self.count + len(columns["row"])
+        for name, column in columns.items():
+            self._column(name, end, column)[self.count : end] = column
+        self.count = end
+
+    def _column(self, name: str, size: int, like: np.ndarray) -> np.ndarray:
+        """The column `name`, with room for `size` rows."""
+        room = self._room.get(name)
+        if room is None or len(room) < size:
+            larger = np.empty((max(LEAST_ROOM, size + size // 2), *like.shape[1:]), like.dtype)
+            if room is not None:
+                larger[: self.count] = room[: self.count]
+            self._room[name] = room = larger
+        return room
 
     def finish(self, replicas: int) -> None:
         """Compute returns and advantages once every row has ended."""
-        columns = {name: np.concatenate([step[name] for step in self._steps]) for name in self._steps[0]}
+        columns = self.columns
         order = np.argsort(columns["row"], kind="stable")
-        self.columns = {name: column[order] for name, column in columns.items()}
-        self._steps = []
-        row, reward, after_s = (self.columns[name] for name in ("row", "reward", "after_s"))
+        row, reward, after_s = (columns[name][order] for name in ("row", "reward", "after_s"))
         returns, advantages = np.empty(len(row)), np.empty(len(row))
         bounds = np.searchsorted(row, np.arange(row[-1] + 2))
         parts = [slice(first, last) for first, last in pairwise(bounds)]
@@ -65,7 +90,8 @@ class Episodes:
         for first in range(0, len(parts), replicas):
             members = slice(parts[first].start, parts[first + replicas - 1].stop)
             advantages[members] /= advantages[members].std() + SMALL
-        self.columns["return"], self.columns["advantage"] = returns, advantages
+        for name, found in (("return", returns), ("advantage", advantages)):
+            self._column(name, self.count, found.astype(np.float32))[order] = found
 
     @property
     def values(self) -> np.ndarray:
@@ -79,18 +105,16 @@ class Episodes:
 
     def get(self, batch_size: int) -> Iterator[Any]:
         """The steps once, in random order, `batch_size` at a time."""
-        order = np.random.permutation(len(self.columns["row"]))  # noqa: NPY002  as SB3's own buffers, whose state we keep
-        names = ("observation", "action", "value", "log_prob", "advantage", "return")
+        columns = self.columns
+        order = np.random.permutation(self.count)  # noqa: NPY002  as SB3's own buffers, whose state we keep
+        names = ["observation", "action", "value", "log_prob", "advantage", "return"] + ["mask"] * self.masked
+        kind = MaskableRolloutBufferSamples if self.masked else RolloutBufferSamples
+        tensors = [torch.as_tensor(columns[name]) for name in names]
         for first in range(0, len(order), batch_size):
-            pick = order[first : first + batch_size]
+            pick = torch.as_tensor(order[first : first + batch_size])
             if len(pick) < 2:
                 break  # one sample has no spread to be scaled by
-            tensors = [torch.as_tensor(self.columns[name][pick].astype(np.float32)) for name in names]
-            if self.masked:
-                tensors.append(torch.as_tensor(self.columns["mask"][pick]))
-                yield MaskableRolloutBufferSamples(*tensors)
-            else:
-                yield RolloutBufferSamples(*tensors)
+            yield kind(*[tensor.index_select(0, pick) for tensor in tensors])
 
 
 class _Grouped:
@@ -105,36 +129,41 @@ class _Grouped:
     policy: Any
     num_timesteps: int
     rollout_buffer: Any
+    ep_info_buffer: Any
 
     def collect_rollouts(
         self, env: VecEnv, callback: BaseCallback, rollout_buffer: Any, n_rollout_steps: int, *_: Any, **__: Any
     ) -> bool:
-        """Play one episode of every row; a row that has ended plays on unheard until all have."""
+        """Play one episode of every row; a row that has ended waits until all have."""
+        assert isinstance(env, ClusterVecEnv)
         callback.on_rollout_start()
         self.policy.set_training_mode(False)
         env.seed(int(np.random.randint(LARGEST_SEED)))  # noqa: NPY002
         observation = env.reset()
-        episodes = Episodes(self.masked)
-        clock_s = np.zeros(env.num_envs)
-        playing = np.ones(env.num_envs, np.bool_)
-        while playing.any():
-            rows = np.flatnonzero(playing)
-            masks = get_action_masks(env) if self.masked else None
+        rows = np.arange(env.num_envs)
+        episodes = self._episodes = getattr(self, "_episodes", None) or Episodes(self.masked)
+        episodes.clear()
+        clock_s, total, length = (np.zeros(env.num_envs) for _ in range(3))
+        while len(rows):
+            masks = env.action_masks(rows) if self.masked else None
             with torch.no_grad():
                 drawn = self.policy(torch.as_tensor(observation), **({"action_masks": masks} if self.masked else {}))
             actions, values, log_probs = (tensor.numpy() for tensor in drawn)
-            seen = observation
-            observation, rewards, ended, infos = env.step(actions)
-            clock_s += env.elapsed_s  # type: ignore[attr-defined]
-            step = {"observation": seen, "action": actions, "value": values[:, 0], "log_prob": log_probs}
-            step |= {"reward": rewards, "after_s": clock_s} | ({} if masks is None else {"mask": masks})
-            episodes.add(row=rows, **{name: column[rows] for name, column in step.items()})
+            step = {"row": rows, "observation": observation, "action": actions, "log_prob": log_probs}
+            step |= {"value": values[:, 0]} | ({} if masks is None else {"mask": masks})
+            observation, rewards, ended, elapsed_s = env.play(rows, actions)
+            clock_s[rows] += elapsed_s
+            total[rows] += rewards
+            length[rows] += 1
+            episodes.add(**step, reward=rewards, after_s=clock_s[rows])
             self.num_timesteps += len(rows)
             callback.update_locals(locals())
             if not callback.on_step():
                 return False
-            playing &= ~ended
+            if ended.any():
+                rows, observation = rows[~ended], observation[~ended]
         episodes.finish(self.replicas)
+        self.ep_info_buffer.extend({"r": r, "l": n, "t": 0.0} for r, n in zip(total, length, strict=True))
         self.rollout_buffer = episodes
         callback.on_rollout_end()
         return True

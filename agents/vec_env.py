@@ -17,7 +17,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from ..envs.batch import Batch
 from ..envs.batch_state import restore, state_of
-from ..envs.codes import ELAPSED_S, IS_ADJUSTED, IS_INVALID, REWARD
+from ..envs.codes import ELAPSED_S, IS_ADJUSTED, IS_INVALID, REWARD, TERMINATED, TRUNCATED
 from ..envs.registration import env_class, resolve
 
 
@@ -136,9 +136,25 @@ class ClusterVecEnv(VecEnv):
             "TimeLimit.truncated": False,
         }
 
-    def action_masks(self) -> np.ndarray:
-        """Legal actions by row, bool (n, M), a new array."""
-        return self.batch.rows.masks.view(np.bool_).copy()
+    def play(self, rows: np.ndarray, actions: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
+        """Play `actions` (k, parts) in some rows, int64 (k,); a row whose episode ends stays as it is until `reset`.
+
+        Returns:
+            Observations, rewards (k,) float32, ends (k,) bool, and the seconds that went by (k,).
+        """
+        batch = self.batch
+        every = np.zeros_like(batch.rows.actions)
+        every[rows] = actions
+        batch.step(every, rows)
+        outcomes = batch.rows.outcomes[rows]
+        ended = (outcomes[:, TERMINATED] > 0.0) | (outcomes[:, TRUNCATED] > 0.0)
+        seen = self.envs[0].observed(batch.rows.features[rows])
+        return seen, outcomes[:, REWARD].astype(np.float32), ended, outcomes[:, ELAPSED_S]
+
+    def action_masks(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """Legal actions of `rows`, int64 (k,), or of all, bool (k, M), a new array."""
+        masks = self.batch.rows.masks.view(np.bool_)
+        return masks.copy() if rows is None else masks[rows]
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
         """What a method of the environments in `indices` (None: all) returns, by row."""

@@ -44,7 +44,8 @@ def measure(net: str, seed: int, quick: bool) -> dict[str, Any]:
     learner = make_learner(config, env)
     learner.learn(config.rollout, reset_num_timesteps=False)
     inside, rollouts = Clock(), Clock()
-    env.step_wait, env.env_method = inside.timed(env.step_wait), inside.timed(env.env_method)  # type: ignore[method-assign]
+    for name in ("reset", "play", "action_masks"):
+        setattr(env, name, inside.timed(getattr(env, name)))
     learner.collect_rollouts = rollouts.timed(learner.collect_rollouts)
     before = learner.num_timesteps
     began_s = time.thread_time()

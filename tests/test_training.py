@@ -195,10 +195,34 @@ def test_group_advantages_by_hand():
         reward = np.array([*rewards, *(100.0 * one for one in rewards)])
         episodes.add(row=np.arange(4), reward=reward, after_s=np.array([*after_s, *after_s]))
     episodes.finish(replicas=2)
-    assert episodes.columns["row"].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
-    assert episodes.columns["return"][:4].tolist() == [-4.0, -3.0, -4.0, -2.0]
-    expected = [0.0, 0.0, 0.0, -4.0 / 3**0.5] * 2
+    assert episodes.columns["row"].tolist() == [0, 1, 2, 3] * 2
+    assert episodes.columns["return"][[0, 4, 1, 5]].tolist() == [-4.0, -3.0, -4.0, -2.0]
+    expected = [0.0, 0.0, 0.0, 0.0, 0.0, -4.0 / 3**0.5, 0.0, -4.0 / 3**0.5]
     assert episodes.columns["advantage"].tolist() == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_row_that_has_ended_waits_for_the_others():
+    config = small(variance="group", replicas=4)
+    env = make_env(config)
+    learner = make_learner(config, env)
+    learner.learn(1, reset_num_timesteps=False)
+    episodes = learner.rollout_buffer
+    last = {int(row): step for step, row in enumerate(episodes.columns["row"])}
+    assert sorted(last) == list(range(env.num_envs))
+    assert env.batch.terminated.all()
+    assert episodes.count == learner.num_timesteps
+    lengths = np.bincount(episodes.columns["row"])
+    assert len(set(lengths)) > 1  # some ended before others
+    assert sorted(info["l"] for info in learner.ep_info_buffer) == sorted(lengths)
+
+
+def test_memory_of_a_rollout_is_used_again():
+    episodes = Episodes(masked=False)
+    for rewards in ((1.0, 2.0), (3.0,)):
+        episodes.clear()
+        episodes.add(row=np.zeros(len(rewards), np.int64), reward=np.array(rewards))
+        assert episodes.count == len(rewards)
+        assert episodes.columns["reward"].tolist() == list(rewards)
 
 
 def test_replicas_of_a_group_play_the_same_workload():
