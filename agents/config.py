@@ -70,7 +70,7 @@ class Config(_Checked):
         num_envs, n_steps, batch_size, n_epochs, learning_rate (falls linearly to 0), gamma, gae_lambda, clip_range,
         ent_coef, vf_coef, max_grad_norm, normalise: of PPO, as in stable-baselines3; `normalise` scales rewards by the
             spread of returns. With `variance: group` a rollout is one episode of every row, nothing is discounted and
-            advantages have a scale of their own, so n_steps, gamma, gae_lambda and normalise play no part.
+            advantages have a scale of their own, so n_steps, gamma, gae_lambda, vf_coef and normalise play no part.
         evaluations: periodic evaluations in all.
         seed: of everything.
     """
@@ -186,7 +186,7 @@ def expect_fitting(config: Config) -> None:
     for key in config.env:
         choose(key, own, "key of env:")
     factory(**config.env)
-    options = [key for key in signature(NETWORKS[config.net]).parameters if key != "tables"]
+    options = [key for key in signature(NETWORKS[config.net]).parameters if key not in ("tables", "critic")]
     for key, value in config.net_options.items():
         choose(key, options, "key of net_options:")
         if key in ("width", "heads") and not (isinstance(value, int) and value >= 1):

@@ -3,8 +3,8 @@
 Rows come in groups of replicas that play the same workload under different random choices. A rollout is one whole
 episode of every row. The advantage of a decision at time t is what the row gets from t on, less the mean of what the
 other replicas of its workload get from t on, in units of the spread of these differences within the group: a workload
-on which much can go wrong counts no more than a calm one. Nothing is discounted, and no value is bootstrapped; the
-value network learns along, for the logs.
+on which much can go wrong counts no more than a calm one. Nothing is discounted, no value is bootstrapped, and there is
+no value network.
 """
 
 from __future__ import annotations

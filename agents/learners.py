@@ -70,4 +70,10 @@ def make_learner(config: Config, env: ClusterVecEnv) -> Any:
 def policy_kwargs(config: Config, env: ClusterVecEnv) -> dict[str, Any]:
     """What builds the policy anew, beside its spaces: plain values."""
     tables = env.get_attr("tables")[0]
-    return {"network": config.net, "tables": tables.to_json(), "holds": config.holds, "options": config.net_options}
+    return {
+        "network": config.net,
+        "tables": tables.to_json(),
+        "holds": config.holds,
+        "critic": config.variance != "group",
+        "options": config.net_options,
+    }

@@ -63,11 +63,14 @@ class CandidateNetwork(nn.Module):
         heads: of the attention; each has its own question about the jobs.
         hold_logit: what a hold starts with, beside a start's 0: holds are for walking the window and for explicit
             delays, and cost learning where they are as likely as a start.
+        critic: False: no values are learned, and 0 comes out for them.
     """
 
     row_of: torch.Tensor
 
-    def __init__(self, tables: Tables, width: int = 32, heads: int = 4, hold_logit: float = -3.0) -> None:
+    def __init__(
+        self, tables: Tables, width: int = 32, heads: int = 4, hold_logit: float = -3.0, *, critic: bool = True
+    ) -> None:
         super().__init__()
         self.tables, self.heads, self.width = tables, heads, width
         self.standard_rows: Any = nn.ModuleList(Standard(table.columns) for table in tables.tables)
@@ -83,10 +86,12 @@ class CandidateNetwork(nn.Module):
         self.hidden = nn.Linear(width, width)
         self.score = nn.Linear(width, 1)
         self.parts: Any = nn.ModuleList(nn.Linear(width, part.size) for part in tables.parts)
-        self.value_rows = nn.ModuleList(nn.Linear(table.columns, width) for table in tables.tables)
-        pooled = (1 + len(tables.tables)) * width
-        self.value_cluster = nn.Linear(tables.cluster, width)
-        self.value = nn.Sequential(nn.Linear(pooled, 2 * width), nn.ReLU(), nn.Linear(2 * width, 1))
+        self.critic = critic
+        if critic:
+            self.value_rows = nn.ModuleList(nn.Linear(table.columns, width) for table in tables.tables)
+            pooled = (1 + len(tables.tables)) * width
+            self.value_cluster = nn.Linear(tables.cluster, width)
+            self.value = nn.Sequential(nn.Linear(pooled, 2 * width), nn.ReLU(), nn.Linear(2 * width, 1))
         self.hold_logit = nn.Parameter(torch.tensor(hold_logit))
         for last in (self.score, *self.parts):
             nn.init.orthogonal_(last.weight)  # smaller ones let next to nothing through to the layers below
@@ -181,6 +186,8 @@ class CandidateNetwork(nn.Module):
 
         Where actor and critic share layers, the errors of values, far larger, drown what is learned about actions.
         """
+        if not self.critic:
+            return cluster.new_zeros(len(cluster))
         seen = [functional.relu(self.value_cluster(cluster))]
         for features, here, embed in zip(tables, taken, self.value_rows, strict=True):
             seen.append((functional.relu(embed(features)) * here.unsqueeze(2)).sum(1) * VALUE_SCALE)
@@ -193,12 +200,13 @@ class DenseNetwork(nn.Module):
     Args:
         tables: layout of the observation.
         width: of both layers of both networks, that of the policy and that of the value.
+        critic: as of `CandidateNetwork`.
     """
 
     OWN = (LEGAL,)
     places: torch.Tensor
 
-    def __init__(self, tables: Tables, width: int = 64) -> None:
+    def __init__(self, tables: Tables, width: int = 64, *, critic: bool = True) -> None:
         super().__init__()
         self.tables = tables
         places = list(range(tables.size - tables.candidates * tables.candidate_columns))
@@ -206,43 +214,48 @@ class DenseNetwork(nn.Module):
         for candidate in range(tables.candidates):
             places += [first + candidate * tables.candidate_columns + column for column in self.OWN]
         self.register_buffer("places", torch.tensor(places), persistent=False)
-        self.width = width
         self.standard = Standard(len(places))
-        self.first = nn.Linear(len(places), 2 * width)
-        self.actor = nn.Linear(width, width)
-        self.critic = nn.Linear(width, width)
+        self.actor = _dense(len(places), width)
         self.score = nn.Linear(width, tables.candidates + sum(part.size for part in tables.parts))
-        self.value = nn.Linear(width, 1)
-        for layer, gain in ((self.first, 2**0.5), (self.actor, 2**0.5), (self.critic, 2**0.5), (self.score, 0.01)):
-            nn.init.orthogonal_(layer.weight, gain)
-            nn.init.zeros_(layer.bias)
+        nn.init.orthogonal_(self.score.weight, 0.01)
+        nn.init.zeros_(self.score.bias)
+        self.critic = nn.Sequential(*_dense(len(places), width), nn.Linear(width, 1)) if critic else None
 
     def forward(
         self, observation: torch.Tensor, legal: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """As `CandidateNetwork.forward`."""
-        actor, critic = self._first(observation).split(self.width, 1)
-        scores = self.score(torch.tanh(self.actor(actor)))
+        seen = self._seen(observation)
+        scores = self.score(self.actor(seen))
         logits, parts = scores.split([self.tables.candidates, scores.shape[1] - self.tables.candidates], 1)
-        return logits.masked_fill(~legal, LOWEST), parts, self._value(critic)
+        return logits.masked_fill(~legal, LOWEST), parts, self._value(seen)
 
     def values(self, observation: torch.Tensor) -> torch.Tensor:
         """Values (n,) only."""
-        return self._value(self._first(observation)[:, self.width :])
+        return self._value(self._seen(observation))
 
     def calibrate(self, observation: torch.Tensor) -> None:
         """As `CandidateNetwork.calibrate`."""
         self.standard.calibrate(observation.index_select(1, self.places))
 
-    def _first(self, observation: torch.Tensor) -> torch.Tensor:
-        return torch.tanh(self.first(self.standard(observation.index_select(1, self.places))))
+    def _seen(self, observation: torch.Tensor) -> torch.Tensor:
+        return self.standard(observation.index_select(1, self.places))
+
+    def _value(self, seen: torch.Tensor) -> torch.Tensor:
+        return seen.new_zeros(len(seen)) if self.critic is None else self.critic(seen).squeeze(-1)
 
     def soften(self, factor: float) -> None:
         """Divide the logits by `factor`."""
         _divide([self.score], factor)
 
-    def _value(self, critic: torch.Tensor) -> torch.Tensor:
-        return self.value(torch.tanh(self.critic(critic))).squeeze(-1)
+
+def _dense(inputs: int, width: int) -> nn.Sequential:
+    """Two layers, as stable-baselines3 begins them."""
+    first, second = nn.Linear(inputs, width), nn.Linear(width, width)
+    for layer in (first, second):
+        nn.init.orthogonal_(layer.weight, 2**0.5)
+        nn.init.zeros_(layer.bias)
+    return nn.Sequential(first, nn.Tanh(), second, nn.Tanh())
 
 
 def _divide(layers: Sequence[nn.Linear], factor: float) -> None:

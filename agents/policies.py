@@ -41,10 +41,12 @@ class _Scored:
         network: str,
         tables: dict[str, Any],
         holds: bool = True,
+        critic: bool = True,
         options: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        self._own: dict[str, Any] = {"network": network, "tables": tables, "holds": holds, "options": options or {}}
+        self._own: dict[str, Any] = {"network": network, "tables": tables, "holds": holds, "critic": critic}
+        self._own["options"] = options or {}
         super().__init__(observation_space, action_space, lr_schedule, **kwargs)  # type: ignore[call-arg]
 
     def _build(self, lr_schedule: Schedule) -> None:
@@ -54,9 +56,11 @@ class _Scored:
     def _get_constructor_parameters(self) -> dict[str, Any]:
         return {**super()._get_constructor_parameters(), **self._own}  # type: ignore[misc]
 
-    def _build_network(self, network: str, tables: dict[str, Any], holds: bool, options: dict[str, Any]) -> None:
+    def _build_network(
+        self, network: str, tables: dict[str, Any], holds: bool, critic: bool, options: dict[str, Any]
+    ) -> None:
         self.tables, self.holds = Tables.from_json(tables), holds
-        self.network = NETWORKS[choose(network, NETWORKS, "network")](self.tables, **options)
+        self.network = NETWORKS[choose(network, NETWORKS, "network")](self.tables, **options, critic=critic)
 
     def _scores(
         self, observation: torch.Tensor, masks: Any
@@ -149,6 +153,7 @@ class ScoredPolicy(_Scored, ActorCriticPolicy):  # type: ignore[misc]  # observa
         network: `candidates` or `mlp`.
         tables: the layout, `Tables.to_json()`.
         holds: False: never holds a job by itself; where nothing should start, it advances.
+        critic: False: it has no value network (nor has the group baseline any use for one).
         options: of the network (width, heads, hold_logit).
         kwargs: SB3's own.
     """

@@ -37,7 +37,7 @@ DESCRIPTION, WEIGHTS = "agent.json", "weights.safetensors"
 MOST_DESCRIPTION_BYTES = 2**24
 MOST_FEATURES = 2**16  # of an observation; 256 waiting and 256 running jobs have 24,000
 MOST_WIDTH = 4096  # of a layer, and of any other whole number that shapes a network
-POLICY_KWARGS = ("tables", "holds", "options")
+POLICY_KWARGS = ("tables", "holds", "critic", "options")
 PACKAGES = ("stable-baselines3", "sb3-contrib", "torch", "numpy", "gymnasium")
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -66,7 +66,7 @@ class AgentDescription(BaseModel):
         schema_version: of this description.
         algo: `maskable-ppo` or `ppo`.
         network: `candidates` or `mlp` (networks.py).
-        policy_kwargs: of the policy class (policies.py): `tables`, `holds`, `options`; plain values.
+        policy_kwargs: of the policy class (policies.py): `tables`, `holds`, `critic`, `options`; plain values.
         environment: the id that it was trained in.
         env_kwargs: keyword arguments of that environment; through this window it looks at any cluster.
         mode: `argmax` plays the likeliest action, `sampled` draws from the probabilities.

@@ -157,7 +157,19 @@ def test_an_agent_that_may_not_hold_never_does():
 
 def test_the_mlp_sees_every_table_and_which_candidates_are_legal():
     network = DenseNetwork(layout(3, 2))
-    assert network.first.in_features == 12 + 3 * 12 + 2 * 9 + 17
+    assert network.actor[0].in_features == 12 + 3 * 12 + 2 * 9 + 17
+
+
+@pytest.mark.parametrize("kind", [CandidateNetwork, DenseNetwork])
+def test_without_a_critic_the_same_actor_is_left(kind):
+    flat = torch.as_tensor(observation(2, 1, 8))
+    legal = torch.ones(len(flat), layout(2, 1).candidates, dtype=torch.bool)
+    whole, actor = kind(layout(2, 1)), kind(layout(2, 1), critic=False)
+    actor.load_state_dict({name: whole.state_dict()[name] for name in actor.state_dict()})
+    assert torch.equal(whole(flat, legal)[0], actor(flat, legal)[0])
+    assert not actor(flat, legal)[2].any()
+    assert not actor.values(flat).any()
+    assert whole.values(flat).any()
 
 
 def test_softening_divides_logits():
