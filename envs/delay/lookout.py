@@ -98,7 +98,7 @@ class Lookout:
         lay_window_order(simulator.plain.record, key)
         w = self.plain
         w["placer"], w["focus"], w["code"] = PLACERS[self.placer], -1, DECIDE
-        w["known_of"][:, 0] = w["ran_of"][:, 0] = NO_JOB
+        w["known_job"] = w["ran_job"] = NO_JOB
 
     def look(self) -> tuple[np.ndarray, np.ndarray]:
         """The present: features, float32 (F,), and the mask of both action parts, int8 (candidates + delays,)."""

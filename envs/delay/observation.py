@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 
 from ...simulator.kernels.jit import kernel
+from ...simulator.kernels.logs import log_from_one
 from ...simulator.tiers import MACHINE, NETWORK
-from .window import HOLD_KIND, KNOWN, LOG_WORST, NO_JOB, PER_RUNNING, PER_WAITING, TARGETS, scaled_slowdown
+from .window import HOLD_KIND, KNOWN, LOG_WORST, PER_RUNNING, PER_WAITING, TARGETS, scaled_slowdown
 
 CLUSTER = (
     "time since the first arrival",
@@ -73,8 +74,8 @@ CROWD = 32.0  # a queue of so many jobs reads 0.5
 
 @kernel
 def _scaled(w, value):
-    # Twice as fast as log1p, and the same in float32: what is below a nanosecond reads 0 either way.
-    return min(1.0, math.log(1.0 + max(0.0, value)) / w.log_horizon)
+    # Without log1p, which is slow; the same in float32: what is below a nanosecond reads 0 either way.
+    return min(1.0, log_from_one(1.0 + max(0.0, value)) / w.log_horizon)
 
 
 @kernel
@@ -88,19 +89,23 @@ def _slowdown(s, job, tier):
 
 
 @kernel
+def _time_left(w, isolated, slowdown):
+    """The feature "run time left" at a slowdown, both and the isolated one as features."""
+    # Converted first: plain Python would add these numbers of four bytes as such.
+    return min(1.0, float(isolated) + float(slowdown) * LOG_WORST / w.log_horizon)
+
+
+@kernel
 def _known(s, w, job):
     """Modify `w`: row of `w.known` with the features of a waiting job, and the run time left of its start candidates.
 
-    Logarithms are most of the cost of an observation, and a job stays in the window for many steps: what only changes
-    with the clock, or not at all while it waits, is remembered.
+    What does not change while it waits is remembered: a job stays in the window for many steps.
     """
     row = job & (KNOWN - 1)
-    of = w.known_of[row]
-    known = w.known[row]
-    if of[0] != job or of[1] != s.waiting_since_s[job]:
-        of[0] = job
-        of[1] = s.waiting_since_s[job]
-        of[2] = -1.0
+    if w.known_job[row] != job or w.known_since_s[row] != s.waiting_since_s[job]:
+        w.known_job[row] = job
+        w.known_since_s[row] = s.waiting_since_s[job]
+        known = w.known[row]
         gpus = s.gpus[job]
         left_s = s.iterations_left[job] * s.base_iteration_s[job]
         known[0] = 1.0
@@ -112,61 +117,68 @@ def _known(s, w, job):
         for target in range(TARGETS):
             known[8 + target] = _slowdown(s, job, MACHINE + target)
             known[QUEUE_COLUMNS + target] = _time_left(w, known[5], known[8 + target])
-    if of[2] != s.now_s:
-        of[2] = s.now_s
-        known[3] = known[4] = _scaled(w, s.now_s - s.waiting_since_s[job])
-        if s.waiting_since_s[job] != s.arrival_s[job]:
-            known[4] = _scaled(w, s.now_s - s.arrival_s[job])
-    known[11] = s.starts[job] > 0
     return row
-
-
-@kernel
-def _time_left(w, isolated, slowdown):
-    """The feature "run time left" at a slowdown, both and the isolated one as features."""
-    # Converted first: plain Python would add these numbers of four bytes as such.
-    return min(1.0, float(isolated) + float(slowdown) * LOG_WORST / w.log_horizon)
 
 
 @kernel
 def _ran(s, w, job):
-    """Modify `w`: row of `w.ran` with the first columns of a running job."""
+    """Modify `w`: row of `w.ran` with what does not change while a job runs: columns 1, 2 and 6."""
     row = job & (KNOWN - 1)
-    of = w.ran_of[row]
-    ran = w.ran[row]
-    if of[0] != job or of[1] != s.started_s[job] or of[2] != s.planned_finish_s[job]:
-        of[0] = job
-        of[1] = s.started_s[job]
-        of[2] = s.planned_finish_s[job]
-        of[3] = -1.0
+    if w.ran_job[row] != job or w.ran_since_s[row] != s.started_s[job] or w.ran_until_s[row] != s.planned_finish_s[job]:
+        w.ran_job[row] = job
+        w.ran_since_s[row] = s.started_s[job]
+        w.ran_until_s[row] = s.planned_finish_s[job]
+        ran = w.ran[row]
         gpus = s.gpus[job]
-        ran[0] = 1.0
-        ran[1] = gpus / s.n_gpus
-        ran[2] = math.log2(1.0 + gpus) / math.log2(1.0 + s.n_gpus)
-        ran[6] = scaled_slowdown(s.iteration_s[job] / s.base_iteration_s[job])
-    if of[3] != s.now_s:
-        of[3] = s.now_s
-        ran[3] = ran[4] = _scaled(w, s.now_s - of[1])
-        if of[1] != s.arrival_s[job]:
-            ran[4] = _scaled(w, s.now_s - s.arrival_s[job])
-        ran[5] = _scaled(w, of[2] - s.now_s)
+        ran[0] = gpus / s.n_gpus
+        ran[1] = math.log2(1.0 + gpus) / math.log2(1.0 + s.n_gpus)
+        ran[2] = scaled_slowdown(s.iteration_s[job] / s.base_iteration_s[job])
     return row
 
 
 @kernel
-def observe(s, w, features):
+def _scale_times(s, w):
+    """Modify `w.times`: all features that change with the clock, one after the other.
+
+    For each waiting job the time that it has waited; for each running one the times since it started, since it arrived
+    and to its end; then for each waiting one that has not waited since it arrived the time since then.
+    """
+    times = w.times
+    now_s = s.now_s
+    for slot in range(w.waiting_shown):
+        times[slot] = now_s - s.waiting_since_s[w.waiting_job[slot]]
+    count = w.waiting_shown
+    for slot in range(w.running_shown):
+        job = w.running_job[slot]
+        times[count] = now_s - s.started_s[job]
+        times[count + 1] = now_s - s.arrival_s[job]
+        times[count + 2] = s.planned_finish_s[job] - now_s
+        count += 3
+    for slot in range(w.waiting_shown):
+        job = w.waiting_job[slot]
+        if s.waiting_since_s[job] != s.arrival_s[job]:
+            times[count] = now_s - s.arrival_s[job]
+            count += 1
+    log_horizon = w.log_horizon
+    for i in range(count):
+        times[i] = min(1.0, log_from_one(1.0 + max(0.0, times[i])) / log_horizon)
+
+
+@kernel
+def observe(s, w, features, mask):
     """Write all features, float32: cluster, queue, running and candidates, one after the other, row by row.
 
-    `features` holds what the last call wrote there, or zeros; rows and candidates that were empty and are so still are
-    not touched, which is most of the memory.
+    `features` and `mask` hold what the last calls of this and of `write_mask` wrote there, or zeros: rows and candidates
+    that were empty and are so still are not touched, which is most of the memory.
     """
     queue = len(CLUSTER)
     running = queue + w.slots * QUEUE_COLUMNS
     candidates = running + w.running_slots * RUNNING_COLUMNS
     features[candidates] = w.legal[0]
     features[candidates + 1] = w.legal[0]
-    asked = _observe_queue(s, w, features, queue, candidates)
-    _observe_running(s, w, features, running, candidates)
+    _scale_times(s, w)
+    asked = _observe_queue(s, w, features, mask, queue, candidates)
+    _observe_running(s, w, features, mask, running, candidates)
     _observe_cluster(s, w, features, asked)
 
 
@@ -194,60 +206,67 @@ def _observe_cluster(s, w, features, asked):
 
 
 @kernel
-def _observe_queue(s, w, features, row, candidate):
+def _observe_queue(s, w, features, mask, row, candidate):
     """Write the rows of the waiting jobs from `row` on, and their candidates; returns the GPUs that they ask."""
     asked = 0
     width = PER_WAITING * CANDIDATE_COLUMNS
     candidate += CANDIDATE_COLUMNS
-    for slot in range(w.slots):
+    free = s.free_gpus / s.n_gpus
+    since_arrival = w.waiting_shown + 3 * w.running_shown
+    for slot in range(w.waiting_shown):
         job = w.waiting_job[slot]
+        asked += s.gpus[job]
+        known = w.known[_known(s, w, job)]
         shown = features[row : row + QUEUE_COLUMNS]  # constant places in a short slice need no look at their sign
+        for column in range(QUEUE_COLUMNS):
+            shown[column] = known[column]
+        shown[3] = shown[4] = w.times[slot]
+        if s.waiting_since_s[job] != s.arrival_s[job]:
+            shown[4] = w.times[since_arrival]
+            since_arrival += 1
+        shown[11] = s.starts[job] > 0
         offered = features[candidate : candidate + width]
-        if job != NO_JOB:
-            asked += s.gpus[job]
-            _observe_waiting(s, w, shown, offered, slot, job)
-        elif shown[0] == 0.0:
+        first = 1 + PER_WAITING * slot
+        _observe_starts(s, w, known, offered, mask[first : first + PER_WAITING], slot, job)
+        at = HOLD_KIND * CANDIDATE_COLUMNS
+        if w.legal[first + HOLD_KIND]:
+            _observe_candidate(offered, at, HOLD_COLUMN, 0.0, known[5], known[1], free)
+        elif mask[first + HOLD_KIND]:
+            _clear_candidate(offered, at)
+        row += QUEUE_COLUMNS
+        candidate += width
+    for _ in range(w.waiting_shown, w.slots):
+        if features[row] == 0.0:
             break
-        else:
-            shown[:] = 0.0
-            offered[:] = 0.0
+        features[row : row + QUEUE_COLUMNS] = 0.0
+        features[candidate : candidate + width] = 0.0
         row += QUEUE_COLUMNS
         candidate += width
     return asked
 
 
 @kernel
-def _observe_waiting(s, w, shown, offered, slot, job):
-    """Write the row of a waiting job, and its candidates."""
-    known = w.known[_known(s, w, job)]
-    for column in range(QUEUE_COLUMNS):
-        shown[column] = known[column]
+def _observe_starts(s, w, known, offered, before, slot, job):
+    """Write the start candidates of a waiting job; `before`: which of its candidates were legal."""
     first = 1 + PER_WAITING * slot
     legal = w.legal[first : first + PER_WAITING]
-    share = known[1]
-    free_after = (s.free_gpus - s.gpus[job]) / s.n_gpus
     for target in range(TARGETS):
         at = target * CANDIDATE_COLUMNS
         if legal[target]:
             slowdown = w.slot_slowdown[slot, target] if s.net_models > 0 else known[8 + target]
             left = _time_left(w, known[5], slowdown) if s.net_models > 0 else known[QUEUE_COLUMNS + target]
-            _observe_candidate(offered, at, 2, slowdown, left, share, free_after)
+            free_after = (s.free_gpus - s.gpus[job]) / s.n_gpus
+            _observe_candidate(offered, at, 2, slowdown, left, known[1], free_after)
             offered[at + 6] = w.slot_tier[slot, target] / NETWORK
             offered[at + 11] = w.slot_left[slot, target] / s.largest_machine
-        else:
+        elif before[target]:
             _clear_candidate(offered, at)
-    at = HOLD_KIND * CANDIDATE_COLUMNS
-    if legal[HOLD_KIND]:
-        _observe_candidate(offered, at, HOLD_COLUMN, 0.0, known[5], share, s.free_gpus / s.n_gpus)
-    else:
-        _clear_candidate(offered, at)
 
 
 @kernel
 def _clear_candidate(offered, at):
-    if offered[at] != 0.0:
-        for column in range(CANDIDATE_COLUMNS):
-            offered[at + column] = 0.0
+    for column in range(CANDIDATE_COLUMNS):
+        offered[at + column] = 0.0
 
 
 @kernel
@@ -262,49 +281,57 @@ def _observe_candidate(offered, at, kind, slowdown, left, share, free_after):
 
 
 @kernel
-def _observe_running(s, w, features, row, candidates):
+def _observe_running(s, w, features, mask, row, candidates):
     """Write the rows of the running jobs from `row` on, and their candidates."""
     width = PER_RUNNING * CANDIDATE_COLUMNS
-    candidate = candidates + (1 + PER_WAITING * w.slots) * CANDIDATE_COLUMNS
-    for slot in range(w.running_slots):
+    first = 1 + PER_WAITING * w.slots
+    candidate = candidates + first * CANDIDATE_COLUMNS
+    at = w.waiting_shown
+    for slot in range(w.running_shown):
         job = w.running_job[slot]
+        ran = w.ran[_ran(s, w, job)]
         shown = features[row : row + RUNNING_COLUMNS]
-        offered = features[candidate : candidate + width]
-        if job != NO_JOB:
-            _observe_runner(s, w, shown, offered, slot, job)
-        elif shown[0] == 0.0:
+        shown[0] = 1.0
+        shown[1] = ran[0]
+        shown[2] = ran[1]
+        shown[3] = w.times[at]
+        shown[4] = w.times[at + 1]
+        shown[5] = w.times[at + 2]
+        shown[6] = ran[2]
+        shown[7] = shown[8] = s.tier[job] / NETWORK
+        if w.preemption:
+            offered = features[candidate : candidate + width]
+            _observe_moves(s, w, shown, offered, mask[first : first + PER_RUNNING], slot, job)
+        row += RUNNING_COLUMNS
+        candidate += width
+        first += PER_RUNNING
+        at += 3
+    for _ in range(w.running_shown, w.running_slots):
+        if features[row] == 0.0:
             break
-        else:
-            shown[:] = 0.0
-            offered[:] = 0.0
+        features[row : row + RUNNING_COLUMNS] = 0.0
+        features[candidate : candidate + width] = 0.0
         row += RUNNING_COLUMNS
         candidate += width
 
 
 @kernel
-def _observe_runner(s, w, shown, offered, slot, job):
-    """Write the row of a running job, and its candidates."""
-    ran = w.ran[_ran(s, w, job)]
-    tier = s.tier[job] / NETWORK
-    for column in range(7):
-        shown[column] = ran[column]
-    shown[7] = tier
-    shown[8] = tier
+def _observe_moves(s, w, shown, offered, before, slot, job):
+    """Write the candidates of a running job, and what they say in its row; `before`: which of them were legal."""
     first = 1 + PER_WAITING * w.slots + PER_RUNNING * slot
-    legal = w.legal[first : first + PER_RUNNING]
-    if legal[0]:
+    if w.legal[first]:
         free_after = (s.free_gpus + s.gpus[job]) / s.n_gpus
-        _observe_candidate(offered, 0, 4, ran[6], ran[5], ran[1], free_after)
-        offered[6] = tier
-    else:
+        _observe_candidate(offered, 0, 4, shown[6], shown[5], shown[1], free_after)
+        offered[6] = shown[7]
+    elif before[0]:
         _clear_candidate(offered, 0)
-    if legal[1]:
+    if w.legal[first + 1]:
         better = w.move_tier[slot]
         slowdown = w.move_slowdown[slot] if s.net_models > 0 else _slowdown(s, job, better)
-        _observe_candidate(offered, CANDIDATE_COLUMNS, 5, slowdown, ran[5], ran[1], s.free_gpus / s.n_gpus)
+        _observe_candidate(offered, CANDIDATE_COLUMNS, 5, slowdown, shown[5], shown[1], s.free_gpus / s.n_gpus)
         offered[CANDIDATE_COLUMNS + 6] = better / NETWORK
         shown[8] = better / NETWORK
-    else:
+    elif before[1]:
         _clear_candidate(offered, CANDIDATE_COLUMNS)
 
 

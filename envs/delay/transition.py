@@ -46,7 +46,7 @@ def step_rows(states, windows, references, chosen, actions, outcomes, features, 
         s = states[row]
         w = windows[row]
         _step(s, w, references[row], actions[row, 0], actions[row, 1], outcomes[row])
-        observe(s, w, features[row])
+        observe(s, w, features[row], masks[row])
         write_mask(w, masks[row])
         odd += outcomes[row, TERMINATED] > 0.0 or outcomes[row, TRUNCATED] > 0.0 or w.code != DECIDE
     return odd
@@ -89,7 +89,7 @@ def _step(s, w, reference, candidate, delay, outcome):
 def turn(states, windows, row, features, mask):
     """Modify the window in `row`: show the present anew, after its focus or placer has changed."""
     refresh(states[row], windows[row])
-    observe(states[row], windows[row], features)
+    observe(states[row], windows[row], features, mask)
     write_mask(windows[row], mask)
 
 

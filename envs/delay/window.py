@@ -42,7 +42,7 @@ def window_dtype() -> np.dtype:
     """One window; the arrays have room for the largest number of slots."""
     candidates = 1 + (PER_WAITING + PER_RUNNING) * MAX_SLOTS
     scalars = ("slots", "running_slots", "n_delays", "placer", "preemption", "skip_idle", "reward_kind", "focus")
-    counters = ("probe", "decisions", "max_decisions", "can_act", "code", "begins")
+    counters = ("probe", "decisions", "max_decisions", "can_act", "code", "begins", "waiting_shown", "running_shown")
     reference = ("ref_on", "ref_jobs", "ref_arrived", "ref_done")  # see reward.py
     floats = ("reward_scale", "log_horizon", "ref_end_s", "ref_arrived_s", "ref_done_s")
     return np.dtype(
@@ -54,12 +54,15 @@ def window_dtype() -> np.dtype:
             ("running_job", "i8", (MAX_SLOTS,)),
             ("move_tier", "i8", (MAX_SLOTS,)),  # tier that a running job could move to now
             ("legal", "i1", (candidates,)),
-            # What observation.py remembers of a job, by job modulo KNOWN, together so that it lies together in the
-            # cache. While it waits:
-            ("known_of", "f8", (KNOWN, 4)),  # job, since when it waited then, now; spare
+            ("times", "f8", (5 * MAX_SLOTS,)),  # scratch of observation.py
+            # What observation.py remembers of a job, by job modulo KNOWN. While it waits:
+            ("known_job", "i4", (KNOWN,)),  # the job, or NO_JOB,
+            ("known_since_s", "f8", (KNOWN,)),  # since when it waited then,
             ("known", "f4", (KNOWN, 16)),  # its features, and the run time left of its start candidates; spare
-            ("ran_of", "f8", (KNOWN, 4)),  # and while it runs: job, since, until, now
-            ("ran", "f4", (KNOWN, 8)),
+            ("ran_job", "i4", (KNOWN,)),  # and while it runs: the job, since, until
+            ("ran_since_s", "f8", (KNOWN,)),
+            ("ran_until_s", "f8", (KNOWN,)),
+            ("ran", "f4", (KNOWN, 4)),
             ("class_probe", "i8", (CLASSES,)),  # number of the probe that the next two belong to
             ("class_tier", "i8", (CLASSES, TARGETS)),  # tier of the gang that a target would give, -1 = none
             ("class_left", "i8", (CLASSES, TARGETS)),  # GPUs left free on its machine, if it lies in one
@@ -95,18 +98,18 @@ def target_of(tier):
 @kernel
 def refresh(s, w):
     """Modify `w`: show the jobs of the present and mark what can be decided about them."""
-    _fill(s, w.focus, WAITING, w.slots, s.window_low, s.window_mid, s.window_top, w.waiting_job)
-    _fill(s, w.focus, RUNNING, w.running_slots, s.running_low, s.running_mid, s.running_top, w.running_job)
+    low, mid, top = s.window_low, s.window_mid, s.window_top
+    w.waiting_shown = _fill(s, w.focus, WAITING, w.slots, low, mid, top, w.waiting_job)
+    low, mid, top = s.running_low, s.running_mid, s.running_top
+    w.running_shown = _fill(s, w.focus, RUNNING, w.running_slots, low, mid, top, w.running_job)
     w.probe += 1
     w.can_act = 0
     more = next_event_s(s) < math.inf
     w.legal[: candidate_count(w)] = 0
     # At the end of an episode advancing is legal, and does nothing: vector environments ask for one more action.
     w.legal[0] = more or w.code == FINISHED or w.code == HORIZON
-    for slot in range(w.slots):
+    for slot in range(w.waiting_shown):
         job = w.waiting_job[slot]
-        if job == NO_JOB:
-            break
         first = 1 + PER_WAITING * slot
         w.legal[first + HOLD_KIND] = more
         if s.gpus[job] > s.free_gpus:
@@ -176,7 +179,10 @@ def _can_move(s, job):
 
 @kernel
 def _fill(s, focus, status, slots, low, mid, top, shown):
-    """Modify `shown`: the first jobs of a set; the job in focus, if it is in the set, before all others."""
+    """Modify `shown`: the first jobs of a set; the job in focus, if it is in the set, before all others.
+
+    Returns how many they are.
+    """
     slot = 0
     if focus >= 0 and s.status[focus] == status and slots > 0:
         shown[0] = focus
@@ -197,6 +203,7 @@ def _fill(s, focus, status, slots, low, mid, top, shown):
         rank = (word + 1) * WORD
     for empty in range(slot, slots):
         shown[empty] = NO_JOB
+    return slot
 
 
 @kernel
@@ -270,10 +277,8 @@ def _probe_tiers(s, w, need, demand):
 def _mark_running(s, w):
     """Modify `w`: running jobs can be stopped while others wait, and moved to a better tier."""
     first = 1 + PER_WAITING * w.slots
-    for slot in range(w.running_slots):
+    for slot in range(w.running_shown):
         job = w.running_job[slot]
-        if job == NO_JOB:
-            break
         w.move_tier[slot] = s.tier[job]
         if s.waiting > 0 and _can_stop(s, job):
             w.legal[first + PER_RUNNING * slot + PREEMPT_KIND] = 1
