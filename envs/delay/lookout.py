@@ -98,7 +98,7 @@ class Lookout:
         lay_window_order(simulator.plain.record, key)
         w = self.plain
         w["placer"], w["focus"], w["code"] = PLACERS[self.placer], -1, DECIDE
-        w["known_job"] = w["ran_job"] = NO_JOB
+        w["ran"][:, 0] = w["known_job"] = w["written_job"] = w["written_runner"] = NO_JOB
 
     def look(self) -> tuple[np.ndarray, np.ndarray]:
         """The present: features, float32 (F,), and the mask of both action parts, int8 (candidates + delays,)."""

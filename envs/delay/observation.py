@@ -12,7 +12,7 @@ import math
 from ...simulator.kernels.jit import kernel
 from ...simulator.kernels.logs import log_from_one
 from ...simulator.tiers import MACHINE, NETWORK
-from .window import HOLD_KIND, KNOWN, LOG_WORST, PER_RUNNING, PER_WAITING, TARGETS, scaled_slowdown
+from .window import HOLD_KIND, KNOWN, LOG_WORST, NO_JOB, PER_RUNNING, PER_WAITING, TARGETS, scaled_slowdown
 
 CLUSTER = (
     "time since the first arrival",
@@ -97,10 +97,7 @@ def _time_left(w, isolated, slowdown):
 
 @kernel
 def _known(s, w, job):
-    """Modify `w`: row of `w.known` with the features of a waiting job, and the run time left of its start candidates.
-
-    What does not change while it waits is remembered: a job stays in the window for many steps.
-    """
+    """Modify `w`: row of `w.known` with the features of a waiting job, but for those that change while it waits."""
     row = job & (KNOWN - 1)
     if w.known_job[row] != job or w.known_since_s[row] != s.waiting_since_s[job]:
         w.known_job[row] = job
@@ -116,23 +113,22 @@ def _known(s, w, job):
         known[7] = _scaled(w, s.attained_s[job] * gpus)
         for target in range(TARGETS):
             known[8 + target] = _slowdown(s, job, MACHINE + target)
-            known[QUEUE_COLUMNS + target] = _time_left(w, known[5], known[8 + target])
     return row
 
 
 @kernel
 def _ran(s, w, job):
-    """Modify `w`: row of `w.ran` with what does not change while a job runs: columns 1, 2 and 6."""
+    """Modify `w`: row of `w.ran` with the features of a running job, but for those that change while it runs."""
     row = job & (KNOWN - 1)
-    if w.ran_job[row] != job or w.ran_since_s[row] != s.started_s[job] or w.ran_until_s[row] != s.planned_finish_s[job]:
-        w.ran_job[row] = job
-        w.ran_since_s[row] = s.started_s[job]
-        w.ran_until_s[row] = s.planned_finish_s[job]
-        ran = w.ran[row]
+    ran = w.ran[row]
+    if ran[0] != job or ran[1] != s.started_s[job] or ran[2] != s.planned_finish_s[job]:
+        ran[0] = job
+        ran[1] = s.started_s[job]
+        ran[2] = s.planned_finish_s[job]
         gpus = s.gpus[job]
-        ran[0] = gpus / s.n_gpus
-        ran[1] = math.log2(1.0 + gpus) / math.log2(1.0 + s.n_gpus)
-        ran[2] = scaled_slowdown(s.iteration_s[job] / s.base_iteration_s[job])
+        ran[3] = gpus / s.n_gpus
+        ran[4] = math.log2(1.0 + gpus) / math.log2(1.0 + s.n_gpus)
+        ran[5] = scaled_slowdown(s.iteration_s[job] / s.base_iteration_s[job])
     return row
 
 
@@ -159,17 +155,27 @@ def _scale_times(s, w):
         if s.waiting_since_s[job] != s.arrival_s[job]:
             times[count] = now_s - s.arrival_s[job]
             count += 1
-    log_horizon = w.log_horizon
+    scale = 1.0 / w.log_horizon
     for i in range(count):
-        times[i] = min(1.0, log_from_one(1.0 + max(0.0, times[i])) / log_horizon)
+        times[i] = min(1.0, log_from_one(1.0 + max(0.0, times[i])) * scale)
+
+
+@kernel
+def forget(w):
+    """Modify `w`: the next observation is written into arrays of which only is known what `observe` asks of them."""
+    for slot in range(w.slots):
+        w.written_job[slot] = NO_JOB
+    for slot in range(w.running_slots):
+        w.written_runner[slot] = NO_JOB
 
 
 @kernel
 def observe(s, w, features, mask):
     """Write all features, float32: cluster, queue, running and candidates, one after the other, row by row.
 
-    `features` and `mask` hold what the last calls of this and of `write_mask` wrote there, or zeros: rows and candidates
-    that were empty and are so still are not touched, which is most of the memory.
+    `features` and `mask` hold what some calls of this and of `write_mask` wrote there, or zeros; unless `forget` was
+    called since, the last ones. Only what has changed is written: a job mostly stays in its slot, and most of the
+    memory is of slots without a job and of candidates that are not legal.
     """
     queue = len(CLUSTER)
     running = queue + w.slots * QUEUE_COLUMNS
@@ -216,28 +222,39 @@ def _observe_queue(s, w, features, mask, row, candidate):
     for slot in range(w.waiting_shown):
         job = w.waiting_job[slot]
         asked += s.gpus[job]
-        known = w.known[_known(s, w, job)]
         shown = features[row : row + QUEUE_COLUMNS]  # constant places in a short slice need no look at their sign
-        for column in range(QUEUE_COLUMNS):
-            shown[column] = known[column]
+        since_s = s.waiting_since_s[job]
+        is_new = w.written_job[slot] != job or w.written_since_s[slot] != since_s
+        if is_new:
+            w.written_job[slot] = job
+            w.written_since_s[slot] = since_s
+            known = w.known[_known(s, w, job)]
+            for column in range(QUEUE_COLUMNS):
+                shown[column] = known[column]
         shown[3] = shown[4] = w.times[slot]
-        if s.waiting_since_s[job] != s.arrival_s[job]:
+        if since_s != s.arrival_s[job]:
             shown[4] = w.times[since_arrival]
             since_arrival += 1
         shown[11] = s.starts[job] > 0
         offered = features[candidate : candidate + width]
         first = 1 + PER_WAITING * slot
-        _observe_starts(s, w, known, offered, mask[first : first + PER_WAITING], slot, job)
+        legal = w.legal[first : first + PER_WAITING]
+        before = mask[first : first + PER_WAITING]
+        if legal[0] | legal[1] | legal[2] | before[0] | before[1] | before[2]:
+            _observe_starts(s, w, shown, offered, before, slot, is_new)
         at = HOLD_KIND * CANDIDATE_COLUMNS
-        if w.legal[first + HOLD_KIND]:
-            _observe_candidate(offered, at, HOLD_COLUMN, 0.0, known[5], known[1], free)
-        elif mask[first + HOLD_KIND]:
+        if legal[HOLD_KIND]:
+            if is_new or not before[HOLD_KIND]:
+                _observe_candidate(offered, at, HOLD_COLUMN, 0.0, shown[5], shown[1])
+            offered[at + 10] = free
+        elif before[HOLD_KIND]:
             _clear_candidate(offered, at)
         row += QUEUE_COLUMNS
         candidate += width
-    for _ in range(w.waiting_shown, w.slots):
+    for slot in range(w.waiting_shown, w.slots):
         if features[row] == 0.0:
             break
+        w.written_job[slot] = NO_JOB
         features[row : row + QUEUE_COLUMNS] = 0.0
         features[candidate : candidate + width] = 0.0
         row += QUEUE_COLUMNS
@@ -246,18 +263,19 @@ def _observe_queue(s, w, features, mask, row, candidate):
 
 
 @kernel
-def _observe_starts(s, w, known, offered, before, slot, job):
-    """Write the start candidates of a waiting job; `before`: which of its candidates were legal."""
+def _observe_starts(s, w, shown, offered, before, slot, is_new):
+    """Write the start candidates of a waiting job; `before`: which were legal, and of this very job unless `is_new`."""
     first = 1 + PER_WAITING * slot
     legal = w.legal[first : first + PER_WAITING]
+    free_after = (s.free_gpus - s.gpus[w.waiting_job[slot]]) / s.n_gpus
     for target in range(TARGETS):
         at = target * CANDIDATE_COLUMNS
         if legal[target]:
-            slowdown = w.slot_slowdown[slot, target] if s.net_models > 0 else known[8 + target]
-            left = _time_left(w, known[5], slowdown) if s.net_models > 0 else known[QUEUE_COLUMNS + target]
-            free_after = (s.free_gpus - s.gpus[job]) / s.n_gpus
-            _observe_candidate(offered, at, 2, slowdown, left, known[1], free_after)
+            if is_new or not before[target] or s.net_models > 0:
+                slowdown = w.slot_slowdown[slot, target] if s.net_models > 0 else shown[8 + target]
+                _observe_candidate(offered, at, 2, slowdown, _time_left(w, shown[5], slowdown), shown[1])
             offered[at + 6] = w.slot_tier[slot, target] / NETWORK
+            offered[at + 10] = free_after
             offered[at + 11] = w.slot_left[slot, target] / s.largest_machine
         elif before[target]:
             _clear_candidate(offered, at)
@@ -270,14 +288,13 @@ def _clear_candidate(offered, at):
 
 
 @kernel
-def _observe_candidate(offered, at, kind, slowdown, left, share, free_after):
-    """Write a candidate; the place says the kind, so no other kind's columns are to be cleared."""
+def _observe_candidate(offered, at, kind, slowdown, left, share):
+    """Write what does not change with the free GPUs; the place says the kind: no other's columns are to be cleared."""
     offered[at] = 1.0
     offered[at + kind] = 1.0
     offered[at + 7] = slowdown
     offered[at + 8] = left
     offered[at + 9] = share
-    offered[at + 10] = free_after
 
 
 @kernel
@@ -289,26 +306,33 @@ def _observe_running(s, w, features, mask, row, candidates):
     at = w.waiting_shown
     for slot in range(w.running_shown):
         job = w.running_job[slot]
-        ran = w.ran[_ran(s, w, job)]
         shown = features[row : row + RUNNING_COLUMNS]
-        shown[0] = 1.0
-        shown[1] = ran[0]
-        shown[2] = ran[1]
+        start_s = s.started_s[job]
+        end_s = s.planned_finish_s[job]
+        if w.written_runner[slot] != job or w.written_start_s[slot] != start_s or w.written_end_s[slot] != end_s:
+            w.written_runner[slot] = job
+            w.written_start_s[slot] = start_s
+            w.written_end_s[slot] = end_s
+            ran = w.ran[_ran(s, w, job)]
+            shown[0] = 1.0
+            shown[1] = ran[3]
+            shown[2] = ran[4]
+            shown[6] = ran[5]
         shown[3] = w.times[at]
         shown[4] = w.times[at + 1]
         shown[5] = w.times[at + 2]
-        shown[6] = ran[2]
         shown[7] = shown[8] = s.tier[job] / NETWORK
         if w.preemption:
             offered = features[candidate : candidate + width]
-            _observe_moves(s, w, shown, offered, mask[first : first + PER_RUNNING], slot, job)
+            _observe_moves(s, w, shown, offered, mask[first : first + PER_RUNNING], slot)
         row += RUNNING_COLUMNS
         candidate += width
         first += PER_RUNNING
         at += 3
-    for _ in range(w.running_shown, w.running_slots):
+    for slot in range(w.running_shown, w.running_slots):
         if features[row] == 0.0:
             break
+        w.written_runner[slot] = NO_JOB
         features[row : row + RUNNING_COLUMNS] = 0.0
         features[candidate : candidate + width] = 0.0
         row += RUNNING_COLUMNS
@@ -316,20 +340,21 @@ def _observe_running(s, w, features, mask, row, candidates):
 
 
 @kernel
-def _observe_moves(s, w, shown, offered, before, slot, job):
+def _observe_moves(s, w, shown, offered, before, slot):
     """Write the candidates of a running job, and what they say in its row; `before`: which of them were legal."""
     first = 1 + PER_WAITING * w.slots + PER_RUNNING * slot
     if w.legal[first]:
-        free_after = (s.free_gpus + s.gpus[job]) / s.n_gpus
-        _observe_candidate(offered, 0, 4, shown[6], shown[5], shown[1], free_after)
+        _observe_candidate(offered, 0, 4, shown[6], shown[5], shown[1])
         offered[6] = shown[7]
+        offered[10] = (s.free_gpus + s.gpus[w.running_job[slot]]) / s.n_gpus
     elif before[0]:
         _clear_candidate(offered, 0)
     if w.legal[first + 1]:
         better = w.move_tier[slot]
-        slowdown = w.move_slowdown[slot] if s.net_models > 0 else _slowdown(s, job, better)
-        _observe_candidate(offered, CANDIDATE_COLUMNS, 5, slowdown, shown[5], shown[1], s.free_gpus / s.n_gpus)
+        slowdown = w.move_slowdown[slot] if s.net_models > 0 else _slowdown(s, w.running_job[slot], better)
+        _observe_candidate(offered, CANDIDATE_COLUMNS, 5, slowdown, shown[5], shown[1])
         offered[CANDIDATE_COLUMNS + 6] = better / NETWORK
+        offered[CANDIDATE_COLUMNS + 10] = s.free_gpus / s.n_gpus
         shown[8] = better / NETWORK
     elif before[1]:
         _clear_candidate(offered, CANDIDATE_COLUMNS)

@@ -9,7 +9,7 @@ from ...simulator.kernels.codes import DECIDE, FINISHED, HORIZON, STALLED
 from ...simulator.kernels.jit import entry, kernel
 from ...simulator.rules.delays import present_timer_s
 from ..codes import ELAPSED_S, IS_ADJUSTED, IS_INVALID, REWARD, TERMINATED, TRUNCATED
-from .observation import observe, write_mask
+from .observation import forget, observe, write_mask
 from .reward import total_cost
 from .window import (
     HOLD_KIND,
@@ -88,9 +88,12 @@ def _step(s, w, reference, candidate, delay, outcome):
 @entry
 def turn(states, windows, row, features, mask):
     """Modify the window in `row`: show the present anew, after its focus or placer has changed."""
-    refresh(states[row], windows[row])
-    observe(states[row], windows[row], features, mask)
-    write_mask(windows[row], mask)
+    w = windows[row]
+    refresh(states[row], w)
+    forget(w)  # these may be other arrays than those of the last step, and those of the next one
+    observe(states[row], w, features, mask)
+    forget(w)
+    write_mask(w, mask)
 
 
 @kernel

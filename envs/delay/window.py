@@ -17,6 +17,7 @@ from ...simulator.kernels.codes import AFFINITY, FINISHED, FIRST, HORIZON, RUNNI
 from ...simulator.kernels.codes import TIER as TIER_PLACER
 from ...simulator.kernels.events import next_event_s
 from ...simulator.kernels.jit import entry, kernel
+from ...simulator.kernels.logs import log_from_one
 from ...simulator.kernels.placement import lift, lower, tier_of_gang
 from ...simulator.network.speed import gang_iteration_s
 from ...simulator.rules.orders import is_leased
@@ -54,15 +55,21 @@ def window_dtype() -> np.dtype:
             ("running_job", "i8", (MAX_SLOTS,)),
             ("move_tier", "i8", (MAX_SLOTS,)),  # tier that a running job could move to now
             ("legal", "i1", (candidates,)),
-            ("times", "f8", (5 * MAX_SLOTS,)),  # scratch of observation.py
-            # What observation.py remembers of a job, by job modulo KNOWN. While it waits:
-            ("known_job", "i4", (KNOWN,)),  # the job, or NO_JOB,
+            # What observation.py remembers. Whose features stand in the slots of waiting jobs, waiting since when,
+            ("written_job", "i8", (MAX_SLOTS,)),
+            ("written_since_s", "f8", (MAX_SLOTS,)),
+            ("written_runner", "i8", (MAX_SLOTS,)),  # and in those of running ones, from when to when;
+            ("written_start_s", "f8", (MAX_SLOTS,)),
+            ("written_end_s", "f8", (MAX_SLOTS,)),
+            ("times", "f8", (5 * MAX_SLOTS,)),  # scratch;
+            (
+                "known_job",
+                "i4",
+                (KNOWN,),
+            ),  # by job modulo KNOWN what does not change while it waits: the job, or NO_JOB,
             ("known_since_s", "f8", (KNOWN,)),  # since when it waited then,
-            ("known", "f4", (KNOWN, 16)),  # its features, and the run time left of its start candidates; spare
-            ("ran_job", "i4", (KNOWN,)),  # and while it runs: the job, since, until
-            ("ran_since_s", "f8", (KNOWN,)),
-            ("ran_until_s", "f8", (KNOWN,)),
-            ("ran", "f4", (KNOWN, 4)),
+            ("known", "f4", (KNOWN, 16)),  # and its features; and while it runs, in one line of the cache,
+            ("ran", "f8", (KNOWN, 8)),  # the job, from when to when it runs, and its features 1, 2 and 6; spare.
             ("class_probe", "i8", (CLASSES,)),  # number of the probe that the next two belong to
             ("class_tier", "i8", (CLASSES, TARGETS)),  # tier of the gang that a target would give, -1 = none
             ("class_left", "i8", (CLASSES, TARGETS)),  # GPUs left free on its machine, if it lies in one
@@ -80,7 +87,7 @@ def window_dtype() -> np.dtype:
 @kernel
 def scaled_slowdown(factor):
     """A slowdown as a feature: a logarithm, since it multiplies times, which are logarithms too."""
-    return min(1.0, math.log(max(1.0, factor)) / LOG_WORST)
+    return min(1.0, log_from_one(max(1.0, factor)) / LOG_WORST)
 
 
 @kernel
