@@ -55,8 +55,6 @@ class ClusterVecEnv(VecEnv):
 
     Attributes:
         batch: the rows.
-        elapsed_s: seconds that the last step took in each row, float64 (n,).
-        invalid_action, adjusted_action: whether its action was illegal, or its second part out of range, bool (n,).
     """
 
     def __init__(self, batch: Batch, seed: int | None = None, full_infos: bool = False) -> None:
@@ -64,7 +62,7 @@ class ClusterVecEnv(VecEnv):
         super().__init__(batch.num_envs, self.envs[0].observation_space, self.envs[0].action_space)
         self.metadata = self.envs[0].metadata
         self._actions: np.ndarray | None = None
-        self._tell(np.zeros((batch.num_envs, batch.rows.outcomes.shape[1])))
+        self._outcomes = np.zeros_like(batch.rows.outcomes)  # of the last step; resets write into the batch's
         if seed is not None:
             self.seed(seed)
 
@@ -82,7 +80,7 @@ class ClusterVecEnv(VecEnv):
             batch.align()
         batch.reset(batch.stepper.every_row, self._seeds, self._options)
         self.reset_infos = [self._begun(i) for i in range(self.num_envs)]
-        self._tell(np.zeros_like(batch.rows.outcomes))
+        self._outcomes = np.zeros_like(batch.rows.outcomes)
         self._reset_seeds()
         self._reset_options()
         return self.present()
@@ -94,10 +92,20 @@ class ClusterVecEnv(VecEnv):
     def _begun(self, i: int) -> dict[str, Any]:
         return {"elapsed_s": 0.0, "action_mask": self.batch.rows.masks[i].copy()}
 
-    def _tell(self, outcomes: np.ndarray) -> None:
-        self.elapsed_s = outcomes[:, ELAPSED_S].copy()
-        self.invalid_action = outcomes[:, IS_INVALID] > 0.0
-        self.adjusted_action = outcomes[:, IS_ADJUSTED] > 0.0
+    @property
+    def elapsed_s(self) -> np.ndarray:
+        """Seconds that the last step took in each row, float64 (n,)."""
+        return self._outcomes[:, ELAPSED_S]
+
+    @property
+    def invalid_action(self) -> np.ndarray:
+        """Whether the last action was illegal in each row, bool (n,)."""
+        return self._outcomes[:, IS_INVALID] > 0.0
+
+    @property
+    def adjusted_action(self) -> np.ndarray:
+        """Whether the second part of the last action was out of range in each row, bool (n,)."""
+        return self._outcomes[:, IS_ADJUSTED] > 0.0
 
     def step_async(self, actions: np.ndarray) -> None:
         """Take note of the actions, integers (n, parts)."""
@@ -107,12 +115,9 @@ class ClusterVecEnv(VecEnv):
         """Play them: observations, rewards (n,) float32, ends (n,) bool, infos. Rows that ended have begun anew."""
         batch = self.batch
         ended = batch.step(self._actions)
-        outcomes = batch.rows.outcomes
+        self._outcomes = outcomes = batch.rows.outcomes.copy()
         rewards = outcomes[:, REWARD].astype(np.float32)
-        self._tell(outcomes)
-        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
-        if self.full_infos:
-            infos = [self._info(i) for i in range(self.num_envs)]
+        infos: list[dict[str, Any]] = [self._info(i) if self.full_infos else {} for i in range(self.num_envs)]
         if not ended:
             return self.present(), rewards, np.zeros(self.num_envs, np.bool_), infos
         terminated, truncated = batch.terminated, batch.truncated
@@ -128,11 +133,12 @@ class ClusterVecEnv(VecEnv):
         return self.present(), rewards, terminated | truncated, infos
 
     def _info(self, i: int) -> dict[str, Any]:
+        row = self._outcomes[i]
         return {
-            "elapsed_s": float(self.elapsed_s[i]),
+            "elapsed_s": float(row[ELAPSED_S]),
             "action_mask": self.batch.rows.masks[i].copy(),
-            "invalid_action": bool(self.invalid_action[i]),
-            "adjusted_action": bool(self.adjusted_action[i]),
+            "invalid_action": bool(row[IS_INVALID] > 0.0),
+            "adjusted_action": bool(row[IS_ADJUSTED] > 0.0),
             "TimeLimit.truncated": False,
         }
 
@@ -202,4 +208,4 @@ class ClusterVecEnv(VecEnv):
             InputError: the state is that of other environments, or of another version.
         """
         restore(self.batch, arrays, data)
-        self._tell(self.batch.rows.outcomes)
+        self._outcomes = self.batch.rows.outcomes.copy()

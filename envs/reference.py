@@ -63,7 +63,7 @@ class Reference:
             self._plain = Plain(self._copy, simulator.capacity)
         self._plain.data[:] = records.view(np.uint8)
         skewed = is_skewed(simulator.workload.model) if rule.placer in SKEW_PLACERS else None
-        lay_rule(self._copy, self._plain.record, rule, skewed, simulator.semantics)
+        lay_rule(self._plain.record, rule, skewed, simulator.semantics)
         if rows.run(self._copy, 0, ALL_EVENTS) == codes.STALLED:
             raise InputError(f"reference {self.name}: it leaves jobs of workload {simulator.workload.name!r} waiting")
         return self._plain.record

@@ -26,8 +26,11 @@ def announced(part: str, capacity: Capacity) -> Iterator[None]:
 
     Quiet where the cache is warm; else a line on stderr, and other processes wait at this point.
     """
+    if (part, capacity) in _known:
+        yield
+        return
     marker = cache_folder() / f"{part.replace(' ', '-')}-jobs{capacity.jobs}-gpus{capacity.gpus}.ready"
-    if (part, capacity) in _known or numba.config.DISABLE_JIT or marker.exists():
+    if numba.config.DISABLE_JIT or marker.exists():
         _known.add((part, capacity))
         yield
         return

@@ -14,7 +14,18 @@ from .decisions import Advance, Decision, Hold, Migrate, Preempt, Start
 from .errors import InputError, InvalidDecision, Stalled
 from .journal import logged
 from .kernels import codes
-from .layout import Cluster, Failures, cluster_of, copy_state, gpus_of, lay_cluster, lay_jobs, lay_rule, lay_semantics
+from .layout import (
+    Cluster,
+    Failures,
+    cluster_of,
+    copy_state,
+    gpus_of,
+    hand_over,
+    lay_cluster,
+    lay_jobs,
+    lay_rule,
+    lay_semantics,
+)
 from .metrics import job_table, totals
 from .network import Network, load_network
 from .profiles.skew import is_skewed
@@ -114,16 +125,16 @@ class Simulator:
         lay_semantics(s, self.semantics)
         s["seed"] = seed
         s["horizon_s"] = s["start_s"] + self.horizon_s
-        with announced("the simulator", capacity):
-            self._lay_rule()
-            if self.failures is not None:
-                s["mtbf_s"], s["mttr_s"] = self.failures.mtbf_s, self.failures.mttr_s
-                s["checkpoint_s"] = self.failures.checkpoint_s
+        lay_rule(s, self.rule, self._skewed(), self.semantics)
+        self._code = codes.DECIDE
+        if self.failures is not None:
+            s["mtbf_s"], s["mttr_s"] = self.failures.mtbf_s, self.failures.mttr_s
+            s["checkpoint_s"] = self.failures.checkpoint_s
+        if begin or self.failures is not None:
+            with announced("the simulator", capacity):
                 rows.lay_failures(self.records, 0)
-            if begin:
-                self._stop(rows.advance(self.records, 0))
-            else:
-                self._code = codes.DECIDE
+                if begin:
+                    self._stop(rows.advance(self.records, 0))
 
     def move_to(self, records: np.recarray, capacity: Capacity, keep: bool = True) -> None:
         """Go on in another array of one zeroed record; what runs is kept (it must fit), or `reset` comes next."""
@@ -147,12 +158,10 @@ class Simulator:
         self.rule = rule
         self._planned = NOTHING
         if self.capacity.jobs > 0:
-            self._lay_rule()
+            hand_over(self.records, self.plain.record, rule, self._skewed(), self.semantics)
 
-    def _lay_rule(self) -> None:
-        by_skew = self.rule.placer in SKEW_PLACERS
-        skewed = is_skewed(self.workload.model) if by_skew else None
-        lay_rule(self.records, self.plain.record, self.rule, skewed, self.semantics)
+    def _skewed(self) -> np.ndarray | None:
+        return is_skewed(self.workload.model) if self.rule.placer in SKEW_PLACERS else None
 
     def note(self, code: int) -> None:
         """Take over why the run stopped from a kernel that advanced the state itself."""

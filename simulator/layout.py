@@ -179,11 +179,10 @@ def lay_jobs(s: np.void, workload: Workload, topology: Topology, network: Networ
     s["now_s"] = s["start_s"] = workload.arrival_s[0]
 
 
-def lay_window_order(s: np.void, key: np.ndarray) -> None:
-    """Order the window of waiting jobs by `key` (n,), smaller first, ties by job index; also on a run in progress."""
-    n = len(key)
-    order = np.argsort(key, kind="stable")
-    if np.array_equal(s["job_at_rank"][:n], order):
+def lay_window_order(s: np.void, order: np.ndarray) -> None:
+    """Order the window of waiting jobs, and that of running ones: job `order[0]` first; also on a run in progress."""
+    n = len(order)
+    if (s["job_at_rank"][:n] == order).all():
         return
     s["job_at_rank"][:n] = order
     s["rank"][order] = np.arange(n)
@@ -206,11 +205,21 @@ def lay_semantics(s: np.void, semantics: Semantics) -> None:
     s["auctions"], s["chunk"], s["release_s"] = semantics.auctions, semantics.chunk, semantics.release_s
 
 
-def lay_rule(states: np.recarray, s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Semantics) -> None:
-    """Hand the cluster over to `rule`, now.
+def hand_over(states: np.recarray, s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Semantics) -> None:
+    """Hand the cluster over to `rule`, now; `states` is an array of the one record `s`, the rest as for `lay_rule`."""
+    lay_rule(s, rule, skewed, semantics)
+    s["class_count"][:] = 0
+    s["waiting"] = 0
+    for level in (s["window_low"], s["window_mid"], s["window_top"]):
+        level[:] = 0
+    adopt(states, 0)
+
+
+def lay_rule(s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Semantics) -> None:
+    """Write a rule into a record where nobody has arrived; see `hand_over` for other ones.
 
     Args:
-        states: array of one record with jobs laid; `s` is that record.
+        s: a record with jobs laid.
         rule: the scheduler.
         skewed: bool (n,), the jobs whose model asks for consolidation under the placers that look at skew; None: none.
         semantics: with auctions, its lease holds instead of the rule's.
@@ -228,7 +237,7 @@ def lay_rule(states: np.recarray, s: np.void, rule: Rule, skewed: np.ndarray | N
     s["thresholds"][: len(rule.thresholds)] = rule.thresholds
     demands = s["gpus"][:n] * 2 if skewed is None else s["gpus"][:n] * 2 + skewed
     jobs_by_demand = np.bincount(demands)
-    classes = np.flatnonzero(jobs_by_demand)
+    (classes,) = jobs_by_demand.nonzero()
     counts = jobs_by_demand[classes]
     jobs_by_demand[classes] = np.arange(len(classes))
     if len(classes) > CLASSES:
@@ -237,12 +246,7 @@ def lay_rule(states: np.recarray, s: np.void, rule: Rule, skewed: np.ndarray | N
     s["n_classes"] = len(classes)
     s["class_gpus"][: len(classes)] = classes // 2
     s["class_skewed"][: len(classes)] = classes % 2
-    s["class_base"][: len(classes)] = np.cumsum(counts) - counts
-    s["class_count"][:] = 0
-    s["waiting"] = 0
-    for level in (s["window_low"], s["window_mid"], s["window_top"]):
-        level[:] = 0
-    adopt(states, 0)
+    s["class_base"][: len(classes)] = counts.cumsum() - counts
 
 
 def _lay_delays(s: np.void, rule: Rule, lease_s: float) -> None:

@@ -56,12 +56,14 @@ NAMES = (
 def totals(s: np.void, workload: Workload) -> dict[str, float]:
     """All metrics of the run so far, in the order of `NAMES`."""
     n = int(s["n_jobs"])
-    done = s["status"][:n] == DONE
+    done: np.ndarray | slice = s["status"][:n] == DONE
+    if all_done := bool(done.all()):  # type: ignore[union-attr]
+        done = slice(None)
     finish, arrival = s["finish_s"][:n][done], s["arrival_s"][:n][done]
     jct, queued = finish - arrival, s["queued_s"][:n][done]
     jct_quantiles, queued_quantiles = _quantiles(jct), _quantiles(queued)
     fairness = _fairness(s)[done]
-    end_s = float(finish.max()) if done.all() else float(s["now_s"])
+    end_s = float(finish.max()) if all_done else float(s["now_s"])
     makespan = end_s - float(s["start_s"])
     gpu_s = gpu_seconds(s)
     values = {
@@ -80,7 +82,7 @@ def totals(s: np.void, workload: Workload) -> dict[str, float]:
         "gpu_utilisation": _share(gpu_s["compute"], gpu_s["all"]),
         "allocation_rate": _share(gpu_s["held"], gpu_s["all"]),
         "fragmentation": _share(float(s["fragmented_integral"]), gpu_s["all"]),
-        "jobs_finished": float(done.sum()),
+        "jobs_finished": float(len(finish)),
         "preemptions": float(s["preemptions"]),
         "migrations": float(s["migrations"]),
         "failures": float(s["failures"]),
@@ -168,7 +170,7 @@ def _share(part: float, whole: float) -> float:
 
 
 def _mean(values: np.ndarray) -> float:
-    return float(values.mean()) if len(values) else float("nan")
+    return float(values.sum() / len(values)) if len(values) else float("nan")
 
 
 def _quantiles(values: np.ndarray) -> list[float]:

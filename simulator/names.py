@@ -14,6 +14,8 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+import numpy as np
+
 from .errors import InputError
 
 T = TypeVar("T")
@@ -135,3 +137,9 @@ def _first_that_fits(text: str, kinds: tuple[Any, ...], what: str) -> Any:
             if position == len(rest) - 1:
                 raise
     return text
+
+
+def numbered(names: Iterable[str]) -> np.ndarray:
+    """A number for each, int64 (n,), the same for the same name: 0 for the first, 1 for the next new one, and so on."""
+    number_of: dict[str, int] = {}
+    return np.array([number_of.setdefault(name, len(number_of)) for name in names], np.int64)

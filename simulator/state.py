@@ -483,6 +483,8 @@ class Plain:
         first = dtype.fields[CLUSTER_ARRAYS[0]][1]  # type: ignore[index]
         size = 8 * len(CLUSTER_ARRAYS) * capacity.gpus
         self.cluster = self.data[first : first + size].view(np.int64).reshape(-1, capacity.gpus)
+        self._cleared: tuple[int, ...] = ()
+        self._parts: list[np.ndarray] = []
 
     def clear(self, jobs: int, gpus: int) -> None:
         """As good as new for `jobs` jobs on `gpus` GPUs; most of a record is room that nobody uses."""
@@ -492,9 +494,17 @@ class Plain:
         if record["shapes"] > 0:
             for name in MEMO:
                 record[name][:] = 0
-        for first, count, length in _blocks(capacity):
-            if length == WHOLE:
-                self.data[first : first + count] = 0
-            else:
-                arrays = self.data[first : first + 8 * count * length].reshape(count, -1)
-                arrays[:, : 8 * used[length]] = 0
+        key = tuple(used.values())
+        if key != self._cleared:
+            self._cleared, self._parts = key, self._used_parts(used)
+        for part in self._parts:
+            part.fill(0)
+
+    def _used_parts(self, used: dict[int, int]) -> list[np.ndarray]:
+        """Views of all that is cleared, of which only the entries that `used` counts by the length of the array."""
+        parts = []
+        for first, count, length in _blocks(self.capacity):
+            size = count if length == WHOLE else 8 * count * length
+            part = self.data[first : first + size]
+            parts.append(part if length == WHOLE else part.reshape(count, -1)[:, : 8 * used[length]])
+        return parts

@@ -89,13 +89,10 @@ class Lookout:
         """Start looking at a run, whatever its state; its window is put into this one's order."""
         self.simulator = simulator
         workload = simulator.workload
-        if self.order == "shortest":
-            key = workload.duration_s
-        elif self.order == "smallest":
-            key = workload.gpus.astype(np.float64)
-        else:
-            key = np.arange(len(workload), dtype=np.float64)
-        lay_window_order(simulator.plain.record, key)
+        order = np.arange(len(workload))
+        if self.order != "arrival":
+            order = np.argsort(workload.duration_s if self.order == "shortest" else workload.gpus, kind="stable")
+        lay_window_order(simulator.plain.record, order)
         w = self.plain
         w["placer"], w["focus"], w["code"] = PLACERS[self.placer], -1, DECIDE
         w["ran"][:, 0] = w["known_job"] = w["written_job"] = w["written_runner"] = NO_JOB

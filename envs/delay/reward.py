@@ -52,14 +52,14 @@ def reference_integral(s, w, finish_s):
     return (w.ref_arrived * passed_s - w.ref_arrived_s) - (w.ref_done * passed_s - w.ref_done_s)
 
 
-def reward_scale(s: np.record, kind: int) -> float:
+def reward_scale(s: np.void, kind: int) -> float:
     """What the increase is divided by, so that returns mean the same on any workload."""
-    n = int(s.n_jobs)
-    isolated_s = s.iterations[:n] * s.base_iteration_s[:n]
+    n = int(s["n_jobs"])
+    isolated_s = s["iterations"][:n] * s["base_iteration_s"][:n]
     if kind == JCT:
         return float(isolated_s.sum())
     if kind == MAKESPAN:
-        return float((isolated_s * s.gpus[:n]).sum() / s.n_gpus)
+        return float((isolated_s * s["gpus"][:n]).sum() / s["n_gpus"])
     if kind == SLOWDOWN:
         return float(n)
-    return float(max(1, np.isfinite(s.deadline_s[:n]).sum()))
+    return float(max(1, np.isfinite(s["deadline_s"][:n]).sum()))

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
+from ..names import numbered
 from ..tiers import TIERS
 from .base import Jobs, name_of_job
 from .tables import MAX_FACTOR, Factors, PenaltyTable, load_table
 
 if TYPE_CHECKING:
     from ..topology import Topology
+
+MOST_MARKS = 4096
 
 
 @dataclass(frozen=True)
@@ -35,24 +38,21 @@ class Penalty:
         Raises:
             InputError: a job of several GPUs whose model the table does not list, and there is no default.
         """
-        models = workload.model
         gpus = np.asarray(workload.gpus, dtype=np.int64)
         if not len(gpus):
             return np.zeros(0, np.int64), np.ones((1, TIERS))
-        code_of: dict[str, int] = {}
-        codes = np.array([code_of.setdefault(model, len(code_of)) for model in models.tolist()], np.int64)
-        codes[gpus == 1] = 0  # all jobs of one GPU are one profile
-        pairs = (codes * (int(gpus.max()) + 1) + gpus).tolist()
-        first_job = dict(zip(reversed(pairs), range(len(pairs) - 1, -1, -1), strict=True))
-        profiles = {pair: profile for profile, pair in enumerate(sorted(first_job))}
-        factors = np.ones((len(profiles), TIERS))
-        for pair, profile in profiles.items():
-            if gpus[first_job[pair]] > 1:
-                factors[profile] = self._factors(workload, first_job[pair])
-        return np.array([profiles[pair] for pair in pairs], np.int64), factors
+        known = getattr(workload, "model_code", None)
+        codes = numbered(workload.model.tolist()) if known is None else known
+        # All jobs of one GPU are one profile.
+        pairs = np.where(gpus == 1, 1, codes * (int(gpus.max()) + 1) + gpus)
+        first_job, profiles = _distinct(pairs)
+        factors = [self._factors(workload, job) for job in first_job.tolist()]
+        return profiles, np.array(factors)
 
     def _factors(self, workload: Any, job: int) -> Factors:
         model, gpus = str(workload.model[job]), int(workload.gpus[job])
+        if gpus == 1:
+            return (1.0,) * TIERS
         found = self.table.factors(model, gpus) or self.default
         if found is not None:
             return found
@@ -61,6 +61,20 @@ class Penalty:
             f"{self.table.name!r} does not list ({', '.join(self.table.models())}); choose another table=, or give "
             "default=MACHINE/RACK/NETWORK for such models, e.g. default=1/1.2/1.5"
         )
+
+
+def _distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where each value >= 0 comes first, in their order, and for each place (n,) the number of its value."""
+    n, most = len(values), int(values.max())
+    if most > MOST_MARKS:
+        _, first, number = np.unique(values, return_index=True, return_inverse=True)
+        return first, number
+    first_of = np.full(most + 1, n)  # as np.unique, without sorting
+    first_of[values[::-1]] = np.arange(n - 1, -1, -1)
+    found = (first_of < n).nonzero()[0]
+    number_of = np.empty(most + 1, np.int64)
+    number_of[found] = np.arange(len(found))
+    return first_of[found], number_of[values]
 
 
 def penalty(table: str = "chronus", default: tuple[float, ...] | None = None) -> Penalty:

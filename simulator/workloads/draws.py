@@ -11,9 +11,13 @@ WEEK_S = 7 * 86400.0
 
 def choose_values(rng: np.random.Generator, n: int, values: Sequence[int], shares: np.ndarray) -> np.ndarray:
     """(n,) int64 draws of `values` with probabilities `shares`."""
-    edges = np.cumsum(shares)
-    index = np.searchsorted(edges, rng.random(n) * edges[-1], side="right")
-    return np.asarray(values, dtype=np.int64)[np.minimum(index, len(values) - 1)]
+    return choose_between(rng, n, np.asarray(values, dtype=np.int64), np.cumsum(shares))
+
+
+def choose_between(rng: np.random.Generator, n: int, values: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """(n,) draws of `values`; `edges` are the sums of their probabilities, of each and those before it."""
+    index = edges.searchsorted(rng.random(n) * edges[-1], side="right")
+    return values[np.minimum(index, len(values) - 1)]
 
 
 def from_quantiles(

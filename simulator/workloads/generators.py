@@ -17,6 +17,7 @@ from ..names import choose
 from . import published
 from .draws import (
     bursts,
+    choose_between,
     choose_values,
     from_quantiles,
     lognormal_gaps,
@@ -62,15 +63,16 @@ def poisson(
     if not 0 <= backlog <= jobs:
         raise InputError(f"workload poisson: backlog={backlog}; expected 0 to jobs={jobs}")
     rng = np.random.default_rng(seed)
-    sizes, duration_s, names = _lognormal_jobs("poisson", rng, jobs, gpus, gpu_shares, median_s, sigma, models)
+    sizes, duration_s, code = _lognormal_jobs("poisson", rng, jobs, gpus, gpu_shares, median_s, sigma, models)
+    names = _options(tuple(models))[code]
     if rate is None:
         rate = 3600.0 * load * cluster_gpus / (_mean_gpus(gpus, gpu_shares) * median_s * np.exp(sigma**2 / 2))
     _check("poisson", rate=rate)
     gaps_s = rng.exponential(3600.0 / rate, jobs)
     gaps_s[:backlog] = 0.0
-    arrival_s = np.cumsum(gaps_s)
+    arrival_s = gaps_s.cumsum()
     if arrival_s[-1] <= LONGEST_S and _are_sound(gpus, models):
-        return Workload.drawn("poisson", arrival_s, sizes, duration_s, names)
+        return Workload.drawn("poisson", arrival_s, sizes, duration_s, names, code)
     return Workload.from_arrays("poisson", arrival_s, sizes, duration_s, model=names)
 
 
@@ -90,8 +92,8 @@ def batch(
     """
     _check("batch", jobs=jobs, median_s=median_s)
     rng = np.random.default_rng(seed)
-    sizes, duration_s, names = _lognormal_jobs("batch", rng, jobs, gpus, gpu_shares, median_s, sigma, models)
-    return Workload.from_arrays("batch", np.zeros(jobs), sizes, duration_s, model=names)
+    sizes, duration_s, code = _lognormal_jobs("batch", rng, jobs, gpus, gpu_shares, median_s, sigma, models)
+    return Workload.from_arrays("batch", np.zeros(jobs), sizes, duration_s, model=_options(tuple(models))[code])
 
 
 def dally_like(
@@ -183,7 +185,7 @@ def philly_like(
     tenant = choose_values(
         rng, jobs, list(range(len(tenants))), published.shares(tuple(published.PHILLY_TENANTS.values()))
     )
-    names = _models("philly-like", rng, jobs, models)
+    names = _models(rng, jobs, models)
     steps_s = lognormal_gaps(
         rng, jobs, 86400.0 / jobs_per_day, published.PHILLY_GAP_MEDIAN_S / published.PHILLY_GAP_MEAN_S
     )
@@ -228,7 +230,7 @@ def helios_like(
         rng, jobs, gangs, tilted_shares(gangs, slice_shares, tilt_to_mean(gangs, slice_shares, mean_gpus))
     )
     duration_s = from_quantiles(rng, jobs, published.VENUS_PROBABILITIES, published.VENUS_SLICE_DURATION_S)
-    names = _models("helios-like", rng, jobs, models)
+    names = _models(rng, jobs, models)
     arrival_s = bursts(
         rng,
         jobs,
@@ -272,7 +274,18 @@ def _lognormal_jobs(
     sigma: float,
     models: tuple[str, ...],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(gpus, duration_s, model) of every job; drawn in this order, so `batch` and `poisson` agree."""
+    """(gpus, duration_s, index of the model) of every job; drawn in this order, so `batch` and `poisson` agree."""
+    values, edges = _sizes(what, tuple(gpus), tuple(gpu_shares))
+    if not 0 <= sigma <= 5:
+        raise InputError(f"workload {what}: sigma={sigma:g}; expected 0 to 5")
+    sizes = choose_between(rng, jobs, values, edges)
+    duration_s = np.minimum(np.maximum(median_s * np.exp(sigma * rng.standard_normal(jobs)), 1.0), LONGEST_S)
+    return sizes, duration_s, rng.integers(0, max(1, len(models)), jobs)
+
+
+@lru_cache(maxsize=64)
+def _sizes(what: str, gpus: tuple[int, ...], gpu_shares: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Gang sizes, and where their probabilities end."""
     if not gpus or min(gpus) < 1:
         raise InputError(f"workload {what}: gpus={'/'.join(map(str, gpus))}; expected gang sizes of at least 1")
     shares = gpu_shares or (1.0,) * len(gpus)
@@ -281,16 +294,16 @@ def _lognormal_jobs(
             f"workload {what}: gpu_shares={'/'.join(f'{share:g}' for share in shares)}; "
             f"expected {len(gpus)} weights >= 0, one for each of gpus"
         )
-    if not 0 <= sigma <= 5:
-        raise InputError(f"workload {what}: sigma={sigma:g}; expected 0 to 5")
-    sizes = choose_values(rng, jobs, list(gpus), published.shares(tuple(shares)))
-    duration_s = np.clip(median_s * np.exp(sigma * rng.standard_normal(jobs)), 1.0, LONGEST_S)
-    return sizes, duration_s, _models(what, rng, jobs, models)
+    return np.asarray(gpus, dtype=np.int64), published.shares(tuple(shares)).cumsum()
 
 
-def _models(what: str, rng: np.random.Generator, jobs: int, models: tuple[str, ...]) -> np.ndarray:
-    names = np.array(models or ("",), dtype=object)
-    return names[rng.integers(0, len(names), jobs)]
+def _models(rng: np.random.Generator, jobs: int, models: tuple[str, ...]) -> np.ndarray:
+    return _options(tuple(models))[rng.integers(0, max(1, len(models)), jobs)]
+
+
+@lru_cache(maxsize=64)
+def _options(models: tuple[str, ...]) -> np.ndarray:
+    return np.array(models or ("",), dtype=object)
 
 
 def _classes(sizes: np.ndarray, table: Mapping[int, tuple[float, ...]]) -> list[tuple[np.ndarray, tuple[float, ...]]]:

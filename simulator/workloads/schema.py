@@ -30,14 +30,14 @@ import re
 import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from ..errors import InputError
-from ..names import choose
+from ..names import choose, numbered
 
 REQUIRED = ("job_id", "arrival_s", "gpus", "duration_s")
 OPTIONAL = ("iterations", "iteration_s", "model", "batch_size", "user", "tenant", "priority", "deadline_s")
@@ -132,12 +132,28 @@ class Workload:
 
     @classmethod
     def drawn(
-        cls, name: str, arrival_s: np.ndarray, gpus: np.ndarray, duration_s: np.ndarray, model: np.ndarray
+        cls,
+        name: str,
+        arrival_s: np.ndarray,
+        gpus: np.ndarray,
+        duration_s: np.ndarray,
+        model: np.ndarray,
+        model_code: np.ndarray,
     ) -> Workload:
-        """Take over columns of a generator, without checks: of the columns' types, in range, sorted, nobody else's."""
-        n = len(arrival_s)
+        """Take over columns of a generator, without checks: of the columns' types, in range, sorted, nobody else's.
+
+        `model_code`: see the attribute.
+        """
         given = {"arrival_s": arrival_s, "gpus": gpus, "duration_s": duration_s, "model": model}
-        return cls(name, **{**_defaults(n), "iterations": duration_s.copy(), "iteration_s": np.ones(n), **given})
+        n = len(arrival_s)
+        workload = cls(name, **{**_defaults(n), "iterations": duration_s, "iteration_s": _ones(n), **given})
+        workload.__dict__["model_code"] = model_code
+        return workload
+
+    @cached_property
+    def model_code(self) -> np.ndarray:
+        """A number for each job, int64 (n,), the same for jobs of the same model."""
+        return numbered(self.model.tolist())
 
     def take(self, indices: Any) -> Workload:
         """The jobs at `indices` (integers or a boolean mask), in order of arrival whatever their order.
@@ -160,9 +176,9 @@ class Workload:
             InputError: with `error`, naming the first such job; with `drop`, when nothing is left.
         """
         choose(action, ("error", "drop", "cap"), "value of oversize")
-        too_big = self.gpus > cluster_gpus
-        if not too_big.any():
+        if self.gpus.max() <= cluster_gpus:
             return self
+        too_big = self.gpus > cluster_gpus
         count, first = int(too_big.sum()), int(np.argmax(too_big))
         if action == "error":
             more = f" (and {count - 1} more like it)" if count > 1 else ""
@@ -230,6 +246,11 @@ def _defaults(n: int) -> dict[str, np.ndarray]:
         "priority": zeros,
         "deadline_s": np.full(n, np.inf),
     }
+
+
+@lru_cache(maxsize=16)
+def _ones(n: int) -> np.ndarray:
+    return np.ones(n)
 
 
 def _convert(name: str, column: str, values: Any) -> np.ndarray:
