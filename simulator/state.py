@@ -441,7 +441,8 @@ SCRATCH = (
     "end_place",
 )
 WAITED = ("wait_time_s", "wait_value", "wait_after")
-UNCLEARED = {*LOG, *SCRATCH, *WAITED}
+LAID = ("tier_factor", "profile_model", "layer_bytes", "layer_ready_ns", "layer_update_ns")  # for as many as there are
+UNCLEARED = {*LOG, *SCRATCH, *WAITED, *LAID}
 MEMO = ("shape_first", "shape_second", "shape_fraction")
 WHOLE = 0
 

@@ -252,7 +252,7 @@ class DelayEnv(gym.Env[Any, np.ndarray]):
         workload = self.sources[played["workload"]](played["seed"])
         rule = self.rule if played["rule"] is None else rule_from(played["rule"])
         self.simulator.resume(workload, rule, played["code"])
-        self.lookout.simulator = self.simulator
+        self.lookout.resume(self.simulator)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play one action; see the class docstring."""

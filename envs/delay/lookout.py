@@ -18,7 +18,7 @@ from ..tables import Part, Table, Tables
 from .codec import DELAYS_S, decode, encode
 from .observation import CANDIDATES, CLUSTER, HOLD_COLUMN, QUEUE, RUNNING
 from .transition import turn
-from .window import MAX_DELAYS, MAX_SLOTS, NO_JOB, PER_RUNNING, PER_WAITING, UNTIL_TIMER, window_dtype
+from .window import KNOWN, MAX_DELAYS, MAX_SLOTS, NO_JOB, PER_RUNNING, PER_WAITING, UNTIL_TIMER, window_dtype
 
 ORDERS = ("arrival", "shortest", "smallest")
 TIME_SCALE_S = 30 * 86400.0  # what times are scaled by where there is no horizon
@@ -77,6 +77,7 @@ class Lookout:
             "candidates": self.candidates * len(CANDIDATES),
         }
         self.simulator: Simulator
+        self._laid = KNOWN  # jobs of the last run
 
     def move_to(self, windows: np.ndarray) -> None:
         """Keep the window in another array of one."""
@@ -95,7 +96,14 @@ class Lookout:
         lay_window_order(simulator.plain.record, order)
         w = self.plain
         w["placer"], w["focus"], w["code"] = PLACERS[self.placer], -1, DECIDE
-        w["ran"][:, 0] = w["known_job"] = w["written_job"] = w["written_runner"] = NO_JOB
+        w["known_job"] = w["written_job"] = w["written_runner"] = NO_JOB
+        w["ran"][: max(self._laid, len(workload)), 0] = NO_JOB  # a line of the cache each: no more than are in use
+        self._laid = len(workload)
+
+    def resume(self, simulator: Simulator) -> None:
+        """Go on with a window that has just been written over, and that looks at this run."""
+        self.simulator = simulator
+        self._laid = KNOWN
 
     def look(self) -> tuple[np.ndarray, np.ndarray]:
         """The present: features, float32 (F,), and the mask of both action parts, int8 (candidates + delays,)."""
