@@ -1,4 +1,4 @@
-"""`clustergym workload`: look at a workload, convert a trace, generate one."""
+"""`clustergym workload`: look at a workload, convert a trace, generate one; a model's profile from measurements."""
 
 from __future__ import annotations
 
@@ -6,18 +6,32 @@ import contextlib
 import shutil
 import sys
 import tempfile
+from dataclasses import asdict
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 
-from ..terminal import BadArgument, arguments, expect_writable, out, print_json, warnings_on_one_line, word_or_file
+from ..terminal import (
+    BadArgument,
+    arguments,
+    expect_writable,
+    out,
+    plain_table,
+    print_json,
+    warnings_on_one_line,
+    word_or_file,
+    written_whole,
+)
 from .options import Format, Json, NoSeed, Quiet, Seed, Topology, whole
 
 if TYPE_CHECKING:
+    from ...simulator.profiles.fitting import Fitted
     from ...simulator.workloads import Workload
 
-app = typer.Typer(help="Inspect, convert and generate workloads.")
+app = typer.Typer(help="Inspect, convert and generate workloads; fit a model's profile.")
 To = Annotated[Path, typer.Option("--to", metavar="OUT.{csv,parquet}", help="The file to write.")]
 MaybeTo = Annotated[
     Path | None, typer.Option("--to", metavar="OUT.{csv,parquet}", help="The file to write; csv on stdout by default.")
@@ -26,7 +40,7 @@ MaybeTo = Annotated[
 
 @app.callback(invoke_without_command=True)
 def workload(context: typer.Context) -> None:
-    """Inspect, convert and generate workloads."""
+    """Inspect, convert and generate workloads; fit a model's profile."""
     if context.invoked_subcommand is None:
         print(context.get_help())
 
@@ -129,6 +143,49 @@ def generate(
             print_json(_as_rows(drawn))
         else:
             _print_csv(drawn)
+
+
+@app.command("fit-profile")
+def fit_profile(
+    csv: Annotated[list[Path], typer.Argument(metavar="CSV...", help="Measured iteration times of one model or more.")],
+    to: Annotated[Path, typer.Option("--to", metavar="OUT.json", help="The profile file to write.")],
+    model: Annotated[str | None, typer.Option("--model", metavar="NAME", help="For files without the column.")] = None,
+    gpu: Annotated[str | None, typer.Option("--gpu", metavar="TYPE", help="For files without the column.")] = None,
+    source: Annotated[
+        str | None, typer.Option("--source", metavar="TEXT", help="Written beside the numbers; default the file names.")
+    ] = None,
+    json: Json = False,
+    seed: NoSeed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Fit a model's iteration time to measurements, and write its profile."""
+    from ...simulator.profiles.fitting import fit_profiles, profile_file
+    from ...simulator.profiles.measurements import read_measurements
+
+    with warnings_on_one_line(quiet):
+        if to.suffix.lower() != ".json":
+            raise BadArgument(f"--to {to}: expected a name that ends in .json")
+        expect_writable(to, "--to")
+        groups = read_measurements(csv, model, gpu)
+        named = source if source else "measured: " + ", ".join(dict.fromkeys(path.name for path in csv))
+        fitted, profiles = fit_profiles(groups, named)
+        with written_whole(to) as draft:
+            draft.write_text(dumps(profile_file(profiles), indent=1) + "\n", encoding="utf-8")
+        if json:
+            print_json([{"model": one.model, "gpu": one.gpu, "rows": one.rows, **asdict(one.fit)} for one in fitted])
+        else:
+            _print_fits(fitted, to)
+
+
+def _print_fits(fitted: list[Fitted], to: Path) -> None:
+    table = plain_table()
+    for name in ("model", "gpu", "rows", "MAPE %", "median %", "P95 %"):
+        table.add_column(name, justify="left" if name in ("model", "gpu") else "right")
+    for one in fitted:
+        shown = [f"{one.fit.error[name]:.1f}" for name in ("mape", "median", "p95")]
+        table.add_row(escape(one.model), escape(one.gpu), str(one.rows), *shown)
+    out().print(table)
+    out().print(f"{to}: use it as network allreduce:calibration=measured,profiles={to}", markup=False, soft_wrap=True)
 
 
 def _expect_suffix(to: Path) -> None:

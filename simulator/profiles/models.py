@@ -1,0 +1,212 @@
+"""ModelProfile: what is known of a deep network, every number with its source; the shipped ones, and a user's own.
+
+A profile file is JSON (or YAML); `clustergym workload fit-profile` writes one from measurements:
+
+    {"models": {
+      "bert": {
+        "source": "what the model is",
+        "gradient_bytes": 437928960,                          # optional; what is all-reduced
+        "memory": {"base_bytes": 3.7e9, "sample_bytes": 5.7e8, "source": "..."},        # optional
+        "fits": {
+          "t4": {"a": 0.17, "b": 0.059, "ai": 0.27, "bi": 0.044, "an": 1.38, "bn": 0.011, "d": 2.0,
+                 "one_a": 0.23, "one_b": 0.058, "largest_batch": 12, "source": "...",
+                 "error": {"mape": 6.3, "median": 3.7, "p95": 26.2}}                    # error optional
+        },
+        "efficiency": {"initial_batch": 12, "largest_batch": 384, "epochs": 2,          # optional, for goodput
+                       "steps": {"12": 14774, "24": 7439.5}, "noise_scale": [35, ...], "source": "..."}
+      }}}
+
+The parameters of a fit are those of throughput.py; null (or left out) stands for a tier that was not measured.
+GPU types are free words; t4, 2080ti and a100 are those of the shipped profiles.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..names import choose
+from ..specs import load_mapping
+from .file_schema import checked_models
+from .model_names import plain
+from .throughput import ThroughputFit
+
+SHIPPED = Path(__file__).resolve().parent / "data" / "pollux.json"
+
+
+@dataclass(frozen=True)
+class MemoryLine:
+    """Memory of a job on one GPU: base_bytes + sample_bytes x samples of one pass, on every GPU type."""
+
+    base_bytes: float
+    sample_bytes: float
+    source: str
+
+    def bytes(self, sub_batch: ArrayLike) -> np.ndarray:
+        """Bytes on each GPU with `sub_batch` samples a pass."""
+        return self.base_bytes + self.sample_bytes * np.asarray(sub_batch, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Efficiency:
+    """How far an optimiser step of a larger batch carries: Pollux' statistical efficiency (OSDI'21, Sec. 3.1).
+
+    Attributes:
+        initial_batch, largest_batch: smallest and largest batch (over all GPUs) that was validated.
+        epochs: of the whole job.
+        steps: batch -> optimiser steps of the whole job.
+        noise_scale: gradient noise scale var / sqr at the initial batch, in equal parts of the job's progress.
+        source: where the numbers are from.
+    """
+
+    initial_batch: int
+    largest_batch: int
+    epochs: int
+    steps: Mapping[int, float]
+    noise_scale: tuple[float, ...]
+    source: str
+
+    @property
+    def progress(self) -> float:
+        """The job's whole progress: its optimiser steps at the initial batch."""
+        return float(self.steps[self.initial_batch])
+
+    def gain(self, batch: ArrayLike, done: ArrayLike) -> np.ndarray:
+        """Progress of one optimiser step of `batch` samples when the part `done` (0 to 1) of the progress is made.
+
+        (phi + 1) / (phi / scale + 1) for scale = batch / initial batch; 1 at the initial batch, at most scale.
+        """
+        part = np.asarray(done, dtype=np.float64) * len(self.noise_scale)
+        index = np.clip(part.astype(np.int64), 0, len(self.noise_scale) - 1)
+        phi = np.asarray(self.noise_scale, dtype=np.float64)[index]
+        scale = np.asarray(batch, dtype=np.float64) / self.initial_batch
+        return (phi + 1.0) / (phi / scale + 1.0)
+
+    def steps_of(self, batch: float) -> float:
+        """Optimiser steps of a whole job at a batch, log-log between the validated ones.
+
+        Beyond the validated batches, as many samples as at the nearest one; at least 1.
+        """
+        known = np.array(sorted(self.steps), dtype=float)
+        inside = float(np.clip(batch, known[0], known[-1]))
+        steps = np.exp(np.interp(np.log(inside), np.log(known), np.log([self.steps[int(size)] for size in known])))
+        return float(max(steps * inside / batch, 1.0))
+
+
+@dataclass(frozen=True)
+class ModelProfile:
+    """What is known of a model.
+
+    Attributes:
+        name: as the file spells it.
+        source: what the model is.
+        fits: GPU type -> fit of its iteration time.
+        memory: its memory on a GPU; None: unknown.
+        gradient_bytes: what is all-reduced in an iteration; nan: unknown.
+        efficiency: for elastic schedulers; None: unknown.
+    """
+
+    name: str
+    source: str
+    fits: Mapping[str, ThroughputFit]
+    memory: MemoryLine | None
+    gradient_bytes: float
+    efficiency: Efficiency | None
+
+    def fit(self, gpu: str) -> ThroughputFit:
+        """The fit on a GPU type; InputError, naming the model and what it has, where there is none."""
+        return self.fits[choose(gpu, self.fits, f"GPU type of model {self.name}:")]
+
+    def step_s(self, gpu: str, gpus: int, batch: int, gpus_per_machine: int = 4) -> float:
+        """Seconds of one optimiser step of `batch` samples over all of `gpus`, on as few machines as hold them.
+
+        A batch per GPU above the largest measured one is accumulated, in passes of equal whole numbers of
+        samples, as the simulator of Pollux does.
+        """
+        fit = self.fit(gpu)
+        local = math.ceil(batch / gpus)
+        passes = math.ceil(local / fit.largest_batch)
+        samples = math.ceil(local / passes)
+        return float(fit.iteration_s(gpus, math.ceil(gpus / gpus_per_machine), passes * samples, samples))
+
+
+@dataclass(frozen=True)
+class Profiles:
+    """Profiles by name; any spelling of a name finds them (model_names.plain)."""
+
+    models: Mapping[str, ModelProfile]
+
+    @property
+    def names(self) -> list[str]:
+        """As the files spell them."""
+        return list(self.models)
+
+    def get(self, model: str) -> ModelProfile | None:
+        """The profile of a model, or None."""
+        return self._by_plain.get(plain(model))
+
+    def of(self, model: str) -> ModelProfile:
+        """The profile of a model; InputError, with a suggestion, where there is none."""
+        found = self.get(model)
+        return found if found is not None else self.models[choose(model, self.models, "model (it has no profile):")]
+
+    @functools.cached_property
+    def _by_plain(self) -> dict[str, ModelProfile]:
+        return {plain(name): profile for name, profile in self.models.items()}
+
+
+@functools.cache
+def shipped_profiles() -> Profiles:
+    """The six models of the Pollux workloads (bert cifar10 deepspeech2 imagenet ncf yolov3) on t4, 2080ti and a100."""
+    return Profiles(_read(SHIPPED))
+
+
+def load_profiles(path: str | os.PathLike[str] = "") -> Profiles:
+    """The shipped profiles and those of a file, which go first; "" for the shipped ones alone.
+
+    A model in the file replaces the shipped one of that name, in any spelling, as a whole.
+
+    Raises:
+        InputError: the file cannot be read, or one sentence with the place in it, the value and what was expected.
+    """
+    if not os.fspath(path):
+        return shipped_profiles()
+    own = _read(path)
+    taken = {plain(name) for name in own}
+    rest = {name: profile for name, profile in shipped_profiles().models.items() if plain(name) not in taken}
+    return Profiles({**own, **rest})
+
+
+def profile_of(model: str, profiles: Profiles | None = None) -> ModelProfile:
+    """The profile of a model in any spelling, among the shipped ones or `profiles`; InputError where there is none."""
+    return (profiles if profiles is not None else shipped_profiles()).of(model)
+
+
+def _read(path: str | os.PathLike[str]) -> dict[str, ModelProfile]:
+    entries = checked_models(load_mapping(path, "profiles"), f"profiles {os.fspath(path)!r}")
+    return {name: _profile(name, entry) for name, entry in entries.items()}
+
+
+def _profile(name: str, entry: Any) -> ModelProfile:
+    """From a checked entry of a file."""
+    fits = {}
+    for gpu, fit in entry.fits.items():
+        values = fit.model_dump()
+        error = values.pop("error") or {}
+        known = {key: math.nan if value is None else value for key, value in values.items()}
+        fits[gpu] = ThroughputFit(**known, error=error)
+    efficiency = None
+    if entry.efficiency is not None:
+        values = entry.efficiency.model_dump()
+        efficiency = Efficiency(**{**values, "noise_scale": tuple(values["noise_scale"])})
+    memory = None if entry.memory is None else MemoryLine(**entry.memory.model_dump())
+    gradient_bytes = math.nan if entry.gradient_bytes is None else entry.gradient_bytes
+    return ModelProfile(name, entry.source, fits, memory, gradient_bytes, efficiency)
