@@ -1,4 +1,4 @@
-"""Topologies by name, each with its source: `flat`, `dally`."""
+"""Topologies by name, each with its source."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ DALLY_TIERS = (
     Tier("rack", bandwidth_gbps=400.0, latency_s=5e-6),
     Tier("network", bandwidth_gbps=800.0, latency_s=100e-6),
 )
+
+# Paper sjf-bsbf, Sec. VI-A: machines on 10 Gbps; all else unknown.
+BSBF_TIERS = (Tier("slot"), Tier("machine"), Tier("rack", bandwidth_gbps=10.0), Tier("network"))
 
 
 def flat(
@@ -63,7 +66,32 @@ def dally(
     return _uniform("dally", racks, machines, gpus_per_machine, slots, machine_order, DALLY_TIERS)
 
 
-PRESETS: dict[str, Callable[..., Topology]] = {"flat": flat, "dally": dally}
+def bsbf_physical(machines: int = 4, gpus_per_machine: int = 4) -> Topology:
+    """The testbed of paper sjf-bsbf, Sec. VI-A: 4 machines of 4 RTX 2080 Ti, 10 Gbps each to a 100 Gbps switch.
+
+    The paper names no GPU interconnect and no latencies: unknown. One rack.
+
+    Raises:
+        InputError: a count below 1, or more than a million GPUs.
+    """
+    return _uniform("bsbf-physical", 1, machines, gpus_per_machine, 1, NATURAL, BSBF_TIERS, "2080ti")
+
+
+def bsbf_simulation(machines: int = 16, gpus_per_machine: int = 4) -> Topology:
+    """The simulated cluster of paper sjf-bsbf, Sec. VI-A: 16 machines of 4 GPUs, network and GPUs as on its testbed.
+
+    Raises:
+        InputError: a count below 1, or more than a million GPUs.
+    """
+    return _uniform("bsbf-simulation", 1, machines, gpus_per_machine, 1, NATURAL, BSBF_TIERS, "2080ti")
+
+
+PRESETS: dict[str, Callable[..., Topology]] = {
+    "flat": flat,
+    "dally": dally,
+    "bsbf-physical": bsbf_physical,
+    "bsbf-simulation": bsbf_simulation,
+}
 
 
 def list_topologies() -> list[dict[str, Any]]:
@@ -87,6 +115,7 @@ def _uniform(
     slots: int,
     machine_order: str,
     tiers: Any = None,
+    gpu_type: str = "",
 ) -> Topology:
     counts = {"racks": racks, "machines": machines, "gpus_per_machine": gpus_per_machine, "slots": slots}
     for key, count in counts.items():
@@ -105,5 +134,6 @@ def _uniform(
         machine_slots=np.full(total, slots),
         rack_machines=np.full(racks, machines),
         machine_order=order,
+        cluster_gpu_type=[gpu_type],
         **({"tiers": tiers} if tiers else {}),
     )

@@ -176,7 +176,7 @@ def test_load_gives_back_a_topology():
     ("source", "says"),
     [
         ("dalyl", "did you mean 'dally'"),
-        ("fat-tree", "known: dally, flat; or the path of a YAML or JSON file"),
+        ("fat-tree", "known: bsbf-physical, bsbf-simulation, dally, flat; or the path of a YAML or JSON file"),
         ("", "empty"),
         ("dally:racks", "not key=value"),
         ("dally:rcks=2", "did you mean 'racks'"),
@@ -243,11 +243,20 @@ def test_presets_take_numpy_integers():
 
 def test_list_topologies_lists_what_loads():
     listed = list_topologies()
-    assert [entry["name"] for entry in listed] == ["flat", "dally"]
+    assert [entry["name"] for entry in listed] == ["flat", "dally", "bsbf-physical", "bsbf-simulation"]
     for entry in listed:
         assert Topology.load(entry["name"]).num_gpus == entry["gpus"]
         assert entry["summary"].endswith(".")
     assert listed[1]["parameters"]["racks"] == 2
+
+
+@pytest.mark.parametrize(("name", "machines"), [("bsbf-physical", 4), ("bsbf-simulation", 16)])
+def test_the_clusters_of_paper_bsbf(name, machines):
+    """Sec. VI-A: 4 machines, simulated 16, of four 2080 Ti each, on 10 Gbps."""
+    topology = Topology.load(name)
+    assert (topology.num_machines, topology.num_gpus, topology.num_racks) == (machines, 4 * machines, 1)
+    assert topology.cluster_gpu_type == ("2080ti",)
+    assert {tier.name: tier.bandwidth_gbps for tier in topology.tiers}["rack"] == 10
 
 
 @pytest.mark.parametrize(

@@ -159,6 +159,89 @@ def test_helios_like_has_the_measured_statistics():
     assert weekday[5:] == pytest.approx([0.68, 0.771], rel=0.12)
 
 
+def test_philly_sample_is_what_pollux_samples():
+    """Published workloads, 960 jobs: by hour 18 18 10 19 23 36 19 16 of 160; models as below; nobody after 8 h."""
+    workload = open_workload(f"philly-sample:jobs={MANY},gpu=t4")
+    by_hour = np.histogram(workload.arrival_s, 8, (0, 28800))[0] / MANY * 160
+    assert by_hour == pytest.approx([18.2, 17.2, 11.5, 19.1, 26.4, 33.7, 17.9, 16.1], abs=0.4)
+    assert workload.arrival_s[-1] < 28800
+    for model, part in {"cifar10": 0.391, "ncf": 0.391, "bert": 0.076, "yolov3": 0.046, "imagenet": 0.019}.items():
+        assert share(workload.model == model) == pytest.approx(part, abs=0.005)
+    imagenet = workload.model == "imagenet"
+    assert set(workload.gpus[imagenet]) == {12, 16, 24, 32, 48, 64}
+    assert share(workload.gpus[imagenet] == 16) == pytest.approx(1 / 6, abs=0.03)
+    assert set(workload.gpus[workload.model == "ncf"]) == {1}
+
+
+def test_philly_sample_iterations_are_the_profiles():
+    """Steps and seconds of each job by its model, GPUs and batch; the same jobs run other times on other GPUs."""
+    from clustergym.simulator.profiles.models import profile_of
+
+    workload = open_workload("philly-sample:jobs=200,gpu=a100", seed=2)
+    for i in range(200):
+        profile = profile_of(workload.model[i])
+        gpus, batch = int(workload.gpus[i]), int(workload.batch_size[i])
+        assert workload.iterations[i] == pytest.approx(profile.efficiency.steps_of(batch))
+        assert workload.iteration_s[i] == pytest.approx(profile.step_s("a100", gpus, batch))
+    other = open_workload("philly-sample:jobs=200,gpu=t4", seed=2)
+    assert np.array_equal(other.arrival_s, workload.arrival_s) and np.array_equal(other.model, workload.model)
+
+
+@pytest.mark.parametrize("gpu", ["t4", "2080ti", "a100"])
+def test_configurations_scale_with_50_to_80_percent(gpu):
+    """By brute force over all validated batches; ncf, and what never scales so, has one GPU."""
+    from clustergym.simulator.profiles.models import profile_of, shipped_profiles
+    from clustergym.simulator.workloads.sharing_jobs import GANGS, configurations
+
+    for model in shipped_profiles().names:
+        profile, found = profile_of(model), []
+        steps = profile.efficiency.steps
+
+        def best(gang, profile=profile, steps=steps):
+            fitting = [batch for batch in steps if batch >= gang]
+            return min((steps[batch] * profile.step_s(gpu, gang, batch), batch) for batch in fitting)
+
+        for gang in GANGS[1:]:
+            if 0.5 <= best(1)[0] / (gang * best(gang)[0]) <= 0.8 and model != "ncf":
+                found.append((gang, best(gang)[1]))
+        assert list(configurations(model, gpu)) == (found or [(1, best(1)[1])])
+
+
+def test_philly_sample_limits_large_jobs():
+    """At most the share that is asked for, the others as they were, and small jobs on 4 GPUs or fewer."""
+    free, limited = (open_workload(f"philly-sample:jobs=1000{more}", seed=4) for more in ("", ",large_share=0.123"))
+    assert share(free.gpus > 4) > 0.3
+    assert (limited.gpus > 4).sum() == 123
+    changed = free.gpus != limited.gpus
+    assert np.all(free.gpus[changed] > 4) and np.all(limited.gpus[changed] <= 4)
+    assert np.array_equal(free.model, limited.model) and np.array_equal(free.arrival_s, limited.arrival_s)
+    assert share(limited.gpus[limited.model == "imagenet"] > 4) == 1  # the fewest GPU-hours go first
+    assert share(limited.gpus[limited.model == "cifar10"] > 4) == 0
+
+
+def test_philly_sample_fits_the_cluster_and_the_window():
+    small = open_workload("philly-sample:jobs=2000", cluster_gpus=16)
+    assert small.gpus.max() == 16
+    night = open_workload("philly-sample:jobs=2000,hours=4,start=22")
+    assert 3.5 * 3600 < night.arrival_s[-1] < 4 * 3600
+    assert open_workload("philly-sample:jobs=2000,hours=24").arrival_s[-1] > 23 * 3600
+
+
+def test_bsbf_physical_has_the_published_counts():
+    """Paper sjf-bsbf, Sec. VI-A: 30 jobs, 20 of at most 8 GPUs, 10 of 12 or 16, 100 to 5,000 iterations."""
+    for seed in range(20):
+        workload = open_workload("bsbf-physical", seed=seed)
+        assert ((workload.gpus <= 8).sum(), np.isin(workload.gpus, (12, 16)).sum()) == (20, 10)
+        assert workload.iterations.min() >= 100 and workload.iterations.max() <= 5000
+        assert workload.arrival_s[-1] <= 1000
+    many = open_workload(f"bsbf-physical:jobs={MANY}")
+    assert np.median(many.iterations) == pytest.approx(196, rel=0.02)  # 2 / (1/100 + 1/5000)
+    assert share(many.model == "bert") == pytest.approx(1 / 6, abs=0.005)
+    assert np.all(many.batch_size % many.gpus == 0)
+    bert = many.batch_size[many.model == "bert"] // many.gpus[many.model == "bert"]
+    assert set(bert) == {3, 6, 12}
+
+
 @pytest.mark.parametrize(
     ("word", "said"),
     [
@@ -184,6 +267,13 @@ def test_helios_like_has_the_measured_statistics():
         ("dally-like:models=VGG19", "unknown model of workload dally-like: 'VGG19'; did you mean 'VGG'"),
         ("dally-like:scale=gangs", "did you mean 'gang'"),
         ("helios-like:mean_gpus=900", "mean_gpus=900"),
+        ("philly-sample:gpu=v100", "unknown gpu of workload philly-sample: 'v100'"),
+        ("philly-sample:hours=25", "hours=25; expected 1/6 to 24"),
+        ("philly-sample:start=24", "start=24; expected an hour of the day"),
+        ("philly-sample:large_share=12", "large_share=12; expected a share"),
+        ("philly-sample:jobs=0", "jobs=0"),
+        ("bsbf-physical:gpu=k80", "unknown gpu of workload bsbf-physical"),
+        ("bsbf-physical:span_s=0", "span_s=0"),
         ("", "empty"),
     ],
 )

@@ -145,7 +145,8 @@ def _fit_gangs(rows: Measurements, several: np.ndarray) -> tuple[float, ...]:
         return values
 
     def residuals(point: np.ndarray) -> np.ndarray:
-        fit = ThroughputFit(*fitted(point), one_a=0.0, one_b=0.0, largest_batch=1, source="")
+        a, b, ai, bi, an, bn, d = fitted(point)
+        fit = ThroughputFit(a, b, ai, bi, an, bn, d, a, b, 1, "")
         off = np.log(fit.iteration_s(gpus, nodes, batch) / step_s)
         return np.concatenate([off, np.log(fit.compute_s(batch[timed]) / compute_s[timed])])
 

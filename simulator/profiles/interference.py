@@ -22,7 +22,7 @@ import csv
 import functools
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -72,7 +72,7 @@ class Interference:
             self._use(names, table[..., 0], default)
             return
         name, params = parse_name(word, "interference")
-        preset = {"measured": _measured, "light": _light, "constant": _constant}[_chosen(name)]
+        preset = PRESETS[_chosen(name)]
         if default is not None:
             params = {"default": str(default), **params}
         names, table, default = bind(preset, params, f"interference {name}")
@@ -153,6 +153,9 @@ def _constant(*, xi: float) -> Loaded:
     return [], np.full((1, 1, 1), _checked(xi, "constant: xi")), None
 
 
+PRESETS: Mapping[str, Callable[..., Loaded]] = {"measured": _measured, "light": _light, "constant": _constant}
+
+
 def _checked(value: float, what: str) -> float:
     if not 1.0 <= value <= MAX_XI:
         raise InputError(f"interference {what} = {value:g}: expected a slowdown from 1 to {MAX_XI:g}")
@@ -165,7 +168,7 @@ def _is_path(word: str) -> bool:
 
 def _chosen(name: str) -> str:
     try:
-        return choose(name, ("measured", "light", "constant"), "interference")
+        return choose(name, PRESETS, "interference")
     except InputError as error:
         raise InputError(f"{error}; or the path of a csv file") from None
 

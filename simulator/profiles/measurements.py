@@ -20,7 +20,6 @@ import csv
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -54,7 +53,6 @@ class Measurements:
     step_s: np.ndarray
     sync_s: np.ndarray
     memory_bytes: np.ndarray
-    files: tuple[str, ...]
 
     def __len__(self) -> int:
         return len(self.gpus)
@@ -72,7 +70,7 @@ def read_measurements(
     Raises:
         InputError: one sentence with file, line, column, value and what was expected.
     """
-    groups: dict[tuple[str, str], list[tuple[str, np.ndarray]]] = {}
+    groups: dict[tuple[str, str], list[np.ndarray]] = {}
     spelling: dict[str, str] = {}
     for path in paths:
         table = _table(path)
@@ -84,11 +82,9 @@ def read_measurements(
         values = _values(table)
         for key in dict.fromkeys(keys):
             rows = np.array([other == key for other in keys])
-            groups.setdefault(key, []).append((Path(path).name, values[:, rows]))
-    return [
-        Measurements(*key, *np.concatenate([part for _, part in parts], axis=1), tuple(name for name, _ in parts))
-        for key, parts in groups.items()
-    ]
+            groups.setdefault(key, []).append(values[:, rows])
+    joined = {key: np.concatenate(parts, axis=1) for key, parts in groups.items()}
+    return [Measurements(model, gpu, *columns) for (model, gpu), columns in joined.items()]
 
 
 def _values(table: Table) -> np.ndarray:

@@ -201,7 +201,7 @@ def _profile(name: str, entry: Any) -> ModelProfile:
     for gpu, fit in entry.fits.items():
         values = fit.model_dump()
         error = values.pop("error") or {}
-        known = {key: math.nan if value is None else value for key, value in values.items()}
+        known: dict[str, Any] = {key: math.nan if value is None else value for key, value in values.items()}
         fits[gpu] = ThroughputFit(**known, error=error)
     efficiency = None
     if entry.efficiency is not None:

@@ -1,4 +1,4 @@
-"""Random draws that the generators share: from quantile tables, on a weekly clock, in bursts."""
+"""What generators share: the check of their parameters; draws from quantile tables, on a weekly clock, in bursts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,19 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ..errors import InputError
+
+MOST_JOBS = 10_000_000
 WEEK_S = 7 * 86400.0
+
+
+def check_parameters(what: str, **values: float) -> None:
+    """`jobs` from 1 to MOST_JOBS, anything else above 0 and finite; InputError naming the generator otherwise."""
+    for key, value in values.items():
+        if key == "jobs" and not 1 <= value <= MOST_JOBS:
+            raise InputError(f"workload {what}: jobs={value}; expected 1 to {MOST_JOBS}")
+        if not 0 < value < 1e12:
+            raise InputError(f"workload {what}: {key}={value:g}; expected a number above 0, below 1e12")
 
 
 def choose_values(rng: np.random.Generator, n: int, values: Sequence[int], shares: np.ndarray) -> np.ndarray:

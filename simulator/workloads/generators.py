@@ -17,6 +17,7 @@ from ..names import choose
 from . import published
 from .draws import (
     bursts,
+    check_parameters,
     choose_between,
     choose_values,
     from_quantiles,
@@ -26,8 +27,7 @@ from .draws import (
     weekly_clock,
 )
 from .schema import LARGEST_GANG, LONGEST_S, Workload, first_bad_text
-
-MOST_JOBS = 10_000_000
+from .sharing_jobs import bsbf_physical, philly_sample
 
 
 def poisson(
@@ -59,7 +59,7 @@ def poisson(
     Raises:
         InputError: a parameter out of range.
     """
-    _check("poisson", jobs=jobs, load=load, cluster_gpus=cluster_gpus, median_s=median_s)
+    check_parameters("poisson", jobs=jobs, load=load, cluster_gpus=cluster_gpus, median_s=median_s)
     if not 0 <= backlog <= jobs:
         raise InputError(f"workload poisson: backlog={backlog}; expected 0 to jobs={jobs}")
     rng = np.random.default_rng(seed)
@@ -67,7 +67,7 @@ def poisson(
     names = _options(tuple(models))[code]
     if rate is None:
         rate = 3600.0 * load * cluster_gpus / (_mean_gpus(gpus, gpu_shares) * median_s * np.exp(sigma**2 / 2))
-    _check("poisson", rate=rate)
+    check_parameters("poisson", rate=rate)
     gaps_s = rng.exponential(3600.0 / rate, jobs)
     gaps_s[:backlog] = 0.0
     arrival_s = gaps_s.cumsum()
@@ -90,7 +90,7 @@ def batch(
     Raises:
         InputError: a parameter out of range.
     """
-    _check("batch", jobs=jobs, median_s=median_s)
+    check_parameters("batch", jobs=jobs, median_s=median_s)
     rng = np.random.default_rng(seed)
     sizes, duration_s, code = _lognormal_jobs("batch", rng, jobs, gpus, gpu_shares, median_s, sigma, models)
     return Workload.from_arrays("batch", np.zeros(jobs), sizes, duration_s, model=_options(tuple(models))[code])
@@ -124,7 +124,7 @@ def dally_like(
     Raises:
         InputError: a parameter out of range.
     """
-    _check("dally-like", jobs=jobs, jobs_per_day=jobs_per_day)
+    check_parameters("dally-like", jobs=jobs, jobs_per_day=jobs_per_day)
     for name in models:
         choose(name, published.DALLY_MODELS, "model of workload dally-like:")
     choose(scale, ("none", "gang"), "scale of workload dally-like:")
@@ -177,7 +177,7 @@ def philly_like(
     Raises:
         InputError: a parameter out of range.
     """
-    _check("philly-like", jobs=jobs, jobs_per_day=jobs_per_day)
+    check_parameters("philly-like", jobs=jobs, jobs_per_day=jobs_per_day)
     rng = np.random.default_rng(seed)
     sizes = choose_values(rng, jobs, list(published.PHILLY_GPUS), published.shares(published.PHILLY_GPUS))
     duration_s = _durations_by_gang(rng, sizes, published.PHILLY_PROBABILITIES, published.PHILLY_DURATION_S)
@@ -220,7 +220,7 @@ def helios_like(
     Raises:
         InputError: a parameter out of range.
     """
-    _check("helios-like", jobs=jobs, jobs_per_day=jobs_per_day)
+    check_parameters("helios-like", jobs=jobs, jobs_per_day=jobs_per_day)
     if not 1.5 <= mean_gpus <= 45:
         raise InputError(f"workload helios-like: mean_gpus={mean_gpus:g}; expected 1.5 to 45")
     rng = np.random.default_rng(seed)
@@ -261,6 +261,8 @@ GENERATORS: Mapping[str, Callable[..., Workload]] = {
     "dally-like": dally_like,
     "philly-like": philly_like,
     "helios-like": helios_like,
+    "philly-sample": philly_sample,
+    "bsbf-physical": bsbf_physical,
 }
 
 
@@ -322,12 +324,3 @@ def _durations_by_gang(
     for members, quantiles_s in _classes(sizes, table):
         duration_s[members] = from_quantiles(rng, len(members), probabilities, quantiles_s)
     return duration_s
-
-
-def _check(what: str, **values: float) -> None:
-    """`jobs` from 1 to MOST_JOBS, anything else above 0 and finite."""
-    for key, value in values.items():
-        if key == "jobs" and not 1 <= value <= MOST_JOBS:
-            raise InputError(f"workload {what}: jobs={value}; expected 1 to {MOST_JOBS}")
-        if not 0 < value < 1e12:
-            raise InputError(f"workload {what}: {key}={value:g}; expected a number above 0, below 1e12")
