@@ -12,7 +12,7 @@ MODELS = ["bert", "cifar10", "deepspeech2", "imagenet", "ncf", "yolov3"]
 
 
 def test_measured_has_the_v100_medians():
-    """Facts' table, two digits; rows are victims, so it is not symmetric."""
+    """To two digits; rows are victims, so it is not symmetric."""
     table = np.array(
         [
             [1.42, 1.83, 1.22, 3.63, 1.26, 1.70],

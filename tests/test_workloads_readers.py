@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from clustergym.simulator.errors import InputError
+from clustergym.simulator.profiles.models import profile_of
 from clustergym.simulator.workloads import (
     FORMATS,
     Workload,
@@ -18,7 +19,7 @@ from clustergym.simulator.workloads import (
     open_workload,
     recognise,
 )
-from clustergym.simulator.workloads.readers import gavel, pollux
+from clustergym.simulator.workloads.readers import gavel
 from clustergym.simulator.workloads.schema import COLUMNS
 
 DATA = Path(__file__).parent / "data" / "workloads"
@@ -406,7 +407,8 @@ def test_gavel_rates_are_those_of_the_repository():
 def test_pollux_steps_follow_from_the_validation_files(application, epochs):
     import pandas as pd
 
-    sizes = sorted(pollux.STEPS[application])
+    steps = profile_of(application).efficiency.steps
+    sizes = sorted(steps)
     files = {size: TRACES / f"adaptdl/simulator/traces/{application}/validation-{size}.csv" for size in sizes}
     if not all(path.is_file() for path in files.values()):
         pytest.skip("the Pollux validation files are not among the traces here")
@@ -414,4 +416,4 @@ def test_pollux_steps_follow_from_the_validation_files(application, epochs):
     ends = np.min([table.progress.to_numpy() for table in tables.values()], axis=0)
     for size, table in tables.items():
         gain = (table.grad_var + table.grad_sqr) / (table.grad_var / (size / sizes[0]) + table.grad_sqr)
-        assert np.sum(np.diff(ends, prepend=0) / gain) == pytest.approx(pollux.STEPS[application][size], rel=1e-3)
+        assert np.sum(np.diff(ends, prepend=0) / gain) == pytest.approx(steps[size], rel=1e-3)

@@ -69,10 +69,7 @@ def philly_sample(
     what = "philly-sample"
     check_parameters(what, jobs=jobs, cluster_gpus=cluster_gpus)
     choose(gpu, GPU_TYPES, f"gpu of workload {what}:")
-    if not 1 / 6 <= hours <= 24:
-        raise InputError(f"workload {what}: hours={hours:g}; expected 1/6 to 24")
-    if not 0 <= start <= 23:
-        raise InputError(f"workload {what}: start={start}; expected an hour of the day, 0 to 23")
+    _check_window(what, hours, start)
     if large_share is not None and not 0 <= large_share <= 1:
         raise InputError(f"workload {what}: large_share={large_share:g}; expected a share from 0 to 1")
     rng = np.random.default_rng(seed)
@@ -161,6 +158,13 @@ def _best(model: str, gpu: str, cluster_gpus: int) -> tuple[Configuration, list[
             timed.append((gang, *min(option for option in options if option[1] >= gang)))
     _, alone_s, alone_batch = timed[0]
     return (1, alone_batch), [((gang, batch), alone_s / (gang * seconds)) for gang, seconds, batch in timed[1:]]
+
+
+def _check_window(what: str, hours: float, start: int) -> None:
+    if not 1 / 6 <= hours <= 24:
+        raise InputError(f"workload {what}: hours={hours:g}; expected 1/6 to 24")
+    if not 0 <= start <= 23:
+        raise InputError(f"workload {what}: start={start}; expected an hour of the day, 0 to 23")
 
 
 def _drawn(
