@@ -52,7 +52,7 @@ class Penalty:
     def _factors(self, workload: Any, job: int) -> Factors:
         model, gpus = str(workload.model[job]), int(workload.gpus[job])
         if gpus == 1:
-            return (1.0,) * TIERS
+            return 1.0, 1.0, 1.0, 1.0
         found = self.table.factors(model, gpus) or self.default
         if found is not None:
             return found
