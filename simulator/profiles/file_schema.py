@@ -80,26 +80,21 @@ def _check_spellings(names: Iterable[str], place: str) -> None:
 @functools.cache
 def _schema() -> SimpleNamespace:
     """The pydantic models; made when first needed, so the simulator imports without pydantic."""
-    from typing import Annotated
+    from typing import Annotated, Literal
 
     from pydantic import BaseModel, ConfigDict, Field
 
     # Seconds up to 1e6: an iteration of eleven days is a slip of the unit.
     Seconds = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1e6)]
     Bytes = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1e15)]
-    Percent = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0)]
     Batch = Annotated[int, Field(strict=True, ge=1, le=10**9)]
     Size = Annotated[int, Field(ge=1, le=10**9)]  # a key, so text in JSON
     Steps = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=1e15)]
+    Percent = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0)]
     Source = Annotated[str, Field(strict=True, min_length=1, max_length=2000)]
 
     class Strict(BaseModel):
         model_config = ConfigDict(extra="forbid", frozen=True)
-
-    class Error(Strict):
-        mape: Percent
-        median: Percent
-        p95: Percent
 
     class Fit(Strict):
         a: Seconds | None = None
@@ -113,7 +108,7 @@ def _schema() -> SimpleNamespace:
         one_b: Seconds
         largest_batch: Batch
         source: Source
-        error: Error | None = None
+        error: dict[Literal["mape", "median", "p95"], Percent] = Field(default_factory=dict)
 
     class Memory(Strict):
         base_bytes: Bytes

@@ -200,9 +200,8 @@ def _profile(name: str, entry: Any) -> ModelProfile:
     fits = {}
     for gpu, fit in entry.fits.items():
         values = fit.model_dump()
-        error = values.pop("error") or {}
         known: dict[str, Any] = {key: math.nan if value is None else value for key, value in values.items()}
-        fits[gpu] = ThroughputFit(**known, error=error)
+        fits[gpu] = ThroughputFit(**known)
     efficiency = None
     if entry.efficiency is not None:
         values = entry.efficiency.model_dump()
