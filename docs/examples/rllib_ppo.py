@@ -26,9 +26,11 @@ class Masked(gymnasium.Wrapper):
     def _with_mask(self, observation: np.ndarray) -> dict[str, np.ndarray]:
         return {"observations": observation, "action_mask": clustergym.action_masks(self.env).astype(np.float32)}
 
-    def reset(self, **named: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """As the environment's, with the mask."""
-        observation, info = self.env.reset(**named)
+        observation, info = self.env.reset(seed=seed, options=options)
         return self._with_mask(observation), info
 
     def step(self, action: Any) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
