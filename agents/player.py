@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..envs.delay.lookout import Lookout
+from ..envs.delay.lookout import DelayLookout
+from ..envs.lookout import Lookout
 from ..policies.base import Policy
 from ..simulator.decisions import Advance, Decision
 from ..simulator.engine import Simulator
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
 
 Mode = Literal["argmax", "sampled"]
 MODES = ("argmax", "sampled")
-LOOKOUTS = {"clustergym/Delay-v0": Lookout}  # how to look at a run, by the environment that an agent knows
+LOOKOUTS: dict[str, type[Lookout]] = {  # how to look at a run, by the environment that an agent knows
+    "clustergym/Delay-v0": DelayLookout,
+}
 STREAM = 0x636C7573746572  # sets an agent's random numbers apart from all others of the same seed
 
 
@@ -76,7 +79,7 @@ class AgentPolicy(Policy):
             self._terms = _terms(self.env_kwargs)
         except (InputError, TypeError, ValueError) as error:
             raise InputError(f"{source}: env_kwargs: {error}") from None
-        self._sizes = (self._lookout.candidates, self._lookout.delays)
+        self._sizes = self._lookout.parts
         self._features = np.zeros((1, sum(self._lookout.sizes.values())), np.float32)
         self._mask = np.zeros((1, sum(self._sizes)), np.int8)
         self._expect_fitting(source)
@@ -124,7 +127,7 @@ class AgentPolicy(Policy):
         return [int(scores[:candidates].argmax()), int(scores[candidates:].argmax())]
 
     def _scores(self) -> np.ndarray:
-        """Log-probabilities of the present, float64: those of the candidates, then those of the delays."""
+        """Log-probabilities of the present, float64: those of the candidates, then those of the second part."""
         import torch
 
         features = self._features

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from clustergym.agents.saved import AgentDescription, SavedAgent, build_policy
-from clustergym.envs.delay.lookout import Lookout
+from clustergym.envs.delay.lookout import DelayLookout
 from clustergym.envs.delay.observation import CANDIDATES, CLUSTER, QUEUE, RUNNING
 from clustergym.envs.tables import Part, Table, Tables
 
@@ -25,7 +25,7 @@ def tables_of(slots: int = 32, running_slots: int = 16, delays: int = 11, **othe
 def description(algo: str = "maskable-ppo", network: str = "candidates", **changes: Any) -> AgentDescription:
     """Of an agent that looks at few jobs, or through `env_kwargs`, and may hold."""
     env_kwargs = changes.pop("env_kwargs", WINDOW)
-    delays = Lookout(**{key: value for key, value in env_kwargs.items() if key == "delays"}).delays
+    delays = DelayLookout(**{key: value for key, value in env_kwargs.items() if key == "delays"}).parts[1]
     kwargs = {"tables": tables_of(**{**env_kwargs, "delays": delays}), "holds": True, "options": {"width": 8}}
     if network == "candidates":
         kwargs["options"]["hold_logit"] = -0.5

@@ -12,6 +12,7 @@ from ...simulator.decisions import Advance, Decision, Hold, Migrate, Preempt, St
 from ...simulator.engine import Simulator
 from ...simulator.errors import InvalidDecision
 from ...simulator.kernels.placement import tier_of_gang
+from ..slots import slot_of
 from .window import (
     HOLD_KIND,
     MIGRATE_KIND,
@@ -40,14 +41,14 @@ def encode(simulator: Simulator, window: np.record, decision: Decision) -> np.nd
     bucket = UNTIL_OFFER
     if isinstance(decision, Start):
         tier = _tier(simulator, decision.gpus)
-        candidate = 1 + PER_WAITING * _slot(window.waiting_job, decision) + target_of(tier)
+        candidate = 1 + PER_WAITING * slot_of(window.waiting_job, decision) + target_of(tier)
     elif isinstance(decision, Hold):
-        candidate = 1 + PER_WAITING * _slot(window.waiting_job, decision) + HOLD_KIND
+        candidate = 1 + PER_WAITING * slot_of(window.waiting_job, decision) + HOLD_KIND
         bucket = _bucket(simulator, window, decision)
     else:
         kind = PREEMPT_KIND if isinstance(decision, Preempt) else MIGRATE_KIND
         first = 1 + PER_WAITING * int(window.slots)
-        candidate = first + PER_RUNNING * _slot(window.running_job, decision) + kind
+        candidate = first + PER_RUNNING * slot_of(window.running_job, decision) + kind
     if not window.legal[candidate]:
         raise InvalidDecision(f"{decision!r} is not among the legal candidates of this environment now")
     if isinstance(decision, Start | Migrate):
@@ -94,13 +95,6 @@ def _tier(simulator: Simulator, gpus: tuple[int, ...]) -> int:
     s.gang[: len(gpus)] = gpus
     s.gang_size = len(gpus)
     return int(tier_of_gang(s))
-
-
-def _slot(shown: np.ndarray, decision: Start | Hold | Preempt | Migrate) -> int:
-    slots = np.flatnonzero(shown == decision.job)
-    if len(slots) == 0:
-        raise InvalidDecision(f"{decision!r}: the window does not show job {decision.job}; give it more slots")
-    return int(slots[0])
 
 
 def _bucket(simulator: Simulator, window: np.record, decision: Hold) -> int:

@@ -12,7 +12,8 @@ import math
 from ...simulator.kernels.jit import kernel
 from ...simulator.kernels.logs import log_from_one
 from ...simulator.tiers import MACHINE, NETWORK
-from .window import HOLD_KIND, KNOWN, LOG_WORST, NO_JOB, PER_RUNNING, PER_WAITING, TARGETS, scaled_slowdown
+from ..window import LOG_WORST, NO_JOB, crowd, scaled_slowdown, scaled_time
+from .window import HOLD_KIND, KNOWN, PER_RUNNING, PER_WAITING, TARGETS
 
 CLUSTER = (
     "time since the first arrival",
@@ -69,18 +70,6 @@ CANDIDATES = (
 )
 QUEUE_COLUMNS, RUNNING_COLUMNS, CANDIDATE_COLUMNS = len(QUEUE), len(RUNNING), len(CANDIDATES)
 HOLD_COLUMN = CANDIDATES.index("1: hold")
-CROWD = 32.0  # a queue of so many jobs reads 0.5
-
-
-@kernel
-def _scaled(w, value):
-    # Without log1p, which is slow; the same in float32: what is below a nanosecond reads 0 either way.
-    return min(1.0, log_from_one(1.0 + max(0.0, value)) / w.log_horizon)
-
-
-@kernel
-def _crowd(count):
-    return count / (count + CROWD)
 
 
 @kernel
@@ -108,9 +97,9 @@ def _known(s, w, job):
         known[0] = 1.0
         known[1] = gpus / s.n_gpus
         known[2] = math.log2(1.0 + gpus) / math.log2(1.0 + s.n_gpus)
-        known[5] = _scaled(w, left_s)
-        known[6] = _scaled(w, left_s * gpus)
-        known[7] = _scaled(w, s.attained_s[job] * gpus)
+        known[5] = scaled_time(w, left_s)
+        known[6] = scaled_time(w, left_s * gpus)
+        known[7] = scaled_time(w, s.attained_s[job] * gpus)
         for target in range(TARGETS):
             known[8 + target] = _slowdown(s, job, MACHINE + target)
     return row
@@ -197,15 +186,15 @@ def _observe_cluster(s, w, features, asked):
     for rack in range(s.n_racks):
         most_rack = max(most_rack, s.rack_free[rack])
     gpus = s.n_gpus
-    features[0] = _scaled(w, s.now_s - s.start_s)
+    features[0] = scaled_time(w, s.now_s - s.start_s)
     features[1] = s.free_gpus / gpus
     features[2] = s.down_gpus / gpus
     features[3] = s.fragmented_gpus / gpus
     features[4] = most_machine / s.largest_machine
     features[5] = most_rack / gpus
-    features[6] = _crowd(s.waiting)
-    features[7] = _crowd(s.held)
-    features[8] = _crowd(s.running)
+    features[6] = crowd(s.waiting)
+    features[7] = crowd(s.held)
+    features[8] = crowd(s.running)
     features[9] = s.next_arrival / s.n_jobs
     features[10] = s.done / s.n_jobs
     features[11] = asked / (asked + gpus)

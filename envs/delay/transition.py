@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 from ...simulator.kernels import events, jobs
-from ...simulator.kernels.codes import DECIDE, FINISHED, HORIZON, STALLED
+from ...simulator.kernels.codes import DECIDE, STALLED
 from ...simulator.kernels.jit import entry, kernel
 from ...simulator.rules.delays import present_timer_s
-from ..codes import ELAPSED_S, IS_ADJUSTED, IS_INVALID, REWARD, TERMINATED, TRUNCATED
+from ..codes import IS_ADJUSTED, IS_INVALID, TERMINATED, TRUNCATED
+from ..turns import advance, close_step, is_over, open_step
 from .observation import forget, observe, write_mask
-from .reward import total_cost
 from .window import (
     HOLD_KIND,
     PER_RUNNING,
@@ -55,14 +55,12 @@ def step_rows(states, windows, references, chosen, actions, outcomes, features, 
 @kernel
 def _step(s, w, reference, candidate, delay, outcome):
     """Modify `s`, `w` and `outcome`: one action, and on to the next decision."""
-    cost = total_cost(s, w, reference)
-    began_s = s.now_s
+    open_step(s, w, reference)
     invalid = candidate < 0 or candidate >= candidate_count(w) or w.legal[candidate] == 0
     outcome[IS_INVALID] = invalid
     is_hold = not invalid and 0 < candidate <= PER_WAITING * w.slots and (candidate - 1) % PER_WAITING == HOLD_KIND
     outcome[IS_ADJUSTED] = is_hold and (delay < 0 or delay >= w.n_delays)
     delay = min(max(delay, 0), w.n_delays - 1)
-    w.focus = -1
     if w.begins:
         w.begins = 0
         w.code = advance(s)
@@ -79,10 +77,7 @@ def _step(s, w, reference, candidate, delay, outcome):
             w.code = DECIDE
         show(s, w)
     settle(s, w)
-    outcome[REWARD] = -(total_cost(s, w, reference) - cost) / w.reward_scale
-    outcome[ELAPSED_S] = s.now_s - began_s
-    outcome[TERMINATED] = w.code == FINISHED
-    outcome[TRUNCATED] = w.code == HORIZON or (w.code != FINISHED and w.decisions >= w.max_decisions)
+    close_step(s, w, reference, outcome)
 
 
 @entry
@@ -99,7 +94,7 @@ def turn(states, windows, row, features, mask):
 @kernel
 def settle(s, w):
     """Modify `s` and `w`: with `skip_idle`, go on while only advancing or holding is possible."""
-    while w.code != FINISHED and w.code != HORIZON and not w.can_act and (w.skip_idle or s.waiting == 0):
+    while not is_over(s, w):
         w.code = advance(s)
         show(s, w)
         if w.code == STALLED:
@@ -113,17 +108,6 @@ def show(s, w):
         w.can_act = 0
     else:
         refresh(s, w)
-
-
-@kernel
-def advance(s):
-    """Modify `s`: run to the next decision point. If nothing is to come, jobs held until an offer get it now."""
-    code = events.advance(s)
-    if code == STALLED and s.n_offered > 0:
-        while s.n_offered > 0:
-            jobs.unhold(s, s.offered[s.n_offered - 1])
-        code = DECIDE
-    return code
 
 
 @kernel

@@ -12,28 +12,24 @@ from functools import cache
 
 import numpy as np
 
-from ...simulator.kernels.bits import next_member, trailing_zeros
-from ...simulator.kernels.codes import AFFINITY, FINISHED, FIRST, HORIZON, RUNNING, SCATTER, WAITING, WORD
+from ...simulator.kernels.codes import AFFINITY, FIRST, SCATTER
 from ...simulator.kernels.codes import TIER as TIER_PLACER
 from ...simulator.kernels.events import next_event_s
 from ...simulator.kernels.jit import entry, kernel
-from ...simulator.kernels.logs import log_from_one
 from ...simulator.kernels.placement import lift, lower, tier_of_gang
 from ...simulator.network.speed import gang_iteration_s
 from ...simulator.rules.orders import is_leased
 from ...simulator.rules.placers import find_at, find_better, find_gang, tightest
 from ...simulator.state import CLASSES, PROFILES
 from ...simulator.tiers import MACHINE, NETWORK, RACK, SLOT
+from ..window import MAX_SLOTS, can_stop, common_fields, fill_slots, may_advance, scaled_slowdown
 
 PER_WAITING = 4  # machine, rack, network, hold
 PER_RUNNING = 2  # preempt, migrate
 START_MACHINE, HOLD_KIND = 0, 3
 PREEMPT_KIND, MIGRATE_KIND = 0, 1
-MAX_SLOTS = 256
 MAX_DELAYS = 32
-NO_JOB = -1
 KNOWN = 1024
-LOG_WORST = math.log(1000.0)  # no slowdown is larger, as a feature
 TARGETS = 3  # machine, rack, network
 UNTIL_OFFER, UNTIL_TIMER = 0, 1  # the first delay buckets
 
@@ -42,17 +38,12 @@ UNTIL_OFFER, UNTIL_TIMER = 0, 1  # the first delay buckets
 def window_dtype() -> np.dtype:
     """One window; the arrays have room for the largest number of slots."""
     candidates = 1 + (PER_WAITING + PER_RUNNING) * MAX_SLOTS
-    scalars = ("slots", "running_slots", "n_delays", "placer", "preemption", "skip_idle", "reward_kind", "focus")
-    counters = ("probe", "decisions", "max_decisions", "can_act", "code", "begins", "waiting_shown", "running_shown")
-    reference = ("ref_on", "ref_jobs", "ref_arrived", "ref_done")  # see reward.py
-    floats = ("reward_scale", "log_horizon", "ref_end_s", "ref_arrived_s", "ref_done_s")
+    own = ("n_delays", "probe")
     return np.dtype(
-        [(name, "i8") for name in scalars + counters + reference]
-        + [(name, "f8") for name in floats]
+        common_fields()
+        + [(name, "i8") for name in own]
         + [
             ("delay_s", "f8", (MAX_DELAYS,)),
-            ("waiting_job", "i8", (MAX_SLOTS,)),
-            ("running_job", "i8", (MAX_SLOTS,)),
             ("move_tier", "i8", (MAX_SLOTS,)),  # tier that a running job could move to now
             ("legal", "i1", (candidates,)),
             # What observation.py remembers. Whose features stand in the slots of waiting jobs, waiting since when,
@@ -62,11 +53,7 @@ def window_dtype() -> np.dtype:
             ("written_start_s", "f8", (MAX_SLOTS,)),
             ("written_end_s", "f8", (MAX_SLOTS,)),
             ("times", "f8", (5 * MAX_SLOTS,)),  # scratch;
-            (
-                "known_job",
-                "i4",
-                (KNOWN,),
-            ),  # by job modulo KNOWN what does not change while it waits: the job, or NO_JOB,
+            ("known_job", "i4", (KNOWN,)),  # by job modulo KNOWN: the job, or NO_JOB; of one that waits,
             ("known_since_s", "f8", (KNOWN,)),  # since when it waited then,
             ("known", "f4", (KNOWN, 16)),  # and its features; and while it runs, in one line of the cache,
             ("ran", "f8", (KNOWN, 8)),  # the job, from when to when it runs, and its features 1, 2 and 6; spare.
@@ -85,12 +72,6 @@ def window_dtype() -> np.dtype:
 
 
 @kernel
-def scaled_slowdown(factor):
-    """A slowdown as a feature: a logarithm, since it multiplies times, which are logarithms too."""
-    return min(1.0, log_from_one(max(1.0, factor)) / LOG_WORST)
-
-
-@kernel
 def candidate_count(w):
     """Length of the first part of the action space."""
     return 1 + PER_WAITING * w.slots + PER_RUNNING * w.running_slots
@@ -105,16 +86,12 @@ def target_of(tier):
 @kernel
 def refresh(s, w):
     """Modify `w`: show the jobs of the present and mark what can be decided about them."""
-    low, mid, top = s.window_low, s.window_mid, s.window_top
-    w.waiting_shown = _fill(s, w.focus, WAITING, w.slots, low, mid, top, w.waiting_job)
-    low, mid, top = s.running_low, s.running_mid, s.running_top
-    w.running_shown = _fill(s, w.focus, RUNNING, w.running_slots, low, mid, top, w.running_job)
+    fill_slots(s, w)
     w.probe += 1
     w.can_act = 0
     more = next_event_s(s) < math.inf
     w.legal[: candidate_count(w)] = 0
-    # At the end of an episode advancing is legal, and does nothing: vector environments ask for one more action.
-    w.legal[0] = more or w.code == FINISHED or w.code == HORIZON
+    w.legal[0] = may_advance(s, w)
     for slot in range(w.waiting_shown):
         job = w.waiting_job[slot]
         first = 1 + PER_WAITING * slot
@@ -162,55 +139,15 @@ def _can_act_beyond(s, w):
     if w.preemption and (s.waiting > 0 or s.migrates) and s.running > w.running_slots > 0:
         for i in range(s.running):
             job = s.runner[i]
-            if (s.waiting > 0 and _can_stop(s, job)) or (_can_move(s, job) and find_move(s, w, job)):
+            if (s.waiting > 0 and can_stop(s, job)) or (_can_move(s, job) and find_move(s, w, job)):
                 return True
     return False
 
 
 @kernel
-def _can_stop(s, job):
-    """True if a running job can be stopped: no lease holds it, and it did not start or stop at this instant.
-
-    So an instant always comes to its end.
-    """
-    if s.lease_s > 0.0 and s.lease_end_s[job] > s.now_s:
-        return False
-    return s.started_s[job] < s.now_s and s.stopped_s[job] < s.now_s
-
-
-@kernel
 def _can_move(s, job):
-    """True if a running job can be moved: as `_can_stop`, but where leases end in auctions a grant moves as a whole."""
+    """True if a running job can be moved: as `can_stop`, but where leases end in auctions a grant moves as a whole."""
     return not is_leased(s, job) and s.started_s[job] < s.now_s and s.stopped_s[job] < s.now_s
-
-
-@kernel
-def _fill(s, focus, status, slots, low, mid, top, shown):
-    """Modify `shown`: the first jobs of a set; the job in focus, if it is in the set, before all others.
-
-    Returns how many they are.
-    """
-    slot = 0
-    if focus >= 0 and s.status[focus] == status and slots > 0:
-        shown[0] = focus
-        slot = 1
-    rank = 0
-    while slot < slots:
-        rank = next_member(low, mid, top, rank)
-        if rank < 0:
-            break
-        word = rank // WORD
-        rest = low[word] >> (rank % WORD)
-        while rest != 0 and slot < slots:  # word by word: most members have a neighbour
-            job = s.job_at_rank[rank + trailing_zeros(rest)]
-            rest &= rest - 1
-            if job != focus:
-                shown[slot] = job
-                slot += 1
-        rank = (word + 1) * WORD
-    for empty in range(slot, slots):
-        shown[empty] = NO_JOB
-    return slot
 
 
 @kernel
@@ -287,7 +224,7 @@ def _mark_running(s, w):
     for slot in range(w.running_shown):
         job = w.running_job[slot]
         w.move_tier[slot] = s.tier[job]
-        if s.waiting > 0 and _can_stop(s, job):
+        if s.waiting > 0 and can_stop(s, job):
             w.legal[first + PER_RUNNING * slot + PREEMPT_KIND] = 1
             w.can_act = 1
         if _can_move(s, job) and find_move(s, w, job):

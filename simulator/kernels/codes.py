@@ -4,7 +4,7 @@
 PENDING, WAITING, HELD, RUNNING, DONE = 0, 1, 2, 3, 4
 
 # What `advance` returns.
-DECIDE, FINISHED, STALLED, HORIZON = 0, 1, 2, 3
+DECIDE, FINISHED, STALLED, HORIZON, ASK = 0, 1, 2, 3, 4
 
 # Order of the queue (rules/orders.py).
 FIFO, SJF, SRTF, SRSF, LAS, RANDOM, NW_SENS, LATEST = 0, 1, 2, 3, 4, 5, 6, 7

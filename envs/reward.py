@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...simulator.kernels.jit import kernel
+from ..simulator.kernels.jit import kernel
 
 JCT, MAKESPAN, SLOWDOWN, SLO = 0, 1, 2, 3
 REWARDS = {"jct": JCT, "makespan": MAKESPAN, "slowdown": SLOWDOWN, "slo": SLO}

@@ -1,0 +1,312 @@
+"""What every environment with a window of jobs is: Gymnasium's methods around a kernel that plays one step.
+
+An environment says what its candidates mean (a `Lookout`, a step kernel) and which simulator it plays on; drawing
+workloads, rewards, references, batches, playing policies and pictures are the same for all, and are here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+
+from ..simulator.decisions import Decision
+from ..simulator.engine import Decider, Simulator
+from ..simulator.errors import InputError, Stalled
+from ..simulator.kernels import codes
+from ..simulator.layout import Failures
+from ..simulator.names import choose
+from ..simulator.rules.rule import PLACERS, rule_from
+from ..simulator.view import ClusterView
+from ..simulator.workloads import Workload, workload_source
+from .batch import Rows, Stepper
+from .codes import TERMINATED, TRUNCATED
+from .lookout import Lookout, check_range, numbers
+from .reference import Reference
+from .reward import REWARDS, reward_scale
+from .tables import Tables
+from .turns import BEGINS
+
+OBSERVATIONS = ("dict", "flat")
+FARTHEST = 1 << 32  # no second part of an action means anything beyond it
+
+
+class ClusterEnv(gym.Env[Any, np.ndarray]):
+    """The base of environments; a subclass opens it with what is its own.
+
+    Attributes:
+        part: what a message about compiling calls it.
+        second: what the second part of an action is, for messages.
+        step_rows: its kernel, see `Stepper`.
+        lookout, simulator, rule: what it looks at, on what it plays, and what holds there whoever decides.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 10}  # noqa: RUF012
+    part: ClassVar[str]
+    second: ClassVar[str]
+    step_rows: ClassVar[Callable[..., Any]]
+
+    def _open(
+        self,
+        simulator: Simulator,
+        lookout: Lookout,
+        *,
+        workload: Any,
+        observation: str,
+        reward: str,
+        reference: Any,
+        max_decisions: int | None,
+        render_mode: str | None,
+    ) -> None:
+        """Modify self: everything that is the same for all; the arguments are those of the environment."""
+        choose(observation, OBSERVATIONS, "value of observation")
+        choose(reward, REWARDS, "value of reward")
+        choose(render_mode or "ansi", self.metadata["render_modes"], "value of render_mode")
+        self.simulator, self.lookout, self.rule = simulator, lookout, simulator.rule
+        self.placer, self.order, self.observation, self.reward = lookout.placer, lookout.order, observation, reward
+        self.render_mode, self.workload, self.reference = render_mode, workload, reference
+        self.sources = self._sources_of(workload)
+        self._pay(reward, reference, max_decisions)
+        self._screen: Any = None
+        self._lay_spaces()
+
+    def _lay_spaces(self) -> None:
+        """Spaces, and a row of its own."""
+        parts = list(self.lookout.parts)
+        self.action_space = gym.spaces.MultiDiscrete(parts)
+        sizes = self.lookout.sizes
+        *self._ends, size = (int(end) for end in np.cumsum(list(sizes.values())))
+        self._flat = self.observation == "flat"
+        boxes: dict[str, gym.Space[Any]] = {key: gym.spaces.Box(0.0, 1.0, (n,), np.float32) for key, n in sizes.items()}
+        self.observation_space: gym.Space[Any] = gym.spaces.Dict(boxes)
+        if self._flat:
+            self.observation_space = gym.spaces.Box(0.0, 1.0, (size,), np.float32)
+        rows = Rows.empty(1, self.lookout.dtype(), parts=len(parts), features=size, mask=sum(parts))
+        self.join(Stepper(rows, self.part, type(self).step_rows), 0)
+
+    def _pay(self, reward: str, reference: Any, max_decisions: int | None) -> None:
+        if reference is not None and reward != "jct":
+            raise InputError(f"reference with reward = {reward!r}: expected reward = 'jct'")
+        if max_decisions is not None:
+            check_range("max_decisions", max_decisions, 1, 2**62)
+        self._reference = None if reference is None else Reference(reference, self.simulator)
+        w = self.lookout.window
+        w.reward_kind, w.max_decisions = REWARDS[reward], 2**62 if max_decisions is None else max_decisions
+
+    def _sources_of(self, workload: Any) -> list[Callable[[int], Workload]]:
+        """What draws a workload from a seed: one for each of the given ones."""
+        given = workload if isinstance(workload, tuple | list) else (workload,)
+        if not given:
+            raise InputError("workload = []: expected at least one workload")
+        return [workload_source(one, cluster_gpus=self.simulator.topology.num_gpus) for one in given]
+
+    def join(self, stepper: Stepper, row: int) -> None:
+        """Move into a row of shared arrays; before the first reset."""
+        rows = stepper.rows
+        self.stepper = stepper
+        self.lookout.move_to(rows.windows[row : row + 1])
+        self._windows, self._window = self.lookout.windows, self.lookout.window
+        self._chosen = stepper.every_row[row : row + 1]
+        self._action, self._outcome = rows.actions[row], rows.outcomes[row]
+        self._features, self._mask = rows.features[row], rows.masks[row]
+        self._row = row
+        stepper.enter(self.simulator)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Start an episode: draw the workload, run to the first decision.
+
+        Args:
+            seed: of the environment's random numbers, which draw the workload and all that is random in the run.
+            options: `{"workload": ...}` replaces the workload for this episode.
+        """
+        self.draw(seed, options)
+        self.stepper.step(self._chosen)
+        self.settle()
+        if self.render_mode == "human":
+            self.render()
+        return self.observe(), {"elapsed_s": 0.0, "action_mask": self._mask.copy()}
+
+    def draw(self, seed: int | None, options: dict[str, Any] | None) -> None:
+        """Lay a new episode, which the first step begins, whatever the action; for `reset` and batches."""
+        super().reset(seed=seed)
+        unknown = set(options or {}) - {"workload"}
+        if unknown:
+            raise InputError(f"reset options: unknown key {min(unknown)!r}; expected workload")
+        drawn = int(self.np_random.integers(2**31))
+        sources = self._sources_of(options["workload"]) if options and "workload" in options else self.sources
+        which = int(self.np_random.integers(len(sources))) if len(sources) > 1 else 0
+        self._drawn = {"seed": drawn, "workload": which, "given": sources is not self.sources}
+        self._lay(sources[which](drawn), drawn)
+
+    def _lay(self, workload: Workload, seed: int) -> None:
+        self.simulator.use(self.rule)
+        self.simulator.reset(workload, seed=seed, begin=False)
+        self.lookout.lay(self.simulator)
+        w = self.lookout.plain
+        w["begins"], w["decisions"] = BEGINS, 0
+        w["reward_scale"] = reward_scale(self.simulator.plain.record, int(w["reward_kind"]))
+        if self._reference is not None:
+            # In the reference's own terms rewards mean the same whatever the load.
+            finish_s, w["ref_end_s"], w["reward_scale"] = self._reference.finishes_s(self.simulator)
+            w["ref_on"], w["ref_jobs"] = 1, len(finish_s)
+            w["ref_arrived"], w["ref_done"], w["ref_arrived_s"], w["ref_done_s"] = 0, 0, 0.0, 0.0
+            self.stepper.rows.fit_references()
+            self.stepper.rows.references[self._row, : len(finish_s)] = finish_s
+
+    def played(self) -> dict[str, Any]:
+        """What, beside the row's arrays, it takes to go on with the episode; JSON can hold it."""
+        if self._drawn["given"]:
+            raise InputError(
+                f"state: row {self._row} plays a workload that was given to reset; give it to make instead"
+            )
+        rule = self.simulator.rule
+        return {
+            **self._drawn,
+            "rule": None if rule == self.rule else dataclasses.asdict(rule),
+            "code": int(self._window.code),
+            "random": self.np_random.bit_generator.state,
+        }
+
+    def resume(self, played: Mapping[str, Any]) -> None:
+        """Go on with the episode that `played` describes, whose arrays lie in the row already."""
+        self._drawn = {key: played[key] for key in ("seed", "workload", "given")}
+        self.np_random.bit_generator.state = played["random"]
+        workload = self.sources[played["workload"]](played["seed"])
+        rule = self.rule if played["rule"] is None else rule_from(played["rule"])
+        self.simulator.resume(workload, rule, played["code"])
+        self.lookout.resume(self.simulator)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Play one action; see the class docstring."""
+        self._expect_reset()
+        try:
+            candidate, second = operator.index(action[0]), operator.index(action[1])
+        except (TypeError, IndexError, KeyError):
+            raise InputError(f"action {action!r}: expected two whole numbers, (candidate, {self.second})") from None
+        self._action[0] = candidate if 0 <= candidate < self.lookout.candidates else -1
+        self._action[1] = max(-1, min(second, FARTHEST))
+        odd = self.stepper.step(self._chosen)
+        reward, elapsed_s, invalid, adjusted, terminated, truncated = self._outcome.tolist()
+        info = {
+            "elapsed_s": elapsed_s,
+            "action_mask": self._mask.copy(),
+            "invalid_action": invalid > 0.0,
+            "adjusted_action": adjusted > 0.0,
+        }
+        metrics = self.settle() if odd else None
+        if metrics is not None:
+            info["metrics"] = metrics
+        if self.render_mode == "human":
+            self.render()
+        return self.observe(), reward, terminated > 0.0, truncated > 0.0, info
+
+    def settle(self) -> dict[str, float] | None:
+        """After a step that ended the episode or stalled: the metrics, None if it goes on; for `step` and batches.
+
+        Raises:
+            Stalled: jobs wait, and nothing can be started any more.
+        """
+        code = int(self._window.code)
+        self.simulator.note(code)
+        if code == codes.STALLED and not self._window.can_act:
+            s = self.simulator.state
+            raise Stalled(f"{s.waiting + s.held} jobs wait at {s.now_s:g} s and nothing can be started any more")
+        ended = self._outcome[TERMINATED] or self._outcome[TRUNCATED]
+        return self.simulator.metrics() if ended else None
+
+    def observed(self, features: np.ndarray) -> Any:
+        """Features (F,) or (n, F) as the observation space has them; parts of a Dict are views."""
+        if self._flat:
+            return features
+        a, b, c = self._ends
+        return {
+            "cluster": features[..., :a],
+            "queue": features[..., a:b],
+            "running": features[..., b:c],
+            "candidates": features[..., c:],
+        }
+
+    def action_masks(self) -> np.ndarray:
+        """Legal actions, bool (both parts in a row,): sb3-contrib's convention."""
+        self._expect_reset()
+        return self._mask.view(np.bool_).copy()
+
+    @property
+    def tables(self) -> Tables:
+        """How the flat observation and the candidates are laid out."""
+        return self.lookout.tables
+
+    @property
+    def view(self) -> ClusterView:
+        """The cluster now, as policies see it."""
+        return self.simulator.view
+
+    def act_of(self, policy: Decider) -> np.ndarray:
+        """The action that plays the next decision of `policy`.
+
+        The window turns towards the job that the decision is about, so mask and observation are new: `action_masks()`
+        and `observe()` give those that the action belongs to.
+
+        Raises:
+            InvalidDecision: the decision cannot be played here (see `Lookout.action`).
+        """
+        self._expect_reset()
+        decision: Decision = policy.decide(self.simulator.view)
+        is_rule = getattr(policy, "rule", None) is not None  # it has handed its rule to the simulator
+        w = self._window
+        w.placer = PLACERS[self.simulator.rule.placer if is_rule else self.placer]
+        w.focus = getattr(decision, "job", -1)
+        rows = self.stepper.rows
+        self.stepper.call(self.lookout.turn, rows.records, rows.windows, self._row, self._features, self._mask)
+        return self.lookout.action(decision)
+
+    def observe(self) -> Any:
+        """The observation of the present, as the window stands now: that of the last step, or of the last `act_of`."""
+        self._expect_reset()
+        return self.observed(self._features.copy())
+
+    def _expect_reset(self) -> None:
+        if self.stepper.rows.capacity.jobs == 0:
+            raise gym.error.ResetNeeded("the environment has no state yet; call reset() first")
+
+    def render(self) -> Any:
+        """A picture of the cluster by `render_mode`: text, an RGB array (H, W, 3) uint8, or a window (returns None)."""
+        if self.render_mode is None:
+            gym.logger.warn("render() without render_mode; pass it to gymnasium.make")
+            return None
+        from .rendering.ansi import draw_ansi
+
+        if self.render_mode == "ansi":
+            return draw_ansi(self.simulator)
+        from .rendering.picture import draw_rgb
+
+        frame = draw_rgb(self.simulator)
+        if self.render_mode == "rgb_array":
+            return frame
+        if self._screen is None:
+            from .rendering.window import Window
+
+            self._screen = Window(fps=self.metadata["render_fps"])
+        self._screen.show(frame)
+        return None
+
+    def close(self) -> None:
+        """Close the window of `human` rendering."""
+        if self._screen is not None:
+            self._screen.close()
+            self._screen = None
+
+
+def horizon_of(horizon_s: float | None) -> float:
+    """Seconds; infinity for None."""
+    return math.inf if horizon_s is None else numbers("horizon_s", (horizon_s,))[0]
+
+
+def failures_of(mtbf_s: float, mttr_s: float, checkpoint_s: float) -> Failures | None:
+    """Machine failures; None where `mtbf_s` is 0."""
+    return Failures(*numbers("mtbf_s, mttr_s, checkpoint_s", (mtbf_s, mttr_s, checkpoint_s))) if mtbf_s else None

@@ -1,0 +1,154 @@
+"""An environment's window on any simulator: what an agent would see and may do there now."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..simulator.decisions import Decision
+from ..simulator.engine import Simulator
+from ..simulator.errors import InputError
+from ..simulator.kernels.codes import DECIDE
+from ..simulator.layout import lay_window_order
+from ..simulator.names import choose
+from ..simulator.rules.rule import PLACERS
+from .tables import Part, Table, Tables
+from .window import MAX_SLOTS
+
+ORDERS = ("arrival", "shortest", "smallest")
+TIME_SCALE_S = 30 * 86400.0  # what times are scaled by where there is no horizon
+TABLES = ("cluster", "queue", "running", "candidates")
+
+
+class Lookout:
+    """A short window of waiting and running jobs, its observation, and the decisions that its actions stand for.
+
+    A subclass says what its window holds, and what actions mean there.
+
+    Args:
+        kinds: candidates of a waiting and of a running slot.
+        part: the second part of the action.
+        slots, running_slots, order, placer, preemption, skip_idle, horizon_s: of the environment.
+
+    Attributes:
+        sizes: number of features of cluster, queue, running and candidates, as they follow each other.
+        tables: how the flat observation is laid out.
+        candidates: length of the first part of the action space; `parts`: of all parts.
+        simulator: what it looks at, after `lay`.
+
+    Raises:
+        InputError: a value that does not fit, in one sentence.
+    """
+
+    dtype: ClassVar[Callable[[], np.dtype]]
+    columns: ClassVar[Sequence[Sequence[str]]]  # names of the columns of cluster, queue, running and candidates
+    turn: ClassVar[Callable[..., Any]]  # kernel: (records, windows, row, features, mask) shows the present anew
+
+    def __init__(
+        self,
+        *,
+        kinds: tuple[int, int],
+        part: Part,
+        slots: int,
+        running_slots: int,
+        order: str,
+        placer: str,
+        preemption: bool,
+        skip_idle: bool,
+        horizon_s: float | None,
+    ) -> None:
+        self.order = choose(order, ORDERS, "value of order")
+        self.placer = choose(placer, PLACERS, "value of placer")
+        check_range("slots", slots, 1, MAX_SLOTS)
+        check_range("running_slots", running_slots, 0, MAX_SLOTS)
+        check_flag("preemption", preemption)
+        check_flag("skip_idle", skip_idle)
+        self._keep(np.zeros(1, type(self).dtype()))
+        w = self.window
+        w.slots, w.running_slots, w.preemption, w.skip_idle = slots, running_slots, preemption, skip_idle
+        w.log_horizon = math.log1p(TIME_SCALE_S if horizon_s is None or horizon_s == math.inf else horizon_s)
+        cluster, queue, running, candidates = (len(names) for names in self.columns)
+        waiting_table, running_table = Table(slots, queue, kinds[0]), Table(running_slots, running, kinds[1])
+        self.tables = Tables(cluster, (waiting_table, running_table), candidates, (part,))
+        self.candidates = self.tables.candidates
+        self.parts = (self.candidates, part.size)
+        sizes = (cluster, slots * queue, running_slots * running, self.candidates * candidates)
+        self.sizes = dict(zip(TABLES, sizes, strict=True))
+        self.simulator: Simulator
+
+    def _keep(self, windows: np.ndarray) -> None:
+        self.windows = windows.view(np.recarray)
+        self.window = self.windows[0]
+        self.plain: np.void = self.windows.view(np.ndarray).view(type(self).dtype())[0]  # the same, by item: fast
+
+    def move_to(self, windows: np.ndarray) -> None:
+        """Keep the window in another array of one."""
+        windows[:] = self.windows
+        self._keep(windows)
+
+    def lay(self, simulator: Simulator) -> None:
+        """Start looking at a run, whatever its state; its window is put into this one's order."""
+        self.simulator = simulator
+        workload = simulator.workload
+        order = np.arange(len(workload))
+        if self.order != "arrival":
+            order = np.argsort(workload.duration_s if self.order == "shortest" else workload.gpus, kind="stable")
+        lay_window_order(simulator.plain.record, order)
+        w = self.plain
+        w["placer"], w["focus"], w["code"] = PLACERS[self.placer], -1, DECIDE
+
+    def resume(self, simulator: Simulator) -> None:
+        """Go on with a window that has just been written over, and that looks at this run."""
+        self.simulator = simulator
+
+    def look(self) -> tuple[np.ndarray, np.ndarray]:
+        """The present: features, float32 (F,), and the mask of both action parts, int8 (M,)."""
+        features = np.zeros(sum(self.sizes.values()), np.float32)
+        mask = np.zeros(sum(self.parts), np.int8)
+        self.look_into(features, mask)
+        return features, mask
+
+    def look_into(self, features: np.ndarray, mask: np.ndarray) -> None:
+        """As `look`, into arrays that hold zeros or what was last written there."""
+        type(self).turn(self.simulator.records, self.windows, 0, features, mask)
+
+    @property
+    def can_act(self) -> bool:
+        """False where the environment would pass over the present as it was last looked at: there is nothing to do."""
+        w = self.window
+        return bool(w.can_act) or (not w.skip_idle and self.simulator.state.waiting > 0)
+
+    def action(self, decision: Decision) -> np.ndarray:
+        """The action, int64 (2,), that plays `decision` in the window as it was last looked at.
+
+        Raises:
+            InvalidDecision: the window offers no such action.
+        """
+        raise TypeError(f"{type(self).__name__} does not say which action plays a decision: define action")
+
+    def decision(self, action: Any) -> Decision:
+        """The decision that an action stands for now; `Advance` for 0 or an illegal one."""
+        raise TypeError(f"{type(self).__name__} does not say what actions mean: define decision")
+
+
+def numbers(name: str, value: Any) -> tuple[float, ...]:
+    """A tuple of numbers, as floats."""
+    try:
+        return tuple(float(item) for item in value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} = {value!r}: expected numbers in a tuple") from None
+
+
+def check_flag(name: str, value: Any) -> None:
+    """InputError unless `value` is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} = {value!r}: expected True or False")
+
+
+def check_range(name: str, value: int, low: int, high: int) -> None:
+    """InputError unless `value` is a whole number from `low` to `high`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
+        raise InputError(f"{name} = {value!r}: expected a whole number from {low} to {high}")

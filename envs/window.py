@@ -1,0 +1,113 @@
+"""What the windows of all environments have in common: jobs in slots, the place in an episode, what is paid.
+
+A window is a record beside the simulator's. An environment adds what its own decisions need (`window.py` in its
+folder); the kernels here touch only the fields of `common_fields`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..simulator.kernels.bits import next_member, trailing_zeros
+from ..simulator.kernels.codes import FINISHED, HORIZON, RUNNING, WAITING, WORD
+from ..simulator.kernels.events import next_event_s
+from ..simulator.kernels.jit import kernel
+from ..simulator.kernels.logs import log_from_one
+
+MAX_SLOTS = 256
+NO_JOB = -1
+LOG_WORST = math.log(1000.0)  # no slowdown is larger, as a feature
+CROWD = 32.0  # a queue of so many jobs reads 0.5
+
+
+def common_fields() -> list[tuple[Any, ...]]:
+    """The fields that the modules beside this one read and write."""
+    options = ("slots", "running_slots", "placer", "preemption", "skip_idle", "reward_kind", "max_decisions")
+    present = ("focus", "decisions", "can_act", "code", "begins", "waiting_shown", "running_shown")
+    reference = ("ref_on", "ref_jobs", "ref_arrived", "ref_done")  # see reward.py
+    floats = ("reward_scale", "log_horizon", "ref_end_s", "ref_arrived_s", "ref_done_s")
+    step = ("cost", "began_s")  # when the present step began
+    return [
+        *[(name, "i8") for name in options + present + reference],
+        *[(name, "f8") for name in floats + step],
+        ("waiting_job", "i8", (MAX_SLOTS,)),
+        ("running_job", "i8", (MAX_SLOTS,)),
+    ]
+
+
+@kernel
+def fill_slots(s, w):
+    """Modify `w`: show the jobs of the present; the job in focus before all others."""
+    low, mid, top = s.window_low, s.window_mid, s.window_top
+    w.waiting_shown = _fill(s, w.focus, WAITING, w.slots, low, mid, top, w.waiting_job)
+    low, mid, top = s.running_low, s.running_mid, s.running_top
+    w.running_shown = _fill(s, w.focus, RUNNING, w.running_slots, low, mid, top, w.running_job)
+
+
+@kernel
+def _fill(s, focus, status, slots, low, mid, top, shown):
+    """Modify `shown`: the first jobs of a set; the job in focus, if it is in the set, before all others.
+
+    Returns how many they are.
+    """
+    slot = 0
+    if focus >= 0 and s.status[focus] == status and slots > 0:
+        shown[0] = focus
+        slot = 1
+    rank = 0
+    while slot < slots:
+        rank = next_member(low, mid, top, rank)
+        if rank < 0:
+            break
+        word = rank // WORD
+        rest = low[word] >> (rank % WORD)
+        while rest != 0 and slot < slots:  # word by word: most members have a neighbour
+            job = s.job_at_rank[rank + trailing_zeros(rest)]
+            rest &= rest - 1
+            if job != focus:
+                shown[slot] = job
+                slot += 1
+        rank = (word + 1) * WORD
+    for empty in range(slot, slots):
+        shown[empty] = NO_JOB
+    return slot
+
+
+@kernel
+def may_advance(s, w):
+    """True if candidate 0 is legal: an event is still to come.
+
+    At the end of an episode too, where it does nothing: vector environments ask for one more action.
+    """
+    return next_event_s(s) < math.inf or w.code == FINISHED or w.code == HORIZON
+
+
+@kernel
+def can_stop(s, job):
+    """True if a running job can be stopped: no lease holds it, and it did not start or stop at this instant.
+
+    So an instant always comes to its end.
+    """
+    if s.lease_s > 0.0 and s.lease_end_s[job] > s.now_s:
+        return False
+    return s.started_s[job] < s.now_s and s.stopped_s[job] < s.now_s
+
+
+@kernel
+def scaled_slowdown(factor):
+    """A slowdown as a feature: a logarithm, since it multiplies times, which are logarithms too."""
+    return min(1.0, log_from_one(max(1.0, factor)) / LOG_WORST)
+
+
+@kernel
+def scaled_time(w, value):
+    """A time, or a service, as a feature."""
+    # Without log1p, which is slow; the same in float32: what is below a nanosecond reads 0 either way.
+    return min(1.0, log_from_one(1.0 + max(0.0, value)) / w.log_horizon)
+
+
+@kernel
+def crowd(count):
+    """A number of jobs as a feature."""
+    return count / (count + CROWD)
