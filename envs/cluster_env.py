@@ -86,7 +86,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self.observation_space: gym.Space[Any] = gym.spaces.Dict(boxes)
         if self._flat:
             self.observation_space = gym.spaces.Box(0.0, 1.0, (size,), np.float32)
-        rows = Rows.empty(1, self.lookout.dtype(), parts=len(parts), features=size, mask=sum(parts))
+        rows = Rows.empty(1, type(self.lookout).dtype(), parts=len(parts), features=size, mask=sum(parts))
         self.join(Stepper(rows, self.part, type(self).step_rows), 0)
 
     def _pay(self, reward: str, reference: Any, max_decisions: int | None) -> None:
