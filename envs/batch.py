@@ -7,7 +7,7 @@ it is alone, a row of the batch's in a batch. So both run the same code.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Any, Protocol
 
@@ -127,7 +127,8 @@ class Stepper:
         """See to it that `row`, which is about to be reset, has records of at least `capacity`; the others go on."""
         r = self.rows
         if len(self.simulators) > 1:
-            capacity = Capacity(max(capacity.jobs, r.capacity.jobs), max(capacity.gpus, r.capacity.gpus))
+            both = zip(astuple(capacity), astuple(r.capacity), strict=True)
+            capacity = Capacity(*(max(pair) for pair in both))
         self.make_room(capacity, lost=(row,))
 
     def make_room(self, capacity: Capacity, lost: Collection[int] = ()) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ def state_of(batch: Batch) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     arrays = {name: np.asarray(getattr(rows, name)).view(np.uint8).reshape(batch.num_envs, -1) for name in STRUCTURED}
     arrays |= {name: getattr(rows, name) for name in PLAIN}
     data = {
-        "capacity": [rows.capacity.jobs, rows.capacity.gpus],
+        "capacity": list(astuple(rows.capacity)),
         "rows": [env.played() for env in batch.envs],
     }
     return {name: array.copy() for name, array in arrays.items()}, data

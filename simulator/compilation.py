@@ -29,7 +29,8 @@ def announced(part: str, capacity: Capacity) -> Iterator[None]:
     if (part, capacity) in _known:
         yield
         return
-    marker = cache_folder() / f"{part.replace(' ', '-')}-jobs{capacity.jobs}-gpus{capacity.gpus}.ready"
+    size = f"jobs{capacity.jobs}-gpus{capacity.gpus}-berths{capacity.berths}"
+    marker = cache_folder() / f"{part.replace(' ', '-')}-{size}.ready"
     if numba.config.DISABLE_JIT or marker.exists():
         _known.add((part, capacity))
         yield

@@ -8,14 +8,26 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Start:
-    """Run a waiting or held job on these free GPUs, all at once, in this order."""
+    """Run a waiting or held job on these GPUs, all at once, in this order.
+
+    Args:
+        job: which.
+        gpus: free ones; where GPUs are shared, also ones that hold fewer jobs than may share one.
+        sub_batch: samples in one pass on each GPU, the rest of the batch by gradient accumulation; None: the largest of
+            batch, batch / 2, ..., 1 that the memory admits. Only where GPUs are shared.
+        batch: samples of an iteration over all GPUs, of an elastic job; None: the workload's.
+    """
 
     job: int
     gpus: tuple[int, ...] = field(default=())
+    sub_batch: int | None = None
+    batch: int | None = None
 
-    def __init__(self, job: int, gpus: Sequence[int]) -> None:
+    def __init__(self, job: int, gpus: Sequence[int], sub_batch: int | None = None, batch: int | None = None) -> None:
         object.__setattr__(self, "job", int(job))
         object.__setattr__(self, "gpus", tuple(int(gpu) for gpu in gpus))
+        object.__setattr__(self, "sub_batch", None if sub_batch is None else int(sub_batch))
+        object.__setattr__(self, "batch", None if batch is None else int(batch))
 
 
 @dataclass(frozen=True)
@@ -46,8 +58,28 @@ class Migrate:
 
 
 @dataclass(frozen=True)
+class Resize:
+    """Let a running elastic job go on on these GPUs (free ones, ones with room, or its own), of any number.
+
+    Args:
+        job: which.
+        gpus: all that it shall hold; other ones than before cost a restore.
+        batch: samples of an iteration over all GPUs; None: as many a GPU as before.
+    """
+
+    job: int
+    gpus: tuple[int, ...] = field(default=())
+    batch: int | None = None
+
+    def __init__(self, job: int, gpus: Sequence[int], batch: int | None = None) -> None:
+        object.__setattr__(self, "job", int(job))
+        object.__setattr__(self, "gpus", tuple(int(gpu) for gpu in gpus))
+        object.__setattr__(self, "batch", None if batch is None else int(batch))
+
+
+@dataclass(frozen=True)
 class Advance:
     """Nothing more at this instant."""
 
 
-Decision = Start | Hold | Preempt | Migrate | Advance
+Decision = Start | Hold | Preempt | Migrate | Resize | Advance

@@ -10,8 +10,9 @@ import numpy as np
 
 from . import rows
 from .compilation import announced
-from .decisions import Advance, Decision, Hold, Migrate, Preempt, Start
+from .decisions import Advance, Decision, Hold, Migrate, Preempt, Resize, Start
 from .errors import InputError, InvalidDecision, Stalled
+from .gangs import VERBS, lay_gang
 from .journal import logged
 from .kernels import codes
 from .layout import (
@@ -29,8 +30,10 @@ from .layout import (
 from .metrics import job_table, totals
 from .network import Network, load_network
 from .profiles.skew import is_skewed
+from .protocols import Pace
 from .rules.rule import SKEW_PLACERS, Rule
 from .semantics import Semantics, load_semantics
+from .sharing import Sharing, lay_sharing
 from .state import Capacity, Plain, empty_state
 from .topology import Topology
 from .view import ClusterView
@@ -57,6 +60,9 @@ class Simulator:
         semantics: how leases end and when passes are made: `events` or `artist-sim` (semantics.py).
         failures: machine failures; none by default.
         horizon_s: stop after so many seconds from the first arrival.
+        sharing: several jobs a GPU; None: a job has its GPUs to itself.
+        pace: who says how fast a job runs on its GPUs (protocols.py); None: the network's, if it has one, else what
+            the workload, the network and the partners give.
 
     Attributes:
         records: array of one record, for those who know `state.py`; `state` is that record. Do not write to it.
@@ -77,6 +83,8 @@ class Simulator:
         semantics: Semantics | str = "events",
         failures: Failures | None = None,
         horizon_s: float = math.inf,
+        sharing: Sharing | str | None = None,
+        pace: Pace | None = None,
     ) -> None:
         if not horizon_s > 0.0:
             raise InputError(f"horizon_s = {horizon_s!r}: expected seconds > 0")
@@ -86,6 +94,9 @@ class Simulator:
         self.semantics = load_semantics(semantics)
         self.failures = failures
         self.horizon_s = horizon_s
+        self.sharing = None if sharing is None else Sharing.load(sharing)
+        self.pace: Pace | None = getattr(self.network, "pace", None) if pace is None else pace
+        self._check_kinds()
         self.view = ClusterView(self)
         self.workload: Workload
         self.capacity = Capacity(0, 0)
@@ -100,6 +111,19 @@ class Simulator:
         self._code = codes.FINISHED
         self.runs = 0
 
+    def _check_kinds(self) -> None:
+        if self.semantics.auctions and self._berths > 1:
+            raise InputError(
+                f"semantics {self.semantics.name}: GPU sharing and rates that are asked for need semantics=events"
+            )
+
+    @property
+    def _berths(self) -> int:
+        """Jobs that a GPU must have room for; more than one where the rates of running jobs change at all."""
+        if self.sharing is not None:
+            return max(2, self.sharing.jobs_per_gpu)
+        return 1 if self.pace is None else 2
+
     def reset(self, workload: Workload, seed: int = 0, *, begin: bool = True) -> None:
         """Lay `workload` and run to the first decision point.
 
@@ -111,7 +135,7 @@ class Simulator:
         self.workload = workload.oversize(self.topology.num_gpus)
         self.runs += 1
         self._planned = NOTHING
-        capacity = Capacity.fitting(len(workload), self.topology.num_gpus)
+        capacity = Capacity.fitting(len(workload), self.topology.num_gpus, self._berths)
         if self.room is not None:
             self.room(capacity)
         elif self.capacity != capacity:
@@ -127,6 +151,9 @@ class Simulator:
         s["horizon_s"] = s["start_s"] + self.horizon_s
         lay_rule(s, self.rule, self._skewed(), self.semantics)
         self._code = codes.DECIDE
+        if capacity.berths > 1:
+            with announced("the simulator", capacity):
+                self._lay_sharing(s)
         if self.failures is not None:
             s["mtbf_s"], s["mttr_s"] = self.failures.mtbf_s, self.failures.mttr_s
             s["checkpoint_s"] = self.failures.checkpoint_s
@@ -134,7 +161,12 @@ class Simulator:
             with announced("the simulator", capacity):
                 rows.lay_failures(self.records, 0)
                 if begin:
-                    self._stop(rows.advance(self.records, 0))
+                    self._go(rows.advance)
+
+    def _lay_sharing(self, s: np.void) -> None:
+        lay_sharing(self.records, s, self.workload, self.network, self.sharing)
+        s["asks"], s["elastic"] = self.pace is not None, getattr(self.pace, "elastic", False)
+        s["restores_first"] = getattr(self.pace, "restores_first", False)
 
     def move_to(self, records: np.recarray, capacity: Capacity, keep: bool = True) -> None:
         """Go on in another array of one zeroed record; what runs is kept (it must fit), or `reset` comes next."""
@@ -190,7 +222,30 @@ class Simulator:
         """
         if self.ended:
             raise InvalidDecision("advance: the run has ended; call reset() first")
-        self._stop(rows.advance(self.records, 0))
+        self._go(rows.advance)
+
+    def _go(self, kernel: Callable[..., int], *arguments: int) -> None:
+        """Run `rows.advance` or `rows.run`; rates that they ask for are answered, and they go on."""
+        code = kernel(self.records, 0, *arguments)
+        while code == codes.ASK:
+            self._answer()
+            code = kernel(self.records, 0, *arguments)
+        self._stop(code)
+
+    def _answer(self) -> None:
+        s, pace = self.state, self.pace
+        assert pace is not None
+        rows.bring_to_date(self.records, 0)
+        for job in s.asked[: s.n_asked].tolist():
+            solo_s, phase_left = pace.rate(self, job)
+            if not 0.0 < solo_s < math.inf or not 0.0 <= phase_left < s.iterations_left[job]:
+                raise InputError(
+                    f"job {self.workload.job_id[job]}: its pace is {solo_s!r} seconds per iteration until "
+                    f"{phase_left!r} are left; expected seconds > 0, and from 0 to less than the "
+                    f"{s.iterations_left[job]:g} left now"
+                )
+            rows.set_rate(self.records, 0, job, float(solo_s), float(phase_left))
+        s.n_asked = 0
 
     def run(self, policy: Decider | None = None, progress: Callable[[int], None] | None = None) -> dict[str, float]:
         """Play to the end: the compiled rule, or `policy.decide` until it returns `Advance` at every decision point.
@@ -205,7 +260,7 @@ class Simulator:
         while not self.ended:
             if policy is None:
                 rows.schedule(self.records, 0)
-                self._stop(rows.run(self.records, 0, PROGRESS_EVENTS))
+                self._go(rows.run, PROGRESS_EVENTS)
             else:
                 self._play(policy)
             if progress is not None:
@@ -237,7 +292,10 @@ class Simulator:
         kind, job = KINDS[type(decision)], getattr(decision, "job", None)
         if (kind, job) != (s.last_kind, s.last_job):
             return False
-        return not isinstance(decision, Start | Migrate) or tuple(gpus_of(s, decision.job)) == decision.gpus
+        if not isinstance(decision, Start | Migrate | Resize):
+            return True
+        as_asked = getattr(decision, "sub_batch", None) in (None, s.sub_batch[decision.job])
+        return as_asked and tuple(gpus_of(s, decision.job)) == decision.gpus
 
     def _pass_on_copy(self) -> list[Decision]:
         if self._copy is None or self._copy.dtype != self.records.dtype:
@@ -266,13 +324,17 @@ class Simulator:
         s = self.state
         if isinstance(decision, Start):
             self._expect(job, (codes.WAITING, codes.HELD), "start")
-            self._lay_gang(job, decision.gpus, "start")
+            lay_gang(self, decision)
             rows.start(self.records, 0, job)
-        elif isinstance(decision, Migrate):
-            self._expect(job, (codes.RUNNING,), "migrate")
-            self._expect_no_lease(job, "migrate")
-            self._lay_gang(job, decision.gpus, "migrate")
-            rows.migrate(self.records, 0, job)
+        elif isinstance(decision, Migrate | Resize):
+            verb = VERBS[type(decision)]
+            self._expect(job, (codes.RUNNING,), verb)
+            self._expect_no_lease(job, verb)
+            if isinstance(decision, Migrate):
+                lay_gang(self, decision)
+                rows.migrate(self.records, 0, job)
+            else:
+                self._resize(decision)
         elif isinstance(decision, Preempt):
             self._expect(job, (codes.RUNNING,), "preempt")
             self._expect_no_lease(job, "preempt")
@@ -284,10 +346,20 @@ class Simulator:
                 raise InvalidDecision(f"hold job {job} until {until_s:g} s: it is {s.now_s:g} s already")
             rows.hold(self.records, 0, job, until_s)
 
+    def _resize(self, decision: Resize) -> None:
+        s, job = self.state, decision.job
+        if not s.elastic:
+            raise InvalidDecision(
+                f"resize job {job} ({self.workload.job_id[job]}): the jobs of this simulator are not elastic"
+            )
+        batch = lay_gang(self, decision)
+        rows.resize(self.records, 0, job, batch)
+
     def _job(self, decision: Decision) -> int:
         job = getattr(decision, "job", None)
         if isinstance(job, bool) or not isinstance(job, int | np.integer):
-            raise InvalidDecision(f"{decision!r}: expected Start, Hold, Preempt, Migrate or Advance with a job index")
+            expected = "Start, Hold, Preempt, Migrate, Resize or Advance"
+            raise InvalidDecision(f"{decision!r}: expected {expected} with a job index")
         if self.ended:
             raise InvalidDecision(f"{decision!r}: the run has ended; call reset() first")
         if not 0 <= job < self.state.n_jobs:
@@ -309,26 +381,6 @@ class Simulator:
             raise InvalidDecision(
                 f"{verb} job {job} ({self.workload.job_id[job]}): its lease runs until {s.lease_end_s[job]:g} s"
             )
-
-    def _lay_gang(self, job: int, gpus: tuple[int, ...], verb: str) -> None:
-        s = self.state
-        what = f"{verb} job {job} ({self.workload.job_id[job]})"
-        if len(gpus) != s.gpus[job]:
-            raise InvalidDecision(f"{what}: {len(gpus)} GPUs given, its gang needs {s.gpus[job]}")
-        if len(set(gpus)) != len(gpus):
-            raise InvalidDecision(f"{what}: a GPU is named twice in {list(gpus)}")
-        for gpu in gpus:
-            if not 0 <= gpu < s.n_gpus:
-                raise InvalidDecision(f"{what}: there is no GPU {gpu}; the cluster has 0 to {s.n_gpus - 1}")
-            owner = int(s.gpu_job[gpu])
-            may_keep = verb == "migrate" and not (self.semantics.auctions and s.started_s[job] < s.now_s)
-            if owner != codes.FREE and not (owner == job and may_keep):
-                whose = "on a failed machine" if owner == codes.DOWN else f"held by job {owner}"
-                raise InvalidDecision(f"{what}: GPU {gpu} ({self.topology.gpu_label(gpu)}) is {whose}")
-        if verb == "migrate" and set(gpus) == set(gpus_of(s, job)):
-            raise InvalidDecision(f"{what}: it runs on these GPUs already")
-        s.gang[: len(gpus)] = gpus
-        s.gang_size = len(gpus)
 
     def _stop(self, code: int) -> None:
         self._code = int(code)
@@ -366,6 +418,7 @@ KINDS: dict[type, int] = {
     Hold: codes.HOLD,
     Preempt: codes.PREEMPT,
     Migrate: codes.MIGRATE,
+    Resize: codes.RESIZE,
 }
 STATUS_WORDS = {
     codes.PENDING: "has not arrived yet",

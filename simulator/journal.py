@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .decisions import Decision, Hold, Migrate, Preempt, Start
-from .kernels.codes import HOLD, MIGRATE, PREEMPT, START
+from .decisions import Decision, Hold, Migrate, Preempt, Resize, Start
+from .kernels.codes import HOLD, MIGRATE, PREEMPT, RESIZE, START
 
 
 def logged(s: np.record) -> Iterator[tuple[tuple[int, ...], Decision]]:
@@ -19,12 +19,14 @@ def logged(s: np.record) -> Iterator[tuple[tuple[int, ...], Decision]]:
     for i in range(s.log_count):
         job, first = int(s.log_job[i]), int(s.log_first[i])
         gpus = tuple(s.log_gpu[first : first + s.log_size[i]].tolist())
-        yield gpus, _decision(int(s.log_kind[i]), job, gpus)
+        yield gpus, _decision(int(s.log_kind[i]), job, gpus, int(s.log_value[i]))
 
 
-def _decision(kind: int, job: int, gpus: tuple[int, ...]) -> Decision:
+def _decision(kind: int, job: int, gpus: tuple[int, ...], value: int) -> Decision:
     if kind == START:
-        return Start(job, gpus)
+        return Start(job, gpus, value or None)
+    if kind == RESIZE:
+        return Resize(job, gpus, value * len(gpus))
     if kind == MIGRATE:
         return Migrate(job, gpus)
     if kind == HOLD:

@@ -18,7 +18,7 @@ from .network.base import Network
 from .rows import adopt
 from .rules.rule import COST_SPLIT_GPUS, ORDERS, PLACERS, Rule
 from .semantics import LEASE_S, Semantics
-from .state import CLASSES, CLUSTER_ARRAYS, PROFILES, Plain
+from .state import CLASSES, CLUSTER_ARRAYS, PER_BERTH, PROFILES, Plain
 from .tiers import UNPLACED
 from .topology import Topology
 from .workloads.schema import Workload
@@ -53,11 +53,13 @@ class Cluster:
     Attributes:
         scalars: int by field.
         arrays: int64 (arrays of CLUSTER_ARRAYS, GPUs).
+        berths: int64 (arrays of PER_BERTH, 1, 1): the same for every berth.
         sets: int64 by field: every GPU is free.
     """
 
     scalars: Mapping[str, int]
     arrays: np.ndarray
+    berths: np.ndarray
     sets: Mapping[str, np.ndarray]
 
 
@@ -71,7 +73,9 @@ def cluster_of(topology: Topology) -> Cluster:
     names = ("free_low", "free_mid", "free_top")
     sets = {name: np.zeros(size, np.int64) for name, size in zip(names, words(topology.num_gpus), strict=True)}
     _fill_set(sets["free_low"], sets["free_mid"], sets["free_top"], topology.num_gpus)
-    return Cluster(scalars, arrays, sets)
+    empty = {"gpu_job": FREE, "gpu_next": FREE, "gpu_last_job": UNPLACED, "gpu_last_start": 0}
+    berths = np.array([empty[name] for name in PER_BERTH]).reshape(-1, 1, 1)
+    return Cluster(scalars, arrays, berths, sets)
 
 
 def _cluster_values(topology: Topology) -> dict[str, Any]:
@@ -88,9 +92,6 @@ def _cluster_values(topology: Topology) -> dict[str, Any]:
         "largest_rack": int(rack_gpus.max()),
         "free_gpus": gpus,
         "machine_scan": topology.machine_scan,
-        "gpu_job": np.full(gpus, FREE),
-        "gpu_next": np.full(gpus, FREE),
-        "gpu_last_job": np.full(gpus, UNPLACED),
         "gpu_slot": topology.gpu_slot,
         "gpu_machine": topology.gpu_machine,
         "slot_machine": topology.slot_machine,
@@ -115,6 +116,7 @@ def lay_cluster(plain: Plain, cluster: Cluster) -> None:
     for name, value in cluster.scalars.items():
         s[name] = value
     plain.cluster[:, : cluster.arrays.shape[1]] = cluster.arrays
+    plain.berths[:, :, : cluster.arrays.shape[1]] = cluster.berths
     for name, level in cluster.sets.items():
         s[name][: len(level)] = level
 
@@ -132,10 +134,13 @@ def copy_state(old: np.record, new: np.record) -> None:
     """Write a run into a zeroed record with room for at least as many jobs and GPUs, where it goes on the same."""
     for name in old.dtype.names or ():
         value = old[name]
+        if name in PER_BERTH:
+            continue
         if old.dtype[name].shape:
             new[name][tuple(slice(0, size) for size in value.shape)] = value
         else:
             new[name] = value
+    _copy_berths(old, new)
     shift = len(new["arrival_s"]) - len(old["arrival_s"])
     new["first_machine_event"] = len(new["arrival_s"])
     new["round_event"], new["auction_event"] = len(new["event_key"]) - 2, len(new["event_key"]) - 1
@@ -147,6 +152,21 @@ def copy_state(old: np.record, new: np.record) -> None:
     new["event_of"][items] = np.arange(len(items))
 
 
+def _copy_berths(old: np.record, new: np.record) -> None:
+    """Berths are numbered by layers, as long as there is room for GPUs: where the room differs, so do the numbers."""
+    before, after = len(old["gpu_slot"]), len(new["gpu_slot"])
+    if before == after:
+        for name in PER_BERTH:
+            new[name][: len(old[name])] = old[name]
+        return
+    for name in PER_BERTH:
+        value = old[name].reshape(-1, before)
+        new[name].reshape(-1, after)[: len(value), :before] = value
+    for name in ("gpu_next", "first_gpu", "next_first_gpu"):
+        berth = new[name]
+        berth[:] = np.where(berth >= before, berth // before * after + berth % before, berth)
+
+
 def lay_jobs(s: np.void, workload: Workload, topology: Topology, network: Network) -> None:
     """Write the jobs and the slowdowns of their profiles; nobody has arrived."""
     n = len(workload)
@@ -156,6 +176,7 @@ def lay_jobs(s: np.void, workload: Workload, topology: Topology, network: Networ
     s["arrival_s"][:n] = workload.arrival_s
     s["deadline_s"][:n] = workload.deadline_s
     s["gpus"][:n] = workload.gpus
+    s["own_gpus"][:n] = workload.gpus[: len(s["own_gpus"])]  # one that nobody reads, where no job is elastic
     s["iterations"][:n] = s["iterations_left"][:n] = workload.iterations
     s["base_iteration_s"][:n] = workload.iteration_s
     profile, factors = network.tier_factors(workload, topology)
@@ -235,7 +256,9 @@ def lay_rule(s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Seman
     s["cost_split"] = COST_SPLIT_GPUS
     s["n_thresholds"] = len(rule.thresholds)
     s["thresholds"][: len(rule.thresholds)] = rule.thresholds
-    demands = s["gpus"][:n] * 2 if skewed is None else s["gpus"][:n] * 2 + skewed
+    demands = s["own_gpus" if len(s["own_gpus"]) > 1 else "gpus"][:n] * 2
+    if skewed is not None:
+        demands += skewed
     jobs_by_demand = np.bincount(demands)
     (classes,) = jobs_by_demand.nonzero()
     counts = jobs_by_demand[classes]
@@ -263,8 +286,9 @@ def _lay_delays(s: np.void, rule: Rule, lease_s: float) -> None:
 
 def gpus_of(s: np.record, job: int) -> list[int]:
     """The GPUs that a running job holds, in the order of its gang."""
-    held, gpu = [], int(s["first_gpu"][job])
-    while gpu != FREE:
-        held.append(gpu)
-        gpu = int(s["gpu_next"][gpu])
+    room = len(s["gpu_slot"])
+    held, berth = [], int(s["first_gpu"][job])
+    while berth != FREE:
+        held.append(berth % room)
+        berth = int(s["gpu_next"][berth])
     return held

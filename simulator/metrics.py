@@ -8,8 +8,8 @@
 | `comm_time_mean` | exposed communication per finished job: running time beyond that at the best tier |
 | `slowdown_mean` | JCT / isolated run time |
 | `finish_time_fairness_mean`, `_max` | Themis' rho: JCT / time alone on a 1/N share, N the mean number of jobs |
-| `gpu_utilisation` | GPU-seconds that computed / all GPU-seconds of the makespan |
-| `allocation_rate` | GPU-seconds held by jobs / all |
+| `gpu_utilisation` | GPU-seconds of work done, as it takes alone and placed best / all GPU-seconds of the makespan |
+| `allocation_rate` | GPU-seconds during which a job (or several) held the GPU / all |
 | `fragmentation` | GPU-seconds free on machines that are partly used / all |
 | `jobs_finished`, `preemptions`, `migrations`, `failures` | counts |
 | `gpu_hours_lost` | GPU-hours of work undone by failures |
@@ -17,6 +17,11 @@
 | `congestion_bytes`, `bytes_moved` | bytes offered above link capacity; bytes moved between regions |
 
 GPU-seconds add up: held = computing + communicating + restoring + lost, and all = held + free + down.
+
+Where jobs share GPUs, `held` has each second once for every job that holds the GPU: held = computing + communicating
++ interfering + restoring + lost, and all = busy + free + down, where `busy` has it once. Communicating is then what the
+placement and gradient accumulation cost beyond the best, interfering what the partners do. `gpu_utilisation` may
+exceed 1: two jobs that share a GPU may do more in a second than one that has it alone.
 """
 
 from __future__ import annotations
@@ -80,7 +85,7 @@ def totals(s: np.void, workload: Workload) -> dict[str, float]:
         "finish_time_fairness_mean": _mean(fairness),
         "finish_time_fairness_max": float(fairness.max()) if len(fairness) else float("nan"),
         "gpu_utilisation": _share(gpu_s["compute"], gpu_s["all"]),
-        "allocation_rate": _share(gpu_s["held"], gpu_s["all"]),
+        "allocation_rate": _share(gpu_s["busy"], gpu_s["all"]),
         "fragmentation": _share(float(s["fragmented_integral"]), gpu_s["all"]),
         "jobs_finished": float(len(finish)),
         "preemptions": float(s["preemptions"]),
@@ -95,27 +100,35 @@ def totals(s: np.void, workload: Workload) -> dict[str, float]:
 
 
 def gpu_seconds(s: np.void) -> dict[str, float]:
-    """Where all GPU-seconds since the first arrival went: all, held, compute, comm, restore, lost, down, free.
+    """Where all GPU-seconds since the first arrival went, by name.
 
+    all, held, busy, shared (by several), compute, comm, interference, restore, lost, down, free; see the module.
     The stretches of jobs that still run are counted until now.
     """
+    is_shared = len(s["gpu_job"]) > len(s["gpu_slot"])
     running = s["runner"][: s["running"]]
     gpus, now = s["gpus"][running], s["now_s"]
-    held = now - s["started_s"][running]
+    begun = s["booked_s" if is_shared else "started_s"][running]
+    held = now - begun
     ran = np.maximum(0.0, now - s["since_s"][running])
-    computed = ran / s["iteration_s"][running] * s["base_iteration_s"][running]
-    restoring = np.minimum(held, np.maximum(0.0, s["since_s"][running] - s["started_s"][running]))
+    done = ran / s["iteration_s"][running]
+    computed = done * s["base_iteration_s"][running]
+    hindered = ran - done * s["solo_s"][running] if is_shared else np.zeros(len(running))
+    restoring = np.minimum(held, np.maximum(0.0, s["since_s"][running] - begun))
     idle = np.where(s["next_first_gpu"][running] >= 0, now - s["reserved_s"][running], 0.0)  # a gang to move to
     parts = {
         "all": float(s["n_gpus"] * (now - s["start_s"])),
         "held": float(s["used_gpu_s"] + (gpus * (held + idle)).sum()),
         "compute": float(s["compute_gpu_s"] + (gpus * computed).sum()),
-        "comm": float(s["comm_gpu_s"] + (gpus * (ran - computed)).sum()),
+        "comm": float(s["comm_gpu_s"] + (gpus * (ran - hindered - computed)).sum()),
+        "interference": float(s["interference_gpu_s"] + (gpus * hindered).sum()),
         "restore": float(s["restore_gpu_s"] + (gpus * (restoring + idle)).sum()),
         "lost": float(s["lost_gpu_s"]),
         "down": float(s["down_integral"]),
+        "shared": float(s["shared_integral"]),
     }
-    parts["free"] = parts["all"] - parts["held"] - parts["down"]
+    parts["busy"] = float(s["busy_integral"]) if is_shared else parts["held"]
+    parts["free"] = parts["all"] - parts["busy"] - parts["down"]
     return parts
 
 
@@ -125,6 +138,7 @@ def job_table(s: np.void, workload: Workload) -> dict[str, np.ndarray]:
     finished = s["status"][:n] == DONE
     finish = np.where(finished, s["finish_s"][:n], np.nan)
     first = s["first_start_s"][:n]
+    interference_s = s["interference_s"][:n] if len(s["gpu_job"]) > len(s["gpu_slot"]) else np.zeros(n)
     return {
         "job_id": workload.job_id,
         "model": workload.model,
@@ -137,6 +151,7 @@ def job_table(s: np.void, workload: Workload) -> dict[str, np.ndarray]:
         "queueing_delay_s": np.where(finished, s["queued_s"][:n], np.nan),
         "comm_time_s": np.where(finished, s["comm_s"][:n], np.nan),
         "restore_s": np.where(finished, s["restore_s"][:n], np.nan),
+        "interference_s": np.where(finished, interference_s, np.nan),
         "finish_time_fairness": np.where(finished, _fairness(s), np.nan),
         "preemptions": s["preempted"][:n].copy(),
         "tier": np.where((s["status"][:n] == RUNNING) | finished, s["tier"][:n], -1),

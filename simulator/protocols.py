@@ -12,6 +12,7 @@ from .errors import InputError
 
 if TYPE_CHECKING:
     from .decisions import Decision
+    from .engine import Simulator
     from .rules.rule import Rule
     from .semantics import Semantics
     from .view import ClusterView
@@ -29,6 +30,30 @@ class Policy(Protocol):
 
     def decide(self, view: ClusterView) -> Decision:
         """The next decision at this instant, until `Advance`."""
+
+
+class Pace(Protocol):
+    """Who says how fast jobs run, where no table in the record does: measured look-ups, elastic jobs.
+
+    Attributes:
+        elastic: jobs may run on other numbers of GPUs than they ask (`Start` and `Resize`), and a decision is due
+            whenever a job is there.
+        restores_first: the first start of a job costs a restore too.
+    """
+
+    elastic: bool
+    restores_first: bool
+
+    def rate(self, simulator: Simulator, job: int) -> tuple[float, float]:
+        """The pace of a running job that has just got its present GPUs, or reached the end of a phase.
+
+        Called before time passes, once for each such job, in the order in which it happened to them; the iterations
+        that are left are up to date.
+
+        Returns:
+            Seconds per iteration on its GPUs with nobody beside it, > 0; and how many iterations are left when to ask
+            again, less than are left now; 0: not before it moves.
+        """
 
 
 _makers: list[Callable[[str], Any]] = []

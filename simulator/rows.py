@@ -4,8 +4,10 @@ Handing numba one large record costs some 15 us a call, since numpy then describ
 an array of records costs less than 1 us.
 """
 
-from .kernels import events, jobs
+from .kernels import events, jobs, rerating, resizing, sharing
 from .kernels.jit import entry
+from .kernels.placement import tier_of_gang
+from .network import speed, steps
 from .rules import adopt as adoption
 from .rules import delays, passes, placers
 
@@ -56,6 +58,56 @@ def preempt(states, row, job):
 def migrate(states, row, job):
     """`jobs.migrate`."""
     jobs.migrate(states[row], job)
+
+
+@entry
+def resize(states, row, job, batch):
+    """`resizing.resize`."""
+    resizing.resize(states[row], job, batch)
+
+
+@entry
+def bring_to_date(states, row):
+    """`rerating.bring_to_date`."""
+    rerating.bring_to_date(states[row])
+
+
+@entry
+def set_rate(states, row, job, solo_s, phase_left):
+    """`rerating.set_rate`."""
+    rerating.set_rate(states[row], job, solo_s, phase_left)
+
+
+@entry
+def largest_sub_batch(states, row, job):
+    """`sharing.largest_sub_batch`."""
+    return sharing.largest_sub_batch(states[row], job)
+
+
+@entry
+def first_without_room(states, row):
+    """The first job that does not fit an empty GPU even with one sample a pass, or -1."""
+    s = states[row]
+    for job in range(s.n_jobs):
+        if sharing.alone_sub_batch(s, job) == 0:
+            return job
+    return -1
+
+
+@entry
+def lay_best_steps(states, row):
+    """Modify the record: `best_step_s` of every job whose model has a fit."""
+    s = states[row]
+    for job in range(s.n_jobs):
+        if s.fit[s.model[job], steps.D] > 0.0:
+            s.best_step_s[job] = steps.best_step_s(s, job)
+
+
+@entry
+def solo_gang_s(states, row, job, sub_batch):
+    """`speed.solo_iteration_s`, for the gang that lies in `gang`."""
+    s = states[row]
+    return speed.solo_iteration_s(s, job, tier_of_gang(s), sub_batch)
 
 
 @entry

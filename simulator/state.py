@@ -15,6 +15,7 @@ import numpy as np
 from .errors import InputError
 from .kernels.bits import words
 from .kernels.codes import MAX_LEVELS
+from .sharing_state import Field, sharing_fields
 from .tiers import TIERS
 
 # No powers of two: at the same place of arrays that lie a multiple of 4 KB apart, one would drive the other out of the
@@ -23,6 +24,7 @@ JOB_SIZES = (520, 16_392, 131_072, 1_048_576, 8_388_608)
 GPU_SIZES = (520, 8_200, 131_072)
 SMALL = (136, 72)  # of workloads and clusters that both are as small as those that agents train on
 LOG_ENTRIES = 4096  # at least
+BERTH_SIZES = (1, 2, 4, 8)  # jobs that may hold one GPU at once
 AUCTIONS = 512  # at least
 CLASSES = 256
 PROFILES = 512
@@ -31,22 +33,31 @@ LAYERS = 1024  # of all models of a workload
 SHAPES = 2048  # a power of two
 WAITS = 2048
 
-Field = tuple[str, str] | tuple[str, str, tuple[int, ...]]
-
 
 @dataclass(frozen=True)
 class Capacity:
-    """The shape of a record: how many jobs and GPUs it can hold."""
+    """The shape of a record: how many jobs and GPUs it can hold, and how many jobs one GPU.
+
+    With one berth a GPU, jobs have their GPUs to themselves and one speed for as long as they hold them; the fields of
+    `sharing_state.py` are there with more only.
+    """
 
     jobs: int
     gpus: int
+    berths: int = 1
+
+    @property
+    def seats(self) -> int:
+        """Berths of all GPUs: no more jobs can run."""
+        return self.gpus * self.berths
 
     @classmethod
-    def fitting(cls, jobs: int, gpus: int) -> Capacity:
+    def fitting(cls, jobs: int, gpus: int, berths: int = 1) -> Capacity:
         """The smallest size class that holds `jobs` jobs on `gpus` GPUs; InputError beyond the largest."""
+        berths = _class_of(berths, BERTH_SIZES, "jobs on a GPU")
         if jobs <= SMALL[0] and gpus <= SMALL[1]:
-            return cls(*SMALL)
-        return cls(_class_of(jobs, JOB_SIZES, "jobs"), _class_of(gpus, GPU_SIZES, "GPUs"))
+            return cls(*SMALL, berths)
+        return cls(_class_of(jobs, JOB_SIZES, "jobs"), _class_of(gpus, GPU_SIZES, "GPUs"), berths)
 
 
 def _class_of(wanted: int, sizes: tuple[int, ...], noun: str) -> int:
@@ -209,7 +220,8 @@ def queue_fields(jobs: int) -> list[Field]:
     ]
 
 
-PER_GPU = ("gpu_job", "gpu_next", "gpu_last_job", "gpu_last_start", "gpu_slot", "gpu_machine", "gang")
+PER_BERTH = ("gpu_job", "gpu_next", "gpu_last_job", "gpu_last_start")
+PER_GPU = ("gpu_slot", "gpu_machine", "gang")
 PER_SLOT = ("slot_free", "slot_first_gpu", "slot_gpus", "slot_machine")
 PER_MACHINE = (
     "machine_free",
@@ -227,10 +239,15 @@ PER_RACK = ("rack_free", "rack_first_machine", "rack_machines")
 CLUSTER_ARRAYS = PER_GPU + PER_SLOT + PER_MACHINE + PER_RACK
 
 
-def cluster_fields(gpus: int) -> list[Field]:
-    """GPUs, slots, machines and racks, and who holds what. The GPUs of a gang are a linked list through `gpu_next`."""
+def cluster_fields(gpus: int, berths: int) -> list[Field]:
+    """GPUs, slots, machines and racks, and who holds what.
+
+    The jobs on a GPU lie in berths: layer x (capacity for GPUs) + GPU, so that the first of a GPU has its number. The
+    berths of a gang are a linked list through `gpu_next`, from `first_gpu` on.
+    """
     low, mid, top = words(gpus)
     return [
+        *[(name, "i8", (berths * gpus,)) for name in PER_BERTH],
         *[(name, "i8", (gpus,)) for name in CLUSTER_ARRAYS],
         ("free_low", "i8", (low,)),
         ("free_mid", "i8", (mid,)),
@@ -249,7 +266,7 @@ def size_fields() -> list[Field]:
     return [(name, "i8") for name in names]
 
 
-def rule_fields(jobs: int, gpus: int) -> list[Field]:
+def rule_fields(jobs: int, seats: int) -> list[Field]:
     """The compiled rule: its codes and parameters, running jobs, and scratch space of one scheduling pass."""
     return [
         ("order", "i8"),
@@ -270,21 +287,21 @@ def rule_fields(jobs: int, gpus: int) -> list[Field]:
         ("first_place", "i8"),  # at the front,
         ("running_place", "i8"),  # and among the running
         ("pass_number", "i8"),
-        ("runner", "i8", (gpus,)),  # running jobs, in no order
+        ("runner", "i8", (seats,)),  # running jobs, in no order
         ("joined", "i8", (jobs,)),  # jobs to be settled in the order when the instant ends
         ("n_joined", "i8"),
         ("offered", "i8", (jobs,)),  # jobs that are held until GPUs are freed
         ("n_offered", "i8"),
-        ("pick_key", "f8", (gpus,)),  # scratch: heap of running jobs that may be stopped, worst first
-        ("pick_job", "i8", (gpus,)),
+        ("pick_key", "f8", (seats,)),  # scratch: heap of running jobs that may be stopped, worst first
+        ("pick_job", "i8", (seats,)),
         ("n_picked", "i8"),
-        ("out_key", "f8", (gpus,)),  # scratch: those of them that are given up in trial
-        ("out_job", "i8", (gpus,)),
-        ("chosen", "i8", (gpus,)),  # scratch: jobs that are about to start
+        ("out_key", "f8", (seats,)),  # scratch: those of them that are given up in trial
+        ("out_job", "i8", (seats,)),
+        ("chosen", "i8", (seats,)),  # scratch: jobs that are about to start
         ("migrates", "i8"),  # the rule moves running jobs to better tiers
         ("moved", "i8"),  # it did in this pass
         ("fallback_defect", "i8"),  # of Gandiva in the simulator behind paper dally; see placers.py
-        ("bid", "i8", (2 * jobs + gpus,)),  # scratch: jobs that are offered GPUs, a heap in the order of the rule
+        ("bid", "i8", (2 * jobs + seats,)),  # scratch: jobs that are offered GPUs, a heap in the order of the rule
     ]
 
 
@@ -323,7 +340,7 @@ def delay_fields() -> list[Field]:
     ]
 
 
-def foresight_fields(jobs: int, gpus: int) -> list[Field]:
+def foresight_fields(jobs: int, gpus: int, seats: int) -> list[Field]:
     """Waiting for a better tier (rules/foresight.py)."""
     return [
         ("waits", "i8"),  # the rule weighs waiting
@@ -334,8 +351,8 @@ def foresight_fields(jobs: int, gpus: int) -> list[Field]:
         ("soon_whole", "i8", (gpus,)),
         ("soon_free", "i8", (3,)),  # the most of each in one,
         ("soon_s", "f8", (3, gpus + 1)),  # and when there were so many for the first time
-        ("end_key", "f8", (gpus,)),  # heap of the running jobs that have not ended then
-        ("end_job", "i8", (gpus,)),
+        ("end_key", "f8", (seats,)),  # heap of the running jobs that have not ended then
+        ("end_job", "i8", (seats,)),
         ("end_place", "i8", (jobs,)),
         ("n_ends", "i8"),
     ]
@@ -381,9 +398,9 @@ def failure_fields() -> list[Field]:
     return [("mtbf_s", "f8"), ("mttr_s", "f8"), ("checkpoint_s", "f8")]
 
 
-def log_fields(gpus: int) -> list[Field]:
+def log_fields(seats: int) -> list[Field]:
     """Decisions of the present instant, in order of application; kept only while `log_on`."""
-    entries = max(8 * gpus, LOG_ENTRIES)
+    entries = max(8 * seats, LOG_ENTRIES)
     return [
         ("log_on", "i8"),
         ("log_count", "i8"),
@@ -393,6 +410,7 @@ def log_fields(gpus: int) -> list[Field]:
         ("log_job", "i8", (entries,)),
         ("log_first", "i8", (entries,)),
         ("log_size", "i8", (entries,)),
+        ("log_value", "i8", (entries,)),  # sub-batch of a start, batch of a new size; 0 = none
         ("log_gpu", "i8", (entries,)),
     ]
 
@@ -400,7 +418,7 @@ def log_fields(gpus: int) -> list[Field]:
 @cache  # numba compares dtypes by identity first, by their many fields otherwise
 def state_dtype(capacity: Capacity) -> np.dtype:
     """The whole record for one size class."""
-    jobs, gpus = capacity.jobs, capacity.gpus
+    jobs, gpus, seats = capacity.jobs, capacity.gpus, capacity.seats
     fields = (
         size_fields()
         + clock_fields()
@@ -408,14 +426,15 @@ def state_dtype(capacity: Capacity) -> np.dtype:
         + grant_fields(jobs)
         + event_fields(jobs, gpus)
         + queue_fields(jobs)
-        + cluster_fields(gpus)
-        + rule_fields(jobs, gpus)
+        + cluster_fields(gpus, capacity.berths)
+        + rule_fields(jobs, seats)
         + semantics_fields()
         + delay_fields()
-        + foresight_fields(jobs, gpus)
+        + foresight_fields(jobs, gpus, seats)
         + network_fields(gpus)
         + failure_fields()
-        + log_fields(gpus)
+        + log_fields(seats)
+        + sharing_fields(jobs, gpus, capacity.berths)
     )
     return np.dtype(fields, align=True)
 
@@ -426,7 +445,7 @@ def empty_state(capacity: Capacity, n: int = 1) -> np.recarray:
 
 
 # Arrays that mean nothing beyond a count, a flag or a list that is cleared, or between two calls.
-LOG = ("log_kind", "log_job", "log_first", "log_size", "log_gpu")
+LOG = ("log_kind", "log_job", "log_first", "log_size", "log_value", "log_gpu")
 SCRATCH = (
     "layer_order",
     "layer_done_ns",
@@ -474,6 +493,7 @@ class Plain:
         record: by item, `record["gpus"]`.
         data: its bytes.
         cluster: int64 (arrays of CLUSTER_ARRAYS, GPUs), which follow each other.
+        berths: int64 (arrays of PER_BERTH, layers, GPUs).
     """
 
     def __init__(self, records: np.ndarray, capacity: Capacity) -> None:
@@ -484,6 +504,9 @@ class Plain:
         first = dtype.fields[CLUSTER_ARRAYS[0]][1]  # type: ignore[index]
         size = 8 * len(CLUSTER_ARRAYS) * capacity.gpus
         self.cluster = self.data[first : first + size].view(np.int64).reshape(-1, capacity.gpus)
+        first = dtype.fields[PER_BERTH[0]][1]  # type: ignore[index]
+        size = 8 * len(PER_BERTH) * capacity.seats
+        self.berths = self.data[first : first + size].view(np.int64).reshape(-1, capacity.berths, capacity.gpus)
         self._cleared: tuple[int, ...] = ()
         self._parts: list[np.ndarray] = []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,7 @@ from .kernels.bits import members
 from .kernels.codes import HELD, RUNNING
 from .layout import gpus_of
 from .placing import find_gpus, find_gpus_within
+from .rows import largest_sub_batch, solo_gang_s
 
 if TYPE_CHECKING:
     from .engine import Simulator
@@ -125,7 +127,75 @@ class ClusterView:
         """GPU-seconds held so far."""
         s = self._simulator.state
         held_s = s.now_s - s.started_s[job] if s.status[job] == RUNNING else 0.0
+        if self._simulator.capacity.berths > 1:  # it may have held other numbers of GPUs
+            return float(s.service_gpu_s[job] + held_s * s.gpus[job])
         return float((s.attained_s[job] + held_s) * s.gpus[job])
+
+    @property
+    def jobs_per_gpu(self) -> int:
+        """How many jobs may hold one GPU."""
+        sharing = self._simulator.sharing
+        return 1 if sharing is None else sharing.jobs_per_gpu
+
+    @property
+    def load(self) -> np.ndarray:
+        """Jobs on each GPU, int64; 0 on failed ones."""
+        s = self._simulator.state
+        if self._simulator.capacity.berths > 1:
+            return s.gpu_load[: s.n_gpus].astype(np.int64)
+        return (s.gpu_job[: s.n_gpus] >= 0).astype(np.int64)
+
+    @property
+    def open_gpus(self) -> np.ndarray:
+        """GPUs that hold a job and have room for another, in index order, int64."""
+        load = self.load
+        return np.flatnonzero((load > 0) & (load < self.jobs_per_gpu))
+
+    @property
+    def free_memory(self) -> np.ndarray:
+        """Bytes that are left on each GPU, float64; inf where memory has no limit."""
+        s = self._simulator.state
+        if self._simulator.capacity.berths == 1:
+            return np.full(int(s.n_gpus), np.inf)
+        return s.gpu_memory - s.gpu_memory_used[: s.n_gpus]
+
+    def jobs_on(self, gpu: int) -> list[int]:
+        """The jobs that hold a GPU, ascending."""
+        s = self._simulator.state
+        held = s.gpu_job[gpu :: len(s.gpu_slot)]
+        return sorted(held[held >= 0].tolist())
+
+    def partners_of(self, job: int) -> list[int]:
+        """The jobs that hold a GPU together with a running job, ascending."""
+        found = {other for gpu in self.gpus_of(job) for other in self.jobs_on(gpu)}
+        return sorted(found - {int(job)})
+
+    def batch(self, job: int) -> int:
+        """Samples of an iteration on each GPU of a job; 0 where GPUs are not shared."""
+        s = self._simulator.state
+        return int(s.batch[job]) if self._simulator.capacity.berths > 1 else 0
+
+    def sub_batch(self, job: int) -> int:
+        """Samples in one pass on each GPU; of a waiting job the most that an empty GPU admits; 0: not shared."""
+        s = self._simulator.state
+        return int(s.sub_batch[job]) if self._simulator.capacity.berths > 1 else 0
+
+    def interference(self, job: int, partner: int) -> float:
+        """xi: how many times longer an iteration of a job takes beside a partner on the same GPUs."""
+        s = self._simulator.state
+        return float(s.xi[s.model[job], s.model[partner]]) if self._simulator.capacity.berths > 1 else 1.0
+
+    def sub_batch_for(self, job: int, gpus: Sequence[int]) -> int | None:
+        """The largest of batch, batch / 2, ..., 1 with which a waiting job fits these GPUs; None: not even with 1."""
+        s = self._simulator.state
+        s.gang[: len(gpus)], s.gang_size = gpus, len(gpus)
+        return int(largest_sub_batch(self._simulator.records, 0, job)) or None
+
+    def solo_s(self, job: int, gpus: Sequence[int], sub_batch: int) -> float:
+        """Seconds per iteration of a job alone on these GPUs in passes of `sub_batch`, where GPUs are shared."""
+        s = self._simulator.state
+        s.gang[: len(gpus)], s.gang_size = gpus, len(gpus)
+        return float(solo_gang_s(self._simulator.records, 0, job, sub_batch))
 
     def slowdown(self, job: int, tier: int) -> float:
         """How many times longer an iteration takes at a tier than alone at the best one."""

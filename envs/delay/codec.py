@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...simulator import rows
-from ...simulator.decisions import Advance, Decision, Hold, Migrate, Preempt, Start
+from ...simulator.decisions import Advance, Decision, Hold, Migrate, Preempt, Resize, Start
 from ...simulator.engine import Simulator
 from ...simulator.errors import InvalidDecision
 from ...simulator.kernels.placement import tier_of_gang
@@ -38,6 +38,8 @@ def encode(simulator: Simulator, window: np.record, decision: Decision) -> np.nd
     """
     if isinstance(decision, Advance):
         return np.zeros(2, np.int64)
+    if isinstance(decision, Resize):
+        raise InvalidDecision(f"{decision!r}: jobs have one size in this environment")
     bucket = UNTIL_OFFER
     if isinstance(decision, Start):
         tier = _tier(simulator, decision.gpus)

@@ -16,7 +16,10 @@ COUNT, CONSOLIDATED, TIER, SKEW, SCATTER, FIRST, FIRST_SKEW, AFFINITY = 0, 1, 2,
 NO_DELAYS, FIXED, TUNED = 0, 1, 2
 
 # Entries of the decision log.
-START, PREEMPT, MIGRATE, HOLD = 1, 2, 3, 4
+START, PREEMPT, MIGRATE, HOLD, RESIZE = 1, 2, 3, 4, 5
+
+# What is to be settled about the rate of a running job: how its partners slow it down, or all of it, by asking.
+RATED, ASKED = 1, 2
 
 # Owner of a GPU that no job holds.
 FREE, DOWN = -1, -2

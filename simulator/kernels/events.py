@@ -5,10 +5,12 @@ import math
 from ..rules.delays import next_ring_s
 from ..rules.passes import commit, next_round_s, schedule
 from . import jobs
-from .codes import DECIDE, DOWN, FINISHED, FREE, HELD, HORIZON, STALLED, WAITING
+from .codes import ASK, DECIDE, DOWN, FINISHED, FREE, HELD, HORIZON, STALLED, WAITING
 from .jit import kernel
 from .placement import count_free, count_taken
 from .random import exponential
+from .rerating import end_phase, settle_rates
+from .sharing import has_berths
 
 
 @kernel
@@ -25,12 +27,22 @@ def advance(s):
     """Modify `s`: close this instant and run to the next decision point; returns why it stopped (codes.DECIDE, ...).
 
     A decision is due when something happened and jobs wait, or could move; with scheduling rounds, at the first round
-    from then on; with auctions, when one is held.
+    from then on; with auctions, when one is held. Where jobs may be resized, it is due whenever one is there.
+
+    It also stops, with ASK, where rates must be known before time passes; once they are set it goes on from there.
     """
-    commit(s)
-    s.log_count = 0
-    s.log_gpus = 0
+    if has_berths(s) and s.asking:
+        s.asking = 0
+    else:
+        commit(s)
+        s.log_count = 0
+        s.log_gpus = 0
     while s.done < s.n_jobs:
+        if has_berths(s):
+            if settle_rates(s) > 0:
+                s.asking = 1
+                return ASK
+            _plan_round(s)
         time_s = next_event_s(s)
         if time_s > s.horizon_s:
             _pass_time(s, s.horizon_s)
@@ -39,7 +51,9 @@ def advance(s):
             return STALLED
         _pass_time(s, time_s)
         auctioned = _all_events_now(s)
-        if (s.waiting == 0 and (s.migrates == 0 or s.spread == 0)) or auctioned != s.auctions:
+        if has_berths(s):
+            settle_rates(s)
+        if not _may_decide(s) or auctioned != s.auctions:
             commit(s)
         elif s.auctions or next_round_s(s) <= s.now_s:
             s.instants += 1
@@ -47,6 +61,22 @@ def advance(s):
         else:
             jobs.schedule_event(s, s.round_event, next_round_s(s))
     return FINISHED
+
+
+@kernel
+def _may_decide(s):
+    """True if a job waits, or runs and could move or be resized."""
+    if s.waiting > 0 or (s.migrates and s.spread > 0):
+        return True
+    return has_berths(s) and s.elastic and s.running > 0
+
+
+@kernel
+def _plan_round(s):
+    """Modify `s`: where jobs may be resized, every round while one is there is an event."""
+    if s.elastic and s.round_s > 0.0 and s.event_of[s.round_event] < 0 and s.waiting + s.running > 0:
+        time_s = next_round_s(s)
+        jobs.schedule_event(s, s.round_event, time_s if time_s > s.now_s else time_s + s.round_s)
 
 
 @kernel
@@ -72,6 +102,9 @@ def _pass_time(s, time_s):
         s.slowdown_integral += elapsed * s.slowdown_rate
         s.fragmented_integral += elapsed * s.fragmented_gpus
         s.down_integral += elapsed * s.down_gpus
+        if has_berths(s):
+            s.busy_integral += elapsed * s.busy_gpus
+            s.shared_integral += elapsed * s.shared_gpus
         s.now_s = time_s
 
 
@@ -158,12 +191,17 @@ def _job_event(s, job):
     if s.planned_finish_s[job] <= s.now_s:
         jobs.finish(s, job)
         return True
+    if has_berths(s) and s.phase_s[job] <= s.now_s:
+        end_phase(s, job)
     if s.check_s[job] <= s.now_s:
         jobs.demote(s, job)
     if s.lease_end_s[job] <= s.now_s:
         # Its end stays known, but causes no further event until the lease is renewed on commit.
         jobs.join(s, job)
-        jobs.schedule_event(s, job, min(s.planned_finish_s[job], s.check_s[job]))
+        next_s = min(s.planned_finish_s[job], s.check_s[job])
+        if has_berths(s):
+            next_s = min(next_s, s.phase_s[job])
+        jobs.schedule_event(s, job, next_s)
     return False
 
 
@@ -197,10 +235,13 @@ def _machine_event(s, machine):
     s.failures += 1
     freed = False
     first = s.machine_first_gpu[machine]
+    layers = s.gpu_job.size // s.gpu_slot.size
     for gpu in range(first, first + s.machine_gpus[machine]):
-        if s.gpu_job[gpu] >= 0:
-            jobs.fail(s, s.gpu_job[gpu])
-            freed = True
+        for layer in range(layers):
+            job = s.gpu_job[layer * s.gpu_slot.size + gpu]
+            if job >= 0:
+                jobs.fail(s, job)
+                freed = True
     if s.auctions:
         call_auction(s, s.now_s)
     _set_machine(s, machine, DOWN)

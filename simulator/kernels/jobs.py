@@ -14,11 +14,12 @@ from ..rules.orders import (
     running_key,
 )
 from ..rules.placers import dedicate
-from . import heap
+from . import heap, rates
 from .bits import exclude, include
 from .codes import AFFINITY, DONE, FREE, HELD, HOLD, MIGRATE, PREEMPT, RUNNING, START, WAITING
 from .jit import kernel
 from .placement import gang_was_held_by, is_spread, occupy, sign_gpus, vacate, vacate_gang
+from .sharing import alone_sub_batch, gpu_of, has_berths, largest_sub_batch
 
 MOST_CHUNKS = 5_000_000  # in one grant; where there would be more, one is too short to matter
 
@@ -59,13 +60,14 @@ def log(s, kind, job):
     s.log_job[entry] = job
     s.log_first[entry] = s.log_gpus
     s.log_size[entry] = 0
+    s.log_value[entry] = rates.logged_value(s, kind, job)
     if kind != HOLD:
-        gpu = s.first_gpu[job]
-        while gpu >= 0:
-            s.log_gpu[s.log_gpus] = gpu
+        berth = s.first_gpu[job]
+        while berth >= 0:
+            s.log_gpu[s.log_gpus] = gpu_of(s, berth)
             s.log_gpus += 1
             s.log_size[entry] += 1
-            gpu = s.gpu_next[gpu]
+            berth = s.gpu_next[berth]
     s.log_count = entry + 1
 
 
@@ -95,6 +97,8 @@ def enqueue(s, job, key):
     include(s.window_low, s.window_mid, s.window_top, rank)
     s.status[job] = WAITING
     s.waiting += 1
+    if has_berths(s):
+        s.sub_batch[job] = alone_sub_batch(s, job)
     if s.delays and s.auctions == 0:
         schedule_event(s, job, next_ring_s(s, job))
 
@@ -194,7 +198,12 @@ def plan(s, job):
     if not demotion_is_due(s, job):
         s.check_s[job] = next_check_s(s, job)
     lease_end_s = s.lease_end_s[job] if s.lease_end_s[job] > s.now_s else math.inf  # else renewed on commit
-    schedule_event(s, job, min(s.planned_finish_s[job], s.check_s[job], lease_end_s))
+    next_s = min(s.planned_finish_s[job], s.check_s[job], lease_end_s)
+    if has_berths(s):
+        left = s.iterations_left[job] - s.phase_left[job]
+        s.phase_s[job] = s.since_s[job] + left * s.iteration_s[job] if s.phase_left[job] > 0.0 else math.inf
+        next_s = min(next_s, s.phase_s[job])
+    schedule_event(s, job, next_s)
 
 
 @kernel
@@ -248,7 +257,7 @@ def start(s, job):
         unhold(s, job)
     dequeue(s, job)
     now = s.now_s
-    back = is_back(s, job)
+    back = is_back(s, job) and (not has_berths(s) or rates.is_as_it_was(s, job))
     s.tier[job] = occupy(s, job)
     s.status[job] = RUNNING
     s.runner[s.running] = job
@@ -257,14 +266,14 @@ def start(s, job):
     s.level_running[s.level[job]] += 1
     s.spread += is_spread(s, job)
     include(s.running_low, s.running_mid, s.running_top, s.rank[job])
-    s.iteration_s[job] = iteration_time_s(s, job)
+    rates.take_rate(s, job, back)
     if back:
         undo(s, job)
     else:
         s.since_s[job] = now
-        if s.starts[job] > 0:
+        if s.starts[job] > 0 or (has_berths(s) and s.restores_first):
             s.since_s[job] += restore_cost_s(s, job)
-        else:
+        if s.starts[job] == 0:
             s.first_start_s[job] = now
         s.starts[job] += 1
         if s.delays and record_wait(s, job, s.tier[job]) and s.auctions == 0:
@@ -273,6 +282,8 @@ def start(s, job):
             dedicate(s, job)
         s.queued_s[job] += now - s.waiting_since_s[job]
         s.started_s[job] = now
+        if has_berths(s):
+            rates.begin_stretch(s, job)
         if s.auctions or s.migrates:
             s.begun_s[job] = now
         s.lease_end_s[job] = now + s.lease_s if s.lease_s > 0.0 else math.inf
@@ -286,13 +297,19 @@ def start(s, job):
 @kernel
 def book(s, job, sign):
     """Modify `s`: add (`sign` = 1) or take back (-1) the present stretch of a running job in all totals."""
-    held = s.now_s - s.started_s[job]
+    begun_s = s.booked_s[job] if has_berths(s) else s.started_s[job]
+    held = s.now_s - begun_s
     ran = max(0.0, s.now_s - s.since_s[job])
     computed = ran / s.iteration_s[job] * s.base_iteration_s[job]
-    restoring = min(held, max(0.0, s.since_s[job] - s.started_s[job]))
+    restoring = min(held, max(0.0, s.since_s[job] - begun_s))
+    gpus = sign * s.gpus[job]
+    if has_berths(s) and s.iteration_s[job] != s.solo_s[job]:
+        hindered = ran - ran / s.iteration_s[job] * s.solo_s[job]
+        s.interference_s[job] += sign * hindered
+        s.interference_gpu_s += gpus * hindered
+        ran -= hindered
     s.restore_s[job] += sign * restoring
     s.comm_s[job] += sign * (ran - computed)
-    gpus = sign * s.gpus[job]
     s.used_gpu_s += gpus * held
     s.restore_gpu_s += gpus * restoring
     s.compute_gpu_s += gpus * computed
@@ -308,9 +325,12 @@ def settle(s, job):
     s.attained_s[job] += now - s.started_s[job]
     if s.auctions:
         s.ran_s[job] += now - s.started_s[job]
+    if s.auctions or has_berths(s):
         s.service_gpu_s[job] += s.gpus[job] * (now - s.started_s[job])
     s.since_s[job] = max(now, s.since_s[job])
     s.started_s[job] = now
+    if has_berths(s):
+        s.booked_s[job] = now
 
 
 @kernel
@@ -335,6 +355,8 @@ def remember(s, job):
     s.stop_starts[job] = s.starts[job]
     s.stop_preempted[job] = s.preempted[job]
     s.stop_migrated[job] = s.migrated[job]
+    if has_berths(s):
+        rates.remember_rate(s, job)
     sign_gpus(s, job)
 
 
@@ -353,6 +375,8 @@ def undo(s, job):
     s.since_s[job] = s.stop_since_s[job]
     s.started_s[job] = s.stop_started_s[job]
     s.attained_s[job] = s.stop_attained_s[job]
+    if has_berths(s):
+        rates.recall_rate(s, job)
     book(s, job, -1.0)
 
 
@@ -463,6 +487,12 @@ def release(s, job):
 @kernel
 def fail(s, job):
     """Modify `s`: a machine under the running job failed: it waits, and has lost the work since its last checkpoint."""
+    if has_berths(s):
+        iterations = rates.unsaved_now(s, job)
+        leave_gpus(s, job)
+        rates.lose_unsaved(s, job, iterations)
+        _requeue(s, job)
+        return
     ran = max(0.0, s.now_s - s.since_s[job])
     kept = ran // s.checkpoint_s * s.checkpoint_s if s.checkpoint_s > 0.0 else ran
     chunk_s = s.iteration_s[job] * s.chunk * s.gpus[job]
@@ -483,6 +513,9 @@ def fail(s, job):
 def _requeue(s, job):
     s.stopped_s[job] = s.now_s
     s.waiting_since_s[job] = s.now_s
+    if has_berths(s) and s.elastic:
+        s.gpus[job] = s.own_gpus[job]
+        s.batch[job] = s.own_batch[job]
     enqueue(s, job, running_key(s, job))
     if has_levels(s):
         join(s, job)
@@ -527,10 +560,15 @@ def migrate(s, job):
     back = is_back(s, job)
     settle(s, job)
     vacate(s, job)
+    if has_berths(s):
+        s.sub_batch[job] = largest_sub_batch(s, job)
+        back = back and s.sub_batch[job] >= s.stop_sub_batch[job]
+        if back:
+            s.sub_batch[job] = s.stop_sub_batch[job]
     s.spread -= is_spread(s, job)
     s.tier[job] = occupy(s, job)
     s.spread += is_spread(s, job)
-    s.iteration_s[job] = iteration_time_s(s, job)
+    rates.take_rate(s, job, back)
     if back:
         undo(s, job)
     elif not fresh:
@@ -538,6 +576,8 @@ def migrate(s, job):
             recount(s, job, s.preempted[job], s.stop_migrated[job] + 1)
         s.starts[job] = s.stop_starts[job] + 1
         s.since_s[job] = s.now_s + restore_cost_s(s, job)
+        if has_berths(s):
+            rates.begin_stretch(s, job)
         if s.lease_s > 0.0:
             s.lease_end_s[job] = s.now_s + s.lease_s
     plan(s, job)

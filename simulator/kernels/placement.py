@@ -2,8 +2,9 @@
 
 from ..tiers import MACHINE, NETWORK, RACK, SLOT
 from .bits import exclude, include
-from .codes import FREE
+from .codes import FREE, RATED
 from .jit import entry, kernel
+from .sharing import ask_rate, free_berth, gpu_of, has_berths, memory_of
 
 
 @kernel
@@ -69,7 +70,9 @@ def is_spread(s, job):
 
 @kernel
 def occupy(s, job):
-    """Modify `s`: `job` holds the free GPUs of `s.gang`, in that order; returns their tier."""
+    """Modify `s`: `job` holds the GPUs of `s.gang`, in that order; returns their tier. They have room for it."""
+    if has_berths(s):
+        return _occupy_berths(s, job)
     first = s.gang[0]
     s.first_gpu[job] = first
     slot = s.gpu_slot[first]
@@ -94,14 +97,81 @@ def occupy(s, job):
 
 
 @kernel
+def _occupy_berths(s, job):
+    """Modify `s`: as `occupy`, where GPUs are shared."""
+    bytes_each = memory_of(s, job, s.sub_batch[job])
+    first = s.gang[0]
+    tier = SLOT
+    previous = -1
+    for i in range(s.gang_size):
+        gpu = s.gang[i]
+        berth = free_berth(s, gpu)
+        s.gpu_job[berth] = job
+        if previous < 0:
+            s.first_gpu[job] = berth
+        else:
+            s.gpu_next[previous] = berth
+        previous = berth
+        s.gpu_memory_used[gpu] += bytes_each
+        _load(s, gpu, job)
+        tier = tier_between(s, tier, first, gpu)
+    s.gpu_next[previous] = FREE
+    return tier
+
+
+@kernel
+def _load(s, gpu, job):
+    """Modify `s`: `job`, which lies in a berth of a GPU already, counts there; its partners are to be rated anew."""
+    load = s.gpu_load[gpu]
+    s.gpu_load[gpu] = load + 1
+    if load == 0:
+        count_taken(s, gpu)
+        s.busy_gpus += 1
+        if s.jobs_per_gpu > 1:
+            include(s.open_low, s.open_mid, s.open_top, gpu)
+        return
+    if load == 1:
+        s.shared_gpus += 1
+    if load + 1 == s.jobs_per_gpu:
+        exclude(s.open_low, s.open_mid, s.open_top, gpu)
+    _rate_partners(s, gpu, job)
+
+
+@kernel
+def _unload(s, gpu, job):
+    """Modify `s`: undo `_load`."""
+    load = s.gpu_load[gpu] - 1
+    s.gpu_load[gpu] = load
+    if load == 0:
+        count_free(s, gpu)
+        s.busy_gpus -= 1
+        if s.jobs_per_gpu > 1:
+            exclude(s.open_low, s.open_mid, s.open_top, gpu)
+        return
+    if load == 1:
+        s.shared_gpus -= 1
+    if load + 1 == s.jobs_per_gpu:
+        include(s.open_low, s.open_mid, s.open_top, gpu)
+    _rate_partners(s, gpu, job)
+
+
+@kernel
+def _rate_partners(s, gpu, job):
+    for layer in range(s.jobs_per_gpu):
+        other = s.gpu_job[layer * s.gpu_slot.size + gpu]
+        if other >= 0 and other != job:
+            ask_rate(s, other, RATED)
+
+
+@kernel
 def recall_gang(s, job):
     """Modify `s.gang`: the GPUs that a running job holds."""
     s.gang_size = 0
-    gpu = s.first_gpu[job]
-    while gpu != FREE:
-        s.gang[s.gang_size] = gpu
+    berth = s.first_gpu[job]
+    while berth != FREE:
+        s.gang[s.gang_size] = gpu_of(s, berth)
         s.gang_size += 1
-        gpu = s.gpu_next[gpu]
+        berth = s.gpu_next[berth]
 
 
 @kernel
@@ -113,6 +183,9 @@ def vacate(s, job):
 @kernel
 def vacate_gang(s, first):
     """Modify `s`: the gang whose list begins with `first` is free."""
+    if has_berths(s):
+        _vacate_berths(s, first)
+        return
     gpu = first
     slot = s.gpu_slot[gpu]
     run = 0
@@ -129,8 +202,22 @@ def vacate_gang(s, first):
 
 
 @kernel
+def _vacate_berths(s, first):
+    """Modify `s`: as `vacate_gang`, where GPUs are shared."""
+    job = s.gpu_job[first]
+    bytes_each = memory_of(s, job, s.sub_batch[job])
+    berth = first
+    while berth != FREE:
+        gpu = gpu_of(s, berth)
+        s.gpu_job[berth] = FREE
+        s.gpu_memory_used[gpu] -= bytes_each
+        _unload(s, gpu, job)
+        berth = s.gpu_next[berth]
+
+
+@kernel
 def sign_gpus(s, job):
-    """Modify `s`: mark the GPUs of `job` as those that it held last (see `gang_was_held_by`)."""
+    """Modify `s`: mark the berths of `job` as those that it held last (see `gang_was_held_by`)."""
     gpu = s.first_gpu[job]
     while gpu != FREE:
         s.gpu_last_job[gpu] = job
@@ -141,28 +228,52 @@ def sign_gpus(s, job):
 @kernel
 def lift(s, job):
     """Modify the set and the counts only: as if `job` held nothing, to try a placement. Undone by `lower`."""
-    gpu = s.first_gpu[job]
-    while gpu != FREE:
-        count_free(s, gpu)
-        gpu = s.gpu_next[gpu]
+    berth = s.first_gpu[job]
+    while berth != FREE:
+        gpu = gpu_of(s, berth)
+        if has_berths(s):
+            s.gpu_load[gpu] -= 1
+        if not has_berths(s) or s.gpu_load[gpu] == 0:
+            count_free(s, gpu)
+        berth = s.gpu_next[berth]
 
 
 @kernel
 def lower(s, job):
     """Modify the set and the counts only: undo `lift`."""
-    gpu = s.first_gpu[job]
-    while gpu != FREE:
-        count_taken(s, gpu)
-        gpu = s.gpu_next[gpu]
+    berth = s.first_gpu[job]
+    while berth != FREE:
+        gpu = gpu_of(s, berth)
+        if not has_berths(s) or s.gpu_load[gpu] == 0:
+            count_taken(s, gpu)
+        if has_berths(s):
+            s.gpu_load[gpu] += 1
+        berth = s.gpu_next[berth]
 
 
 @kernel
 def gang_was_held_by(s, job):
     """True if `s.gang` is the very set of GPUs that `job` held at the last `sign_gpus`."""
+    if has_berths(s):
+        return _gang_was_in_berths_of(s, job)
     if s.gang_size != s.gpus[job]:
         return False
     for i in range(s.gang_size):
         gpu = s.gang[i]
         if s.gpu_last_job[gpu] != job or s.gpu_last_start[gpu] != s.stop_starts[job]:
+            return False
+    return True
+
+
+@kernel
+def _gang_was_in_berths_of(s, job):
+    if s.gang_size != s.stop_gpus[job]:
+        return False
+    for i in range(s.gang_size):
+        found = False
+        for layer in range(s.jobs_per_gpu):
+            berth = layer * s.gpu_slot.size + s.gang[i]
+            found |= s.gpu_last_job[berth] == job and s.gpu_last_start[berth] == s.stop_starts[job]
+        if not found:
             return False
     return True

@@ -2,7 +2,9 @@
 
 from ..kernels.jit import kernel
 from ..kernels.placement import recall_gang
+from ..kernels.sharing import has_berths
 from .collectives import gang_fraction
+from .steps import stretch
 
 
 @kernel
@@ -15,7 +17,26 @@ def iteration_time_s(s, job):
 
 @kernel
 def gang_iteration_s(s, job, tier):
-    """Modify scratch space of `s`: seconds per iteration of a job on `s.gang`, which is of that tier.
+    """Modify scratch space of `s`: seconds per iteration of a job, alone on `s.gang`, which is of that tier.
+
+    With its present sub-batch, where GPUs are shared; see `solo_iteration_s`.
+    """
+    if has_berths(s):
+        return solo_iteration_s(s, job, tier, s.sub_batch[job])
+    return _placed_s(s, job, tier)
+
+
+@kernel
+def solo_iteration_s(s, job, tier, sub_batch):
+    """Modify scratch space of `s`: seconds per iteration of a job, alone on `s.gang`, in passes of `sub_batch`."""
+    if s.net_steps:
+        return s.base_iteration_s[job] * stretch(s, job, tier, sub_batch)
+    return _placed_s(s, job, tier) * stretch(s, job, tier, sub_batch)
+
+
+@kernel
+def _placed_s(s, job, tier):
+    """Modify scratch space of `s`: seconds per iteration of a job's whole batch, alone on `s.gang`.
 
     Without `net_models`: isolated time x slowdown of its profile at its tier. With them (network allreduce): compute
     time over its share of the iteration, at the shape of the placement.

@@ -22,6 +22,7 @@ import math
 from ..kernels import heap
 from ..kernels.jit import kernel
 from ..kernels.placement import tier_of_gang
+from ..kernels.sharing import gpu_of, has_berths
 from ..network.speed import gang_iteration_s
 from ..tiers import MACHINE, RACK
 
@@ -101,10 +102,12 @@ def _end_next(s):
     end_s = s.end_key[0]
     heap.remove(s.end_key, s.end_job, s.end_place, 0, s.n_ends, job)
     s.n_ends -= 1
-    gpu = s.first_gpu[job]
-    while gpu >= 0:
-        _see_free(s, s.gpu_machine[gpu], 1, end_s)
-        gpu = s.gpu_next[gpu]
+    berth = s.first_gpu[job]
+    while berth >= 0:
+        gpu = gpu_of(s, berth)
+        if not has_berths(s) or s.gpu_load[gpu] == 1:  # else others hold it too, and nobody says until when
+            _see_free(s, s.gpu_machine[gpu], 1, end_s)
+        berth = s.gpu_next[berth]
 
 
 @kernel

@@ -14,6 +14,7 @@ import math
 from ..kernels.codes import COUNT, RUNNING, WAITING
 from ..kernels.jit import kernel
 from ..kernels.jobs import enter_queue, leave_queue, plan, preempt, start
+from ..kernels.sharing import has_berths
 from .eviction import evict_for, give_up, gpus_behind, pick_evictable
 from .offers import make_offers
 from .orders import has_levels, is_running_place, running_key, settle_place, stopped_key
@@ -38,7 +39,7 @@ def schedule(s):
             return started
         head = s.queue_item[s.class_base[best_class(s, ANY_SIZE)]]
         evictable_gpus = pick_evictable(s, head)
-        if evictable_gpus > 0 and s.placer == COUNT:
+        if evictable_gpus > 0 and s.placer == COUNT and (not has_berths(s) or s.shared_gpus == 0):
             return started + _schedule_counted(s, evictable_gpus)
     while s.free_gpus > 0 or s.n_picked > 0:
         c = best_class(s, ANY_SIZE if s.strict or s.n_picked > 0 else s.free_gpus)

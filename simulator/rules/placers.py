@@ -8,6 +8,7 @@ from ..kernels.bits import next_member
 from ..kernels.codes import AFFINITY, CONSOLIDATED, COUNT, FIRST, FIRST_SKEW, SCATTER, SKEW, WORD
 from ..kernels.jit import kernel
 from ..kernels.random import random_word
+from ..kernels.sharing import gpu_of
 from ..tiers import MACHINE, NETWORK, RACK
 
 
@@ -331,7 +332,7 @@ def place_in_rack(s, machine):
 @kernel
 def dedicate(s, job):
     """Modify `s`: the machine of a gang that started inside it is its size's from now on, if both are free."""
-    place = place_in_rack(s, s.gpu_machine[s.first_gpu[job]])
+    place = place_in_rack(s, s.gpu_machine[gpu_of(s, s.first_gpu[job])])
     if s.tier[job] <= MACHINE and s.machine_affinity[place] == 0 and not _is_dedicated(s, s.gpus[job]):
         s.machine_affinity[place] = s.gpus[job]
 

@@ -1,0 +1,112 @@
+"""The speed of a running job where it changes while the job runs: partners come and go, or its rate is asked for.
+
+A stretch on GPUs is then booked in pieces (`booked_s`), each at one rate. A job whose GPUs are stopped and started
+again at one instant goes on at the rate that it had, and is rated with all others when the instant ends.
+"""
+
+from ..network.speed import iteration_time_s
+from .codes import ASKED, RATED, RESIZE, START
+from .jit import kernel
+from .sharing import ask_rate, has_berths, slowdown_now
+
+
+@kernel
+def take_rate(s, job, back):
+    """Modify `s`: the iteration time of a job that has just got GPUs; `back`: those that it had when the instant began.
+
+    Alone, where it cannot have partners.
+    """
+    time_s = iteration_time_s(s, job)
+    if has_berths(s):
+        s.solo_s[job] = time_s
+        time_s *= slowdown_now(s, job)
+        if back:
+            ask_rate(s, job, RATED)
+        elif s.asks:
+            ask_rate(s, job, ASKED)
+    s.iteration_s[job] = time_s
+
+
+@kernel
+def logged_value(s, kind, job):
+    """What a decision says besides GPUs: the sub-batch of a start, the batch a GPU of a new size; 0: nothing."""
+    if has_berths(s) and kind == START:
+        return s.sub_batch[job]
+    if has_berths(s) and kind == RESIZE:
+        return s.batch[job]
+    return 0
+
+
+@kernel
+def begin_stretch(s, job):
+    """Modify `s`: a running job is on other GPUs from now on; its progress begins at `since_s`."""
+    s.booked_s[job] = s.now_s
+    s.progress_s[job] = s.since_s[job]
+    s.unsaved[job] = 0.0
+
+
+@kernel
+def remember_rate(s, job):
+    """Modify `s`: what `recall_rate` gives back."""
+    s.stop_booked_s[job] = s.booked_s[job]
+    s.stop_solo_s[job] = s.solo_s[job]
+    s.stop_iteration_s[job] = s.iteration_s[job]
+    s.stop_progress_s[job] = s.progress_s[job]
+    s.stop_unsaved[job] = s.unsaved[job]
+    s.stop_service_gpu_s[job] = s.service_gpu_s[job]
+    s.stop_batch[job] = s.batch[job]
+    s.stop_sub_batch[job] = s.sub_batch[job]
+    s.stop_gpus[job] = s.gpus[job]
+
+
+@kernel
+def recall_rate(s, job):
+    """Modify `s`: the job goes on as it was when it left its GPUs at this instant."""
+    s.booked_s[job] = s.stop_booked_s[job]
+    s.solo_s[job] = s.stop_solo_s[job]
+    s.iteration_s[job] = s.stop_iteration_s[job]
+    s.progress_s[job] = s.stop_progress_s[job]
+    s.unsaved[job] = s.stop_unsaved[job]
+    s.service_gpu_s[job] = s.stop_service_gpu_s[job]
+
+
+@kernel
+def is_as_it_was(s, job):
+    """True if a job that left its GPUs at this instant has the batch and sub-batch that it had there."""
+    return s.batch[job] == s.stop_batch[job] and s.sub_batch[job] == s.stop_sub_batch[job]
+
+
+@kernel
+def unsaved_now(s, job):
+    """Iterations of a running job since its last checkpoint; there is one every `checkpoint_s` of progress.
+
+    With `checkpoint_s` 0 nothing is ever lost. `s.unsaved` has those until `since_s`, when the present rate began.
+    """
+    every_s = s.checkpoint_s
+    if every_s <= 0.0 or s.now_s <= s.progress_s[job]:
+        return 0.0
+    saved_s = last_checkpoint_s(s, job)
+    if saved_s >= s.since_s[job]:
+        return (s.now_s - saved_s) / s.iteration_s[job]
+    return s.unsaved[job] + max(0.0, s.now_s - s.since_s[job]) / s.iteration_s[job]
+
+
+@kernel
+def last_checkpoint_s(s, job):
+    """When a running job that makes progress wrote its last checkpoint, or began."""
+    begun_s = s.progress_s[job]
+    return begun_s + (s.now_s - begun_s) // s.checkpoint_s * s.checkpoint_s
+
+
+@kernel
+def lose_unsaved(s, job, iterations):
+    """Modify `s`: take the iterations since its last checkpoint back from a job that has just lost its GPUs."""
+    gpus = s.gpus[job]
+    lost_s = s.now_s - last_checkpoint_s(s, job) if iterations > 0.0 else 0.0
+    computed = iterations * s.base_iteration_s[job]
+    alone = min(lost_s, iterations * s.solo_s[job])
+    s.iterations_left[job] += iterations
+    s.lost_gpu_s += gpus * lost_s
+    s.compute_gpu_s -= gpus * computed
+    s.comm_gpu_s -= gpus * (alone - computed)
+    s.interference_gpu_s -= gpus * (lost_s - alone)

@@ -1,0 +1,100 @@
+"""Several jobs on one GPU: their berths, their memory, and how they slow each other down.
+
+Source: paper sjf-bsbf, Sec. IV-A3 (Eq. 5, 6: beside another job an iteration takes xi times as long) and IV-A4
+(gradient accumulation: a smaller sub-batch needs less memory). The paper has two jobs a GPU and the same GPUs for both.
+Where it is silent: with several partners on a GPU their excesses over 1 add up, so that three equal jobs at xi 2 take
+turns; and a gang, whose GPUs wait for each other in every iteration, goes at the pace of its slowest GPU. A job that
+restores slows its partners down as one that runs.
+"""
+
+from .codes import FREE
+from .jit import kernel
+
+
+@kernel
+def has_berths(s):
+    """True if the record has room for several jobs on a GPU (known when it is compiled, so asking costs nothing)."""
+    return s.gpu_job.size > s.gpu_slot.size
+
+
+@kernel
+def gpu_of(s, berth):
+    """The GPU that a berth belongs to."""
+    return berth % s.gpu_slot.size if has_berths(s) else berth
+
+
+@kernel
+def free_berth(s, gpu):
+    """The first berth of a GPU that nobody lies in; there must be one."""
+    while s.gpu_job[gpu] != FREE:
+        gpu += s.gpu_slot.size
+    return gpu
+
+
+@kernel
+def memory_of(s, job, sub_batch):
+    """Bytes that a job needs on each of its GPUs with a sub-batch."""
+    model = s.model[job]
+    return s.memory_base[model] + s.memory_sample[model] * sub_batch
+
+
+@kernel
+def fits(s, job, sub_batch, gpu):
+    """True if a GPU has the memory for another job with that sub-batch."""
+    return s.gpu_memory_used[gpu] + memory_of(s, job, sub_batch) <= s.gpu_memory
+
+
+@kernel
+def _largest_beside(s, job, used):
+    sub_batch = s.batch[job]
+    while sub_batch > 0 and used + memory_of(s, job, sub_batch) > s.gpu_memory:
+        sub_batch //= 2
+    return sub_batch
+
+
+@kernel
+def largest_sub_batch(s, job):
+    """The largest of batch, batch / 2, ..., 1 that fits every GPU of `s.gang` beside those who are there; 0 if none."""
+    used = 0.0
+    for i in range(s.gang_size):
+        used = max(used, s.gpu_memory_used[s.gang[i]])
+    return _largest_beside(s, job, used)
+
+
+@kernel
+def alone_sub_batch(s, job):
+    """The largest of batch, batch / 2, ..., 1 that fits an empty GPU; 0 if none."""
+    return _largest_beside(s, job, 0.0)
+
+
+@kernel
+def excess(s, job, partner):
+    """By how much more than 1 a partner slows a job down on a GPU that both hold."""
+    return s.xi[s.model[job], s.model[partner]] - 1.0
+
+
+@kernel
+def slowdown_now(s, job):
+    """How many times longer an iteration of a running job takes beside its present partners."""
+    worst = 0.0
+    berth = s.first_gpu[job]
+    while berth != FREE:
+        gpu = berth % s.gpu_slot.size
+        if s.gpu_load[gpu] > 1:
+            more = 0.0
+            for layer in range(s.jobs_per_gpu):
+                other = s.gpu_job[layer * s.gpu_slot.size + gpu]
+                if other >= 0 and other != job:
+                    more += excess(s, job, other)
+            worst = max(worst, more)
+        berth = s.gpu_next[berth]
+    return 1.0 + worst
+
+
+@kernel
+def ask_rate(s, job, how):
+    """Modify `s`: the rate of a running job is to be settled before time passes: codes.RATED or ASKED."""
+    if s.is_asked[job] == 0:
+        s.asked[s.n_asked] = job
+        s.n_asked += 1
+    s.is_asked[job] = max(s.is_asked[job], how)

@@ -1,0 +1,167 @@
+"""GPU sharing as a value: how many jobs a GPU takes, how they slow each other down, and the memory that they share.
+
+Source: paper sjf-bsbf, Sec. IV-A3, IV-A4 and Eq. 9 (C = 2 by default). kernels/sharing.py has what the record holds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from .errors import InputError
+from .names import bind, parse_name
+from .network.base import Network, name_of_job
+from .profiles.interference import Interference
+from .profiles.models import load_profiles
+from .rows import first_without_room, lay_best_steps
+from .sharing_state import FIT_TERMS, SHARED_MODELS
+from .state import BERTH_SIZES
+from .workloads.schema import Workload
+
+GIB = 2.0**30
+
+
+class Slowdowns(Protocol):
+    """Where xi comes from; `profiles.interference.Interference` is one."""
+
+    def matrix(self, models: Sequence[str]) -> np.ndarray:
+        """(n, n): how many times longer an iteration of models[i] takes beside models[j], >= 1."""
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """Several jobs may hold one GPU.
+
+    Args:
+        jobs_per_gpu: C, 1 to 8.
+        interference: `measured`, `light`, `constant:xi=1.5` (profiles/interference.py), the path of a csv, or an object
+            that has `matrix`.
+        memory_gb: memory of a GPU in GiB, of which every job takes what its model's profile says; None: without limit.
+        gpu: GPU type whose fits say what gradient accumulation costs; where the network is measured, its type holds.
+        profiles: path of profiles beside the shipped ones (profiles/models.py).
+
+    Raises:
+        InputError: a number out of range, or no such interference.
+    """
+
+    jobs_per_gpu: int = 2
+    interference: str | Slowdowns = "measured"
+    memory_gb: float | None = None
+    gpu: str = "2080ti"
+    profiles: str = ""
+
+    def __post_init__(self) -> None:
+        most = BERTH_SIZES[-1]
+        if isinstance(self.jobs_per_gpu, bool) or self.jobs_per_gpu not in range(1, most + 1):
+            raise InputError(f"sharing: jobs_per_gpu = {self.jobs_per_gpu!r}: expected a whole number from 1 to {most}")
+        if self.memory_gb is not None and not 0.0 < self.memory_gb <= math.inf:
+            raise InputError(f"sharing: memory_gb = {self.memory_gb!r}: expected GiB > 0, or None for no limit")
+        if isinstance(self.interference, str):
+            object.__setattr__(self, "interference", Interference(self.interference))
+
+    @classmethod
+    def load(cls, source: Sharing | str) -> Sharing:
+        """Sharing from its text, e.g. "on:jobs_per_gpu=3,memory_gb=11", or itself.
+
+        Interference with parameters of its own does not fit into that text: hand over a `Sharing` then.
+
+        Raises:
+            InputError: an unknown or bad parameter.
+        """
+        if isinstance(source, Sharing):
+            return source
+        name, params = parse_name(source, "sharing")
+        if name != "on":
+            raise InputError(f"sharing {source!r}: expected on, or on:key=value,...")
+        return bind(_sharing, params, "sharing")
+
+
+def _sharing(
+    jobs_per_gpu: int = 2,
+    interference: str = "measured",
+    memory_gb: float | None = None,
+    gpu: str = "2080ti",
+    profiles: str = "",
+) -> Sharing:
+    return Sharing(jobs_per_gpu, interference, memory_gb, gpu, profiles)
+
+
+def lay_sharing(
+    records: np.recarray, s: np.void, workload: Workload, network: Network, sharing: Sharing | None
+) -> None:
+    """Write who may share GPUs, at what price, into a record with berths whose jobs are laid.
+
+    Args:
+        records: array of that one record; `s` is it.
+        workload: the jobs.
+        network: where it is measured it says which GPU type it is.
+        sharing: None: one job a GPU, and no limit of memory.
+
+    Raises:
+        InputError: more models than a record holds, a model that the profiles or the interference do not know, or a
+            job that does not fit a GPU even with one sample a pass.
+    """
+    n = len(workload)
+    s["jobs_per_gpu"] = 1 if sharing is None else sharing.jobs_per_gpu
+    s["gpu_memory"] = math.inf
+    s["xi"][:] = 1.0
+    s["batch"][:n] = s["own_batch"][:n] = np.maximum(1, -(-workload.batch_size // workload.gpus))
+    s["net_steps"] = hasattr(network, "fit_rows")
+    if sharing is None and not s["net_steps"]:
+        s["sub_batch"][:n] = s["batch"][:n]
+        return
+    number: dict[str, int] = {}
+    s["model"][:n] = [number.setdefault(model, len(number)) for model in workload.model.tolist()]
+    models = list(number)
+    if len(models) > SHARED_MODELS:
+        raise InputError(
+            f"workload {workload.name!r} has {len(models)} models; GPU sharing tells at most {SHARED_MODELS} apart"
+        )
+    s["fit"][: len(models)] = _fit_rows(models, network, sharing)
+    if sharing is not None:
+        s["xi"][: len(models), : len(models)] = sharing.interference.matrix(models)  # type: ignore[union-attr]
+        if sharing.memory_gb is not None:
+            _lay_memory(s, workload, models, sharing)
+    s["sub_batch"][:n] = s["batch"][:n]
+    lay_best_steps(records, 0)
+    job = first_without_room(records, 0)
+    if job >= 0:
+        raise InputError(
+            f"{name_of_job(workload, job)} ({workload.model[job]}): it does not fit the {s['gpu_memory'] / GIB:g} GiB "
+            "of a GPU even with one sample a pass; expected sharing with more memory_gb"
+        )
+
+
+def _fit_rows(models: list[str], network: Network, sharing: Sharing | None) -> np.ndarray:
+    """(models, FIT_TERMS): what the measured network uses, else what the profiles have; d = 0 where there is none."""
+    if hasattr(network, "fit_rows"):
+        return network.fit_rows(models)
+    assert sharing is not None
+    known = load_profiles(sharing.profiles)
+    rows = np.zeros((len(models), FIT_TERMS))
+    for i, model in enumerate(models):
+        profile = known.get(model)
+        if profile is not None and sharing.gpu in profile.fits:
+            rows[i] = profile.fits[sharing.gpu].row()
+    rows[np.isnan(rows).any(axis=1)] = 0.0
+    return rows
+
+
+def _lay_memory(s: np.void, workload: Workload, models: list[str], sharing: Sharing) -> None:
+    known = load_profiles(sharing.profiles)
+    assert sharing.memory_gb is not None
+    s["gpu_memory"] = sharing.memory_gb * GIB
+    for i, model in enumerate(models):
+        memory = known.of(model).memory
+        if memory is None:
+            job = int(np.flatnonzero(workload.model == model)[0])
+            raise InputError(
+                f"{name_of_job(workload, job)} has the model {model!r}, whose profile says nothing about memory; "
+                "add it to profiles=PATH, or leave memory_gb out"
+            )
+        # Whole bytes: sums of them are exact, whoever comes and goes.
+        s["memory_base"][i], s["memory_sample"][i] = round(memory.base_bytes), round(memory.sample_bytes)
