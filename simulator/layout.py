@@ -63,6 +63,9 @@ class Cluster:
     sets: Mapping[str, np.ndarray]
 
 
+EMPTY_BERTH = {"gpu_job": FREE, "gpu_next": FREE, "gpu_last_job": UNPLACED, "gpu_last_start": 0}
+
+
 def cluster_of(topology: Topology) -> Cluster:
     """A topology whose GPUs are all free, as records have it."""
     values = _cluster_values(topology)
@@ -73,8 +76,7 @@ def cluster_of(topology: Topology) -> Cluster:
     names = ("free_low", "free_mid", "free_top")
     sets = {name: np.zeros(size, np.int64) for name, size in zip(names, words(topology.num_gpus), strict=True)}
     _fill_set(sets["free_low"], sets["free_mid"], sets["free_top"], topology.num_gpus)
-    empty = {"gpu_job": FREE, "gpu_next": FREE, "gpu_last_job": UNPLACED, "gpu_last_start": 0}
-    berths = np.array([empty[name] for name in PER_BERTH]).reshape(-1, 1, 1)
+    berths = np.array([EMPTY_BERTH[name] for name in PER_BERTH]).reshape(-1, 1, 1)
     return Cluster(scalars, arrays, berths, sets)
 
 
@@ -155,13 +157,11 @@ def copy_state(old: np.record, new: np.record) -> None:
 def _copy_berths(old: np.record, new: np.record) -> None:
     """Berths are numbered by layers, as long as there is room for GPUs: where the room differs, so do the numbers."""
     before, after = len(old["gpu_slot"]), len(new["gpu_slot"])
-    if before == after:
-        for name in PER_BERTH:
-            new[name][: len(old[name])] = old[name]
-        return
     for name in PER_BERTH:
         value = old[name].reshape(-1, before)
-        new[name].reshape(-1, after)[: len(value), :before] = value
+        layers = new[name].reshape(-1, after)
+        layers[:, : old["n_gpus"]] = EMPTY_BERTH[name]
+        layers[: len(value), :before] = value
     for name in ("gpu_next", "first_gpu", "next_first_gpu"):
         berth = new[name]
         berth[:] = np.where(berth >= before, berth // before * after + berth % before, berth)

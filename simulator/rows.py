@@ -99,8 +99,7 @@ def lay_best_steps(states, row):
     """Modify the record: `best_step_s` of every job whose model has a fit."""
     s = states[row]
     for job in range(s.n_jobs):
-        if s.fit[s.model[job], steps.D] > 0.0:
-            s.best_step_s[job] = steps.best_step_s(s, job)
+        steps.lay_best_step(s, job)
 
 
 @entry

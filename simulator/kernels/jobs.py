@@ -19,7 +19,7 @@ from .bits import exclude, include
 from .codes import AFFINITY, DONE, FREE, HELD, HOLD, MIGRATE, PREEMPT, RUNNING, START, WAITING
 from .jit import kernel
 from .placement import gang_was_held_by, is_spread, occupy, sign_gpus, vacate, vacate_gang
-from .sharing import alone_sub_batch, gpu_of, has_berths, largest_sub_batch
+from .sharing import gpu_of, has_berths, largest_sub_batch, rest_sub_batch
 
 MOST_CHUNKS = 5_000_000  # in one grant; where there would be more, one is too short to matter
 
@@ -97,8 +97,6 @@ def enqueue(s, job, key):
     include(s.window_low, s.window_mid, s.window_top, rank)
     s.status[job] = WAITING
     s.waiting += 1
-    if has_berths(s):
-        s.sub_batch[job] = alone_sub_batch(s, job)
     if s.delays and s.auctions == 0:
         schedule_event(s, job, next_ring_s(s, job))
 
@@ -128,6 +126,7 @@ def arrive(s, job):
     s.active_at_arrival[job] = s.active_integral
     s.slowdown_rate += 1.0 / isolated_s(s, job)
     s.level[job] = 0
+    rest_sub_batch(s, job)
     enqueue(s, job, arrival_key(s, job))
 
 
@@ -516,6 +515,7 @@ def _requeue(s, job):
     if has_berths(s) and s.elastic:
         s.gpus[job] = s.own_gpus[job]
         s.batch[job] = s.own_batch[job]
+    rest_sub_batch(s, job)
     enqueue(s, job, running_key(s, job))
     if has_levels(s):
         join(s, job)

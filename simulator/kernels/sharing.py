@@ -68,6 +68,16 @@ def alone_sub_batch(s, job):
 
 
 @kernel
+def rest_sub_batch(s, job):
+    """Modify `s`: the sub-batch of a job that waits is the largest that an empty GPU admits, until it is given another.
+
+    Nothing happens where GPUs are not shared.
+    """
+    if has_berths(s):
+        s.sub_batch[job] = alone_sub_batch(s, job)
+
+
+@kernel
 def excess(s, job, partner):
     """By how much more than 1 a partner slows a job down on a GPU that both hold."""
     return s.xi[s.model[job], s.model[partner]] - 1.0

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import InputError
 from ..names import bind, choose, parse_name
-from .allreduce import AllReduce, allreduce
+from .allreduce import AllReduce
+from .allreduce import allreduce as rings
 from .base import Network
+from .measured import Measured, measured
 from .none import NoNetwork
 from .penalty import Penalty, penalty
 
@@ -19,17 +21,49 @@ def none() -> NoNetwork:
     return NoNetwork()
 
 
+def allreduce(
+    calibration: str = "artist",
+    tiers: str | None = None,
+    layers: str | None = None,
+    uneven: Literal["flattened", "largest"] | None = None,
+    default: str | None = None,
+    gpu: str | None = None,
+    profiles: str | None = None,
+) -> AllReduce | Measured:
+    """Exposed communication of each placement: ring all-reduces per layer on every tier that the gang spans.
+
+    Args:
+        calibration: artist (the simulator behind paper dally), measured, or the path of a tiers file.
+        tiers: path of a tiers file (calibration.py) in place of the calibration's.
+        layers: path of a layer table in place of the calibration's.
+        uneven: shape of gangs that divide unevenly, flattened or largest; None: as the tiers file says.
+        default: the listed model that stands in for models that are not.
+        gpu: with calibration=measured: t4, 2080ti or a100, whose fitted iteration times (measured.py) hold instead.
+        profiles: with gpu: path of the user's own profiles beside the shipped ones.
+
+    Raises:
+        InputError: files that cannot be used, a default that is not listed, or parameters that do not go together.
+    """
+    if gpu is None and profiles is None:
+        return rings(calibration, tiers, layers, uneven, default)
+    if gpu is None or calibration != "measured" or any((tiers, layers, uneven, default)):
+        raise InputError("network allreduce: gpu and profiles go with calibration=measured,gpu=TYPE, and nothing else")
+    return measured(gpu, profiles or "")
+
+
 NETWORKS: dict[str, Callable[..., Network]] = {"none": none, "penalty": penalty, "allreduce": allreduce}
 
 __all__ = [
     "NETWORKS",
     "AllReduce",
+    "Measured",
     "Network",
     "NoNetwork",
     "Penalty",
     "allreduce",
     "list_networks",
     "load_network",
+    "measured",
     "penalty",
 ]
 

@@ -10,25 +10,36 @@ The paper's Eq. 4 has one constant a model and tier, since a model's message has
 
 import math
 
-from ..kernels.jit import kernel
+from ..kernels.jit import entry, kernel
 from ..tiers import RACK
 
 A, B, AI, BI, AN, BN, D, ONE_A, ONE_B = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
 
-@kernel
-def step_s(s, model, gpus, nodes, batch, sub_batch):
-    """Seconds of a step of `batch` samples a GPU on `gpus` GPUs of `nodes` machines, in passes of <= `sub_batch`."""
+@entry
+def step_time_s(fit, gpus, nodes, batch, sub_batch):
+    """Seconds of a step of `batch` samples a GPU on `gpus` GPUs of `nodes` machines, in passes of <= `sub_batch`.
+
+    `fit` has the nine terms of Eq. 3, 4 and 7.
+    """
     passes = -(-batch // sub_batch)
     size = batch / passes
-    fit = s.fit[model]
     if gpus == 1:
         return passes * (fit[ONE_A] + fit[ONE_B] * size)
     computed = fit[A] + fit[B] * size
     exchanged = fit[AN] + fit[BN] * (gpus - 2) if nodes > 1 else fit[AI] + fit[BI] * (gpus - 2)
+    # Both over the larger one, so that no power of a small number underflows.
+    larger = max(computed, exchanged)
+    smaller = min(computed, exchanged)
     d = fit[D]
-    both = math.pow(math.pow(computed, d) + math.pow(exchanged, d), 1.0 / d)
-    return (passes - 1) * computed + both
+    last = larger * math.pow(1.0 + math.pow(smaller / larger, d), 1.0 / d)
+    return (passes - 1) * computed + last
+
+
+@kernel
+def step_s(s, model, gpus, nodes, batch, sub_batch):
+    """`step_time_s` by the fit of a model in the record."""
+    return step_time_s(s.fit[model], gpus, nodes, batch, sub_batch)
 
 
 @kernel
@@ -38,10 +49,23 @@ def nodes_of_tier(tier):
 
 
 @kernel
-def best_step_s(s, job):
-    """Seconds of a step of a job's whole batch, placed best: in one machine if one is large enough."""
-    nodes = 1 if s.gpus[job] <= s.largest_machine else 2
-    return step_s(s, s.model[job], s.gpus[job], nodes, s.batch[job], s.batch[job])
+def best_nodes(s, job, batch, sub_batch):
+    """One machine, or several: where a job's step takes less time, if one is large enough."""
+    model = s.model[job]
+    gpus = s.gpus[job]
+    if gpus > s.largest_machine:
+        return 2
+    inside_s = step_s(s, model, gpus, 1, batch, sub_batch)
+    return 1 if inside_s <= step_s(s, model, gpus, 2, batch, sub_batch) else 2
+
+
+@kernel
+def lay_best_step(s, job):
+    """Modify `s.best_step_s`: the time of a step of a job's whole batch, placed best."""
+    model = s.model[job]
+    if s.fit[model, D] > 0.0:
+        nodes = best_nodes(s, job, s.batch[job], s.batch[job])
+        s.best_step_s[job] = step_s(s, model, s.gpus[job], nodes, s.batch[job], s.batch[job])
 
 
 @kernel
@@ -59,5 +83,5 @@ def stretch(s, job, tier, sub_batch):
     elif sub_batch >= s.batch[job]:
         return 1.0
     else:
-        nodes = 1 if s.gpus[job] <= s.largest_machine else 2
+        nodes = best_nodes(s, job, s.batch[job], s.batch[job])
     return step_s(s, model, s.gpus[job], nodes, s.batch[job], sub_batch) / s.best_step_s[job]

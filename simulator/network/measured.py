@@ -1,0 +1,126 @@
+"""Network allreduce:calibration=measured,gpu=...: the slowdown of a placement by fits of measured iteration times.
+
+The fits are those of the profiles (profiles/models.py): Eq. 3, 4 and 7 of paper sjf-bsbf, per model and GPU type. An
+iteration takes the workload's own time, which is that of the whole batch placed best, times
+
+    t(GPUs, machines, batch, sub-batch) / t(GPUs, best machines, batch, batch)
+
+so the fit says only what the placement and gradient accumulation cost. As to machines, it matters whether there is one
+or several; the best is one, where one is large enough and the fit does not say otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..names import choose
+from ..profiles.models import Profiles, load_profiles
+from ..tiers import RACK, TIERS
+from .base import Jobs, name_of_job
+from .steps import step_time_s
+
+if TYPE_CHECKING:
+    from ..topology import Topology
+
+IN_MACHINE, BETWEEN = slice(2, 4), slice(4, 6)  # terms of a fit
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Fits of one GPU type.
+
+    Attributes:
+        gpu: the type, a key of the profiles' fits.
+        path: of profiles beside the shipped ones; "": none.
+    """
+
+    gpu: str
+    path: str = ""
+    name: str = "allreduce"
+
+    def describe(self) -> str:
+        """Its text with every parameter, for `load_network`."""
+        own = f",profiles={self.path}" if self.path else ""
+        return f"{self.name}:calibration=measured,gpu={self.gpu}{own}"
+
+    @cached_property
+    def profiles(self) -> Profiles:
+        """What is known of the models."""
+        return load_profiles(self.path)
+
+    def fit_rows(self, models: Sequence[str]) -> np.ndarray:
+        """The terms of Eq. 3, 4 and 7 by model, float64 (models, 9); a tier that was not measured has the other's.
+
+        Raises:
+            InputError: a model without a profile, or without a fit on this GPU type.
+        """
+        rows = np.array([self.profiles.of(model).fit(self.gpu).row() for model in models])
+        for part, other in ((IN_MACHINE, BETWEEN), (BETWEEN, IN_MACHINE)):
+            missing = np.isnan(rows[:, part]).any(axis=1)
+            rows[missing, part] = rows[missing, other]
+        return rows
+
+    def tier_factors(self, workload: Jobs | Any, topology: Topology | None) -> tuple[np.ndarray, np.ndarray]:
+        """Slowdowns per (model, gang size, batch); see `base.Network`. Without a topology any gang fits a machine.
+
+        Raises:
+            InputError: a job of several GPUs whose model has no fit, or whose batch is not known.
+        """
+        gpus = np.asarray(workload.gpus, dtype=np.int64)
+        largest = 2**40 if topology is None else int(topology.machine_gpus.max())
+        profiles: dict[tuple[str, int, int], int] = {("", 1, 1): 0}
+        factors = [np.ones(TIERS)]
+        profile_of_job = np.zeros(len(gpus), np.int64)
+        for job in np.flatnonzero(gpus > 1).tolist():
+            key = str(workload.model[job]), int(gpus[job]), self._batch(workload, job)
+            if key not in profiles:
+                profiles[key] = len(factors)
+                factors.append(self._factors(*key, largest))
+            profile_of_job[job] = profiles[key]
+        return profile_of_job, np.array(factors)
+
+    def _batch(self, workload: Any, job: int) -> int:
+        """Samples a GPU."""
+        batch, gpus = int(workload.batch_size[job]), int(workload.gpus[job])
+        if batch == 0:
+            raise InputError(
+                f"{name_of_job(workload, job)} ({gpus} GPUs) has no batch_size; network {self.describe()!r} needs it "
+                "to tell computation from communication"
+            )
+        return -(-batch // gpus)
+
+    def _factors(self, model: str, gpus: int, batch: int, largest_machine: int) -> np.ndarray:
+        (row,) = self.fit_rows([model])
+        if np.isnan(row).any():
+            raise InputError(
+                f"model {model!r} was measured on one {self.gpu} GPU only; expected measurements on several, for jobs "
+                f"of {gpus} GPUs"
+            )
+        between_s = float(step_time_s(row, gpus, 2, batch, batch))
+        if gpus > largest_machine:
+            return np.ones(TIERS)
+        inside_s = float(step_time_s(row, gpus, 1, batch, batch))
+        best_s = min(inside_s, between_s)
+        return np.array([(between_s if tier >= RACK else inside_s) / best_s for tier in range(TIERS)])
+
+
+def measured(gpu: str, profiles: str = "") -> Measured:
+    """The fits of a GPU type.
+
+    Args:
+        gpu: t4, 2080ti, a100, or a type of the user's profiles.
+        profiles: path of profiles beside the shipped ones (profiles/models.py).
+
+    Raises:
+        InputError: no profile has a fit for this type.
+    """
+    network = Measured(gpu, profiles)
+    known = {name for profile in network.profiles.models.values() for name in profile.fits}
+    choose(gpu, known, "GPU type")
+    return network
