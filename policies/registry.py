@@ -12,6 +12,7 @@ from typing import Any
 
 from ..simulator.names import bind, choose, parse_name
 from .base import Policy
+from .bsbf import sjf_bsbf, sjf_ffs
 from .dally import dally, dally_consolidated, dally_manual, dally_nowait
 from .gandiva import gandiva
 from .greedy import greedy
@@ -19,6 +20,8 @@ from .ordered import las, ordered
 from .tiresias import tiresias
 
 DELAY = "clustergym/Delay-v0"
+SHARING = "clustergym/Sharing-v0"
+BOTH = (DELAY, SHARING)
 
 
 @dataclass(frozen=True)
@@ -34,14 +37,25 @@ POLICIES: dict[str, Entry] = {
     "random": Entry(
         partial(ordered, "random", placer="random"),
         "a random order and random GPUs, drawn from the seed: the baseline that everything should beat",
+        BOTH,
     ),
     "greedy": Entry(greedy, "shortest first; a job waits for a better tier if it will end sooner so: the one to beat"),
-    "fifo": Entry(partial(ordered, "fifo"), "first in, first out, by arrival"),
-    "sjf": Entry(partial(ordered, "sjf"), "shortest job first, by isolated run time; running jobs are left alone"),
+    "fifo": Entry(partial(ordered, "fifo"), "first in, first out, by arrival", BOTH),
+    "sjf": Entry(
+        partial(ordered, "sjf"), "shortest job first, by isolated run time; running jobs are left alone", BOTH
+    ),
     "srtf": Entry(partial(ordered, "srtf"), "shortest remaining time first: made anew at each event, preemptive"),
     "srsf": Entry(partial(ordered, "srsf"), "shortest remaining service (GPUs x time left) first, preemptive"),
     "las": Entry(las, "two-dimensional least attained service: queues by GPUs x time held, preemptive"),
-    "tiresias": Entry(tiresias, "Tiresias (NSDI'19): discretised 2D-LAS; models with skewed tensors are consolidated"),
+    "tiresias": Entry(
+        tiresias, "Tiresias (NSDI'19): discretised 2D-LAS; models with skewed tensors are consolidated", BOTH
+    ),
+    "sjf-ffs": Entry(
+        sjf_ffs, "shortest job first; what finds too few free GPUs shares the first that hold one job", (SHARING,)
+    ),
+    "sjf-bsbf": Entry(
+        sjf_bsbf, "SJF-BSBF (INFOCOM'24): shortest job first; shares GPUs where the pair ends sooner so", (SHARING,)
+    ),
     "gandiva": Entry(gandiva, "Gandiva (OSDI'18): by affinity of sizes, moves to better tiers, no preemption"),
     "dally": Entry(dally, "Dally (Big Data'25): delay timers, tuned by demand and tier; most slowed down first"),
     "dally-manual": Entry(dally_manual, "Dally with fixed timers: 12 h for a machine, 24 h in all for a rack"),

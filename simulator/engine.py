@@ -149,11 +149,11 @@ class Simulator:
         lay_semantics(s, self.semantics)
         s["seed"] = seed
         s["horizon_s"] = s["start_s"] + self.horizon_s
-        lay_rule(s, self.rule, self._skewed(), self.semantics)
-        self._code = codes.DECIDE
         if capacity.berths > 1:
             with announced("the simulator", capacity):
                 self._lay_sharing(s)
+        lay_rule(s, self.rule, self._skewed(), self.semantics)
+        self._code = codes.DECIDE
         if self.failures is not None:
             s["mtbf_s"], s["mttr_s"] = self.failures.mtbf_s, self.failures.mttr_s
             s["checkpoint_s"] = self.failures.checkpoint_s

@@ -13,10 +13,11 @@ import numpy as np
 
 from .errors import InputError
 from .kernels.bits import words
-from .kernels.codes import FREE, RUNNING, WAITING, WORD
+from .kernels.codes import BEST_BENEFIT, FIRST_FIT, FREE, NOT_SHARED, RUNNING, WAITING, WORD
 from .network.base import Network
 from .rows import adopt
-from .rules.rule import COST_SPLIT_GPUS, ORDERS, PLACERS, Rule
+from .rules.pairs import EQUAL
+from .rules.rule import COST_SPLIT_GPUS, ORDERS, PLACERS, SHARINGS, Rule
 from .semantics import LEASE_S, Semantics
 from .state import CLASSES, CLUSTER_ARRAYS, PER_BERTH, PROFILES, Plain
 from .tiers import UNPLACED
@@ -259,17 +260,43 @@ def lay_rule(s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Seman
     demands = s["own_gpus" if len(s["own_gpus"]) > 1 else "gpus"][:n] * 2
     if skewed is not None:
         demands += skewed
+    kinds, kind = _lay_shares(s, rule, n)
+    if kinds > 1:
+        demands = demands * kinds + kind
     jobs_by_demand = np.bincount(demands)
     (classes,) = jobs_by_demand.nonzero()
     counts = jobs_by_demand[classes]
     jobs_by_demand[classes] = np.arange(len(classes))
     if len(classes) > CLASSES:
-        raise InputError(f"{len(classes)} different GPU demands; one simulator tells at most {CLASSES} apart")
+        what = "GPU demands" if kinds == 1 else "triples of GPUs, model and batch"
+        raise InputError(f"{len(classes)} different {what}; one simulator tells at most {CLASSES} apart")
     s["demand"][:n] = jobs_by_demand[demands]
     s["n_classes"] = len(classes)
-    s["class_gpus"][: len(classes)] = classes // 2
-    s["class_skewed"][: len(classes)] = classes % 2
+    s["class_gpus"][: len(classes)] = classes // (2 * kinds)
+    s["class_skewed"][: len(classes)] = classes // kinds % 2
     s["class_base"][: len(classes)] = counts.cumsum() - counts
+
+
+def _lay_shares(s: np.void, rule: Rule, n: int) -> tuple[int, np.ndarray | int]:
+    """Write how the rule shares GPUs, where they may hold several jobs.
+
+    Returns:
+        How many kinds of jobs it tells apart beside their GPUs, and the kind of each job.
+    """
+    shares = SHARINGS[rule.sharing] if s["jobs_per_gpu"] > 1 else NOT_SHARED
+    limited = s["gpu_memory"] < np.inf
+    s["shares"], s["free_last"] = shares, rule.free == "last"
+    s["lists"] = lists = shares == BEST_BENEFIT or (shares == FIRST_FIT and limited)
+    if not lists:
+        return 1, 0
+    xi = s["xi"]
+    ratio = xi * (2.0 - 1.0 / xi.T) - 1.0
+    s["pair_ratio"][:] = np.where(xi.T * (2.0 - 1.0 / xi) <= 2.0 * EQUAL, 0.0, np.maximum(0.0, ratio))
+    described, batch = s["model"][:n], s["own_batch"][:n]
+    if limited:
+        described = described * (int(batch.max()) + 1) + batch
+    values, kind = np.unique(described, return_inverse=True)
+    return len(values), kind
 
 
 def _lay_delays(s: np.void, rule: Rule, lease_s: float) -> None:

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from .kernels.bits import words
 
+CLASSES = 256
 SHARED_MODELS = 32
+GAINS = 512
+STEPS = 16
 FIT_TERMS = 9  # a, b, ai, bi, an, bn, d, one_a, one_b: see network/steps.py
 
 Field = tuple[str, str] | tuple[str, str, tuple[int, ...]]
@@ -19,7 +22,14 @@ def sharing_fields(jobs: int, gpus: int, berths: int) -> list[Field]:
         jobs = gpus = models = 1
     else:
         models = SHARED_MODELS
-    return _scalars() + _gpu_fields(gpus) + _model_fields(models) + _job_fields(jobs)
+    return (
+        _scalars()
+        + _gpu_fields(gpus)
+        + _model_fields(models)
+        + _job_fields(jobs)
+        + _alone_fields(jobs, gpus)
+        + _pass_fields(gpus, models)
+    )
 
 
 def _scalars() -> list[Field]:
@@ -63,6 +73,7 @@ def _model_fields(models: int) -> list[Field]:
 def _job_fields(jobs: int) -> list[Field]:
     floats = (
         "solo_s",  # seconds per iteration on its GPUs with nobody beside it
+        "slowdown",  # times that an iteration takes longer beside its partners, as last settled
         "booked_s",  # until when its present stretch is in the totals
         "best_step_s",  # time of a step of its whole batch, placed best, by `fit`
         "interference_s",
@@ -92,3 +103,47 @@ def _job_fields(jobs: int) -> list[Field]:
     columns: list[Field] = [(name, "f8", (jobs,)) for name in floats]
     columns += [(name, "i8", (jobs,)) for name in integers]
     return columns
+
+
+def _alone_fields(jobs: int, gpus: int) -> list[Field]:
+    """Running jobs that hold GPUs alone (kernels/alone.py)."""
+    return [
+        ("lists", "i8"),  # the rest is kept
+        ("alone", "i8", (jobs,)),  # GPUs that a running job holds alone
+        ("alone_place", "i8", (jobs,)),  # in the list of those who do, from 1; 0 = not in it
+        ("n_alone", "i8"),
+        ("alone_job", "i8", (gpus,)),
+        ("alone_gpus", "i8", (gpus,)),
+        ("alone_model", "i8", (gpus,)),
+        ("alone_left_s", "f8", (gpus,)),  # seconds of work that it had left, alone on its GPUs,
+        ("alone_since_s", "f8", (gpus,)),  # then,
+        ("alone_speed", "f8", (gpus,)),  # and how many of them it does in a second
+        ("alone_memory", "f8", (gpus,)),  # bytes that it uses on each of its GPUs
+        ("gains", "i8"),  # entries so far, of which the ring has the last ones,
+        ("gains_read", "i8"),  # how many of them anybody knows of,
+        ("gained_gpus", "i8"),  # and the GPUs of all of them
+        ("gain_job", "i8", (GAINS,)),
+        ("gain_gpus", "i8", (GAINS,)),
+    ]
+
+
+def _pass_fields(gpus: int, models: int) -> list[Field]:
+    """Passes of the rules that share GPUs (rules/sharing.py, rules/partners.py)."""
+    classes, steps = (1, 1) if models == 1 else (CLASSES, STEPS)
+    return [
+        ("shares", "i8"),  # which of them
+        ("free_last", "i8"),
+        ("pair_ratio", "f8", (models, models)),  # `pairs.least_ratio`, new job's model first
+        ("class_key", "f8", (classes,)),  # of a class: no job from this key on
+        ("class_supply", "i8", (classes,)),  # had partners for more GPUs than so many,
+        ("class_gains", "i8", (classes,)),  # when `gains` and `gained_gpus` were these
+        ("class_gained", "i8", (classes,)),
+        ("class_stretch", "f8", (classes, steps)),  # by how often the sub-batch is halved; 0 = not known
+        ("accepting", "i8"),  # GPUs of all partners that would have the job that is asked
+        ("pair_pass", "i8"),
+        ("pair_refused", "i8", (gpus,)),  # scratch: `pair_pass` in which a place of the list was left out
+        ("pair_s", "f8", (gpus,)),  # scratch: the best partners of a job: the JCT of the pair,
+        ("pair_place", "i8", (gpus,)),  # the place in the list,
+        ("pair_halvings", "i8", (gpus,)),  # and how often the sub-batch is halved
+        ("halvings", "i8"),  # on which all of them agree
+    ]

@@ -15,7 +15,7 @@ import numpy as np
 from .errors import InputError
 from .kernels.bits import words
 from .kernels.codes import MAX_LEVELS
-from .sharing_state import Field, sharing_fields
+from .sharing_state import CLASSES, Field, sharing_fields
 from .tiers import TIERS
 
 # No powers of two: at the same place of arrays that lie a multiple of 4 KB apart, one would drive the other out of the
@@ -26,7 +26,6 @@ SMALL = (136, 72)  # of workloads and clusters that both are as small as those t
 LOG_ENTRIES = 4096  # at least
 BERTH_SIZES = (1, 2, 4, 8)  # jobs that may hold one GPU at once
 AUCTIONS = 512  # at least
-CLASSES = 256
 PROFILES = 512
 MODELS = 64
 LAYERS = 1024  # of all models of a workload

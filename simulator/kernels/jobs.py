@@ -15,6 +15,7 @@ from ..rules.orders import (
 )
 from ..rules.placers import dedicate
 from . import heap, rates
+from .alone import enlist
 from .bits import exclude, include
 from .codes import AFFINITY, DONE, FREE, HELD, HOLD, MIGRATE, PREEMPT, RUNNING, START, WAITING
 from .jit import kernel
@@ -290,6 +291,8 @@ def start(s, job):
             s.run_key[job] = s.order_key[job]
             join(s, job)
     plan(s, job)
+    if has_berths(s):
+        enlist(s, job)
     log(s, START, job)
 
 
@@ -581,6 +584,8 @@ def migrate(s, job):
         if s.lease_s > 0.0:
             s.lease_end_s[job] = s.now_s + s.lease_s
     plan(s, job)
+    if has_berths(s):
+        enlist(s, job)
     log(s, MIGRATE, job)
     offer(s)
 

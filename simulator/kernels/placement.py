@@ -1,10 +1,11 @@
 """Which GPUs are free, and who holds the others. A gang is handed over in `s.gang[:s.gang_size]`."""
 
 from ..tiers import MACHINE, NETWORK, RACK, SLOT
+from .alone import hold_alone
 from .bits import exclude, include
 from .codes import FREE, RATED
 from .jit import entry, kernel
-from .sharing import ask_rate, free_berth, gpu_of, has_berths, memory_of
+from .sharing import ask_rate, excess_on, free_berth, gpu_of, has_berths, memory_of, other_on
 
 
 @kernel
@@ -127,14 +128,16 @@ def _load(s, gpu, job):
     if load == 0:
         count_taken(s, gpu)
         s.busy_gpus += 1
+        hold_alone(s, job, 1)
         if s.jobs_per_gpu > 1:
             include(s.open_low, s.open_mid, s.open_top, gpu)
         return
     if load == 1:
         s.shared_gpus += 1
+        hold_alone(s, other_on(s, gpu, job), -1)
     if load + 1 == s.jobs_per_gpu:
         exclude(s.open_low, s.open_mid, s.open_top, gpu)
-    _rate_partners(s, gpu, job)
+    _rate_slowed(s, gpu, job)
 
 
 @kernel
@@ -145,21 +148,32 @@ def _unload(s, gpu, job):
     if load == 0:
         count_free(s, gpu)
         s.busy_gpus -= 1
+        hold_alone(s, job, -1)
         if s.jobs_per_gpu > 1:
             exclude(s.open_low, s.open_mid, s.open_top, gpu)
         return
     if load == 1:
         s.shared_gpus -= 1
+        hold_alone(s, other_on(s, gpu, job), 1)
     if load + 1 == s.jobs_per_gpu:
         include(s.open_low, s.open_mid, s.open_top, gpu)
-    _rate_partners(s, gpu, job)
 
 
 @kernel
-def _rate_partners(s, gpu, job):
+def _rate_slowed(s, gpu, job):
+    """Modify `s`: those whom `job`, which has come, slows down here more than anything did elsewhere are rated anew."""
     for layer in range(s.jobs_per_gpu):
         other = s.gpu_job[layer * s.gpu_slot.size + gpu]
-        if other >= 0 and other != job:
+        if other >= 0 and other != job and 1.0 + excess_on(s, other, gpu) > s.slowdown[other]:
+            ask_rate(s, other, RATED)
+
+
+@kernel
+def _rate_freed(s, gpu, job):
+    """Modify `s`: those for whom a GPU that `job` is about to leave is the slowest are rated anew."""
+    for layer in range(s.jobs_per_gpu):
+        other = s.gpu_job[layer * s.gpu_slot.size + gpu]
+        if other >= 0 and other != job and 1.0 + excess_on(s, other, gpu) >= s.slowdown[other]:
             ask_rate(s, other, RATED)
 
 
@@ -209,6 +223,8 @@ def _vacate_berths(s, first):
     berth = first
     while berth != FREE:
         gpu = gpu_of(s, berth)
+        if s.gpu_load[gpu] > 1:
+            _rate_freed(s, gpu, job)
         s.gpu_job[berth] = FREE
         s.gpu_memory_used[gpu] -= bytes_each
         _unload(s, gpu, job)

@@ -19,7 +19,8 @@ def take_rate(s, job, back):
     time_s = iteration_time_s(s, job)
     if has_berths(s):
         s.solo_s[job] = time_s
-        time_s *= slowdown_now(s, job)
+        s.slowdown[job] = slowdown_now(s, job)
+        time_s *= s.slowdown[job]
         if back:
             ask_rate(s, job, RATED)
         elif s.asks:

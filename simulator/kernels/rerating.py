@@ -2,6 +2,7 @@
 
 import math
 
+from .alone import enlist
 from .codes import ASKED, RUNNING
 from .jit import kernel
 from .jobs import book, plan
@@ -30,11 +31,13 @@ def settle_rates(s):
 @kernel
 def _rate(s, job):
     """Modify `s`: a running job goes on at the rate that its partners leave it; its next event moves."""
-    time_s = s.solo_s[job] * slowdown_now(s, job)
+    s.slowdown[job] = slowdown_now(s, job)
+    time_s = s.solo_s[job] * s.slowdown[job]
     if time_s != s.iteration_s[job]:
         cut(s, job)
         s.iteration_s[job] = time_s
         plan(s, job)
+        enlist(s, job)
 
 
 @kernel
@@ -60,9 +63,11 @@ def set_rate(s, job, solo_s, phase_left):
     """Modify `s`: the answer for a running job: seconds per iteration alone, and what is left when to ask again."""
     s.is_asked[job] = 0
     s.solo_s[job] = solo_s
-    s.iteration_s[job] = solo_s * slowdown_now(s, job)
+    s.slowdown[job] = slowdown_now(s, job)
+    s.iteration_s[job] = solo_s * s.slowdown[job]
     s.phase_left[job] = phase_left
     plan(s, job)
+    enlist(s, job)
 
 
 @kernel

@@ -32,6 +32,14 @@ def free_berth(s, gpu):
 
 
 @kernel
+def other_on(s, gpu, job):
+    """The first job on a GPU that is not `job`; there must be one."""
+    while s.gpu_job[gpu] == FREE or s.gpu_job[gpu] == job:
+        gpu += s.gpu_slot.size
+    return s.gpu_job[gpu]
+
+
+@kernel
 def memory_of(s, job, sub_batch):
     """Bytes that a job needs on each of its GPUs with a sub-batch."""
     model = s.model[job]
@@ -84,6 +92,17 @@ def excess(s, job, partner):
 
 
 @kernel
+def excess_on(s, job, gpu):
+    """By how much more than 1 all its partners on a GPU slow a job down."""
+    more = 0.0
+    for layer in range(s.jobs_per_gpu):
+        other = s.gpu_job[layer * s.gpu_slot.size + gpu]
+        if other >= 0 and other != job:
+            more += excess(s, job, other)
+    return more
+
+
+@kernel
 def slowdown_now(s, job):
     """How many times longer an iteration of a running job takes beside its present partners."""
     worst = 0.0
@@ -91,12 +110,7 @@ def slowdown_now(s, job):
     while berth != FREE:
         gpu = berth % s.gpu_slot.size
         if s.gpu_load[gpu] > 1:
-            more = 0.0
-            for layer in range(s.jobs_per_gpu):
-                other = s.gpu_job[layer * s.gpu_slot.size + gpu]
-                if other >= 0 and other != job:
-                    more += excess(s, job, other)
-            worst = max(worst, more)
+            worst = max(worst, excess_on(s, job, gpu))
         berth = s.gpu_next[berth]
     return 1.0 + worst
 

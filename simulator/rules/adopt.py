@@ -2,6 +2,7 @@
 
 import math
 
+from ..kernels.alone import lay_alone
 from ..kernels.codes import HELD, RUNNING, WAITING
 from ..kernels.jit import kernel
 from ..kernels.jobs import enqueue, plan, schedule_event
@@ -27,6 +28,7 @@ def adopt(s):
     s.waits_count[:] = 0
     s.waits_known[:] = 0
     s.machine_affinity[:] = 0
+    lay_alone(s)
     for job in range(s.next_arrival):
         s.is_joined[job] = 0
         status = s.status[job]

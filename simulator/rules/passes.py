@@ -6,7 +6,7 @@ happens at the first waiting job that does not fit: with `strict` nobody behind 
 
 All waiting jobs of one demand class (same GPUs, same skew) fit or fail together, so a pass looks only at the heads of
 the classes; one that failed is blocked for the rest of the pass, since room only shrinks. Rules under which every job
-decides for itself are in `offers.py`.
+decides for itself are in `offers.py`, rules that share GPUs in `sharing.py`.
 """
 
 import math
@@ -19,6 +19,7 @@ from .eviction import evict_for, give_up, gpus_behind, pick_evictable
 from .offers import make_offers
 from .orders import has_levels, is_running_place, running_key, settle_place, stopped_key
 from .placers import find_gang
+from .sharing import share_pass
 
 ANY_SIZE = 1 << 40
 
@@ -32,6 +33,8 @@ def schedule(s):
         return _offer(s)
     if s.waiting == 0 or next_round_s(s) > s.now_s:
         return 0
+    if s.shares:
+        return share_pass(s)
     started = 0
     if s.preemptive or s.lease_s > 0.0:
         started = _fill_in_order(s)

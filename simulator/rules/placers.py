@@ -22,7 +22,7 @@ def find_gang(s, job, placer):
     if placer == SKEW:
         placer = CONSOLIDATED if s.class_skewed[s.demand[job]] else COUNT
     if placer == COUNT:
-        return _take_lowest(s, 0, s.n_gpus, need)
+        return take_lowest(s, 0, s.n_gpus, need)
     if placer == CONSOLIDATED:
         if need <= s.largest_machine:
             return find_within(s, need, MACHINE)
@@ -140,7 +140,7 @@ def _take_in_machine(s, machine, need):
     end = first + s.machine_slots[machine]
     if end == first + 1 or need == s.machine_free[machine]:
         gpu = s.machine_first_gpu[machine]
-        _take_lowest(s, gpu, gpu + s.machine_gpus[machine], need)
+        take_lowest(s, gpu, gpu + s.machine_gpus[machine], need)
         return
     last_free, last = s.n_gpus + 1, -1
     while need > 0:
@@ -150,12 +150,12 @@ def _take_in_machine(s, machine, need):
         last_free, last = s.slot_free[slot], slot
         take = min(need, last_free)
         gpu = s.slot_first_gpu[slot]
-        _take_lowest(s, gpu, gpu + s.slot_gpus[slot], take)
+        take_lowest(s, gpu, gpu + s.slot_gpus[slot], take)
         need -= take
 
 
 @kernel
-def _take_lowest(s, first, end, need):
+def take_lowest(s, first, end, need):
     """Modify `s.gang`: append the `need` lowest free GPUs in [first, end); False if there are not so many."""
     size = s.gang_size
     full = size + need
@@ -224,9 +224,9 @@ def find_first(s, need, scope):
         for rack in range(s.n_racks):
             if s.rack_free[rack] >= need:
                 first = s.machine_first_gpu[s.rack_first_machine[rack]]
-                return _take_lowest(s, first, s.n_gpus, need)
+                return take_lowest(s, first, s.n_gpus, need)
         return False
-    return _take_lowest(s, 0, s.n_gpus, need)
+    return take_lowest(s, 0, s.n_gpus, need)
 
 
 @kernel
@@ -237,7 +237,7 @@ def _take_first_slot(s, need):
             first = s.machine_first_slot[machine]
             for slot in range(first, first + s.machine_slots[machine]):
                 if s.slot_free[slot] >= need:
-                    return _take_lowest(s, s.slot_first_gpu[slot], s.n_gpus, need)
+                    return take_lowest(s, s.slot_first_gpu[slot], s.n_gpus, need)
     return False
 
 
@@ -246,7 +246,7 @@ def _take_first_machine(s, need):
     for i in range(s.n_machines):
         machine = s.machine_scan[i]
         if s.machine_free[machine] >= need:
-            return _take_lowest(s, s.machine_first_gpu[machine], s.n_gpus, need)
+            return take_lowest(s, s.machine_first_gpu[machine], s.n_gpus, need)
     return False
 
 
@@ -352,5 +352,5 @@ def find_better(s, job, placer):
             return False
         s.gang_size = 0
         first = s.machine_first_gpu[machine]
-        return _take_lowest(s, first, first + s.machine_gpus[machine], need)
+        return take_lowest(s, first, first + s.machine_gpus[machine], need)
     return s.tier[job] == NETWORK and find_at(s, need, RACK, placer)

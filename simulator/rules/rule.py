@@ -31,6 +31,8 @@ PLACERS = {
     "affinity": codes.AFFINITY,
 }
 DELAY_PLACERS = ("tier", "first")
+SHARINGS = {"none": codes.NOT_SHARED, "first-fit": codes.FIRST_FIT, "best-benefit": codes.BEST_BENEFIT}
+SHARING_PLACERS = ("count", "tier", "first", "random")
 SKEW_PLACERS = ("skew", "first-skew")
 PREEMPTIVE_ORDERS = ("srtf", "srsf", "las")
 COST_SPLIT_GPUS = 8
@@ -95,6 +97,10 @@ class Rule:
         margin: a job takes free GPUs only if its predicted end is at most this share of the one after waiting for a
             better tier (rules/foresight.py); 0: it always waits, where a better tier will have room; inf: never. The
             placer is `tier` or `first` then, and nobody is stopped or moved. None: nobody looks ahead.
+        sharing: where GPUs may hold several jobs, a job that finds too few free ones takes GPUs that hold one: the
+            first (`first-fit`) or those of the best partners (`best-benefit`); rules/sharing.py. The order is `srtf`
+            then, and nobody is stopped or moved. Where they may not, nothing is different from `none`.
+        free: `last`: free GPUs complete a gang that shared ones do not fill; `never`: the job waits.
         fallback: `most-free`, or `last`: the defect of the authors' Gandiva (placers.py).
     """
 
@@ -111,6 +117,8 @@ class Rule:
     migrates: bool = False
     fallback: str = "most-free"
     margin: float | None = None
+    sharing: str = "none"
+    free: str = "last"
 
     def __post_init__(self) -> None:
         if self.timers is not None:
@@ -121,6 +129,7 @@ class Rule:
                 raise InputError("delay timers go with an order without queues: give las thresholds=")
         if self.margin is not None:
             self._check_margin()
+        self._check_sharing()
         _choice("fallback", self.fallback, ("most-free", "last"))
         for name in ("preemption_cost", "thresholds"):
             object.__setattr__(self, name, _numbers(name, getattr(self, name)))
@@ -153,6 +162,16 @@ class Rule:
         if self.order == "las" and self.thresholds:
             raise InputError("margin goes with an order without queues: give las no thresholds")
 
+    def _check_sharing(self) -> None:
+        _choice("sharing", self.sharing, SHARINGS)
+        _choice("free", self.free, ("last", "never"))
+        if self.sharing == "none":
+            return
+        _choice("placer with sharing", self.placer, SHARING_PLACERS)
+        _choice("order with sharing", self.order, ("srtf",))
+        if self.delays != codes.NO_DELAYS or self.migrates or self.lease or self.margin is not None:
+            raise InputError("sharing goes without delay timers, leases, migration and margin")
+
     @property
     def delays(self) -> int:
         """Code of the kind of delay timers."""
@@ -163,7 +182,7 @@ class Rule:
     @property
     def preemptive(self) -> bool:
         """Whether running jobs stand in the order too."""
-        return self.order in PREEMPTIVE_ORDERS and self.margin is None
+        return self.order in PREEMPTIVE_ORDERS and self.margin is None and self.sharing == "none"
 
 
 def rule_from(fields: Mapping[str, Any]) -> Rule:
