@@ -3,11 +3,11 @@
 Source: paper sjf-bsbf, Sec. V-A, Eq. 16-25 and Theorem 1. A running job B has `running_s` of work left, a new job A
 brings `new_s`, both as seconds alone on these GPUs. If A starts now, each is xi times slower until one of them ends.
 
-Theorem 1 as we read it. Let A start after kappa, 0 <= kappa <= running_s. While A would end before B, every second of
-kappa costs A a second and gains nothing; later, the sum changes with kappa at the constant rate 2 - 2 xi_B + xi_B / xi_A.
-So the sum rises first and may fall at the end: it is least at kappa = 0 or when B has ended, never between. Which one is
-decided by comparing the two sums (the paper: "the same as directly comparing the fully overlapped time and the fully
-non-overlapped time").
+Theorem 1 as we read it. Let A start after kappa, 0 <= kappa <= running_s. While A would end before B, every second
+of kappa costs A a second and gains nothing; later, the sum changes with kappa at the constant rate 2 - 2 xi_B +
+xi_B / xi_A. So the sum rises first and may fall at the end: it is least at kappa = 0 or when B has ended, never
+between. Which one is decided by comparing the two sums (the paper: "the same as directly comparing the fully
+overlapped time and the fully non-overlapped time").
 
 The printed condition differs. Eq. 25 shares where 2 xi_B + xi_A - 2 xi_A xi_B > 0, which is our rate with A and B
 exchanged: there kappa is a stretch that A runs alone, its range ends at t_A i_A, and B is the one that is inserted. It
