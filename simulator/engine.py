@@ -294,7 +294,8 @@ class Simulator:
             return False
         if not isinstance(decision, Start | Migrate | Resize):
             return True
-        as_asked = getattr(decision, "sub_batch", None) in (None, s.sub_batch[decision.job])
+        sub_batch = getattr(decision, "sub_batch", None)
+        as_asked = sub_batch is None or sub_batch == s.sub_batch[decision.job]
         return as_asked and tuple(gpus_of(s, decision.job)) == decision.gpus
 
     def _pass_on_copy(self) -> list[Decision]:
