@@ -82,6 +82,9 @@ class RowEnv(Protocol):
     def draw(self, seed: int | None, options: dict[str, Any] | None) -> None:
         """Lay a new episode into the row; its first step begins it, whatever the action."""
 
+    def draw_as(self, other: Any, seed: int | None) -> None:
+        """As `draw`, with the same result as in `other`, which is of the same kind and has just drawn."""
+
     def settle(self) -> dict[str, float] | None:
         """After a step that needs a look: the metrics if the episode has ended; Stalled if nothing can go on."""
 
@@ -172,6 +175,7 @@ class Batch:
     Attributes:
         envs: the environments by row.
         rows: the shared arrays.
+        kind_of: a number for each row, the same for rows with the same keyword arguments.
 
     Raises:
         InputError: rows whose spaces differ, or counts that do not fit.
@@ -192,6 +196,8 @@ class Batch:
             raise InputError(f"replicas = {replicas}: expected a divisor of num_envs = {num_envs}")
         self.num_envs, self.replicas = int(num_envs), int(replicas)
         kinds = [{**(kwargs or {}), **variant} for variant in variants] or [dict(kwargs or {})]
+        first_alike = [next(j for j, other in enumerate(kinds) if _alike(kind, other)) for kind in kinds]
+        self.kind_of = [first_alike[i % len(kinds)] for i in range(self.num_envs)]
         self.envs: list[Any] = [env_class(**kinds[i % len(kinds)]) for i in range(self.num_envs)]
         first = self.envs[0]
         for i, env in enumerate(self.envs):
@@ -215,9 +221,24 @@ class Batch:
         seeds: Sequence[int | None] | None = None,
         options: Sequence[dict[str, Any] | None] | None = None,
     ) -> None:
-        """Begin new episodes in the chosen rows, int64 (k,); `seeds` and `options` are by row of the batch."""
+        """Begin new episodes in the chosen rows, int64 (k,); `seeds` and `options` are by row of the batch.
+
+        Replicas that would draw the same take over what the first of them has drawn.
+        """
+        drawn: dict[tuple[int, int], tuple[int, Any]] = {}
         for i in chosen.tolist():
-            self.envs[i].draw(seeds[i] if seeds else None, options[i] if options else None)
+            env, seed, option = self.envs[i], seeds[i] if seeds else None, options[i] if options else None
+            if self.replicas == 1:
+                env.draw(seed, option)
+                continue
+            kind = i // self.replicas, self.kind_of[i]
+            random = env.np_random.bit_generator.state if seed is None else seed
+            leader, as_given = drawn.get(kind, (i, None))
+            if as_given == (random, option):
+                env.draw_as(self.envs[leader], seed)
+            else:
+                env.draw(seed, option)
+                drawn[kind] = i, (random, option)
         self._look(chosen, self.stepper.step(chosen))
 
     def align(self) -> None:
@@ -263,6 +284,15 @@ class Batch:
     def truncated(self) -> np.ndarray:
         """Rows whose episode was cut off by the last step, bool (num_envs,), a new array."""
         return self.rows.outcomes[:, TRUNCATED] > 0.0
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether two arguments, or dicts of them, are surely the same; objects only if they are one."""
+    if isinstance(a, dict):
+        return isinstance(b, dict) and a.keys() == b.keys() and all(_alike(a[key], b[key]) for key in a)
+    if isinstance(a, tuple | list):
+        return type(a) is type(b) and len(a) == len(b) and all(map(_alike, a, b))
+    return a is b or (isinstance(a, str | int | float) and type(a) is type(b) and a == b)
 
 
 def _check_count(name: str, value: Any) -> None:

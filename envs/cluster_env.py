@@ -35,6 +35,20 @@ from .turns import BEGINS
 OBSERVATIONS = ("dict", "flat")
 FARTHEST = 1 << 32  # no second part of an action means anything beyond it
 
+# What `_lay` writes into a window beside what `Lookout.lay` does.
+OF_EPISODE = (
+    "begins",
+    "decisions",
+    "reward_scale",
+    "ref_on",
+    "ref_jobs",
+    "ref_end_s",
+    "ref_arrived",
+    "ref_arrived_s",
+    "ref_done",
+    "ref_done_s",
+)
+
 
 class ClusterEnv(gym.Env[Any, np.ndarray]):
     """The base of environments; a subclass opens it with what is its own.
@@ -142,6 +156,19 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         which = int(self.np_random.integers(len(sources))) if len(sources) > 1 else 0
         self._drawn = {"seed": drawn, "workload": which, "given": sources is not self.sources}
         self._lay(sources[which](drawn), drawn)
+
+    def draw_as(self, other: ClusterEnv, seed: int | None) -> None:
+        """As `draw` with the same result as in `other`, an environment of the same kind that has just drawn."""
+        super().reset(seed=seed)
+        self.np_random.bit_generator.state = other.np_random.bit_generator.state
+        self._drawn = dict(other._drawn)
+        self.simulator.use(self.rule)
+        self.simulator.reset_as(other.simulator)
+        self.lookout.lay(self.simulator)
+        for name in OF_EPISODE:
+            self.lookout.plain[name] = other.lookout.plain[name]
+        if self._reference is not None:
+            self.stepper.rows.references[self._row] = self.stepper.rows.references[other._row]
 
     def _lay(self, workload: Workload, seed: int) -> None:
         self.simulator.use(self.rule)

@@ -168,6 +168,18 @@ class Simulator:
         s["asks"], s["elastic"] = self.pace is not None, getattr(self.pace, "elastic", False)
         s["restores_first"] = getattr(self.pace, "restores_first", False)
 
+    def reset_as(self, other: Simulator) -> None:
+        """As if reset like `other`, which has just been with `begin=False`, and differs in nothing but its run."""
+        self.workload = other.workload
+        self.runs += 1
+        self._planned = NOTHING
+        self._code = codes.DECIDE
+        if self.room is not None:
+            self.room(other.capacity)
+        elif self.capacity != other.capacity:
+            self.move_to(empty_state(other.capacity), other.capacity, keep=False)
+        self.plain.take_over(other.plain)
+
     def move_to(self, records: np.recarray, capacity: Capacity, keep: bool = True) -> None:
         """Go on in another array of one zeroed record; what runs is kept (it must fit), or `reset` comes next."""
         if keep and self.capacity.jobs > 0:

@@ -506,22 +506,38 @@ class Plain:
         first = dtype.fields[PER_BERTH[0]][1]  # type: ignore[index]
         size = 8 * len(PER_BERTH) * capacity.seats
         self.berths = self.data[first : first + size].view(np.int64).reshape(-1, capacity.berths, capacity.gpus)
-        self._cleared: tuple[int, ...] = ()
+        self._parted = (0, 0)
         self._parts: list[np.ndarray] = []
 
     def clear(self, jobs: int, gpus: int) -> None:
         """As good as new for `jobs` jobs on `gpus` GPUs; most of a record is room that nobody uses."""
-        record, capacity = self.record, self.capacity
-        used = {capacity.jobs: max(jobs, int(record["n_jobs"]))}
-        used[capacity.gpus] = max(gpus, int(record["n_gpus"]), used.get(capacity.gpus, 0))
-        if record["shapes"] > 0:
+        if self.record["shapes"] > 0:
             for name in MEMO:
-                record[name][:] = 0
-        key = tuple(used.values())
-        if key != self._cleared:
-            self._cleared, self._parts = key, self._used_parts(used)
-        for part in self._parts:
+                self.record[name][:] = 0
+        for part in self._parts_of(*self._used(jobs, gpus)):
             part.fill(0)
+
+    def take_over(self, other: Plain) -> None:
+        """Become as `other`, a record of the same capacity that has been laid and has not run yet."""
+        own, laid = self.record, other.record
+        for name in (*LAID, *MEMO) if own["shapes"] > 0 or laid["shapes"] > 0 else LAID:
+            own[name] = laid[name]
+        used = self._used(int(laid["n_jobs"]), int(laid["n_gpus"]))
+        for part, theirs in zip(self._parts_of(*used), other._parts_of(*used), strict=True):
+            part[...] = theirs
+
+    def _used(self, jobs: int, gpus: int) -> tuple[int, int]:
+        """Jobs and GPUs of what is to come, or of what lies here if they are more."""
+        return max(jobs, int(self.record["n_jobs"])), max(gpus, int(self.record["n_gpus"]))
+
+    def _parts_of(self, jobs: int, gpus: int) -> list[np.ndarray]:
+        """Views of all that is cleared, of arrays with an entry a job or GPU only so many entries."""
+        if (jobs, gpus) != self._parted:
+            self._parted = jobs, gpus
+            used = {self.capacity.jobs: jobs}
+            used[self.capacity.gpus] = max(gpus, used.get(self.capacity.gpus, 0))
+            self._parts = self._used_parts(used)
+        return self._parts
 
     def _used_parts(self, used: dict[int, int]) -> list[np.ndarray]:
         """Views of all that is cleared, of which only the entries that `used` counts by the length of the array."""

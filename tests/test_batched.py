@@ -181,6 +181,27 @@ def test_a_larger_workload_moves_all_rows_and_changes_nothing():
     assert len(seen) == 2
 
 
+@pytest.mark.parametrize("reference", [None, "fifo"])
+@pytest.mark.parametrize("network", ["penalty:default=1/1.2/1.5", "allreduce"])
+def test_replicas_take_over_what_their_first_has_drawn(network, reference):
+    """They are environments that draw for themselves from the same seed, also in the episodes after the first."""
+    kwargs = {**SMALL["clustergym/Delay-v0"], "observation": "flat", "network": network, "reference": reference}
+    kwargs |= {"workload": ["dally-like:jobs=20", "dally-like:jobs=9"], "mtbf_s": 1e6, "max_decisions": 60}
+    group = clustergym.make_vec("Delay", 6, replicas=3, autoreset_mode="disabled", **kwargs)
+    alone = clustergym.make_vec("Delay", 6, autoreset_mode="disabled", **kwargs)
+    rng = np.random.default_rng(0)
+    for episode in range(4):
+        seeds = [None] * 6 if episode else [7, 7, 7, 8, 8, 8]
+        found, expected = group.reset(seed=seeds), alone.reset(seed=seeds)
+        assert all(map(same, found, expected))
+        for _ in range(40 + 5 * episode):
+            actions = random_actions(rng, group.action_masks(), group.single_action_space.nvec)
+            found, expected = group.step(actions), alone.step(actions)
+            assert all(map(same, found, expected))
+            if (found[2] | found[3]).any():
+                break
+
+
 def test_replicas_play_the_same_workloads_and_variants_repeat():
     variants = [{"topology": "dally:racks=2,machines=4"}, {"topology": "dally:racks=4,machines=2"}]
     envs = clustergym.make_vec("Delay", 8, replicas=4, variants=variants, **SMALL["clustergym/Delay-v0"])
