@@ -1,8 +1,8 @@
 """Measured tables of one application (Pollux, OSDI'21 artifact): what a step takes where, and what it is worth.
 
 Source: github petuum/adaptdl, branch osdi21-artifact, simulator/traces/APPLICATION/:
-* placements.csv: placement (a digit a node: its GPUs), local_bsz (samples per GPU), step_time and sync_time (s; the sync
-  that is not hidden behind computing);
+* placements.csv: placement (a digit a node: its GPUs), local_bsz (samples per GPU), step_time and sync_time (s; the
+  synchronisation that is not hidden behind computing);
 * scalability.csv: num_nodes, num_replicas, local_bsz, step_time, sync_time, on more nodes;
 * validation-B.csv, one for each validated batch size B: after each epoch the progress (in steps of the smallest batch)
   and the squared norm and variance of the gradient (grad_sqr, grad_var).
@@ -47,8 +47,8 @@ class MeasuredTables:
         name: the application.
         batches: the validated batch sizes, ascending, samples over all GPUs.
         smallest_local, largest_local: bounds of the samples per GPU and pass.
-        progress: float64 (epochs,), progress at which each epoch has been passed: the least over the batch sizes, in steps
-            of the smallest batch.
+        progress: float64 (epochs,), progress at which each epoch has been passed: the least over the batch sizes, in
+            steps of the smallest batch.
 
     Raises:
         InputError: a file is missing or malformed; names file, line, column, value and what was expected.
@@ -153,7 +153,9 @@ class MeasuredTables:
             if step_s == step_s:
                 return step_s, sync_s
         nodes = "".join(map(str, counts))
-        raise InputError(f"tables of {self.name}: {local} samples per GPU on placement {nodes}: beyond what was measured")
+        raise InputError(
+            f"tables of {self.name}: {local} samples per GPU on placement {nodes}: beyond what was measured"
+        )
 
     def noise(self, batch: int, epoch: int) -> tuple[float, float]:
         """Squared norm and variance of the gradient in an epoch (0 is the first), linear between validated batch sizes.

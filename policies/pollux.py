@@ -1,0 +1,155 @@
+"""Pollux (OSDI'21): goodput-optimal allocation of elastic jobs, searched anew every round.
+
+Every round each job is given a speed-up on any number of GPUs, in one machine or over several: the goodput that it
+predicts from what it has measured so far (simulator/elastic.py), over that on its fair share (all GPUs / jobs, in one
+machine); a job that never ran is taken to scale perfectly, on one GPU. The allocation with the best power mean of the
+speed-ups (Eq. 14; exponent -1 as in the paper's evaluation) is searched for (pollux_search.py). A job whose GPUs change
+counts for less (Sec. 4.2.1):
+
+    max(age - cost x restarts, 0) / (age + cost)
+
+Interference is avoided: no two jobs that span machines share one. Jobs stand in order of attained service, then of
+arrival. Semantics of the published simulator: rounds of 60 s, 30 s for every start; see facts in docs/policies-pollux.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..simulator.decisions import Advance, Decision, Preempt, Start
+from ..simulator.elastic import MOST_GPUS, TrainingPace
+from ..simulator.errors import InputError
+from ..simulator.rules.rule import Rule
+from ..simulator.view import ClusterView
+from .base import Policy
+from .pollux_search import Problem, Search
+
+CLOSE_S = 1e-3  # an instant so near to a round is the round
+
+
+class Pollux(Policy):
+    """Reallocates all jobs at every round. Jobs must be elastic: `Simulator(..., pace=TrainingPace(...))`.
+
+    Args:
+        round: seconds between searches, > 0.
+        preemption_cost: seconds without progress at every start, which the restart penalty counts with.
+        exponent: of the power mean of speed-ups, not 0; the lower, the fairer.
+        individuals, generations, patience: of the search (`Search`).
+    """
+
+    def __init__(
+        self,
+        round: float = 60.0,
+        preemption_cost: float = 30.0,
+        exponent: float = -1.0,
+        individuals: int = 100,
+        generations: int = 100,
+        patience: int = 15,
+    ) -> None:
+        if not 0.0 < round < math.inf:
+            raise InputError(f"round = {round:g}: expected seconds > 0")
+        if not abs(exponent) > 0.0 or not math.isfinite(exponent):
+            raise InputError(f"exponent = {exponent:g}: expected a number other than 0")
+        if individuals < 2 or generations < 1 or patience < 1:
+            raise InputError(
+                f"individuals={individuals}, generations={generations}, patience={patience}: "
+                "expected at least 2 individuals, 1 generation and a patience of 1"
+            )
+        self.name = "pollux"
+        self.clock = Rule("fifo", preemption_cost=(preemption_cost,), round=round)
+        self.exponent = exponent
+        self.bounds = {"individuals": individuals, "generations": generations, "patience": patience}
+        self._run = -1
+        self._instant = -1
+        self._plan: list[Decision] = []
+        self._search: Search
+        self._tables: dict[int, tuple[tuple[int, int], np.ndarray]] = {}
+
+    def decide(self, view: ClusterView) -> Decision:
+        """The next decision of the reallocation at this round; between rounds, none."""
+        simulator = view.simulator
+        simulator.use(self.clock)
+        if self._run != simulator.runs:
+            self._run, self._instant = simulator.runs, -1
+            self._search = Search(np.random.default_rng(int(simulator.state.seed)), **self.bounds)
+            self._tables = {}
+        if self._instant != view.instant:
+            self._instant = view.instant
+            self._plan = self._reallocation(view) if _is_round(view.now_s, self.clock.round) else []
+        return self._plan.pop(0) if self._plan else Advance()
+
+    def _reallocation(self, view: ClusterView) -> list[Decision]:
+        """Stops and starts that turn the present allocation into the one found."""
+        running = view.running
+        jobs = np.concatenate([view.queue, running])
+        if not len(jobs):
+            return []
+        s = view.simulator.state
+        served_s = np.array([view.attained_gpu_s(int(job)) for job in jobs])
+        jobs = jobs[np.lexsort((jobs, s.arrival_s[jobs], served_s))]
+        held = np.zeros((len(jobs), view.topology.num_machines), dtype=np.int8)
+        gpus_of = {int(job): view.gpus_of(int(job)) for job in running}
+        machine_of = view.topology.gpu_machine
+        for row, job in enumerate(jobs.tolist()):
+            np.add.at(held[row], machine_of[gpus_of.get(job, [])], 1)
+        problem = self._problem(view, jobs, held)
+        wanted = self._search.best(problem, jobs.tolist())
+        changed = [row for row in range(len(jobs)) if not np.array_equal(held[row], wanted[row])]
+        free = set(view.free_gpus.tolist())
+        plan: list[Decision] = []
+        for job in jobs[changed].tolist():
+            if job in gpus_of:
+                free.update(gpus_of[job])
+                plan.append(Preempt(job))
+        for row in changed:
+            if wanted[row].any():
+                gpus = _take(free, wanted[row], machine_of)
+                plan.append(Start(int(jobs[row]), gpus))
+        return plan
+
+    def _problem(self, view: ClusterView, jobs: np.ndarray, held: np.ndarray) -> Problem:
+        simulator = view.simulator
+        pace = simulator.pace
+        if not isinstance(pace, TrainingPace) or not pace.elastic:
+            raise InputError("policy pollux: jobs must be elastic; give the simulator a TrainingPace that tunes")
+        s = simulator.state
+        trainees = [pace.trainee(simulator, int(job)) for job in jobs]
+        room = np.bincount(view.topology.gpu_machine, minlength=view.topology.num_machines)
+        total = view.topology.num_gpus
+        fair = min(math.ceil(total / len(jobs)), MOST_GPUS)
+        most = np.array([min(trainee.most_gpus, total) for trainee in trainees])
+        speedups = np.zeros((len(jobs), 2, int(most.max()) + 1))
+        for row, (job, trainee) in enumerate(zip(jobs.tolist(), trainees, strict=True)):
+            if trainee.fit is None:
+                speedups[row, :, : most[row] + 1] = np.arange(most[row] + 1) / fair
+                continue
+            known = self._tables.get(job)
+            if known is None or known[0] != (trainee.versions, fair):
+                table = trainee.goodputs(int(most[row])) / trainee.fair_goodput(fair)
+                self._tables[job] = known = (trainee.versions, fair), table
+            speedups[row, :, : known[1].shape[1]] = known[1]
+        # As in the published code: the share of one machine in the cluster counts as a speed-up of 1.
+        speedups *= len(room) / total
+        age_s = view.now_s - s.arrival_s[jobs]
+        cost_s = self.clock.preemption_cost[0]
+        restarts = np.maximum(s.starts[jobs] - 1, 0)
+        kept = np.maximum(age_s - restarts * cost_s, 0.0) / np.maximum(age_s + cost_s, CLOSE_S)
+        return Problem(held, room.astype(np.int8), most, speedups, kept, self.exponent)
+
+
+def _is_round(now_s: float, round_s: float) -> bool:
+    return abs(now_s - round(now_s / round_s) * round_s) < CLOSE_S
+
+
+def _take(free: set[int], counts: np.ndarray, machine_of: np.ndarray) -> list[int]:
+    """Modify `free`: so many GPUs of each machine, lowest index first."""
+    left = counts.copy()
+    taken = []
+    for gpu in sorted(free):
+        if left[machine_of[gpu]] > 0:
+            left[machine_of[gpu]] -= 1
+            taken.append(gpu)
+    free.difference_update(taken)
+    return taken

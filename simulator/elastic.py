@@ -1,0 +1,232 @@
+"""Elastic jobs: how fast a job trains on the GPUs it holds, with the batch that it picks for them.
+
+The semantics are those of Pollux's simulator (OSDI'21 artifact), which its published figures rest on. A job's work is
+its progress (goodput.py). Time is cut into intervals. A job runs at one pace until the interval or one of its epochs
+ends, whichever is first; the time to the end of an epoch is rounded to whole seconds. Then it takes what it saw (its
+step and synchronisation time, the gradient's noise) into the throughput parameters that it has fitted so far, and picks
+the batch with the best predicted goodput for the GPUs that it holds. So a scheduler knows of a job what it has measured
+until now, and no more.
+
+The same without the choice (`tunes=False`) runs every job with its own GPUs and batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .errors import InputError
+from .goodput import Application, Goodput, gain, split_batch
+from .layout import gpus_of
+from .profiles.measured_tables import read_tables
+from .profiles.online_fit import fit_throughput
+
+if TYPE_CHECKING:
+    from .engine import Simulator
+
+# Applications that neither scale nor take another batch in the artifact: batch.
+PINNED = {"ncf": 32768}
+MOST_GPUS = 64  # nothing is known of larger gangs
+BEFORE = 1e-6  # seconds: phases end so much before a round, at which a scheduler then sees them over
+SAME = 1e-3  # seconds: instants that are nearer are one
+WHOLE = 1e-9  # relative: progress that is nearer to the end of an epoch has reached it
+
+Configuration = tuple[tuple[int, ...], int, int]  # GPUs on each node, samples per GPU and pass, further passes
+
+
+@lru_cache(maxsize=64)
+def goodput_of(application: Application) -> Goodput:
+    """The goodput of an application on up to MOST_GPUS; kept, since every job of it has the same."""
+    return Goodput(application, MOST_GPUS)
+
+
+@dataclass
+class Turn:
+    """What a job does until its next look: in which stretch on its GPUs, from when, how, and what it will see."""
+
+    stretch: int
+    since_s: float
+    configuration: Configuration
+    seen: tuple[float, float]
+    noise: tuple[float, float]
+
+
+@dataclass
+class Trainee:
+    """What a running job knows of itself.
+
+    Args:
+        application: what it trains.
+        batch: the batch that it must keep; None: it picks one.
+        gpus: the most GPUs that it may get; None: as many as its application allows.
+
+    Attributes:
+        seen: (nodes, GPUs, samples per GPU) -> (step s, synchronisation s).
+        fit: throughput parameters, None until something was seen.
+        noise: squared norm and variance of the gradient when it last looked.
+        versions: how often what it knows has changed.
+    """
+
+    application: Application
+    batch: int | None = None
+    gpus: int | None = None
+    seen: dict[tuple[int, int, int], tuple[float, float]] = field(default_factory=dict)
+    fit: np.ndarray | None = None
+    noise: tuple[float, float] = (0.0, 0.0)
+    versions: int = 0
+    turn: Turn | None = None
+
+    @property
+    def most_gpus(self) -> int:
+        """How many GPUs it may get now: at most twice as many as it has tried, one if it never ran."""
+        tried = max((gpus for _, gpus, _ in self.seen), default=0)
+        limit = self.application.largest_batch // self.application.smallest_local
+        return min(max(2 * tried, 1), MOST_GPUS, limit, self.gpus or MOST_GPUS)
+
+    def look(self, stretch: int, now_s: float) -> None:
+        """Take in what it saw since its last look, if it computed at all and was not stopped."""
+        turn, self.turn = self.turn, None
+        if turn is None or turn.stretch != stretch or now_s <= turn.since_s + SAME:
+            return
+        placement, local, _ = turn.configuration
+        key = len(placement), sum(placement), local
+        if key in self.seen and turn.noise == self.noise:
+            return
+        self.noise = turn.noise
+        self.versions += 1
+        if key not in self.seen:
+            self.seen[key] = turn.seen
+            self.fit = fit_throughput(self.seen)
+
+    def choose(self, placement: tuple[int, ...]) -> Configuration:
+        """The batch for its GPUs: its own, or the best that it knows; (placement, samples per pass, further passes)."""
+        application, gpus = self.application, sum(placement)
+        if self.batch is not None:
+            return placement, *split_batch(application, self.batch, gpus)
+        if self.fit is None:
+            least = max(application.smallest_batch, application.smallest_local * gpus)
+            return placement, *split_batch(application, least, gpus)
+        return placement, *goodput_of(application).best_batch(self.fit, self.noise, gpus, len(placement))
+
+    def run(self, stretch: int, since_s: float, configuration: Configuration, epoch: int) -> float:
+        """Progress per second in an epoch, for real; remembered as what it will see."""
+        placement, local, extra = configuration
+        batch = sum(placement) * local * (extra + 1)
+        step_s, sync_s = self.application.times_s(placement, local)
+        noise = self.application.noise(batch, epoch)
+        self.turn = Turn(stretch, since_s, configuration, (step_s, sync_s), noise)
+        step = gain(noise, batch / self.application.smallest_batch)
+        return float(step / (step_s + (step_s - sync_s) * extra))
+
+    def goodputs(self, most: int) -> np.ndarray:
+        """Predicted progress per second on 0 to `most` GPUs of one node, and of more than one: (2, most + 1).
+
+        Raises:
+            ValueError: nothing was seen yet.
+        """
+        if self.fit is None:
+            raise ValueError("a job that never ran predicts nothing")
+        table = np.zeros((2, most + 1))
+        table[:, 1:] = goodput_of(self.application).table(self.fit, self.noise, slice(0, most), (1, 2))
+        return table
+
+    def fair_goodput(self, gpus: int) -> float:
+        """Predicted progress per second on so many GPUs of one node."""
+        assert self.fit is not None
+        table = goodput_of(self.application).table(self.fit, self.noise, slice(gpus - 1, gpus), (1,))
+        return float(table[0, 0])
+
+
+class TrainingPace:
+    """How fast the jobs of a workload train: a `Pace` (protocols.py), handed to a `Simulator`.
+
+    The workload's `model` says what a job trains; its `iterations` stand for the whole progress.
+
+    Args:
+        application_of: model name -> what is trained (`measured_applications`, `fitted_applications`).
+        tunes: True: jobs are elastic, run on whatever GPUs they get and pick their batch; False: each has the GPUs and
+            the batch of the workload.
+        interval_s: seconds, whole; jobs look at what they saw at its multiples. Take the scheduler's rounds.
+
+    Attributes:
+        elastic, restores_first: of the protocol; here the first start costs what every restart does.
+    """
+
+    restores_first = True
+
+    def __init__(
+        self, application_of: Callable[[str], Application], tunes: bool = True, interval_s: float = 60.0
+    ) -> None:
+        if not (interval_s >= 1.0 and interval_s == round(interval_s)):
+            raise InputError(f"interval_s = {interval_s!r}: expected a whole number of seconds, at least 1")
+        self.application_of = application_of
+        self.elastic = tunes
+        self.interval_s = float(interval_s)
+        self._run = -1
+        self._trainees: dict[int, Trainee] = {}
+
+    def trainee(self, simulator: Simulator, job: int) -> Trainee:
+        """What a job knows of itself in the present run."""
+        if self._run != simulator.runs:
+            self._run = simulator.runs
+            self._trainees = {}
+        if job not in self._trainees:
+            self._trainees[job] = self._arrive(simulator, job)
+        return self._trainees[job]
+
+    def _arrive(self, simulator: Simulator, job: int) -> Trainee:
+        workload = simulator.workload
+        application = self.application_of(str(workload.model[job]))
+        if self.elastic:
+            pinned = PINNED.get(application.name)
+            return Trainee(application, pinned, None if pinned is None else 1)
+        batch = int(workload.batch_size[job])
+        if not application.smallest_batch <= batch <= application.largest_batch:
+            raise InputError(
+                f"job {workload.job_id[job]}: batch_size {batch}; expected {application.smallest_batch} to "
+                f"{application.largest_batch}, what is known of {application.name}"
+            )
+        return Trainee(application, batch)
+
+    def rate(self, simulator: Simulator, job: int) -> tuple[float, float]:
+        """Seconds per iteration until the interval or the epoch ends, and the iterations that are left then."""
+        s = simulator.state
+        trainee, stretch = self.trainee(simulator, job), int(s.starts[job])
+        trainee.look(stretch, float(s.now_s))
+        since_s = max(float(s.now_s), float(s.since_s[job]))
+        begin_s = round(since_s) if abs(since_s - round(since_s)) < SAME else since_s
+        end_s = (begin_s // self.interval_s + 1.0) * self.interval_s
+        progress = trainee.application.progress
+        left = float(s.iterations_left[job])
+        per_iteration = progress[-1] / float(s.iterations[job])
+        done = progress[-1] - left * per_iteration
+        epoch = min(int(np.searchsorted(progress, done * (1.0 + WHOLE) + WHOLE, side="right")), len(progress) - 1)
+        to_go = float(progress[epoch] - done)
+        speed = trainee.run(stretch, since_s, trainee.choose(_placement(simulator, job)), epoch)
+        if speed * (end_s - begin_s) < to_go:
+            left_then = left - speed * (end_s - begin_s) / per_iteration
+        else:
+            left_then = float(progress[-1] - progress[epoch]) / per_iteration
+            end_s = begin_s + round(to_go / speed)
+        # An epoch that ends at once ends after the round's decision, as in that simulator; all else ends before one.
+        took_s = end_s - BEFORE - since_s if end_s > begin_s else begin_s + BEFORE - since_s
+        return max(took_s, BEFORE / 10.0) / (left - left_then), left_then
+
+
+def _placement(simulator: Simulator, job: int) -> tuple[int, ...]:
+    """GPUs on each machine, machines in the order of the gang."""
+    machine_of = simulator.topology.gpu_machine
+    counts: dict[int, int] = {}
+    for gpu in gpus_of(simulator.state, job):
+        machine = int(machine_of[gpu])
+        counts[machine] = counts.get(machine, 0) + 1
+    return tuple(counts.values())
+
+
+def measured_applications(folder: str) -> Callable[[str], Application]:
+    """Model name -> its measured tables, FOLDER/MODEL/ (measured_tables.py)."""
+    return lambda model: read_tables(folder, model)
