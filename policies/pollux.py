@@ -77,7 +77,7 @@ class Pollux(Policy):
             self._tables = {}
         if self._instant != view.instant:
             self._instant = view.instant
-            self._plan = self._reallocation(view) if _is_round(view.now_s, self.clock.round) else []
+            self._plan = self._reallocation(view) if is_round(view.now_s, self.clock.round) else []
         return self._plan.pop(0) if self._plan else Advance()
 
     def _reallocation(self, view: ClusterView) -> list[Decision]:
@@ -139,7 +139,8 @@ class Pollux(Policy):
         return Problem(held, room.astype(np.int8), most, speedups, kept, self.exponent)
 
 
-def _is_round(now_s: float, round_s: float) -> bool:
+def is_round(now_s: float, round_s: float) -> bool:
+    """Whether an instant is a multiple of the round."""
     return abs(now_s - round(now_s / round_s) * round_s) < CLOSE_S
 
 
