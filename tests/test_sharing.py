@@ -10,6 +10,7 @@ from clustergym.simulator.engine import Simulator
 from clustergym.simulator.errors import InputError, InvalidDecision
 from clustergym.simulator.layout import Failures
 from clustergym.simulator.metrics import gpu_seconds
+from clustergym.simulator.profiles.measured_tables import read_tables
 from clustergym.simulator.profiles.models import profile_of
 from clustergym.simulator.rules.rule import Rule
 from clustergym.simulator.sharing import Sharing
@@ -271,7 +272,7 @@ def test_the_measured_network_needs_batches():
     assert simulator.network.describe() == "allreduce:calibration=measured,gpu=t4"
     with pytest.raises(InputError, match=r"job 0 \(2 GPUs\) has no batch_size"):
         simulator.reset(Workload.from_arrays("hand", [0], [2], [100], model=["bert"]))
-    with pytest.raises(InputError, match="gpu and profiles go with calibration=measured"):
+    with pytest.raises(InputError, match="gpu, profiles and tables go with calibration=measured"):
         Simulator(TWO, "allreduce:calibration=artist,gpu=t4")
     with pytest.raises(InputError, match="did you mean"):
         Simulator(TWO, "allreduce:calibration=measured,gpu=t44")
@@ -440,3 +441,22 @@ def test_a_run_goes_on_the_same_in_a_larger_record():
     simulator.move_to(empty_state(larger), larger)
     assert simulator.view.gpus_of(2) == [1] and simulator.view.jobs_on(1) == [1, 2]
     assert rest() == expected
+
+
+@pytest.mark.parametrize(("gpus", "counts"), [((0, 1, 2, 3), (4,)), ((0, 1, 4, 5), (2, 2)), ((0, 4, 8, 12), (1,) * 4)])
+def test_measured_tables_say_how_long_a_placement_takes(shared_traces, gpus, counts):
+    """The time of the table over that on one machine; what it does not have comes from the fit."""
+    folder = shared_traces / "adaptdl" / "simulator" / "traces"
+    network = f"allreduce:calibration=measured,gpu=t4,tables={folder}"
+    tables = read_tables(str(folder), "bert")
+    simulator = Simulator("flat:machines=4,gpus_per_machine=4", network)
+    assert simulator.network.describe() == network
+    simulator.reset(bert_pair())
+    play(simulator, Start(0, gpus))
+    assert simulator.state.iteration_s[0] == pytest.approx(tables.times_s(counts, 12)[0] / tables.times_s((4,), 12)[0])
+    simulator = Simulator("flat:machines=4,gpus_per_machine=4", network, sharing=constant(2.0))
+    simulator.reset(bert_pair())
+    play(simulator, Start(0, gpus, sub_batch=4), Start(1, gpus, sub_batch=4))
+    step_s, sync_s = tables.times_s(counts, 4)
+    alone_s = (step_s + 2 * (step_s - sync_s)) / tables.times_s((4,), 12)[0]
+    assert finishes(simulator) == pytest.approx([200 * alone_s] * 2)  # xi 2

@@ -11,6 +11,7 @@ from ..names import bind, choose, parse_name
 from .allreduce import AllReduce
 from .allreduce import allreduce as rings
 from .base import Network
+from .looked_up import LookedUp
 from .measured import Measured, measured
 from .none import NoNetwork
 from .penalty import Penalty, penalty
@@ -29,7 +30,8 @@ def allreduce(
     default: str | None = None,
     gpu: str | None = None,
     profiles: str | None = None,
-) -> AllReduce | Measured:
+    tables: str | None = None,
+) -> AllReduce | Measured | LookedUp:
     """Exposed communication of each placement: ring all-reduces per layer on every tier that the gang spans.
 
     Args:
@@ -40,15 +42,19 @@ def allreduce(
         default: the listed model that stands in for models that are not.
         gpu: with calibration=measured: t4, 2080ti or a100, whose fitted iteration times (measured.py) hold instead.
         profiles: with gpu: path of the user's own profiles beside the shipped ones.
+        tables: with gpu: folder of measured tables (looked_up.py), for what the fits only come near to.
 
     Raises:
         InputError: files that cannot be used, a default that is not listed, or parameters that do not go together.
     """
-    if gpu is None and profiles is None:
+    if gpu is None and profiles is None and tables is None:
         return rings(calibration, tiers, layers, uneven, default)
     if gpu is None or calibration != "measured" or any((tiers, layers, uneven, default)):
-        raise InputError("network allreduce: gpu and profiles go with calibration=measured,gpu=TYPE, and nothing else")
-    return measured(gpu, profiles or "")
+        raise InputError(
+            "network allreduce: gpu, profiles and tables go with calibration=measured,gpu=TYPE, and nothing else"
+        )
+    fits = measured(gpu, profiles or "")
+    return fits if tables is None else LookedUp(fits, tables)
 
 
 NETWORKS: dict[str, Callable[..., Network]] = {"none": none, "penalty": penalty, "allreduce": allreduce}

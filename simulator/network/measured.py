@@ -22,7 +22,7 @@ from ..errors import InputError
 from ..names import choose
 from ..profiles.models import Profiles, load_profiles
 from ..tiers import RACK, TIERS
-from .base import Jobs, name_of_job
+from .base import Jobs, Network, name_of_job
 from .steps import step_time_s
 
 if TYPE_CHECKING:
@@ -78,22 +78,12 @@ class Measured:
         factors = [np.ones(TIERS)]
         profile_of_job = np.zeros(len(gpus), np.int64)
         for job in np.flatnonzero(gpus > 1).tolist():
-            key = str(workload.model[job]), int(gpus[job]), self._batch(workload, job)
+            key = str(workload.model[job]), int(gpus[job]), batch_of(self, workload, job)
             if key not in profiles:
                 profiles[key] = len(factors)
                 factors.append(self._factors(*key, largest))
             profile_of_job[job] = profiles[key]
         return profile_of_job, np.array(factors)
-
-    def _batch(self, workload: Any, job: int) -> int:
-        """Samples a GPU."""
-        batch, gpus = int(workload.batch_size[job]), int(workload.gpus[job])
-        if batch == 0:
-            raise InputError(
-                f"{name_of_job(workload, job)} ({gpus} GPUs) has no batch_size; network {self.describe()!r} needs it "
-                "to tell computation from communication"
-            )
-        return -(-batch // gpus)
 
     def _factors(self, model: str, gpus: int, batch: int, largest_machine: int) -> np.ndarray:
         (row,) = self.fit_rows([model])
@@ -108,6 +98,17 @@ class Measured:
         inside_s = float(step_time_s(row, gpus, 1, batch, batch))
         best_s = min(inside_s, between_s)
         return np.array([(between_s if tier >= RACK else inside_s) / best_s for tier in range(TIERS)])
+
+
+def batch_of(network: Network, workload: Any, job: int) -> int:
+    """Samples a GPU of a job; InputError where its batch is not known."""
+    batch, gpus = int(workload.batch_size[job]), int(workload.gpus[job])
+    if batch == 0:
+        raise InputError(
+            f"{name_of_job(workload, job)} ({gpus} GPUs) has no batch_size; network {network.describe()!r} needs it "
+            "to tell computation from communication"
+        )
+    return -(-batch // gpus)
 
 
 def measured(gpu: str, profiles: str = "") -> Measured:

@@ -1,0 +1,121 @@
+"""Network allreduce:calibration=measured,gpu=...,tables=DIR: measured iteration times themselves, by placement.
+
+The tables are those of profiles/measured_tables.py; what they do not have is taken from the fit of the GPU type. The
+slowdown of a placement is that of measured.py: its time over that of the whole batch placed best. Kernels cannot look
+anything up, so the simulator asks for the rate of a job when it gets GPUs (protocols.py: Pace).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..profiles.measured_tables import MeasuredTables, read_tables
+from ..tiers import RACK, TIERS
+from .base import Jobs
+from .measured import Measured, batch_of
+
+if TYPE_CHECKING:
+    from ..engine import Simulator
+    from ..topology import Topology
+
+Placement = tuple[int, ...]  # GPUs on each machine
+
+
+@dataclass(frozen=True, eq=False)
+class LookedUp:
+    """Tables of measurements, and the fits behind them.
+
+    Attributes:
+        fits: the network that knows what the tables do not have.
+        folder: DIR/MODEL/ are the tables of a model.
+    """
+
+    fits: Measured
+    folder: str
+    name: str = "allreduce"
+    elastic: bool = False
+    restores_first: bool = False
+    _known: dict[tuple[str, Placement, int, int], float] = field(default_factory=dict)
+
+    @property
+    def pace(self) -> LookedUp:
+        """Who says how fast jobs run."""
+        return self
+
+    def describe(self) -> str:
+        """Its text with every parameter, for `load_network`."""
+        return f"{self.fits.describe()},tables={self.folder}"
+
+    def tier_factors(self, workload: Jobs | Any, topology: Topology | None) -> tuple[np.ndarray, np.ndarray]:
+        """Slowdowns per (model, gang size, batch): on one machine, and on as few as there can be; see `base.Network`.
+
+        Raises:
+            InputError: a job of several GPUs whose model has no tables or fit, or whose batch is not known.
+        """
+        gpus = np.asarray(workload.gpus, dtype=np.int64)
+        room = 2**40 if topology is None else int(topology.machine_gpus.max())
+        profiles: dict[tuple[str, int, int], int] = {("", 1, 1): 0}
+        factors = [np.ones(TIERS)]
+        profile_of_job = np.zeros(len(gpus), np.int64)
+        for job in np.flatnonzero(gpus > 1).tolist():
+            key = str(workload.model[job]), int(gpus[job]), batch_of(self, workload, job)
+            if key not in profiles:
+                profiles[key] = len(factors)
+                factors.append(self._factors(*key, room))
+            profile_of_job[job] = profiles[key]
+        return profile_of_job, np.array(factors)
+
+    def rate(self, simulator: Simulator, job: int) -> tuple[float, float]:
+        """Seconds per iteration on the present GPUs with the present batch and sub-batch; they hold until it moves."""
+        s, workload, topology = simulator.state, simulator.workload, simulator.topology
+        machines = Counter(topology.gpu_machine[simulator.view.gpus_of(job)].tolist())
+        model, gpus = str(workload.model[job]), int(s.gpus[job])
+        if gpus > 1:
+            batch_of(self, workload, job)
+        batch = int(s.batch[job])
+        best_s = self._best_s(model, gpus, batch, int(topology.machine_gpus.max()))
+        step_s = self.step_s(model, tuple(machines.values()), batch, int(s.sub_batch[job]))
+        return float(s.base_iteration_s[job]) * max(1.0, step_s / best_s), 0.0
+
+    def step_s(self, model: str, placement: Placement, batch: int, sub_batch: int) -> float:
+        """Seconds of a step of `batch` samples a GPU on a placement, in passes of at most `sub_batch`."""
+        key = model, placement, batch, sub_batch
+        if key not in self._known:
+            tables = read_tables(self.folder, model)
+            passes = -(-batch // min(sub_batch, tables.largest_local))
+            last_s, exposed_s = self._pass_s(tables, placement, -(-batch // passes))
+            self._known[key] = last_s + (passes - 1) * (last_s - exposed_s)
+        return self._known[key]
+
+    def _pass_s(self, tables: MeasuredTables, placement: Placement, size: int) -> tuple[float, float]:
+        """A pass that synchronises, and its synchronisation that is not hidden: measured, or else by the fit."""
+        try:
+            return tables.times_s(placement, size)
+        except InputError:
+            fit, gpus = self.fits.profiles.of(tables.name).fit(self.fits.gpu), sum(placement)
+            whole_s = float(fit.iteration_s(gpus, len(placement), size))
+            return whole_s, whole_s - float(fit.compute_s(size)) if gpus > 1 else 0.0
+
+    def _best_s(self, model: str, gpus: int, batch: int, room: int) -> float:
+        inside, between = _placements(gpus, room)
+        return min(self.step_s(model, place, batch, batch) for place in (inside, between) if place is not None)
+
+    def _factors(self, model: str, gpus: int, batch: int, room: int) -> np.ndarray:
+        inside, between = _placements(gpus, room)
+        between_s = self.step_s(model, between, batch, batch)
+        inside_s = between_s if inside is None else self.step_s(model, inside, batch, batch)
+        best_s = self._best_s(model, gpus, batch, room)
+        return np.array([(between_s if tier >= RACK else inside_s) / best_s for tier in range(TIERS)])
+
+
+def _placements(gpus: int, room: int) -> tuple[Placement | None, Placement]:
+    """On one machine of `room` GPUs, None if it is too small; and on as few of several as hold the gang."""
+    if gpus > room:
+        rest = (gpus % room,) if gpus % room else ()
+        return None, (room,) * (gpus // room) + rest
+    return (gpus,), (gpus - gpus // 2, gpus // 2) if gpus > 1 else (gpus,)
