@@ -57,6 +57,7 @@ def at_load(word: str, load: float, gpus: int, seed: int) -> Workload:
         workload.gpus,
         workload.duration_s,
         model=workload.model,
+        batch_size=workload.batch_size,
     )
 
 

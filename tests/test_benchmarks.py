@@ -22,7 +22,7 @@ def bench(capsys, *arguments: str) -> dict:
 def test_they_are_listed(capsys):
     assert run(["bench", "--json"]) == 0
     listed = {row["name"]: row["summary"] for row in json.loads(capsys.readouterr().out)}
-    assert {"dally", "engine", "environment", "learning", "philly"} <= set(listed)
+    assert {"dally", "engine", "environment", "learning", "philly", "sharing"} <= set(listed)
     assert all(summary.endswith(".") for summary in listed.values())
 
 
@@ -50,6 +50,16 @@ def test_engine_follows_its_seed(capsys):
     first, again, other = (bench(capsys, "engine", f"--seed={seed}")["events"] for seed in (3, 3, 4))
     gangs = [[row["mean_gang"] for row in rows] for rows in (first, again, other)]
     assert gangs[0] == gangs[1] != gangs[2]
+
+
+def test_sharing(capsys):
+    document = bench(capsys, "sharing")
+    assert {row["policy"] for row in document["events"]} == {"sjf", "sjf-ffs", "sjf-bsbf"}
+    for row in document["events"]:
+        assert row["events"] == 2 * row["jobs"]
+        assert (row["shared"] > 0.0) == (row["policy"] != "sjf")
+        assert row["events_per_s"] >= row["events_per_s_median"] > 0
+    assert [row["met"] for row in document["passes"]] == [True, True]
 
 
 def test_philly(capsys):

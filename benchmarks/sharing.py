@@ -1,0 +1,161 @@
+"""Events per CPU second of the schedulers that share GPUs, and the time of one of their passes on 16 GPUs.
+
+Two jobs may hold a GPU, with the measured interference. `philly-sample` has the memory of its GPUs too (11 GiB), so
+that sub-batches shrink; the others are philly-like and poisson with the six measured models. An event is an arrival or
+a completion.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from _measure import arguments_of, at_load, print_document, print_table, run_times, verdict
+
+from clustergym import policies
+from clustergym.experiments.terminal import progress
+from clustergym.simulator.engine import Simulator
+from clustergym.simulator.sharing import Sharing
+from clustergym.simulator.workloads import open_workload
+
+LOAD = 1.0
+SIX = "models=bert/cifar10/deepspeech2/imagenet/ncf/yolov3"
+MIXES = {"philly-sample": "philly-sample", "philly-like": f"philly-like:{SIX}", "poisson": f"poisson:{SIX}"}
+MEMORY_GB = {"philly-sample": 11.0}
+GOALS = {"sjf": None, "sjf-ffs": 2e6, "sjf-bsbf": 5e5}
+MIX_OF_GOALS = "philly-like"  # as the targets of bench engine: 512 GPUs, 10,000 jobs
+PASS_GOAL_S = 1e-3  # the paper's own scheduler: under 0.02 s
+
+
+@dataclass(frozen=True)
+class Case:
+    """One scheduler on one mix of jobs; `target` is in events per CPU second."""
+
+    policy: str
+    mix: str
+    machines: int  # of 8 GPUs
+    jobs: int
+    runs: int
+    target: float | None
+
+
+def cases(quick: bool) -> list[Case]:
+    """The rows of the first table."""
+    machines, jobs, runs = (8, 300, 2) if quick else (64, 10_000, 15)
+    return [
+        Case(policy, mix, machines, jobs, runs, goal if mix == MIX_OF_GOALS else None)
+        for mix in MIXES
+        for policy, goal in GOALS.items()
+    ]
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Measure, and print the tables or the JSON document; a missed target is printed as missed, the status is 0."""
+    options = arguments_of(__doc__.splitlines()[0], argv)
+    todo = cases(options.quick)
+    with progress("bench sharing", len(todo) + 1, options.quiet) as show:
+        events = []
+        for case in todo:
+            events.append(measure(case, options.seed))
+            show(len(events))
+        passes = [measure_passes(policy, options.seed, options.quick) for policy in ("sjf-ffs", "sjf-bsbf")]
+    document: dict[str, Any] = {"load": LOAD, "events": events, "passes": passes}
+    document["missed"] = [row["name"] for row in (*events, *passes) if row["met"] is False]
+    (print_document if options.json else print_tables)(document)
+    return 0
+
+
+def measure(case: Case, seed: int) -> dict[str, Any]:
+    """One row of the first table."""
+    word = MIXES[case.mix]
+    workload = at_load(f"{word}{',' if ':' in word else ':'}jobs={case.jobs}", LOAD, 8 * case.machines, seed)
+    sharing = Sharing(memory_gb=MEMORY_GB.get(case.mix))
+    topology = f"flat:machines={case.machines},gpus_per_machine=8"
+    simulator = Simulator(topology, rule=policies.make(case.policy).rule, sharing=sharing)
+    times = run_times(simulator, workload, seed, case.runs)
+    s, jobs = simulator.state, simulator.jobs()
+    return {
+        "name": f"{case.policy}, {case.mix}, {8 * case.machines:,} GPUs, {case.jobs:,} jobs",
+        "policy": case.policy,
+        "workload": case.mix,
+        "gpus": 8 * case.machines,
+        "jobs": case.jobs,
+        "mean_gang": float(workload.gpus.mean()),
+        "waited": float((jobs["first_start_s"] > jobs["arrival_s"]).mean()),
+        "shared": float(s.shared_integral / s.busy_integral),
+        "events": int(s.events),
+        "runs": case.runs,
+        "events_per_s": int(s.events) / times.best_s,
+        "events_per_s_median": int(s.events) / times.median_s,
+        "target": case.target,
+        "met": None if case.target is None else int(s.events) / times.best_s >= case.target,
+    }
+
+
+def measure_passes(policy: str, seed: int, quick: bool) -> dict[str, Any]:
+    """Seconds of one pass on the paper's testbed, 16 GPUs: every pass of workloads like its 30 jobs, called by Python."""
+    simulator = Simulator("bsbf-physical", rule=policies.make(policy).rule, sharing=Sharing(memory_gb=11.0))
+    taken_s: list[float] = []
+    for i in range(3 if quick else 50):
+        simulator.reset(open_workload("bsbf-physical", seed=seed + i), seed)
+        while not simulator.ended:
+            began_s = time.perf_counter()
+            simulator.schedule()
+            taken_s.append(time.perf_counter() - began_s)
+            simulator.advance()
+    mean_s = float(np.mean(taken_s[1:]))  # the first may compile
+    return {
+        "name": f"one pass of {policy}, 16 GPUs",
+        "policy": policy,
+        "passes": len(taken_s) - 1,
+        "mean_s": mean_s,
+        "p99_s": float(np.quantile(taken_s[1:], 0.99)),
+        "target": PASS_GOAL_S,
+        "met": mean_s < PASS_GOAL_S,
+    }
+
+
+def print_tables(document: dict[str, Any]) -> None:
+    """The document as tables."""
+    print_table(
+        f"million events per CPU second, one core, load {document['load']:g}, two jobs a GPU",
+        ("policy", "workload", "GPUs", "jobs", "mean gang", "waited", "shared", "best", "median", "target", ""),
+        [
+            (
+                row["policy"],
+                row["workload"],
+                f"{row['gpus']:,}",
+                f"{row['jobs']:,}",
+                f"{row['mean_gang']:.2f}",
+                f"{100 * row['waited']:.0f} %",
+                f"{100 * row['shared']:.0f} %",
+                f"{row['events_per_s'] / 1e6:.2f}",
+                f"{row['events_per_s_median'] / 1e6:.2f}",
+                row["target"] and f">= {row['target'] / 1e6:g}",
+                verdict(row["met"]),
+            )
+            for row in document["events"]
+        ],
+        words=2,
+    )
+    print_table(
+        "one pass on 16 GPUs, called from Python: microseconds",
+        ("policy", "passes", "mean", "99 %", "target", ""),
+        [
+            (
+                row["policy"],
+                f"{row['passes']:,}",
+                f"{1e6 * row['mean_s']:.1f}",
+                f"{1e6 * row['p99_s']:.1f}",
+                f"< {1e6 * row['target']:g}",
+                verdict(row["met"]),
+            )
+            for row in document["passes"]
+        ],
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
