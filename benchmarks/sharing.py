@@ -95,7 +95,7 @@ def measure(case: Case, seed: int) -> dict[str, Any]:
 
 
 def measure_passes(policy: str, seed: int, quick: bool) -> dict[str, Any]:
-    """Seconds of one pass on the paper's testbed, 16 GPUs: every pass of workloads like its 30 jobs, called by Python."""
+    """Seconds of a pass on the paper's testbed, 16 GPUs: all passes of workloads like its 30 jobs, called by Python."""
     simulator = Simulator("bsbf-physical", rule=policies.make(policy).rule, sharing=Sharing(memory_gb=11.0))
     taken_s: list[float] = []
     for i in range(3 if quick else 50):

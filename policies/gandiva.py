@@ -9,7 +9,9 @@ its code is not public. simulator/rules/placers.py has the placement (`affinity`
 * GPUs are offered in decreasing order of the job's first start; who never started comes last, by arrival.
 Under `semantics=artist-sim` a job that moves holds both gangs until its present chunk is done, as there; otherwise it
 moves at once.
-Its packing of several jobs on one GPU comes with GPU sharing.
+* `packing=on`, where GPUs may hold several jobs: jobs of one GPU that find none free are packed on GPUs that hold
+  such jobs, or take turns there (simulator/rules/packing.py). Larger gangs never share ("limiting GPU sharing to
+  single-GPU jobs", paper sjf-bsbf, Sec. I).
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ def gandiva(
     preemption_cost: tuple[float, ...] = (0.0,),
     round: float = 0.0,
     lease: float = 0.0,
+    packing: Literal["on", "off"] = "off",
 ) -> RulePolicy:
     """Gandiva; `fallback=last` is a defect of the authors' simulator that spreads gangs which a machine could hold."""
     rule = Rule(
@@ -35,5 +38,6 @@ def gandiva(
         lease=lease,
         migrates=True,
         fallback=fallback,
+        packing=packing == "on",
     )
     return RulePolicy("gandiva", rule)

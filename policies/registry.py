@@ -56,7 +56,7 @@ POLICIES: dict[str, Entry] = {
     "sjf-bsbf": Entry(
         sjf_bsbf, "SJF-BSBF (INFOCOM'24): shortest job first; shares GPUs where the pair ends sooner so", (SHARING,)
     ),
-    "gandiva": Entry(gandiva, "Gandiva (OSDI'18): by affinity of sizes, moves to better tiers, no preemption"),
+    "gandiva": Entry(gandiva, "Gandiva (OSDI'18): by affinity of sizes, moves to better tiers, no preemption", BOTH),
     "dally": Entry(dally, "Dally (Big Data'25): delay timers, tuned by demand and tier; most slowed down first"),
     "dally-manual": Entry(dally_manual, "Dally with fixed timers: 12 h for a machine, 24 h in all for a rack"),
     "dally-nowait": Entry(dally_nowait, "Dally that never waits for a better tier"),

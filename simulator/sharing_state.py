@@ -132,6 +132,8 @@ def _pass_fields(gpus: int, models: int) -> list[Field]:
     classes, steps = (1, 1) if models == 1 else (CLASSES, STEPS)
     return [
         ("shares", "i8"),  # which of them
+        ("packs", "i8"),  # jobs of one GPU share GPUs (rules/packing.py),
+        ("slices", "i8"),  # and take turns where sharing is no gain
         ("free_last", "i8"),
         ("pair_ratio", "f8", (models, models)),  # `pairs.least_ratio`, new job's model first
         ("class_key", "f8", (classes,)),  # of a class: no job from this key on

@@ -128,13 +128,14 @@ def random_run(seed, policy, free="last"):
 
 
 def step_s(fit, gpus, batch, sub_batch):
-    """Eq. 7 for GPUs of one machine; one GPU has a line of its own."""
-    a, b, ai, bi, _, _, d, one_a, one_b = fit
+    """Eq. 7 inside a machine or across machines, whichever is faster; one GPU has a line of its own."""
+    a, b, ai, bi, an, bn, d, one_a, one_b = fit
     passes = math.ceil(batch / sub_batch)
     if gpus == 1:
         return passes * (one_a + one_b * batch / passes)
     computed = a + b * batch / passes
-    return (passes - 1) * computed + (computed**d + (ai + bi * (gpus - 2)) ** d) ** (1 / d)
+    exchanged = min(ai + bi * (gpus - 2), an + bn * (gpus - 2))
+    return (passes - 1) * computed + (computed**d + exchanged**d) ** (1 / d)
 
 
 def reference_run(simulator, workload, rule):

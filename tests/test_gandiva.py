@@ -10,6 +10,7 @@ from clustergym.experiments.recording import decisions
 from clustergym.simulator.decisions import Preempt, Start
 from clustergym.simulator.engine import Simulator
 from clustergym.simulator.kernels.codes import START
+from clustergym.simulator.sharing import Sharing
 from clustergym.simulator.tiers import NETWORK, RACK, SLOT
 from clustergym.simulator.workloads import Workload
 
@@ -174,3 +175,69 @@ def test_what_a_move_leaves_is_offered_at_once_in_order():
     simulator.apply(Preempt(1))
     simulator.schedule()
     assert simulator.view.running.tolist() == [0, 1]
+
+
+ONE_MACHINE = "flat:machines=1,gpus_per_machine="
+
+
+def shared(gpus, xi, *rows, starts=(), **options):
+    """A run of `gandiva:packing=on` on one machine, two jobs a GPU; `starts`: (job, GPU) at the first instant."""
+    sharing = Sharing(interference=f"constant:xi={xi}", **options)
+    word = "gandiva:packing=on"
+    simulator = Simulator(f"{ONE_MACHINE}{gpus}", rule=policies.make(word).rule, sharing=sharing)
+    simulator.reset(Workload.from_arrays("by hand", *map(list, zip(*rows, strict=True))))
+    for job, gpu in starts:
+        simulator.apply(Start(job, [gpu]))
+    simulator.run()
+    return simulator
+
+
+def test_two_jobs_that_get_more_done_together_are_packed():
+    """xi 1.25: 1.6 times the work of one. 100 s each, both at the end at 125 s."""
+    assert shared(1, 1.25, (0, 1, 100), (0, 1, 100)).jobs()["finish_s"].tolist() == [125.0, 125.0]
+
+
+def test_two_jobs_that_do_not_take_turns():
+    """xi 3 side by side; in turns each has half its speed: 200 s, not 300."""
+    assert shared(1, 3, (0, 1, 100), (0, 1, 100)).jobs()["finish_s"].tolist() == [200.0, 200.0]
+
+
+def test_only_jobs_of_one_gpu_share():
+    """2 GPUs. The gang of 2 waits for both, though they hold jobs of one GPU; a job of one GPU waits for the gang."""
+    assert shared(2, 1.25, (0, 1, 100), (0, 1, 60), (1, 2, 50)).jobs()["first_start_s"].tolist() == [0.0, 0.0, 100.0]
+    assert shared(2, 1.25, (0, 2, 100), (1, 1, 50)).jobs()["first_start_s"].tolist() == [0.0, 100.0]
+
+
+def test_a_packed_job_moves_to_a_gpu_that_nobody_waits_for():
+    """Jobs 1 and 2 share GPU 0 at xi 1.25 until GPU 1 is free, at 100: 80 s are done, 920 are left. Job 1 moves there.
+
+    Job 2 took GPU 0, the lowest of two that gain as much.
+    """
+    simulator = shared(2, 1.25, (0, 1, 100), (0, 1, 1000), (0, 1, 1000), starts=((0, 1), (1, 0)))
+    assert simulator.jobs()["finish_s"].tolist() == [100.0, 1020.0, 1020.0]
+    assert simulator.metrics()["migrations"] == 1
+    assert simulator.view.gpus_of(1) == []
+
+
+def test_packing_changes_nothing_where_jobs_have_gpus_to_themselves():
+    rows = [(i, n, 100 + i) for i, n in enumerate((1, 2, 1, 4, 1, 1, 3))]
+    ends = [laid(word, f"{ONE_MACHINE}4", *rows).run()["jct_mean"] for word in ("gandiva", "gandiva:packing=on")]
+    assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_packing_by_decisions_equals_the_run(seed):
+    rng = np.random.default_rng(seed)
+    rows = [
+        (float(a), int(g), float(d))
+        for a, g, d in zip(
+            np.sort(rng.uniform(0, 1500, 30)), rng.choice([1, 1, 1, 2], 30), rng.uniform(10, 300, 30), strict=True
+        )
+    ]
+    run = shared(4, 1.4, *rows)
+    stepped = shared(4, 1.4, (0, 1, 1))
+    stepped.reset(run.workload)
+    while not stepped.ended:
+        stepped.apply(stepped.next_decision())
+    assert stepped.jobs()["finish_s"].tolist() == run.jobs()["finish_s"].tolist()
+    assert run.state.shared_integral > 0.0 and run.metrics()["migrations"] > 0

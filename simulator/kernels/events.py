@@ -66,7 +66,7 @@ def advance(s):
 @kernel
 def _may_decide(s):
     """True if a job waits, or runs and could move or be resized."""
-    if s.waiting > 0 or (s.migrates and s.spread > 0):
+    if s.waiting > 0 or (s.migrates and s.spread > 0) or (s.packs and s.shared_gpus > 0 and s.free_gpus > 0):
         return True
     return has_berths(s) and s.elastic and s.running > 0
 

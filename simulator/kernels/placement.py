@@ -5,7 +5,7 @@ from .alone import hold_alone
 from .bits import exclude, include
 from .codes import FREE, RATED
 from .jit import entry, kernel
-from .sharing import ask_rate, excess_on, free_berth, gpu_of, has_berths, memory_of, other_on
+from .sharing import ask_rate, excess, free_berth, gpu_of, has_berths, memory_of, other_on
 
 
 @kernel
@@ -102,7 +102,9 @@ def _occupy_berths(s, job):
     """Modify `s`: as `occupy`, where GPUs are shared."""
     bytes_each = memory_of(s, job, s.sub_batch[job])
     first = s.gang[0]
+    slot = s.gpu_slot[first]
     tier = SLOT
+    run = 0
     previous = -1
     for i in range(s.gang_size):
         gpu = s.gang[i]
@@ -114,66 +116,75 @@ def _occupy_berths(s, job):
             s.gpu_next[previous] = berth
         previous = berth
         s.gpu_memory_used[gpu] += bytes_each
-        _load(s, gpu, job)
-        tier = tier_between(s, tier, first, gpu)
+        if s.gpu_slot[gpu] != slot:
+            change_free(s, slot, -run)
+            run = 0
+            slot = s.gpu_slot[gpu]
+            tier = tier_between(s, tier, first, gpu)
+        run += _load(s, gpu, job)
+    change_free(s, slot, -run)
     s.gpu_next[previous] = FREE
     return tier
 
 
 @kernel
 def _load(s, gpu, job):
-    """Modify `s`: `job`, which lies in a berth of a GPU already, counts there; its partners are to be rated anew."""
-    load = s.gpu_load[gpu]
-    s.gpu_load[gpu] = load + 1
-    if load == 0:
-        count_taken(s, gpu)
+    """Modify `s`: `job`, which lies in a berth of a GPU already, counts there; its partners may have to be rated anew.
+
+    Returns 1 if the GPU was free; the caller takes it off the counts.
+    """
+    load = s.gpu_load[gpu] + 1
+    s.gpu_load[gpu] = load
+    if load == 1:
+        exclude(s.free_low, s.free_mid, s.free_top, gpu)
         s.busy_gpus += 1
         hold_alone(s, job, 1)
         if s.jobs_per_gpu > 1:
             include(s.open_low, s.open_mid, s.open_top, gpu)
-        return
-    if load == 1:
-        s.shared_gpus += 1
-        hold_alone(s, other_on(s, gpu, job), -1)
-    if load + 1 == s.jobs_per_gpu:
+        return 1
+    if load == s.jobs_per_gpu:
         exclude(s.open_low, s.open_mid, s.open_top, gpu)
-    _rate_slowed(s, gpu, job)
+    if load == 2:
+        s.shared_gpus += 1
+        other = other_on(s, gpu, job)
+        hold_alone(s, other, -1)
+        if 1.0 + excess(s, other, job) > s.slowdown[other]:  # else another GPU is as slow for it
+            ask_rate(s, other, RATED)
+    else:
+        _rate_partners(s, gpu, job)
+    return 0
 
 
 @kernel
 def _unload(s, gpu, job):
-    """Modify `s`: undo `_load`."""
+    """Modify `s`: undo `_load`, before `job` leaves its berth; returns 1 if the GPU is free."""
     load = s.gpu_load[gpu] - 1
     s.gpu_load[gpu] = load
     if load == 0:
-        count_free(s, gpu)
+        include(s.free_low, s.free_mid, s.free_top, gpu)
         s.busy_gpus -= 1
         hold_alone(s, job, -1)
         if s.jobs_per_gpu > 1:
             exclude(s.open_low, s.open_mid, s.open_top, gpu)
-        return
-    if load == 1:
-        s.shared_gpus -= 1
-        hold_alone(s, other_on(s, gpu, job), 1)
+        return 1
     if load + 1 == s.jobs_per_gpu:
         include(s.open_low, s.open_mid, s.open_top, gpu)
-
-
-@kernel
-def _rate_slowed(s, gpu, job):
-    """Modify `s`: those whom `job`, which has come, slows down here more than anything did elsewhere are rated anew."""
-    for layer in range(s.jobs_per_gpu):
-        other = s.gpu_job[layer * s.gpu_slot.size + gpu]
-        if other >= 0 and other != job and 1.0 + excess_on(s, other, gpu) > s.slowdown[other]:
+    if load == 1:
+        s.shared_gpus -= 1
+        other = other_on(s, gpu, job)
+        hold_alone(s, other, 1)
+        if 1.0 + excess(s, other, job) >= s.slowdown[other]:  # else another GPU is slower for it
             ask_rate(s, other, RATED)
+    else:
+        _rate_partners(s, gpu, job)
+    return 0
 
 
 @kernel
-def _rate_freed(s, gpu, job):
-    """Modify `s`: those for whom a GPU that `job` is about to leave is the slowest are rated anew."""
+def _rate_partners(s, gpu, job):
     for layer in range(s.jobs_per_gpu):
         other = s.gpu_job[layer * s.gpu_slot.size + gpu]
-        if other >= 0 and other != job and 1.0 + excess_on(s, other, gpu) >= s.slowdown[other]:
+        if other >= 0 and other != job:
             ask_rate(s, other, RATED)
 
 
@@ -221,14 +232,19 @@ def _vacate_berths(s, first):
     job = s.gpu_job[first]
     bytes_each = memory_of(s, job, s.sub_batch[job])
     berth = first
+    slot = s.gpu_slot[gpu_of(s, berth)]
+    run = 0
     while berth != FREE:
         gpu = gpu_of(s, berth)
-        if s.gpu_load[gpu] > 1:
-            _rate_freed(s, gpu, job)
-        s.gpu_job[berth] = FREE
         s.gpu_memory_used[gpu] -= bytes_each
-        _unload(s, gpu, job)
+        if s.gpu_slot[gpu] != slot:
+            change_free(s, slot, run)
+            run = 0
+            slot = s.gpu_slot[gpu]
+        run += _unload(s, gpu, job)
+        s.gpu_job[berth] = FREE
         berth = s.gpu_next[berth]
+    change_free(s, slot, run)
 
 
 @kernel

@@ -87,8 +87,14 @@ def rest_sub_batch(s, job):
 
 @kernel
 def excess(s, job, partner):
-    """By how much more than 1 a partner slows a job down on a GPU that both hold."""
-    return s.xi[s.model[job], s.model[partner]] - 1.0
+    """By how much more than 1 a partner slows a job down on a GPU that both hold.
+
+    With `slices` two jobs that together would get no more done than one alone take turns, each at half its speed.
+    """
+    xi = s.xi[s.model[job], s.model[partner]]
+    if s.slices and 1.0 / xi + 1.0 / s.xi[s.model[partner], s.model[job]] <= 1.0:
+        return 1.0
+    return xi - 1.0
 
 
 @kernel

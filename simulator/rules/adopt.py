@@ -3,9 +3,10 @@
 import math
 
 from ..kernels.alone import lay_alone
-from ..kernels.codes import HELD, RUNNING, WAITING
+from ..kernels.codes import HELD, RATED, RUNNING, WAITING
 from ..kernels.jit import kernel
 from ..kernels.jobs import enqueue, plan, schedule_event
+from ..kernels.sharing import ask_rate, has_berths
 from .orders import arrival_key, attained_now_s, has_levels, settle_place
 from .passes import next_round_s
 
@@ -45,6 +46,8 @@ def adopt(s):
             if s.auctions == 0:  # else what was granted stays granted
                 s.lease_end_s[job] = s.now_s + s.lease_s if s.lease_s > 0.0 else math.inf
                 plan(s, job)
+            if has_berths(s):  # rules do not agree what sharing costs
+                ask_rate(s, job, RATED)
             continue
         key = arrival_key(s, job)
         s.order_key[job] = key

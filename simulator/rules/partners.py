@@ -17,7 +17,7 @@ from ..kernels.alone import append_alone, work_left_s
 from ..kernels.codes import BEST_BENEFIT
 from ..kernels.jit import kernel
 from ..kernels.sharing import memory_of
-from ..network.steps import stretch
+from ..network.steps import best_nodes, stretch
 from ..tiers import MACHINE, RACK
 from .pairs import apart_s, shares, together_s
 
@@ -167,5 +167,6 @@ def _stretch(s, c, job, halvings):
 
 @kernel
 def _best_stretch(s, job, halvings):
-    tier = MACHINE if s.gpus[job] <= s.largest_machine else RACK
-    return stretch(s, job, tier, s.sub_batch[job] >> halvings)
+    sub_batch = s.sub_batch[job] >> halvings
+    spread = s.net_steps and best_nodes(s, job, s.batch[job], sub_batch) > 1
+    return stretch(s, job, RACK if spread else MACHINE, sub_batch)

@@ -18,6 +18,7 @@ from ..kernels.sharing import has_berths
 from .eviction import evict_for, give_up, gpus_behind, pick_evictable
 from .offers import make_offers
 from .orders import has_levels, is_running_place, running_key, settle_place, stopped_key
+from .packing import pack, unpack
 from .placers import find_gang
 from .sharing import share_pass
 
@@ -71,6 +72,9 @@ def _offer(s):
         s.pass_number += 1
         s.n_picked = 0
         started += make_offers(s)
+    if s.packs:
+        unpack(s)
+        started += pack(s)
     return started
 
 

@@ -101,6 +101,7 @@ class Rule:
             first (`first-fit`) or those of the best partners (`best-benefit`); rules/sharing.py. The order is `srtf`
             then, and nobody is stopped or moved. Where they may not, nothing is different from `none`.
         free: `last`: free GPUs complete a gang that shared ones do not fill; `never`: the job waits.
+        packing: where GPUs may hold several jobs, those of one GPU that find none free share one (rules/packing.py).
         fallback: `most-free`, or `last`: the defect of the authors' Gandiva (placers.py).
     """
 
@@ -119,6 +120,7 @@ class Rule:
     margin: float | None = None
     sharing: str = "none"
     free: str = "last"
+    packing: bool = False
 
     def __post_init__(self) -> None:
         if self.timers is not None:
@@ -165,6 +167,8 @@ class Rule:
     def _check_sharing(self) -> None:
         _choice("sharing", self.sharing, SHARINGS)
         _choice("free", self.free, ("last", "never"))
+        if self.packing and not self.migrates:
+            raise InputError("packing goes with migration")
         if self.sharing == "none":
             return
         _choice("placer with sharing", self.placer, SHARING_PLACERS)

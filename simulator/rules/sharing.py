@@ -41,7 +41,7 @@ def share_pass(s):
             start(s, job)
             started += 1
             if s.free_last == 0:  # partners that a job before it was missing: from the first job again
-                aside = _bring_back(s, aside)
+                aside = bring_back(s, aside)
                 s.pass_number += 1
         elif s.strict:
             break
@@ -51,12 +51,12 @@ def share_pass(s):
             leave_queue(s, job)
             s.bid[aside] = job
             aside += 1
-    _bring_back(s, aside)
+    bring_back(s, aside)
     return started
 
 
 @kernel
-def _bring_back(s, aside):
+def bring_back(s, aside):
     """Modify `s`: the jobs set aside are in the queue again; returns how many are left."""
     for i in range(aside):
         enter_queue(s, s.bid[i], s.order_key[s.bid[i]])
