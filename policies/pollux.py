@@ -9,7 +9,7 @@ counts for less (Sec. 4.2.1):
     max(age - cost x restarts, 0) / (age + cost)
 
 Interference is avoided: no two jobs that span machines share one. Jobs stand in order of attained service, then of
-arrival. Semantics of the published simulator: rounds of 60 s, 30 s for every start; see facts in docs/policies-pollux.
+arrival. Rounds of 60 s and 30 s for every start are those of the published simulator (OSDI'21 artifact).
 """
 
 from __future__ import annotations
@@ -18,18 +18,15 @@ import math
 
 import numpy as np
 
-from ..simulator.decisions import Advance, Decision, Preempt, Start
+from ..simulator.decisions import Decision, Preempt, Start
 from ..simulator.elastic import MOST_GPUS, TrainingPace
 from ..simulator.errors import InputError
-from ..simulator.rules.rule import Rule
 from ..simulator.view import ClusterView
-from .base import Policy
 from .pollux_search import Problem, Search
+from .rounds import RoundPolicy
 
-CLOSE_S = 1e-3  # an instant so near to a round is the round
 
-
-class Pollux(Policy):
+class Pollux(RoundPolicy):
     """Reallocates all jobs at every round. Jobs must be elastic: `Simulator(..., pace=TrainingPace(...))`.
 
     Args:
@@ -48,8 +45,7 @@ class Pollux(Policy):
         generations: int = 100,
         patience: int = 15,
     ) -> None:
-        if not 0.0 < round < math.inf:
-            raise InputError(f"round = {round:g}: expected seconds > 0")
+        super().__init__("pollux", round, preemption_cost)
         if not abs(exponent) > 0.0 or not math.isfinite(exponent):
             raise InputError(f"exponent = {exponent:g}: expected a number other than 0")
         if individuals < 2 or generations < 1 or patience < 1:
@@ -57,30 +53,15 @@ class Pollux(Policy):
                 f"individuals={individuals}, generations={generations}, patience={patience}: "
                 "expected at least 2 individuals, 1 generation and a patience of 1"
             )
-        self.name = "pollux"
-        self.clock = Rule("fifo", preemption_cost=(preemption_cost,), round=round)
         self.exponent = exponent
         self.bounds = {"individuals": individuals, "generations": generations, "patience": patience}
-        self._run = -1
-        self._instant = -1
-        self._plan: list[Decision] = []
-        self._search: Search
-        self._tables: dict[int, tuple[tuple[int, int], np.ndarray]] = {}
 
-    def decide(self, view: ClusterView) -> Decision:
-        """The next decision of the reallocation at this round; between rounds, none."""
-        simulator = view.simulator
-        simulator.use(self.clock)
-        if self._run != simulator.runs:
-            self._run, self._instant = simulator.runs, -1
-            self._search = Search(np.random.default_rng(int(simulator.state.seed)), **self.bounds)
-            self._tables = {}
-        if self._instant != view.instant:
-            self._instant = view.instant
-            self._plan = self._reallocation(view) if is_round(view.now_s, self.clock.round) else []
-        return self._plan.pop(0) if self._plan else Advance()
+    def begin(self, view: ClusterView) -> None:
+        """Nothing is known of any job, and no allocation is to go on from."""
+        self._search = Search(np.random.default_rng(int(view.simulator.state.seed)), **self.bounds)
+        self._tables: dict[int, tuple[tuple[int, int, int], np.ndarray]] = {}
 
-    def _reallocation(self, view: ClusterView) -> list[Decision]:
+    def plan(self, view: ClusterView) -> list[Decision]:
         """Stops and starts that turn the present allocation into the one found."""
         running = view.running
         jobs = np.concatenate([view.queue, running])
@@ -98,16 +79,16 @@ class Pollux(Policy):
         wanted = self._search.best(problem, jobs.tolist())
         changed = [row for row in range(len(jobs)) if not np.array_equal(held[row], wanted[row])]
         free = set(view.free_gpus.tolist())
-        plan: list[Decision] = []
+        decisions: list[Decision] = []
         for job in jobs[changed].tolist():
             if job in gpus_of:
                 free.update(gpus_of[job])
-                plan.append(Preempt(job))
+                decisions.append(Preempt(job))
         for row in changed:
             if wanted[row].any():
                 gpus = _take(free, wanted[row], machine_of)
-                plan.append(Start(int(jobs[row]), gpus))
-        return plan
+                decisions.append(Start(int(jobs[row]), gpus))
+        return decisions
 
     def _problem(self, view: ClusterView, jobs: np.ndarray, held: np.ndarray) -> Problem:
         simulator = view.simulator
@@ -116,8 +97,8 @@ class Pollux(Policy):
             raise InputError("policy pollux: jobs must be elastic; give the simulator a TrainingPace that tunes")
         s = simulator.state
         trainees = [pace.trainee(simulator, int(job)) for job in jobs]
-        room = np.bincount(view.topology.gpu_machine, minlength=view.topology.num_machines)
-        total = view.topology.num_gpus
+        room = view.free_by_machine + held.sum(axis=0, dtype=np.int64)
+        total = int(room.sum())
         fair = min(math.ceil(total / len(jobs)), MOST_GPUS)
         most = np.array([min(trainee.most_gpus, total) for trainee in trainees])
         speedups = np.zeros((len(jobs), 2, int(most.max()) + 1))
@@ -125,23 +106,18 @@ class Pollux(Policy):
             if trainee.fit is None:
                 speedups[row, :, : most[row] + 1] = np.arange(most[row] + 1) / fair
                 continue
-            known = self._tables.get(job)
-            if known is None or known[0] != (trainee.versions, fair):
+            key, known = (trainee.versions, fair, int(most[row])), self._tables.get(job)
+            if known is None or known[0] != key:
                 table = trainee.goodputs(int(most[row])) / trainee.fair_goodput(fair)
-                self._tables[job] = known = (trainee.versions, fair), table
-            speedups[row, :, : known[1].shape[1]] = known[1]
+                self._tables[job] = known = key, table
+            speedups[row, :, : most[row] + 1] = known[1]
         # As in the published code: the share of one machine in the cluster counts as a speed-up of 1.
         speedups *= len(room) / total
         age_s = view.now_s - s.arrival_s[jobs]
         cost_s = self.clock.preemption_cost[0]
         restarts = np.maximum(s.starts[jobs] - 1, 0)
-        kept = np.maximum(age_s - restarts * cost_s, 0.0) / np.maximum(age_s + cost_s, CLOSE_S)
+        kept = np.maximum(age_s - restarts * cost_s, 0.0) / np.maximum(age_s + cost_s, 1e-3)
         return Problem(held, room.astype(np.int8), most, speedups, kept, self.exponent)
-
-
-def is_round(now_s: float, round_s: float) -> bool:
-    """Whether an instant is a multiple of the round."""
-    return abs(now_s - round(now_s / round_s) * round_s) < CLOSE_S
 
 
 def _take(free: set[int], counts: np.ndarray, machine_of: np.ndarray) -> list[int]:

@@ -17,7 +17,9 @@ from .dally import dally, dally_consolidated, dally_manual, dally_nowait
 from .gandiva import gandiva
 from .greedy import greedy
 from .ordered import las, ordered
+from .pollux import Pollux
 from .tiresias import tiresias
+from .tiresias_rounds import TiresiasRounds
 
 DELAY = "clustergym/Delay-v0"
 SHARING = "clustergym/Sharing-v0"
@@ -55,6 +57,12 @@ POLICIES: dict[str, Entry] = {
     ),
     "sjf-bsbf": Entry(
         sjf_bsbf, "SJF-BSBF (INFOCOM'24): shortest job first; shares GPUs where the pair ends sooner so", (SHARING,)
+    ),
+    "pollux": Entry(
+        Pollux, "Pollux (OSDI'21): elastic jobs; searches for the most goodput, shared fairly, every round", (SHARING,)
+    ),
+    "tiresias-rounds": Entry(
+        TiresiasRounds, "Tiresias as Pollux's simulator plays it: two queues, looked at every round", (SHARING,)
     ),
     "gandiva": Entry(gandiva, "Gandiva (OSDI'18): by affinity of sizes, moves to better tiers, no preemption", BOTH),
     "dally": Entry(dally, "Dally (Big Data'25): delay timers, tuned by demand and tier; most slowed down first"),

@@ -9,18 +9,14 @@ waiting job passes running ones that stand behind it in its own queue.
 
 from __future__ import annotations
 
-import math
-
-from ..simulator.decisions import Advance, Decision, Preempt, Start
+from ..simulator.decisions import Decision, Preempt, Start
 from ..simulator.errors import InputError
 from ..simulator.kernels.codes import RUNNING
-from ..simulator.rules.rule import Rule
 from ..simulator.view import ClusterView
-from .base import Policy
-from .pollux import is_round
+from .rounds import RoundPolicy
 
 
-class TiresiasRounds(Policy):
+class TiresiasRounds(RoundPolicy):
     """See the module.
 
     Args:
@@ -30,32 +26,19 @@ class TiresiasRounds(Policy):
     """
 
     def __init__(self, round: float = 60.0, preemption_cost: float = 30.0, threshold: float = 57600.0) -> None:
-        if not 0.0 < round < math.inf:
-            raise InputError(f"round = {round:g}: expected seconds > 0")
+        super().__init__("tiresias-rounds", round, preemption_cost)
         if not threshold > 0.0:
-            raise InputError(f"threshold = {threshold:g}: expected GPU-seconds > 0")
-        self.name = "tiresias-rounds"
-        self.clock = Rule("fifo", preemption_cost=(preemption_cost,), round=round)
+            raise InputError(f"policy tiresias-rounds: threshold = {threshold:g}: expected GPU-seconds > 0")
         self.threshold = threshold
-        self._run = self._instant = -1
+
+    def begin(self, view: ClusterView) -> None:
+        """Empty queues."""
         self._looked_s = 0.0
-        self._plan: list[Decision] = []
         self._queues: tuple[list[int], list[int]] = ([], [])
         self._service_gpu_s: dict[int, float] = {}
 
-    def decide(self, view: ClusterView) -> Decision:
-        """The next decision of the pass at this round; between rounds, none."""
-        simulator = view.simulator
-        simulator.use(self.clock)
-        if self._run != simulator.runs:
-            self._run, self._instant = simulator.runs, -1
-            self._queues, self._service_gpu_s, self._looked_s = ([], []), {}, 0.0
-        if self._instant != view.instant:
-            self._instant = view.instant
-            self._plan = self._pass(view) if is_round(view.now_s, self.clock.round) else []
-        return self._plan.pop(0) if self._plan else Advance()
-
-    def _pass(self, view: ClusterView) -> list[Decision]:
+    def plan(self, view: ClusterView) -> list[Decision]:
+        """One pass through both queues: who stops, then who starts."""
         s = view.simulator.state
         running = set(view.running.tolist())
         there = running | set(view.queue.tolist())
@@ -73,9 +56,9 @@ class TiresiasRounds(Policy):
                 runs.append(job)
         stopped = running.difference(runs)
         free = set(view.free_gpus.tolist()).union(*(view.gpus_of(job) for job in stopped))
-        plan: list[Decision] = [Preempt(job) for job in sorted(stopped)]
+        stops: list[Decision] = [Preempt(job) for job in sorted(stopped)]
         started = [job for job in runs if s.status[job] != RUNNING]
-        return plan + [Start(job, _emptiest(view, free, int(s.gpus[job]))) for job in started]
+        return stops + [Start(job, _emptiest(view, free, int(s.gpus[job]))) for job in started]
 
     def _demote(self, view: ClusterView, running: list[int]) -> None:
         """Account the rounds since the last pass, in which nothing was to be decided, as if each had been looked at."""

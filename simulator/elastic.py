@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +21,6 @@ import numpy as np
 from .errors import InputError
 from .goodput import Application, Goodput, gain, split_batch
 from .layout import gpus_of
-from .profiles.measured_tables import read_tables
 from .profiles.online_fit import fit_throughput
 
 if TYPE_CHECKING:
@@ -36,12 +34,6 @@ SAME = 1e-3  # seconds: instants that are nearer are one
 WHOLE = 1e-9  # relative: progress that is nearer to the end of an epoch has reached it
 
 Configuration = tuple[tuple[int, ...], int, int]  # GPUs on each node, samples per GPU and pass, further passes
-
-
-@lru_cache(maxsize=64)
-def goodput_of(application: Application) -> Goodput:
-    """The goodput of an application on up to MOST_GPUS; kept, since every job of it has the same."""
-    return Goodput(application, MOST_GPUS)
 
 
 @dataclass
@@ -60,7 +52,7 @@ class Trainee:
     """What a running job knows of itself.
 
     Args:
-        application: what it trains.
+        goodput: of what it trains, on up to MOST_GPUS.
         batch: the batch that it must keep; None: it picks one.
         gpus: the most GPUs that it may get; None: as many as its application allows.
 
@@ -71,7 +63,7 @@ class Trainee:
         versions: how often what it knows has changed.
     """
 
-    application: Application
+    goodput: Goodput
     batch: int | None = None
     gpus: int | None = None
     seen: dict[tuple[int, int, int], tuple[float, float]] = field(default_factory=dict)
@@ -79,6 +71,11 @@ class Trainee:
     noise: tuple[float, float] = (0.0, 0.0)
     versions: int = 0
     turn: Turn | None = None
+
+    @property
+    def application(self) -> Application:
+        """What it trains."""
+        return self.goodput.application
 
     @property
     def most_gpus(self) -> int:
@@ -110,7 +107,7 @@ class Trainee:
         if self.fit is None:
             least = max(application.smallest_batch, application.smallest_local * gpus)
             return placement, *split_batch(application, least, gpus)
-        return placement, *goodput_of(application).best_batch(self.fit, self.noise, gpus, len(placement))
+        return placement, *self.goodput.best_batch(self.fit, self.noise, gpus, len(placement))
 
     def run(self, stretch: int, since_s: float, configuration: Configuration, epoch: int) -> float:
         """Progress per second in an epoch, for real; remembered as what it will see."""
@@ -131,13 +128,13 @@ class Trainee:
         if self.fit is None:
             raise ValueError("a job that never ran predicts nothing")
         table = np.zeros((2, most + 1))
-        table[:, 1:] = goodput_of(self.application).table(self.fit, self.noise, slice(0, most), (1, 2))
+        table[:, 1:] = self.goodput.table(self.fit, self.noise, slice(0, most), (1, 2))
         return table
 
     def fair_goodput(self, gpus: int) -> float:
         """Predicted progress per second on so many GPUs of one node."""
         assert self.fit is not None
-        table = goodput_of(self.application).table(self.fit, self.noise, slice(gpus - 1, gpus), (1,))
+        table = self.goodput.table(self.fit, self.noise, slice(gpus - 1, gpus), (1,))
         return float(table[0, 0])
 
 
@@ -147,7 +144,7 @@ class TrainingPace:
     The workload's `model` says what a job trains; its `iterations` stand for the whole progress.
 
     Args:
-        application_of: model name -> what is trained (`measured_applications`, `fitted_applications`).
+        application_of: model name -> what is trained (profiles/applications.py).
         tunes: True: jobs are elastic, run on whatever GPUs they get and pick their batch; False: each has the GPUs and
             the batch of the workload.
         interval_s: seconds, whole; jobs look at what they saw at its multiples. Take the scheduler's rounds.
@@ -166,11 +163,12 @@ class TrainingPace:
         self.application_of = application_of
         self.elastic = tunes
         self.interval_s = float(interval_s)
+        self._goodputs: dict[str, Goodput] = {}
         self._run = -1
         self._trainees: dict[int, Trainee] = {}
 
     def trainee(self, simulator: Simulator, job: int) -> Trainee:
-        """What a job knows of itself in the present run."""
+        """What a job knows of itself in the present run; after `Simulator.restore` it has to learn it anew."""
         if self._run != simulator.runs:
             self._run = simulator.runs
             self._trainees = {}
@@ -180,17 +178,21 @@ class TrainingPace:
 
     def _arrive(self, simulator: Simulator, job: int) -> Trainee:
         workload = simulator.workload
-        application = self.application_of(str(workload.model[job]))
+        model = str(workload.model[job])
+        if model not in self._goodputs:
+            self._goodputs[model] = Goodput(self.application_of(model), MOST_GPUS)
+        goodput = self._goodputs[model]
+        application = goodput.application
         if self.elastic:
             pinned = PINNED.get(application.name)
-            return Trainee(application, pinned, None if pinned is None else 1)
+            return Trainee(goodput, pinned, None if pinned is None else 1)
         batch = int(workload.batch_size[job])
         if not application.smallest_batch <= batch <= application.largest_batch:
             raise InputError(
                 f"job {workload.job_id[job]}: batch_size {batch}; expected {application.smallest_batch} to "
                 f"{application.largest_batch}, what is known of {application.name}"
             )
-        return Trainee(application, batch)
+        return Trainee(goodput, batch)
 
     def rate(self, simulator: Simulator, job: int) -> tuple[float, float]:
         """Seconds per iteration until the interval or the epoch ends, and the iterations that are left then."""
@@ -225,8 +227,3 @@ def _placement(simulator: Simulator, job: int) -> tuple[int, ...]:
         machine = int(machine_of[gpu])
         counts[machine] = counts.get(machine, 0) + 1
     return tuple(counts.values())
-
-
-def measured_applications(folder: str) -> Callable[[str], Application]:
-    """Model name -> its measured tables, FOLDER/MODEL/ (measured_tables.py)."""
-    return lambda model: read_tables(folder, model)
