@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .errors import InputError
+from .fabrics import cassini_testbed, cassini_two_gpu, fat_tree, leaf_spine
 from .topology import NATURAL, Tier, Topology, check_gpu_count, checked_order
 
 # Bandwidths: paper dally, Sec. III-C and V-B: NVSwitch inside a machine "up to 900 Gb/s", NVIDIA Quantum
@@ -91,6 +92,10 @@ PRESETS: dict[str, Callable[..., Topology]] = {
     "dally": dally,
     "bsbf-physical": bsbf_physical,
     "bsbf-simulation": bsbf_simulation,
+    "cassini-testbed": cassini_testbed,
+    "cassini-two-gpu": cassini_two_gpu,
+    "fat-tree": fat_tree,
+    "leaf-spine": leaf_spine,
 }
 
 

@@ -25,6 +25,8 @@ from .tiers import TIER_NAMES
 if TYPE_CHECKING:
     import networkx
 
+    from .network.links import LinkGraph
+
 MAX_GPUS = 1_000_000
 NATURAL = "natural"
 MOST_SEED = 10**18
@@ -84,6 +86,7 @@ class Topology:
         tiers: slot, machine, rack, network, in this order.
         machine_order: in which order first-fit placers look at machines: "natural" is ascending index, a
             whole number is the seed of a random order of all machines; see `machine_scan`.
+        links: the links between the machines, where the topology knows them; None: it has tiers only.
     """
 
     name: str
@@ -104,6 +107,7 @@ class Topology:
     cluster_names: tuple[str, ...]
     tiers: tuple[Tier, ...] = UNKNOWN_TIERS
     machine_order: str = NATURAL
+    links: LinkGraph | None = None
 
     @classmethod
     def from_counts(
@@ -120,6 +124,7 @@ class Topology:
         cluster_names: Sequence[str] = (),
         tiers: Sequence[Tier] = UNKNOWN_TIERS,
         machine_order: str | int = NATURAL,
+        links: LinkGraph | None = None,
     ) -> Topology:
         """Build from how many children each element has, level by level, in natural order; all counts >= 1.
 
@@ -130,10 +135,11 @@ class Topology:
                 default.
             tiers: exactly slot, machine, rack and network.
             machine_order: natural, or the seed of a random order, a whole number of at most 18 digits.
+            links: the links between the machines, in the same order.
 
         Raises:
             InputError: counts below 1 or that do not add up, more than a million GPUs, names of a wrong
-                number, or no such order.
+                number, no such order, or links of another number of machines.
         """
         order = checked_order(machine_order, f"topology {name!r}")
         racks, clusters = len(rack_machines), len(cluster_racks) or 1
@@ -150,6 +156,10 @@ class Topology:
         regions = len(levels["region_clusters"])
         if tuple(tier.name for tier in tiers) != TIER_NAMES:
             raise InputError(f"topology {name!r}: tiers must be {', '.join(TIER_NAMES)}, in this order")
+        if links is not None and links.num_machines != len(machine_slots):
+            raise InputError(
+                f"topology {name!r}: links of {links.num_machines} machines, expected {len(machine_slots)}"
+            )
         return cls(
             name=name,
             **_index_arrays(levels),
@@ -158,6 +168,7 @@ class Topology:
             cluster_names=_per_item("cluster_names", cluster_names, [f"cluster{i}" for i in range(clusters)]),
             tiers=tuple(tiers),
             machine_order=order,
+            links=links,
         )
 
     @classmethod
@@ -166,6 +177,13 @@ class Topology:
         from .specs import topology_from_mapping
 
         return topology_from_mapping(mapping, source)
+
+    @classmethod
+    def from_graph(cls, graph: networkx.Graph, name: str = "custom") -> Topology:
+        """Build from a networkx graph of machines, switches and links: the attributes of `simulator/link_files.py`."""
+        from .link_files import topology_from_graph
+
+        return topology_from_graph(graph, name)
 
     @classmethod
     def load(cls, source: Topology | Mapping[str, Any] | str | os.PathLike[str]) -> Topology:
@@ -351,12 +369,16 @@ class Topology:
         return graph
 
     def __eq__(self, other: object) -> bool:
-        """Same name, same arrays, same names and tiers."""
+        """Same name, same arrays, same names, tiers and links."""
         if not isinstance(other, Topology):
             return NotImplemented
-        return self._plain() == other._plain() and all(
-            np.array_equal(getattr(self, array), getattr(other, array))
-            for array in ("slot_gpus", "slot_machine", "machine_rack", "rack_cluster", "cluster_region")
+        return (
+            self._plain() == other._plain()
+            and self.links == other.links
+            and all(
+                np.array_equal(getattr(self, array), getattr(other, array))
+                for array in ("slot_gpus", "slot_machine", "machine_rack", "rack_cluster", "cluster_region")
+            )
         )
 
     def _plain(self) -> tuple[object, ...]:
@@ -375,6 +397,8 @@ class Topology:
             (self.num_gpus, "GPU", True),
         ]
         words = [f"{count} {noun}{'s' * (count != 1)}" for count, noun, shown in counts if shown]
+        if self.links is not None:
+            words.append(f"{self.links.num_links} links")
         if self.machine_order != NATURAL:
             words.append(f"machine order {self.machine_order}")
         return f"<Topology {self.name}: {', '.join(words)}>"

@@ -176,7 +176,7 @@ def test_load_gives_back_a_topology():
     ("source", "says"),
     [
         ("dalyl", "did you mean 'dally'"),
-        ("fat-tree", "known: bsbf-physical, bsbf-simulation, dally, flat; or the path of a YAML or JSON file"),
+        ("torus", "known: bsbf-physical, bsbf-simulation, cassini-testbed, .*leaf-spine; or the path of a YAML"),
         ("", "empty"),
         ("dally:racks", "not key=value"),
         ("dally:rcks=2", "did you mean 'racks'"),
@@ -243,7 +243,10 @@ def test_presets_take_numpy_integers():
 
 def test_list_topologies_lists_what_loads():
     listed = list_topologies()
-    assert [entry["name"] for entry in listed] == ["flat", "dally", "bsbf-physical", "bsbf-simulation"]
+    assert [entry["name"] for entry in listed] == [
+        "flat", "dally", "bsbf-physical", "bsbf-simulation",
+        "cassini-testbed", "cassini-two-gpu", "fat-tree", "leaf-spine",
+    ]  # fmt: skip
     for entry in listed:
         assert Topology.load(entry["name"]).num_gpus == entry["gpus"]
         assert entry["summary"].endswith(".")
