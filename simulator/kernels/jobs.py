@@ -19,8 +19,9 @@ from .alone import enlist
 from .bits import exclude, include
 from .codes import AFFINITY, DONE, FREE, HELD, HOLD, MIGRATE, PREEMPT, RUNNING, START, WAITING
 from .jit import kernel
+from .log import log, note
 from .placement import gang_was_held_by, is_spread, occupy, sign_gpus, vacate, vacate_gang
-from .sharing import gpu_of, has_berths, largest_sub_batch, rest_sub_batch
+from .sharing import has_berths, largest_sub_batch, rest_sub_batch
 
 MOST_CHUNKS = 5_000_000  # in one grant; where there would be more, one is too short to matter
 
@@ -38,38 +39,6 @@ def schedule_event(s, item, time_s):
     else:
         heap.push(s.event_key, s.event_item, s.event_of, 0, s.event_count, time_s, item)
         s.event_count += 1
-
-
-@kernel
-def note(s, kind, job):
-    """Modify `s`: a decision is carried out."""
-    s.decisions += 1
-    s.last_kind = kind
-    s.last_job = job
-
-
-@kernel
-def log(s, kind, job):
-    """Modify `s`: append a decision and the GPUs that the job holds, if logging is on."""
-    if s.log_on == 0:
-        return
-    entry = s.log_count
-    if entry >= s.log_kind.size or s.log_gpus + s.gpus[job] > s.log_gpu.size:
-        s.log_overflow = 1
-        return
-    s.log_kind[entry] = kind
-    s.log_job[entry] = job
-    s.log_first[entry] = s.log_gpus
-    s.log_size[entry] = 0
-    s.log_value[entry] = rates.logged_value(s, kind, job)
-    if kind != HOLD:
-        berth = s.first_gpu[job]
-        while berth >= 0:
-            s.log_gpu[s.log_gpus] = gpu_of(s, berth)
-            s.log_gpus += 1
-            s.log_size[entry] += 1
-            berth = s.gpu_next[berth]
-    s.log_count = entry + 1
 
 
 @kernel

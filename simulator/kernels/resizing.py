@@ -4,7 +4,8 @@ from ..rules.orders import restore_cost_s
 from .alone import enlist
 from .codes import RESIZE
 from .jit import kernel
-from .jobs import began_now, is_back, log, note, offer, plan, recount, remember, settle, undo
+from .jobs import began_now, is_back, offer, plan, recount, remember, settle, undo
+from .log import log, note
 from .placement import is_spread, occupy, vacate
 from .rates import begin_stretch, is_as_it_was, take_rate
 from .sharing import largest_sub_batch
