@@ -98,7 +98,7 @@ def _job_fields(jobs: int) -> list[Field]:
         "stop_sub_batch",
         "stop_gpus",
         "asked",  # jobs whose rate is to be settled before time passes
-        "is_asked",  # how: codes.RATED, codes.ASKED; 0 = not
+        "is_asked",  # how: codes.SLOWED, RATED, ASKED; 0 = not
     )
     columns: list[Field] = [(name, "f8", (jobs,)) for name in floats]
     columns += [(name, "i8", (jobs,)) for name in integers]

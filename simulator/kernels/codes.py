@@ -21,8 +21,9 @@ NOT_SHARED, FIRST_FIT, BEST_BENEFIT = 0, 1, 2
 # Entries of the decision log.
 START, PREEMPT, MIGRATE, HOLD, RESIZE = 1, 2, 3, 4, 5
 
-# What is to be settled about the rate of a running job: how its partners slow it down, or all of it, by asking.
-RATED, ASKED = 1, 2
+# What is to be settled about the rate of a running job: only that it is slower, by what is known already; how its
+# partners slow it down; or all of it, by asking.
+SLOWED, RATED, ASKED = 1, 2, 3
 
 # Owner of a GPU that no job holds.
 FREE, DOWN = -1, -2

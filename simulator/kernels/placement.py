@@ -3,7 +3,7 @@
 from ..tiers import MACHINE, NETWORK, RACK, SLOT
 from .alone import hold_alone
 from .bits import exclude, include
-from .codes import FREE, RATED
+from .codes import FREE, RATED, SLOWED
 from .jit import entry, kernel
 from .sharing import ask_rate, excess, free_berth, gpu_of, has_berths, memory_of, other_on
 
@@ -148,8 +148,10 @@ def _load(s, gpu, job):
         s.shared_gpus += 1
         other = other_on(s, gpu, job)
         hold_alone(s, other, -1)
-        if 1.0 + excess(s, other, job) > s.slowdown[other]:  # else another GPU is as slow for it
-            ask_rate(s, other, RATED)
+        slowdown = 1.0 + excess(s, other, job)
+        if slowdown > s.slowdown[other]:  # else another GPU is as slow for it
+            s.slowdown[other] = slowdown
+            ask_rate(s, other, SLOWED)
     else:
         _rate_partners(s, gpu, job)
     return 0

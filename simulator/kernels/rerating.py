@@ -3,7 +3,7 @@
 import math
 
 from .alone import enlist
-from .codes import ASKED, RUNNING
+from .codes import ASKED, RATED, RUNNING
 from .jit import kernel
 from .jobs import book, plan
 from .rates import unsaved_now
@@ -22,6 +22,8 @@ def settle_rates(s):
             s.asked[left] = job
             left += 1
         else:
+            if s.is_asked[job] == RATED:
+                s.slowdown[job] = slowdown_now(s, job)
             s.is_asked[job] = 0
             _rate(s, job)
     s.n_asked = left
@@ -31,7 +33,6 @@ def settle_rates(s):
 @kernel
 def _rate(s, job):
     """Modify `s`: a running job goes on at the rate that its partners leave it; its next event moves."""
-    s.slowdown[job] = slowdown_now(s, job)
     time_s = s.solo_s[job] * s.slowdown[job]
     if time_s != s.iteration_s[job]:
         cut(s, job)
