@@ -169,9 +169,8 @@ def plan(s, job):
     lease_end_s = s.lease_end_s[job] if s.lease_end_s[job] > s.now_s else math.inf  # else renewed on commit
     next_s = min(s.planned_finish_s[job], s.check_s[job], lease_end_s)
     if has_berths(s):
-        left = s.iterations_left[job] - s.phase_left[job]
-        s.phase_s[job] = s.since_s[job] + left * s.iteration_s[job] if s.phase_left[job] > 0.0 else math.inf
-        next_s = min(next_s, s.phase_s[job])
+        next_s = min(next_s, rates.plan_phase(s, job))
+        enlist(s, job)
     schedule_event(s, job, next_s)
 
 
@@ -260,8 +259,6 @@ def start(s, job):
             s.run_key[job] = s.order_key[job]
             join(s, job)
     plan(s, job)
-    if has_berths(s):
-        enlist(s, job)
     log(s, START, job)
 
 
@@ -553,8 +550,6 @@ def migrate(s, job):
         if s.lease_s > 0.0:
             s.lease_end_s[job] = s.now_s + s.lease_s
     plan(s, job)
-    if has_berths(s):
-        enlist(s, job)
     log(s, MIGRATE, job)
     offer(s)
 

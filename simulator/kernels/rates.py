@@ -4,6 +4,8 @@ A stretch on GPUs is then booked in pieces (`booked_s`), each at one rate. A job
 again at one instant goes on at the rate that it had, and is rated with all others when the instant ends.
 """
 
+import math
+
 from ..network.speed import iteration_time_s
 from .codes import ASKED, RATED, RESIZE, START
 from .jit import kernel
@@ -44,6 +46,14 @@ def begin_stretch(s, job):
     s.booked_s[job] = s.now_s
     s.progress_s[job] = s.since_s[job]
     s.unsaved[job] = 0.0
+
+
+@kernel
+def plan_phase(s, job):
+    """Modify `s`: when the present phase of a running job will end, which is returned; infinity if it has none."""
+    left = s.iterations_left[job] - s.phase_left[job]
+    s.phase_s[job] = s.since_s[job] + left * s.iteration_s[job] if s.phase_left[job] > 0.0 else math.inf
+    return s.phase_s[job]
 
 
 @kernel

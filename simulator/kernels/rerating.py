@@ -2,7 +2,6 @@
 
 import math
 
-from .alone import enlist
 from .codes import ASKED, RATED, RUNNING
 from .jit import kernel
 from .jobs import book, plan
@@ -38,7 +37,6 @@ def _rate(s, job):
         cut(s, job)
         s.iteration_s[job] = time_s
         plan(s, job)
-        enlist(s, job)
 
 
 @kernel
@@ -68,7 +66,6 @@ def set_rate(s, job, solo_s, phase_left):
     s.iteration_s[job] = solo_s * s.slowdown[job]
     s.phase_left[job] = phase_left
     plan(s, job)
-    enlist(s, job)
 
 
 @kernel

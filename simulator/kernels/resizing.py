@@ -1,7 +1,6 @@
 """Elastic jobs: a running job goes on on another number of GPUs, or with another batch."""
 
 from ..rules.orders import restore_cost_s
-from .alone import enlist
 from .codes import RESIZE
 from .jit import kernel
 from .jobs import began_now, is_back, offer, plan, recount, remember, settle, undo
@@ -45,6 +44,5 @@ def resize(s, job, batch):
         s.since_s[job] = s.now_s + restore_cost_s(s, job)
         begin_stretch(s, job)
     plan(s, job)
-    enlist(s, job)
     log(s, RESIZE, job)
     offer(s)
