@@ -170,7 +170,8 @@ def test_what_cannot_be(tmp_path):
     for word in ("pollux:round=0", "pollux:exponent=0", "pollux:patience=0", "tiresias-rounds:threshold=0"):
         with pytest.raises(InputError, match="expected"):
             make(word)
-    simulator = Simulator("flat:machines=2,gpus_per_machine=4")
+    pace = TrainingPace(measured_applications(str(write_tables(tmp_path))), tunes=False)
+    simulator = Simulator("flat:machines=2,gpus_per_machine=4", pace=pace)
     simulator.reset(workload([1], [0.0], [16]))
     with pytest.raises(InputError, match="jobs must be elastic"):
         simulator.run(make("pollux"))
