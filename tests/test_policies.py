@@ -292,9 +292,11 @@ def test_shorter_first_beats_first_come_on_a_real_kind_of_workload():
 def test_the_list_of_policies():
     dally = ["dally", "dally-manual", "dally-nowait", "dally-consolidated"]
     expected = ["random", "greedy", *ORDERED[1:], "gandiva", *dally]
-    assert policies.list() == policies.list("Delay") == policies.list("clustergym/Delay-v0") == expected
+    assert policies.list("Delay") == policies.list("clustergym/Delay-v0") == expected
+    sharing = ["random", "fifo", "sjf", "tiresias", "sjf-ffs", "sjf-bsbf", "pollux", "tiresias-rounds"]
+    assert policies.list("Sharing") == sharing
     described = {entry["name"]: entry for entry in policies.describe()}
-    assert list(described) == expected
+    assert list(described) == policies.list() and set(described) == {*expected, *sharing}
     assert described["las"]["parameters"]["thresholds"] == (3250.0, 7200.0)
     assert all(entry["summary"] and "\n" not in entry["summary"] for entry in described.values())
 
