@@ -1,0 +1,1 @@
+"""Sharing-v0: whose GPUs a waiting job shares (paper sjf-bsbf)."""

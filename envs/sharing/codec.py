@@ -1,0 +1,92 @@
+"""Actions and decisions, one to the other, for Sharing-v0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...simulator.decisions import Advance, Decision, Hold, Preempt, Start
+from ...simulator.engine import Simulator
+from ...simulator.errors import InvalidDecision
+from ..slots import slot_of
+from .gangs import exponents_of, find_start
+from .window import PREEMPT_KIND
+
+
+def encode(simulator: Simulator, window: np.record, decision: Decision) -> np.ndarray:
+    """The action (candidate, sub-batch exponent), int64 (2,), that plays `decision` in the window as it stands.
+
+    Raises:
+        InvalidDecision: the window offers no such action: the job is not shown, no candidate has these GPUs, or the
+            sub-batch is not the batch halved so often.
+    """
+    if isinstance(decision, Advance):
+        return np.zeros(2, np.int64)
+    starts = 3 + int(window.partners)
+    if isinstance(decision, Start):
+        first = 1 + (starts + 1) * slot_of(window.waiting_job, decision)
+        kind = _kind_of(simulator, window, decision, first, starts)
+        return np.array([first + kind, _exponent_of(simulator, window, decision)], np.int64)
+    if isinstance(decision, Hold) and decision.until_s is None:
+        candidate = 1 + (starts + 1) * slot_of(window.waiting_job, decision) + starts
+    elif isinstance(decision, Preempt):
+        first = 1 + (starts + 1) * int(window.slots)
+        candidate = first + slot_of(window.running_job, decision) + PREEMPT_KIND
+    else:
+        raise InvalidDecision(f"{decision!r}: no candidate of this environment stands for it")
+    if not window.legal[candidate]:
+        raise InvalidDecision(f"{decision!r} is not among the legal candidates of this environment now")
+    return np.array([candidate, 0], np.int64)
+
+
+def decode(simulator: Simulator, window: np.record, action: Any) -> Decision:
+    """The decision that `action` (candidate, sub-batch exponent) stands for in the window as it was last filled.
+
+    Advance for the candidate 0 and for one that is not legal; an exponent that does not apply is the nearest that does.
+    """
+    candidate, exponent = int(action[0]), int(action[1])
+    s = simulator.state
+    starts = 3 + int(window.partners)
+    last_waiting = (starts + 1) * int(window.slots)
+    if not 0 < candidate <= last_waiting + int(window.running_slots) or not window.legal[candidate]:
+        return Advance()
+    if candidate > last_waiting:
+        return Preempt(int(window.running_job[candidate - 1 - last_waiting]))
+    slot, kind = divmod(candidate - 1, starts + 1)
+    job = int(window.waiting_job[slot])
+    if kind == starts:
+        return Hold(job)
+    find_start(s, window, job, kind)
+    least, most = exponents_of(s, job)
+    gpus = s.gang[: s.gang_size].tolist()
+    return Start(job, gpus, int(s.batch[job]) >> int(min(max(exponent, least), most)))
+
+
+def _kind_of(simulator: Simulator, window: np.record, decision: Start, first: int, starts: int) -> int:
+    """Modify `gang`: the kind of the first candidate that has the GPUs of `decision`."""
+    s = simulator.state
+    for kind in range(starts):
+        found = window.legal[first + kind] and find_start(s, window, decision.job, kind)
+        if found and tuple(s.gang[: s.gang_size].tolist()) == decision.gpus:
+            return kind
+    raise InvalidDecision(
+        f"{decision!r}: none of the job's legal candidates has these GPUs; give the environment the placer, or more "
+        "partners"
+    )
+
+
+def _exponent_of(simulator: Simulator, window: np.record, decision: Start) -> int:
+    """The exponent that gives the sub-batch of `decision` on the GPUs in `gang`."""
+    s, job = simulator.state, decision.job
+    least, most = exponents_of(s, job)
+    if decision.sub_batch is None:
+        return int(least)
+    batch = int(s.batch[job])
+    for exponent in range(int(least), min(int(most), int(window.n_exponents) - 1) + 1):
+        if batch >> exponent == decision.sub_batch:
+            return exponent
+    raise InvalidDecision(
+        f"{decision!r}: its sub-batch is not the batch of {batch} samples a GPU, halved {least} to {most} times; or "
+        "give the environment more exponents"
+    )

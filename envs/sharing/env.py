@@ -1,0 +1,132 @@
+"""Sharing-v0: a waiting job takes free GPUs, shares those of running jobs, or waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...simulator.engine import Simulator
+from ...simulator.network import Network
+from ...simulator.protocols import Policy
+from ...simulator.rules.rule import Rule
+from ...simulator.sharing import Sharing, Slowdowns
+from ...simulator.topology import Topology
+from ...simulator.workloads import Workload
+from ..cluster_env import ClusterEnv, failures_of, horizon_of
+from .defaults import MEMORY_GB, NETWORK, TOPOLOGY, WORKLOAD
+from .lookout import EXPONENTS, PARTNERS, SharingLookout
+from .transition import step_rows
+
+
+class SharingEnv(ClusterEnv):
+    """Decide for waiting jobs whose GPUs they share, if anybody's, and how small their sub-batches are.
+
+    Source       SJF-BSBF (GPU sharing with gradient accumulation); docs/sharing.md.
+    Observation  Dict of float32 Boxes in [0, 1], tables row by row: cluster (13,), queue (slots x 14,), running
+                 (running_slots x 13,), candidates ((1 + (4 + K) slots + running_slots) x 23,); K = partners; columns in
+                 observation.py. `observation="flat"`: the four in one Box, in this order.
+    Action       MultiDiscrete([1 + (4 + K) slots + running_slots, exponents]).
+                 0: no more now, advance. 1 + (4 + K) i + k: waiting slot i starts on free GPUs (k = 0), beside the
+                 partners of best benefit (1), beside those that fit first (2), beside one partner alone, the first
+                 to the K-th (3 to 2 + K), or holds until GPUs are freed (3 + K). 1 + (4 + K) slots + i: running slot i
+                 is preempted. The second part is e: a start takes passes of batch >> e samples a GPU; gangs.py.
+    Mask         action_masks(): bool, both parts in a row; info["action_mask"]: the same as int8. Never empty.
+    Reward       `reward`: jct (default: minus the mean JCT in mean isolated run times, summed over the episode),
+                 makespan, slowdown, slo; envs/reward.py. Decisions often take no time: train with gamma = 1.
+    Episode      terminated when every job is done; truncated at `horizon_s` or after `max_decisions`.
+    Info         elapsed_s, action_mask, invalid_action (the action was not legal: it counted as advance),
+                 adjusted_action (a sub-batch that does not fit became the nearest that does); metrics on the last step.
+    Versions     v0 first release.
+
+    Args:
+        topology: preset with arguments, specification, path, or a `Topology`.
+        workload: generator with arguments (drawn anew at each reset), path, or a `Workload`; or several of them in a
+            list, one of which is drawn at each reset.
+        network: `none`, `penalty` or `allreduce`, with arguments, or a `Network`; None: measured step times.
+        jobs_per_gpu: C, 1 to 8. A GPU that holds one job is offered to others, one that holds more is not.
+        interference: how partners slow each other down: `measured`, `light`, `constant:xi=1.5`, or the path of a csv.
+        memory_gb: memory of a GPU in GiB, which limits sub-batches; None: no limit.
+        gpu: type whose measurements say what gradient accumulation costs; where the network is measured, its own.
+        placer: which free GPUs: `tier`, `count`, `first`, `random` and others of rules/placers.py.
+        partners: K, 0 to 8: single partners that a waiting job is offered.
+        exponents: sub-batches that can be asked for, 1 to 32: batch >> 0, batch >> 1, and so on.
+        slots, running_slots: waiting and running jobs in the window, 1 to 256 and 0 to 256.
+        order: which jobs the window shows first: `arrival`, `shortest` (isolated run time) or `smallest` (GPUs).
+        preemption: whether running jobs can be stopped.
+        preemption_cost: seconds without progress when a stopped job starts anew; or (small, large gangs).
+        max_decisions, horizon_s: truncate after so many steps, or seconds from the first arrival; None: never.
+        skip_idle: pass over decision points where only advancing or holding is legal.
+        observation: `dict`, or `flat` for plain MLPs.
+        reward: `jct`, `makespan`, `slowdown` or `slo`.
+        reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
+            name, a policy or a `Rule`; None: nobody.
+        mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/layout.py); 0 mean time between failures: none.
+        render_mode: `ansi`, `rgb_array` or `human`.
+
+    Raises:
+        InputError: a value that does not fit, in one sentence.
+    """
+
+    part = "Sharing-v0"
+    second = "sub-batch exponent"
+    step_rows = staticmethod(step_rows)
+
+    def __init__(
+        self,
+        topology: Topology | str | dict[str, Any] = TOPOLOGY,
+        workload: Workload | str | Sequence[Workload | str] = WORKLOAD,
+        network: Network | str | None = None,
+        *,
+        jobs_per_gpu: int = 2,
+        interference: str | Slowdowns = "measured",
+        memory_gb: float | None = MEMORY_GB,
+        gpu: str = "2080ti",
+        placer: str = "tier",
+        partners: int = PARTNERS,
+        exponents: int = EXPONENTS,
+        slots: int = 32,
+        running_slots: int = 16,
+        order: str = "arrival",
+        preemption: bool = True,
+        preemption_cost: tuple[float, ...] | float = 0.0,
+        max_decisions: int | None = None,
+        horizon_s: float | None = None,
+        skip_idle: bool = True,
+        observation: str = "dict",
+        reward: str = "jct",
+        reference: Policy | Rule | str | None = None,
+        mtbf_s: float = 0.0,
+        mttr_s: float = 3600.0,
+        checkpoint_s: float = 1800.0,
+        render_mode: str | None = None,
+    ) -> None:
+        lookout = SharingLookout(
+            slots=slots,
+            running_slots=running_slots,
+            order=order,
+            placer=placer,
+            partners=partners,
+            exponents=exponents,
+            preemption=preemption,
+            skip_idle=skip_idle,
+            horizon_s=horizon_of(horizon_s),
+        )
+        simulator = Simulator(
+            topology,
+            network or NETWORK,
+            rule=Rule("fifo", placer=placer, preemption_cost=preemption_cost),  # type: ignore[arg-type]
+            failures=failures_of(mtbf_s, mttr_s, checkpoint_s),
+            horizon_s=horizon_of(horizon_s),
+            sharing=Sharing(jobs_per_gpu, interference, memory_gb, gpu),
+        )
+        simulator.lists_partners = True
+        self._open(
+            simulator,
+            lookout,
+            workload=workload,
+            observation=observation,
+            reward=reward,
+            reference=reference,
+            max_decisions=max_decisions,
+            render_mode=render_mode,
+        )

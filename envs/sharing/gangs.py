@@ -1,0 +1,100 @@
+"""Which GPUs a start candidate stands for, and with which sub-batches the job could run there.
+
+Free GPUs are the placer's choice. The others are shared: GPUs that hold one job, as the rules behind SJF-BSBF and
+SJF-FFS choose them (simulator/rules/partners.py, sharing.py), or those of one partner alone: the k-th in order of the
+pair's JCT if both run together from now on (Theorem 1 of paper sjf-bsbf, whether or not it says that they should), ties
+by job, among those that have the GPUs and the memory. A partner that holds more GPUs alone than the job needs gives the
+first ones of its gang. What shared GPUs leave open is filled with free ones, if the rule allows it (`free=last`).
+"""
+
+from __future__ import annotations
+
+from ...simulator.kernels.alone import append_alone, work_left_s
+from ...simulator.kernels.jit import entry, kernel
+from ...simulator.kernels.sharing import largest_sub_batch
+from ...simulator.rules.pairs import together_s
+from ...simulator.rules.partners import find_partners, halvings_beside, new_work_s
+from ...simulator.rules.placers import find_gang
+from ...simulator.rules.sharing import complete_gang, take_singles
+
+FREE_KIND, BEST_KIND, FIRST_FIT_KIND, PARTNER_KIND = 0, 1, 2, 3  # partner k: PARTNER_KIND + k - 1
+
+
+@entry
+def find_start(s, w, job, kind):
+    """Modify `s.gang`: the GPUs of a start candidate of a waiting job; False if there are none."""
+    need = s.gpus[job]
+    if kind == FREE_KIND:
+        return need <= s.free_gpus and find_gang(s, job, w.placer)
+    s.gang_size = 0
+    if s.lists == 0:
+        return False
+    if kind == BEST_KIND:
+        find_partners(s, s.demand[job], job)
+    elif kind == FIRST_FIT_KIND:
+        take_singles(s, job)
+    else:
+        _take_partner(s, w, job, kind - PARTNER_KIND)
+    return s.gang_size > 0 and complete_gang(s, need)
+
+
+@kernel
+def _take_partner(s, w, job, number):
+    """Modify `s.gang`: what one partner holds alone, as far as the job needs it; `number` counts them from 0."""
+    if _rank_partners(s, w, job, number + 1) <= number:
+        return
+    append_alone(s, s.alone_job[w.ranked_place[number]])
+    s.gang_size = min(s.gang_size, s.gpus[job])
+
+
+@kernel
+def _rank_partners(s, w, job, most):
+    """Modify `w.ranked_*`: the first partners by the JCT of the pair, at most `most`; returns how many."""
+    need = s.gpus[job]
+    spare = s.free_gpus if s.free_last else 0
+    count = 0
+    for place in range(s.n_alone):
+        if s.alone_gpus[place] + spare < need:
+            continue
+        halvings = halvings_beside(s, job, place)
+        if halvings < 0:
+            continue
+        new_s = new_work_s(s, s.demand[job], job, halvings)
+        model, other = s.model[job], s.alone_model[place]
+        pair_s = together_s(new_s, s.xi[model, other], work_left_s(s, place), s.xi[other, model])
+        if count < most or _comes_before(s, w, pair_s, place, count - 1):
+            count = min(count, most - 1)
+            _insert(s, w, pair_s, place, count)
+            count += 1
+    return count
+
+
+@kernel
+def _comes_before(s, w, pair_s, place, i):
+    other_s = w.ranked_s[i]
+    return pair_s < other_s or (pair_s == other_s and s.alone_job[place] < s.alone_job[w.ranked_place[i]])
+
+
+@kernel
+def _insert(s, w, pair_s, place, i):
+    """Modify `w.ranked_*`: a partner comes in among the first `i`."""
+    while i > 0 and _comes_before(s, w, pair_s, place, i - 1):
+        w.ranked_s[i] = w.ranked_s[i - 1]
+        w.ranked_place[i] = w.ranked_place[i - 1]
+        i -= 1
+    w.ranked_s[i] = pair_s
+    w.ranked_place[i] = place
+
+
+@entry
+def exponents_of(s, job):
+    """The least and the most e for which the job fits `s.gang` in passes of batch >> e samples, at least one."""
+    largest = largest_sub_batch(s, job)
+    batch = s.batch[job]
+    least = 0
+    while batch >> least > largest:
+        least += 1
+    most = least
+    while batch >> (most + 1) > 0:
+        most += 1
+    return least, most

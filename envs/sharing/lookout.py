@@ -1,0 +1,61 @@
+"""The window of Sharing-v0 on any simulator: what an agent would see and may do there now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...simulator.decisions import Decision
+from ..lookout import Lookout, check_range
+from ..tables import Part
+from .codec import decode, encode
+from .observation import CANDIDATES, CLUSTER, QUEUE, RUNNING, START_COLUMN
+from .transition import turn
+from .window import MAX_EXPONENTS, MAX_PARTNERS, window_dtype
+
+PARTNERS, EXPONENTS = 2, 16
+
+
+class SharingLookout(Lookout):
+    """The window of Sharing-v0; the arguments are those of `SharingEnv`."""
+
+    dtype = staticmethod(window_dtype)
+    columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
+    turn = staticmethod(turn)
+
+    def __init__(
+        self,
+        *,
+        slots: int = 32,
+        running_slots: int = 16,
+        order: str = "arrival",
+        placer: str = "tier",
+        partners: int = PARTNERS,
+        exponents: int = EXPONENTS,
+        preemption: bool = True,
+        skip_idle: bool = True,
+        horizon_s: float | None = None,
+    ) -> None:
+        check_range("partners", partners, 0, MAX_PARTNERS)
+        check_range("exponents", exponents, 1, MAX_EXPONENTS)
+        super().__init__(
+            kinds=(4 + partners, 1),
+            part=Part(exponents, START_COLUMN),
+            slots=slots,
+            running_slots=running_slots,
+            order=order,
+            placer=placer,
+            preemption=preemption,
+            skip_idle=skip_idle,
+            horizon_s=horizon_s,
+        )
+        self.window.partners, self.window.n_exponents = partners, exponents
+
+    def action(self, decision: Decision) -> np.ndarray:
+        """The action (candidate, sub-batch exponent), int64 (2,), that plays `decision`; see `codec.encode`."""
+        return encode(self.simulator, self.window, decision)
+
+    def decision(self, action: Any) -> Decision:
+        """The decision that an action stands for now; see `codec.decode`."""
+        return decode(self.simulator, self.window, action)

@@ -1,0 +1,142 @@
+"""What the agent looks at: a short window of waiting and running jobs, and which decisions about them are possible now.
+
+Candidate numbers are those of the action space: 0 advances; then every waiting slot has free, best-benefit partners,
+first-fit partners, partner 1 to K alone, hold; then every running slot has preempt and, of elastic jobs, resize.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+
+from ...simulator.kernels.alone import single_gpus
+from ...simulator.kernels.events import next_event_s
+from ...simulator.kernels.jit import kernel
+from ..window import MAX_SLOTS, can_stop, common_fields, fill_slots, may_advance
+from .gangs import FIRST_FIT_KIND, FREE_KIND, exponents_of, find_start
+from .offers import OFFER_COLUMNS, describe_offer
+
+MAX_PARTNERS = 8
+MOST_STARTS = 3 + MAX_PARTNERS
+PREEMPT_KIND, RESIZE_KIND = 0, 1
+MAX_EXPONENTS = 32
+
+
+@cache
+def window_dtype() -> np.dtype:
+    """One window; the arrays have room for the largest number of slots."""
+    candidates = 1 + (MOST_STARTS + 1 + 2) * MAX_SLOTS
+    own = ("partners", "elastic", "n_exponents", "least_exponent", "most_exponent")
+    return np.dtype(
+        [
+            *common_fields(),
+            *[(name, "i8") for name in own],
+            ("legal", "i1", (candidates,)),
+            ("offer", "f4", (MAX_SLOTS, MOST_STARTS, OFFER_COLUMNS)),  # of the legal starts: their features
+            ("ranked_s", "f8", (MAX_PARTNERS,)),  # scratch of gangs.py
+            ("ranked_place", "i8", (MAX_PARTNERS,)),
+        ],
+        align=True,
+    )
+
+
+@kernel
+def starts_of(w):
+    """Start candidates of a waiting slot; its last candidate, behind them, is to hold."""
+    return 3 + w.partners
+
+
+@kernel
+def per_waiting(w):
+    """Candidates of a waiting slot."""
+    return starts_of(w) + 1
+
+
+@kernel
+def per_running(w):
+    """Candidates of a running slot."""
+    return 2 if w.elastic else 1
+
+
+@kernel
+def candidate_count(w):
+    """Length of the first part of the action space."""
+    return 1 + per_waiting(w) * w.slots + per_running(w) * w.running_slots
+
+
+@kernel
+def refresh(s, w):
+    """Modify `w`: show the jobs of the present and mark what can be decided about them."""
+    fill_slots(s, w)
+    w.can_act = 0
+    w.legal[: candidate_count(w)] = 0
+    w.legal[0] = may_advance(s, w)
+    w.least_exponent, w.most_exponent = MAX_EXPONENTS, 0
+    more = next_event_s(s) < math.inf
+    starts = starts_of(w)
+    first = 1
+    for slot in range(w.waiting_shown):
+        job = w.waiting_job[slot]
+        w.legal[first + starts] = more
+        if s.gpus[job] <= s.free_gpus + single_gpus(s):
+            for kind in range(starts):
+                if find_start(s, w, job, kind):
+                    w.legal[first + kind] = 1
+                    w.can_act = 1
+                    describe_offer(s, w, job, w.offer[slot, kind])
+                    _admit_exponents(s, w, job)
+        first += starts + 1
+    if w.preemption and s.waiting > 0:
+        _mark_running(s, w, first=1 + (starts + 1) * w.slots)
+    if not w.can_act:
+        w.can_act = _can_act_beyond(s, w)
+
+
+@kernel
+def _admit_exponents(s, w, job):
+    """Modify `w`: sub-batches that the job could have on `s.gang` are among those that the mask allows."""
+    least, most = exponents_of(s, job)
+    w.least_exponent = min(w.least_exponent, least)
+    w.most_exponent = max(w.most_exponent, most)
+
+
+@kernel
+def may_act(s, w):
+    """False if nothing can start or stop, as far as can be seen without a look at the jobs."""
+    if w.preemption and s.waiting > 0:
+        return True
+    room = s.free_gpus + single_gpus(s)
+    fits = False
+    for demand in range(s.n_classes):
+        fits |= s.class_count[demand] > 0 and s.class_gpus[demand] <= room
+    return fits
+
+
+@kernel
+def _can_act_beyond(s, w):
+    """True if a job that the window does not show could start or be stopped: holding the others brings it in.
+
+    All jobs of a class can start, or none: whatever partners another candidate takes, first fit finds some too.
+    """
+    if s.waiting > w.slots:
+        for demand in range(s.n_classes):
+            if s.class_count[demand] > 0 and s.class_gpus[demand] <= s.free_gpus + single_gpus(s):
+                job = s.queue_item[s.class_base[demand]]
+                if find_start(s, w, job, FREE_KIND) or find_start(s, w, job, FIRST_FIT_KIND):
+                    return True
+    if w.preemption and s.waiting > 0 and s.running > w.running_slots > 0:
+        for i in range(s.running):
+            if can_stop(s, s.runner[i]):
+                return True
+    return False
+
+
+@kernel
+def _mark_running(s, w, first):
+    """Modify `w`: running jobs can be stopped while others wait."""
+    for slot in range(w.running_shown):
+        if can_stop(s, w.running_job[slot]):
+            w.legal[first + per_running(w) * slot + PREEMPT_KIND] = 1
+            w.can_act = 1
