@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import numpy as np
 
 from ..simulator.errors import MissingExtra
 from .evaluate import Run
+from .gantt_boxes import gantt_boxes
 from .recording import Timeline
 from .tensorboard_log import folder_names
 from .terminal import written_whole
@@ -135,13 +137,10 @@ def _gantt_gpus(figure: Figure, axis: Axes, timeline: Timeline, unit_s: float) -
     from matplotlib.collections import PolyCollection
 
     boxes, colours, colour = [], [], _job_colours(timeline)
-    for job, start_s, end_s, gpus in zip(
-        timeline.job.tolist(), timeline.start_s, timeline.end_s, timeline.gpus, strict=True
-    ):
+    for job, start_s, end_s, top, bottom in gantt_boxes(timeline):
         left, right = (start_s - timeline.begin_s) / unit_s, (end_s - timeline.begin_s) / unit_s
-        for first, last in neighbours(sorted(gpus)):
-            boxes.append([(left, first - 0.5), (right, first - 0.5), (right, last + 0.5), (left, last + 0.5)])
-            colours.append(JOB_COLOURS[colour[job]])
+        boxes.append([(left, top - 0.5), (right, top - 0.5), (right, bottom - 0.5), (left, bottom - 0.5)])
+        colours.append(JOB_COLOURS[colour[job]])
     axis.add_collection(PolyCollection(boxes, facecolors=colours, edgecolors="white", linewidths=0.3))
     axis.set(ylabel="GPU", ylim=(-0.5, timeline.num_gpus - 0.5))
     first_of_machine = np.flatnonzero(np.diff(timeline.gpu_machine, prepend=-1))
@@ -189,23 +188,13 @@ def shares_in_use(timeline: Timeline, bins: int) -> np.ndarray:
     sizes = np.bincount(timeline.gpu_machine)
     edges = np.linspace(timeline.begin_s, timeline.stop_s, bins + 1)
     held_s = np.zeros((len(sizes), bins))
-    for start_s, end_s, gpus in zip(timeline.start_s, timeline.end_s, timeline.gpus, strict=True):
+    for _, start_s, end_s, top, bottom in gantt_boxes(timeline):
         first, last = np.clip(np.searchsorted(edges, (start_s, end_s), side="right") - 1, 0, bins - 1)
         covered_s = np.minimum(end_s, edges[first + 1 : last + 2]) - np.maximum(start_s, edges[first : last + 1])
-        machines, counts = np.unique(timeline.gpu_machine[list(gpus)], return_counts=True)
-        held_s[machines, first : last + 1] += np.outer(counts, np.maximum(covered_s, 0.0))
+        machines, counts = np.unique(timeline.gpu_machine[int(top) : math.ceil(bottom)], return_counts=True)
+        each = min(1.0, bottom - top)  # of a GPU that is shared each job has its part
+        held_s[machines, first : last + 1] += np.outer(each * counts, np.maximum(covered_s, 0.0))
     return held_s / (sizes[:, None] * np.maximum(np.diff(edges), 1e-300))
-
-
-def neighbours(gpus: list[int]) -> list[tuple[int, int]]:
-    """First and last of each stretch of neighbours in ascending `gpus`."""
-    stretches: list[tuple[int, int]] = []
-    for gpu in gpus:
-        if stretches and gpu == stretches[-1][1] + 1:
-            stretches[-1] = (stretches[-1][0], gpu)
-        else:
-            stretches.append((gpu, gpu))
-    return stretches
 
 
 def bin_means(times: np.ndarray, values: np.ndarray, edges: np.ndarray) -> np.ndarray:

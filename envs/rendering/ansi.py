@@ -54,7 +54,8 @@ def draw_text(scene: Scene, width: int = 100, colour: bool = False) -> str:
 
 
 def _totals(scene: Scene, width: int) -> list[str]:
-    gpus = f"GPUs {scene.used}/{scene.gpus} used, {scene.free} free" + (f", {scene.down} down" if scene.down else "")
+    gpus = f"GPUs {scene.used}/{scene.gpus} used, {scene.free} free"
+    gpus += (f", {scene.shared} shared" if len(scene.partners) else "") + (f", {scene.down} down" if scene.down else "")
     held = f", {scene.held_jobs} held" if scene.held_jobs else ""
     jobs = f"{len(scene.running)} running, {scene.waiting} waiting{held}, {scene.done}/{scene.jobs} done"
     parts = [f"t = {clock(scene.now_s)}", gpus, f"jobs {jobs}"]
@@ -99,11 +100,18 @@ def _gpu_blocks(scene: Scene, symbols: Mapping[int, str], colour: bool) -> list[
 
 def _cells(scene: Scene, machine: Machine, symbols: Mapping[int, str], colour: bool) -> str:
     marks = {FREE: FREE_MARK, DOWN: DOWN_MARK, **symbols}
-    slots = []
+    slots, between = [], " " if len(scene.partners) else ""
     for slot in machine.slots:
-        owners = scene.owner[slot.first : slot.stop].tolist()
-        slots.append("".join(_painted(marks[owner], owner) if colour else marks[owner] for owner in owners))
-    return " ".join(slots)
+        cells = [_cell(scene, gpu, marks, colour) for gpu in range(slot.first, slot.stop)]
+        slots.append(between.join(cells))
+    return (" " + between).join(slots)
+
+
+def _cell(scene: Scene, gpu: int, marks: Mapping[int, str], colour: bool) -> str:
+    """One GPU; where GPUs are shared, a character for each job that it has room for."""
+    owner = int(scene.owner[gpu])
+    holders = [owner, *(owner if owner == DOWN else int(job) for job in scene.partners[:, gpu])]
+    return "".join(_painted(marks[holder], holder) if colour else marks[holder] for holder in holders)
 
 
 def _painted(mark: str, owner: int) -> str:
@@ -185,13 +193,15 @@ def _running_lines(scene: Scene, symbols: Mapping[int, str], colour: bool) -> li
     if len(jobs) > SHOWN_RUNNING:
         largest = sorted(jobs, key=lambda job: (-job.gpus, job.job))[:SHOWN_RUNNING]
         jobs = tuple(sorted(largest, key=lambda job: job.job))
-    rows = [("", "job", "model", "GPUs", "tier", "progress", "left")]
+    rows = [("", "job", "model", "GPUs", "tier", "progress", "left", "beside" if len(scene.partners) else "")]
     for job in jobs:
         bar = "[" + "=" * round(10 * job.progress) + " " * (10 - round(10 * job.progress)) + "]"
         done = f"{bar} {math.floor(100 * job.progress):3d} %"
         mark = symbols.get(job.job, "")
         tier = TIER_NAMES[job.tier]
-        rows.append((mark, cut(job.name, 20), cut(job.model, 20), str(job.gpus), tier, done, span(job.remaining_s)))
+        beside = cut(" ".join(job.beside), 24)
+        names = mark, cut(job.name, 20), cut(job.model, 20)
+        rows.append((*names, str(job.gpus), tier, done, span(job.remaining_s), beside))
     lines = _columns(rows, right=(3, 6)) if jobs else ["nothing runs"]
     if colour:
         painted = [_on(job_colour(job.job), symbols.get(job.job, " ")) for job in jobs]

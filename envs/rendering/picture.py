@@ -13,7 +13,7 @@ from ...simulator.kernels.codes import DOWN
 from ...simulator.tiers import UNPLACED
 from . import colours
 from .colours import Colour, job_colour
-from .floor import LEVELS, LINE, MARK, REST, SEPARATOR, STRATA, FloorPlan, plan_floor
+from .floor import LEVELS, LINE, MARK, REST, SEPARATOR, STRATA, Box, FloorPlan, plan_floor
 from .panels import draw_queue, draw_running
 from .pen import Pen, new_image
 from .scene import ClusterShape, Scene, read_scene
@@ -50,6 +50,8 @@ def draw_scene(scene: Scene, size: tuple[int, int] = SIZE) -> np.ndarray:
     pixels.reshape(-1, 3)[stage.plan.pixels] = _part_colours(scene, stage.plan)[stage.plan.parts]
     pen = Pen.over(pixels, stage.scale)
     _draw_totals(pen, stage, scene)
+    if not stage.plan.by_machine:
+        _split_shared(pen, stage.plan, scene)
     _draw_labels(pen, stage.plan, scene)
     draw_queue(pen, stage.queue, scene)
     draw_running(pen, stage.running, scene)
@@ -187,6 +189,31 @@ def _machine_colours(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
     return body, np.maximum.reduceat(scene.tier, firsts)
 
 
+def _split_shared(pen: Pen, plan: FloorPlan, scene: Scene) -> None:
+    """The body of a GPU that several jobs share, in one stripe a job, side by side above its band."""
+    for gpu in np.flatnonzero((scene.partners >= 0).any(axis=0)).tolist():
+        for job, stripe in _stripes(scene, plan, gpu)[1:]:
+            pen.box(stripe, job_colour(job))
+            if stripe[2] - stripe[0] > 3:
+                pen.box((stripe[0], stripe[1], stripe[0] + 1, stripe[3]), colours.WHITE)
+
+
+def _stripes(scene: Scene, plan: FloorPlan, gpu: int) -> list[tuple[int, Box]]:
+    """The jobs on a GPU, and the part of its body that shows each."""
+    jobs = [int(job) for job in (scene.owner[gpu], *scene.partners[:, gpu]) if job >= 0]
+    left, top, right, bottom = plan.items[gpu]
+    bounds = [left + (right - left) * i // len(jobs) for i in range(len(jobs) + 1)] if jobs else []
+    floor = bottom - _band(plan.grid.height) - 1
+    return [(job, (bounds[i], top, bounds[i + 1], floor)) for i, job in enumerate(jobs)]
+
+
+def _band(height: int) -> int:
+    """Height of the band at the foot of a GPU of that height."""
+    if height >= 18:
+        return LEVELS * max(2, round(height / 15))
+    return max(1, height // 5) if height >= 4 else 0
+
+
 def _draw_labels(pen: Pen, plan: FloorPlan, scene: Scene) -> None:
     """Crosses on GPUs that are down, and each job's label on the first GPU of each row of its GPUs."""
     if plan.by_machine or min(plan.grid.width, plan.grid.height) < 9:
@@ -197,17 +224,20 @@ def _draw_labels(pen: Pen, plan: FloorPlan, scene: Scene) -> None:
         return
     label = {job.job: job.label for job in scene.running}
     width, height = plan.grid.width, plan.grid.height
-    band = LEVELS * max(2, round(height / 15)) if height >= 18 else 3
+    band = _band(height) if height >= 18 else 3
     size = min(12 * pen.scale, (height - band) * 0.6, width * 0.42) / pen.scale
     first_of_slot = {slot.first for rack in scene.racks() for machine in rack.machines for slot in machine.slots}
-    for gpu, box in enumerate(plan.items):
-        job = int(scene.owner[gpu])
-        if job < 0 or (gpu not in first_of_slot and scene.owner[gpu - 1] == job and plan.items[gpu - 1][1] == box[1]):
-            continue
-        fitting = pen.fitting_size(label[job], size, width - 1)
-        if fitting * pen.scale >= 6.5:
-            middle = ((box[0] + box[2]) // 2, (box[1] + box[3] - band) // 2)
-            pen.text(middle, label[job], fitting, colours.ink_on(job_colour(job)), anchor="mm")
+    before: dict[int, Box] = {}  # the stripe of each job on the GPU to the left
+    for gpu in range(len(plan.items)):
+        stripes = _stripes(scene, plan, gpu)
+        for job, box in stripes:
+            if gpu not in first_of_slot and job in before and before[job][1] == box[1]:
+                continue
+            fitting = pen.fitting_size(label[job], size, box[2] - box[0] - 1)
+            if fitting * pen.scale >= 6.5:
+                middle = ((box[0] + box[2]) // 2, (box[1] + plan.items[gpu][3] - band) // 2)
+                pen.text(middle, label[job], fitting, colours.ink_on(job_colour(job)), anchor="mm")
+        before = dict(stripes)
 
 
 def _draw_totals(pen: Pen, stage: Stage, scene: Scene) -> None:
@@ -215,7 +245,8 @@ def _draw_totals(pen: Pen, stage: Stage, scene: Scene) -> None:
     u = stage.unit
     pen.text((stage.margin, u(14)), clock(scene.now_s), 24, colours.INK, bold=True)
     held = f"waiting, {scene.held_jobs:,} held" if scene.held_jobs else "waiting"
-    down = f"GPUs used, {scene.down:,} down" if scene.down else "GPUs used"
+    down = "GPUs used" + (f", {scene.shared:,} shared" if scene.shared else "")
+    down += f", {scene.down:,} down" if scene.down else ""
     used = [(scene.used, colours.USED), (scene.down, colours.GPU_DOWN)]
     done = [(scene.done, colours.TIER_COLOURS[0])]
     _draw_total(pen, stage, 0.385, f"{scene.used:,} / {scene.gpus:,}", down, used, scene.gpus)

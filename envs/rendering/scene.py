@@ -81,6 +81,7 @@ class RunningJob:
         tier: code of its placement's tier.
         progress: share of its iterations that is done, 0 to 1.
         remaining_s: seconds until it ends at its present speed, a restore included.
+        beside: labels of the jobs that it shares a GPU with.
     """
 
     job: int
@@ -91,6 +92,7 @@ class RunningJob:
     tier: int
     progress: float
     remaining_s: float
+    beside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -114,8 +116,11 @@ class Scene:
         name: of the topology.
         now_s: the clock, seconds.
         shape: the cluster; `racks()` walks through it.
-        owner: int64 (GPUs,), the job on each GPU, or `codes.FREE`, or `codes.DOWN`.
-        tier: int64 (GPUs,), tier code of that job's placement, -1 where there is none.
+        owner: int64 (GPUs,), the job on each GPU, the first of them where several share it, or `codes.FREE`, or
+            `codes.DOWN`.
+        partners: int64 (k, GPUs), the other jobs on each GPU, `codes.FREE` where there are no more; k = 0 where GPUs
+            are not shared.
+        tier: int64 (GPUs,), tier code of the placement of a GPU's jobs, of the widest one; -1 where there is none.
         running: every running job, in order of arrival.
         queue: the first waiting jobs in window order, then `held` the first held ones in order of arrival.
         free, down: GPUs; used are the others.
@@ -127,6 +132,7 @@ class Scene:
     now_s: float
     shape: ClusterShape
     owner: np.ndarray
+    partners: np.ndarray
     tier: np.ndarray
     running: tuple[RunningJob, ...]
     queue: tuple[WaitingJob, ...]
@@ -149,6 +155,11 @@ class Scene:
         """GPUs that jobs hold."""
         return self.gpus - self.free - self.down
 
+    @property
+    def shared(self) -> int:
+        """GPUs that several jobs hold."""
+        return int(np.count_nonzero((self.partners >= 0).any(axis=0))) if len(self.partners) else 0
+
     def racks(self) -> tuple[Rack, ...]:
         """Racks with their machines, slots and GPUs, in index order."""
         return self.shape.racks()
@@ -162,16 +173,19 @@ def read_scene(simulator: Simulator, shown_jobs: int = SHOWN_JOBS) -> Scene:
         shown_jobs: how many waiting jobs, and how many held ones, are described one by one.
     """
     s, workload = simulator.state, simulator.workload
-    owner = s.gpu_job[: s.n_gpus].astype(np.int64)
-    tier = np.where(owner >= 0, s.tier[np.maximum(owner, 0)], UNPLACED)
+    owner, *others = _holders(s, simulator.view.jobs_per_gpu)
+    partners = np.array(others, np.int64).reshape(-1, len(owner))
+    holders = np.vstack([owner, partners])
+    tier = np.where(holders >= 0, s.tier[np.maximum(holders, 0)], UNPLACED).max(axis=0)
     held = np.flatnonzero(s.status[: s.next_arrival] == HELD)[:shown_jobs] if s.held else ()
     return Scene(
         name=simulator.topology.name,
         now_s=float(s.now_s),
         shape=_shape(s),
         owner=owner,
+        partners=partners,
         tier=tier,
-        running=_running(s, workload),
+        running=_running(s, workload, holders),
         queue=tuple(_waiting(s, workload, job, False) for job in _window(s, shown_jobs)),
         held=tuple(_waiting(s, workload, int(job), True) for job in held),
         free=int(np.count_nonzero(owner == FREE)),
@@ -182,6 +196,18 @@ def read_scene(simulator: Simulator, shown_jobs: int = SHOWN_JOBS) -> Scene:
         jobs=int(s.n_jobs),
         largest_gang=int(s.gpus[: s.n_jobs].max()),
     )
+
+
+def _holders(s: np.record, layers: int) -> np.ndarray:
+    """int64 (layers, GPUs): the jobs on each GPU, in ascending order, then `FREE`; or `DOWN`."""
+    room = len(s.gpu_slot)
+    berths = np.stack([s.gpu_job[layer * room :][: s.n_gpus] for layer in range(layers)]).astype(np.int64)
+    down = berths[0] == DOWN
+    late = np.iinfo(np.int64).max  # nobody comes last
+    held = np.sort(np.where(berths >= 0, berths, late), axis=0)
+    held[held == late] = FREE
+    held[0, down] = DOWN
+    return held
 
 
 def _shape(s: np.record) -> ClusterShape:
@@ -202,17 +228,30 @@ def _racks(shape: ClusterShape) -> tuple[Rack, ...]:
     return tuple(Rack(i, tuple(next(machines) for _ in range(count))) for i, count in enumerate(shape.rack_machines))
 
 
-def _running(s: np.record, workload: Workload) -> tuple[RunningJob, ...]:
+def _running(s: np.record, workload: Workload, holders: np.ndarray) -> tuple[RunningJob, ...]:
     jobs = np.sort(s.runner[: s.running])
     ran_s = np.maximum(0.0, s.now_s - s.since_s[jobs])
     left = s.iterations_left[jobs] - ran_s / s.iteration_s[jobs]
     progress = np.clip(1.0 - left / s.iterations[jobs], 0.0, 1.0)
     remaining_s = np.maximum(0.0, s.planned_finish_s[jobs] - s.now_s)
     columns = (jobs, s.gpus[jobs], s.tier[jobs], progress, remaining_s)
+    beside = _beside(holders)
     return tuple(
-        RunningJob(job, *_names(workload, job), *rest)
+        RunningJob(
+            job, *_names(workload, job), *rest, tuple(_names(workload, other)[0] for other in beside.get(job, ()))
+        )
         for job, *rest in zip(*(column.tolist() for column in columns), strict=True)
     )
+
+
+def _beside(holders: np.ndarray) -> dict[int, list[int]]:
+    """The partners of each job that has some, ascending."""
+    found: dict[int, set[int]] = {}
+    for gpu in np.flatnonzero((holders[1:] >= 0).any(axis=0)).tolist():
+        jobs = [int(job) for job in holders[:, gpu] if job >= 0]
+        for job in jobs:
+            found.setdefault(job, set()).update(jobs)
+    return {job: sorted(others - {job}) for job, others in found.items()}
 
 
 def _window(s: np.record, most: int) -> Iterator[int]:

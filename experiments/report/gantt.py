@@ -6,7 +6,8 @@ import itertools
 
 import numpy as np
 
-from ..plots import MOST_GPU_ROWS, neighbours, shares_in_use
+from ..gantt_boxes import gantt_boxes
+from ..plots import MOST_GPU_ROWS, shares_in_use
 from ..recording import Timeline
 from . import axes
 from .charts import HEIGHT, WIDTH, Chart, Label, Shape, segment
@@ -28,8 +29,7 @@ def gantt(label: str, timeline: Timeline, stop_s: float, seed: int) -> Chart:
         stop_s: where the time axis ends, seconds after the first arrival.
         seed: of the run.
     """
-    boxes = sum(len(neighbours(sorted(gpus))) for gpus in timeline.gpus)
-    by_gpu = timeline.num_gpus <= MOST_GPU_ROWS and boxes <= MOST_BOXES
+    by_gpu = timeline.num_gpus <= MOST_GPU_ROWS and len(gantt_boxes(timeline)) <= MOST_BOXES
     x = axes.durations(0.0, stop_s)
     drawn, rows = _jobs(timeline, x) if by_gpu else _shades(timeline, x)
     stretches_s = timeline.end_s - timeline.start_s
@@ -53,13 +53,14 @@ def gantt(label: str, timeline: Timeline, stop_s: float, seed: int) -> Chart:
 def _jobs(timeline: Timeline, x: axes.Axis) -> tuple[list[Shape], list[Label]]:
     row = HEIGHT / timeline.num_gpus
     parts: list[list[str]] = [[] for _ in range(JOB_HUES)]
-    lefts = np.rint(WIDTH * x.at(timeline.start_s - timeline.begin_s)).astype(int).tolist()
-    rights = np.rint(WIDTH * x.at(timeline.end_s - timeline.begin_s)).astype(int).tolist()
-    for job, left, right, gpus in zip(timeline.job.tolist(), lefts, rights, timeline.gpus, strict=True):
-        for first, last in neighbours(sorted(gpus)):
-            top, height = round(first * row), round((last + 1) * row) - round(first * row)
-            width = max(right - left, 1)
-            parts[job % JOB_HUES].append(f"M{left} {top}h{width}v{height}h{-width}z")
+    boxes = gantt_boxes(timeline)
+    lefts, rights = (
+        np.rint(WIDTH * x.at(np.array(times_s) - timeline.begin_s)).astype(int).tolist()
+        for times_s in ([box.start_s for box in boxes], [box.end_s for box in boxes])
+    )
+    for box, left, right in zip(boxes, lefts, rights, strict=True):
+        top, height = round(box.top * row), round(box.bottom * row) - round(box.top * row)
+        parts[box.job % JOB_HUES].append(f"M{left} {top}h{max(right - left, 1)}v{height}h{-max(right - left, 1)}z")
     starts = np.flatnonzero(np.diff(timeline.gpu_machine, prepend=-1))
     lines = "".join(segment(0.0, 1.0, 1.0 - start / timeline.num_gpus) for start in starts[1:].tolist())
     ends = np.append(starts[1:], timeline.num_gpus)
