@@ -19,6 +19,7 @@ import numpy as np
 
 from ..envs.delay.lookout import DelayLookout
 from ..envs.lookout import Lookout
+from ..envs.sharing.lookout import SharingLookout
 from ..policies.base import Policy
 from ..simulator.decisions import Advance, Decision
 from ..simulator.engine import Simulator
@@ -36,6 +37,7 @@ Mode = Literal["argmax", "sampled"]
 MODES = ("argmax", "sampled")
 LOOKOUTS: dict[str, type[Lookout]] = {  # how to look at a run, by the environment that an agent knows
     "clustergym/Delay-v0": DelayLookout,
+    "clustergym/Sharing-v0": SharingLookout,
 }
 STREAM = 0x636C7573746572  # sets an agent's random numbers apart from all others of the same seed
 

@@ -52,7 +52,8 @@ class Reference:
             When its jobs finish, seconds, ascending, float64 (jobs that finish,); when its run ends; and the sum of
             its JCTs, job-seconds.
         """
-        s = self._played_by_policy(simulator) if self.rule is None else self._played_by_rule(simulator, self.rule)
+        is_compiled = self.rule is not None and simulator.pace is None  # rates that are asked for are answered in Python
+        s = self._played_by_rule(simulator, self.rule) if is_compiled else self._played_by_policy(simulator)  # type: ignore[arg-type]
         finish_s = s["finish_s"][: int(s["n_jobs"])]
         return np.sort(finish_s[finish_s >= 0.0]), float(s["now_s"]), float(s["active_integral"])
 
@@ -77,9 +78,11 @@ class Reference:
                 semantics=simulator.semantics,
                 failures=simulator.failures,
                 horizon_s=simulator.horizon_s,
+                sharing=simulator.sharing,
+                pace=simulator.pace,
             )
         own = self._simulator
-        own.use(simulator.rule)
+        own.use(self.rule or simulator.rule)
         own.reset(simulator.workload, seed=int(simulator.state.seed))
-        own.run(self.policy)
+        own.run(None if self.rule else self.policy)
         return own.state

@@ -10,6 +10,7 @@ import gymnasium
 
 from ..simulator.names import choose
 from .delay import defaults as delay
+from .sharing import defaults as sharing
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,13 @@ ENVIRONMENTS: dict[str, Entry] = {
         entry_point="clustergym.envs.delay.env:DelayEnv",
         vector_entry_point="clustergym.envs.delay.vector:DelayVectorEnv",
         defaults={"topology": delay.TOPOLOGY, "workload": delay.WORKLOAD, "network": delay.NETWORK},
+    ),
+    "clustergym/Sharing-v0": Entry(
+        summary="start waiting jobs on free GPUs or beside running ones, in smaller sub-batches if need be, or hold them",
+        paper="sjf-bsbf",
+        entry_point="clustergym.envs.sharing.env:SharingEnv",
+        vector_entry_point="clustergym.envs.sharing.vector:SharingVectorEnv",
+        defaults={"topology": sharing.TOPOLOGY, "workload": sharing.WORKLOAD, "network": sharing.NETWORK},
     ),
 }
 

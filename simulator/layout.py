@@ -287,7 +287,7 @@ def _lay_shares(s: np.void, rule: Rule, n: int) -> tuple[int, np.ndarray | int]:
     limited = s["gpu_memory"] < np.inf
     s["shares"], s["free_last"] = shares, rule.free == "last"
     s["packs"] = s["slices"] = rule.packing and s["jobs_per_gpu"] > 1
-    s["lists"] = lists = shares == BEST_BENEFIT or (shares == FIRST_FIT and limited)
+    s["lists"] = lists = shares == BEST_BENEFIT or (shares == FIRST_FIT and limited) or bool(s["lists_always"])
     if not lists:
         return 1, 0
     xi = s["xi"]

@@ -108,7 +108,8 @@ def _job_fields(jobs: int) -> list[Field]:
 def _alone_fields(jobs: int, gpus: int) -> list[Field]:
     """Running jobs that hold GPUs alone (kernels/alone.py)."""
     return [
-        ("lists", "i8"),  # the rest is kept
+        ("lists", "i8"),  # the rest is kept,
+        ("lists_always", "i8"),  # even where the rule does not ask for it
         ("alone", "i8", (jobs,)),  # GPUs that a running job holds alone
         ("alone_place", "i8", (jobs,)),  # in the list of those who do, from 1; 0 = not in it
         ("n_alone", "i8"),

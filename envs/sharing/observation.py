@@ -16,7 +16,7 @@ from ...simulator.kernels.sharing import excess, memory_of
 from ...simulator.tiers import NETWORK
 from ..window import crowd, scaled_slowdown, scaled_time
 from .gangs import PARTNER_KIND
-from .offers import OFFER, OFFER_COLUMNS, SHARED, TIME_LEFT, scaled_interference, scaled_passes
+from .offers import FREE_AFTER, OFFER, OFFER_COLUMNS, TIME_LEFT, scaled_interference, scaled_passes
 from .window import PREEMPT_KIND, per_running, per_waiting, starts_of
 
 CLUSTER = (
@@ -77,11 +77,11 @@ KINDS = (
     "1: beside those that fit first",
     "1: beside one partner",
 )
-CANDIDATES = (*KINDS, *OFFER, "GPUs", "GPUs that would be free afterwards")
+CANDIDATES = (*KINDS, *OFFER, "GPUs")
 QUEUE_COLUMNS, RUNNING_COLUMNS, CANDIDATE_COLUMNS = len(QUEUE), len(RUNNING), len(CANDIDATES)
 START_COLUMN, HOLD_COLUMN, PREEMPT_COLUMN, RESIZE_COLUMN, FREE_COLUMN = 2, 3, 4, 5, 6
 FIRST_OFFER = len(KINDS)
-GPUS_COLUMN, FREE_AFTER_COLUMN = CANDIDATE_COLUMNS - 2, CANDIDATE_COLUMNS - 1
+GPUS_COLUMN, FREE_AFTER_COLUMN = CANDIDATE_COLUMNS - 1, FIRST_OFFER + FREE_AFTER
 
 
 @kernel
@@ -182,7 +182,6 @@ def _observe_starts(s, w, offered, slot, job):
             for column in range(OFFER_COLUMNS):
                 offered[at + FIRST_OFFER + column] = offer[column]
             offered[at + GPUS_COLUMN] = share
-            offered[at + FREE_AFTER_COLUMN] = s.free_gpus / s.n_gpus - share * (1.0 - float(offer[SHARED]))
         at += CANDIDATE_COLUMNS
     if w.legal[first + starts]:
         offered[at] = offered[at + HOLD_COLUMN] = 1.0

@@ -27,9 +27,10 @@ OFFER = (
     "most work left of a partner, alone",
     "memory left on its fullest GPU",
     "log2(passes of an iteration) / 16",
+    "GPUs that would be free afterwards",
 )
 OFFER_COLUMNS = len(OFFER)
-(TIER, SOLO, SUFFERED, CAUSED, GAIN, SHARED, PARTNERS, TIME_LEFT, WORK_LEFT, MEMORY, PASSES) = range(OFFER_COLUMNS)
+(TIER, SOLO, SUFFERED, CAUSED, GAIN, SHARED, PARTNERS, TIME_LEFT, WORK_LEFT, MEMORY, PASSES, FREE_AFTER) = range(OFFER_COLUMNS)
 LOG_HARSHEST = math.log(10.0)  # interference is no worse, as a feature
 
 
@@ -89,6 +90,7 @@ def _describe_partners(s, w, job, new_s, offer):
     offer[CAUSED] = scaled_interference(caused)
     offer[GAIN] = 0.5 + 0.5 * max(-1.0, gain) if partners > 0 else 0.5
     offer[SHARED] = shared / s.gang_size
+    offer[FREE_AFTER] = (s.free_gpus - (s.gang_size - shared)) / s.n_gpus
     offer[PARTNERS] = partners / (partners + 1)
     offer[WORK_LEFT] = scaled_time(w, longest_s)
     return suffered

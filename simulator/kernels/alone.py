@@ -108,7 +108,7 @@ def append_alone(s, job):
 @kernel
 def lay_alone(s):
     """Modify `s`: begin anew, for a rule that takes the cluster over."""
-    if not has_berths(s) or s.shares == NOT_SHARED:
+    if not has_berths(s) or (s.shares == NOT_SHARED and s.lists == 0):
         return
     s.alone[: s.n_jobs] = 0
     s.alone_place[: s.n_jobs] = 0

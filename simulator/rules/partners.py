@@ -30,7 +30,7 @@ def accepts(s, c, job, partner):
     place = s.alone_place[partner] - 1
     if s.shares != BEST_BENEFIT:
         return s.alone_memory[place] + memory_of(s, job, 1) <= s.gpu_memory
-    halvings = _halvings(s, job, place)
+    halvings = halvings_beside(s, job, place)
     return halvings >= 0 and _pair_s(s, c, job, place, halvings) >= 0.0
 
 
@@ -75,7 +75,7 @@ def _gather(s, c, job):
     count = 0
     found = 0  # GPUs of those
     accepting = 0
-    work_s = s.iterations_left[job] * s.base_iteration_s[job] * _stretch(s, c, job, 0)
+    work_s = new_work_s(s, c, job, 0)
     row = s.model[job]
     for place in range(s.n_alone):
         running_s = work_left_s(s, place)
@@ -83,7 +83,7 @@ def _gather(s, c, job):
             continue
         if s.pair_refused[place] == s.pair_pass:
             continue
-        halvings = _halvings(s, job, place)
+        halvings = halvings_beside(s, job, place)
         if halvings < 0:
             continue
         pair_s = _pair_s(s, c, job, place, halvings)
@@ -133,7 +133,7 @@ def _take(s, job, count):
 
 
 @kernel
-def _halvings(s, job, place):
+def halvings_beside(s, job, place):
     """How often the sub-batch that the waiting job would take alone must be halved to fit beside another; -1: never."""
     sub_batch = s.sub_batch[job]
     halvings = 0
@@ -148,11 +148,17 @@ def _halvings(s, job, place):
 @kernel
 def _pair_s(s, c, job, place, halvings):
     """Modify the memory of class `c`: sum of the JCTs of a pair that starts now; negative if it had better not."""
-    new_s = s.iterations_left[job] * s.base_iteration_s[job] * _stretch(s, c, job, halvings)
+    new_s = new_work_s(s, c, job, halvings)
     running_s = work_left_s(s, place)
     model, other = s.model[job], s.alone_model[place]
     together = together_s(new_s, s.xi[model, other], running_s, s.xi[other, model])
     return together if shares(together, apart_s(new_s, running_s)) else -1.0
+
+
+@kernel
+def new_work_s(s, c, job, halvings):
+    """Modify the memory of class `c`: seconds of work that a waiting job brings, its sub-batch halved so often."""
+    return s.iterations_left[job] * s.base_iteration_s[job] * _stretch(s, c, job, halvings)
 
 
 @kernel

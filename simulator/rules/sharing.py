@@ -136,15 +136,15 @@ def _ask(s, c, job):
     if s.shares == BEST_BENEFIT:
         agreed = find_partners(s, c, job)
         shared = s.gang_size
-        starts = _complete(s, need)
+        starts = complete_gang(s, need)
         _remember(s, c, s.order_key[job], s.accepting - shared if starts else s.accepting)
         if starts:
             s.sub_batch[job] >>= s.halvings
             return STARTS
         return REFUSED if agreed else UNLUCKY
-    _take_singles(s, job)
+    take_singles(s, job)
     found = s.gang_size
-    if not _complete(s, need):
+    if not complete_gang(s, need):
         _remember(s, c, s.order_key[job], found)
         return REFUSED
     s.sub_batch[job] = largest_sub_batch(s, job)
@@ -152,7 +152,7 @@ def _ask(s, c, job):
 
 
 @kernel
-def _take_singles(s, job):
+def take_singles(s, job):
     """Modify `s.gang`: up to as many GPUs as the job wants, in index order, that hold one job and have room for it."""
     gpu = -1
     while s.gang_size < s.gpus[job]:
@@ -165,7 +165,7 @@ def _take_singles(s, job):
 
 
 @kernel
-def _complete(s, need):
+def complete_gang(s, need):
     """Modify `s.gang`: free GPUs fill what shared ones have left open, if they may and suffice."""
     short = need - s.gang_size
     if short == 0:
