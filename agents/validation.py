@@ -11,7 +11,6 @@ import torch
 
 from ..policies import Policy, make
 from ..simulator.engine import Simulator
-from ..simulator.network import load_network
 from ..simulator.topology import Topology
 from ..simulator.workloads import Workload, open_workload
 from .config import Config, Scenario
@@ -77,8 +76,8 @@ class Validation:
         """A heuristic on every workload."""
         policy = make(word)
         return [
-            Played(scenario.name, seed, _simulate(scenario, workload, policy))
-            for scenario, seed, workload in self.cases
+            Played(scenario.name, seed, _simulate(env.simulator, workload, policy))
+            for (scenario, seed, workload), env in zip(self.cases, self.env.envs, strict=True)
         ]
 
 
@@ -97,7 +96,8 @@ def _workload(scenario: Scenario, seed: int) -> Workload:
     return open_workload(word, seed=seed, cluster_gpus=Topology.load(scenario.topology).num_gpus)
 
 
-def _simulate(scenario: Scenario, workload: Workload, policy: Policy) -> dict[str, float]:
-    simulator = Simulator(scenario.topology, load_network(scenario.network), rule=policy.rule)
+def _simulate(own: Simulator, workload: Workload, policy: Policy) -> dict[str, float]:
+    """A heuristic alone, where an environment plays on `own`."""
+    simulator = Simulator(own.topology, own.network, rule=policy.rule, sharing=own.sharing, pace=own.pace)
     simulator.reset(workload)
     return simulator.run(policy if policy.rule is None else None)

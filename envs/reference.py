@@ -52,8 +52,10 @@ class Reference:
             When its jobs finish, seconds, ascending, float64 (jobs that finish,); when its run ends; and the sum of
             its JCTs, job-seconds.
         """
-        is_compiled = self.rule is not None and simulator.pace is None  # rates that are asked for are answered in Python
-        s = self._played_by_rule(simulator, self.rule) if is_compiled else self._played_by_policy(simulator)  # type: ignore[arg-type]
+        if self.rule is None or simulator.pace is not None:  # rates that are asked for are answered in Python
+            s = self._played_by_policy(simulator)
+        else:
+            s = self._played_by_rule(simulator, self.rule)
         finish_s = s["finish_s"][: int(s["n_jobs"])]
         return np.sort(finish_s[finish_s >= 0.0]), float(s["now_s"]), float(s["active_integral"])
 

@@ -22,6 +22,7 @@ class Entry:
     entry_point: str
     vector_entry_point: str
     defaults: dict[str, str]
+    sharing: dict[str, Any] | None = None  # arguments of `Sharing`, where jobs share GPUs
 
 
 ENVIRONMENTS: dict[str, Entry] = {
@@ -33,11 +34,12 @@ ENVIRONMENTS: dict[str, Entry] = {
         defaults={"topology": delay.TOPOLOGY, "workload": delay.WORKLOAD, "network": delay.NETWORK},
     ),
     "clustergym/Sharing-v0": Entry(
-        summary="start waiting jobs on free GPUs or beside running ones, in smaller sub-batches if need be, or hold them",
+        summary="start waiting jobs on free GPUs or beside running ones, with smaller sub-batches, or hold them",
         paper="sjf-bsbf",
         entry_point="clustergym.envs.sharing.env:SharingEnv",
         vector_entry_point="clustergym.envs.sharing.vector:SharingVectorEnv",
         defaults={"topology": sharing.TOPOLOGY, "workload": sharing.WORKLOAD, "network": sharing.NETWORK},
+        sharing={"jobs_per_gpu": 2, "interference": "measured", "memory_gb": sharing.MEMORY_GB, "gpu": "2080ti"},
     ),
 }
 

@@ -6,7 +6,7 @@ import functools
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,6 +19,7 @@ from ..simulator.layout import Failures
 from ..simulator.names import parse_name
 from ..simulator.network import load_network
 from ..simulator.semantics import load_semantics
+from ..simulator.sharing import Sharing
 from ..simulator.topology import Topology
 from ..simulator.workloads import Workload, open_workload
 from ..simulator.workloads import is_path as is_trace
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from .store import Store
 
 Record = Literal["nothing", "first", "all"]
+SHARING = ("jobs_per_gpu", "interference", "memory_gb", "gpu")  # fields of a setting, arguments of `Sharing`
 DECISION_COLUMNS = ("policy", "seed", "time_s", "job_id", "decision", "gpus")
 
 
@@ -46,6 +48,7 @@ class Setting:
         mtbf_s: mean time between failures of a machine; None: machines do not fail.
         mttr_s, checkpoint_s: see `Failures`.
         semantics: how leases end and when passes are made; see `simulator/semantics.py`.
+        jobs_per_gpu, interference, memory_gb, gpu: see `Sharing`; jobs_per_gpu None: GPUs are not shared.
     """
 
     environment: str
@@ -59,6 +62,17 @@ class Setting:
     mttr_s: float = 3600.0
     checkpoint_s: float = 1800.0
     semantics: str = "events"
+    jobs_per_gpu: int | None = None
+    interference: str = "measured"
+    memory_gb: float | None = None
+    gpu: str = "2080ti"
+
+    @property
+    def sharing(self) -> Sharing | None:
+        """How GPUs are shared, if they are."""
+        if self.jobs_per_gpu is None:
+            return None
+        return Sharing(self.jobs_per_gpu, self.interference, self.memory_gb, self.gpu)
 
     @property
     def failures(self) -> Failures | None:
@@ -104,8 +118,12 @@ def settings(
     mttr_s: float | None = None,
     checkpoint_s: float | None = None,
     semantics: str = "events",
+    jobs_per_gpu: int | None = None,
+    interference: str | None = None,
+    memory_gb: float | None = None,
+    gpu: str | None = None,
 ) -> dict[str, Any]:
-    """The keys of `--set` as fields of `Setting`.
+    """The keys of `--set` as fields of `Setting`; `memory_gb=inf`: memory has no limit.
 
     Raises:
         InputError: a value out of range, unknown semantics, or repair times where nothing fails.
@@ -119,7 +137,30 @@ def settings(
         raise InputError(f"--set {next(iter(given))}: machines fail only with a mean time between failures, mtbf_s=...")
     if mtbf_s is not None:
         Failures(**given)  # it checks the ranges
-    return {"horizon_s": horizon_s, "semantics": semantics, **given}
+    shared = {"jobs_per_gpu": jobs_per_gpu, "interference": interference, "memory_gb": memory_gb, "gpu": gpu}
+    told = {key: value for key, value in shared.items() if value is not None}
+    return {"horizon_s": horizon_s, "semantics": semantics, **given, **told}
+
+
+def sharing_of(environment: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of `Setting` that say how GPUs are shared: those that are given, else the environment's own.
+
+    Raises:
+        InputError: a value out of range, or one for an environment whose jobs do not share GPUs.
+    """
+    from ..envs.registration import ENVIRONMENTS
+
+    own = ENVIRONMENTS[environment].sharing
+    found = {key: given[key] for key in SHARING if key in given}
+    if own is None:
+        if found:
+            raise InputError(f"{next(iter(found))}: jobs of {environment} do not share GPUs")
+        return {}
+    fields = {**own, **found}
+    if fields["memory_gb"] == math.inf:
+        fields["memory_gb"] = None
+    Sharing(**fields)  # it checks the values
+    return fields
 
 
 def workload_of(setting: Setting, seed: int) -> Workload:
@@ -170,6 +211,7 @@ def simulator_of(setting: Setting, policy: Policy) -> Simulator:
         semantics=semantics,
         failures=setting.failures,
         horizon_s=setting.horizon_s,
+        sharing=setting.sharing,
     )
 
 

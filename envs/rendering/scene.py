@@ -238,7 +238,7 @@ def _running(s: np.record, workload: Workload, holders: np.ndarray) -> tuple[Run
     beside = _beside(holders)
     return tuple(
         RunningJob(
-            job, *_names(workload, job), *rest, tuple(_names(workload, other)[0] for other in beside.get(job, ()))
+            job, *_names(workload, job), *rest, beside=tuple(_names(workload, k)[0] for k in beside.get(job, ()))
         )
         for job, *rest in zip(*(column.tolist() for column in columns), strict=True)
     )

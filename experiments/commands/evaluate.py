@@ -134,7 +134,7 @@ def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
     """The runs as JSON: policy, seed and metrics, and what they are to be read with."""
     from ...policies import make
     from ...simulator.network import load_network
-    from ..evaluate import semantics_of
+    from ..evaluate import SHARING, semantics_of
 
     common = {
         "environment": setting.environment,
@@ -144,6 +144,7 @@ def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
         "semantics": setting.semantics,
         "horizon_s": setting.horizon_s,
         "failures": vars(setting.failures) if setting.failures is not None else None,
+        "sharing": None if setting.jobs_per_gpu is None else {key: getattr(setting, key) for key in SHARING},
     }
     described = {word: semantics_of(make(word), setting) for word in dict.fromkeys(run.policy for run in runs)}
     return [
