@@ -24,7 +24,12 @@ SMALL: dict[str, dict[str, Any]] = {
         "workload": ["poisson:jobs=30,backlog=20", "batch:jobs=12"],
         "slots": 8,
         "running_slots": 4,
-    }
+    },
+    "clustergym/Sharing-v0": {
+        "workload": ["philly-sample:jobs=20,hours=1", "bsbf-physical:jobs=12"],
+        "slots": 8,
+        "running_slots": 4,
+    },
 }
 
 

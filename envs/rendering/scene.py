@@ -234,14 +234,10 @@ def _running(s: np.record, workload: Workload, holders: np.ndarray) -> tuple[Run
     left = s.iterations_left[jobs] - ran_s / s.iteration_s[jobs]
     progress = np.clip(1.0 - left / s.iterations[jobs], 0.0, 1.0)
     remaining_s = np.maximum(0.0, s.planned_finish_s[jobs] - s.now_s)
-    columns = (jobs, s.gpus[jobs], s.tier[jobs], progress, remaining_s)
     beside = _beside(holders)
-    return tuple(
-        RunningJob(
-            job, *_names(workload, job), *rest, beside=tuple(_names(workload, k)[0] for k in beside.get(job, ()))
-        )
-        for job, *rest in zip(*(column.tolist() for column in columns), strict=True)
-    )
+    labels = [tuple(_names(workload, other)[0] for other in beside.get(int(job), ())) for job in jobs]
+    columns = [column.tolist() for column in (jobs, s.gpus[jobs], s.tier[jobs], progress, remaining_s)]
+    return tuple(RunningJob(job, *_names(workload, job), *rest) for job, *rest in zip(*columns, labels, strict=True))
 
 
 def _beside(holders: np.ndarray) -> dict[int, list[int]]:

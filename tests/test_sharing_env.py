@@ -1,0 +1,397 @@
+"""Sharing-v0: what its actions, masks and features mean; every policy through it is the simulator alone."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from clustergym import policies
+from clustergym.envs.rendering.ansi import draw_ansi
+from clustergym.envs.sharing.observation import CANDIDATES, CLUSTER, QUEUE, RUNNING
+from clustergym.simulator.decisions import Advance, Hold, Preempt, Start
+from clustergym.simulator.engine import Simulator
+from clustergym.simulator.errors import InputError, InvalidDecision
+from clustergym.simulator.sharing import Sharing
+from clustergym.simulator.workloads import Workload
+
+SHARING = "clustergym/Sharing-v0"
+SMALL = {"workload": "philly-sample:jobs=24,hours=1", "slots": 8, "running_slots": 8}
+FOUR = "flat:machines=1,gpus_per_machine=4"
+PLAIN = {"network": "none", "memory_gb": None, "interference": "constant:xi=1.5"}
+FREE, BEST, FIRST_FIT, FIRST, SECOND, HOLD = range(6)
+KINDS = 6
+
+
+def sharing(**options):
+    return gymnasium.make(SHARING, **{**SMALL, **options}).unwrapped
+
+
+def by_hand(jobs, models=None, batch=64, **options):
+    """An environment with three waiting and three running slots at its first decision; no network, xi 1.5."""
+    columns = list(map(list, zip(*jobs, strict=True)))
+    names = np.array(models or ["bert"] * len(jobs), object)
+    workload = Workload.from_arrays("by hand", *columns, model=names, batch_size=np.array(columns[1]) * batch)
+    env = sharing(**{"topology": FOUR, "workload": workload, "slots": 3, "running_slots": 3, **PLAIN, **options})
+    env.reset(seed=0)
+    return env
+
+
+def act(slot, kind, exponent=0):
+    return (1 + KINDS * slot + kind, exponent)
+
+
+def kinds_of(env, slot):
+    """Legal candidates of a waiting slot."""
+    first = 1 + KINDS * slot
+    return np.flatnonzero(env.action_masks()[first : first + KINDS]).tolist()
+
+
+def offered(env, observation, slot, kind, column):
+    row = observation["candidates"].reshape(-1, len(CANDIDATES))[1 + KINDS * slot + kind]
+    return float(row[CANDIDATES.index(next(name for name in CANDIDATES if name.startswith(column)))])
+
+
+def test_gymnasium_finds_nothing_to_complain_of():
+    check_env(sharing(), skip_render_check=True)
+
+
+def test_two_equal_jobs_at_xi_one_and_a_half_break_even():
+    """Both on all four GPUs from 0 on: 1.5 times slower each, they end at 15 together: mean 15 = (10 + 20) / 2."""
+    env = by_hand([(0, 4, 10), (0, 4, 10)])
+    assert kinds_of(env, 0) == [FREE]
+    observation, *_ = env.step(act(0, FREE))
+    assert kinds_of(env, 0) == [BEST, FIRST_FIT, FIRST, HOLD]
+    assert offered(env, observation, 0, FIRST, "what the pair gains") == 0.5
+    assert offered(env, observation, 0, FIRST, "GPUs of the gang that are shared") == 1.0
+    *_, terminated, _, info = env.step(act(0, FIRST))
+    assert terminated
+    assert (info["metrics"]["jct_mean"], info["metrics"]["makespan"]) == (15.0, 15.0)
+    assert env.simulator.jobs()["finish_s"].tolist() == [15.0, 15.0]
+
+
+def test_a_pair_that_loses_is_no_best_benefit_but_can_be_had():
+    env = by_hand([(0, 4, 10), (0, 4, 10)], interference="constant:xi=1.6")
+    observation, *_ = env.step(act(0, FREE))
+    assert kinds_of(env, 0) == [FIRST_FIT, FIRST, HOLD]
+    assert offered(env, observation, 0, FIRST, "what the pair gains") < 0.5
+    *_, info = env.step(act(0, FIRST))
+    assert info["metrics"]["makespan"] == 16.0
+
+
+def test_the_partners_come_by_the_jct_of_the_pair():
+    """Jobs of 100 and 20 s hold two GPUs each; the pair with the shorter one is done sooner."""
+    env = by_hand([(0, 2, 100), (0, 2, 20), (0, 2, 5)])
+    env.step(act(0, FREE))
+    env.step(act(0, FREE))
+    assert env.view.running.tolist() == [0, 1] and kinds_of(env, 0) == [BEST, FIRST_FIT, FIRST, SECOND, HOLD]
+    gpus = {}
+    for kind in (FIRST_FIT, FIRST, SECOND):
+        gpus[kind] = env.lookout.decision(act(0, kind)).gpus
+    assert gpus == {FIRST_FIT: (0, 1), FIRST: (2, 3), SECOND: (0, 1)}
+    env.step(act(0, SECOND))
+    assert (env.simulator.jobs()["interference_s"] > 0.0).tolist() == [True, False, True]
+
+
+def test_free_gpus_complete_a_gang():
+    """Three of four GPUs are taken: a job of two shares one with the first partner and takes the free one."""
+    env = by_hand([(0, 3, 100), (0, 4, 50), (0, 2, 10)])
+    env.step(act(0, FREE))
+    assert kinds_of(env, 0) == [BEST, FIRST_FIT, FIRST, HOLD]
+    start = env.lookout.decision(act(0, FIRST))
+    assert (start.job, start.gpus) == (1, (0, 1, 2, 3))
+    assert env.view.free_gpus.tolist() == [3]
+
+
+def test_a_gpu_that_holds_two_jobs_is_not_offered():
+    env = by_hand([(0, 4, 100), (0, 4, 50), (0, 4, 10)], skip_idle=False)
+    env.step(act(0, FREE))
+    env.step(act(0, FIRST))
+    assert kinds_of(env, 0) == [HOLD] and env.view.load.tolist() == [2, 2, 2, 2]
+
+
+def test_one_job_a_gpu_offers_free_gpus_only():
+    env = by_hand([(0, 4, 100), (0, 4, 50)], jobs_per_gpu=1, skip_idle=False)
+    env.step(act(0, FREE))
+    assert kinds_of(env, 0) == [HOLD]
+
+
+@pytest.mark.parametrize(
+    ("exponent", "played", "adjusted"), [(0, 64, False), (3, 8, False), (6, 1, False), (9, 1, True)]
+)
+def test_the_second_part_is_the_sub_batch(exponent, played, adjusted):
+    """64 samples a GPU in passes of 64 >> e; at least one."""
+    env = by_hand([(0, 2, 10), (0, 2, 100)])
+    *_, info = env.step(act(0, FREE, exponent))
+    assert info["adjusted_action"] is adjusted
+    assert env.view.sub_batch(0) == played
+
+
+def test_a_sub_batch_that_does_not_fit_becomes_the_largest_that_does():
+    """The memory admits fewer samples than the batch: exponent 0 is told to be adjusted, the least that fits is not."""
+    env = by_hand([(0, 2, 10), (0, 2, 100)], memory_gb=11.0)
+    legal = env.action_masks()[env.action_space.nvec[0] :]
+    least = int(np.flatnonzero(legal)[0])
+    assert least > 0 and env.view.sub_batch(0) == 64 >> least
+    *_, info = env.step(act(0, FREE, 0))
+    assert info["adjusted_action"] and env.view.sub_batch(0) == 64 >> least
+    *_, info = env.step(act(0, FREE, least))
+    assert not info["adjusted_action"]
+
+
+def test_the_exponent_of_what_is_no_start_is_ignored():
+    env = by_hand([(0, 4, 10), (0, 4, 10), (5, 1, 1)])
+    env.step(act(0, FREE))
+    for action in ((act(0, HOLD, 15)), (0, 99)):
+        assert not env.step(action)[-1]["adjusted_action"]
+
+
+def test_a_held_job_comes_back_when_gpus_are_freed():
+    env = by_hand([(0, 4, 10), (0, 4, 20)])
+    env.step(act(0, FREE))
+    env.step(act(0, HOLD))
+    assert (env.view.now_s, env.view.queue.tolist()) == (10.0, [1])
+
+
+def test_a_stopped_job_leaves_its_partner_alone():
+    """1 joins 0 at 0; at 6 a third comes, and 1 is stopped: 0 has 10 - 6 / 1.5 = 6 s left, and ends at 12."""
+    env = by_hand([(0, 4, 10), (0, 4, 10), (6, 4, 1)])
+    env.step(act(0, FREE))
+    env.step(act(0, FIRST))
+    assert env.view.now_s == 6.0
+    preempt = 1 + KINDS * 3 + 1
+    assert env.action_masks()[preempt]
+    env.step((preempt, 0))
+    for _ in range(2):  # both hold until 0 has ended
+        env.step(act(0, HOLD))
+    assert env.view.now_s == 12.0 and env.simulator.jobs()["finish_s"][0] == 12.0
+
+
+def test_an_invalid_action_counts_as_advance():
+    for action in (act(0, SECOND), act(2, FREE), (10_000, 0), (-1, 0)):
+        env, plain = (by_hand([(0, 2, 10), (0, 4, 20), (4, 1, 1)]) for _ in range(2))
+        for one, choice in ((env, action), (plain, (0, 0))):
+            one.step(act(0, FREE))
+            *_, info = one.step(choice)
+            assert info["invalid_action"] is (choice is action)
+        assert env.simulator.snapshot().tobytes() == plain.simulator.snapshot().tobytes()
+
+
+@pytest.mark.parametrize("action", [3, None, "advance", [1], [1.0, 0.0]])
+def test_an_action_that_is_none_is_one_sentence(action):
+    env = by_hand([(0, 1, 10)])
+    with pytest.raises(InputError, match=r"expected two whole numbers, \(candidate, sub-batch exponent\)"):
+        env.step(action)
+
+
+OPTIONS = {
+    "default": {},
+    "flat": {"observation": "flat"},
+    "small window": {"slots": 2, "running_slots": 0, "partners": 0},
+    "without memory": {"memory_gb": None, "preemption": False, "order": "shortest"},
+    "three a GPU, failing": {"jobs_per_gpu": 3, "mtbf_s": 20_000.0, "preemption_cost": 30.0},
+    "every instant": {"skip_idle": False, "placer": "random", "reward": "slowdown", "partners": 5, "exponents": 4},
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_masks_are_never_empty_and_observations_lie_in_their_space(name):
+    """An episode of random legal actions, and again: the same seed gives the same one."""
+    seen = []
+    for _ in range(2):
+        env, rng = sharing(**OPTIONS[name]), np.random.default_rng(4)
+        observation, info = env.reset(seed=1)
+        first, trail, ended = int(env.action_space.nvec[0]), [], False
+        while not ended:
+            assert env.observation_space.contains(observation)
+            mask = env.action_masks()
+            assert mask[:first].any() and mask[first:].any() and np.array_equal(info["action_mask"], mask)
+            action = [rng.choice(np.flatnonzero(part)) for part in (mask[:first], mask[first:])]
+            observation, reward, terminated, truncated, info = env.step(action)
+            assert not info["invalid_action"]
+            flat = observation if isinstance(observation, np.ndarray) else np.concatenate(list(observation.values()))
+            trail.append((flat.tobytes(), reward))
+            ended = terminated or truncated
+        assert terminated and env.observation_space.contains(observation)
+        seen.append(trail)
+    assert seen[0] == seen[1]
+
+
+def test_random_unmasked_actions_never_crash():
+    env = sharing(mtbf_s=30_000.0, preemption_cost=30.0)
+    env.action_space.seed(5)
+    env.reset(seed=5)
+    invalid = 0
+    for _ in range(3000):
+        *_, terminated, truncated, info = env.step(env.action_space.sample())
+        invalid += info["invalid_action"]
+        if terminated or truncated:
+            env.reset()
+    assert 300 < invalid < 3000
+
+
+def test_tables_have_the_columns_that_are_documented():
+    env = sharing()
+    tables = env.tables
+    assert tables.cluster == len(CLUSTER) and tables.candidate_columns == len(CANDIDATES)
+    assert [table.columns for table in tables.tables] == [len(QUEUE), len(RUNNING)]
+    assert tables.size == sum(space.shape[0] for space in env.observation_space.values())
+    assert tables.candidates == env.action_space.nvec[0] == 1 + KINDS * 8 + 8
+
+
+def differences(word, **options):
+    """Names of metrics and columns in which a policy through `env.step` and in the simulator alone differ."""
+    env = sharing(**options)
+    policy = policies.make(word)
+    env.reset(seed=11)
+    ended, kinds = False, set()
+    while not ended:
+        action = policy.act(env)
+        assert env.action_masks()[action[0]]
+        kinds.add((int(action[0]) - 1) % KINDS if 0 < action[0] <= KINDS * env.lookout.window.slots else None)
+        _, _, terminated, truncated, info = env.step(action)
+        assert not (info["invalid_action"] or info["adjusted_action"])
+        ended = terminated or truncated
+    own = env.simulator
+    alone = Simulator(own.topology, own.network, rule=policy.rule, sharing=own.sharing, failures=own.failures)
+    alone.reset(own.workload, int(own.state.seed))
+    expected, table, jobs = alone.run(), alone.jobs(), own.jobs()
+    names = [name for name in expected if repr(info["metrics"][name]) != repr(expected[name])]
+    columns = ("first_start_s", "finish_s", "tier", "preemptions", "interference_s")
+    return names + [name for name in columns if jobs[name].tolist() != table[name].tolist()], kinds
+
+
+SETTINGS = {
+    "default": {"workload": "philly-sample:jobs=64,hours=2"},
+    "without memory": {"memory_gb": None, "interference": "light", "slots": 2, "running_slots": 1},
+    "three a GPU": {"jobs_per_gpu": 3, "interference": "constant:xi=1.2", "partners": 0},
+    "exclusive": {"jobs_per_gpu": 1},
+    "failing": {"mtbf_s": 5000.0, "mttr_s": 1000.0, "checkpoint_s": 300.0},
+}
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("name", policies.list("Sharing"))
+def test_a_policy_through_steps_is_the_simulator_alone(name, setting):
+    if policies.make(name).rule is None:
+        pytest.skip("it needs elastic jobs")
+    different, kinds = differences(name, **SETTINGS[setting])
+    assert different == []
+    if setting == "default":
+        assert {"sjf-ffs": FIRST_FIT, "sjf-bsbf": BEST}.get(name, FREE) in kinds
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "sjf-bsbf:free=never",
+        "sjf-bsbf:head=strict,placer=count",
+        "sjf-ffs:free=never,placer=first",
+        "sjf-ffs:round=120",
+        "tiresias:preemption_cost=30,round=60",
+        "sjf:placer=consolidated,lease=600",
+    ],
+)
+def test_with_its_parameters_too(word):
+    assert differences(word)[0] == []
+
+
+def test_decisions_and_actions_are_each_others_inverse():
+    env = sharing()
+    env.reset(seed=2)
+    rng = np.random.default_rng(2)
+    first, seen = int(env.action_space.nvec[0]), set()
+    for _ in range(150):
+        mask = env.action_masks()
+        candidate = int(rng.choice(np.flatnonzero(mask[:first])))
+        decision = env.lookout.decision((candidate, 2))
+        again = env.lookout.decision(env.lookout.action(decision))
+        assert again == decision
+        seen.add(type(decision))
+        if env.step((candidate, 2))[2]:
+            env.reset()
+    assert seen == {Advance, Start, Hold, Preempt}
+
+
+def test_a_decision_that_no_candidate_stands_for_is_one_sentence():
+    env = by_hand([(0, 2, 10), (0, 2, 10)])
+    with pytest.raises(InvalidDecision, match="none of the job's legal candidates has these GPUs"):
+        env.lookout.action(Start(0, (1, 3)))
+    with pytest.raises(InvalidDecision, match="halved 0 to 6 times"):
+        env.lookout.action(Start(0, (0, 1), 63))
+    with pytest.raises(InvalidDecision, match="no candidate of this environment stands for it"):
+        env.lookout.action(Hold(0, 5.0))
+    with pytest.raises(InvalidDecision, match="the window does not show job 7"):
+        env.lookout.action(Start(7, (0, 1)))
+
+
+def test_the_return_against_a_reference_is_the_share_of_its_jct_that_is_saved():
+    env = sharing(reference="sjf-bsbf")
+    policy = policies.make("sjf")
+    env.reset(seed=3)
+    total, ended = 0.0, False
+    while not ended:
+        _, reward, ended, _, _ = env.step(policy.act(env))
+        total += reward
+    own = env.simulator
+    alone = Simulator(own.topology, own.network, rule=policies.make("sjf-bsbf").rule, sharing=own.sharing)
+    alone.reset(own.workload, int(own.state.seed))
+    alone.run()
+    expected = 1.0 - float(own.state.active_integral) / float(alone.state.active_integral)
+    assert total == pytest.approx(expected, abs=1e-9)
+
+
+def test_pictures_split_shared_gpus():
+    pytest.importorskip("PIL")
+    from clustergym.envs.rendering.colours import job_colour
+    from clustergym.envs.rendering.picture import draw_rgb, stage_of
+    from clustergym.envs.rendering.scene import read_scene
+
+    env = by_hand([(0, 4, 100), (0, 2, 50), (9, 1, 1)])
+    env.step(act(0, FREE))
+    env.step(act(0, FIRST))
+    scene = read_scene(env.simulator)
+    assert scene.shared == 2 and scene.partners.tolist() == [[1, 1, -1, -1]]
+    assert [job.beside for job in scene.running] == [("1",), ("0",)]
+    pixels = draw_rgb(env.simulator)
+    left, top, right, bottom = stage_of(scene.shape, scene.name, (960, 640)).plan.items[0]
+    height = top + (bottom - top) // 8
+    assert tuple(pixels[height, left + (right - left) // 8]) == job_colour(0)
+    assert tuple(pixels[height, right - (right - left) // 8]) == job_colour(1)
+    text = draw_ansi(env.simulator)
+    assert " 0 01 01 0. 0." in text and "2 shared" in text
+
+
+BAD_ARGUMENTS = {
+    "jobs_per_gpu 0": ({"jobs_per_gpu": 0}, "jobs_per_gpu"),
+    "jobs_per_gpu 9": ({"jobs_per_gpu": 9}, "jobs_per_gpu"),
+    "interference": ({"interference": "measurd"}, "measured"),
+    "memory_gb": ({"memory_gb": -1.0}, "memory_gb"),
+    "too little memory": ({"memory_gb": 0.5}, "memory_gb"),
+    "partners": ({"partners": 9}, "partners"),
+    "partners in words": ({"partners": "two"}, "partners"),
+    "exponents": ({"exponents": 0}, "exponents"),
+    "slots": ({"slots": 0}, "slots"),
+    "running slots": ({"running_slots": 257}, "running_slots"),
+    "placer": ({"placer": "tiers"}, "tier"),
+    "order": ({"order": "longest"}, "order"),
+    "reward": ({"reward": "jtc"}, "jct"),
+    "observation": ({"observation": "image"}, "observation"),
+    "horizon": ({"horizon_s": 0.0}, "horizon_s"),
+    "reference": ({"reference": "sjf-bfbs"}, "sjf-bsbf"),
+    "preemption": ({"preemption": 1}, "preemption"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_ARGUMENTS)
+def test_a_bad_argument_is_one_sentence(name):
+    options, part = BAD_ARGUMENTS[name]
+    with pytest.raises(InputError) as error:
+        sharing(**options).reset(seed=0)
+    assert part in str(error.value) and "\n" not in str(error.value)
+
+
+def test_sharing_constants_come_from_the_sharing_of_the_simulator():
+    own = sharing(jobs_per_gpu=3, memory_gb=16.0).simulator.sharing
+    assert own == Sharing(3, own.interference, 16.0)
