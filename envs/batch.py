@@ -20,7 +20,7 @@ from ..simulator.errors import InputError
 from ..simulator.kernels import codes
 from ..simulator.kernels.jit import direct
 from ..simulator.state import Capacity, empty_state
-from .codes import OUTCOMES, TERMINATED, TRUNCATED
+from .codes import GOES_ON, OUTCOMES, TERMINATED, TRUNCATED
 
 
 @dataclass
@@ -147,10 +147,24 @@ class Stepper:
 
     def step(self, chosen: np.ndarray) -> int:
         """Play the actions that lie in the chosen rows, int64 (k,); returns how many need a look."""
+        odd = self._step(chosen)
+        while self.asks and (asking := chosen[self.rows.windows["code"][chosen] == codes.ASK]).size:
+            for row in asking.tolist():
+                self.simulators[row].answer()
+            self.rows.windows["begins"][asking] = GOES_ON
+            odd += self._step(asking)
+        return odd
+
+    def _step(self, chosen: np.ndarray) -> int:
         r = self.rows
         return self.call(
             self.kernel, r.records, r.windows, r.references, chosen, r.actions, r.outcomes, r.features, r.masks
         )
+
+    @property
+    def asks(self) -> bool:
+        """Whether a run may stop in the middle of a step to ask for rates (simulator/protocols.py, `Pace`)."""
+        return any(simulator.pace is not None for simulator in self.simulators)
 
     def call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
         """`kernel(*arguments)`, whose types are always the same but for the capacity of the records."""

@@ -25,12 +25,11 @@ from ..simulator.rules.rule import PLACERS, rule_from
 from ..simulator.view import ClusterView
 from ..simulator.workloads import Workload, workload_source
 from .batch import Rows, Stepper
-from .codes import TERMINATED, TRUNCATED
+from .codes import BEGINS, TERMINATED, TRUNCATED
 from .lookout import Lookout, check_range, numbers
 from .reference import Reference
 from .reward import REWARDS, reward_scale
 from .tables import Tables
-from .turns import BEGINS
 
 OBSERVATIONS = ("dict", "flat")
 FARTHEST = 1 << 32  # no second part of an action means anything beyond it
@@ -288,6 +287,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         w = self._window
         w.placer = PLACERS[self.simulator.rule.placer if is_rule else self.placer]
         w.focus = getattr(decision, "job", -1)
+        self.lookout.dictate(decision)
         rows = self.stepper.rows
         self.stepper.call(self.lookout.turn, rows.records, rows.windows, self._row, self._features, self._mask)
         return self.lookout.action(decision)

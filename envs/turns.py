@@ -12,9 +12,6 @@ from ..simulator.kernels.jit import kernel
 from .codes import ELAPSED_S, REWARD, TERMINATED, TRUNCATED
 from .reward import total_cost
 
-BEGINS, GOES_ON = 1, 2  # the next step begins an episode; it goes on with a step that had to ask for rates
-
-
 @kernel
 def open_step(s, w, reference):
     """Modify `w`: a step begins now."""

@@ -244,11 +244,12 @@ class Simulator:
         """Run `rows.advance` or `rows.run`; rates that they ask for are answered, and they go on."""
         code = kernel(self.records, 0, *arguments)
         while code == codes.ASK:
-            self._answer()
+            self.answer()
             code = kernel(self.records, 0, *arguments)
         self._stop(code)
 
-    def _answer(self) -> None:
+    def answer(self) -> None:
+        """Tell the jobs that ask (`codes.ASK`) their rates; then the kernel that asked goes on."""
         s, pace = self.state, self.pace
         assert pace is not None
         rows.bring_to_date(self.records, 0)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from ...simulator.kernels import events, jobs
-from ...simulator.kernels.codes import DECIDE, STALLED
+from ...simulator.kernels.codes import ASK, DECIDE, STALLED
 from ...simulator.kernels.jit import entry, kernel
 from ...simulator.rules.delays import present_timer_s
-from ..codes import IS_ADJUSTED, IS_INVALID, TERMINATED, TRUNCATED
+from ..codes import GOES_ON, IS_ADJUSTED, IS_INVALID, TERMINATED, TRUNCATED
 from ..turns import advance, close_step, is_over, open_step
 from .observation import forget, observe, write_mask
 from .window import (
@@ -38,7 +38,7 @@ def step_rows(states, windows, references, chosen, actions, outcomes, features, 
         features: float32 (n, F), masks: int8 (n, M): the present after the step.
 
     Returns:
-        How many of the rows need a look: their episode has ended or their run has stalled.
+        How many of the rows need a look: their episode has ended, their run has stalled, or rates are asked for.
     """
     odd = 0
     for i in range(chosen.size):
@@ -46,8 +46,9 @@ def step_rows(states, windows, references, chosen, actions, outcomes, features, 
         s = states[row]
         w = windows[row]
         _step(s, w, references[row], actions[row, 0], actions[row, 1], outcomes[row])
-        observe(s, w, features[row], masks[row])
-        write_mask(w, masks[row])
+        if w.code != ASK:
+            observe(s, w, features[row], masks[row])
+            write_mask(w, masks[row])
         odd += outcomes[row, TERMINATED] > 0.0 or outcomes[row, TRUNCATED] > 0.0 or w.code != DECIDE
     return odd
 
@@ -55,6 +56,13 @@ def step_rows(states, windows, references, chosen, actions, outcomes, features, 
 @kernel
 def _step(s, w, reference, candidate, delay, outcome):
     """Modify `s`, `w` and `outcome`: one action, and on to the next decision."""
+    if w.begins == GOES_ON:
+        w.begins = 0
+        w.code = advance(s)
+        show(s, w)
+        settle(s, w)
+        close_step(s, w, reference, outcome)
+        return
     open_step(s, w, reference)
     invalid = candidate < 0 or candidate >= candidate_count(w) or w.legal[candidate] == 0
     outcome[IS_INVALID] = invalid
@@ -104,7 +112,7 @@ def settle(s, w):
 @kernel
 def show(s, w):
     """Modify `w`: show the present, unless nobody will see it, since `settle` passes over it."""
-    if w.code == DECIDE and w.skip_idle and not may_act(s, w):
+    if w.code == ASK or (w.code == DECIDE and w.skip_idle and not may_act(s, w)):
         w.can_act = 0
     else:
         refresh(s, w)

@@ -203,14 +203,14 @@ def _stripes(scene: Scene, plan: FloorPlan, gpu: int) -> list[tuple[int, Box]]:
     jobs = [int(job) for job in (scene.owner[gpu], *scene.partners[:, gpu]) if job >= 0]
     left, top, right, bottom = plan.items[gpu]
     bounds = [left + (right - left) * i // len(jobs) for i in range(len(jobs) + 1)] if jobs else []
-    floor = bottom - _band(plan.grid.height) - 1
+    floor = bottom - _band(plan.grid.height, int(scene.tier[gpu]) + 1) - 1
     return [(job, (bounds[i], top, bounds[i + 1], floor)) for i, job in enumerate(jobs)]
 
 
-def _band(height: int) -> int:
-    """Height of the band at the foot of a GPU of that height."""
+def _band(height: int, levels: int = LEVELS) -> int:
+    """Height of so many levels of the band at the foot of a GPU of that height."""
     if height >= 18:
-        return LEVELS * max(2, round(height / 15))
+        return levels * max(2, round(height / 15))
     return max(1, height // 5) if height >= 4 else 0
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.decisions import Advance, Decision, Hold, Preempt, Start
+from ...simulator.decisions import Advance, Decision, Hold, Preempt, Resize, Start
 from ...simulator.engine import Simulator
 from ...simulator.errors import InvalidDecision
 from ..slots import slot_of
-from .gangs import exponents_of, find_start
-from .window import PREEMPT_KIND
+from .gangs import exponents_of, find_resized, find_start
+from .window import MAX_EXPONENTS, PREEMPT_KIND, RESIZE_KIND
 
 
 def encode(simulator: Simulator, window: np.record, decision: Decision) -> np.ndarray:
@@ -24,20 +24,22 @@ def encode(simulator: Simulator, window: np.record, decision: Decision) -> np.nd
     if isinstance(decision, Advance):
         return np.zeros(2, np.int64)
     starts = 3 + int(window.partners)
-    if isinstance(decision, Start):
+    if isinstance(decision, Start) and decision.batch is None:
         first = 1 + (starts + 1) * slot_of(window.waiting_job, decision)
         kind = _kind_of(simulator, window, decision, first, starts)
         return np.array([first + kind, _exponent_of(simulator, window, decision)], np.int64)
     if isinstance(decision, Hold) and decision.until_s is None:
         candidate = 1 + (starts + 1) * slot_of(window.waiting_job, decision) + starts
-    elif isinstance(decision, Preempt):
-        first = 1 + (starts + 1) * int(window.slots)
-        candidate = first + slot_of(window.running_job, decision) + PREEMPT_KIND
+    elif isinstance(decision, Preempt | Resize) and getattr(decision, "batch", None) is None:
+        kinds = 2 if window.elastic else 1
+        first = 1 + (starts + 1) * int(window.slots) + kinds * slot_of(window.running_job, decision)
+        candidate = first + (PREEMPT_KIND if isinstance(decision, Preempt) else RESIZE_KIND)
     else:
         raise InvalidDecision(f"{decision!r}: no candidate of this environment stands for it")
     if not window.legal[candidate]:
         raise InvalidDecision(f"{decision!r} is not among the legal candidates of this environment now")
-    return np.array([candidate, 0], np.int64)
+    exponent = _size_exponent(simulator, window, decision) if isinstance(decision, Resize) else 0
+    return np.array([candidate, exponent], np.int64)
 
 
 def decode(simulator: Simulator, window: np.record, action: Any) -> Decision:
@@ -49,10 +51,16 @@ def decode(simulator: Simulator, window: np.record, action: Any) -> Decision:
     s = simulator.state
     starts = 3 + int(window.partners)
     last_waiting = (starts + 1) * int(window.slots)
-    if not 0 < candidate <= last_waiting + int(window.running_slots) or not window.legal[candidate]:
+    kinds = 2 if window.elastic else 1
+    if not 0 < candidate <= last_waiting + kinds * int(window.running_slots) or not window.legal[candidate]:
         return Advance()
     if candidate > last_waiting:
-        return Preempt(int(window.running_job[candidate - 1 - last_waiting]))
+        slot, kind = divmod(candidate - 1 - last_waiting, kinds)
+        job = int(window.running_job[slot])
+        if kind == PREEMPT_KIND:
+            return Preempt(job)
+        find_resized(s, window, job, exponent)
+        return Resize(job, s.gang[: s.gang_size].tolist())
     slot, kind = divmod(candidate - 1, starts + 1)
     job = int(window.waiting_job[slot])
     if kind == starts:
@@ -74,6 +82,16 @@ def _kind_of(simulator: Simulator, window: np.record, decision: Start, first: in
         f"{decision!r}: none of the job's legal candidates has these GPUs; give the environment the placer, or more "
         "partners"
     )
+
+
+def _size_exponent(simulator: Simulator, window: np.record, decision: Resize) -> int:
+    """The exponent that gives the GPUs of `decision`."""
+    s = simulator.state
+    for exponent in range(min(int(window.n_exponents), MAX_EXPONENTS)):
+        find_resized(s, window, decision.job, exponent)
+        if tuple(s.gang[: s.gang_size].tolist()) == decision.gpus:
+            return exponent
+    raise InvalidDecision(f"{decision!r}: no number of GPUs that this environment offers gives these")
 
 
 def _exponent_of(simulator: Simulator, window: np.record, decision: Start) -> int:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...simulator.elastic import TrainingPace, fitted_applications
 from ...simulator.engine import Simulator
+from ...simulator.errors import InputError
 from ...simulator.network import Network
-from ...simulator.protocols import Policy
+from ...simulator.protocols import Pace, Policy
 from ...simulator.rules.rule import Rule
 from ...simulator.sharing import Sharing, Slowdowns
 from ...simulator.topology import Topology
@@ -29,7 +31,8 @@ class SharingEnv(ClusterEnv):
                  0: no more now, advance. 1 + (4 + K) i + k: waiting slot i starts on free GPUs (k = 0), beside the
                  partners of best benefit (1), beside those that fit first (2), beside one partner alone, the first
                  to the K-th (3 to 2 + K), or holds until GPUs are freed (3 + K). 1 + (4 + K) slots + i: running slot i
-                 is preempted. The second part is e: a start takes passes of batch >> e samples a GPU; gangs.py.
+                 is preempted; with elastic jobs 1 + (4 + K) slots + 2 i + k: preempted, or resized (k = 0, 1). The
+                 second part is e: a start takes passes of batch >> e samples a GPU, a resize 2^e GPUs; gangs.py.
     Mask         action_masks(): bool, both parts in a row; info["action_mask"]: the same as int8. Never empty.
     Reward       `reward`: jct (default: minus the mean JCT in mean isolated run times, summed over the episode),
                  makespan, slowdown, slo; envs/reward.py. Decisions often take no time: train with gamma = 1.
@@ -48,6 +51,9 @@ class SharingEnv(ClusterEnv):
         memory_gb: memory of a GPU in GiB, which limits sub-batches; None: no limit.
         gpu: type whose measurements say what gradient accumulation costs; where the network is measured, its own.
         placer: which free GPUs: `tier`, `count`, `first`, `random` and others of rules/placers.py.
+        elastic: True: running jobs can be resized, take the batch that suits their GPUs, and run as fast as the profiles'
+            fits say (simulator/elastic.py); or a `Pace` whose jobs are elastic, e.g. over measured tables.
+        round: seconds; decision points come at its multiples only (0: at every event).
         partners: K, 0 to 8: single partners that a waiting job is offered.
         exponents: sub-batches that can be asked for, 1 to 32: batch >> 0, batch >> 1, and so on.
         slots, running_slots: waiting and running jobs in the window, 1 to 256 and 0 to 256.
@@ -81,6 +87,8 @@ class SharingEnv(ClusterEnv):
         interference: str | Slowdowns = "measured",
         memory_gb: float | None = MEMORY_GB,
         gpu: str = "2080ti",
+        elastic: bool | Pace = False,
+        round: float = 0.0,
         placer: str = "tier",
         partners: int = PARTNERS,
         exponents: int = EXPONENTS,
@@ -107,6 +115,7 @@ class SharingEnv(ClusterEnv):
             placer=placer,
             partners=partners,
             exponents=exponents,
+            elastic=elastic is not False,
             preemption=preemption,
             skip_idle=skip_idle,
             horizon_s=horizon_of(horizon_s),
@@ -114,10 +123,11 @@ class SharingEnv(ClusterEnv):
         simulator = Simulator(
             topology,
             network or NETWORK,
-            rule=Rule("fifo", placer=placer, preemption_cost=preemption_cost),  # type: ignore[arg-type]
+            rule=Rule("fifo", placer=placer, preemption_cost=preemption_cost, round=round),  # type: ignore[arg-type]
             failures=failures_of(mtbf_s, mttr_s, checkpoint_s),
             horizon_s=horizon_of(horizon_s),
             sharing=Sharing(jobs_per_gpu, interference, memory_gb, gpu),
+            pace=_pace_of(elastic, gpu),
         )
         simulator.lists_partners = True
         self._open(
@@ -130,3 +140,14 @@ class SharingEnv(ClusterEnv):
             max_decisions=max_decisions,
             render_mode=render_mode,
         )
+
+
+def _pace_of(elastic: bool | Pace, gpu: str) -> Pace | None:
+    """How fast elastic jobs run; None where jobs are not elastic."""
+    if elastic is False:
+        return None
+    if elastic is True:
+        return TrainingPace(fitted_applications(gpu))
+    if not getattr(elastic, "elastic", False):
+        raise InputError(f"elastic = {elastic!r}: expected True, False, or a pace whose jobs are elastic")
+    return elastic

@@ -5,25 +5,33 @@ SJF-FFS choose them (simulator/rules/partners.py, sharing.py), or those of one p
 pair's JCT if both run together from now on (Theorem 1 of paper sjf-bsbf, whether or not it says that they should), ties
 by job, among those that have the GPUs and the memory. A partner that holds more GPUs alone than the job needs gives the
 first ones of its gang. What shared GPUs leave open is filled with free ones, if the rule allows it (`free=last`).
+
+A policy that decides in Python, as Pollux does, names GPUs itself (`dictated`); then they are what "free" stands for.
+An elastic job that is resized keeps the first of its GPUs, or takes the lowest free ones beside its own.
 """
 
 from __future__ import annotations
 
 from ...simulator.kernels.alone import append_alone, work_left_s
+from ...simulator.kernels.codes import FREE
 from ...simulator.kernels.jit import entry, kernel
+from ...simulator.kernels.placement import recall_gang
 from ...simulator.kernels.sharing import largest_sub_batch
 from ...simulator.rules.pairs import together_s
 from ...simulator.rules.partners import find_partners, halvings_beside, new_work_s
-from ...simulator.rules.placers import find_gang
+from ...simulator.rules.placers import find_gang, take_lowest
 from ...simulator.rules.sharing import complete_gang, take_singles
 
 FREE_KIND, BEST_KIND, FIRST_FIT_KIND, PARTNER_KIND = 0, 1, 2, 3  # partner k: PARTNER_KIND + k - 1
+MOST_DICTATED = 1024
 
 
 @entry
 def find_start(s, w, job, kind):
     """Modify `s.gang`: the GPUs of a start candidate of a waiting job; False if there are none."""
     need = s.gpus[job]
+    if kind == FREE_KIND and job == w.dictated_job:
+        return _take_dictated(s, w)
     if kind == FREE_KIND:
         return need <= s.free_gpus and find_gang(s, job, w.placer)
     s.gang_size = 0
@@ -36,6 +44,55 @@ def find_start(s, w, job, kind):
     else:
         _take_partner(s, w, job, kind - PARTNER_KIND)
     return s.gang_size > 0 and complete_gang(s, need)
+
+
+@kernel
+def _take_dictated(s, w):
+    """Modify `s.gang`: the GPUs that the policy names; False if one of them is not free."""
+    s.gang_size = w.n_dictated
+    for i in range(w.n_dictated):
+        s.gang[i] = w.dictated[i]
+        if s.gpu_job[w.dictated[i]] != FREE or s.gpu_load[w.dictated[i]] > 0:
+            return False
+    return True
+
+
+@kernel
+def can_resize(s, job):
+    """True if a running elastic job can have another number of GPUs; once at an instant, so that it comes to its end."""
+    return s.left_s[job] != s.now_s and (s.gpus[job] > 1 or s.free_gpus > 0)
+
+
+@entry
+def find_resized(s, w, job, exponent):
+    """Modify `s.gang`: 2^exponent GPUs for a running elastic job, or the nearest other number that it can have.
+
+    Returns False if it is another number than was asked for.
+    """
+    if job == w.dictated_job:
+        s.gang_size = w.n_dictated
+        s.gang[: w.n_dictated] = w.dictated[: w.n_dictated]
+        return True
+    most = s.gpus[job] + s.free_gpus
+    asked = 1 << min(max(exponent, 0), 30)
+    size = min(asked, most)
+    if size == s.gpus[job]:
+        size += 1 if size < most else -1
+    recall_gang(s, job)
+    if size <= s.gang_size:
+        s.gang_size = size
+    else:
+        take_lowest(s, 0, s.n_gpus, size - s.gang_size)
+    return size == asked
+
+
+@kernel
+def most_size_exponent(s, job):
+    """The largest e for which a running job could have 2^e GPUs."""
+    exponent = 0
+    while 1 << (exponent + 1) <= s.gpus[job] + s.free_gpus:
+        exponent += 1
+    return exponent
 
 
 @kernel

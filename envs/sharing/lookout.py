@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.decisions import Decision
+from ...simulator.decisions import Decision, Resize, Start
+from ...simulator.engine import Simulator
 from ..lookout import Lookout, check_range
 from ..tables import Part
+from ..window import NO_JOB
 from .codec import decode, encode
+from .gangs import MOST_DICTATED
 from .observation import CANDIDATES, CLUSTER, QUEUE, RUNNING, START_COLUMN
 from .transition import turn
 from .window import MAX_EXPONENTS, MAX_PARTNERS, window_dtype
@@ -33,6 +36,7 @@ class SharingLookout(Lookout):
         placer: str = "tier",
         partners: int = PARTNERS,
         exponents: int = EXPONENTS,
+        elastic: bool = False,
         preemption: bool = True,
         skip_idle: bool = True,
         horizon_s: float | None = None,
@@ -40,7 +44,7 @@ class SharingLookout(Lookout):
         check_range("partners", partners, 0, MAX_PARTNERS)
         check_range("exponents", exponents, 1, MAX_EXPONENTS)
         super().__init__(
-            kinds=(4 + partners, 1),
+            kinds=(4 + partners, 2 if elastic else 1),
             part=Part(exponents, START_COLUMN),
             slots=slots,
             running_slots=running_slots,
@@ -50,7 +54,20 @@ class SharingLookout(Lookout):
             skip_idle=skip_idle,
             horizon_s=horizon_s,
         )
-        self.window.partners, self.window.n_exponents = partners, exponents
+        self.window.partners, self.window.n_exponents, self.window.elastic = partners, exponents, elastic
+
+    def lay(self, simulator: Simulator) -> None:
+        """Start looking at a run, whatever its state; its window is put into this one's order."""
+        super().lay(simulator)
+        self.plain["dictated_job"] = NO_JOB
+
+    def dictate(self, decision: Decision) -> None:
+        """Modify the window: where jobs are elastic, a candidate stands for the very GPUs that a policy names."""
+        w = self.plain
+        w["dictated_job"] = NO_JOB
+        if w["elastic"] and isinstance(decision, Start | Resize) and len(decision.gpus) <= MOST_DICTATED:
+            w["dictated_job"], w["n_dictated"] = decision.job, len(decision.gpus)
+            w["dictated"][: len(decision.gpus)] = decision.gpus
 
     def action(self, decision: Decision) -> np.ndarray:
         """The action (candidate, sub-batch exponent), int64 (2,), that plays `decision`; see `codec.encode`."""

@@ -7,11 +7,12 @@ import math
 from ...simulator.kernels import events, jobs
 from ...simulator.kernels.codes import ASK, DECIDE, STALLED
 from ...simulator.kernels.jit import entry, kernel
-from ..codes import IS_ADJUSTED, IS_INVALID, TERMINATED, TRUNCATED
-from ..turns import GOES_ON, advance, close_step, is_over, open_step
-from .gangs import exponents_of, find_start
+from ...simulator.kernels.resizing import resize
+from ..codes import GOES_ON, IS_ADJUSTED, IS_INVALID, TERMINATED, TRUNCATED
+from ..turns import advance, close_step, is_over, open_step
+from .gangs import exponents_of, find_resized, find_start
 from .observation import observe, write_mask
-from .window import candidate_count, may_act, per_running, per_waiting, refresh, starts_of
+from .window import PREEMPT_KIND, candidate_count, may_act, per_running, per_waiting, refresh, starts_of
 
 
 @entry
@@ -74,6 +75,7 @@ def _play(s, w, candidate, exponent, outcome):
     else:
         w.decisions += 1
         outcome[IS_ADJUSTED] = _apply(s, w, candidate - 1, exponent)
+        w.dictated_job = -1
         if w.code == STALLED and events.next_event_s(s) < math.inf:
             w.code = DECIDE
         _show(s, w)
@@ -105,7 +107,7 @@ def turn(states, windows, row, features, mask):
 
 @kernel
 def _apply(s, w, index, exponent):
-    """Modify `s`: carry out the legal candidate `index` + 1; True if another sub-batch was taken than asked."""
+    """Modify `s`: carry out the legal candidate `index` + 1; True if another sub-batch, or size, was taken than asked."""
     own = per_waiting(w)
     if index < own * w.slots:
         job = w.waiting_job[index // own]
@@ -116,9 +118,15 @@ def _apply(s, w, index, exponent):
         find_start(s, w, job, kind)
         least, most = exponents_of(s, job)
         nearest = min(max(exponent, least), most)
+        s.gpus[job] = s.gang_size  # another number only of elastic jobs
         s.sub_batch[job] = s.batch[job] >> nearest
         jobs.start(s, job)
         return nearest != exponent
     index -= own * w.slots
-    jobs.preempt(s, w.running_job[index // per_running(w)])
-    return False
+    job = w.running_job[index // per_running(w)]
+    if index % per_running(w) == PREEMPT_KIND:
+        jobs.preempt(s, job)
+        return False
+    is_asked = find_resized(s, w, job, exponent)
+    resize(s, job, -(-s.batch[job] * s.gpus[job] // s.gang_size))
+    return not is_asked

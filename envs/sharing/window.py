@@ -15,7 +15,7 @@ from ...simulator.kernels.alone import single_gpus
 from ...simulator.kernels.events import next_event_s
 from ...simulator.kernels.jit import kernel
 from ..window import MAX_SLOTS, can_stop, common_fields, fill_slots, may_advance
-from .gangs import FIRST_FIT_KIND, FREE_KIND, exponents_of, find_start
+from .gangs import FIRST_FIT_KIND, FREE_KIND, MOST_DICTATED, can_resize, exponents_of, find_start, most_size_exponent
 from .offers import OFFER_COLUMNS, describe_offer
 
 MAX_PARTNERS = 8
@@ -35,6 +35,9 @@ def window_dtype() -> np.dtype:
             *[(name, "i8") for name in own],
             ("legal", "i1", (candidates,)),
             ("offer", "f4", (MAX_SLOTS, MOST_STARTS, OFFER_COLUMNS)),  # of the legal starts: their features
+            ("dictated_job", "i8"),  # the policy that is played names the GPUs of this job itself; -1 = of none,
+            ("n_dictated", "i8"),
+            ("dictated", "i8", (MOST_DICTATED,)),
             ("ranked_s", "f8", (MAX_PARTNERS,)),  # scratch of gangs.py
             ("ranked_place", "i8", (MAX_PARTNERS,)),
         ],
@@ -80,7 +83,7 @@ def refresh(s, w):
     for slot in range(w.waiting_shown):
         job = w.waiting_job[slot]
         w.legal[first + starts] = more
-        if s.gpus[job] <= s.free_gpus + single_gpus(s):
+        if s.gpus[job] <= s.free_gpus + single_gpus(s) or job == w.dictated_job:
             for kind in range(starts):
                 if find_start(s, w, job, kind):
                     w.legal[first + kind] = 1
@@ -88,8 +91,7 @@ def refresh(s, w):
                     describe_offer(s, w, job, w.offer[slot, kind])
                     _admit_exponents(s, w, job)
         first += starts + 1
-    if w.preemption and s.waiting > 0:
-        _mark_running(s, w, first=1 + (starts + 1) * w.slots)
+    _mark_running(s, w, 1 + (starts + 1) * w.slots)
     if not w.can_act:
         w.can_act = _can_act_beyond(s, w)
 
@@ -104,8 +106,8 @@ def _admit_exponents(s, w, job):
 
 @kernel
 def may_act(s, w):
-    """False if nothing can start or stop, as far as can be seen without a look at the jobs."""
-    if w.preemption and s.waiting > 0:
+    """False if nothing can start or change, as far as can be seen without a look at the jobs."""
+    if w.elastic or (w.preemption and s.waiting > 0):
         return True
     room = s.free_gpus + single_gpus(s)
     fits = False
@@ -126,7 +128,7 @@ def _can_act_beyond(s, w):
                 job = s.queue_item[s.class_base[demand]]
                 if find_start(s, w, job, FREE_KIND) or find_start(s, w, job, FIRST_FIT_KIND):
                     return True
-    if w.preemption and s.waiting > 0 and s.running > w.running_slots > 0:
+    if w.preemption and (w.elastic or s.waiting > 0) and s.running > w.running_slots > 0:
         for i in range(s.running):
             if can_stop(s, s.runner[i]):
                 return True
@@ -135,8 +137,15 @@ def _can_act_beyond(s, w):
 
 @kernel
 def _mark_running(s, w, first):
-    """Modify `w`: running jobs can be stopped while others wait."""
+    """Modify `w`: running jobs can be stopped while others wait; elastic ones at any time, and resized."""
     for slot in range(w.running_shown):
-        if can_stop(s, w.running_job[slot]):
-            w.legal[first + per_running(w) * slot + PREEMPT_KIND] = 1
+        job = w.running_job[slot]
+        here = first + per_running(w) * slot
+        if w.preemption and (w.elastic or s.waiting > 0) and can_stop(s, job):
+            w.legal[here + PREEMPT_KIND] = 1
             w.can_act = 1
+        if w.elastic and can_stop(s, job) and can_resize(s, job):
+            w.legal[here + RESIZE_KIND] = 1
+            w.can_act = 1
+            w.least_exponent = 0
+            w.most_exponent = max(w.most_exponent, most_size_exponent(s, job))
