@@ -287,7 +287,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         w = self._window
         w.placer = PLACERS[self.simulator.rule.placer if is_rule else self.placer]
         w.focus = getattr(decision, "job", -1)
-        self.lookout.dictate(decision)
+        self.lookout.dictate(None if is_rule else decision)
         rows = self.stepper.rows
         self.stepper.call(self.lookout.turn, rows.records, rows.windows, self._row, self._features, self._mask)
         return self.lookout.action(decision)

@@ -104,8 +104,8 @@ class Lookout:
         """Go on with a window that has just been written over, and that looks at this run."""
         self.simulator = simulator
 
-    def dictate(self, decision: Decision) -> None:
-        """Modify the window: its candidates are to stand for what a policy is about to decide, where they can."""
+    def dictate(self, decision: Decision | None) -> None:
+        """Modify the window: candidates are to stand for what a policy that is no rule is about to decide; None: no more."""
 
     def look(self) -> tuple[np.ndarray, np.ndarray]:
         """The present: features, float32 (F,), and the mask of both action parts, int8 (M,)."""

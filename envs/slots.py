@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..simulator.decisions import Hold, Migrate, Preempt, Start
+from ..simulator.decisions import Hold, Migrate, Preempt, Resize, Start
 from ..simulator.errors import InvalidDecision
 
 
-def slot_of(shown: np.ndarray, decision: Start | Hold | Preempt | Migrate) -> int:
+def slot_of(shown: np.ndarray, decision: Start | Hold | Preempt | Migrate | Resize) -> int:
     """The slot that shows the job of a decision.
 
     Raises:

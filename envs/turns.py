@@ -12,6 +12,7 @@ from ..simulator.kernels.jit import kernel
 from .codes import ELAPSED_S, REWARD, TERMINATED, TRUNCATED
 from .reward import total_cost
 
+
 @kernel
 def open_step(s, w, reference):
     """Modify `w`: a step begins now."""

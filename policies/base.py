@@ -17,11 +17,13 @@ class Policy:
     Attributes:
         name: how tables and logs call it.
         rule: the compiled rule that it is, or None for a policy that decides in Python.
+        elastic: its jobs must be elastic: their simulator needs a pace that lets them (simulator/elastic.py).
         files: of a trained agent, all files that it was loaded from: who keeps results compares their content.
     """
 
     name: str = "policy"
     rule: Rule | None = None
+    elastic: bool = False
     files: tuple[Path, ...] = ()
 
     def rule_under(self, semantics: Semantics) -> Rule | None:

@@ -36,6 +36,8 @@ class Pollux(RoundPolicy):
         individuals, generations, patience: of the search (`Search`).
     """
 
+    elastic = True
+
     def __init__(
         self,
         round: float = 60.0,

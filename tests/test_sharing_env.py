@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+import clustergym
 from clustergym import policies
 from clustergym.envs.rendering.ansi import draw_ansi
 from clustergym.envs.sharing.observation import CANDIDATES, CLUSTER, QUEUE, RUNNING
 from clustergym.simulator.decisions import Advance, Hold, Preempt, Start
+from clustergym.simulator.elastic import TrainingPace
 from clustergym.simulator.engine import Simulator
 from clustergym.simulator.errors import InputError, InvalidDecision
+from clustergym.simulator.profiles.applications import fitted_applications
 from clustergym.simulator.sharing import Sharing
 from clustergym.simulator.workloads import Workload
 
@@ -254,9 +257,12 @@ def differences(word, **options):
         assert not (info["invalid_action"] or info["adjusted_action"])
         ended = terminated or truncated
     own = env.simulator
-    alone = Simulator(own.topology, own.network, rule=policy.rule, sharing=own.sharing, failures=own.failures)
+    pace = TrainingPace(fitted_applications("2080ti")) if own.pace is not None else None
+    rule = policy.rule or env.rule
+    alone = Simulator(own.topology, own.network, rule=rule, sharing=own.sharing, failures=own.failures, pace=pace)
     alone.reset(own.workload, int(own.state.seed))
-    expected, table, jobs = alone.run(), alone.jobs(), own.jobs()
+    expected = alone.run(None if policy.rule else policies.make(word))
+    table, jobs = alone.jobs(), own.jobs()
     names = [name for name in expected if repr(info["metrics"][name]) != repr(expected[name])]
     columns = ("first_start_s", "finish_s", "tier", "preemptions", "interference_s")
     return names + [name for name in columns if jobs[name].tolist() != table[name].tolist()], kinds
@@ -272,10 +278,8 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("name", policies.list("Sharing"))
+@pytest.mark.parametrize("name", [name for name in policies.list("Sharing") if not policies.make(name).elastic])
 def test_a_policy_through_steps_is_the_simulator_alone(name, setting):
-    if policies.make(name).rule is None:
-        pytest.skip("it needs elastic jobs")
     different, kinds = differences(name, **SETTINGS[setting])
     assert different == []
     if setting == "default":
@@ -295,6 +299,52 @@ def test_a_policy_through_steps_is_the_simulator_alone(name, setting):
 )
 def test_with_its_parameters_too(word):
     assert differences(word)[0] == []
+
+
+@pytest.mark.parametrize("options", [{}, {"slots": 1, "running_slots": 1}, {"mtbf_s": 50_000.0, "checkpoint_s": 300.0}])
+def test_with_elastic_jobs_too(options):
+    """Pollux stops jobs, and starts them on other GPUs, of any number, that it names itself."""
+    workload = "philly-sample:jobs=8,hours=1"
+    word = "pollux:generations=5,individuals=10"
+    different, kinds = differences(word, elastic=True, workload=workload, **options)
+    assert different == [] and FREE in kinds
+
+
+def test_elastic_jobs_are_resized_by_powers_of_two():
+    """Exponent 1 is two GPUs; as many as it has becomes one more or less; never twice at one instant."""
+    jobs = [(0, 2, 1e5), (0, 2, 1e5), (0, 1, 1e5)]
+    env = by_hand(jobs, ["imagenet"] * 3, elastic=True, round=60.0, topology="flat:machines=1,gpus_per_machine=8")
+    for _ in range(3):
+        env.step(act(0, FREE))
+    resize = [1 + KINDS * 3 + 2 * slot + 1 for slot in range(3)]
+    assert env.view.now_s == 60.0 and env.action_masks()[resize].all()
+    for slot, exponent, expected in ((0, 2, 4), (1, 1, 3)):
+        *_, info = env.step((resize[slot], exponent))
+        assert len(env.view.gpus_of(slot)) == expected and env.view.now_s == 60.0
+        assert info["adjusted_action"] is (expected != 1 << exponent)
+    assert env.action_masks()[resize].tolist() == [False, False, False]  # nothing is free for the third
+
+
+def test_batches_of_elastic_jobs_are_single_environments():
+    """Rates are asked for in the middle of a step, of some rows only; the reference's too."""
+    options = {"elastic": True, "round": 60.0, "workload": "philly-sample:jobs=5,hours=1", "reference": "fifo"}
+    options |= {"slots": 4, "running_slots": 4, "max_decisions": 60, "horizon_s": 1e5}
+    envs = clustergym.make_vec("Sharing", 3, autoreset_mode="disabled", **options)
+    singles = [gymnasium.make(SHARING, **options) for _ in range(3)]
+    envs.reset(seed=5)
+    for i, env in enumerate(singles):
+        env.reset(seed=5 + i)
+    rng = np.random.default_rng(5)
+    for _ in range(60):
+        masks = envs.action_masks()
+        actions = np.array([[rng.choice(np.flatnonzero(row[: envs.single_action_space.nvec[0]])), 0] for row in masks])
+        observations, rewards, terminated, truncated, _ = envs.step(actions)
+        for i, env in enumerate(singles):
+            seen, reward, *ends, _ = env.step(actions[i])
+            assert all(np.array_equal(observations[key][i], seen[key]) for key in seen)
+            assert (reward, *ends) == (rewards[i], terminated[i], truncated[i])
+        if (terminated | truncated).any():
+            return
 
 
 def test_decisions_and_actions_are_each_others_inverse():
@@ -381,6 +431,8 @@ BAD_ARGUMENTS = {
     "horizon": ({"horizon_s": 0.0}, "horizon_s"),
     "reference": ({"reference": "sjf-bfbs"}, "sjf-bsbf"),
     "preemption": ({"preemption": 1}, "preemption"),
+    "elastic": ({"elastic": "yes"}, "elastic"),
+    "round": ({"round": -1.0}, "round"),
 }
 
 

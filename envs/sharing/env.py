@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...simulator.elastic import TrainingPace, fitted_applications
+from ...simulator.elastic import TrainingPace
 from ...simulator.engine import Simulator
 from ...simulator.errors import InputError
 from ...simulator.network import Network
+from ...simulator.profiles.applications import fitted_applications
 from ...simulator.protocols import Pace, Policy
 from ...simulator.rules.rule import Rule
 from ...simulator.sharing import Sharing, Slowdowns
@@ -51,8 +52,8 @@ class SharingEnv(ClusterEnv):
         memory_gb: memory of a GPU in GiB, which limits sub-batches; None: no limit.
         gpu: type whose measurements say what gradient accumulation costs; where the network is measured, its own.
         placer: which free GPUs: `tier`, `count`, `first`, `random` and others of rules/placers.py.
-        elastic: True: running jobs can be resized, take the batch that suits their GPUs, and run as fast as the profiles'
-            fits say (simulator/elastic.py); or a `Pace` whose jobs are elastic, e.g. over measured tables.
+        elastic: True: running jobs can be resized, take the batch that suits their GPUs, and run as fast as the fits of
+            the profiles say (simulator/elastic.py); or a `Pace` whose jobs are elastic, e.g. over measured tables.
         round: seconds; decision points come at its multiples only (0: at every event).
         partners: K, 0 to 8: single partners that a waiting job is offered.
         exponents: sub-batches that can be asked for, 1 to 32: batch >> 0, batch >> 1, and so on.

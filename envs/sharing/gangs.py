@@ -59,7 +59,7 @@ def _take_dictated(s, w):
 
 @kernel
 def can_resize(s, job):
-    """True if a running elastic job can have another number of GPUs; once at an instant, so that it comes to its end."""
+    """True if a running elastic job can have another number of GPUs; once an instant, so that this comes to its end."""
     return s.left_s[job] != s.now_s and (s.gpus[job] > 1 or s.free_gpus > 0)
 
 

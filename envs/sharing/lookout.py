@@ -61,11 +61,13 @@ class SharingLookout(Lookout):
         super().lay(simulator)
         self.plain["dictated_job"] = NO_JOB
 
-    def dictate(self, decision: Decision) -> None:
-        """Modify the window: where jobs are elastic, a candidate stands for the very GPUs that a policy names."""
+    def dictate(self, decision: Decision | None) -> None:
+        """Modify the window: "free", or "resize", stands for the very GPUs that a policy names; None: for nobody's."""
         w = self.plain
         w["dictated_job"] = NO_JOB
-        if w["elastic"] and isinstance(decision, Start | Resize) and len(decision.gpus) <= MOST_DICTATED:
+        if not isinstance(decision, Start | Resize) or len(decision.gpus) > MOST_DICTATED:
+            return
+        if w["elastic"] or len(decision.gpus) == self.simulator.state.gpus[decision.job]:
             w["dictated_job"], w["n_dictated"] = decision.job, len(decision.gpus)
             w["dictated"][: len(decision.gpus)] = decision.gpus
 

@@ -107,7 +107,7 @@ def turn(states, windows, row, features, mask):
 
 @kernel
 def _apply(s, w, index, exponent):
-    """Modify `s`: carry out the legal candidate `index` + 1; True if another sub-batch, or size, was taken than asked."""
+    """Modify `s`: carry out the legal candidate `index` + 1; True if not the asked sub-batch, or size, was taken."""
     own = per_waiting(w)
     if index < own * w.slots:
         job = w.waiting_job[index // own]
