@@ -105,7 +105,7 @@ class Lookout:
         self.simulator = simulator
 
     def dictate(self, decision: Decision | None) -> None:
-        """Modify the window: candidates are to stand for what a policy that is no rule is about to decide; None: no more."""
+        """Modify the window: candidates stand for what a policy that is no rule is about to decide; None: no more."""
 
     def look(self) -> tuple[np.ndarray, np.ndarray]:
         """The present: features, float32 (F,), and the mask of both action parts, int8 (M,)."""
