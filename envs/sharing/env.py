@@ -131,16 +131,8 @@ class SharingEnv(ClusterEnv):
             pace=_pace_of(elastic, gpu),
         )
         simulator.lists_partners = True
-        self._open(
-            simulator,
-            lookout,
-            workload=workload,
-            observation=observation,
-            reward=reward,
-            reference=reference,
-            max_decisions=max_decisions,
-            render_mode=render_mode,
-        )
+        paid: dict[str, Any] = {"reward": reward, "reference": reference, "max_decisions": max_decisions}
+        self._open(simulator, lookout, workload=workload, observation=observation, render_mode=render_mode, **paid)
 
 
 def _pace_of(elastic: bool | Pace, gpu: str) -> Pace | None:

@@ -49,12 +49,18 @@ def find_start(s, w, job, kind):
 @kernel
 def _take_dictated(s, w):
     """Modify `s.gang`: the GPUs that the policy names; False if one of them is not free."""
+    _lay_dictated(s, w)
+    for i in range(s.gang_size):
+        if s.gpu_job[s.gang[i]] != FREE or s.gpu_load[s.gang[i]] > 0:
+            return False
+    return True
+
+
+@kernel
+def _lay_dictated(s, w):
     s.gang_size = w.n_dictated
     for i in range(w.n_dictated):
         s.gang[i] = w.dictated[i]
-        if s.gpu_job[w.dictated[i]] != FREE or s.gpu_load[w.dictated[i]] > 0:
-            return False
-    return True
 
 
 @kernel
@@ -70,8 +76,7 @@ def find_resized(s, w, job, exponent):
     Returns False if it is another number than was asked for.
     """
     if job == w.dictated_job:
-        s.gang_size = w.n_dictated
-        s.gang[: w.n_dictated] = w.dictated[: w.n_dictated]
+        _lay_dictated(s, w)
         return True
     most = s.gpus[job] + s.free_gpus
     asked = 1 << min(max(exponent, 0), 30)
