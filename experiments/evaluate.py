@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ..policies import Policy, make
-from ..simulator.elastic import TrainingPace
 from ..simulator.engine import Simulator
 from ..simulator.errors import InputError
 from ..simulator.layout import Failures
 from ..simulator.names import parse_name
 from ..simulator.network import load_network
-from ..simulator.profiles.applications import fitted_applications
 from ..simulator.semantics import load_semantics
 from ..simulator.sharing import Sharing
 from ..simulator.topology import Topology
@@ -206,6 +204,12 @@ def depends_on_seed(setting: Setting, policy: Policy) -> bool:
 def simulator_of(setting: Setting, policy: Policy) -> Simulator:
     """The simulator in which `policy` plays; its compiled rule, if it is one, is in it already."""
     semantics = load_semantics(setting.semantics)
+    pace = None
+    if policy.elastic:
+        from ..simulator.elastic import TrainingPace
+        from ..simulator.profiles.applications import fitted_applications
+
+        pace = TrainingPace(fitted_applications(setting.gpu))
     return Simulator(
         setting.topology,
         load_network(setting.network),
@@ -214,7 +218,7 @@ def simulator_of(setting: Setting, policy: Policy) -> Simulator:
         failures=setting.failures,
         horizon_s=setting.horizon_s,
         sharing=setting.sharing,
-        pace=TrainingPace(fitted_applications(setting.gpu)) if policy.elastic else None,
+        pace=pace,
     )
 
 

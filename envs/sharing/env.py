@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...simulator.elastic import TrainingPace
 from ...simulator.engine import Simulator
 from ...simulator.errors import InputError
 from ...simulator.network import Network
-from ...simulator.profiles.applications import fitted_applications
 from ...simulator.protocols import Pace, Policy
 from ...simulator.rules.rule import Rule
 from ...simulator.sharing import Sharing, Slowdowns
@@ -140,6 +138,9 @@ def _pace_of(elastic: bool | Pace, gpu: str) -> Pace | None:
     if elastic is False:
         return None
     if elastic is True:
+        from ...simulator.elastic import TrainingPace
+        from ...simulator.profiles.applications import fitted_applications
+
         return TrainingPace(fitted_applications(gpu))
     if not getattr(elastic, "elastic", False):
         raise InputError(f"elastic = {elastic!r}: expected True, False, or a pace whose jobs are elastic")

@@ -50,10 +50,10 @@ def find_start(s, w, job, kind):
 def _take_dictated(s, w):
     """Modify `s.gang`: the GPUs that the policy names; False if one of them is not free."""
     _lay_dictated(s, w)
+    are_free = True
     for i in range(s.gang_size):
-        if s.gpu_job[s.gang[i]] != FREE or s.gpu_load[s.gang[i]] > 0:
-            return False
-    return True
+        are_free &= s.gpu_job[s.gang[i]] == FREE and s.gpu_load[s.gang[i]] == 0
+    return are_free
 
 
 @kernel
