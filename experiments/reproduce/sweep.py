@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -26,9 +26,29 @@ from ..run_files import IDENTITY, load, remove_orphans, save, short_hash
 from ..terminal import progress
 from .registry import Options
 
-SOURCES = (*PLAYING, "experiments/reproduce/sweep.py")
+SOURCES = (*PLAYING, "experiments/reproduce/sweep.py", "experiments/reproduce/bsbf_case.py")
 ENVIRONMENT = "clustergym/Delay-v0"
 SERIES_POINTS = 1000
+
+Found = TypeVar("Found", covariant=True)
+
+
+class Playable(Protocol[Found]):
+    """What a sweep plays: hashable, and the same in every process."""
+
+    @property
+    def key(self) -> str:
+        """Hash of the configuration, which names the file."""
+
+    @property
+    def text(self) -> str:
+        """The configuration, all that the numbers depend on besides sources and versions."""
+
+    def columns(self) -> Mapping[str, Any]:
+        """Play it: what is kept (`run_files.save`)."""
+
+    def outcome(self, held: Mapping[str, Any]) -> Found:
+        """What was kept, as the caller wants it."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +99,19 @@ class Case:
             semantics=self.semantics,
         )
 
+    def columns(self) -> Mapping[str, Any]:
+        """Play it."""
+        none = dict.fromkeys(SERIES, np.zeros(0))
+        if self.series == "timer":
+            return {**none, **_timer(self)}
+        run = play(self.setting, self.policy, self.seed, record=self.series == "use")
+        use = _use(run.timeline) if run.timeline is not None else {}
+        return {**none, "jct_s": run.jct_s, "metrics": run.metrics, **use}
+
+    def outcome(self, held: Mapping[str, Any]) -> Outcome:
+        """What a file of it holds."""
+        return Outcome(**held)
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -109,7 +142,7 @@ def source_version() -> str:
     return short_hash(sources(*SOURCES), repr(versions(*LIBRARIES)))
 
 
-def sweep(what: str, cases: Sequence[Case], options: Options) -> dict[Case, Outcome]:
+def sweep(what: str, cases: Sequence[Playable[Found]], options: Options) -> dict[Any, Found]:
     """The outcome of every case; those that are not on disk yet are played, with progress on stderr.
 
     Raises:
@@ -128,7 +161,7 @@ def sweep(what: str, cases: Sequence[Case], options: Options) -> dict[Case, Outc
     return {case: found[case] if case in found else _expect(case, folder) for case in wanted}
 
 
-def _played(cases: Sequence[Case], folder: Path, processes: int) -> Iterator[None]:
+def _played(cases: Sequence[Playable[Any]], folder: Path, processes: int) -> Iterator[None]:
     if processes == 1 or len(cases) == 1:
         for case in cases:
             _play(case, folder, sources(*SOURCES))
@@ -140,18 +173,9 @@ def _played(cases: Sequence[Case], folder: Path, processes: int) -> Iterator[Non
     yield from parallel(delayed(_play)(case, folder, sources(*SOURCES)) for case in cases)
 
 
-def _play(case: Case, folder: Path, version: str) -> None:
+def _play(case: Playable[Any], folder: Path, version: str) -> None:
     expect_sources(version, *SOURCES, what="reproduce")
-    if case.series == "timer":
-        columns = _timer(case)
-    else:
-        run = play(case.setting, case.policy, case.seed, record=case.series == "use")
-        columns = {
-            "jct_s": run.jct_s,
-            "metrics": run.metrics,
-            **(_use(run.timeline) if run.timeline is not None else {}),
-        }
-    save(_path(case, folder), case.text, {**dict.fromkeys(SERIES, np.zeros(0)), **columns})
+    save(_path(case, folder), case.text, case.columns())
 
 
 def _use(timeline: Timeline) -> dict[str, np.ndarray]:
@@ -198,11 +222,11 @@ def tuned_rack_timer_s(s: np.record, gpus: int, before_s: float) -> float:
     return float(s.waits_timer[waits] * s.tuner_unit_s) if s.waits_known[waits] else before_s
 
 
-def _path(case: Case, folder: Path) -> Path:
+def _path(case: Playable[Any], folder: Path) -> Path:
     return folder / f"{case.key}.parquet"
 
 
-def _read(case: Case, folder: Path) -> Outcome | None:
+def _read(case: Playable[Found], folder: Path) -> Found | None:
     """The outcome that is on disk, if it is there and whole."""
     path = _path(case, folder)
     held = load(path)
@@ -210,10 +234,10 @@ def _read(case: Case, folder: Path) -> Outcome | None:
         return None
     if held.pop(IDENTITY) != case.text:
         raise InputError(f"{path}: it holds another run than its name says; delete it")
-    return Outcome(**held)
+    return case.outcome(held)
 
 
-def _expect(case: Case, folder: Path) -> Outcome:
+def _expect(case: Playable[Found], folder: Path) -> Found:
     outcome = _read(case, folder)
     if outcome is None:
         raise InputError(f"{_path(case, folder)}: it vanished or was damaged while the others were played")

@@ -1,0 +1,103 @@
+"""One run of paper sjf-bsbf's experiments: a policy on a workload whose jobs may share GPUs."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ...policies import make
+from ...simulator.engine import Simulator
+from ...simulator.profiles.throughput import GPU_MEMORY_BYTES
+from ...simulator.sharing import GIB, Sharing
+from ...simulator.topology import Topology
+from ...simulator.workloads import Workload, open_workload
+from ..run_files import short_hash
+
+JOBS_PER_GPU = 2
+
+
+@dataclass(frozen=True)
+class SharedCase:
+    """One run.
+
+    Attributes:
+        policy, topology: words.
+        workload: a generator with all its parameters, its seed included.
+        gpu: GPU type: its fits say what placement and gradient accumulation cost, its memory what fits beside what.
+        interference: preset of `Sharing`; it changes nothing for policies that do not share.
+        seed: of policies that draw.
+    """
+
+    policy: str
+    topology: str
+    workload: str
+    gpu: str
+    interference: str = "measured"
+    seed: int = 0
+
+    @property
+    def text(self) -> str:
+        """The configuration as JSON."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @property
+    def key(self) -> str:
+        """Hash of the configuration."""
+        return short_hash(self.text)
+
+    def columns(self) -> Mapping[str, Any]:
+        """Play it."""
+        policy = make(self.policy)
+        memory_gb = GPU_MEMORY_BYTES[self.gpu] / GIB
+        simulator = Simulator(
+            self.topology,
+            f"allreduce:calibration=measured,gpu={self.gpu}",
+            rule=policy.rule,
+            sharing=Sharing(JOBS_PER_GPU, self.interference, memory_gb),
+        )
+        simulator.reset(_workload(self.workload, self.topology), self.seed)
+        simulator.run(policy if policy.rule is None else None)
+        jobs, s = simulator.jobs(), simulator.state
+        metrics = simulator.metrics() | {"shared_rate": float(s.shared_integral / s.busy_integral)}
+        return {
+            "metrics": metrics,
+            "jct_s": jobs["jct_s"],
+            "queued_s": jobs["queueing_delay_s"],
+            "alone_s": jobs["duration_s"],
+            "gpus": jobs["gpus"].astype(np.float64),
+            "model": [str(name) for name in jobs["model"]],
+        }
+
+    def outcome(self, held: Mapping[str, Any]) -> SharedOutcome:
+        """What a file of it holds."""
+        return SharedOutcome(**{**held, "model": np.array(held["model"], dtype=str)})
+
+
+@dataclass(frozen=True, eq=False)
+class SharedOutcome:
+    """What a run gave; arrays of shape (jobs,), in order of arrival.
+
+    Attributes:
+        metrics: by the names of `simulator/metrics.py`, and `shared_rate`: of the time that a GPU is held, the share
+            in which two jobs hold it.
+        jct_s, queued_s, alone_s: completion time, time without GPUs, isolated run time; seconds.
+        gpus: asked.
+        model: names.
+    """
+
+    metrics: dict[str, float]
+    jct_s: np.ndarray
+    queued_s: np.ndarray
+    alone_s: np.ndarray
+    gpus: np.ndarray
+    model: np.ndarray
+
+
+@functools.lru_cache(maxsize=2)
+def _workload(word: str, topology: str) -> Workload:
+    return open_workload(word, cluster_gpus=Topology.load(topology).num_gpus)
