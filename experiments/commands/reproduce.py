@@ -22,8 +22,14 @@ def reproduce(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Which; without it, they are listed.")] = None,
     list_: Annotated[bool, typer.Option("--list", help="List them.")] = False,
     orders: Annotated[
-        int, typer.Option("--orders", metavar="N", parser=whole(1, MOST_ORDERS), help="Machine orders to average over.")
-    ] = 10,
+        int | None,
+        typer.Option(
+            "--orders",
+            metavar="N",
+            parser=whole(1, MOST_ORDERS),
+            help="Machine orders (dally, 10) or sampled workloads (bsbf, 20) to average over.",
+        ),
+    ] = None,
     traces: Annotated[
         Path | None,
         typer.Option("--traces", metavar="DIR", help="Real traces; default ../shared/traces beside the source tree."),
@@ -36,7 +42,7 @@ def reproduce(
         Path | None, typer.Option("--logdir", metavar="DIR", help="Keep the finished runs there; default: the cache.")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Two machine orders, two cluster sizes: does it run at all.")
+        bool, typer.Option("--quick", help="Two machine orders or workloads, few sizes: does it run at all.")
     ] = False,
     jobs: Annotated[
         int | None,

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...policies import make
+from ...policies import Policy, make
+from ...policies.pollux import Pollux
 from ...simulator.engine import Simulator
 from ...simulator.profiles.throughput import GPU_MEMORY_BYTES
 from ...simulator.sharing import GIB, Sharing
@@ -53,14 +54,7 @@ class SharedCase:
     def columns(self) -> Mapping[str, Any]:
         """Play it."""
         policy = make(self.policy)
-        memory_gb = GPU_MEMORY_BYTES[self.gpu] / GIB
-        simulator = Simulator(
-            self.topology,
-            f"allreduce:calibration=measured,gpu={self.gpu}",
-            rule=policy.rule,
-            sharing=Sharing(JOBS_PER_GPU, self.interference, memory_gb),
-        )
-        simulator.reset(_workload(self.workload, self.topology), self.seed)
+        simulator = shared_simulator(self, policy)
         simulator.run(policy if policy.rule is None else None)
         jobs, s = simulator.jobs(), simulator.state
         metrics = simulator.metrics() | {"shared_rate": float(s.shared_integral / s.busy_integral)}
@@ -96,6 +90,28 @@ class SharedOutcome:
     alone_s: np.ndarray
     gpus: np.ndarray
     model: np.ndarray
+
+
+def shared_simulator(case: SharedCase, policy: Policy) -> Simulator:
+    """The simulator of a case, at the first decision."""
+    simulator = Simulator(
+        case.topology,
+        f"allreduce:calibration=measured,gpu={case.gpu}",
+        rule=policy.rule,
+        sharing=Sharing(JOBS_PER_GPU, case.interference, GPU_MEMORY_BYTES[case.gpu] / GIB),
+        pace=_pace(case, policy),
+    )
+    simulator.reset(_workload(case.workload, case.topology), case.seed)
+    return simulator
+
+
+def _pace(case: SharedCase, policy: Policy) -> Any:
+    """Elastic jobs for Pollux, whose times are the same fits as everybody's."""
+    if not isinstance(policy, Pollux):
+        return None
+    from ...simulator.elastic import TrainingPace, fitted_applications
+
+    return TrainingPace(fitted_applications(case.gpu), interval_s=policy.clock.round)
 
 
 @functools.lru_cache(maxsize=2)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-DAY_S = 86400.0
+HOUR_S, DAY_S = 3600.0, 86400.0
 
 
 def figure(width: float, height: float) -> Figure:
@@ -88,10 +88,10 @@ def bars(
     axis.grid(False, axis="x")
 
 
-def cdf(axis: Axes, curves: Mapping[str, np.ndarray]) -> None:
-    """Share of jobs within a time, in percent, a curve a policy; seconds on a log axis of days."""
+def cdf(axis: Axes, curves: Mapping[str, np.ndarray], scale: float = DAY_S) -> None:
+    """Share of jobs within a time, in percent, a curve a policy; seconds on a log axis of units of `scale` (days)."""
     for number, (label, values) in enumerate(curves.items()):
-        ordered = np.sort(values) / DAY_S
+        ordered = np.sort(values) / scale
         share = 100.0 * np.arange(1, len(ordered) + 1) / len(ordered)
         axis.step(ordered, share, where="post", label=label, **style(number))
     axis.set_xscale("log")

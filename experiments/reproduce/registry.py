@@ -9,6 +9,8 @@ from typing import Literal
 
 from .rows import Row
 
+MACHINE_ORDERS = 10
+
 Kind = Literal["table", "ratio", "order", "ours"]
 
 
@@ -19,7 +21,8 @@ class Options:
     Attributes:
         cache: folder of the finished runs; a run that is there is not played again.
         traces: folder of the real traces; None: generated job sets of the same statistics.
-        orders: machine orders that means and intervals are over, >= 1.
+        orders: machine orders or sampled workloads that means and intervals are over, >= 1; None: as many as each
+            reproduction takes by itself.
         seed: of the machine orders, of drawn job sets and of random placers.
         quick: few orders and cluster sizes: does it run at all.
         processes: to use, >= 1.
@@ -29,7 +32,7 @@ class Options:
 
     cache: Path
     traces: Path | None = None
-    orders: int = 10
+    orders: int | None = None
     seed: int = 0
     quick: bool = False
     processes: int = 1
@@ -39,7 +42,12 @@ class Options:
     @property
     def order_seeds(self) -> tuple[int, ...]:
         """The seeds of the machine orders, disjoint for different `seed`s."""
-        count = min(self.orders, 2) if self.quick else self.orders
+        return self.seeds(MACHINE_ORDERS)
+
+    def seeds(self, usual: int) -> tuple[int, ...]:
+        """So many seeds as were asked for, else `usual`; disjoint for different `seed`s."""
+        count = usual if self.orders is None else self.orders
+        count = min(count, 2) if self.quick else count
         return tuple(range(10_000 * self.seed, 10_000 * self.seed + count))
 
 
@@ -73,6 +81,6 @@ class Reproduction:
 
 def reproductions() -> Mapping[str, Reproduction]:
     """Every reproduction by name, in the order of the papers."""
-    from . import dally
+    from . import bsbf, dally
 
-    return {entry.name: entry for module in (dally,) for entry in module.REPRODUCTIONS}
+    return {entry.name: entry for module in (dally, bsbf) for entry in module.REPRODUCTIONS}

@@ -30,10 +30,10 @@ SOURCES = (*PLAYING, "experiments/reproduce/sweep.py", "experiments/reproduce/bs
 ENVIRONMENT = "clustergym/Delay-v0"
 SERIES_POINTS = 1000
 
-Found = TypeVar("Found", covariant=True)
+Found_co = TypeVar("Found_co", covariant=True)
 
 
-class Playable(Protocol[Found]):
+class Playable(Protocol[Found_co]):
     """What a sweep plays: hashable, and the same in every process."""
 
     @property
@@ -47,7 +47,7 @@ class Playable(Protocol[Found]):
     def columns(self) -> Mapping[str, Any]:
         """Play it: what is kept (`run_files.save`)."""
 
-    def outcome(self, held: Mapping[str, Any]) -> Found:
+    def outcome(self, held: Mapping[str, Any]) -> Found_co:
         """What was kept, as the caller wants it."""
 
 
@@ -142,7 +142,7 @@ def source_version() -> str:
     return short_hash(sources(*SOURCES), repr(versions(*LIBRARIES)))
 
 
-def sweep(what: str, cases: Sequence[Playable[Found]], options: Options) -> dict[Any, Found]:
+def sweep(what: str, cases: Sequence[Playable[Found_co]], options: Options) -> dict[Any, Found_co]:
     """The outcome of every case; those that are not on disk yet are played, with progress on stderr.
 
     Raises:
@@ -226,7 +226,7 @@ def _path(case: Playable[Any], folder: Path) -> Path:
     return folder / f"{case.key}.parquet"
 
 
-def _read(case: Playable[Found], folder: Path) -> Found | None:
+def _read(case: Playable[Found_co], folder: Path) -> Found_co | None:
     """The outcome that is on disk, if it is there and whole."""
     path = _path(case, folder)
     held = load(path)
@@ -237,7 +237,7 @@ def _read(case: Playable[Found], folder: Path) -> Found | None:
     return case.outcome(held)
 
 
-def _expect(case: Playable[Found], folder: Path) -> Found:
+def _expect(case: Playable[Found_co], folder: Path) -> Found_co:
     outcome = _read(case, folder)
     if outcome is None:
         raise InputError(f"{_path(case, folder)}: it vanished or was damaged while the others were played")

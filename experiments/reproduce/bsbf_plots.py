@@ -1,0 +1,110 @@
+"""Pictures of the kinds of paper sjf-bsbf's Figures 4, 5 and 6, and of the grid of orders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..estimates import estimate
+from .bsbf_runs import POLICIES, SHARING, Experiment, Runs, jct_h, queue_of_model_s
+from .pictures import HOUR_S, bars, cdf, figure, finish, save, style
+from .registry import Options
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..estimates import Estimate
+    from .bsbf_orders import Verdict
+    from .bsbf_runs import Cell
+
+
+def of_table(options: Options, name: str, runs: Runs, experiment: Experiment) -> list[Path]:
+    """Figure 5: completion times, and queueing time by model."""
+    return _jobs(options, name, runs, experiment, POLICIES, f"{experiment.jobs} jobs on 64 GPUs (Figure 5)")
+
+
+def of_testbed(options: Options, runs: Runs, experiment: Experiment, policies: Sequence[str]) -> list[Path]:
+    """Figure 4: the same on the testbed."""
+    return _jobs(options, "bsbf-table2", runs, experiment, policies, "30 jobs on the testbed's 16 GPUs (Figure 4)")
+
+
+def _jobs(
+    options: Options, name: str, runs: Runs, experiment: Experiment, policies: Sequence[str], title: str
+) -> list[Path]:
+    if options.out is None:
+        return []
+    drawn = figure(12.0, 4.5)
+    left, right = drawn.subplots(1, 2)
+    times = {policy: np.concatenate([one.jct_s for one in runs.of(policy, experiment)]) for policy in policies}
+    cdf(left, times, HOUR_S)
+    left.set(xlabel="job completion time [h]", ylabel="jobs done within it [%]", title="(a) all workloads together")
+    left.legend(loc="upper left", frameon=False)
+    models = sorted({str(model) for one in runs.of(policies[0], experiment) for model in one.model})
+    queues = {
+        policy: [runs.mean(queue_of_model_s(model), policy, experiment) for model in models] for policy in policies
+    }
+    bars(right, models, queues, HOUR_S)
+    right.set(ylabel="average queueing time [h]", title="(b) by model")
+    drawn.suptitle(f"{name}: {title}", fontweight="bold")
+    return [save(drawn, options.out, name)]
+
+
+def of_load(options: Options, runs: Runs, experiments: Mapping[int, Experiment]) -> list[Path]:
+    """Figure 6a: average completion time by number of jobs."""
+    if options.out is None:
+        return []
+    drawn = figure(7.0, 4.5)
+    axis = drawn.subplots()
+    for number, policy in enumerate(POLICIES):
+        _curve(
+            axis, list(experiments), [runs.mean(jct_h(), policy, one) for one in experiments.values()], policy, number
+        )
+    axis.set(xlabel="jobs within 8 hours", ylabel="average completion time [h]", yscale="log")
+    axis.set_xticks(list(experiments))
+    axis.legend(frameon=False)
+    axis.set_title("Average completion time by load (Figure 6a)", fontweight="bold")
+    return [save(drawn, options.out, "bsbf-load")]
+
+
+def of_interference(options: Options, runs: Runs, experiments: Mapping[float, Experiment]) -> list[Path]:
+    """Figure 6b: average completion time by the xi of all pairs; without sharing for comparison."""
+    if options.out is None:
+        return []
+    drawn = figure(7.0, 4.5)
+    axis = drawn.subplots()
+    for number, policy in enumerate((*SHARING, "sjf")):
+        means = [runs.mean(jct_h(), policy, one) for one in experiments.values()]
+        _curve(axis, list(experiments), means, policy, number)
+    axis.set(xlabel="xi of all pairs", ylabel="average completion time [h]", ylim=(0, None))
+    axis.legend(frameon=False)
+    axis.set_title("Average completion time by interference (Figure 6b)", fontweight="bold")
+    return [save(drawn, options.out, "bsbf-interference")]
+
+
+def _curve(axis: Axes, x: Sequence[float], means: Sequence[Estimate], label: str, number: int) -> None:
+    axis.plot(x, [one.mean for one in means], label=label, marker="o", markersize=4, **style(number))
+    low, high = [one.low for one in means], [one.high for one in means]
+    axis.fill_between(x, low, high, color=style(number)["color"], alpha=0.15, linewidth=0)
+    finish(axis)
+
+
+def of_orders(options: Options, verdicts: Sequence[Verdict], cells: Sequence[Cell]) -> list[Path]:
+    """A row an order, a column a cell: the ratio of the two average completion times; blue holds, red does not."""
+    if options.out is None:
+        return []
+    from matplotlib.colors import TwoSlopeNorm
+
+    drawn = figure(0.2 * len(cells) + 5.0, 0.28 * len(verdicts) + 2.6)
+    axis = drawn.subplots()
+    ratios = np.log2([verdict.ratios for verdict in verdicts])
+    shown = axis.imshow(ratios, cmap="RdBu_r", norm=TwoSlopeNorm(0.0, -2.0, 2.0), aspect="auto")
+    axis.set_yticks(range(len(verdicts)), [f"{one.name} ({one.paper:.2f})" for one in verdicts])
+    labels = [f"{cell.gpu} {cell.interference} {cell.head} {cell.thresholds} {cell.cost_s} s" for cell in cells]
+    axis.set_xticks(range(len(cells)), labels, rotation=90, fontsize=6)
+    bar = drawn.colorbar(shown, ax=axis, ticks=(-2, -1, 0, 1, 2), label="ratio of average completion times")
+    bar.ax.set_yticklabels(("1/4", "1/2", "1", "2", "4"))
+    axis.set_title("Published orders (published ratio) over all that the paper leaves open", fontweight="bold")
+    return [save(drawn, options.out, "bsbf-orders")]
