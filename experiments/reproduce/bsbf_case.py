@@ -109,7 +109,8 @@ def _pace(case: SharedCase, policy: Policy) -> Any:
     """Elastic jobs for Pollux, whose times are the same fits as everybody's."""
     if not isinstance(policy, Pollux):
         return None
-    from ...simulator.elastic import TrainingPace, fitted_applications
+    from ...simulator.elastic import TrainingPace
+    from ...simulator.profiles.applications import fitted_applications
 
     return TrainingPace(fitted_applications(case.gpu), interval_s=policy.clock.round)
 

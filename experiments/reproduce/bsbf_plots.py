@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..estimates import estimate
 from .bsbf_runs import POLICIES, SHARING, Experiment, Runs, jct_h, queue_of_model_s
 from .pictures import HOUR_S, bars, cdf, figure, finish, save, style
 from .registry import Options
