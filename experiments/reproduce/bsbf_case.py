@@ -12,7 +12,9 @@ import numpy as np
 
 from ...policies import Policy, make
 from ...policies.pollux import Pollux
+from ...simulator.elastic import TrainingPace
 from ...simulator.engine import Simulator
+from ...simulator.profiles.applications import fitted_applications
 from ...simulator.profiles.throughput import GPU_MEMORY_BYTES
 from ...simulator.sharing import GIB, Sharing
 from ...simulator.topology import Topology
@@ -63,7 +65,7 @@ class SharedCase:
             "jct_s": jobs["jct_s"],
             "queued_s": jobs["queueing_delay_s"],
             "alone_s": jobs["duration_s"],
-            "gpus": jobs["gpus"].astype(np.float64),
+            "gpus": simulator.workload.gpus.astype(np.float64),  # of the table: those that an elastic job had last
             "model": [str(name) for name in jobs["model"]],
         }
 
@@ -105,13 +107,10 @@ def shared_simulator(case: SharedCase, policy: Policy) -> Simulator:
     return simulator
 
 
-def _pace(case: SharedCase, policy: Policy) -> Any:
+def _pace(case: SharedCase, policy: Policy) -> TrainingPace | None:
     """Elastic jobs for Pollux, whose times are the same fits as everybody's."""
     if not isinstance(policy, Pollux):
         return None
-    from ...simulator.elastic import TrainingPace
-    from ...simulator.profiles.applications import fitted_applications
-
     return TrainingPace(fitted_applications(case.gpu), interval_s=policy.clock.round)
 
 
