@@ -177,6 +177,7 @@ def _train(config: Config, logdir: Path, resume: bool, quiet: bool) -> dict[str,
     from ...agents.folders import standing
     from ...agents.trainer import Training
     from ...policies import list as policies_of
+    from ...policies import make
     from ..command_log import recorded
     from ..training import TrainingLog, write_config
 
@@ -188,7 +189,10 @@ def _train(config: Config, logdir: Path, resume: bool, quiet: bool) -> dict[str,
         training = Training(config, logdir, log, command=_command_of(logdir))
         if not resume:
             write_config(logdir, config)
-            log.heuristics(training.validation, policies_of(config.environment))
+            # Policies of elastic jobs play another game unless the environment's jobs are elastic too.
+            elastic = bool(config.env.get("elastic", False))
+            words = [word for word in policies_of(config.environment) if elastic or not make(word).elastic]
+            log.heuristics(training.validation, words)
         best = training.run(resume)
         log.finished(best)
     return best
