@@ -48,7 +48,7 @@ class TiresiasRounds(RoundPolicy):
         for job in sorted(there - set(self._service_gpu_s)):
             self._service_gpu_s[job] = 0.0
             self._queues[0].append(job)
-        room = view.topology.num_gpus
+        room = view.topology.num_gpus - int(s.down_gpus)
         runs = []
         for job in (*self._queues[0], *self._queues[1]):
             if s.gpus[job] <= room:
