@@ -98,6 +98,7 @@ def _workload(scenario: Scenario, seed: int) -> Workload:
 
 def _simulate(own: Simulator, workload: Workload, policy: Policy) -> dict[str, float]:
     """A heuristic alone, where an environment plays on `own`."""
-    simulator = Simulator(own.topology, own.network, rule=policy.rule, sharing=own.sharing, pace=own.pace)
+    pace = own.pace if own.sharing is None else own.pace or policy.pace(own.sharing.gpu)
+    simulator = Simulator(own.topology, own.network, rule=policy.rule, sharing=own.sharing, pace=pace)
     simulator.reset(workload)
     return simulator.run(policy if policy.rule is None else None)

@@ -204,12 +204,6 @@ def depends_on_seed(setting: Setting, policy: Policy) -> bool:
 def simulator_of(setting: Setting, policy: Policy) -> Simulator:
     """The simulator in which `policy` plays; its compiled rule, if it is one, is in it already."""
     semantics = load_semantics(setting.semantics)
-    pace = None
-    if policy.elastic:
-        from ..simulator.elastic import TrainingPace
-        from ..simulator.profiles.applications import fitted_applications
-
-        pace = TrainingPace(fitted_applications(setting.gpu))
     return Simulator(
         setting.topology,
         load_network(setting.network),
@@ -218,7 +212,7 @@ def simulator_of(setting: Setting, policy: Policy) -> Simulator:
         failures=setting.failures,
         horizon_s=setting.horizon_s,
         sharing=setting.sharing,
-        pace=pace,
+        pace=policy.pace(setting.gpu),
     )
 
 

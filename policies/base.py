@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..simulator.decisions import Decision
+from ..simulator.protocols import Pace
 from ..simulator.rules.rule import Rule
 from ..simulator.semantics import Semantics
 from ..simulator.view import ClusterView
@@ -29,6 +30,15 @@ class Policy:
     def rule_under(self, semantics: Semantics) -> Rule | None:
         """The compiled rule that it is under these semantics, or None."""
         return self.rule
+
+    def pace(self, gpu: str) -> Pace | None:
+        """How fast its jobs run on GPUs of a type, where they must be elastic: by the fits of the profiles."""
+        if not self.elastic:
+            return None
+        from ..simulator.elastic import TrainingPace
+        from ..simulator.profiles.applications import fitted_applications
+
+        return TrainingPace(fitted_applications(gpu))
 
     def decide(self, view: ClusterView) -> Decision:
         """The next decision at this instant; `Advance()` when there is nothing more to do.

@@ -69,8 +69,6 @@ class Simulator:
         plain: the same record for those who write or read many fields (state.py).
         view: the read-only `ClusterView` of the present.
         room: None, or what is asked before each reset to `move_to` records of at least a capacity (batches).
-        lists_partners: set it before a reset: the running jobs that could have partners are listed for whoever asks
-            (kernels/alone.py), whatever the rule.
         done: every job is finished.
         at_horizon: the horizon was reached before that.
         runs: how often `reset` or `restore` has replaced the state; whoever remembers a run notices a new one by it.
@@ -103,7 +101,7 @@ class Simulator:
         self.workload: Workload
         self.capacity = Capacity(0, 0)
         self.room: Callable[[Capacity], None] | None = None
-        self.lists_partners = False
+        self._lists_partners = False
         self.records: np.recarray
         self._cluster: Cluster | None = None
         self.plain: Plain
@@ -170,7 +168,7 @@ class Simulator:
         lay_sharing(self.records, s, self.workload, self.network, self.sharing)
         s["asks"], s["elastic"] = self.pace is not None, getattr(self.pace, "elastic", False)
         s["restores_first"] = getattr(self.pace, "restores_first", False)
-        s["lists_always"] = self.lists_partners and s["jobs_per_gpu"] > 1
+        s["lists_always"] = self._lists_partners and s["jobs_per_gpu"] > 1
 
     def reset_as(self, other: Simulator) -> None:
         """As if reset like `other`, which has just been with `begin=False`, and differs in nothing but its run."""
@@ -207,6 +205,16 @@ class Simulator:
         self._planned = NOTHING
         if self.capacity.jobs > 0:
             hand_over(self.records, self.plain.record, rule, self._skewed(), self.semantics)
+
+    def list_partners(self) -> None:
+        """From now on, list the running jobs that could have partners (kernels/alone.py), whatever the rule."""
+        if self._lists_partners:
+            return
+        self._lists_partners = True
+        if self.capacity.jobs > 0 and self.view.jobs_per_gpu > 1:
+            self.plain.record["lists_always"] = 1
+            hand_over(self.records, self.plain.record, self.rule, self._skewed(), self.semantics)
+            self._planned = NOTHING
 
     def _skewed(self) -> np.ndarray | None:
         return is_skewed(self.workload.model) if self.rule.placer in SKEW_PLACERS else None

@@ -10,6 +10,7 @@ from gymnasium.utils.env_checker import check_env
 import clustergym
 from clustergym import policies
 from clustergym.envs.rendering.ansi import draw_ansi
+from clustergym.envs.sharing.lookout import SharingLookout
 from clustergym.envs.sharing.observation import CANDIDATES, CLUSTER, QUEUE, RUNNING
 from clustergym.simulator.decisions import Advance, Hold, Preempt, Start
 from clustergym.simulator.elastic import TrainingPace
@@ -347,6 +348,44 @@ def test_batches_of_elastic_jobs_are_single_environments():
             assert (reward, *ends) == (rewards[i], terminated[i], truncated[i])
         if (terminated | truncated).any():
             return
+
+
+def test_a_lookout_sees_on_any_simulator_what_the_environment_sees():
+    """So an agent plays there as it was trained, on a simulator whose rule shares nothing too."""
+    env = sharing(observation="flat")
+    observation, _ = env.reset(seed=4)
+    own = env.simulator
+    alone = Simulator(own.topology, own.network, sharing=own.sharing)
+    alone.reset(own.workload, int(own.state.seed))
+    lookout, rng = SharingLookout(slots=8, running_slots=8), np.random.default_rng(4)
+    lookout.lay(alone)
+    for _ in range(80):
+        features, mask = lookout.look()
+        while not lookout.can_act:
+            alone.advance()
+            features, mask = lookout.look()
+        assert np.array_equal(features, observation) and np.array_equal(mask, env.action_masks())
+        legal = np.flatnonzero(mask[: lookout.candidates])
+        action = (int(rng.choice(legal)), 1)
+        decision = lookout.decision(action)
+        observation, _, ended, _, _ = env.step(action)
+        if ended:
+            return
+        alone.apply(decision)
+
+
+def test_one_exponent_is_enough_for_the_largest_sub_batch_that_fits():
+    """A lower exponent than fits becomes the least that does: so heuristics play with `exponents=1` too."""
+    env = sharing(exponents=1)
+    policy = policies.make("sjf-bsbf")
+    env.reset(seed=11)
+    ended, adjusted = False, 0
+    while not ended:
+        _, _, ended, _, info = env.step(policy.act(env))
+        adjusted += info["adjusted_action"]
+    alone = Simulator(env.simulator.topology, env.simulator.network, rule=policy.rule, sharing=env.simulator.sharing)
+    alone.reset(env.simulator.workload, int(env.simulator.state.seed))
+    assert alone.run() == info["metrics"] and adjusted > 0
 
 
 def test_decisions_and_actions_are_each_others_inverse():

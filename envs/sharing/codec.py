@@ -98,9 +98,9 @@ def _exponent_of(simulator: Simulator, window: np.record, decision: Start) -> in
     """The exponent that gives the sub-batch of `decision` on the GPUs in `gang`."""
     s, job = simulator.state, decision.job
     least, most = exponents_of(s, job)
-    if decision.sub_batch is None:
-        return int(least)
     batch = int(s.batch[job])
+    if decision.sub_batch in (None, batch >> int(least)):  # what a lower exponent becomes, too
+        return min(int(least), int(window.n_exponents) - 1)
     for exponent in range(int(least), min(int(most), int(window.n_exponents) - 1) + 1):
         if batch >> exponent == decision.sub_batch:
             return exponent

@@ -128,7 +128,7 @@ class SharingEnv(ClusterEnv):
             sharing=Sharing(jobs_per_gpu, interference, memory_gb, gpu),
             pace=_pace_of(elastic, gpu),
         )
-        simulator.lists_partners = True
+        simulator.list_partners()
         paid: dict[str, Any] = {"reward": reward, "reference": reference, "max_decisions": max_decisions}
         self._open(simulator, lookout, workload=workload, observation=observation, render_mode=render_mode, **paid)
 

@@ -58,6 +58,7 @@ class SharingLookout(Lookout):
 
     def lay(self, simulator: Simulator) -> None:
         """Start looking at a run, whatever its state; its window is put into this one's order."""
+        simulator.list_partners()
         super().lay(simulator)
         self.plain["dictated_job"] = NO_JOB
 
