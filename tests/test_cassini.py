@@ -263,6 +263,15 @@ def test_interleaving_a_chain_of_jobs():
     assert found.jobs_on == {0: ("a", "b"), 1: ("b", "c")}
 
 
+def test_tolerance_trades_waiting_for_a_score():
+    """80 and 70 ms, each Up for half: 7 : 8 always collide; at a common 80 ms they do not, and one waits 1/7 more."""
+    uses = {"a": use(0), "b": use(0)}
+    pair = candidate(uses, job(0.08, 0.04), job(0.07, 0.035))
+    strict, loose = (interleave(pair, np.ones(1), tolerance=tolerance) for tolerance in (0.01, 0.2))
+    assert strict.periods_s == pytest.approx({"a": 0.08, "b": 0.07}) and strict.scores[0] < 0.9
+    assert loose.periods_s == pytest.approx({"a": 0.08, "b": 0.08}) and loose.scores[0] == 1.0
+
+
 def test_a_loop_is_shifted_as_a_whole():
     """Three jobs in a triangle of links, each a third Up: thirds apart, every link has score 1."""
     third = job(0.3, 0.1)

@@ -18,7 +18,7 @@ from ...simulator.names import choose
 from ...simulator.network.routes import LinkUse
 from ...simulator.profiles.phases import Phases
 from .affinity import Job, affinity_graph, has_loop, time_shifts
-from .circle import Grid, unify
+from .circle import TOLERANCE, Grid, unify
 from .optimise import EXACT_JOBS, solve
 from .rank import RANKINGS
 from .score import Overlay, SharedLink
@@ -55,7 +55,11 @@ class Interleaving:
 
 
 def interleave(
-    candidate: Candidate, capacity: np.ndarray, grid: Grid | None = None, exact_jobs: int = EXACT_JOBS
+    candidate: Candidate,
+    capacity: np.ndarray,
+    grid: Grid | None = None,
+    exact_jobs: int = EXACT_JOBS,
+    tolerance: float = TOLERANCE,
 ) -> Interleaving:
     """The time-shifts of a candidate's jobs and the scores of its shared links.
 
@@ -63,6 +67,8 @@ def interleave(
         capacity: bytes per second of every link, (L,).
         grid: the angles; None: 5 degrees of each job's own circle.
         exact_jobs: up to how many jobs on a link every rotation is tried.
+        tolerance: how much longer than its iteration a job's period may be before a larger circle is looked for.
+            Small ones keep every job fast and give 8 : 7 where 1 : 1 would interleave at the cost of one job's wait.
     """
     import networkx
 
@@ -75,7 +81,9 @@ def interleave(
     for vertices in networkx.connected_components(graph):
         jobs = [job for job in candidate.uses if ("job", job) in vertices]
         links = [vertex for vertex in graph if vertex in vertices and vertex[0] == "link"]
-        found_shifts, found_periods, found_scores = _component(candidate, graph, jobs, links, angles, exact_jobs)
+        found_shifts, found_periods, found_scores = _component(
+            candidate, graph, jobs, links, angles, exact_jobs, tolerance
+        )
         shifts |= found_shifts
         periods |= found_periods
         for vertex, score in zip(links, found_scores, strict=True):
@@ -92,9 +100,10 @@ def _component(
     links: list[tuple[str, int]],
     grid: Grid,
     exact_jobs: int,
+    tolerance: float,
 ) -> tuple[dict[Job, float], dict[Job, float], list[float]]:
     """Shifts, periods and scores of the links of one connected component."""
-    circle = unify([candidate.phases[job].iteration_s for job in jobs])
+    circle = unify([candidate.phases[job].iteration_s for job in jobs], tolerance)
     periods = dict(zip(jobs, circle.periods_s, strict=True))
     if has_loop(graph.subgraph([*links, *(("job", job) for job in jobs)])):
         shared = [_shared(graph, vertex, jobs) for vertex in links]
@@ -133,6 +142,7 @@ def best_candidate(
     ranking: str = "mean",
     grid: Grid | None = None,
     exact_jobs: int = EXACT_JOBS,
+    tolerance: float = TOLERANCE,
 ) -> Choice:
     """Algorithm 2: the candidate of the highest value, the first of them on a tie.
 
@@ -145,7 +155,7 @@ def best_candidate(
     if not candidates:
         raise InputError("candidates: none given, expected at least one")
     value: Callable[[Interleaving], float] = RANKINGS[choose(ranking, RANKINGS, "ranking")]
-    made = [interleave(candidate, capacity, grid, exact_jobs) for candidate in candidates]
+    made = [interleave(candidate, capacity, grid, exact_jobs, tolerance) for candidate in candidates]
     keep_loops = all(one.loop for one in made)
     values = tuple(value(one) if keep_loops or not one.loop else None for one in made)
     index = max(

@@ -1,0 +1,195 @@
+"""The 13 models of paper cassini (Table 3): their phases from workers and batch. Numbers: data/cassini.json.
+
+Every number of that file has its source, or says that it is assumed. The paper profiles its jobs and prints neither
+iteration times by batch nor phases, so computing follows one rule per kind of model:
+
+    vision            in proportion to the images of a batch and to the GFLOPS of the model, anchored at the 141 ms that
+                      VGG16's Down phase takes in Figure 3
+    encoder           the measured fit of BERT on A100: fixed + per sample
+    decoder           6 FLOP per parameter and token at a stated part of the A100's peak
+    recommendation    fixed + per sample, assumed
+
+Communication follows the sizes: a ring all-reduce of fp32 gradients at 45 Gbps gives VGG16 148 ms, WideResNet101 135,
+VGG19 153 and RoBERTa 133 with 4 workers (RoBERTa 163 with 12); Table 2 has 148-168, 138, 166-168 and 164-180.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from ..names import choose
+from .phases import Phases, data_parallel, embeddings, hybrid, in_order, pipeline, tensor_parallel
+
+DATA = Path(__file__).resolve().parent / "data" / "cassini.json"
+FP32, FP16 = 4, 2  # bytes of a number: gradients of data parallel jobs; activations, and gradients of decoders
+GBPS = 1e9 / 8
+MINIBATCHES = 3  # paper cassini, Sec. 2.1: PipeDream divides the batch into three
+STRATEGIES = {
+    "vision": ("data",),
+    "encoder": ("data",),
+    "decoder": ("data", "pipeline", "tensor", "hybrid"),
+    "recommendation": ("embeddings",),
+}
+HYBRID_SERVERS = 4  # Figure 1(d): two stages of two tensor halves; more servers are replicas of these
+
+
+@dataclass(frozen=True)
+class CassiniModel:
+    """A model of Table 3.
+
+    Attributes:
+        name, kind: as the data file has them. source: of its numbers.
+        strategies: those that it can be trained with, its own first.
+        memory_mb, batch: Table 3, smallest and largest; batch is per GPU.
+        numbers: the rest of its row.
+    """
+
+    name: str
+    kind: str
+    source: str
+    strategies: tuple[str, ...]
+    memory_mb: tuple[float, float]
+    batch: tuple[int, int]
+    numbers: Mapping[str, float]
+
+    def parameters(self, hidden: int | None = None) -> float:
+        """Number of parameters; of a decoder 12 x layers x hidden^2 and the embedding of its vocabulary."""
+        if self.kind != "decoder":
+            return float(self.numbers["parameters"])
+        width = self.numbers["hidden"] if hidden is None else hidden
+        return float(12 * self.numbers["layers"] * width**2 + self.numbers["vocabulary"] * width)
+
+
+@functools.cache
+def _file() -> dict[str, Any]:
+    return dict(json.loads(DATA.read_text()))
+
+
+@functools.cache
+def cassini_models() -> dict[str, CassiniModel]:
+    """The 13 models by name, in the order of Table 3."""
+    models = {}
+    for name, row in _file()["models"].items():
+        known = STRATEGIES[row["kind"]]
+        own = row.get("strategy", known[0])
+        models[name] = CassiniModel(
+            name=name,
+            kind=row["kind"],
+            source=row["source"],
+            strategies=(own, *(other for other in known if other != own)),
+            memory_mb=tuple(row["memory_mb"]),
+            batch=tuple(row["batch"]),
+            numbers={key: value for key, value in row.items() if isinstance(value, int | float)},
+        )
+    return models
+
+
+def constant(name: str) -> float:
+    """A number of data/cassini.json that is not of one model."""
+    return float(_file()["constants"][name]["value"])
+
+
+def phases_of(
+    model: str,
+    workers: int,
+    batch: int,
+    strategy: str | None = None,
+    hidden: int | None = None,
+    rate_gbps: float | None = None,
+) -> Phases:
+    """The phases of one iteration, alone on its links.
+
+    Args:
+        model: one of Table 3. workers: GPUs, on a server each. batch: samples per GPU (of all stages together where a
+            decoder is split), in Table 3's range or not: the rule is the same.
+        strategy: data, pipeline, tensor, hybrid (decoders) or embeddings (DLRM); None: the model's own, as in Figure 1.
+        hidden: hidden size of a decoder, where it is not the listed one (GPT2-B has 1184).
+        rate_gbps: what the network gives, more than 0; None: 45.
+
+    Raises:
+        InputError: no such model or strategy for it, a hidden size of a model that has none, counts below 1, a rate
+            that is not more than 0, or hybrid workers that are no multiple of 4.
+    """
+    known = cassini_models()[choose(model, cassini_models(), "model")]
+    plan = known.strategies[0] if strategy is None else choose(strategy, known.strategies, f"strategy of {model}")
+    for key, count in {"workers": workers, "batch": batch, "hidden": 1 if hidden is None else hidden}.items():
+        if isinstance(count, bool) or count < 1 or int(count) != count:
+            raise InputError(f"model {model}: {key} = {count!r}, expected a whole number of at least 1")
+    if hidden is not None and known.kind != "decoder":
+        raise InputError(f"model {model} has no hidden size to choose, GPT1, GPT2 and GPT3 have")
+    rate = (constant("rate_gbps") if rate_gbps is None else float(rate_gbps)) * GBPS
+    if not 0 < rate < float("inf"):
+        raise InputError(f"model {model}: rate_gbps = {rate_gbps!r}, expected more than 0")
+    if workers == 1:
+        return in_order([(_compute_s(known, batch, known.parameters(hidden)), 0.0)])
+    return _PATTERNS[plan](known, workers, batch, hidden, rate)
+
+
+def _compute_s(model: CassiniModel, batch: int, parameters: float) -> float:
+    """Seconds of computing of one iteration of the whole model on one GPU, by the rule of its kind."""
+    if model.kind == "vision":
+        return batch * constant("vision_sample_s") * model.numbers["gflops"] / constant("vision_gflops")
+    if model.kind == "encoder":
+        return constant("encoder_fixed_s") + batch * constant("encoder_sample_s")
+    if model.kind == "decoder":
+        return 6.0 * parameters * batch * model.numbers["sequence"] / constant("decoder_flops")
+    return constant("dlrm_fixed_s") + batch * constant("dlrm_sample_s")
+
+
+def _data(model: CassiniModel, workers: int, batch: int, hidden: int | None, rate: float) -> Phases:
+    parameters = model.parameters(hidden)
+    shortest_s = float(model.numbers.get("shortest_up_s", 0.0))
+    return data_parallel(_compute_s(model, batch, parameters), FP32 * parameters, workers, rate, shortest_s)
+
+
+def _activations(model: CassiniModel, samples: float, hidden: float) -> float:
+    return samples * model.numbers["sequence"] * hidden * FP16
+
+
+def _pipeline(model: CassiniModel, workers: int, batch: int, hidden: int | None, rate: float) -> Phases:
+    width = float(model.numbers["hidden"] if hidden is None else hidden)
+    compute_s = _compute_s(model, batch, model.parameters(hidden)) / workers
+    shared = FP32 * model.numbers["vocabulary"] * width
+    return pipeline(compute_s, _activations(model, batch / MINIBATCHES, width), shared, rate, MINIBATCHES)
+
+
+def _tensor(model: CassiniModel, workers: int, batch: int, hidden: int | None, rate: float) -> Phases:
+    compute_s = _compute_s(model, batch, model.parameters(hidden)) / workers
+    return tensor_parallel(compute_s, min(constant("tensor_gbps") * GBPS, rate))
+
+
+def _hybrid(model: CassiniModel, workers: int, batch: int, hidden: int | None, rate: float) -> Phases:
+    if workers % HYBRID_SERVERS:
+        raise InputError(f"model {model.name}: hybrid on {workers} workers, expected a multiple of {HYBRID_SERVERS}")
+    width = int(model.numbers.get("hybrid_hidden", model.numbers["hidden"]) if hidden is None else hidden)
+    parameters = model.parameters(width)
+    return hybrid(
+        _compute_s(model, batch, parameters) / HYBRID_SERVERS,
+        min(constant("tensor_gbps") * GBPS, rate),
+        _activations(model, batch / 2, width),
+        FP16 * model.numbers["vocabulary"] * width,
+        FP16 * parameters / HYBRID_SERVERS,
+        workers // HYBRID_SERVERS,
+        rate,
+    )
+
+
+def _embeddings(model: CassiniModel, workers: int, batch: int, hidden: int | None, rate: float) -> Phases:
+    exchanged = FP32 * model.numbers["tables"] * model.numbers["dimension"] * batch
+    parameters = model.parameters()
+    return embeddings(_compute_s(model, batch, parameters), exchanged, FP32 * parameters, workers, rate)
+
+
+_PATTERNS: dict[str, Callable[[CassiniModel, int, int, int | None, float], Phases]] = {
+    "data": _data,
+    "pipeline": _pipeline,
+    "tensor": _tensor,
+    "hybrid": _hybrid,
+    "embeddings": _embeddings,
+}
