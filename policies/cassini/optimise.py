@@ -76,7 +76,8 @@ def descent(overlay: Overlay, restarts: int = RESTARTS, seed: int = 0) -> Soluti
     """Turn one job after the other to its best rotation until nothing helps, from several beginnings.
 
     The first beginning is no rotation at all, so the result is never worse than that; the others are random (`seed`).
-    The best few ends then turn two jobs at once, until no pair helps either.
+    The best few ends then turn two jobs at once, until no pair helps either. With equal periods that is nearly always
+    the optimum; with unequal ones the scores of many rotations differ by less than 0.001, and so far it may miss.
     """
     random = np.random.default_rng(seed)
     rotation = np.stack([random.integers(0, len(shifts), restarts + 1) for shifts in overlay.shifts], axis=1)
