@@ -14,7 +14,7 @@ import numpy as np
 
 from . import bsbf_plots
 from . import bsbf_published as published
-from .bsbf_runs import Cell, Experiment, Runs, jct_h, play
+from .bsbf_runs import Cell, Experiment, Runs, jct_h, play, said
 from .registry import Findings, Options, Reproduction
 from .rows import Row, printed
 
@@ -25,7 +25,6 @@ FACTORS: Mapping[str, tuple] = {
     "thresholds": ("3250/7200", "57600"),
     "cost_s": (0, 30),
 }
-GRID_WORKLOADS = 20
 SHORT = {"constant:xi=1.25": "xi 1.25", "constant:xi=1.5": "xi 1.5", 0: "0 s", 30: "30 s"}
 
 
@@ -81,9 +80,7 @@ def orders(options: Options) -> Findings:
     """Every published order of Tables III and IV in every cell."""
     cells = grid(options)
     sizes = (240,) if options.quick else tuple(published.JCT)
-    runs = play(
-        "bsbf-orders", options, [Experiment(jobs, cell) for jobs in sizes for cell in cells], workloads=GRID_WORKLOADS
-    )
+    runs = play("bsbf-orders", options, [Experiment(jobs, cell) for jobs in sizes for cell in cells])
     verdicts = [verdict for jobs in sizes for verdict in _verdicts(runs, jobs, cells)]
     rows = [verdict.row() for verdict in verdicts]
     rows += [_most(jobs, [one for one in verdicts if one.jobs == jobs], cells) for jobs in sizes]
@@ -92,9 +89,9 @@ def orders(options: Options) -> Findings:
         + "; ".join(
             f"{factor} {', '.join(SHORT.get(value, str(value)) for value in FACTORS[factor])}" for factor in FACTORS
         ),
-        f"means over {len(options.seeds(GRID_WORKLOADS))} sampled workloads a cell, pollux over the first few; in "
-        "parentheses the published ratio; head is that of all but pollux; xi is of those that share, thresholds of "
-        "tiresias, the cost of tiresias and pollux",
+        said(options, sizes),
+        "in parentheses the published ratio; head is that of all but pollux; interference is of those that share, "
+        "thresholds and cost are tiresias'",
         *(verdict.note(cells) for verdict in verdicts if not verdict.holds.all()),
     ]
     return Findings(rows, notes, bsbf_plots.of_orders(options, verdicts, cells))

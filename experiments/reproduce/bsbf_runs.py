@@ -9,7 +9,7 @@ decide an order is a field of `Cell`.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -24,8 +24,9 @@ from .sweep import sweep
 POLICIES = ("fifo", "sjf", "tiresias", "pollux", "sjf-ffs", "sjf-bsbf")
 SHARING = ("sjf-ffs", "sjf-bsbf")
 WORKLOADS = 20
-# Pollux searches at every round, a thousand times the work of any other run.
-POLLUX_WORKLOADS = 5
+# Pollux searches at every round: two minutes with 240 jobs, where the others take milliseconds.
+POLLUX_WORKLOADS, POLLUX_MANY, POLLUX_ON_MANY = 5, 240, 3
+QUICK_JOBS = 8  # an eighth of the jobs
 LARGE_SHARE = 0.123  # of jobs: what Tables III and IV imply; see `philly_sample`
 
 Column = Literal["all", "large", "small"]
@@ -41,7 +42,8 @@ class Cell:
         interference: preset; the paper's own measurements are not published.
         head: whether a job that does not fit blocks those behind it (`strict`) or not (`skip`), for all but Pollux.
         thresholds: GPU-seconds, of Tiresias' queues: its own code's, or Pollux's simulator's.
-        cost_s: seconds that a stopped job loses: Tiresias' own simulator says 0, Pollux's 30.
+        cost_s: seconds that a job loses that Tiresias stopped: its own simulator says 0, Pollux's 30. Pollux, whose
+            search counts with it, always pays the 30 s of its own simulator.
     """
 
     gpu: str = "t4"
@@ -53,7 +55,7 @@ class Cell:
     def word(self, policy: str) -> str:
         """The policy with its parameters."""
         if policy == "pollux":
-            return f"pollux:preemption_cost={self.cost_s}"
+            return "pollux:preemption_cost=30"
         parameters = f"{policy}:head={self.head},placer=tier"
         if policy != "tiresias":
             return parameters
@@ -116,15 +118,17 @@ def play(
     policies: Sequence[str] = POLICIES,
     workloads: int = WORKLOADS,
 ) -> Runs:
-    """Play every policy on every experiment's workloads, Pollux on the first POLLUX_WORKLOADS.
+    """Play every policy on every experiment's workloads, Pollux on the first few (`workloads_of`).
 
     Args:
         what: for the progress bar.
         workloads: how many, unless the options say it.
     """
-    seeds = options.seeds(workloads)
     cases = {
-        (policy, experiment): [experiment.case(policy, seed) for seed in _seeds_of(policy, seeds, options)]
+        (policy, experiment): [
+            (_quick(experiment) if options.quick else experiment).case(policy, seed)
+            for seed in workloads_of(policy, experiment.jobs, options, workloads)
+        ]
         for experiment in experiments
         for policy in policies
     }
@@ -132,8 +136,25 @@ def play(
     return Runs({place: [found[case] for case in some] for place, some in cases.items()})
 
 
-def _seeds_of(policy: str, seeds: Sequence[int], options: Options) -> Sequence[int]:
-    return seeds[: 1 if options.quick else POLLUX_WORKLOADS] if policy == "pollux" else seeds
+def workloads_of(policy: str, jobs: int, options: Options, usual: int = WORKLOADS) -> Sequence[int]:
+    """The seeds of the workloads that a policy is played on."""
+    seeds = options.seeds(usual)
+    if policy != "pollux":
+        return seeds
+    return seeds[: 1 if options.quick else POLLUX_WORKLOADS if jobs <= POLLUX_MANY else POLLUX_ON_MANY]
+
+
+def _quick(experiment: Experiment) -> Experiment:
+    return experiment if experiment.physical else replace(experiment, jobs=experiment.jobs // QUICK_JOBS)
+
+
+def said(options: Options, jobs: Sequence[int], usual: int = WORKLOADS) -> str:
+    """How many workloads there are, for a note; `jobs` are those of the experiments that Pollux plays in."""
+    number = len(options.seeds(usual))
+    few = sorted({len(workloads_of("pollux", one, options, usual)) for one in jobs} - {number}, reverse=True)
+    bounded = f"; pollux, the slowest by far, over the first {' or '.join(map(str, few))}" if few else ""
+    quick = f"; --quick: {QUICK_JOBS} times fewer jobs than it says" if options.quick and jobs else ""
+    return f"means and 95 % intervals over {number} sampled workloads{bounded}{quick}"
 
 
 def jct_h(column: Column = "all") -> Number:
