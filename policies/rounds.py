@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ..simulator.decisions import Advance, Decision
 from ..simulator.errors import InputError
@@ -30,7 +31,8 @@ class RoundPolicy(Policy):
             raise InputError(f"policy {name}: round = {round:g}: expected seconds > 0")
         self.name = name
         self.clock = Rule("fifo", preemption_cost=(preemption_cost,), round=round)
-        self._run = self._instant = self._decisions = -1
+        self._run: tuple[Any, int] | None = None
+        self._instant = self._decisions = -1
         self._plan: list[Decision] = []
 
     def begin(self, view: ClusterView) -> None:
@@ -46,8 +48,8 @@ class RoundPolicy(Policy):
         simulator = view.simulator
         simulator.use(self.clock)
         decisions = int(simulator.state.decisions)
-        if self._run != simulator.runs:
-            self._run, self._instant = simulator.runs, -1
+        if self._run != (simulator, simulator.runs):
+            self._run, self._instant = (simulator, simulator.runs), -1
             self.begin(view)
         if self._instant != view.instant:
             self._instant, self._decisions = view.instant, decisions

@@ -164,13 +164,13 @@ class TrainingPace:
         self.elastic = tunes
         self.interval_s = float(interval_s)
         self._goodputs: dict[str, Goodput] = {}
-        self._run = -1
+        self._run: tuple[Simulator, int] | None = None
         self._trainees: dict[int, Trainee] = {}
 
     def trainee(self, simulator: Simulator, job: int) -> Trainee:
         """What a job knows of itself in the present run; after `Simulator.restore` it has to learn it anew."""
-        if self._run != simulator.runs:
-            self._run = simulator.runs
+        if self._run != (simulator, simulator.runs):
+            self._run = (simulator, simulator.runs)
             self._trainees = {}
         if job not in self._trainees:
             self._trainees[job] = self._arrive(simulator, job)

@@ -119,6 +119,19 @@ def test_a_job_alone_by_hand(tmp_path):
     assert simulator.run(policy)["jct_mean"] == pytest.approx(230.0, abs=1e-4)
 
 
+@pytest.mark.parametrize("word", ["tiresias-rounds", "pollux"])
+def test_one_policy_plays_in_several_simulators(tmp_path, word):
+    applications = measured_applications(str(write_tables(tmp_path)))
+    policy = make(word)
+    pace = TrainingPace(applications, tunes=policy.elastic)
+    found = []
+    for _ in range(2):
+        simulator = Simulator("flat:machines=2,gpus_per_machine=4", pace=pace)
+        simulator.reset(workload([1, 2], [10.0, 20.0], [16, 16]))
+        found.append(simulator.run(policy)["jct_mean"])
+    assert found[0] == found[1]
+
+
 def test_jobs_of_given_size_need_a_batch_that_is_known(tmp_path):
     pace = TrainingPace(measured_applications(str(write_tables(tmp_path))), tunes=False)
     simulator = Simulator("flat:machines=2,gpus_per_machine=4", pace=pace)

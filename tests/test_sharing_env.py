@@ -281,8 +281,6 @@ SETTINGS = {
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("name", [name for name in policies.list("Sharing") if not policies.make(name).elastic])
 def test_a_policy_through_steps_is_the_simulator_alone(name, setting):
-    if (name, setting) == ("tiresias-rounds", "failing"):
-        pytest.skip("it takes no notice of failed machines")
     different, kinds = differences(name, **SETTINGS[setting])
     assert different == []
     if setting == "default":

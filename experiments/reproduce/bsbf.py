@@ -62,8 +62,8 @@ INJECTED = (
     "SJF-FFS queues for 0.18 h, a fifth of ours, shared less",
 )
 POLLUX_QUEUE = (
-    "queueing is time without GPUs; of pollux the paper prints 96 % of its average JCT as queueing, which leaves jobs "
-    "jobs of half an hour 2 minutes to run: it cannot be that, and ours is near 0, as Pollux gives nearly every job a GPU"
+    "queueing is time without GPUs; of pollux the paper prints 96 % of its average JCT as queueing, which leaves "
+    "jobs of half an hour 2 minutes to run: it cannot be that; ours is near 0, as Pollux gives nearly every job a GPU"
 )
 INTERFERENCE = (
     "causes of the misses: the paper's xi were measured on 2080 Ti and are not published; those of Gavel's V100 pairs "
