@@ -18,22 +18,26 @@ MOST_ORDERS = 1000
 MOST_PROCESSES = 1024
 
 
+Traces = Annotated[
+    Path | None,
+    typer.Option("--traces", metavar="DIR", help="Real traces; default ../shared/traces beside the source tree."),
+]
+Orders = Annotated[
+    int | None,
+    typer.Option(
+        "--orders",
+        metavar="N",
+        parser=whole(1, MOST_ORDERS),
+        help="Machine orders (dally, 10) or sampled workloads (bsbf, 20) to average over.",
+    ),
+]
+
+
 def reproduce(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Which; without it, they are listed.")] = None,
     list_: Annotated[bool, typer.Option("--list", help="List them.")] = False,
-    orders: Annotated[
-        int | None,
-        typer.Option(
-            "--orders",
-            metavar="N",
-            parser=whole(1, MOST_ORDERS),
-            help="Machine orders (dally, 10) or sampled workloads (bsbf, 20) to average over.",
-        ),
-    ] = None,
-    traces: Annotated[
-        Path | None,
-        typer.Option("--traces", metavar="DIR", help="Real traces; default ../shared/traces beside the source tree."),
-    ] = None,
+    orders: Orders = None,
+    traces: Traces = None,
     generated: Annotated[
         bool, typer.Option("--generated", help="Generated job sets, even where the real traces are.")
     ] = False,
