@@ -66,7 +66,8 @@ class Episodes:
         if room is None or len(room) < size:
             larger = np.empty((max(LEAST_ROOM, size + size // 2), *like.shape[1:]), like.dtype)
             if room is not None:
-                larger[: self.count] = room[: self.count]
+                kept = min(self.count, len(room))
+                larger[:kept] = room[:kept]
             self._room[name] = room = larger
         return room
 

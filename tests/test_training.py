@@ -225,6 +225,17 @@ def test_memory_of_a_rollout_is_used_again():
         assert episodes.columns["reward"].tolist() == list(rewards)
 
 
+def test_a_rollout_may_be_longer_than_those_before_it():
+    episodes = Episodes(masked=False)
+    for steps in (3, 5000, 20_000):  # beyond the room of the one before
+        episodes.clear()
+        for row in range(2):
+            times_s = np.arange(1.0, steps + 1.0)
+            episodes.add(row=np.full(steps, row), reward=np.full(steps, -1.0 - row), after_s=times_s)
+        episodes.finish(replicas=2)
+        assert episodes.columns["return"][[0, steps]].tolist() == [-steps, -2.0 * steps]
+
+
 def test_replicas_of_a_group_play_the_same_workload():
     config = small(variance="group", replicas=4)
     env = make_env(config)
