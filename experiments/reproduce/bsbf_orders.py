@@ -89,7 +89,7 @@ def orders(options: Options) -> Findings:
         + "; ".join(
             f"{factor} {', '.join(SHORT.get(value, str(value)) for value in FACTORS[factor])}" for factor in FACTORS
         ),
-        said(options, sizes),
+        said(options),
         "in parentheses the published ratio; head is that of all but pollux; interference is of those that share, "
         "thresholds and cost are tiresias'",
         *(verdict.note(cells) for verdict in verdicts if not verdict.holds.all()),

@@ -24,8 +24,8 @@ from .sweep import sweep
 POLICIES = ("fifo", "sjf", "tiresias", "pollux", "sjf-ffs", "sjf-bsbf")
 SHARING = ("sjf-ffs", "sjf-bsbf")
 WORKLOADS = 20
-# Pollux searches at every round: two minutes with 240 jobs, where the others take milliseconds.
-POLLUX_WORKLOADS, POLLUX_MANY, POLLUX_ON_MANY = 5, 240, 3
+# Pollux searches at every round: a run takes two minutes where the others take milliseconds.
+POLLUX_WORKLOADS = 5
 QUICK_JOBS = 8  # an eighth of the jobs
 LARGE_SHARE = 0.123  # of jobs: what Tables III and IV imply; see `philly_sample`
 
@@ -127,7 +127,7 @@ def play(
     cases = {
         (policy, experiment): [
             (_quick(experiment) if options.quick else experiment).case(policy, seed)
-            for seed in workloads_of(policy, experiment.jobs, options, workloads)
+            for seed in workloads_of(policy, options, workloads)
         ]
         for experiment in experiments
         for policy in policies
@@ -136,24 +136,21 @@ def play(
     return Runs({place: [found[case] for case in some] for place, some in cases.items()})
 
 
-def workloads_of(policy: str, jobs: int, options: Options, usual: int = WORKLOADS) -> Sequence[int]:
+def workloads_of(policy: str, options: Options, usual: int = WORKLOADS) -> Sequence[int]:
     """The seeds of the workloads that a policy is played on."""
     seeds = options.seeds(usual)
-    if policy != "pollux":
-        return seeds
-    return seeds[: 1 if options.quick else POLLUX_WORKLOADS if jobs <= POLLUX_MANY else POLLUX_ON_MANY]
+    return seeds[: 1 if options.quick else POLLUX_WORKLOADS] if policy == "pollux" else seeds
 
 
 def _quick(experiment: Experiment) -> Experiment:
     return experiment if experiment.physical else replace(experiment, jobs=experiment.jobs // QUICK_JOBS)
 
 
-def said(options: Options, jobs: Sequence[int], usual: int = WORKLOADS) -> str:
-    """How many workloads there are, for a note; `jobs` are those of the experiments that Pollux plays in."""
-    number = len(options.seeds(usual))
-    few = sorted({len(workloads_of("pollux", one, options, usual)) for one in jobs} - {number}, reverse=True)
-    bounded = f"; pollux, the slowest by far, over the first {' or '.join(map(str, few))}" if few else ""
-    quick = f"; --quick: {QUICK_JOBS} times fewer jobs than it says" if options.quick and jobs else ""
+def said(options: Options, usual: int = WORKLOADS, *, with_pollux: bool = True) -> str:
+    """How many workloads there are, for a note."""
+    number, few = (len(workloads_of(policy, options, usual)) for policy in ("fifo", "pollux"))
+    bounded = f"; pollux, the slowest by far, over the first {few}" if with_pollux and few < number else ""
+    quick = f"; --quick: {QUICK_JOBS} times fewer jobs than it says" if options.quick else ""
     return f"means and 95 % intervals over {number} sampled workloads{bounded}{quick}"
 
 
