@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..profiles.measured_tables import MeasuredTables, read_tables
 from ..tiers import RACK, TIERS
 from .base import Jobs
-from .measured import Measured, batch_of
+from .measured import Measured, batch_of, factors_by_batch
 
 if TYPE_CHECKING:
     from ..engine import Simulator
@@ -57,18 +57,7 @@ class LookedUp:
         Raises:
             InputError: a job of several GPUs whose model has no tables or fit, or whose batch is not known.
         """
-        gpus = np.asarray(workload.gpus, dtype=np.int64)
-        room = 2**40 if topology is None else int(topology.machine_gpus.max())
-        profiles: dict[tuple[str, int, int], int] = {("", 1, 1): 0}
-        factors = [np.ones(TIERS)]
-        profile_of_job = np.zeros(len(gpus), np.int64)
-        for job in np.flatnonzero(gpus > 1).tolist():
-            key = str(workload.model[job]), int(gpus[job]), batch_of(self, workload, job)
-            if key not in profiles:
-                profiles[key] = len(factors)
-                factors.append(self._factors(*key, room))
-            profile_of_job[job] = profiles[key]
-        return profile_of_job, np.array(factors)
+        return factors_by_batch(self, workload, topology, self._factors)
 
     def rate(self, simulator: Simulator, job: int) -> tuple[float, float]:
         """Seconds per iteration on the present GPUs with the present batch and sub-batch; they hold until it moves."""

@@ -11,7 +11,7 @@ or several; the best is one, where one is large enough and the fit does not say 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -72,18 +72,7 @@ class Measured:
         Raises:
             InputError: a job of several GPUs whose model has no fit, or whose batch is not known.
         """
-        gpus = np.asarray(workload.gpus, dtype=np.int64)
-        largest = 2**40 if topology is None else int(topology.machine_gpus.max())
-        profiles: dict[tuple[str, int, int], int] = {("", 1, 1): 0}
-        factors = [np.ones(TIERS)]
-        profile_of_job = np.zeros(len(gpus), np.int64)
-        for job in np.flatnonzero(gpus > 1).tolist():
-            key = str(workload.model[job]), int(gpus[job]), batch_of(self, workload, job)
-            if key not in profiles:
-                profiles[key] = len(factors)
-                factors.append(self._factors(*key, largest))
-            profile_of_job[job] = profiles[key]
-        return profile_of_job, np.array(factors)
+        return factors_by_batch(self, workload, topology, self._factors)
 
     def _factors(self, model: str, gpus: int, batch: int, largest_machine: int) -> np.ndarray:
         (row,) = self.fit_rows([model])
@@ -98,6 +87,34 @@ class Measured:
         inside_s = float(step_time_s(row, gpus, 1, batch, batch))
         best_s = min(inside_s, between_s)
         return np.array([(between_s if tier >= RACK else inside_s) / best_s for tier in range(TIERS)])
+
+
+def factors_by_batch(
+    network: Network,
+    workload: Any,
+    topology: Topology | None,
+    factors_of: Callable[[str, int, int, int], np.ndarray],
+) -> tuple[np.ndarray, np.ndarray]:
+    """The profile of each job, (n,), and the slowdowns of each profile, (profiles, TIERS): see `base.Network`.
+
+    Args:
+        network: whose slowdowns they are.
+        workload: the jobs; those of one GPU are one profile, which nothing slows down.
+        topology: None: any gang fits a machine.
+        factors_of: (TIERS,), by model, GPUs, samples a GPU, and GPUs of the largest machine.
+    """
+    gpus = np.asarray(workload.gpus, dtype=np.int64)
+    largest = 2**40 if topology is None else int(topology.machine_gpus.max())
+    profiles: dict[tuple[str, int, int], int] = {("", 1, 1): 0}
+    factors = [np.ones(TIERS)]
+    profile_of_job = np.zeros(len(gpus), np.int64)
+    for job in np.flatnonzero(gpus > 1).tolist():
+        key = str(workload.model[job]), int(gpus[job]), batch_of(network, workload, job)
+        if key not in profiles:
+            profiles[key] = len(factors)
+            factors.append(factors_of(*key, largest))
+        profile_of_job[job] = profiles[key]
+    return profile_of_job, np.array(factors)
 
 
 def batch_of(network: Network, workload: Any, job: int) -> int:
