@@ -69,7 +69,7 @@ POLLUX_QUEUE = (
 INTERFERENCE = (
     "causes of the misses: the paper's xi were measured on 2080 Ti and are not published; with those of Gavel's V100 "
     "pairs (median 1.47, bert beside imagenet 3.6) sharing costs more than it gives, and `reproduce bsbf-interference` "
-    "shows that it is below SJF for an xi of 1.1 or less; large jobs take twice as long as published under every policy"
+    "shows that it is below SJF for an xi of 1.1 or less; large jobs take over twice as long as published under all"
 )
 
 

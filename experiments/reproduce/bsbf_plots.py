@@ -63,6 +63,8 @@ def of_load(options: Options, runs: Runs, experiments: Mapping[int, Experiment])
         )
     axis.set(xlabel="jobs within 8 hours", ylabel="average completion time [h]", yscale="log")
     axis.set_xticks(list(experiments))
+    axis.yaxis.set_major_formatter("{x:g}")
+    axis.yaxis.set_minor_formatter("{x:g}")
     axis.legend(frameon=False)
     axis.set_title("Average completion time by load (Figure 6a)", fontweight="bold")
     return [save(drawn, options.out, "bsbf-load")]

@@ -150,7 +150,7 @@ def said(options: Options, usual: int = WORKLOADS, *, with_pollux: bool = True) 
     """How many workloads there are, for a note."""
     number, few = (len(workloads_of(policy, options, usual)) for policy in ("fifo", "pollux"))
     bounded = f"; pollux, the slowest by far, over the first {few}" if with_pollux and few < number else ""
-    quick = f"; --quick: {QUICK_JOBS} times fewer jobs than it says" if options.quick else ""
+    quick = f"; --quick: simulations have {QUICK_JOBS} times fewer jobs than it says" if options.quick else ""
     return f"means and 95 % intervals over {number} sampled workloads{bounded}{quick}"
 
 

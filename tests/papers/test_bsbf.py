@@ -20,7 +20,7 @@ from clustergym.policies import make
 pytestmark = pytest.mark.reproduction
 
 BSBF = sorted(name for name in reproductions() if name.startswith("bsbf"))
-WITHOUT_POLLUX = ("bsbf-table2", "bsbf-physical", "bsbf-interference", "bsbf-theorem1", "bsbf-overhead")
+DRAWN = {"bsbf-table2", "bsbf-table3", "bsbf-table4", "bsbf-load", "bsbf-interference", "bsbf-orders"}
 
 
 @pytest.fixture
@@ -204,12 +204,12 @@ def test_from_xi_1_6_refusing_pays(xi, interference):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", WITHOUT_POLLUX)
-def test_each_draws_its_pictures(name, options, tmp_path):
+@pytest.mark.parametrize("name", BSBF)
+def test_each_runs_and_draws_its_pictures(name, options, tmp_path):
     pytest.importorskip("matplotlib")
     pictures = tmp_path / "pictures"
     pictures.mkdir()
     findings = reproductions()[name].run(replace(options, quick=True, out=pictures))
     assert findings.rows
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in findings.pictures)
-    assert name not in ("bsbf-table2", "bsbf-interference") or len(findings.pictures) == 1
+    assert len(findings.pictures) == (name in DRAWN)

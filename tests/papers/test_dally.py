@@ -10,6 +10,8 @@ from clustergym.experiments.reproduce.registry import Findings, Options, reprodu
 
 pytestmark = pytest.mark.reproduction
 
+DALLY = sorted(name for name in reproductions() if name.startswith("dally"))
+
 
 @pytest.fixture
 def options(tmp_path):
@@ -77,7 +79,7 @@ def test_the_orders_that_hold(name, options, shared_traces):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(set(reproductions()) - {"dally-peer"}))
+@pytest.mark.parametrize("name", [name for name in DALLY if name != "dally-peer"])
 def test_each_runs_and_draws_without_the_real_jobs(name, options, tmp_path):
     pytest.importorskip("matplotlib")
     pictures = tmp_path / "pictures"
