@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import json
 import os
 import signal
@@ -328,10 +329,15 @@ def test_a_reader_that_has_seen_enough_is_no_error():
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT for a child there")
 def test_an_interrupt_ends_without_a_traceback():
     command = [sys.executable, "-P", "-m", "clustergym.experiments.cli", "evaluate", "Delay", "--seeds", "0-99999"]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(4.0)
-    child.send_signal(signal.SIGINT)
-    _, err = child.communicate(timeout=30)
+    # Where the tests themselves run in the background, interrupts are ignored, and children inherit that.
+    heed = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed)  # noqa: PLW1509
+    try:
+        time.sleep(4.0)
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=30)
+    finally:
+        child.kill()
     assert child.returncode == 130
     assert "Traceback" not in err
 
