@@ -397,7 +397,11 @@ def test_a_workload_of_too_many_layers_is_refused():
 
 def test_the_network_is_listed_with_its_parameters():
     (entry,) = [entry for entry in list_networks() if entry["name"] == "allreduce"]
-    assert set(entry["parameters"]) == {"calibration", "tiers", "layers", "uneven", "default"}
+    assert set(entry["parameters"]) == {"calibration", "tiers", "layers", "uneven", "default"} | {
+        "gpu",
+        "profiles",
+        "tables",
+    }
     assert isinstance(load_network("allreduce"), ShapedNetwork)
 
 

@@ -293,7 +293,7 @@ def test_the_list_of_policies():
     dally = ["dally", "dally-manual", "dally-nowait", "dally-consolidated"]
     expected = ["random", "greedy", *ORDERED[1:], "gandiva", *dally]
     assert policies.list("Delay") == policies.list("clustergym/Delay-v0") == expected
-    sharing = ["random", "fifo", "sjf", "tiresias", "sjf-ffs", "sjf-bsbf", "pollux", "tiresias-rounds"]
+    sharing = ["random", "fifo", "sjf", "tiresias", "sjf-ffs", "sjf-bsbf", "pollux", "tiresias-rounds", "gandiva"]
     assert policies.list("Sharing") == sharing
     described = {entry["name"]: entry for entry in policies.describe()}
     assert list(described) == policies.list() and set(described) == {*expected, *sharing}
