@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from clustergym.policies.cassini.affinity import affinity_graph, has_loop, time_shifts
 from clustergym.policies.cassini.candidates import Candidate, best_candidate, interleave
-from clustergym.policies.cassini.circle import Grid, padding, unify
 from clustergym.policies.cassini.optimise import Solution, descent, exact, solve
-from clustergym.policies.cassini.score import Overlay, SharedLink, link_scores
+from clustergym.simulator.compatibility.circle import Grid, padding, unify
+from clustergym.simulator.compatibility.score import Overlay, SharedLink, link_scores
 from clustergym.simulator.errors import InputError
 from clustergym.simulator.network.routes import LinkUse
 from clustergym.simulator.profiles.phases import in_order

@@ -1,1 +1,4 @@
-"""CASSINI (Rajasekaran, Ghobadi, Akella, NSDI'24): unified circles, rotations, affinity graph, ranked candidates."""
+"""CASSINI (Rajasekaran, Ghobadi, Akella, NSDI'24): rotations, affinity graph, ranked candidates.
+
+The circles and the compatibility score are in `simulator/compatibility/`.
+"""

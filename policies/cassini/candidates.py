@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...simulator.compatibility.circle import TOLERANCE, Grid, unify
+from ...simulator.compatibility.score import Overlay, SharedLink
 from ...simulator.errors import InputError
 from ...simulator.names import choose
 from ...simulator.network.routes import LinkUse
 from ...simulator.profiles.phases import Phases
 from .affinity import Job, affinity_graph, has_loop, time_shifts
-from .circle import TOLERANCE, Grid, unify
 from .optimise import EXACT_JOBS, solve
 from .rank import RANKINGS
-from .score import Overlay, SharedLink
 
 if TYPE_CHECKING:
     import networkx

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .score import Overlay, SharedLink, excess, link_scores
+from ...simulator.compatibility.score import Overlay, SharedLink, excess, link_scores
 
 EXACT_JOBS = 3
 RESTARTS = 16

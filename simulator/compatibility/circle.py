@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...simulator.errors import InputError
-from ...simulator.profiles.phases import Phases
+from ..errors import InputError
+from ..profiles.phases import Phases
 
 MOST_ITERATIONS = 24  # of a job once around: bounds the grid
 TOLERANCE = 0.01  # padding that is as good as none

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...simulator.profiles.phases import Phases
+from ..profiles.phases import Phases
 from .circle import Circle, Grid, demand
 
 
