@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import sys
 import time
@@ -18,20 +19,25 @@ MANY = 200_000
 WEEK_S = 7 * 86400.0
 
 
+# Those of any size; the others have the jobs of one figure or table.
+SIZED = [name for name, make in GENERATORS.items() if "jobs" in inspect.signature(make).parameters]
+
+
 def share(mask: np.ndarray) -> float:
     return float(mask.mean())
 
 
 @pytest.mark.parametrize("name", GENERATORS)
 def test_same_parameters_and_seed_give_the_same_arrays(name):
-    one, two, other = (open_workload(f"{name}:jobs=300", seed=seed) for seed in (5, 5, 6))
+    word = f"{name}:jobs=300," if name in SIZED else f"{name}:"
+    one, two, other = (open_workload(word.rstrip(":,"), seed=seed) for seed in (5, 5, 6))
     for column in COLUMNS:
         assert np.array_equal(getattr(one, column), getattr(two, column)), column
     assert not np.array_equal(one.duration_s, other.duration_s)
-    assert np.array_equal(open_workload(f"{name}:jobs=300,seed=5", seed=9).duration_s, one.duration_s)
+    assert np.array_equal(open_workload(f"{word}seed=5", seed=9).duration_s, one.duration_s)
 
 
-@pytest.mark.parametrize("name", GENERATORS)
+@pytest.mark.parametrize("name", SIZED)
 def test_any_size_in_seconds(name):
     assert len(open_workload(f"{name}:jobs=1")) == 1
     begin = time.process_time()
@@ -45,7 +51,7 @@ def test_any_size_in_seconds(name):
 
 @pytest.mark.parametrize("name", GENERATORS)
 def test_a_saved_workload_comes_back(name, tmp_path):
-    before = open_workload(f"{name}:jobs=50")
+    before = open_workload(f"{name}:jobs=50" if name in SIZED else name)
     before.save(tmp_path / "w.csv")
     after = open_workload(tmp_path / "w.csv")
     for column in COLUMNS:
@@ -242,6 +248,97 @@ def test_bsbf_physical_has_the_published_counts():
     assert set(bert) == {3, 6, 12}
 
 
+def alone_s(workload, i, servers_of=1):
+    """Seconds per iteration of job i by the phases of its model."""
+    from clustergym.simulator.profiles.cassini_models import phases_of
+
+    name, strategy, hidden = (*workload.model[i].split("/"), "", "")[:3]
+    gpus = int(workload.gpus[i])
+    phases = phases_of(name, gpus, int(workload.batch_size[i]) // gpus, strategy or None, int(hidden or 0) or None)
+    return phases.iteration_s - (phases.up_s if gpus <= servers_of else 0.0)
+
+
+def test_cassini_poisson_is_what_the_paper_gives():
+    """Sec. 5.1 and Table 3: models equally likely, 1 to 12 workers, 200 to 1,000 iterations, batches in their range."""
+    from clustergym.simulator.profiles.cassini_models import cassini_models
+
+    workload = open_workload("cassini-poisson:jobs=20000", seed=3)
+    names = np.array([word.partition("/")[0] for word in workload.model])
+    for name, model in cassini_models().items():
+        assert share(names == name) == pytest.approx(1 / 13, abs=0.006)
+        batch = (workload.batch_size // workload.gpus)[names == name]
+        assert model.batch[0] <= batch.min() and batch.max() <= model.batch[1]
+    assert np.bincount(workload.gpus)[1:] / 20000 == pytest.approx([1 / 12] * 12, abs=0.006)
+    assert (workload.iterations.min(), workload.iterations.max()) == (200, 1000)
+    assert set(workload.model[names == "GPT3"]) == {"GPT3/data"}
+    for i in range(100):
+        assert workload.iteration_s[i] == pytest.approx(alone_s(workload, i))
+
+
+@pytest.mark.parametrize("word", ["load=0.8", "load=1.0", "load=0.8,parallel=model", "load=0.9,cluster_gpus=8"])
+def test_cassini_poisson_offers_its_load(word):
+    """GPU-seconds of all jobs alone, over GPUs x the time in which they arrive."""
+    workload = open_workload(f"cassini-poisson:jobs=20000,{word}", seed=5)
+    gpus = 8 if "cluster_gpus=8" in word else 24
+    offered = (workload.gpus * workload.duration_s).sum() / (gpus * workload.arrival_s[-1])
+    assert offered == pytest.approx(float(word[5:8]), rel=0.05)
+    assert workload.gpus.max() == min(gpus, 12)
+
+
+def test_cassini_poisson_by_hours():
+    workload = open_workload("cassini-poisson:hours=24", seed=1)
+    assert workload.arrival_s[0] == 0 and 80000 < workload.arrival_s[-1] < 86400
+    assert 350 < len(workload) < 570
+
+
+def test_cassini_model_parallel_jobs_are_split():
+    """GPTs in pipelines, tensor halves, or hybrids of a multiple of 4 workers; GPT2 of two hidden sizes."""
+    workload = open_workload("cassini-poisson:jobs=3000,parallel=model", seed=2)
+    kinds = set(workload.model)
+    assert {"GPT2/pipeline", "GPT2/pipeline/1184", "GPT1/tensor", "GPT3/hybrid", "DLRM"} <= kinds
+    assert not any(word.endswith("/data") for word in kinds)
+    hybrid = np.array(["hybrid" in word for word in workload.model])
+    assert set(workload.gpus[hybrid]) == {4, 8, 12}
+    for i in range(60):
+        assert workload.iteration_s[i] == pytest.approx(alone_s(workload, i))
+
+
+@pytest.mark.parametrize(
+    ("word", "newcomers", "gpus"),
+    [
+        ("cassini-dynamic", ["DLRM", "ResNet50"], 24),
+        ("cassini-dynamic:cluster_gpus=8", ["DLRM", "ResNet50"], 8),
+        ("cassini-dynamic-mp", ["GPT1", "GPT2", "GPT3", "DLRM"], 24),
+        ("cassini-multigpu", ["DLRM"], 12),
+    ],
+)
+def test_cassini_newcomers_find_exactly_the_gpus_that_are_left(word, newcomers, gpus):
+    for seed in range(10):
+        workload = open_workload(word, seed=seed)
+        new = workload.arrival_s > 0
+        assert [name.partition("/")[0] for name in workload.model[new]] == newcomers
+        assert workload.gpus.sum() == gpus
+        assert workload.gpus[new].sum() <= gpus / 2
+        assert set(workload.arrival_s[new]) == {5.0}
+
+
+def test_cassini_multigpu_is_figure_16():
+    """Three GPUs each for XLM, ResNet50 and DLRM; two GPUs of one server need no network."""
+    workload = open_workload("cassini-multigpu", seed=4)
+    assert workload.model[:2].tolist() == ["XLM", "ResNet50"] and workload.model[-1] == "DLRM"
+    assert workload.gpus[[0, 1, -1]].tolist() == [3, 3, 3]
+    for i in range(len(workload)):
+        assert workload.iteration_s[i] == pytest.approx(alone_s(workload, i, servers_of=2))
+
+
+def test_cassini_snapshots_are_table_2():
+    workload = open_workload("cassini-snapshot:id=2")
+    assert workload.model.tolist() == ["VGG19", "VGG16", "ResNet50"]
+    assert (workload.batch_size / workload.gpus).tolist() == [1400, 1700, 1600]
+    assert workload.gpus.tolist() == [4, 4, 4] and not workload.arrival_s.any()
+    assert open_workload("cassini-snapshot:id=5,workers=8").gpus.tolist() == [8, 8, 8]
+
+
 @pytest.mark.parametrize(
     ("word", "said"),
     [
@@ -274,6 +371,15 @@ def test_bsbf_physical_has_the_published_counts():
         ("philly-sample:jobs=0", "jobs=0"),
         ("bsbf-physical:gpu=k80", "unknown gpu of workload bsbf-physical"),
         ("bsbf-physical:span_s=0", "span_s=0"),
+        ("cassini-poisson:load=0", "load=0"),
+        ("cassini-poisson:hours=-1", "hours=-1"),
+        ("cassini-poisson:hours=1e9", "expected at most 1000000"),
+        ("cassini-poisson:parallel=pipeline", "unknown value of workload cassini-poisson: parallel"),
+        ("cassini-dynamic:cluster_gpus=7", "cluster_gpus=7; expected 8 to"),
+        ("cassini-dynamic-mp:arrive_s=0", "arrive_s=0"),
+        ("cassini-snapshot:id=6", "id=6; expected 1 to 5"),
+        ("cassini-snapshot:workers=1", "workers=1; expected 2 to 12"),
+        ("cassini-snapshots", "did you mean 'cassini-snapshot'"),
         ("", "empty"),
     ],
 )

@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import InputError
 from ..names import choose
 from . import published
+from .cassini_jobs import cassini_dynamic, cassini_dynamic_mp, cassini_multigpu, cassini_poisson, cassini_snapshot
 from .draws import (
     bursts,
     check_parameters,
@@ -263,6 +264,11 @@ GENERATORS: Mapping[str, Callable[..., Workload]] = {
     "helios-like": helios_like,
     "philly-sample": philly_sample,
     "bsbf-physical": bsbf_physical,
+    "cassini-poisson": cassini_poisson,
+    "cassini-dynamic": cassini_dynamic,
+    "cassini-dynamic-mp": cassini_dynamic_mp,
+    "cassini-multigpu": cassini_multigpu,
+    "cassini-snapshot": cassini_snapshot,
 }
 
 

@@ -1,0 +1,276 @@
+"""Generators of paper cassini's traces: the 13 models of Table 3 on a cluster of servers with one or two GPUs.
+
+What the paper gives (Sec. 5.1, Table 3): all models equally likely, 200 to 1,000 iterations, 1 to 12 workers asked, a
+range of batches per GPU for each model. What it does not give, assumed here: all of these are drawn uniformly, and
+independently of each other. Hyper-parameters stay what they are drawn to be (the paper's Themis tunes workers).
+
+`model` is `NAME`, `NAME/STRATEGY` or `NAME/STRATEGY/HIDDEN`: how a GPT model is parallelised, and its hidden size where
+it is not the listed one (profiles/cassini_models.py). `batch_size` is over all workers. Seconds per iteration are those
+of the model's phases alone on its links; a gang that one server holds does not need the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+
+from ..errors import InputError
+from ..profiles.cassini_models import HYBRID_SERVERS, cassini_models, phases_of
+from .draws import check_parameters
+from .schema import Workload
+
+ITERATIONS = (200, 1000)  # Sec. 5.1
+MOST_WORKERS = 12  # Sec. 5.1
+MOST_DRAWN = 1_000_000  # jobs of one trace; `hours` may ask for more
+MODEL_PARALLEL = ("GPT1", "GPT2", "GPT3", "DLRM")  # Table 3
+SPLITS = ("pipeline", "tensor", "hybrid")
+GPT2_HIDDEN = ("", "/1184")  # Sec. 5.2: GPT2-A has 1536, which is the listed one, GPT2-B 1184
+BATCHES = 16  # of a range, evenly spread: for the mean that a load refers to
+# Table 2: model and batch per GPU.
+SNAPSHOTS = {
+    1: (("WideResNet101", 800), ("VGG16", 1400)),
+    2: (("VGG19", 1400), ("VGG16", 1700), ("ResNet50", 1600)),
+    3: (("VGG19", 1024), ("VGG16", 1200)),
+    4: (("RoBERTa", 12), ("RoBERTa", 12)),
+    5: (("BERT", 8), ("VGG19", 1400), ("WideResNet101", 800)),
+}
+Parallel = Literal["data", "model"]
+Jobs = tuple[Sequence[str], np.ndarray, np.ndarray]  # model, workers and batch per GPU of each
+
+
+def cassini_poisson(
+    load: float = 0.8,
+    cluster_gpus: int = 24,
+    jobs: int = 100,
+    hours: float | None = None,
+    parallel: Parallel = "data",
+    seed: int = 0,
+) -> Workload:
+    """Poisson arrivals of paper cassini's 13 models at a load.
+
+    Sec. 5.1: the load is "the average fraction of GPUs that are serving active jobs", 80 to 100 % in the paper. Here it
+    is the mean of what is offered: arrivals per second x mean GPU-seconds of a job alone / cluster_gpus. Contention
+    makes jobs longer, so the realised fraction is higher, and above about 0.9 jobs queue.
+
+    Args:
+        load: 0.8: see above, > 0.
+        cluster_gpus: the cluster that it refers to; nobody asks more workers than it has.
+        jobs: how many.
+        hours: as many as arrive in so many hours instead, the first at 0.
+        parallel: `data`: GPTs are data parallel, DLRM has its own pattern (Figure 11). `model`: GPT1, GPT2, GPT3 and
+            DLRM only, GPTs split (Figure 12): pipeline, tensor, or, with a multiple of 4 workers, hybrid, and GPT2 of
+            one of the two hidden sizes of Sec. 5.2, each equally likely.
+        seed: same parameters and seed, same workload.
+
+    Raises:
+        InputError: a parameter out of range.
+    """
+    what = "cassini-poisson"
+    check_parameters(what, load=load, cluster_gpus=cluster_gpus, jobs=jobs, hours=1.0 if hours is None else hours)
+    rng = np.random.default_rng(seed)
+    gap_s = mean_gpu_s(parallel, _most(cluster_gpus)) / (load * cluster_gpus)
+    if hours is not None:
+        jobs = 1 + int(rng.poisson(hours * 3600.0 / gap_s))
+        if jobs > MOST_DRAWN:
+            raise InputError(f"workload {what}: hours={hours:g} are {jobs} jobs; expected at most {MOST_DRAWN}")
+        arrival_s = np.concatenate([[0.0], np.sort(rng.random(jobs - 1)) * hours * 3600.0])
+    else:
+        arrival_s = np.concatenate([[0.0], rng.exponential(gap_s, jobs - 1).cumsum()])
+    known = np.array(_names(parallel), dtype=object)
+    names = known[rng.integers(0, len(known), jobs)].tolist()
+    workers = rng.integers(1, _most(cluster_gpus) + 1, jobs)
+    return _workload(what, rng, arrival_s, _drawn(rng, names, parallel, workers))
+
+
+def cassini_dynamic(cluster_gpus: int = 24, arrive_s: float = 5.0, seed: int = 0) -> Workload:
+    """DLRM and ResNet50 come to a cluster that is busy with other jobs (paper cassini, Sec. 5.3, Figure 13).
+
+    Assumed, as everybody asks what the paper leaves open: the newcomers ask 2 workers or more, together at most half
+    of the cluster; jobs of all 13 models (GPTs data parallel) are there at time 0 and hold the rest of it exactly; the
+    last of them asks what is left.
+
+    Args:
+        cluster_gpus: at least 8.
+        arrive_s: when the newcomers arrive, both together, in seconds; the shortest jobs last about so long.
+        seed: same parameters and seed, same workload.
+
+    Raises:
+        InputError: a parameter out of range.
+    """
+    return _dynamic("cassini-dynamic", cluster_gpus, arrive_s, ("DLRM", "ResNet50"), "data", seed)
+
+
+def cassini_dynamic_mp(cluster_gpus: int = 24, arrive_s: float = 5.0, seed: int = 0) -> Workload:
+    """GPT1, GPT2, GPT3 and DLRM come to a cluster busy with such jobs, all model parallel (Sec. 5.4, Figure 14).
+
+    "multiple GPT and DLRM models" in the text: one of each. The rest as in `cassini-dynamic` and in `cassini-poisson`
+    with `parallel=model`.
+
+    Args:
+        cluster_gpus: at least 16.
+        arrive_s: when the newcomers arrive, all together, in seconds.
+        seed: same parameters and seed, same workload.
+
+    Raises:
+        InputError: a parameter out of range.
+    """
+    return _dynamic("cassini-dynamic-mp", cluster_gpus, arrive_s, MODEL_PARALLEL, "model", seed)
+
+
+def cassini_multigpu(arrive_s: float = 5.0, seed: int = 0) -> Workload:
+    """XLM, ResNet50 and others on 6 servers of two GPUs, then DLRM: paper cassini, Sec. 5.6, Figure 16.
+
+    From the text: XLM, ResNet50 and the newcomer DLRM ask three GPUs each, "a mix of data parallel and model parallel
+    jobs". The last three of the 12 GPUs are held by jobs of the 13 models, GPTs data parallel or split, each equally
+    likely.
+
+    Args:
+        arrive_s: when DLRM arrives, in seconds.
+        seed: same parameters and seed, same workload.
+
+    Raises:
+        InputError: a parameter out of range.
+    """
+    what = "cassini-multigpu"
+    check_parameters(what, arrive_s=arrive_s)
+    rng = np.random.default_rng(seed)
+    there = [("XLM", 3), ("ResNet50", 3), *_filling(rng, "any", 3)]
+    return _arriving(what, rng, there, [("DLRM", 3)], arrive_s, "any", gpus_per_machine=2)
+
+
+def cassini_snapshot(id: int = 1, workers: int = 4, seed: int = 0) -> Workload:
+    """The competing jobs of one snapshot of paper cassini, Table 2, all there at time 0.
+
+    Args:
+        id: 1 to 5. workers: of every job, 2 to 12; the table does not say how many.
+        seed: of the number of iterations.
+
+    Raises:
+        InputError: no such snapshot, or workers out of range.
+    """
+    what = "cassini-snapshot"
+    if id not in SNAPSHOTS:
+        raise InputError(f"workload {what}: id={id}; expected 1 to {len(SNAPSHOTS)}")
+    if not 2 <= workers <= MOST_WORKERS:
+        raise InputError(f"workload {what}: workers={workers}; expected 2 to {MOST_WORKERS}")
+    names, batch = zip(*SNAPSHOTS[id], strict=True)
+    drawn = names, np.full(len(names), workers), np.array(batch)
+    return _workload(what, np.random.default_rng(seed), np.zeros(len(names)), drawn)
+
+
+@lru_cache(maxsize=64)
+def mean_gpu_s(parallel: Parallel, most_workers: int = MOST_WORKERS) -> float:
+    """Mean GPU-seconds of a job of `cassini-poisson`, alone: over models, strategies, workers, iterations, batches.
+
+    The mean over batches is that of 16, evenly spread over the model's range.
+    """
+    per_iteration = []
+    for name in _names(parallel):
+        low, high = cassini_models()[name].batch
+        batches = np.unique(np.rint(np.linspace(low, high, 2 * BATCHES + 1)[1::2]).astype(int)).tolist()
+        for workers in range(1, most_workers + 1):
+            options = _variants(name, parallel, workers)
+            seconds = [_iteration_s(option, workers, batch) for option in options for batch in batches]
+            per_iteration.append(workers * float(np.mean(seconds)))
+    return float(np.mean(per_iteration)) * sum(ITERATIONS) / 2
+
+
+def _dynamic(
+    what: str, cluster_gpus: int, arrive_s: float, newcomers: Sequence[str], parallel: str, seed: int
+) -> Workload:
+    check_parameters(what, arrive_s=arrive_s)
+    if not 4 * len(newcomers) <= cluster_gpus <= MOST_DRAWN:
+        expected = f"expected {4 * len(newcomers)} to {MOST_DRAWN}"
+        raise InputError(f"workload {what}: cluster_gpus={cluster_gpus}; {expected}")
+    rng = np.random.default_rng(seed)
+    most = min(cluster_gpus // 2 // len(newcomers), MOST_WORKERS)
+    new = [(name, int(rng.integers(2, most + 1))) for name in newcomers]
+    there = _filling(rng, parallel, cluster_gpus - sum(workers for _, workers in new))
+    return _arriving(what, rng, there, new, arrive_s, parallel)
+
+
+def _arriving(
+    what: str,
+    rng: np.random.Generator,
+    there: Sequence[tuple[str, int]],
+    new: Sequence[tuple[str, int]],
+    arrive_s: float,
+    parallel: str,
+    gpus_per_machine: int = 1,
+) -> Workload:
+    """Jobs of these models and workers: some there at time 0, the others later."""
+    names, workers = zip(*there, *new, strict=True)
+    arrival_s = np.repeat([0.0, arrive_s], [len(there), len(new)])
+    drawn = _drawn(rng, names, parallel, np.array(workers, dtype=np.int64))
+    return _workload(what, rng, arrival_s, drawn, gpus_per_machine)
+
+
+def _filling(rng: np.random.Generator, parallel: str, gpus: int) -> list[tuple[str, int]]:
+    """Models and workers of jobs that hold so many GPUs together."""
+    names = _names(parallel)
+    jobs: list[tuple[str, int]] = []
+    while gpus > 0:
+        workers = min(int(rng.integers(1, MOST_WORKERS + 1)), gpus)
+        jobs.append((names[rng.integers(len(names))], workers))
+        gpus -= workers
+    return jobs
+
+
+def _most(cluster_gpus: int) -> int:
+    return min(cluster_gpus, MOST_WORKERS)
+
+
+def _names(parallel: str) -> tuple[str, ...]:
+    return MODEL_PARALLEL if parallel == "model" else tuple(cassini_models())
+
+
+@lru_cache(maxsize=1024)
+def _variants(name: str, parallel: str, workers: int) -> tuple[str, ...]:
+    """The words of a model, each as likely as the others."""
+    model = cassini_models()[name]
+    if model.kind != "decoder":
+        return (name,)
+    splits = tuple(split for split in SPLITS if split != "hybrid" or workers % HYBRID_SERVERS == 0)
+    strategies = {"data": ("data",), "model": splits, "any": ("data", *splits)}[parallel]
+    hidden = GPT2_HIDDEN if name == "GPT2" and parallel == "model" else ("",)
+    return tuple(f"{name}/{strategy}{size}" for strategy in strategies for size in hidden)
+
+
+def _drawn(rng: np.random.Generator, names: Sequence[str], parallel: str, workers: np.ndarray) -> Jobs:
+    """Jobs of these models, name by name; batches and, where there are several, variants drawn."""
+    options = [_variants(name, parallel, count) for name, count in zip(names, workers.tolist(), strict=True)]
+    number = np.array([len(words) for words in options])
+    which = (rng.random(len(names)) * number).astype(np.int64).tolist()
+    words = [words[index] for words, index in zip(options, which, strict=True)]
+    ranges = np.array([cassini_models()[name].batch for name in names])
+    return words, workers, rng.integers(ranges[:, 0], ranges[:, 1] + 1)
+
+
+@lru_cache(maxsize=1 << 18)
+def _iteration_s(word: str, workers: int, batch: int, gpus_per_machine: int = 1) -> float:
+    name, _, rest = word.partition("/")
+    strategy, _, hidden = rest.partition("/")
+    phases = phases_of(name, workers, batch, strategy or None, int(hidden) if hidden else None)
+    return phases.iteration_s if workers > gpus_per_machine else phases.iteration_s - phases.up_s
+
+
+def _workload(
+    what: str, rng: np.random.Generator, arrival_s: np.ndarray, jobs: Jobs, gpus_per_machine: int = 1
+) -> Workload:
+    words, workers, batch = jobs
+    iterations = rng.integers(ITERATIONS[0], ITERATIONS[1] + 1, len(words)).astype(np.float64)
+    each = zip(words, workers.tolist(), batch.tolist(), strict=True)
+    iteration_s = np.array([_iteration_s(*job, gpus_per_machine) for job in each])
+    return Workload.from_arrays(
+        what,
+        arrival_s,
+        workers,
+        iterations * iteration_s,
+        iterations=iterations,
+        iteration_s=iteration_s,
+        model=np.array(words, dtype=object),
+        batch_size=workers * batch,
+    )
