@@ -1,0 +1,78 @@
+"""The kernels of a network as Python calls them, by array of records and row; see rows.py."""
+
+from __future__ import annotations
+
+from .kernels import links, phases
+from .kernels.jit import entry
+
+
+@entry
+def clear_links(states, row, n_links):
+    """`links.clear_links`."""
+    links.clear_links(states[row], n_links)
+
+
+@entry
+def enter_links(states, row, job, used, flows):
+    """Modify the record: a job whose phases are laid enters those links, int64 (k,), with so many flows, int64 (k,).
+
+    False, and nothing has changed, if the pool of uses has no room for it.
+    """
+    s = states[row]
+    for i in range(used.size):
+        if not links.add_use(s, job, used[i], flows[i]):
+            links.drop_uses(s, job)
+            return False
+    links.enter_links(s, job)
+    return True
+
+
+@entry
+def leave_links(states, row, job):
+    """`phases.leave` and `links.leave_links`."""
+    phases.leave(states[row], job)
+    links.leave_links(states[row], job)
+
+
+@entry
+def begin(states, row, job, begin_s, at):
+    """`phases.begin`."""
+    phases.begin(states[row], job, begin_s, at)
+
+
+@entry
+def set_shift(states, row, job, seconds, period_s):
+    """`phases.set_shift`."""
+    phases.set_shift(states[row], job, seconds, period_s)
+
+
+@entry
+def play(states, row, until_s):
+    """`phases.play`."""
+    return phases.play(states[row], until_s)
+
+
+@entry
+def position(states, row, job):
+    """`phases.position`."""
+    return phases.position(states[row], job)
+
+
+@entry
+def congestion_now(states, row):
+    """`links.congestion_now`."""
+    return links.congestion_now(states[row])
+
+
+@entry
+def job_congestion_now(states, row, job):
+    """`links.job_congestion_now`."""
+    return links.job_congestion_now(states[row], job)
+
+
+@entry
+def link_totals(states, row, sent, congestion):
+    """Modify `sent` and `congestion`, float64 (L,): bytes that crossed each link, and of its congestion, until now."""
+    for link in range(sent.size):
+        sent[link] = phases.link_bytes_now(states[row], link)
+        congestion[link] = links.link_congestion_now(states[row], link)

@@ -1,0 +1,163 @@
+"""Fields of a record where jobs share links: what they use, the part of their iteration that they are in, the rates.
+
+They have their size where the record has links; elsewhere each is one entry that nobody reads. A record may also have
+these fields alone (network/phase_run.py), so kernels/links.py, fair.py, rounds.py and phases.py touch no others.
+"""
+
+from __future__ import annotations
+
+from .sharing_state import Field
+
+MOST_PHASES = 8  # Up phases of an iteration
+BINS = 2048  # of durations of iterations, see kernels/rounds.py
+USES_PER_LINK = 16  # room for so many jobs a link on average
+
+
+def contention_fields(jobs: int, links: int, uses: int = 0, trace: int = 1) -> list[Field]:
+    """All of them.
+
+    Args:
+        jobs, links: that the record holds; with no links every field is one entry.
+        uses: pairs of a job and a link that it uses, of all jobs together; 0: 16 times the links.
+        trace: entries of the log of rates; 1: it is not kept.
+    """
+    if links == 0:
+        jobs = links = uses = phases = bins = trace = 1
+    else:
+        uses, phases, bins = uses or USES_PER_LINK * links, MOST_PHASES, BINS
+    return (
+        _scalars()
+        + _link_fields(links)
+        + _use_fields(uses)
+        + _job_fields(jobs, phases)
+        + _heap_fields(jobs)
+        + _scratch_fields(jobs, links)
+        + [("iteration_bins", "i8", (bins,))]  # how many iterations had a duration in each bin
+        + _trace_fields(trace)
+    )
+
+
+def _scalars() -> list[Field]:
+    return [
+        ("n_links", "i8"),
+        ("free_use", "i8"),  # head of the list of free uses; -1 = none is left
+        ("phase_now_s", "f8"),  # the clock of the network
+        ("jitter", "f8"),  # coefficient of variation of Down times
+        ("net_seed", "i8"),  # of the jitter
+        ("pacing", "i8"),  # a job with a shift begins every iteration at a slot; 0: the first one only
+        ("adjust", "f8"),  # how late, in iterations, it may begin before it waits for its next slot; inf = any
+        ("adjustments", "i8"),  # how often it did that
+        ("ended_job", "i8"),  # whose last iteration ended when `play` returned; -1 = nobody's
+        ("congestion_bytes", "f8"),  # offered above capacity, of all links, as last settled
+        ("phase_events", "i8"),  # Up phases that have begun or ended
+        ("fills", "i8"),  # how often rates were computed
+        ("iteration_count", "i8"),  # whole iterations of all jobs, and their durations together
+        ("iteration_sum_s", "f8"),
+    ]
+
+
+def _link_fields(links: int) -> list[Field]:
+    return [
+        ("link_capacity", "f8", (links,)),  # bytes per second, whole
+        ("link_first", "i8", (links,)),  # head of its uses; -1 = none
+        ("link_offered", "f8", (links,)),  # flows x rate of the phases of all jobs that send
+        ("link_bytes", "f8", (links,)),  # of phases that are over
+        ("link_congestion", "f8", (links,)),  # bytes, until
+        ("link_since_s", "f8", (links,)),  # when the offered sum last changed
+    ]
+
+
+def _use_fields(uses: int) -> list[Field]:
+    """A pool; all lists end with -1."""
+    return [
+        ("use_job", "i8", (uses,)),
+        ("use_link", "i8", (uses,)),
+        ("use_flows", "f8", (uses,)),  # of the job's collective, across the link
+        ("use_next", "i8", (uses,)),  # of the link
+        ("use_prev", "i8", (uses,)),
+        ("use_after", "i8", (uses,)),  # of the job; of the free ones
+    ]
+
+
+def _job_fields(jobs: int, phases: int) -> list[Field]:
+    floats = (
+        "tail_s",  # Down time after the last Up phase
+        "alone_s",  # seconds of an iteration with nobody else on its links, without stretch and jitter
+        "own_rate",  # bytes per second that its links leave to a flow if nobody else sends
+        "rounds_done",  # whole iterations since `begin`
+        "rounds_left",  # iterations at `begin` until it ends; inf = for ever
+        "first_round",  # the part of the first iteration that was done before
+        "round_began_s",  # when its present iteration began
+        "last_round_s",  # seconds from the beginning of its last whole iteration to the next
+        "ready_s",  # when it could have begun, of a job that waits for its slot
+        "down_factor",  # Down times of the present iteration are longer by it: stretch and jitter
+        "stretch",  # Down times of coming iterations are longer by it: several jobs on a GPU
+        "bytes_due",  # of the present Up phase a flow sends so many,
+        "bytes_left",  # of which so many are left at
+        "sent_since_s",  # when its rate last changed
+        "send_rate",  # bytes per second of a flow now
+        "up_began_s",  # when the present Up phase began
+        "phase_end_s",  # when the present part of the iteration ends, if no rate changes
+        "shift_s",  # iterations begin at this modulo the period; -1 = whenever the one before is over
+        "period_s",
+        "slot",  # the last that it began in; -inf = none yet
+        "job_congestion",  # its part of the congestion of its links, bytes
+        "job_rounds_s",  # durations of its whole iterations,
+        "job_up_s",  # and seconds in Up phases, together
+    )
+    integers = (
+        "first_use",  # -1 = not in the network
+        "n_phases",
+        "phase",  # the Up phase that it is in or before; n_phases: in the tail; -1: before the iteration
+        "is_sending",
+        "draws",  # iterations begun, in all its life: counts the random numbers
+        "job_rounds",  # whole iterations in `job_rounds_s`
+    )
+    columns: list[Field] = [(name, "f8", (jobs,)) for name in floats]
+    columns += [(name, "i8", (jobs,)) for name in integers]
+    return [
+        *columns,
+        ("phase_down_s", "f8", (jobs, phases)),  # before each Up phase
+        ("phase_bytes", "f8", (jobs, phases)),  # a flow
+        ("phase_rate", "f8", (jobs, phases)),  # the most that a flow sends, bytes per second, whole
+    ]
+
+
+def _heap_fields(jobs: int) -> list[Field]:
+    """The heap of jobs by when their present part ends."""
+    return [
+        ("phase_key", "f8", (jobs,)),
+        ("phase_item", "i8", (jobs,)),
+        ("phase_of", "i8", (jobs,)),  # place in it; -1 = none
+        ("phase_count", "i8"),
+    ]
+
+
+def _scratch_fields(jobs: int, links: int) -> list[Field]:
+    """Of the computation of rates (kernels/fair.py)."""
+    return [
+        ("n_dirty", "i8"),  # links whose jobs need new rates before time passes
+        ("dirty_link", "i8", (links,)),
+        ("is_dirty", "i8", (links,)),
+        ("link_mark", "i8", (links,)),  # the number of the fill that took it up
+        ("job_mark", "i8", (jobs,)),
+        ("n_fill_jobs", "i8"),
+        ("fill_job", "i8", (jobs,)),  # jobs of the component,
+        ("fill_rate", "f8", (jobs,)),  # by job: its rate; 0 = still rising
+        ("n_fill_links", "i8"),
+        ("fill_link", "i8", (links,)),  # its hot links,
+        ("link_room", "f8", (links,)),  # by link: capacity that is left to
+        ("link_flows", "f8", (links,)),  # flows that are still rising
+    ]
+
+
+def _trace_fields(trace: int) -> list[Field]:
+    """The log of rates: a flow of the job sends at the rate from then on; rate -1: an iteration begins."""
+    return [
+        ("trace_count", "i8"),
+        ("tracing", "i8"),
+        ("trace_s", "f8", (trace,)),
+        ("trace_job", "i8", (trace,)),
+        ("trace_rate", "f8", (trace,)),
+        ("trace_offered", "f8", (trace,)),  # rate of the phase
+    ]
