@@ -74,9 +74,9 @@ def _may_decide(s):
 @kernel
 def _plan_round(s):
     """Modify `s`: where jobs may be resized, every round while one is there is an event."""
-    if s.elastic and s.last_round_s > 0.0 and s.event_of[s.round_event] < 0 and s.waiting + s.running > 0:
+    if s.elastic and s.round_s > 0.0 and s.event_of[s.round_event] < 0 and s.waiting + s.running > 0:
         time_s = next_round_s(s)
-        jobs.schedule_event(s, s.round_event, time_s if time_s > s.now_s else time_s + s.last_round_s)
+        jobs.schedule_event(s, s.round_event, time_s if time_s > s.now_s else time_s + s.round_s)
 
 
 @kernel
