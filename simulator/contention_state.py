@@ -161,3 +161,19 @@ def _trace_fields(trace: int) -> list[Field]:
         ("trace_rate", "f8", (trace,)),
         ("trace_offered", "f8", (trace,)),  # rate of the phase
     ]
+
+
+def stay_fields(jobs: int, links: int, entries: int) -> list[Field]:
+    """Between a network and the running jobs of a cluster (kernels/stays.py); `entries` of the decision log."""
+    if links == 0:
+        jobs = entries = 1
+    return [
+        ("stays", "i8", (jobs,)),  # the stretch of the job on its GPUs is, or was until it ended, on the network
+        ("stay_done", "f8", (jobs,)),  # iterations since `begin` that it had done at `since_s`
+        ("asked_shift_s", "f8", (jobs,)),  # the shift with which a job that has just got GPUs will begin; -1 = none
+        ("asked_period_s", "f8", (jobs,)),
+        ("n_leavers", "i8"),  # jobs that have left their GPUs at this instant,
+        ("leaver", "i8", (jobs,)),
+        ("is_leaver", "i8", (jobs,)),  # codes.GONE; codes.BACK: and are on them again; 0 = neither
+        ("log_seconds", "f8", (entries,)),  # of a shift, with the other fields of log_fields
+    ]

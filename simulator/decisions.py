@@ -16,18 +16,28 @@ class Start:
         sub_batch: samples in one pass on each GPU, the rest of the batch by gradient accumulation; None: the largest of
             batch, batch / 2, ..., 1 that the memory admits. Only where GPUs are shared.
         batch: samples of an iteration over all GPUs, of an elastic job; None: the workload's.
+        time_shift: seconds, the `Shift` with which its first iteration begins; None: none.
     """
 
     job: int
     gpus: tuple[int, ...] = field(default=())
     sub_batch: int | None = None
     batch: int | None = None
+    time_shift: float | None = None
 
-    def __init__(self, job: int, gpus: Sequence[int], sub_batch: int | None = None, batch: int | None = None) -> None:
+    def __init__(
+        self,
+        job: int,
+        gpus: Sequence[int],
+        sub_batch: int | None = None,
+        batch: int | None = None,
+        time_shift: float | None = None,
+    ) -> None:
         object.__setattr__(self, "job", int(job))
         object.__setattr__(self, "gpus", tuple(int(gpu) for gpu in gpus))
         object.__setattr__(self, "sub_batch", None if sub_batch is None else int(sub_batch))
         object.__setattr__(self, "batch", None if batch is None else int(batch))
+        object.__setattr__(self, "time_shift", None if time_shift is None else float(time_shift))
 
 
 @dataclass(frozen=True)
@@ -78,8 +88,24 @@ class Resize:
 
 
 @dataclass(frozen=True)
+class Shift:
+    """From its next iteration on, let a running job begin its iterations at certain times: network contention only.
+
+    These are `seconds` modulo its period, counted from time 0. The period is that of the common circle of all jobs that
+    share links with it now, directly or through others (`ClusterView.period_s`). The shift is lost with the GPUs.
+
+    Args:
+        job: one that sends over the network.
+        seconds: at least 0; None: its iterations begin whenever the one before is over.
+    """
+
+    job: int
+    seconds: float | None
+
+
+@dataclass(frozen=True)
 class Advance:
     """Nothing more at this instant."""
 
 
-Decision = Start | Hold | Preempt | Migrate | Resize | Advance
+Decision = Start | Hold | Preempt | Migrate | Resize | Shift | Advance

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import rows
 from .compilation import announced
-from .decisions import Advance, Decision, Hold, Migrate, Preempt, Resize, Start
+from .decisions import Advance, Decision, Hold, Migrate, Preempt, Resize, Shift, Start
 from .errors import InputError, InvalidDecision, Stalled
 from .gangs import VERBS, lay_gang
 from .journal import logged
@@ -28,12 +28,14 @@ from .layout import (
     lay_semantics,
 )
 from .metrics import job_table, totals
-from .network import Network, load_network
+from .network import Contention, Network, load_network
+from .network.entering import lay_network
 from .profiles.skew import is_skewed
 from .protocols import Pace
 from .rules.rule import SKEW_PLACERS, Rule
 from .semantics import Semantics, load_semantics
 from .sharing import Sharing, lay_sharing
+from .shifts import apply_shift, check_time_shift
 from .state import Capacity, Plain, empty_state
 from .topology import Topology
 from .view import ClusterView
@@ -117,6 +119,14 @@ class Simulator:
             raise InputError(
                 f"semantics {self.semantics.name}: GPU sharing and rates that are asked for need semantics=events"
             )
+        if isinstance(self.network, Contention):
+            if self.topology.links is None:
+                raise InputError(
+                    f"network contention: topology {self.topology.name!r} has no links between its machines; expected "
+                    "cassini-testbed, cassini-two-gpu, fat-tree, leaf-spine or a graph of links"
+                )
+            if self.pace is not self.network.pace:
+                raise InputError("network contention says itself how fast jobs run; expected no pace beside it")
 
     @property
     def _berths(self) -> int:
@@ -124,6 +134,14 @@ class Simulator:
         if self.sharing is not None:
             return max(2, self.sharing.jobs_per_gpu)
         return 1 if self.pace is None else 2
+
+    @property
+    def _links(self) -> int:
+        """Links that a record must have room for; none where jobs do not share them."""
+        if not isinstance(self.network, Contention):
+            return 0
+        assert self.topology.links is not None
+        return max(2, self.topology.links.num_links)
 
     def reset(self, workload: Workload, seed: int = 0, *, begin: bool = True) -> None:
         """Lay `workload` and run to the first decision point.
@@ -136,7 +154,7 @@ class Simulator:
         self.workload = workload.oversize(self.topology.num_gpus)
         self.runs += 1
         self._planned = NOTHING
-        capacity = Capacity.fitting(len(workload), self.topology.num_gpus, self._berths)
+        capacity = Capacity.fitting(len(workload), self.topology.num_gpus, self._berths, self._links)
         if self.room is not None:
             self.room(capacity)
         elif self.capacity != capacity:
@@ -153,6 +171,8 @@ class Simulator:
         if capacity.berths > 1:
             with announced("the simulator", capacity):
                 self._lay_sharing(s)
+                if capacity.links:
+                    lay_network(self, seed)
         lay_rule(s, self.rule, self._skewed(), self.semantics)
         self._code = codes.DECIDE
         if self.failures is not None:
@@ -350,8 +370,11 @@ class Simulator:
         s = self.state
         if isinstance(decision, Start):
             self._expect(job, (codes.WAITING, codes.HELD), "start")
+            check_time_shift(self, decision)
             lay_gang(self, decision)
             rows.start(self.records, 0, job)
+            if decision.time_shift is not None:
+                apply_shift(self, Shift(job, decision.time_shift))
         elif isinstance(decision, Migrate | Resize):
             verb = VERBS[type(decision)]
             self._expect(job, (codes.RUNNING,), verb)
@@ -361,6 +384,9 @@ class Simulator:
                 rows.migrate(self.records, 0, job)
             else:
                 self._resize(decision)
+        elif isinstance(decision, Shift):
+            self._expect(job, (codes.RUNNING,), "shift")
+            apply_shift(self, decision)
         elif isinstance(decision, Preempt):
             self._expect(job, (codes.RUNNING,), "preempt")
             self._expect_no_lease(job, "preempt")
@@ -384,7 +410,7 @@ class Simulator:
     def _job(self, decision: Decision) -> int:
         job = getattr(decision, "job", None)
         if isinstance(job, bool) or not isinstance(job, int | np.integer):
-            expected = "Start, Hold, Preempt, Migrate, Resize or Advance"
+            expected = "Start, Hold, Preempt, Migrate, Resize, Shift or Advance"
             raise InvalidDecision(f"{decision!r}: expected {expected} with a job index")
         if self.ended:
             raise InvalidDecision(f"{decision!r}: the run has ended; call reset() first")
@@ -445,6 +471,7 @@ KINDS: dict[type, int] = {
     Preempt: codes.PREEMPT,
     Migrate: codes.MIGRATE,
     Resize: codes.RESIZE,
+    Shift: codes.SHIFT,
 }
 STATUS_WORDS = {
     codes.PENDING: "has not arrived yet",

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .decisions import Decision, Hold, Migrate, Preempt, Resize, Start
-from .kernels.codes import HOLD, MIGRATE, PREEMPT, RESIZE, START
+from .decisions import Decision, Hold, Migrate, Preempt, Resize, Shift, Start
+from .kernels.codes import HOLD, MIGRATE, PREEMPT, RESIZE, SHIFT, START
 
 
 def logged(s: np.record) -> Iterator[tuple[tuple[int, ...], Decision]]:
@@ -19,6 +19,10 @@ def logged(s: np.record) -> Iterator[tuple[tuple[int, ...], Decision]]:
     for i in range(s.log_count):
         job, first = int(s.log_job[i]), int(s.log_first[i])
         gpus = tuple(s.log_gpu[first : first + s.log_size[i]].tolist())
+        if s.log_kind[i] == SHIFT:
+            seconds = float(s.log_seconds[i])
+            yield gpus, Shift(job, seconds if seconds >= 0.0 else None)
+            continue
         yield gpus, _decision(int(s.log_kind[i]), job, gpus, int(s.log_value[i]))
 
 

@@ -4,7 +4,7 @@ Handing numba one large record costs some 15 us a call, since numpy then describ
 an array of records costs less than 1 us.
 """
 
-from .kernels import events, jobs, rerating, resizing, sharing
+from .kernels import contention, events, jobs, rerating, resizing, sharing, stays
 from .kernels.jit import entry
 from .kernels.placement import tier_of_gang
 from .network import speed, steps
@@ -64,6 +64,18 @@ def migrate(states, row, job):
 def resize(states, row, job, batch):
     """`resizing.resize`."""
     resizing.resize(states[row], job, batch)
+
+
+@entry
+def shift(states, row, job, seconds, period_s):
+    """`contention.shift`."""
+    contention.shift(states[row], job, seconds, period_s)
+
+
+@entry
+def enter_stay(states, row, job, offset_s):
+    """`stays.enter_stay`."""
+    stays.enter_stay(states[row], job, offset_s)
 
 
 @entry

@@ -12,6 +12,7 @@ from functools import cache
 
 import numpy as np
 
+from .contention_state import contention_fields, stay_fields
 from .errors import InputError
 from .kernels.bits import words
 from .kernels.codes import MAX_LEVELS
@@ -25,6 +26,7 @@ GPU_SIZES = (520, 8_200, 131_072)
 SMALL = (136, 72)  # of workloads and clusters that both are as small as those that agents train on
 LOG_ENTRIES = 4096  # at least
 BERTH_SIZES = (1, 2, 4, 8)  # jobs that may hold one GPU at once
+LINK_SIZES = (104, 1_096, 8_264, 65_608)  # never as many as jobs or GPUs: `_blocks` tells arrays by their length
 AUCTIONS = 512  # at least
 PROFILES = 512
 MODELS = 64
@@ -35,15 +37,16 @@ WAITS = 2048
 
 @dataclass(frozen=True)
 class Capacity:
-    """The shape of a record: how many jobs and GPUs it can hold, and how many jobs one GPU.
+    """The shape of a record: how many jobs and GPUs it can hold, how many jobs one GPU, and how many links.
 
     With one berth a GPU, jobs have their GPUs to themselves and one speed for as long as they hold them; the fields of
-    `sharing_state.py` are there with more only.
+    `sharing_state.py` are there with more only. Those of `contention_state.py` are there with links only.
     """
 
     jobs: int
     gpus: int
     berths: int = 1
+    links: int = 0
 
     @property
     def seats(self) -> int:
@@ -51,12 +54,13 @@ class Capacity:
         return self.gpus * self.berths
 
     @classmethod
-    def fitting(cls, jobs: int, gpus: int, berths: int = 1) -> Capacity:
+    def fitting(cls, jobs: int, gpus: int, berths: int = 1, links: int = 0) -> Capacity:
         """The smallest size class that holds `jobs` jobs on `gpus` GPUs; InputError beyond the largest."""
         berths = _class_of(berths, BERTH_SIZES, "jobs on a GPU")
+        links = _class_of(links, LINK_SIZES, "links") if links > 0 else 0
         if jobs <= SMALL[0] and gpus <= SMALL[1]:
-            return cls(*SMALL, berths)
-        return cls(_class_of(jobs, JOB_SIZES, "jobs"), _class_of(gpus, GPU_SIZES, "GPUs"), berths)
+            return cls(*SMALL, berths, links)
+        return cls(_class_of(jobs, JOB_SIZES, "jobs"), _class_of(gpus, GPU_SIZES, "GPUs"), berths, links)
 
 
 def _class_of(wanted: int, sizes: tuple[int, ...], noun: str) -> int:
@@ -397,9 +401,14 @@ def failure_fields() -> list[Field]:
     return [("mtbf_s", "f8"), ("mttr_s", "f8"), ("checkpoint_s", "f8")]
 
 
+def log_entries(seats: int) -> int:
+    """Decisions that the log of an instant has room for."""
+    return max(8 * seats, LOG_ENTRIES)
+
+
 def log_fields(seats: int) -> list[Field]:
     """Decisions of the present instant, in order of application; kept only while `log_on`."""
-    entries = max(8 * seats, LOG_ENTRIES)
+    entries = log_entries(seats)
     return [
         ("log_on", "i8"),
         ("log_count", "i8"),
@@ -434,6 +443,8 @@ def state_dtype(capacity: Capacity) -> np.dtype:
         + failure_fields()
         + log_fields(seats)
         + sharing_fields(jobs, gpus, capacity.berths)
+        + contention_fields(jobs, capacity.links)
+        + stay_fields(jobs, capacity.links, log_entries(seats))
     )
     return np.dtype(fields, align=True)
 
@@ -444,7 +455,7 @@ def empty_state(capacity: Capacity, n: int = 1) -> np.recarray:
 
 
 # Arrays that mean nothing beyond a count, a flag or a list that is cleared, or between two calls.
-LOG = ("log_kind", "log_job", "log_first", "log_size", "log_value", "log_gpu")
+LOG = ("log_kind", "log_job", "log_first", "log_size", "log_value", "log_gpu", "log_seconds")
 SCRATCH = (
     "layer_order",
     "layer_done_ns",
@@ -460,7 +471,8 @@ SCRATCH = (
 )
 WAITED = ("wait_time_s", "wait_value", "wait_after")
 LAID = ("tier_factor", "profile_model", "layer_bytes", "layer_ready_ns", "layer_update_ns")  # for as many as there are
-UNCLEARED = {*LOG, *SCRATCH, *WAITED, *LAID}
+PHASES = ("phase_down_s", "phase_bytes", "phase_rate", "fill_job", "fill_rate", "leaver")
+UNCLEARED = {*LOG, *SCRATCH, *WAITED, *LAID, *PHASES}
 MEMO = ("shape_first", "shape_second", "shape_fraction")
 WHOLE = 0
 

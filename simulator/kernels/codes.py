@@ -19,11 +19,14 @@ NO_DELAYS, FIXED, TUNED = 0, 1, 2
 NOT_SHARED, FIRST_FIT, BEST_BENEFIT = 0, 1, 2
 
 # Entries of the decision log.
-START, PREEMPT, MIGRATE, HOLD, RESIZE = 1, 2, 3, 4, 5
+START, PREEMPT, MIGRATE, HOLD, RESIZE, SHIFT = 1, 2, 3, 4, 5, 6
 
 # What is to be settled about the rate of a running job: only that it is slower, by what is known already; how its
 # partners slow it down; or all of it, by asking.
 SLOWED, RATED, ASKED = 1, 2, 3
+
+# A job of the network that has left its GPUs at this instant (stays.py); and one that is on them again.
+GONE, BACK = 1, 2
 
 # Owner of a GPU that no job holds.
 FREE, DOWN = -1, -2

@@ -6,11 +6,14 @@ from ..rules.delays import next_ring_s
 from ..rules.passes import commit, next_round_s, schedule
 from . import jobs
 from .codes import ASK, DECIDE, DOWN, FINISHED, FREE, HELD, HORIZON, STALLED, WAITING
+from .contention import play_on
 from .jit import kernel
+from .links import has_links
 from .placement import count_free, count_taken
 from .random import exponential
 from .rerating import end_phase, settle_rates
 from .sharing import has_berths
+from .stays import let_go
 
 
 @kernel
@@ -38,12 +41,16 @@ def advance(s):
         s.log_count = 0
         s.log_gpus = 0
     while s.done < s.n_jobs:
+        if has_links(s):
+            let_go(s)
         if has_berths(s):
             if settle_rates(s) > 0:
                 s.asking = 1
                 return ASK
             _plan_round(s)
         time_s = next_event_s(s)
+        if has_links(s):
+            time_s = play_on(s, time_s)
         if time_s > s.horizon_s:
             _pass_time(s, s.horizon_s)
             return HORIZON
@@ -65,8 +72,10 @@ def advance(s):
 
 @kernel
 def _may_decide(s):
-    """True if a job waits, or runs and could move or be resized."""
+    """True if a job waits, or runs and could move or be resized, or shares links with others."""
     if s.waiting > 0 or (s.migrates and s.spread > 0) or (s.packs and s.shared_gpus > 0 and s.free_gpus > 0):
+        return True
+    if has_links(s) and s.n_links > 0 and s.running > 0:
         return True
     return has_berths(s) and s.elastic and s.running > 0
 
@@ -188,7 +197,7 @@ def _job_event(s, job):
     if s.auctions:
         _end_grant(s, job)
         return True
-    if s.planned_finish_s[job] <= s.now_s:
+    if jobs.own_end_s(s, job) <= s.now_s:
         jobs.finish(s, job)
         return True
     if has_berths(s) and s.phase_s[job] <= s.now_s:
@@ -198,7 +207,7 @@ def _job_event(s, job):
     if s.lease_end_s[job] <= s.now_s:
         # Its end stays known, but causes no further event until the lease is renewed on commit.
         jobs.join(s, job)
-        next_s = min(s.planned_finish_s[job], s.check_s[job])
+        next_s = min(jobs.own_end_s(s, job), s.check_s[job])
         if has_berths(s):
             next_s = min(next_s, s.phase_s[job])
         jobs.schedule_event(s, job, next_s)

@@ -22,6 +22,7 @@ from .jit import kernel
 from .log import log, note
 from .placement import gang_was_held_by, is_spread, occupy, sign_gpus, vacate, vacate_gang
 from .sharing import has_berths, largest_sub_batch, rest_sub_batch
+from .stays import note_local, plays
 
 MOST_CHUNKS = 5_000_000  # in one grant; where there would be more, one is too short to matter
 
@@ -167,11 +168,17 @@ def plan(s, job):
     if not demotion_is_due(s, job):
         s.check_s[job] = next_check_s(s, job)
     lease_end_s = s.lease_end_s[job] if s.lease_end_s[job] > s.now_s else math.inf  # else renewed on commit
-    next_s = min(s.planned_finish_s[job], s.check_s[job], lease_end_s)
+    next_s = min(own_end_s(s, job), s.check_s[job], lease_end_s)
     if has_berths(s):
         next_s = min(next_s, rates.plan_phase(s, job))
         enlist(s, job)
     schedule_event(s, job, next_s)
+
+
+@kernel
+def own_end_s(s, job):
+    """When a running job will end; infinity where the network will say so, and `planned_finish_s` is but a guess."""
+    return math.inf if plays(s, job) else s.planned_finish_s[job]
 
 
 @kernel
@@ -271,6 +278,7 @@ def book(s, job, sign):
     computed = ran / s.iteration_s[job] * s.base_iteration_s[job]
     restoring = min(held, max(0.0, s.since_s[job] - begun_s))
     gpus = sign * s.gpus[job]
+    note_local(s, job, ran, sign)
     if has_berths(s) and s.iteration_s[job] != s.solo_s[job]:
         hindered = ran - ran / s.iteration_s[job] * s.solo_s[job]
         s.interference_s[job] += sign * hindered

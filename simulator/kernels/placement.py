@@ -6,6 +6,7 @@ from .bits import exclude, include
 from .codes import FREE, RATED, SLOWED
 from .jit import entry, kernel
 from .sharing import ask_rate, excess, free_berth, gpu_of, has_berths, memory_of, other_on
+from .stays import go
 
 
 @kernel
@@ -204,6 +205,7 @@ def recall_gang(s, job):
 @kernel
 def vacate(s, job):
     """Modify `s`: the GPUs of `job` are free. The chain through `gpu_next` stays readable until they are taken."""
+    go(s, job)
     vacate_gang(s, s.first_gpu[job])
 
 

@@ -10,6 +10,7 @@ from ..network.speed import iteration_time_s
 from .codes import ASKED, RATED, RESIZE, START
 from .jit import kernel
 from .sharing import ask_rate, has_berths, slowdown_now
+from .stays import come_back
 
 
 @kernel
@@ -24,6 +25,7 @@ def take_rate(s, job, back):
         s.slowdown[job] = slowdown_now(s, job)
         time_s *= s.slowdown[job]
         if back:
+            come_back(s, job)
             ask_rate(s, job, RATED)
         elif s.asks:
             ask_rate(s, job, ASKED)

@@ -7,6 +7,7 @@ from .jit import kernel
 from .jobs import book, plan
 from .rates import unsaved_now
 from .sharing import ask_rate, slowdown_now
+from .stays import done_in_stay, plays, stays
 
 
 @kernel
@@ -32,6 +33,11 @@ def settle_rates(s):
 @kernel
 def _rate(s, job):
     """Modify `s`: a running job goes on at the rate that its partners leave it; its next event moves."""
+    if plays(s, job):
+        if s.stretch[job] != s.slowdown[job]:
+            cut(s, job)
+            s.stretch[job] = s.slowdown[job]
+        return
     time_s = s.solo_s[job] * s.slowdown[job]
     if time_s != s.iteration_s[job]:
         cut(s, job)
@@ -48,6 +54,8 @@ def cut(s, job):
     s.iterations_left[job] = max(0.0, s.iterations_left[job] - done)
     s.since_s[job] = max(s.now_s, s.since_s[job])
     s.booked_s[job] = s.now_s
+    if stays(s, job):
+        s.stay_done[job] = done_in_stay(s, job)
 
 
 @kernel
@@ -64,6 +72,8 @@ def set_rate(s, job, solo_s, phase_left):
     s.solo_s[job] = solo_s
     s.slowdown[job] = slowdown_now(s, job)
     s.iteration_s[job] = solo_s * s.slowdown[job]
+    if plays(s, job):
+        s.stretch[job] = s.slowdown[job]
     s.phase_left[job] = phase_left
     plan(s, job)
 

@@ -11,6 +11,7 @@ from ..names import bind, choose, parse_name
 from .allreduce import AllReduce
 from .allreduce import allreduce as rings
 from .base import Network
+from .contention import Contention
 from .looked_up import LookedUp
 from .measured import Measured, measured
 from .none import NoNetwork
@@ -57,11 +58,17 @@ def allreduce(
     return fits if tables is None else LookedUp(fits, tables)
 
 
-NETWORKS: dict[str, Callable[..., Network]] = {"none": none, "penalty": penalty, "allreduce": allreduce}
+NETWORKS: dict[str, Callable[..., Network]] = {
+    "none": none,
+    "penalty": penalty,
+    "allreduce": allreduce,
+    "contention": Contention,
+}
 
 __all__ = [
     "NETWORKS",
     "AllReduce",
+    "Contention",
     "Measured",
     "Network",
     "NoNetwork",

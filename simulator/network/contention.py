@@ -13,33 +13,33 @@ else between machines. Generators that take their iteration times from the phase
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import math
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ..compatibility.circle import TOLERANCE, unify
 from ..errors import InputError
-from ..kernels.codes import RUNNING
-from ..layout import gpus_of
 from ..profiles.phases import Phases
 from ..tiers import RACK, TIERS
 from .base import Jobs, name_of_job
 from .measured import batch_of, factors_by_batch
 from .own_patterns import read_patterns
 from .patterns import pattern_of, scaled, throttled
-from .routes import LinkUse, link_use, machines_of, sharing
+from .routes import NO_LINKS, LinkUse, link_use, machines_of, sharing
 
 if TYPE_CHECKING:
     from ..engine import Simulator
     from ..topology import Topology
     from ..workloads.schema import Workload
+    from .entering import EnteringPace
 
 SAME = 1e-6  # relative: iteration times that are nearer are the same (workloads/schema.py: AGREEMENT)
 REMEMBERED = 64  # placements of all jobs at once
-NO_LINKS = LinkUse(np.zeros(0, np.int64), np.zeros(0, np.int64))
 _Own = tuple[Phases, LinkUse]
 
 
@@ -51,8 +51,10 @@ class Joined:
         uses: the links of every running job that sends over the network, jobs in ascending order.
         component: the jobs that each of them is joined to by shared links, itself among them, ascending.
         period_s: seconds from one slot of its iterations to the next, if it had a shift.
+        of: workload and topology.
     """
 
+    of: tuple[Workload, Topology]
     uses: dict[int, LinkUse]
     component: dict[int, list[int]]
     period_s: dict[int, float]
@@ -118,6 +120,13 @@ class Contention:
         values["pacing"] = "on" if self.pacing else "off"
         words = (f"{key}={value:.10g}" if isinstance(value, float) else f"{key}={value}" for key, value in values.items())
         return f"{self.name}:{','.join(words)}"
+
+    @cached_property
+    def pace(self) -> EnteringPace:
+        """Who says how fast jobs run, and lays them into the record."""
+        from .entering import EnteringPace
+
+        return EnteringPace(self)
 
     def dedicated(self) -> Contention:
         """The same network where no job ever meets another."""
@@ -187,7 +196,8 @@ class Contention:
     def joined(self, simulator: Simulator) -> Joined:
         """Who shares links with whom now; jobs that have started at this very instant are among them."""
         s, workload = simulator.state, simulator.workload
-        key = (id(workload), id(simulator.topology), s.gpu_job.tobytes(), s.running)
+        holders = hashlib.blake2b(s.gpu_job.tobytes(), digest_size=16).digest()
+        key = (id(workload), id(simulator.topology), holders)
         found = self._joined.get(key)
         if found is None:
             found = self._join(simulator)
@@ -197,10 +207,10 @@ class Contention:
         return found
 
     def _join(self, simulator: Simulator) -> Joined:
-        s, workload = simulator.state, simulator.workload
+        workload = simulator.workload
         uses, time_s = {}, {}
-        for job in np.flatnonzero(s.status[: s.next_arrival] == RUNNING).tolist():
-            phases, use = self.alone(simulator.topology, workload, job, gpus_of(s, job))
+        for job in simulator.view.running.tolist():
+            phases, use = self.alone(simulator.topology, workload, job, simulator.view.gpus_of(job))
             if phases.rate and len(use.links):
                 uses[job], time_s[job] = use, phases.iteration_s
         component = {job: [job] for job in uses}
@@ -215,7 +225,7 @@ class Contention:
             jobs.sort()
             circle = unify([time_s[job] for job in jobs], self.padding)
             period_s.update(zip(jobs, circle.periods_s, strict=True))
-        return Joined(uses, component, period_s)
+        return Joined((workload, simulator.topology), uses, component, period_s)
 
     def component(self, simulator: Simulator, job: int) -> list[int]:
         """The running jobs that a job is joined to by shared links, itself among them, ascending; none: it sends none.

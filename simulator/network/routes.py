@@ -37,6 +37,9 @@ class LinkUse:
         return self.flows * float(flow_bytes)
 
 
+NO_LINKS = LinkUse(np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
 def forwarding_table(links: LinkGraph) -> np.ndarray:
     """The link on which each node sends what goes to each machine: int32 (N, M), -1 at the machine itself.
 

@@ -1,0 +1,72 @@
+"""Jobs enter the network of a simulator: their phases and links are laid when their rate is asked (codes.ASK)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from .. import contention_rows
+from ..errors import InputError
+from ..kernels.random import uniform
+from ..rows import enter_stay
+from .base import name_of_job
+from .contention import Contention, whole_capacity
+from .phase_run import lay_phases
+from .routes import NO_LINKS
+
+if TYPE_CHECKING:
+    from ..engine import Simulator
+
+OFFSETS = 1 << 25  # stream of random numbers; kernels/rounds.py has the one below
+
+
+def lay_network(simulator: Simulator, seed: int) -> None:
+    """Write the links and options of network contention into the record of a simulator whose jobs are laid.
+
+    Args:
+        seed: of jitter and start offsets.
+    """
+    network, s, links = simulator.network, simulator.plain.record, simulator.topology.links
+    assert isinstance(network, Contention)
+    assert links is not None
+    contention_rows.clear_links(simulator.records, 0, links.num_links)
+    s["link_capacity"][: links.num_links] = whole_capacity(links.capacity)
+    s["asked_shift_s"][:] = -1.0
+    s["phase_now_s"] = s["now_s"]
+    s["net_seed"], s["jitter"], s["pacing"] = seed, network.jitter, network.pacing
+    s["adjust"] = math.inf if network.adjust == "off" else network.adjust
+
+
+class EnteringPace:
+    """How fast jobs run on network contention: a `Pace` (protocols.py). Those that use the network are laid into it."""
+
+    elastic = False
+    restores_first = False
+
+    def __init__(self, network: Contention) -> None:
+        self.network = network
+
+    def rate(self, simulator: Simulator, job: int) -> tuple[float, float]:
+        """Seconds per iteration alone on its GPUs; a job that uses the network is on its links from now on."""
+        s, records = simulator.state, simulator.records
+        phases, use = self.network.alone(simulator.topology, simulator.workload, job, simulator.view.gpus_of(job))
+        if phases.rate and not s.stays[job]:
+            if self.network.mode == "dedicated":
+                use = NO_LINKS
+            try:
+                lay_phases(records, 0, job, phases)
+            except InputError as error:
+                raise InputError(f"{name_of_job(simulator.workload, job)}: {error}") from None
+            if not contention_rows.enter_links(records, 0, job, use.links, use.flows):
+                raise InputError(
+                    f"{name_of_job(simulator.workload, job)}: the jobs that run use more links than one simulator "
+                    f"holds, {len(s.use_job)} in all"
+                )
+            enter_stay(records, 0, job, self._offset_s(simulator, job, phases.iteration_s))
+        return phases.iteration_s, 0.0
+
+    def _offset_s(self, simulator: Simulator, job: int, iteration_s: float) -> float:
+        if self.network.offsets == "none":
+            return 0.0
+        s = simulator.state
+        return float(uniform(int(s.net_seed), OFFSETS + job, int(s.starts[job]))) * iteration_s
