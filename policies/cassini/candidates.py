@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...simulator.compatibility.circle import TOLERANCE, Grid, unify
-from ...simulator.compatibility.score import Overlay, SharedLink
+from ...simulator.compatibility.score import SharedLink
 from ...simulator.errors import InputError
 from ...simulator.names import choose
 from ...simulator.network.routes import LinkUse
 from ...simulator.profiles.phases import Phases
 from .affinity import Job, affinity_graph, has_loop, time_shifts
-from .optimise import EXACT_JOBS, solve
+from .optimise import EXACT_JOBS, solution
 from .rank import RANKINGS
 
 if TYPE_CHECKING:
@@ -106,17 +106,17 @@ def _component(
     circle = unify([candidate.phases[job].iteration_s for job in jobs], tolerance)
     periods = dict(zip(jobs, circle.periods_s, strict=True))
     if has_loop(graph.subgraph([*links, *(("job", job) for job in jobs)])):
-        shared = [_shared(graph, vertex, jobs) for vertex in links]
-        whole = solve(Overlay.of([candidate.phases[job] for job in jobs], circle, shared, grid), exact_jobs)
+        shared = tuple(_shared(graph, vertex, jobs) for vertex in links)
+        whole = solution(tuple(candidate.phases[job] for job in jobs), circle, shared, grid, exact_jobs)
         return dict(zip(jobs, whole.shifts_s, strict=True)), periods, list(whole.scores)
     scores = []
     for vertex in links:
         here = [job for job in jobs if ("job", job) in graph[vertex]]
         own = circle.of([jobs.index(job) for job in here])
-        phases = [candidate.phases[job] for job in here]
-        solution = solve(Overlay.of(phases, own, [_shared(graph, vertex, here)], grid), exact_jobs)
-        scores.append(solution.scores[0])
-        for job, shift in zip(here, solution.shifts_s, strict=True):
+        phases = tuple(candidate.phases[job] for job in here)
+        found = solution(phases, own, (_shared(graph, vertex, here),), grid, exact_jobs)
+        scores.append(found.scores[0])
+        for job, shift in zip(here, found.shifts_s, strict=True):
             graph.edges[("job", job), vertex]["shift_s"] = shift
     return time_shifts(graph, periods), periods, scores
 

@@ -62,14 +62,9 @@ class Overlay:
         """Rotations of each job in angles, int64 (rotations,); "rotation k" of a job is the k-th of them."""
         return tuple(self.grid.shifts(self.circle, job) for job in range(self.num_jobs))
 
-    @cached_property
-    def turned(self) -> tuple[np.ndarray, ...]:
-        """Per job, its demand at each of its rotations: float64 (rotations, |A|), bw_circle(alpha - Delta) of Eq. 3."""
-        angles = np.arange(self.demand.shape[1])
-        return tuple(
-            row[(angles[None, :] - shift[:, None]) % len(angles)]
-            for row, shift in zip(self.demand, self.shifts, strict=True)
-        )
+    def turned(self, job: int, step: int) -> np.ndarray:
+        """A job's demand at one of its rotations: float64 (|A|,), bw_circle(alpha - Delta) of Eq. 3."""
+        return np.roll(self.demand[job], int(self.shifts[job][step]))
 
     def shifts_s(self, rotation: Sequence[int]) -> tuple[float, ...]:
         """Time-shift of each job at these rotations (Eq. 5), seconds, in [0, its period)."""
@@ -91,7 +86,7 @@ def link_scores(overlay: Overlay, rotation: Sequence[int]) -> np.ndarray:
     def score(link: SharedLink) -> float:
         total = np.zeros(overlay.demand.shape[1])
         for job, flows in zip(link.jobs, link.flows, strict=True):
-            total += flows * overlay.turned[job][rotation[job]]
+            total += flows * overlay.turned(job, rotation[job])
         return 1.0 - float(excess(total, link.capacity))
 
     return np.array([score(link) for link in overlay.links])

@@ -1,0 +1,59 @@
+"""An `Overlay` as the arrays that compiled code searches, and what each rotation of one job costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from .overlap import Laid, lay_levels, lay_turns
+from .score import Overlay
+
+MOST_BITS = 40  # of a link's capacity in units: one unit is 1e-12 of it
+SUM_BITS = 60  # that the largest sum of units may take
+
+
+def lay(overlay: Overlay) -> Laid:
+    """The overlay in arrays, nobody put anywhere yet. Demands are rounded to 1e-12 of a capacity, or a little more."""
+    jobs, angles = overlay.demand.shape
+    turns = np.array([len(shifts) for shifts in overlay.shifts], np.int64)
+    shift = np.zeros((jobs, int(turns.max())), np.int64)
+    for job, shifts in enumerate(overlay.shifts):
+        shift[job, : len(shifts)] = shifts
+    flows = np.zeros((len(overlay.links), jobs), np.int64)
+    for position, link in enumerate(overlay.links):
+        flows[position, list(link.jobs)] = link.flows
+    capacity = np.array([link.capacity for link in overlay.links], np.float64)
+    runs = 1 + int(np.count_nonzero(np.diff(overlay.demand, axis=1), axis=1).max())
+    shapes = {
+        "folds": (jobs,),
+        "levels": (jobs,),
+        "first": (jobs, runs + 1),
+        "start": (jobs, runs),
+        "end": (jobs, runs),
+        "amount": (len(flows), jobs, runs),
+        "whole": (len(flows), jobs),
+        "looked": (1,),
+        "rest": (len(flows), angles),
+        "sums": (2 * angles + 1,),
+        "cost": (shift.shape[1],),
+    }
+    wanted = float((flows @ overlay.demand.max(axis=1) / capacity).sum())
+    bits = SUM_BITS - math.ceil(math.log2((wanted + len(flows) + 1) * angles))
+    room = np.array([1 << min(MOST_BITS, bits)], np.int64)
+    zeros = {name: np.zeros(shape, np.int64) for name, shape in shapes.items()}
+    laid = Laid(shift=shift, turns=turns, flows=flows, room=room, **zeros)
+    lay_levels(laid, overlay.demand, capacity, np.array(overlay.circle.iterations, np.int64))
+    return laid
+
+
+def excess_by_rotation(overlay: Overlay, rotation: Sequence[int], job: int) -> np.ndarray:
+    """What each rotation of one job costs, the others as they are: float64 (rotations of the job,).
+
+    The sum over the overlay's links of the average excess demand, as a fraction of the capacity: 1 - Eq. 2 of paper
+    cassini, summed.
+    """
+    laid = lay(overlay)
+    lay_turns(laid, np.asarray(rotation, np.int64), job)
+    return laid.cost[: laid.turns[job]] / float(laid.room[0] * overlay.demand.shape[1])
