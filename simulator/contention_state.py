@@ -103,7 +103,8 @@ def _job_fields(jobs: int, phases: int) -> list[Field]:
         "slot",  # the last that it began in; -inf = none yet
         "job_congestion",  # its part of the congestion of its links, bytes
         "job_rounds_s",  # durations of its whole iterations,
-        "job_up_s",  # and seconds in Up phases, together
+        "job_up_s",  # and seconds in their Up phases, together
+        "round_up_s",  # seconds in Up phases of the present iteration that are over
     )
     integers = (
         "first_use",  # -1 = not in the network
@@ -152,14 +153,14 @@ def _scratch_fields(jobs: int, links: int) -> list[Field]:
 
 
 def _trace_fields(trace: int) -> list[Field]:
-    """The log of rates: a flow of the job sends at the rate from then on; rate -1: an iteration begins."""
+    """The log of rates: a flow of the job sends at the rate from then on; rate -1: an iteration is over."""
     return [
         ("trace_count", "i8"),
         ("tracing", "i8"),
         ("trace_s", "f8", (trace,)),
         ("trace_job", "i8", (trace,)),
         ("trace_rate", "f8", (trace,)),
-        ("trace_offered", "f8", (trace,)),  # rate of the phase
+        ("trace_offered", "f8", (trace,)),  # rate of the phase; duration of the iteration
     ]
 
 

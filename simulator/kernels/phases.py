@@ -27,6 +27,7 @@ def begin(s, job, begin_s, at):
     s.is_sending[job] = 0
     s.send_rate[job] = 0.0
     s.round_began_s[job] = begin_s
+    s.round_up_s[job] = 0.0
     s.slot[job] = -math.inf
     heap.push(s.phase_key, s.phase_item, s.phase_of, 0, s.phase_count, math.inf, job)
     s.phase_count += 1
@@ -149,7 +150,6 @@ def _begin_round(s, job):
     note_round(s, job)
     draw_factor(s, job)
     s.round_began_s[job] = s.phase_now_s
-    trace(s, job, -1.0, 0.0)
     s.phase[job] = 0
     if s.rounds_done[job] > 0.0 or s.first_round[job] == 0.0:
         _go_down(s, job)
@@ -208,7 +208,7 @@ def _stop_sending(s, job, left):
     s.is_sending[job] = 0
     s.send_rate[job] = 0.0
     s.bytes_left[job] = left
-    s.job_up_s[job] += s.phase_now_s - s.up_began_s[job]
+    s.round_up_s[job] += s.phase_now_s - s.up_began_s[job]
     trace(s, job, 0.0, 0.0)
 
 

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from .fair import trace
 from .jit import kernel
 from .random import uniform
 
@@ -59,15 +60,19 @@ def draw_factor(s, job):
 @kernel
 def note_round(s, job):
     """Modify `s`: a whole iteration of a job is over, and its wait for the next slot; part of one does not count."""
+    up_s = s.round_up_s[job]
+    s.round_up_s[job] = 0.0
     if s.rounds_done[job] < 1.0 or (s.rounds_done[job] == 1.0 and s.first_round[job] > 0.0):
         return
     seconds = s.phase_now_s - s.round_began_s[job]
     s.last_round_s[job] = seconds
     s.job_rounds[job] += 1
     s.job_rounds_s[job] += seconds
+    s.job_up_s[job] += up_s
     s.iteration_count += 1
     s.iteration_sum_s += seconds
     s.iteration_bins[bin_of(s, seconds)] += 1
+    trace(s, job, -1.0, seconds)
 
 
 @kernel
