@@ -19,12 +19,14 @@ class Policy:
         name: how tables and logs call it.
         rule: the compiled rule that it is, or None for a policy that decides in Python.
         elastic: its jobs must be elastic: their simulator needs a pace that lets them (simulator/elastic.py).
+        dedicated: its jobs are to meet nobody on their links: the network is put into the mode `dedicated` for it.
         files: of a trained agent, all files that it was loaded from: who keeps results compares their content.
     """
 
     name: str = "policy"
     rule: Rule | None = None
     elastic: bool = False
+    dedicated: bool = False
     files: tuple[Path, ...] = ()
 
     def rule_under(self, semantics: Semantics) -> Rule | None:

@@ -13,6 +13,7 @@ from .errors import InputError
 if TYPE_CHECKING:
     from .decisions import Decision
     from .engine import Simulator
+    from .plans import Plan
     from .rules.rule import Rule
     from .semantics import Semantics
     from .view import ClusterView
@@ -30,6 +31,17 @@ class Policy(Protocol):
 
     def decide(self, view: ClusterView) -> Decision:
         """The next decision at this instant, until `Advance`."""
+
+
+class CandidateSource(Protocol):
+    """A scheduler that can say in how many ways it would place the same jobs."""
+
+    def candidates(self, view: ClusterView, n: int) -> list[Plan]:
+        """Up to n plans for this instant, at least one, all distinct, and equal in the scheduler's own terms.
+
+        The first is the one that it would take itself. The same view gives the same plans: nothing is remembered from
+        one instant to the next that is not in the record.
+        """
 
 
 class Pace(Protocol):
