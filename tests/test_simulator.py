@@ -250,7 +250,7 @@ def test_what_counts_is_where_a_job_is_when_the_instant_is_over(meanwhile):
 IMPOSSIBLE = {
     "unknown job": (Start(99, [2]), "there are jobs 0 to 4"),
     "negative job": (Start(-1, [2]), "there are jobs 0 to 4"),
-    "no job at all": ("start everything", "expected Start, Hold, Preempt, Migrate, Resize or Advance"),
+    "no job at all": ("start everything", "expected Start, Hold, Preempt, Migrate, Resize, Shift or Advance"),
     "too few GPUs": (Start(2, [2]), "1 GPUs given, its gang needs 2"),
     "no GPU": (Start(2, []), "0 GPUs given, its gang needs 2"),
     "too many GPUs": (Start(3, [2, 3]), "2 GPUs given, its gang needs 1"),
