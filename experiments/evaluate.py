@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Record = Literal["nothing", "first", "all"]
 SHARING = ("jobs_per_gpu", "interference", "memory_gb", "gpu")  # fields of a setting, arguments of `Sharing`
-DECISION_COLUMNS = ("policy", "seed", "time_s", "job_id", "decision", "gpus")
+DECISION_COLUMNS = ("policy", "seed", "time_s", "job_id", "decision", "gpus", "shift_s")
 
 
 @dataclass(frozen=True)
@@ -251,9 +251,10 @@ def _kept(entries: Iterator[Recorded], kept: list[Recorded]) -> Iterator[Recorde
 def _decision_rows(simulator: Simulator, entries: Sequence[Recorded]) -> Iterator[tuple[str, ...]]:
     topology = simulator.topology
     label = [topology.gpu_label(gpu) for gpu in range(topology.num_gpus)]
-    for time_s, job, kind, gpus in entries:
+    for time_s, job, kind, gpus, shift_s in entries:
         places = " ".join(label[gpu] for gpu in gpus)
-        yield repr(time_s), str(simulator.workload.job_id[job]), WORDS[kind], places
+        shifted = "" if shift_s is None else repr(shift_s)
+        yield repr(time_s), str(simulator.workload.job_id[job]), WORDS[kind], places, shifted
 
 
 def evaluate(

@@ -10,21 +10,30 @@ import numpy as np
 
 from ..simulator.decisions import Advance
 from ..simulator.engine import Decider, Simulator
-from ..simulator.kernels.codes import DONE, HOLD, MIGRATE, PREEMPT, RUNNING, START
+from ..simulator.kernels.codes import DONE, HOLD, MIGRATE, PREEMPT, RESIZE, RUNNING, SHIFT, START
 
-WORDS = {START: "start", PREEMPT: "preempt", MIGRATE: "migrate", HOLD: "hold"}
+WORDS = {
+    START: "start",
+    PREEMPT: "preempt",
+    MIGRATE: "migrate",
+    HOLD: "hold",
+    RESIZE: "resize",
+    SHIFT: "shift",
+}
 
 
 class Recorded(NamedTuple):
     """One decision: when, for which job (index), what (a code, see `WORDS`), and on which GPUs.
 
     A preempted job's GPUs are those that it lost, a migrated one's those that it went to; a held job has none.
+    `value` is the seconds of a shift; None: it was taken back, or the decision is no shift.
     """
 
     time_s: float
     job: int
     kind: int
     gpus: tuple[int, ...]
+    value: float | None = None
 
 
 def decisions(
@@ -64,8 +73,14 @@ def _this_instant(simulator: Simulator) -> list[Recorded]:
         strict=True,
     )
     return [
-        Recorded(now_s, job, kind, tuple(s.log_gpu[first : first + size].tolist())) for kind, job, first, size in rows
+        Recorded(now_s, job, kind, tuple(s.log_gpu[first : first + size].tolist()), _shift_s(s, entry, kind))
+        for entry, (kind, job, first, size) in enumerate(rows)
     ]
+
+
+def _shift_s(s: np.record, entry: int, kind: int) -> float | None:
+    seconds = float(s.log_seconds[entry]) if kind == SHIFT else -1.0
+    return seconds if seconds >= 0.0 else None
 
 
 def _in_effect(entries: list[Recorded]) -> list[Recorded]:
@@ -150,7 +165,7 @@ def timeline(simulator: Simulator, entries: Iterable[Recorded]) -> Timeline:
     open_at: dict[int, int] = {}
 
     for entry in entries:
-        if entry.kind == HOLD:
+        if entry.kind in (HOLD, SHIFT):
             continue
         place = open_at.pop(entry.job, None)
         if place is not None:

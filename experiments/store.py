@@ -11,7 +11,7 @@ Columns of a run: `identity` (hash of all that its numbers depend on), `policy`,
 `metrics` (map of name, as in `simulator/metrics.py`, to float64), `jct_s` (list of float64, of the finished jobs, in
 order of arrival). Of recorded runs also `timeline_*`, the fields of `recording.Timeline` (`timeline_gpus` lists the
 GPUs of all stretches on end, `timeline_gpu_count` says how many each has), and `decision_*`, lists of words, the last
-four of `evaluate.DECISION_COLUMNS`. Recorded are, by default, the runs of the first seed of a command.
+five of `evaluate.DECISION_COLUMNS`. Recorded are, by default, the runs of the first seed of a command.
 
 What is never mixed: a setting of other words is refused. A trace, topology or network file with another content,
 other sources or versions, an agent whose files have changed: the run is another, and is played anew in its place; of
@@ -42,7 +42,7 @@ from .terminal import expect_writable
 RUNS, TABLE, SUMMARY = "runs", "results.parquet", summary.NAME
 RUN_NAME = re.compile(r"[0-9a-f]{20}\.parquet")
 RECORDED = ("timeline_", "decision_")
-DECISION = ("time_s", "job_id", "decision", "gpus")
+DECISION = ("time_s", "job_id", "decision", "gpus", "shift_s")
 TIMELINE = ("job", "start_s", "end_s", "arrival_s", "leave_s", "begin_s", "stop_s", "gpu_machine")
 BETWEEN_TABLES_S = 60.0
 SHARE_FOR_TABLES = 0.05  # of the time may go into tables of what is there so far
@@ -246,5 +246,6 @@ def _run_of(row: Mapping[str, Any]) -> Run:
         ends = np.cumsum(row["timeline_gpu_count"])[:-1]
         gpus = tuple(tuple(part.tolist()) for part in np.split(row["timeline_gpus"], ends)) if len(ends) else ()
         line = Timeline(gpus=gpus, **{name: row[f"timeline_{name}"] for name in TIMELINE})
+        row = {"decision_shift_s": [""] * len(row["decision_time_s"]), **row}  # older runs had no shifts
         decisions = tuple(zip(*(row[f"decision_{name}"] for name in DECISION), strict=True))
     return Run(row["policy"], row["seed"], row["metrics"], row["jobs"], row["jct_s"], decisions, line)

@@ -46,6 +46,9 @@ TAGS: Mapping[str, str] = {
     "slo_violation_rate": "slo_violation_rate",
     "congestion_bytes": "congestion_bytes",
     "bytes_moved": "bytes_moved",
+    "iteration_time_mean": "iteration_time/mean_s",
+    "iteration_time_p99": "iteration_time/p99_s",
+    "shift_adjustments": "shift_adjustments",
 }
 # What the Custom Scalars page shows: category -> chart -> tags. A chart draws its tags for every run.
 LAYOUT: Mapping[str, Mapping[str, Sequence[str]]] = {

@@ -15,6 +15,8 @@
 | `gpu_hours_lost` | GPU-hours of work undone by failures |
 | `slo_violation_rate` | jobs that finish (or are still there) after their deadline / jobs with a deadline |
 | `congestion_bytes`, `bytes_moved` | bytes offered above link capacity; bytes moved between regions |
+| `iteration_time_mean`, `_p99` | duration of a whole iteration, of all jobs; network contention only |
+| `shift_adjustments` | iterations that began a slot later, since they were late for theirs (paper cassini, Sec. 5.7) |
 
 GPU-seconds add up: held = computing + communicating + restoring + lost, and all = held + free + down.
 
@@ -26,9 +28,13 @@ exceed 1: two jobs that share a GPU may do more in a second than one that has it
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from .kernels.codes import DONE, PENDING, RUNNING
+from .kernels.rounds import PER_FOLD, SHORTEST_S
+from .kernels.stays import LEAST_S
 from .workloads.schema import Workload
 
 NAMES = (
@@ -55,6 +61,9 @@ NAMES = (
     "slo_violation_rate",
     "congestion_bytes",
     "bytes_moved",
+    "iteration_time_mean",
+    "iteration_time_p99",
+    "shift_adjustments",
 )
 
 
@@ -93,8 +102,8 @@ def totals(s: np.void, workload: Workload) -> dict[str, float]:
         "failures": float(s["failures"]),
         "gpu_hours_lost": float(s["lost_gpu_s"]) / 3600.0,
         "slo_violation_rate": _violations(s, workload),
-        "congestion_bytes": 0.0,
         "bytes_moved": 0.0,
+        **_network(s),
     }
     return {name: float(values[name]) for name in NAMES}
 
@@ -156,6 +165,39 @@ def job_table(s: np.void, workload: Workload) -> dict[str, np.ndarray]:
         "preemptions": s["preempted"][:n].copy(),
         "tier": np.where((s["status"][:n] == RUNNING) | finished, s["tier"][:n], -1),
     }
+
+
+def _network(s: np.void) -> dict[str, float]:
+    """What only jobs that share links have."""
+    links = int(s["n_links"])
+    if links == 0:
+        nothing = {"congestion_bytes": 0.0, "shift_adjustments": 0.0}
+        return {**nothing, "iteration_time_mean": float("nan"), "iteration_time_p99": float("nan")}
+    excess = np.maximum(0.0, s["link_offered"][:links] - s["link_capacity"][:links])
+    unbooked = excess * (s["phase_now_s"] - s["link_since_s"][:links])
+    count, total_s, bins = int(s["iteration_count"]), float(s["iteration_sum_s"]), s["iteration_bins"].copy()
+    for job in s["runner"][: s["running"]]:
+        if s["stays"][job] == 0:  # no network, so its iterations are counted when it leaves its GPUs
+            seconds = float(s["iteration_s"][job])
+            rounds = int(max(0.0, s["now_s"] - s["since_s"][job]) / seconds + LEAST_S)
+            count, total_s = count + rounds, total_s + rounds * seconds
+            bins[max(0, min(len(bins) - 1, int(PER_FOLD * math.log(seconds / SHORTEST_S))))] += rounds
+    return {
+        "congestion_bytes": float(s["congestion_bytes"] + unbooked.sum()),
+        "iteration_time_mean": total_s / count if count else float("nan"),
+        "iteration_time_p99": _binned_quantile(bins, 0.99),
+        "shift_adjustments": float(s["adjustments"]),
+    }
+
+
+def _binned_quantile(bins: np.ndarray, share: float) -> float:
+    """A quantile of durations of which only the logarithmic bins of kernels/rounds.py are known: to 0.9 %."""
+    below = np.cumsum(bins)
+    if below[-1] == 0:
+        return float("nan")
+    place = int(np.searchsorted(below, share * below[-1]))
+    within = 1.0 - (below[place] - share * below[-1]) / bins[place]
+    return float(SHORTEST_S * np.exp((place + within) / PER_FOLD))
 
 
 def _isolated_s(s: np.void) -> np.ndarray:

@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .errors import InputError
 from .kernels.bits import members
-from .kernels.codes import HELD, RUNNING
+from .kernels.codes import GONE, HELD, RUNNING
+from .kernels.stays import NEVER_S
 from .layout import gpus_of
+from .network import Contention
 from .placing import find_gpus, find_gpus_within
 from .rows import largest_sub_batch, solo_gang_s
 
 if TYPE_CHECKING:
     from .engine import Simulator
+    from .network.routes import LinkUse
+    from .profiles.phases import Phases
     from .topology import Topology
     from .workloads.schema import Workload
 
@@ -201,6 +206,76 @@ class ClusterView:
         """How many times longer an iteration takes at a tier than alone at the best one."""
         s = self._simulator.state
         return float(s.tier_factor[s.profile[job], tier])
+
+    def iteration_s(self, job: int) -> float:
+        """Seconds per iteration of a running job on its GPUs: the mean so far where it changes; nan: it does not run.
+
+        Of one that has made no progress yet, those that it takes alone.
+        """
+        s = self._simulator.state
+        if s.status[job] != RUNNING:
+            return float("nan")
+        return float(s.iteration_s[job] if s.iteration_s[job] < NEVER_S else self.phases_of(job).iteration_s)
+
+    def phases_of(self, job: int, gpus: Sequence[int] | None = None) -> Phases:
+        """An iteration of a job alone on these GPUs, or on those that it holds; only with network contention.
+
+        Raises:
+            InputError: another network.
+        """
+        return self._alone(job, gpus)[0]
+
+    def links_of(self, job: int, gpus: Sequence[int] | None = None) -> LinkUse:
+        """The links that a job uses on these GPUs, or on those that it holds; only with network contention.
+
+        Raises:
+            InputError: another network.
+        """
+        return self._alone(job, gpus)[1]
+
+    def _alone(self, job: int, gpus: Sequence[int] | None) -> tuple[Phases, LinkUse]:
+        held = self.gpus_of(job) if gpus is None else gpus
+        if not held:
+            raise InputError(f"job {job} ({self.workload.job_id[job]}) holds no GPUs: say which")
+        return self._contention.alone(self.topology, self.workload, job, held)
+
+    def contending(self) -> dict[int, list[int]]:
+        """The running jobs on every link that carries several, by link; only with network contention."""
+        return self._contention.contending(self._simulator)
+
+    def component(self, job: int) -> list[int]:
+        """The running jobs that a job is joined to by shared links, itself among them; only with network contention.
+
+        Ascending; none: it sends nothing over the network.
+        """
+        return self._contention.component(self._simulator, job)
+
+    def period_s(self, job: int) -> float | None:
+        """The period that a running job would get with a shift now; None: it sends nothing over the network."""
+        return self._contention.joined(self._simulator).period_s.get(job)
+
+    def shift_s(self, job: int) -> float | None:
+        """The shift of a running job as last decided, seconds; None: it has none."""
+        return self._shift(job)[0]
+
+    def shift_period_s(self, job: int) -> float | None:
+        """The period of the shift that a running job has; None: it has none."""
+        return self._shift(job)[1]
+
+    def _shift(self, job: int) -> tuple[float, float] | tuple[None, None]:
+        s = self._simulator.state
+        if self._simulator.capacity.links == 0 or s.status[job] != RUNNING:
+            return None, None
+        stays = s.stays[job] and s.is_leaver[job] != GONE
+        shift_s, period_s = (s.shift_s, s.period_s) if stays else (s.asked_shift_s, s.asked_period_s)
+        return (float(shift_s[job]), float(period_s[job])) if shift_s[job] >= 0.0 else (None, None)
+
+    @property
+    def _contention(self) -> Contention:
+        network = self._simulator.network
+        if not isinstance(network, Contention):
+            raise InputError(f"network {network.describe()!r} knows no links; expected contention")
+        return network
 
     def find_gpus(self, job: int, placer: str = "tier") -> list[int] | None:
         """Free GPUs for the job by a placer's rule (rules/placers.py), or None if it finds none."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...simulator import rows
-from ...simulator.decisions import Advance, Decision, Hold, Migrate, Preempt, Resize, Start
+from ...simulator.decisions import Advance, Decision, Hold, Migrate, Preempt, Resize, Shift, Start
 from ...simulator.engine import Simulator
 from ...simulator.errors import InvalidDecision
 from ...simulator.kernels.placement import tier_of_gang
@@ -40,6 +40,8 @@ def encode(simulator: Simulator, window: np.record, decision: Decision) -> np.nd
         return np.zeros(2, np.int64)
     if isinstance(decision, Resize):
         raise InvalidDecision(f"{decision!r}: jobs have one size in this environment")
+    if isinstance(decision, Shift) or getattr(decision, "time_shift", None) is not None:
+        raise InvalidDecision(f"{decision!r}: nothing in this environment stands for a time-shift")
     bucket = UNTIL_OFFER
     if isinstance(decision, Start):
         tier = _tier(simulator, decision.gpus)

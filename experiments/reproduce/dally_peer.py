@@ -76,7 +76,7 @@ def granted(run: Run) -> list[Grant]:
     """The gangs that a recorded run of ours granted, in order."""
     return [
         Grant(float(time_s), job_id, _ascending(gpus.split()))
-        for time_s, job_id, decision, gpus in run.decisions
+        for time_s, job_id, decision, gpus, *_ in run.decisions
         if decision == "start"
     ]
 

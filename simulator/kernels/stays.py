@@ -36,9 +36,9 @@ def plays(s, job):
 
 @kernel
 def enter_stay(s, job, offset_s):
-    """Modify `s`: a running job that has entered its links iterates from its restore on, `offset_s` later without a shift.
+    """Modify `s`: a running job that has entered its links iterates from its restore on.
 
-    It goes on in the middle of an iteration if that is where it was stopped.
+    Without a shift `offset_s` later. It goes on in the middle of an iteration if that is where it was stopped.
     """
     seconds = s.asked_shift_s[job]
     set_shift(s, job, seconds, s.asked_period_s[job])

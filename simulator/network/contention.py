@@ -118,7 +118,9 @@ class Contention:
             if one.init and (one.name != "models" or self.models)
         }
         values["pacing"] = "on" if self.pacing else "off"
-        words = (f"{key}={value:.10g}" if isinstance(value, float) else f"{key}={value}" for key, value in values.items())
+        words = (
+            f"{key}={value:.10g}" if isinstance(value, float) else f"{key}={value}" for key, value in values.items()
+        )
         return f"{self.name}:{','.join(words)}"
 
     @cached_property

@@ -21,12 +21,12 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
+from ..contention_state import MOST_PHASES
 from ..errors import InputError
 from ..profiles.cassini_models import GBPS
 from ..profiles.phases import Phases
 from ..specs import load_mapping, read_text, validated
 
-MOST_PHASES = 8  # of one iteration, what a record has room for
 COLUMNS = ("model", "workers", "batch", "iteration_s", "local_s", "start_s", "duration_s", "gbps")
 _Key = tuple[int | None, int | None]
 
