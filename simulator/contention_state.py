@@ -48,9 +48,9 @@ def _scalars() -> list[Field]:
         ("adjust", "f8"),  # how late, in iterations, it may begin before it waits for its next slot; inf = any
         ("adjustments", "i8"),  # how often it did that
         ("ended_job", "i8"),  # whose last iteration ended when `play` returned; -1 = nobody's
-        ("congestion_bytes", "f8"),  # offered above capacity, of all links, as last settled
         ("phase_events", "i8"),  # Up phases that have begun or ended
-        ("fills", "i8"),  # how often rates were computed
+        ("fills", "i8"),  # how often rates were computed,
+        ("sievings", "i8"),  # and how often it was whether a link can bind
         ("iteration_count", "i8"),  # whole iterations of all jobs, and their durations together
         ("iteration_sum_s", "f8"),
     ]
@@ -62,8 +62,11 @@ def _link_fields(links: int) -> list[Field]:
         ("link_first", "i8", (links,)),  # head of its uses; -1 = none
         ("link_offered", "f8", (links,)),  # flows x rate of the phases of all jobs that send
         ("link_bytes", "f8", (links,)),  # of phases that are over
-        ("link_congestion", "f8", (links,)),  # bytes, until
+        ("link_congestion", "f8", (links,)),  # bytes, and
+        ("link_share", "f8", (links,)),  # their sum by byte per second that was offered, until
         ("link_since_s", "f8", (links,)),  # when the offered sum last changed
+        ("link_users", "i8", (links,)),  # how many jobs are on it
+        ("is_slack", "i8", (links,)),  # it never decides a rate (kernels/binding.py)
     ]
 
 
@@ -76,6 +79,8 @@ def _use_fields(uses: int) -> list[Field]:
         ("use_next", "i8", (uses,)),  # of the link
         ("use_prev", "i8", (uses,)),
         ("use_after", "i8", (uses,)),  # of the job; of the free ones
+        ("use_binding", "i8", (uses,)),  # of the job, on links that can bind
+        ("use_share", "f8", (uses,)),  # `link_share` when the present Up phase began
     ]
 
 
@@ -108,6 +113,7 @@ def _job_fields(jobs: int, phases: int) -> list[Field]:
     )
     integers = (
         "first_use",  # -1 = not in the network
+        "first_binding",
         "n_phases",
         "phase",  # the Up phase that it is in or before; n_phases: in the tail; -1: before the iteration
         "is_sending",
@@ -140,15 +146,21 @@ def _scratch_fields(jobs: int, links: int) -> list[Field]:
         ("n_dirty", "i8"),  # links whose jobs need new rates before time passes
         ("dirty_link", "i8", (links,)),
         ("is_dirty", "i8", (links,)),
-        ("link_mark", "i8", (links,)),  # the number of the fill that took it up
-        ("job_mark", "i8", (jobs,)),
-        ("n_fill_jobs", "i8"),
-        ("fill_job", "i8", (jobs,)),  # jobs of the component,
+        ("sieve_mark", "i8", (jobs,)),  # by job: on the link of this sieving,
+        ("sieve_flows", "f8", (jobs,)),  # with so many flows
+        ("job_mark", "i8", (jobs,)),  # the number of the fill that took it up
+        ("link_mark", "i8", (links,)),
+        ("link_place", "i8", (links,)),  # in the list of the fill
+        ("n_fill_jobs", "i8"),  # the component:
+        ("fill_job", "i8", (jobs,)),
+        ("fill_top", "f8", (jobs,)),  # of each in this list, its highest rate
+        ("least_top", "f8"),  # of those that are still rising
         ("fill_rate", "f8", (jobs,)),  # by job: its rate; 0 = still rising
-        ("n_fill_links", "i8"),
-        ("fill_link", "i8", (links,)),  # its hot links,
-        ("link_room", "f8", (links,)),  # by link: capacity that is left to
-        ("link_flows", "f8", (links,)),  # flows that are still rising
+        ("n_fill_links", "i8"),  # its hot links:
+        ("fill_link", "i8", (links,)),
+        ("fill_room", "f8", (links,)),  # capacity that is left to
+        ("fill_flows", "f8", (links,)),  # flows that are still rising,
+        ("fill_height", "f8", (links,)),  # how far each of them can rise
     ]
 
 

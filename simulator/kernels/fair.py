@@ -34,19 +34,28 @@ def trace(s, job, rate, offered):
 
 
 @kernel
+def top_rate(s, job):
+    """The highest rate of the present phase of a job: what its links leave to it if nobody else sends."""
+    return min(s.phase_rate[job, s.phase[job]], s.own_rate[job])
+
+
+@kernel
 def fill(s):
     """Modify `s`: new rates for the jobs on dirty links and all that hot links join to them; nothing is dirty then."""
     s.fills += 1
     s.n_fill_jobs = s.n_fill_links = 0
+    s.least_top = math.inf
     for i in range(s.n_dirty):
         link = s.dirty_link[i]
         s.is_dirty[link] = 0
         _take_jobs(s, link)
     s.n_dirty = 0
-    i = 0
-    while i < s.n_fill_jobs:
-        _take_links(s, s.fill_job[i])
-        i += 1
+    taken = 0
+    while taken < s.n_fill_jobs:
+        _take_links(s, s.fill_job[taken])
+        taken += 1
+    for i in range(s.n_fill_links):
+        s.fill_height[i] = s.fill_room[i] / s.fill_flows[i]
     _rise(s)
     for i in range(s.n_fill_jobs):
         job = s.fill_job[i]
@@ -61,29 +70,34 @@ def _take_jobs(s, link):
     while use >= 0:
         job = s.use_job[use]
         if s.is_sending[job] and s.job_mark[job] != s.fills:
+            top = top_rate(s, job)
             s.job_mark[job] = s.fills
             s.fill_rate[job] = 0.0
             s.fill_job[s.n_fill_jobs] = job
+            s.fill_top[s.n_fill_jobs] = top
             s.n_fill_jobs += 1
+            s.least_top = min(s.least_top, top)
         use = s.use_next[use]
 
 
 @kernel
 def _take_links(s, job):
     """Modify `s`: the hot links of a job belong to the component, and so do their jobs."""
-    use = s.first_use[job]
+    use = s.first_binding[job]
     while use >= 0:
         link = s.use_link[use]
-        if s.link_offered[link] > s.link_capacity[link]:
-            if s.link_mark[link] != s.fills:
-                s.link_mark[link] = s.fills
-                s.link_room[link] = s.link_capacity[link]
-                s.link_flows[link] = 0.0
-                s.fill_link[s.n_fill_links] = link
-                s.n_fill_links += 1
-                _take_jobs(s, link)
-            s.link_flows[link] += s.use_flows[use]
-        use = s.use_after[use]
+        if s.link_mark[link] == s.fills:
+            s.fill_flows[s.link_place[link]] += s.use_flows[use]
+        elif s.link_offered[link] > s.link_capacity[link]:
+            i = s.n_fill_links
+            s.n_fill_links += 1
+            s.link_mark[link] = s.fills
+            s.link_place[link] = i
+            s.fill_link[i] = link
+            s.fill_room[i] = s.link_capacity[link]
+            s.fill_flows[i] = s.use_flows[use]
+            _take_jobs(s, link)
+        use = s.use_binding[use]
 
 
 @kernel
@@ -92,32 +106,30 @@ def _rise(s):
     rising = s.n_fill_jobs
     while rising > 0:
         level, full = math.inf, -1
-        i = 0
-        while i < s.n_fill_links:
-            link = s.fill_link[i]
-            if s.link_flows[link] <= 0.0:
-                s.n_fill_links -= 1
-                s.fill_link[i] = s.fill_link[s.n_fill_links]
-                continue
-            height = s.link_room[link] / s.link_flows[link]
-            if height < level:
-                level, full = height, link
-            i += 1
-        stopped = _stop_at_top(s, level)
-        if stopped == 0:
-            stopped = _stop_at_link(s, full, max(1.0, np.floor(level)))
-        rising -= stopped
+        for i in range(s.n_fill_links):
+            if s.fill_height[i] < level:
+                level, full = s.fill_height[i], i
+        if s.least_top <= level:
+            rising -= _stop_at_top(s, level)
+        else:
+            rising -= _stop_at_link(s, s.fill_link[full], max(1.0, np.floor(level)))
 
 
 @kernel
 def _stop_at_top(s, level):
-    """Modify `s`: rising jobs whose phases have no higher rate than `level` have that; returns how many."""
+    """Modify `s`: rising jobs that reach their highest rate by `level` have that; returns how many."""
     stopped = 0
+    least = math.inf
     for i in range(s.n_fill_jobs):
         job = s.fill_job[i]
-        if s.fill_rate[job] == 0.0 and s.phase_rate[job, s.phase[job]] <= level:
-            _stop(s, job, s.phase_rate[job, s.phase[job]])
-            stopped += 1
+        if s.fill_rate[job] == 0.0:
+            top = s.fill_top[i]
+            if top <= level:
+                _stop(s, job, top)
+                stopped += 1
+            else:
+                least = min(least, top)
+    s.least_top = least
     return stopped
 
 
@@ -139,12 +151,15 @@ def _stop_at_link(s, link, rate):
 def _stop(s, job, rate):
     """Modify `s`: a job rises no higher."""
     s.fill_rate[job] = rate
-    use = s.first_use[job]
+    use = s.first_binding[job]
     while use >= 0:
         link = s.use_link[use]
-        s.link_room[link] -= s.use_flows[use] * rate
-        s.link_flows[link] -= s.use_flows[use]
-        use = s.use_after[use]
+        if s.link_mark[link] == s.fills:
+            i = s.link_place[link]
+            s.fill_room[i] -= s.use_flows[use] * rate
+            s.fill_flows[i] -= s.use_flows[use]
+            s.fill_height[i] = s.fill_room[i] / s.fill_flows[i] if s.fill_flows[i] > 0.0 else math.inf
+        use = s.use_binding[use]
 
 
 @kernel

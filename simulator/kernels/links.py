@@ -8,6 +8,7 @@ sums of them are exact in whatever order they are made.
 
 import math
 
+from .binding import sieve
 from .jit import kernel
 
 
@@ -22,8 +23,9 @@ def clear_links(s, n_links):
     """Modify `s`: a network of so many links at time 0, nobody in it; capacities and options are laid by the caller."""
     s.n_links = n_links
     s.phase_now_s = 0.0
-    s.adjustments = s.phase_events = s.fills = s.iteration_count = s.phase_count = s.n_dirty = s.trace_count = 0
-    s.congestion_bytes = s.iteration_sum_s = 0.0
+    s.adjustments = s.phase_events = s.iteration_count = s.phase_count = s.n_dirty = s.trace_count = 0
+    s.fills = s.sievings = 0
+    s.iteration_sum_s = 0.0
     s.ended_job = -1
     last = s.use_after.size - 1
     for use in range(last):
@@ -33,10 +35,12 @@ def clear_links(s, n_links):
     for link in range(s.link_capacity.size):
         s.link_first[link] = -1
         s.link_offered[link] = s.link_bytes[link] = s.link_congestion[link] = s.link_since_s[link] = 0.0
-        s.is_dirty[link] = s.link_mark[link] = 0
+        s.link_share[link] = 0.0
+        s.is_dirty[link] = s.link_mark[link] = s.link_users[link] = 0
+        s.is_slack[link] = 1
     for job in range(s.first_use.size):
-        s.first_use[job] = s.phase_of[job] = s.phase[job] = -1
-        s.is_sending[job] = s.draws[job] = s.job_rounds[job] = s.job_mark[job] = 0
+        s.first_use[job] = s.first_binding[job] = s.phase_of[job] = s.phase[job] = -1
+        s.is_sending[job] = s.draws[job] = s.job_rounds[job] = s.job_mark[job] = s.sieve_mark[job] = 0
         s.job_congestion[job] = s.job_rounds_s[job] = s.job_up_s[job] = s.last_round_s[job] = s.send_rate[job] = 0.0
         s.shift_s[job] = -1.0
         s.stretch[job] = 1.0
@@ -85,9 +89,11 @@ def enter_links(s, job):
         if head >= 0:
             s.use_prev[head] = use
         s.link_first[link] = use
+        s.link_users[link] += 1
         own = min(own, max(1.0, s.link_capacity[link] // s.use_flows[use]))
         use = s.use_after[use]
     s.own_rate[job] = own
+    sieve(s, job)
     alone_s = s.tail_s[job]
     for phase in range(s.n_phases[job]):
         alone_s += s.phase_down_s[job, phase] + alone_up_s(s, job, phase)
@@ -108,6 +114,7 @@ def leave_links(s, job):
     use = s.first_use[job]
     while use >= 0:
         before, after = s.use_prev[use], s.use_next[use]
+        s.link_users[s.use_link[use]] -= 1
         if before >= 0:
             s.use_next[before] = after
         else:
@@ -115,62 +122,41 @@ def leave_links(s, job):
         if after >= 0:
             s.use_prev[after] = before
         use = s.use_after[use]
+    sieve(s, job)
     drop_uses(s, job)
 
 
 @kernel
 def offer(s, link, change):
-    """Modify `s`: what is offered to a link changes; the rates of its jobs are due if it was or is more than fits.
-
-    Call it while the jobs of the link are as they were before.
-    """
+    """Modify `s`: what is offered to a link changes; the rates of its jobs are due if it was or is more than fits."""
     before = s.link_offered[link]
     capacity = s.link_capacity[link]
     after = before + change
-    if before > capacity or after > capacity:
-        if before > capacity and s.phase_now_s > s.link_since_s[link]:
-            _book(s, link, (before - capacity) * (s.phase_now_s - s.link_since_s[link]))
-        if not s.is_dirty[link]:
-            s.is_dirty[link] = 1
-            s.dirty_link[s.n_dirty] = link
-            s.n_dirty += 1
+    if before > capacity:
+        amount = (before - capacity) * (s.phase_now_s - s.link_since_s[link])
+        s.link_congestion[link] += amount
+        s.link_share[link] += amount / before
     s.link_offered[link] = after
     s.link_since_s[link] = s.phase_now_s
-
-
-@kernel
-def _book(s, link, amount):
-    """Modify `s`: bytes of congestion on a link."""
-    s.link_congestion[link] += amount
-    s.congestion_bytes += amount
-    each = amount / s.link_offered[link]
-    use = s.link_first[link]
-    while use >= 0:
-        job = s.use_job[use]
-        if s.is_sending[job]:
-            s.job_congestion[job] += s.use_flows[use] * s.phase_rate[job, s.phase[job]] * each
-        use = s.use_next[use]
-
-
-@kernel
-def unbooked(s, link):
-    """Bytes of congestion on a link since it was last settled."""
-    excess = s.link_offered[link] - s.link_capacity[link]
-    return max(0.0, excess) * (s.phase_now_s - s.link_since_s[link])
+    if (before > capacity or after > capacity) and not s.is_slack[link] and not s.is_dirty[link]:
+        s.is_dirty[link] = 1
+        s.dirty_link[s.n_dirty] = link
+        s.n_dirty += 1
 
 
 @kernel
 def link_congestion_now(s, link):
     """Bytes of congestion on a link until now."""
-    return s.link_congestion[link] + unbooked(s, link)
+    excess = max(0.0, s.link_offered[link] - s.link_capacity[link])
+    return s.link_congestion[link] + excess * (s.phase_now_s - s.link_since_s[link])
 
 
 @kernel
 def congestion_now(s):
     """Bytes of congestion on all links until now."""
-    total = s.congestion_bytes
+    total = 0.0
     for link in range(s.n_links):
-        total += unbooked(s, link)
+        total += link_congestion_now(s, link)
     return total
 
 
@@ -179,10 +165,12 @@ def job_congestion_now(s, job):
     """A job's part of the congestion of its links, until now."""
     total = s.job_congestion[job]
     if s.is_sending[job]:
+        rate = s.phase_rate[job, s.phase[job]]
         use = s.first_use[job]
         while use >= 0:
             link = s.use_link[use]
-            mine = s.use_flows[use] * s.phase_rate[job, s.phase[job]]
-            total += mine / s.link_offered[link] * unbooked(s, link)
+            excess = max(0.0, 1.0 - s.link_capacity[link] / s.link_offered[link])
+            share = s.link_share[link] + excess * (s.phase_now_s - s.link_since_s[link])
+            total += s.use_flows[use] * rate * (share - s.use_share[use])
             use = s.use_after[use]
     return total

@@ -8,7 +8,7 @@ bit however it is cut into calls.
 import math
 
 from . import heap
-from .fair import fill, set_end, trace
+from .fair import fill, set_end, top_rate, trace
 from .jit import kernel
 from .links import alone_up_s, offer
 from .rounds import draw_factor, is_last_round, next_start, note_round
@@ -31,7 +31,7 @@ def begin(s, job, begin_s, at):
     s.slot[job] = -math.inf
     heap.push(s.phase_key, s.phase_item, s.phase_of, 0, s.phase_count, math.inf, job)
     s.phase_count += 1
-    _await(s, job, max(begin_s, s.phase_now_s))
+    set_end(s, job, _await(s, job, max(begin_s, s.phase_now_s)))
 
 
 @kernel
@@ -60,7 +60,7 @@ def set_shift(s, job, seconds, period_s):
     s.period_s[job] = period_s
     s.slot[job] = -math.inf
     if s.phase_of[job] >= 0 and s.phase[job] < 0:
-        _await(s, job, max(s.ready_s[job], s.phase_now_s))
+        set_end(s, job, _await(s, job, max(s.ready_s[job], s.phase_now_s)))
 
 
 @kernel
@@ -94,67 +94,71 @@ def _step(s, job):
     """Modify `s`: the present part of a job's iteration ends now."""
     if s.phase[job] < 0:
         _begin_round(s, job)
+        if s.rounds_done[job] == 0.0 and s.first_round[job] > 0.0:
+            _begin_within(s, job, s.first_round[job] * s.alone_s[job])
+        else:
+            _go_on(s, job)
     elif s.is_sending[job]:
         _stop_sending(s, job, 0.0)
         s.phase[job] += 1
-        _go_down(s, job)
+        _go_on(s, job)
     elif s.phase[job] < s.n_phases[job]:
         _start_sending(s, job, s.phase_bytes[job, s.phase[job]])
-    else:
-        _end_round(s, job)
+    elif _goes_round(s, job):
+        _go_on(s, job)
 
 
 @kernel
-def _go_down(s, job):
-    """Modify `s`: a job begins the Down time before its phase, or the tail."""
-    phase = s.phase[job]
-    if phase < s.n_phases[job]:
-        down_s = s.phase_down_s[job, phase]
-        if down_s > 0.0:
-            set_end(s, job, s.phase_now_s + down_s * s.down_factor[job])
-        else:
-            _start_sending(s, job, s.phase_bytes[job, phase])
-    elif s.tail_s[job] > 0.0:
-        set_end(s, job, s.phase_now_s + s.tail_s[job] * s.down_factor[job])
-    else:
-        _end_round(s, job)
+def _go_on(s, job):
+    """Modify `s`: a job does what is before its phase, or the tail; or the next iteration where there is none."""
+    while True:
+        phase = s.phase[job]
+        if phase < s.n_phases[job]:
+            if s.phase_down_s[job, phase] > 0.0:
+                set_end(s, job, s.phase_now_s + s.phase_down_s[job, phase] * s.down_factor[job])
+            else:
+                _start_sending(s, job, s.phase_bytes[job, phase])
+            return
+        if s.tail_s[job] > 0.0:
+            set_end(s, job, s.phase_now_s + s.tail_s[job] * s.down_factor[job])
+            return
+        if not _goes_round(s, job):
+            return
 
 
 @kernel
-def _end_round(s, job):
-    """Modify `s`: a job has finished an iteration; it begins the next, waits for its slot, or has ended."""
+def _goes_round(s, job):
+    """Modify `s`: a job has finished an iteration; True if it begins the next, not if it waits or has ended."""
     s.rounds_done[job] += 1.0
     if is_last_round(s, job):
         note_round(s, job)
         _take_out(s, job)
         s.ended_job = job
-    else:
-        _await(s, job, s.phase_now_s)
+        return False
+    start_s = _await(s, job, s.phase_now_s)
+    if start_s > s.phase_now_s:
+        set_end(s, job, start_s)
+        return False
+    _begin_round(s, job)
+    return True
 
 
 @kernel
 def _await(s, job, ready_s):
-    """Modify `s`: the next iteration of a job that is ready at `ready_s` begins then, or at its slot.
-
-    As an event of its own even if that is now.
-    """
+    """Modify `s`: a job waits for its next iteration, for which it is ready at `ready_s`; returns when that begins."""
     s.phase[job] = -1
     s.ready_s[job] = ready_s
     lead_s = s.first_round[job] * s.alone_s[job] if s.rounds_done[job] == 0.0 else 0.0
-    set_end(s, job, max(ready_s, next_start(s, job, ready_s - lead_s) + lead_s))
+    return max(ready_s, next_start(s, job, ready_s - lead_s) + lead_s)
 
 
 @kernel
 def _begin_round(s, job):
-    """Modify `s`: an iteration of a job begins; the first may do so in the middle."""
+    """Modify `s`: an iteration of a job begins."""
     note_round(s, job)
     draw_factor(s, job)
     s.round_began_s[job] = s.phase_now_s
     s.phase[job] = 0
-    if s.rounds_done[job] > 0.0 or s.first_round[job] == 0.0:
-        _go_down(s, job)
-    else:
-        _begin_within(s, job, s.first_round[job] * s.alone_s[job])
 
 
 @kernel
@@ -178,33 +182,39 @@ def _begin_within(s, job, done_s):
 
 @kernel
 def _start_sending(s, job, amount):
-    """Modify `s`: a job begins to send its phase, or what is left of it, at the rate of the phase until `fill`."""
+    """Modify `s`: a job begins to send its phase, or what is left of it, at the highest rate until `fill`."""
     s.phase_events += 1
-    rate = s.phase_rate[job, s.phase[job]]
+    offered = s.phase_rate[job, s.phase[job]]
+    rate = top_rate(s, job)
     use = s.first_use[job]
     while use >= 0:
-        offer(s, s.use_link[use], s.use_flows[use] * rate)
+        link = s.use_link[use]
+        offer(s, link, s.use_flows[use] * offered)
+        s.use_share[use] = s.link_share[link]
         use = s.use_after[use]
     s.is_sending[job] = 1
     s.bytes_due[job] = s.bytes_left[job] = amount
     s.send_rate[job] = rate
     s.sent_since_s[job] = s.up_began_s[job] = s.phase_now_s
     set_end(s, job, s.phase_now_s + amount / rate)
-    trace(s, job, rate, rate)
+    trace(s, job, rate, offered)
 
 
 @kernel
 def _stop_sending(s, job, left):
     """Modify `s`: an Up phase of a job is over; `left` of its bytes are not sent."""
     s.phase_events += 1
-    rate = s.phase_rate[job, s.phase[job]]
+    offered = s.phase_rate[job, s.phase[job]]
     sent = s.bytes_due[job] - left
+    part = 0.0
     use = s.first_use[job]
     while use >= 0:
         link = s.use_link[use]
-        offer(s, link, -s.use_flows[use] * rate)
+        offer(s, link, -s.use_flows[use] * offered)
+        part += s.use_flows[use] * (s.link_share[link] - s.use_share[use])
         s.link_bytes[link] += s.use_flows[use] * sent
         use = s.use_after[use]
+    s.job_congestion[job] += part * offered
     s.is_sending[job] = 0
     s.send_rate[job] = 0.0
     s.bytes_left[job] = left
