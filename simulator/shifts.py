@@ -44,8 +44,8 @@ def check_time_shift(simulator: Simulator, decision: Start) -> None:
     what = f"start job {job} ({simulator.workload.job_id[job]})"
     network = _network(simulator, what)
     _check_seconds(decision.time_shift, what)
-    topology = simulator.topology
-    if not all(0 <= gpu < topology.num_gpus for gpu in decision.gpus):
+    topology, gpus = simulator.topology, set(decision.gpus)
+    if len(gpus) != simulator.view.gpus(job) or not all(0 <= gpu < topology.num_gpus for gpu in gpus):
         return  # the gang is refused anyway
     if not network.alone(topology, simulator.workload, job, decision.gpus)[0].rate:
         raise InvalidDecision(f"{what}: with a time_shift, but it sends nothing over the network on these GPUs")

@@ -222,7 +222,7 @@ class Contention:
                 if first is not second:
                     first += second
                     component.update(dict.fromkeys(second, first))
-        period_s = {}
+        period_s: dict[int, float] = {}
         for jobs in {id(jobs): jobs for jobs in component.values()}.values():
             jobs.sort()
             circle = unify([time_s[job] for job in jobs], self.padding)

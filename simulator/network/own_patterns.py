@@ -62,8 +62,11 @@ def read_patterns(path: str) -> Mapping[str, OwnPattern]:
     found = {}
     for name, rows in validated(_models().File, mapping, what).models.items():
         table: dict[_Key, tuple[Phases, float]] = {}
-        for position, row in enumerate(rows):
+        for position, given in enumerate(rows):
             place = f"{what}: models.{name}[{position}]"
+            if not isinstance(given, Mapping):
+                raise InputError(f"{place} is not a mapping; expected iteration_s, phases, ...")
+            row = validated(_models().Row, given, place)
             if (row.workers, row.batch) in table:
                 raise InputError(f"{place}: workers {row.workers} and batch {row.batch} are given twice")
             table[row.workers, row.batch] = _pattern(row, place)
@@ -139,11 +142,11 @@ def _models() -> SimpleNamespace:
         batch: Count | None = None
         iteration_s: Seconds
         local_s: Seconds | None = None
-        phases: Annotated[list[Up], Field(max_length=MOST_PHASES)] = []
+        phases: Annotated[list[Up], Field(max_length=MOST_PHASES, default_factory=list)]
 
     class File(Strict):
         models: Annotated[
-            dict[Annotated[str, Field(min_length=1, max_length=200)], Annotated[list[Row], Field(min_length=1)]],
+            dict[Annotated[str, Field(min_length=1, max_length=200)], Annotated[list[Any], Field(min_length=1)]],
             Field(min_length=1),
         ]
 
