@@ -21,7 +21,7 @@ from ...simulator.profiles.phases import Phases
 
 EXACT_JOBS = 3
 RESTARTS = 100
-WORK = 2_000_000  # angles that one descent looks at: one to two milliseconds, whatever the periods
+WORK = 1_300_000  # of one descent: about nanoseconds, whatever the periods
 ENDS = 32  # of the descents that are kept, to be turned pair by pair as far as the work allows
 REMEMBERED = 65_536
 
@@ -84,7 +84,7 @@ def descent(overlay: Overlay, restarts: int = RESTARTS, seed: int = 0, work: int
 
     Args:
         restarts: random beginnings at most, >= 0.
-        work: angles to look at, half of them for single jobs and half for pairs; what has begun is finished.
+        work: what may be spent, about nanoseconds, half for single jobs and half for pairs; what has begun is finished.
     """
     ends = np.zeros((ENDS, overlay.num_jobs), np.int64)
     rotation = np.zeros(overlay.num_jobs, np.int64)

@@ -34,7 +34,7 @@ def lay(overlay: Overlay) -> Laid:
         "end": (jobs, runs),
         "amount": (len(flows), jobs, runs),
         "whole": (len(flows), jobs),
-        "looked": (1,),
+        "spent": (1,),
         "rest": (len(flows), angles),
         "sums": (2 * angles + 1,),
         "cost": (shift.shape[1],),

@@ -27,7 +27,7 @@ class Laid(NamedTuple):
         amount: int64 (L, n, R), units that a level takes of each link.
         whole: int64 (L, n), units of a job summed over all angles.
         room: int64 (1,), the capacity of every link in units.
-        looked: int64 (1,), angles that were looked at so far: what a search has cost.
+        spent: int64 (1,), what a search has cost so far: about nanoseconds, counted, so that it is always the same.
         rest: int64 (L, A), what the jobs that have been put there take of each link, minus its capacity.
         sums: int64 (2 A + 1,), scratch. cost: int64 (K,), of each rotation of a job: its excess over angles and links.
     """
@@ -43,7 +43,7 @@ class Laid(NamedTuple):
     amount: np.ndarray
     whole: np.ndarray
     room: np.ndarray
-    looked: np.ndarray
+    spent: np.ndarray
     rest: np.ndarray
     sums: np.ndarray
     cost: np.ndarray
@@ -131,6 +131,7 @@ def clear(laid):
 @kernel
 def put(laid, job, step, sign):
     """Modify `rest`: add (sign 1) or take away (-1) a job at one of its rotations."""
+    laid.spent[0] += 60 + laid.rest.size // 4
     shift = laid.shift[job, step]
     around = laid.rest.shape[1] // laid.folds[job]
     for link in range(laid.rest.shape[0]):
@@ -207,7 +208,7 @@ def least_excess(laid):
 @kernel
 def least_with(laid, job):
     """What the excess of all links cannot go below when a job is added to `rest`, wherever it is put."""
-    laid.looked[0] += laid.rest.size
+    laid.spent[0] += 40 + laid.rest.size // 8
     total = 0
     for link in range(laid.rest.shape[0]):
         over = 0
@@ -231,15 +232,17 @@ def lay_costs(laid, job):
     look-ups a run. The sums go around twice, so that no run has to be broken at angle 0.
     """
     turns = laid.turns[job]
+    angles = laid.rest.shape[1]
     for step in range(turns):
         laid.cost[step] = 0
     before = 0
     for link in range(laid.rest.shape[0]):
         if laid.flows[link, job] > 0:
             before += excess_on(laid, link)
-            laid.looked[0] += laid.rest.shape[1] * (1 + laid.levels[job]) + turns * laid.first[job, laid.levels[job]]
             for level in range(laid.levels[job]):
                 _lay_sums(laid, link, laid.folds[job], laid.amount[link, job, level])
+                runs = laid.first[job, level + 1] - laid.first[job, level]
+                laid.spent[0] += 200 + angles // 5 + angles // (2 * laid.folds[job]) + turns * runs
                 for run in range(laid.first[job, level], laid.first[job, level + 1]):
                     start = laid.start[job, run]
                     end = laid.end[job, run]

@@ -63,13 +63,13 @@ def search_by_descent(laid, restarts, seed, work, ends, costs, rotation):
     """Modify `ends`, int64 (E, n), `costs`, int64 (E,): the best different ends of the descents, the best one first.
 
     The first beginning is no rotation at all, the others are random. The ends, best first, then turn two jobs at once,
-    until no pair helps either. Either half ends when it has looked at `work` / 2 angles. `rotation`, int64 (n,), is
+    until no pair helps either. Either half ends when it has spent `work` / 2. `rotation`, int64 (n,), is
     scratch.
     """
     jobs = rotation.shape[0]
     enough = least_excess(laid)
     kept = 0
-    laid.looked[0] = 0
+    laid.spent[0] = 0
     for beginning in range(restarts + 1):
         for job in range(jobs):
             word = random_word(seed, BEGINNINGS, beginning * jobs + job)
@@ -79,10 +79,10 @@ def search_by_descent(laid, restarts, seed, work, ends, costs, rotation):
         kept = _keep(ends, costs, kept, rotation, excess(laid))
         if costs[0] == enough:
             return
-        if laid.looked[0] > work // 2:
+        if laid.spent[0] > work // 2:
             break
     for end in range(kept):
-        if end > 0 and laid.looked[0] > work:
+        if end > 0 and laid.spent[0] > work:
             return
         _copy(rotation, ends[end])
         _lay(laid, rotation)
@@ -186,6 +186,8 @@ def _turn_pairs(laid, rotation, enough):
 @kernel
 def _turn_pair(laid, rotation, first, second, least):
     """Turn two jobs to their best two rotations, if these cost less than `least`; what it costs now."""
+    if laid.folds[second] == 1:  # the one whose rotations are looked at together had better be the one that is cheap
+        first, second = second, first
     put(laid, first, rotation[first], -1)
     put(laid, second, rotation[second], -1)
     put(laid, first, 0, 1)

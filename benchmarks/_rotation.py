@@ -1,8 +1,7 @@
-"""Time of one search for rotations, and how often it finds the optimum: the rows that `bench network` prints of it.
+"""Time of one search for rotations, and how often it finds the optimum: rows that `bench network` prints.
 
-Instances are drawn so: an iteration of 300 ms (equal periods), of 100, 200, 300 or 400 ms (harmonic), or of 100 to 500
-ms (free; such times have no small common multiple); one Up phase of 15 to 60 % of it, at 30 to 100 % of the one link's
-capacity. The grid is 5 degrees of each job's own circle, and of the unified circle for the last row.
+The jobs are drawn as experiments/reproduce/cassini_instances.py says. The grid is 5 degrees of each job's own circle,
+and of the unified circle for the last row.
 """
 
 from __future__ import annotations
@@ -13,30 +12,13 @@ from typing import Any
 import numpy as np
 from _measure import verdict
 
+from clustergym.experiments.reproduce.cassini_instances import PERIODS, drawn_jobs, on_one_link
 from clustergym.policies.cassini.optimise import exact, solve
-from clustergym.simulator.compatibility.circle import Grid, unify
-from clustergym.simulator.compatibility.score import Overlay, SharedLink
-from clustergym.simulator.profiles.phases import in_order
+from clustergym.simulator.compatibility.circle import Grid
 
-PERIODS = ("equal", "harmonic", "free")
 SAME, CLOSE = 1e-9, 1e-3  # of the score
 GOAL_S, GOAL_JOBS = 2e-3, 5
 COLUMNS = ("jobs", "periods", "grid", "angles", "ms, median", "ms, 95 %", "optimum", "within 0.001", "target", "")
-
-
-def overlay_of(random: np.random.Generator, jobs: int, periods: str, grid: Grid) -> Overlay:
-    """One drawn instance: jobs on one link of capacity 1."""
-    times, parts, rates = random.uniform([[0.1], [0.15], [0.3]], [[0.5], [0.6], [1.0]], (3, jobs))
-    if periods == "equal":
-        times = np.full(jobs, 0.3)
-    elif periods == "harmonic":
-        times = 0.1 * random.integers(1, 5, jobs)
-    phases = [
-        in_order([((1.0 - part) * seconds, 0.0), (part * seconds, rate)])
-        for seconds, part, rate in zip(times.tolist(), parts.tolist(), rates.tolist(), strict=True)
-    ]
-    link = SharedLink(tuple(range(jobs)), (1,) * jobs, 1.0)
-    return Overlay.of(phases, unify([one.iteration_s for one in phases]), [link], grid)
 
 
 def measure_rotations(seed: int, quick: bool) -> list[dict[str, Any]]:
@@ -51,10 +33,10 @@ def measure_rotations(seed: int, quick: bool) -> list[dict[str, Any]]:
 
 def _measured(jobs: int, periods: str, grid: Grid, instances: int, seed: int, compared: bool) -> dict[str, Any]:
     random = np.random.default_rng(seed)
-    solve(overlay_of(np.random.default_rng(seed), jobs, periods, grid))  # compiles
+    solve(on_one_link(drawn_jobs(np.random.default_rng(seed), jobs, periods), grid))  # compiles
     taken_s, gaps, angles = [], [], []
     for _ in range(instances):
-        overlay = overlay_of(random, jobs, periods, grid)
+        overlay = on_one_link(drawn_jobs(random, jobs, periods), grid)
         began_s = time.process_time()
         found = solve(overlay)
         taken_s.append(time.process_time() - began_s)
