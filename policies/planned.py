@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..simulator.decisions import Advance, Decision
 from ..simulator.plans import Plan, decisions_of
 from ..simulator.rules.rule import Rule
@@ -57,8 +59,6 @@ class PlannedPolicy(Policy):
             self._left, self._placed = self.finish(view), True
         return self._left[0] if self._left else Advance()
 
-    def rng(self, view: ClusterView) -> Any:
+    def rng(self, view: ClusterView) -> np.random.Generator:
         """A generator of its own for this instant, the same whenever it is asked."""
-        import numpy as np
-
         return np.random.default_rng([int(view.simulator.state.seed), view.instant])

@@ -8,6 +8,8 @@ counts for less (Sec. 4.2.1):
 
     max(age - cost x restarts, 0) / (age + cost)
 
+Where jobs are not elastic, under the network `contention`, sizes are fixed at what jobs ask: pollux_asked.py.
+
 Interference is avoided: no two jobs that span machines share one. Jobs stand in order of attained service, then of
 arrival. Rounds of 60 s and 30 s for every start are those of the published simulator (OSDI'21 artifact).
 """
@@ -21,13 +23,18 @@ import numpy as np
 from ..simulator.decisions import Decision, Preempt, Start
 from ..simulator.elastic import MOST_GPUS, TrainingPace
 from ..simulator.errors import InputError
+from ..simulator.network.contention import Contention
+from ..simulator.plans import Plan, decisions_of, plan_now
 from ..simulator.view import ClusterView
+from .pollux_asked import allocations, take
 from .pollux_search import Problem, Search
 from .rounds import RoundPolicy
 
 
 class Pollux(RoundPolicy):
     """Reallocates all jobs at every round. Jobs must be elastic: `Simulator(..., pace=TrainingPace(...))`.
+
+    Under the network `contention` they are not, and it is a candidate source; see pollux_asked.py.
 
     Args:
         round: seconds between searches, > 0.
@@ -65,6 +72,8 @@ class Pollux(RoundPolicy):
 
     def plan(self, view: ClusterView) -> list[Decision]:
         """Stops and starts that turn the present allocation into the one found."""
+        if isinstance(view.simulator.network, Contention):
+            return decisions_of(view, self.candidates(view, 1)[0])
         running = view.running
         jobs = np.concatenate([view.queue, running])
         if not len(jobs):
@@ -88,9 +97,20 @@ class Pollux(RoundPolicy):
                 decisions.append(Preempt(job))
         for row in changed:
             if wanted[row].any():
-                gpus = _take(free, wanted[row], machine_of)
+                gpus = take(free, wanted[row], machine_of)
                 decisions.append(Start(int(jobs[row]), gpus))
         return decisions
+
+    def candidates(self, view: ClusterView, n: int) -> list[Plan]:
+        """Up to n allocations of this round that are as good, of jobs on as many GPUs as they ask.
+
+        Raises:
+            InputError: jobs are elastic here, or the network knows no phases.
+        """
+        view.simulator.use(self.clock)
+        if not self.is_round(view.now_s):
+            return [plan_now(view)]
+        return allocations(view, n, self.exponent, self.clock.preemption_cost[0], **self.bounds)
 
     def _problem(self, view: ClusterView, jobs: np.ndarray, held: np.ndarray) -> Problem:
         simulator = view.simulator
@@ -120,15 +140,3 @@ class Pollux(RoundPolicy):
         restarts = np.maximum(s.starts[jobs] - 1, 0)
         kept = np.maximum(age_s - restarts * cost_s, 0.0) / np.maximum(age_s + cost_s, 1e-3)
         return Problem(held, room.astype(np.int8), most, speedups, kept, self.exponent)
-
-
-def _take(free: set[int], counts: np.ndarray, machine_of: np.ndarray) -> list[int]:
-    """Modify `free`: so many GPUs of each machine, lowest index first."""
-    left = counts.copy()
-    taken = []
-    for gpu in sorted(free):
-        if left[machine_of[gpu]] > 0:
-            left[machine_of[gpu]] -= 1
-            taken.append(gpu)
-    free.difference_update(taken)
-    return taken

@@ -80,7 +80,20 @@ class Search:
 
     def best(self, problem: Problem, jobs: list[int]) -> np.ndarray:
         """The best allocation found, int8 (jobs, machines); `jobs` names the rows from one call to the next."""
-        population = self._repaired(problem, self._first(problem, jobs))
+        return self.best_few(problem, jobs, 1)[0]
+
+    def best_few(self, problem: Problem, jobs: list[int], n: int) -> list[np.ndarray]:
+        """The best allocation found, as `best`, and up to n - 1 others of the last population that are as good."""
+        population, fitness = self._evolved(problem, self._first(problem, jobs))
+        self._jobs = {job: row for row, job in enumerate(jobs)}
+        self._population = population
+        order = np.argsort(-fitness, kind="stable")
+        as_good = fitness[order] >= fitness[order[0]] * (1.0 - SLIGHT)
+        return [population[:, :, one] for one in order[as_good][:n]]
+
+    def _evolved(self, problem: Problem, population: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The last population, all different, and its fitness."""
+        population = self._repaired(problem, population)
         fitness = problem.fitness(population)
         weights = self.rng.integers(1, 2**62, size=problem.held.shape, dtype=np.int64)
         names = _names(population, weights)
@@ -97,9 +110,7 @@ class Search:
             best = fitness[0]
             if since >= self.patience:
                 break
-        self._jobs = {job: row for row, job in enumerate(jobs)}
-        self._population = population
-        return population[:, :, int(fitness.argmax())]
+        return population, fitness
 
     def _first(self, problem: Problem, jobs: list[int]) -> np.ndarray:
         """The last population, jobs that are new without GPUs; and the allocation as it is."""

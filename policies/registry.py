@@ -13,16 +13,19 @@ from typing import Any
 from ..simulator.names import bind, choose, parse_name
 from .base import Policy
 from .bsbf import sjf_bsbf, sjf_ffs
+from .cassini.schedulers import bsbf_cassini, dally_cassini, pollux_cassini, themis_cassini
 from .dally import dally, dally_consolidated, dally_manual, dally_nowait
 from .gandiva import gandiva
 from .greedy import greedy
 from .ordered import las, ordered
 from .pollux import Pollux
+from .themis import LeastShared, Themis, ideal
 from .tiresias import tiresias
 from .tiresias_rounds import TiresiasRounds
 
 DELAY = "clustergym/Delay-v0"
 SHARING = "clustergym/Sharing-v0"
+TIME_SHIFT = "clustergym/TimeShift-v0"
 BOTH = (DELAY, SHARING)
 
 
@@ -39,7 +42,7 @@ POLICIES: dict[str, Entry] = {
     "random": Entry(
         partial(ordered, "random", placer="random"),
         "a random order and random GPUs, drawn from the seed: the baseline that everything should beat",
-        BOTH,
+        (*BOTH, TIME_SHIFT),
     ),
     "greedy": Entry(greedy, "shortest first; a job waits for a better tier if it will end sooner so: the one to beat"),
     "fifo": Entry(partial(ordered, "fifo"), "first in, first out, by arrival", BOTH),
@@ -59,11 +62,30 @@ POLICIES: dict[str, Entry] = {
         sjf_bsbf, "SJF-BSBF (INFOCOM'24): shortest job first; shares GPUs where the pair ends sooner so", (SHARING,)
     ),
     "pollux": Entry(
-        Pollux, "Pollux (OSDI'21): elastic jobs; searches for the most goodput, shared fairly, every round", (SHARING,)
+        Pollux,
+        "Pollux (OSDI'21): elastic jobs; searches for the most goodput, shared fairly, every round",
+        (SHARING, TIME_SHIFT),
     ),
     "tiresias-rounds": Entry(
         TiresiasRounds, "Tiresias as Pollux's simulator plays it: two queues, looked at every round", (SHARING,)
     ),
+    "themis": Entry(
+        Themis,
+        "Themis (NSDI'20): GPUs are leased, and auctioned to those jobs that are farthest from fair",
+        (TIME_SHIFT,),
+    ),
+    "themis+cassini": Entry(
+        themis_cassini,
+        "CASSINI (NSDI'24) on Themis: of its placements the most compatible, and time-shifts for jobs that share links",
+        (TIME_SHIFT,),
+    ),
+    "pollux+cassini": Entry(pollux_cassini, "CASSINI on Pollux, jobs of the size that they ask", (TIME_SHIFT,)),
+    "dally+cassini": Entry(dally_cassini, "CASSINI on Dally", (TIME_SHIFT,)),
+    "sjf-bsbf+cassini": Entry(bsbf_cassini, "CASSINI on SJF-BSBF", (TIME_SHIFT,)),
+    "least-shared": Entry(
+        LeastShared, "Themis; of its placements the one with the fewest shared links, nobody shifted", (TIME_SHIFT,)
+    ),
+    "ideal": Entry(ideal, "Themis where every job has all links to itself: the bound for the others", (TIME_SHIFT,)),
     "gandiva": Entry(gandiva, "Gandiva (OSDI'18): by affinity of sizes, moves to better tiers, no preemption", BOTH),
     "dally": Entry(dally, "Dally (Big Data'25): delay timers, tuned by demand and tier; most slowed down first"),
     "dally-manual": Entry(dally_manual, "Dally with fixed timers: 12 h for a machine, 24 h in all for a rack"),

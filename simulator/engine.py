@@ -329,6 +329,10 @@ class Simulator:
         self._planned = (s.instants, s.decisions + (self._handed_out is not None))
         return self._handed_out or Advance()
 
+    def pass_ahead(self) -> list[Decision]:
+        """All decisions of the pass that the compiled rule would make at this instant; nothing is carried out."""
+        return self._pass_on_copy()
+
     def _was_last(self, decision: Decision | None) -> bool:
         """Whether `decision` is the one that was carried out last; None: whether none was handed out."""
         if decision is None:

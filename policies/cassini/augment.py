@@ -1,0 +1,103 @@
+"""CASSINI on top of a scheduler (paper cassini, Sec. 4.2): it picks among the scheduler's placements, and shifts jobs.
+
+At every instant: the scheduler's candidates, up to 10 of them; the best by Algorithm 2 (candidates.py); the decisions
+that lead there. Then, at the same instant, a time-shift for every job that shares a link. Hyper-parameters and the
+number of workers stay the scheduler's.
+
+Shifts are computed anew at every instant, and decided where they or the period have changed. They are whole 72nds of
+the job's period, as the environment's are (simulator/compatibility/buckets.py). A job that is left without company
+keeps its shift, but at a period that is its own iteration, so that it waits for nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...simulator.compatibility.buckets import bucket_s, nearest_bucket
+from ...simulator.compatibility.circle import Grid
+from ...simulator.decisions import Decision, Shift
+from ...simulator.errors import InputError
+from ...simulator.names import choose
+from ...simulator.network.routes import LinkUse
+from ...simulator.plans import Plan, plan_now
+from ...simulator.profiles.phases import Phases
+from ...simulator.protocols import CandidateSource
+from ...simulator.rules.rule import Rule
+from ...simulator.view import ClusterView
+from ..links import alone, network_of
+from ..planned import PlannedPolicy
+from .candidates import Candidate, best_candidate, interleave
+from .rank import RANKINGS
+
+CANDIDATES = 10  # Sec. 5.1: "up to 10 placement candidates"
+DEGREES = 5.0  # Sec. 5.1
+
+
+class Cassini(PlannedPolicy):
+    """A scheduler augmented.
+
+    Args:
+        name: how tables and logs call it.
+        source: whose candidates these are.
+        clock: the rule of the source: its preemption cost, rounds and leases hold.
+        candidates: how many are looked at, >= 1.
+        ranking: what a candidate is worth: mean (the paper's) or worst; see rank.py.
+        degrees: steps of the rotations that are tried, a divisor of 360.
+
+    Raises:
+        InputError: a parameter out of range.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        source: CandidateSource,
+        clock: Rule,
+        candidates: int = CANDIDATES,
+        ranking: str = "mean",
+        degrees: float = DEGREES,
+    ) -> None:
+        super().__init__(name, clock)
+        if candidates < 1:
+            raise InputError(f"policy {name}: candidates = {candidates}: expected a whole number of at least 1")
+        self.source = source
+        self.most = int(candidates)
+        self.ranking = choose(ranking, RANKINGS, f"ranking of policy {name}")
+        self.grid = Grid(degrees)
+
+    def candidates(self, view: ClusterView, n: int) -> list[Plan]:
+        """Those of the scheduler."""
+        return self.source.candidates(view, n)
+
+    def choose(self, view: ClusterView) -> Plan:
+        """The best of the scheduler's candidates."""
+        plans = self.candidates(view, self.most)
+        if len(plans) == 1:
+            return plans[0]
+        network, links = network_of(view), view.topology.links
+        assert links is not None
+        placements = [_candidate(alone(view, plan)) for plan in plans]
+        tolerance = network.padding
+        return plans[best_candidate(placements, links.capacity, self.ranking, self.grid, tolerance=tolerance).index]
+
+    def finish(self, view: ClusterView) -> list[Decision]:
+        """Shifts of the jobs as they are placed now, those that change, jobs ascending."""
+        network, links, s = network_of(view), view.topology.links, view.simulator.state
+        assert links is not None
+        own = alone(view, plan_now(view))
+        wanted = interleave(_candidate(own), links.capacity, self.grid, tolerance=network.padding).shifts_s
+        decisions: list[Decision] = []
+        for job in [job for job, (_, use) in own.items() if len(use.links)]:
+            present_s = view.shift_s(job)
+            chosen_s = wanted.get(job, present_s)
+            if chosen_s is None:
+                continue
+            period_s = view.period_s(job)
+            seconds = bucket_s(nearest_bucket(chosen_s, period_s), period_s)
+            if s.period_s[job] != period_s or (job in wanted and seconds != present_s):
+                decisions.append(Shift(job, seconds))
+        return decisions
+
+
+def _candidate(own: Mapping[int, tuple[Phases, LinkUse]]) -> Candidate:
+    return Candidate({job: use for job, (_, use) in own.items()}, {job: phases for job, (phases, _) in own.items()})

@@ -1,0 +1,149 @@
+"""Themis: GPUs are leased, and auctioned to the jobs that are farthest from fair; and what is built on its placements.
+
+Source: Mahajan et al., "Themis: Fair and Efficient GPU Cluster Scheduling" (NSDI'20), as paper cassini runs it (Sec.
+4.2, 5.1): leases of 10 minutes, auctions when jobs come and go and when leases end, placement that knows racks.
+
+Finish-time fairness of a job (Themis, Sec. 3):
+
+    rho = T_shared / T_ideal = (age + isolated run time left) / (isolated run time x mean number of jobs beside it)
+
+where the job counts itself, and the mean is over the time since it came. Whoever has the largest rho is farthest from
+fair. Choices, where gangs leave some or the papers are silent:
+* Gangs are whole: a job bids for all the workers that it asks and gets all or none. The paper's Themis also tunes
+  their number, "automatically", by a rule that it does not give; that is left out.
+* With such bids the aggregate improvement is served best by the largest rho first: jobs win in this order as long as
+  their gangs fit, and whoever does not fit is passed. Themis offers GPUs to the worst 1 - f part of the jobs first and
+  what they leave to the others; that is the same order, so f plays no part.
+* At an auction are all free GPUs and those whose lease has ended; bidders are the jobs that wait or whose lease has
+  ended. A job whose lease runs keeps its GPUs.
+* Winners are placed as close together as the GPUs at the auction lie, in order of rho. One that has GPUs and would not
+  get closer ones elsewhere keeps them.
+* Candidates (paper cassini, Sec. 4.2: "achieve the same finish-time fairness, but their worker placements are
+  different"): the same winners on other GPUs of the auction, each as close together as before (realisations.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..simulator.errors import InputError
+from ..simulator.kernels.codes import DONE
+from ..simulator.network.routes import sharing
+from ..simulator.plans import Plan
+from ..simulator.rules.rule import Rule
+from ..simulator.view import ClusterView
+from .links import uses
+from .planned import PlannedPolicy
+from .realisations import locality, place, realisations
+
+LEASE_S = 600.0  # paper cassini, Sec. 5.1: "the bidding period (epoch) is set to 10 mins"
+CANDIDATES = 10  # paper cassini, Sec. 5.1: "up to 10 placement candidates"
+
+
+class Themis(PlannedPolicy):
+    """See the module.
+
+    Args:
+        lease: seconds, > 0.
+        preemption_cost: seconds without progress when a job starts again or moves.
+    """
+
+    def __init__(self, lease: float = LEASE_S, preemption_cost: float = 0.0) -> None:
+        if not 0.0 < lease < float("inf"):
+            raise InputError(f"policy themis: lease = {lease:g}: expected seconds > 0")
+        super().__init__("themis", Rule("fifo", preemption_cost=(preemption_cost,), lease=lease))
+
+    def candidates(self, view: ClusterView, n: int) -> list[Plan]:
+        """Up to n realisations of this instant's auction."""
+        s = view.simulator.state
+        view.simulator.use(self.clock)
+        held = {job: tuple(view.gpus_of(job)) for job in view.running.tolist()}
+        ended = [job for job in held if s.lease_end_s[job] <= s.now_s]
+        pool = set(view.free_gpus.tolist()).union(*(held[job] for job in ended))
+        winners = self._winners(view, [*view.queue.tolist(), *ended], len(pool))
+        gangs = {job: gpus for job, gpus in held.items() if job not in ended}
+        gangs |= _placed(view, winners, held, pool)
+        return realisations(view.topology, Plan(gangs), winners, pool, n, self.rng(view))
+
+    def _winners(self, view: ClusterView, bidders: list[int], gpus: int) -> list[int]:
+        """Those bidders that get their gangs, the farthest from fair first."""
+        unfair = dict(zip(bidders, finish_time_fairness(view, bidders).tolist(), strict=True))
+        arrival_s = view.simulator.state.arrival_s
+        winners = []
+        for job in sorted(bidders, key=lambda job: (-unfair[job], arrival_s[job], job)):
+            if view.gpus(job) <= gpus:
+                gpus -= view.gpus(job)
+                winners.append(job)
+        return winners
+
+
+def finish_time_fairness(view: ClusterView, jobs: list[int]) -> np.ndarray:
+    """How far each job is from fair: 1 is fair, more is worse, float64 (jobs,)."""
+    s = view.simulator.state
+    here = slice(0, int(s.next_arrival))
+    now_s, came_s = float(s.now_s), s.arrival_s[here]
+    gone_s = np.where(s.status[here] == DONE, s.finish_s[here], now_s)
+    rho = []
+    for job in jobs:
+        age_s = now_s - float(s.arrival_s[job])
+        if age_s > 0.0:
+            together_s = np.clip(gone_s - np.maximum(came_s, s.arrival_s[job]), 0.0, None)
+            others = float(together_s.sum()) / age_s
+        else:
+            others = float((s.status[here] != DONE).sum())
+        alone_s = float(view.workload.duration_s[job])
+        rho.append((age_s + view.remaining_s(job)) / (alone_s * max(others, 1.0)))
+    return np.array(rho)
+
+
+def _placed(
+    view: ClusterView, winners: list[int], held: dict[int, tuple[int, ...]], pool: set[int]
+) -> dict[int, tuple[int, ...]]:
+    """GPUs of the pool for every winner, in their order."""
+    topology, free = view.topology, set(pool)
+    idle = set(view.free_gpus.tolist())
+    stay = {}
+    for job in winners:
+        if job in held:
+            better = place(topology, idle | set(held[job]), len(held[job]))
+            if locality(topology, held[job]) <= locality(topology, better):
+                stay[job] = held[job]
+                free.difference_update(held[job])
+    gangs = {}
+    for job in winners:
+        gangs[job] = stay.get(job) or place(topology, free, view.gpus(job))
+        free.difference_update(gangs[job])
+    return gangs
+
+
+class LeastShared(Themis):
+    """Of Themis' candidates the one with the fewest shared links; it looks at no phases and shifts nobody.
+
+    Args:
+        candidates: how many are looked at, >= 1. The rest as of Themis.
+    """
+
+    def __init__(self, candidates: int = CANDIDATES, lease: float = LEASE_S, preemption_cost: float = 0.0) -> None:
+        super().__init__(lease, preemption_cost)
+        self.name = "least-shared"
+        self.most = checked_count("least-shared", candidates)
+
+    def choose(self, view: ClusterView) -> Plan:
+        """The first candidate with the fewest shared links."""
+        return min(self.candidates(view, self.most), key=lambda plan: len(sharing(uses(view, plan))))
+
+
+def ideal(lease: float = LEASE_S, preemption_cost: float = 0.0) -> Themis:
+    """Themis' placements where every job has the links to itself: "a dedicated cluster" for each (paper cassini)."""
+    policy = Themis(lease, preemption_cost)
+    policy.name, policy.dedicated = "ideal", True
+    return policy
+
+
+def checked_count(policy: str, candidates: Any) -> int:
+    """A number of candidates; InputError where it is none."""
+    if candidates < 1:
+        raise InputError(f"policy {policy}: candidates = {candidates}: expected a whole number of at least 1")
+    return int(candidates)
