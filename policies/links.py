@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..simulator.errors import InputError
 from ..simulator.network.contention import Contention
 from ..simulator.network.routes import LinkUse
@@ -18,16 +16,20 @@ def network_of(view: ClusterView) -> Contention:
     Raises:
         InputError: it is another one.
     """
-    network: Any = view.simulator.network
+    network = view.simulator.network
     if not isinstance(network, Contention):
-        raise InputError("this policy looks at the links that jobs share; expected the network contention")
+        raise InputError(f"network {network.describe()!r} knows no links, which this policy looks at; use contention")
     return network
 
 
 def alone(view: ClusterView, plan: Plan) -> dict[int, tuple[Phases, LinkUse]]:
-    """Phases alone and links of every job of a plan, jobs ascending."""
-    network, topology, workload = network_of(view), view.topology, view.workload
-    return {job: network.alone(topology, workload, job, plan.gangs[job]) for job in sorted(plan.gangs)}
+    """Phases alone and links of every job of a plan, jobs ascending.
+
+    Raises:
+        InputError: the network knows none.
+    """
+    network = network_of(view)
+    return {job: network.alone(view.topology, view.workload, job, plan.gangs[job]) for job in sorted(plan.gangs)}
 
 
 def uses(view: ClusterView, plan: Plan) -> dict[int, LinkUse]:

@@ -82,19 +82,18 @@ class Cassini(PlannedPolicy):
 
     def finish(self, view: ClusterView) -> list[Decision]:
         """Shifts of the jobs as they are placed now, those that change, jobs ascending."""
-        network, links, s = network_of(view), view.topology.links, view.simulator.state
+        network, links = network_of(view), view.topology.links
         assert links is not None
         own = alone(view, plan_now(view))
         wanted = interleave(_candidate(own), links.capacity, self.grid, tolerance=network.padding).shifts_s
         decisions: list[Decision] = []
         for job in [job for job, (_, use) in own.items() if len(use.links)]:
             present_s = view.shift_s(job)
-            chosen_s = wanted.get(job, present_s)
-            if chosen_s is None:
+            chosen_s, period_s = wanted.get(job, present_s), view.period_s(job)
+            if chosen_s is None or period_s is None:
                 continue
-            period_s = view.period_s(job)
             seconds = bucket_s(nearest_bucket(chosen_s, period_s), period_s)
-            if s.period_s[job] != period_s or (job in wanted and seconds != present_s):
+            if view.shift_period_s(job) != period_s or (job in wanted and seconds != present_s):
                 decisions.append(Shift(job, seconds))
         return decisions
 
