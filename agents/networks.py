@@ -54,6 +54,37 @@ class Standard(nn.Module):
         return (rows - self.mean) / self.spread
 
 
+class ValueScorer(nn.Module):
+    """Scores the values of a part from what is told about each, by weights that all values share.
+
+    Beside itself, a feature is looked at less the least of all values, and less their mean: what matters of the excess
+    at a rotation is how it compares with the others.
+
+    Args:
+        features: of a value.
+        width: of the embeddings.
+    """
+
+    def __init__(self, features: int, width: int) -> None:
+        super().__init__()
+        self.standard = Standard(3 * features)
+        self.value = nn.Linear(3 * features, width)
+        self.of_context = nn.Linear(width, width, bias=False)
+        self.score = nn.Linear(width, 1)
+        nn.init.orthogonal_(self.score.weight)
+        nn.init.zeros_(self.score.bias)
+
+    def forward(self, values: torch.Tensor, context: torch.Tensor) -> torch.Tensor:
+        """Scores (n, values) from features (n, values, features) and context (n, width)."""
+        hidden = self.value(self.standard(self.compared(values))) + self.of_context(context).unsqueeze(1)
+        return self.score(functional.relu(hidden)).squeeze(2)
+
+    @staticmethod
+    def compared(values: torch.Tensor) -> torch.Tensor:
+        """Features, and what they are above the least and above the mean: (n, values, 3 features)."""
+        return torch.cat([values, values - values.amin(1, keepdim=True), values - values.mean(1, keepdim=True)], 2)
+
+
 class CandidateNetwork(nn.Module):
     """The scorer of candidates; see the module.
 
@@ -86,6 +117,9 @@ class CandidateNetwork(nn.Module):
         self.hidden = nn.Linear(width, width)
         self.score = nn.Linear(width, 1)
         self.parts: Any = nn.ModuleList(nn.Linear(width, part.size) for part in tables.parts)
+        self.valued: Any = nn.ModuleList(
+            ValueScorer(part.features, width) if part.features else nn.Identity() for part in tables.parts
+        )
         self.critic = critic
         if critic:
             self.value_rows = nn.ModuleList(nn.Linear(table.columns, width) for table in tables.tables)
@@ -96,7 +130,7 @@ class CandidateNetwork(nn.Module):
         for last in (self.score, *self.parts):
             nn.init.orthogonal_(last.weight)  # smaller ones let next to nothing through to the layers below
             nn.init.zeros_(last.bias)
-        row_of = [-1]  # no job's: the score of advancing comes from the cluster
+        row_of = [-1] * (1 + tables.plans)  # no job's: what advances, or places all of them
         first = 0
         for table in tables.tables:
             row_of += [first + row for row in range(table.rows) for _ in range(table.kinds)]
@@ -126,8 +160,26 @@ class CandidateNetwork(nn.Module):
         hidden = functional.relu(self.hidden(functional.relu(hidden)))
         scores = self.score(hidden).squeeze(1) + self.hold_logit * features[:, HOLD]
         logits = scores.new_full(legal.shape, LOWEST).index_put((which, what), scores)
-        parts = torch.cat([part(context) for part in self.parts], 1) if self.parts else context.new_zeros(batch, 0)
+        parts = self._part_scores(observation, context)
         return logits, parts, self._value(cluster, tables, taken)
+
+    def _part_scores(self, observation: torch.Tensor, context: torch.Tensor) -> torch.Tensor:
+        """Logits of the values of all parts after the candidate, (n, P)."""
+        scores = [context.new_zeros(len(context), 0)]
+        values = self._values_of_parts(observation)
+        for part, own, layer, scorer in zip(self.tables.parts, values, self.parts, self.valued, strict=True):
+            scores.append(layer(context) + scorer(own, context) if part.features else layer(context))
+        return torch.cat(scores, 1)
+
+    def _values_of_parts(self, observation: torch.Tensor) -> list[torch.Tensor]:
+        """What is told about the values of each part, (n, values, features)."""
+        place = self.tables.cluster + sum(table.rows * table.columns for table in self.tables.tables)
+        found = []
+        for part in self.tables.parts:
+            end = place + part.size * part.features
+            found.append(observation[:, place:end].reshape(len(observation), part.size, part.features))
+            place = end
+        return found
 
     def values(self, observation: torch.Tensor) -> torch.Tensor:
         """Values (n,) only."""
@@ -142,12 +194,18 @@ class CandidateNetwork(nn.Module):
             rows = observation[:, place:end].reshape(-1, table.columns)
             standard.calibrate(rows[rows[:, 0] > 0.0])
             place = end
-        rows = observation[:, place:].reshape(-1, self.tables.candidate_columns)
+        rows = observation[:, -self.tables.candidates * self.tables.candidate_columns :]
+        rows = rows.reshape(-1, self.tables.candidate_columns)
         self.standard_candidate.calibrate(rows[rows[:, LEGAL] > 0.0])
+        for part, own, scorer in zip(self.tables.parts, self._values_of_parts(observation), self.valued, strict=True):
+            if part.features:
+                told = own[(own > 0.0).flatten(1).any(1)]
+                scorer.standard.calibrate(scorer.compared(told).flatten(0, 1) if len(told) else told.flatten(0, 1))
 
     def soften(self, factor: float) -> None:
         """Divide the logits by `factor`."""
-        _divide([self.score, *self.parts], factor)
+        valued = [scorer.score for scorer in self.valued if isinstance(scorer, ValueScorer)]
+        _divide([self.score, *self.parts, *valued], factor)
         with torch.no_grad():
             self.hold_logit.div_(factor)
 

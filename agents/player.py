@@ -20,6 +20,7 @@ import numpy as np
 from ..envs.delay.lookout import DelayLookout
 from ..envs.lookout import Lookout
 from ..envs.sharing.lookout import SharingLookout
+from ..envs.timeshift.lookout import TimeShiftLookout
 from ..policies.base import Policy
 from ..simulator.decisions import Advance, Decision
 from ..simulator.engine import Simulator
@@ -38,6 +39,7 @@ MODES = ("argmax", "sampled")
 LOOKOUTS: dict[str, type[Lookout]] = {  # how to look at a run, by the environment that an agent knows
     "clustergym/Delay-v0": DelayLookout,
     "clustergym/Sharing-v0": SharingLookout,
+    "clustergym/TimeShift-v0": TimeShiftLookout,
 }
 STREAM = 0x636C7573746572  # sets an agent's random numbers apart from all others of the same seed
 
@@ -78,7 +80,7 @@ class AgentPolicy(Policy):
         self.environments = (environment,)
         try:
             self._lookout = _lookout(LOOKOUTS[environment], self.env_kwargs)
-            self._terms = _terms(self.env_kwargs)
+            self._terms = getattr(self._lookout, "clock", None) or _terms(self.env_kwargs)
         except (InputError, TypeError, ValueError) as error:
             raise InputError(f"{source}: env_kwargs: {error}") from None
         self._sizes = self._lookout.parts
@@ -86,6 +88,7 @@ class AgentPolicy(Policy):
         self._mask = np.zeros((1, sum(self._sizes)), np.int8)
         self._expect_fitting(source)
         self._run: tuple[Simulator, int] | None = None
+        self._left: list[Decision] = []  # of the last action, which may stand for several
         normalisation = agent.description.normalisation
         if normalisation is not None:
             self._mean = np.array(normalisation.mean)
@@ -112,12 +115,14 @@ class AgentPolicy(Policy):
         simulator.use(self._terms)
         if self._run != (simulator, simulator.runs):
             lookout.lay(simulator)
-            self._run = (simulator, simulator.runs)
-        lookout.look_into(self._features[0], self._mask[0])
-        if not lookout.can_act:
-            return Advance()
+            self._run, self._left = (simulator, simulator.runs), []
         s = simulator.state
-        return lookout.decision(self._action(int(s.seed), int(s.instants), int(s.decisions)))
+        while not self._left:
+            lookout.look_into(self._features[0], self._mask[0])
+            if not lookout.can_act:
+                return Advance()
+            self._left = lookout.decisions(self._action(int(s.seed), int(s.instants), int(s.decisions)))
+        return self._left.pop(0)
 
     def _action(self, seed: int, instant: int, number: int) -> list[int]:
         """One value a part of the action: legal ones only, the likeliest or drawn."""

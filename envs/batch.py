@@ -59,6 +59,10 @@ class Rows:
             capacity=Capacity(0, 0),
         )
 
+    def like(self, n: int) -> Rows:
+        """`n` other rows, all zero, without records."""
+        return Rows.empty(n, self.windows.dtype, self.actions.shape[1], self.features.shape[1], self.masks.shape[1])
+
     def fit_references(self) -> None:
         """Make room for a finish time of every job that the records can hold."""
         known = self.references
@@ -114,12 +118,9 @@ class Stepper:
         self.every_row = np.arange(len(rows.windows))
         self._codes: dict[Callable[..., Any], Callable[..., Any]] = {}
 
-    @classmethod
-    def like(cls, other: Stepper, n: int) -> Stepper:
+    def like(self, n: int) -> Stepper:
         """Another one of `n` rows."""
-        r = other.rows
-        rows = Rows.empty(n, r.windows.dtype, r.actions.shape[1], r.features.shape[1], r.masks.shape[1])
-        return cls(rows, other.part, other.kernel)
+        return Stepper(self.rows.like(n), self.part, self.kernel)
 
     def enter(self, simulator: Simulator) -> None:
         """Give the next row to a simulator, which asks for room from now on before each reset."""
@@ -219,7 +220,7 @@ class Batch:
                 raise InputError(
                     f"variants: the spaces of row {i} differ from those of row 0; give all the same window"
                 )
-        self.stepper = Stepper.like(first.stepper, self.num_envs)
+        self.stepper = first.stepper.like(self.num_envs)
         self.rows = self.stepper.rows
         for i, env in enumerate(self.envs):
             env.join(self.stepper, i)

@@ -93,14 +93,20 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         parts = list(self.lookout.parts)
         self.action_space = gym.spaces.MultiDiscrete(parts)
         sizes = self.lookout.sizes
-        *self._ends, size = (int(end) for end in np.cumsum(list(sizes.values())))
+        ends = [int(end) for end in np.cumsum(list(sizes.values()))]
+        size = ends[-1]
+        self._places = dict(zip(sizes, map(slice, [0, *ends], ends), strict=False))
         self._flat = self.observation == "flat"
         boxes: dict[str, gym.Space[Any]] = {key: gym.spaces.Box(0.0, 1.0, (n,), np.float32) for key, n in sizes.items()}
         self.observation_space: gym.Space[Any] = gym.spaces.Dict(boxes)
         if self._flat:
             self.observation_space = gym.spaces.Box(0.0, 1.0, (size,), np.float32)
         rows = Rows.empty(1, type(self.lookout).dtype(), parts=len(parts), features=size, mask=sum(parts))
-        self.join(Stepper(rows, self.part, type(self).step_rows), 0)
+        self.join(self._stepper(rows), 0)
+
+    def _stepper(self, rows: Rows) -> Stepper:
+        """What steps rows of such environments."""
+        return Stepper(rows, self.part, type(self).step_rows)
 
     def _pay(self, reward: str, reference: Any, max_decisions: int | None) -> None:
         if reference is not None and reward != "jct":
@@ -249,13 +255,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         """Features (F,) or (n, F) as the observation space has them; parts of a Dict are views."""
         if self._flat:
             return features
-        a, b, c = self._ends
-        return {
-            "cluster": features[..., :a],
-            "queue": features[..., a:b],
-            "running": features[..., b:c],
-            "candidates": features[..., c:],
-        }
+        return {key: features[..., place] for key, place in self._places.items()}
 
     def action_masks(self) -> np.ndarray:
         """Legal actions, bool (both parts in a row,): sb3-contrib's convention."""

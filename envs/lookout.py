@@ -20,7 +20,6 @@ from .window import MAX_SLOTS
 
 ORDERS = ("arrival", "shortest", "smallest")
 TIME_SCALE_S = 30 * 86400.0  # what times are scaled by where there is no horizon
-TABLES = ("cluster", "queue", "running", "candidates")
 
 
 class Lookout:
@@ -31,10 +30,12 @@ class Lookout:
     Args:
         kinds: candidates of a waiting and of a running slot.
         part: the second part of the action.
+        plans: candidates that belong to no slot.
         slots, running_slots, order, placer, preemption, skip_idle, horizon_s: of the environment.
 
     Attributes:
-        sizes: number of features of cluster, queue, running and candidates, as they follow each other.
+        sizes: number of features of cluster, queue, running, the second part's values if they have any, and
+            candidates, as they follow each other.
         tables: how the flat observation is laid out.
         candidates: length of the first part of the action space; `parts`: of all parts.
         simulator: what it looks at, after `lay`.
@@ -46,6 +47,7 @@ class Lookout:
     dtype: ClassVar[Callable[[], np.dtype]]
     columns: ClassVar[Sequence[Sequence[str]]]  # names of the columns of cluster, queue, running and candidates
     turn: ClassVar[Callable[..., Any]]  # kernel: (records, windows, row, features, mask) shows the present anew
+    values: ClassVar[str] = ""  # what the features of the second part's values are called, if they have any
 
     def __init__(
         self,
@@ -59,6 +61,7 @@ class Lookout:
         preemption: bool,
         skip_idle: bool,
         horizon_s: float | None,
+        plans: int = 0,
     ) -> None:
         self.order = choose(order, ORDERS, "value of order")
         self.placer = choose(placer, PLACERS, "value of placer")
@@ -72,11 +75,13 @@ class Lookout:
         w.log_horizon = math.log1p(TIME_SCALE_S if horizon_s is None or horizon_s == math.inf else horizon_s)
         cluster, queue, running, candidates = (len(names) for names in self.columns)
         waiting_table, running_table = Table(slots, queue, kinds[0]), Table(running_slots, running, kinds[1])
-        self.tables = Tables(cluster, (waiting_table, running_table), candidates, (part,))
+        self.tables = Tables(cluster, (waiting_table, running_table), candidates, (part,), plans)
         self.candidates = self.tables.candidates
         self.parts = (self.candidates, part.size)
-        sizes = (cluster, slots * queue, running_slots * running, self.candidates * candidates)
-        self.sizes = dict(zip(TABLES, sizes, strict=True))
+        self.sizes = {"cluster": cluster, "queue": slots * queue, "running": running_slots * running}
+        if part.features:
+            self.sizes[self.values] = part.size * part.features
+        self.sizes["candidates"] = self.candidates * candidates
         self.simulator: Simulator
 
     def _keep(self, windows: np.ndarray) -> None:
@@ -131,6 +136,10 @@ class Lookout:
             InvalidDecision: the window offers no such action.
         """
         raise TypeError(f"{type(self).__name__} does not say which action plays a decision: define action")
+
+    def decisions(self, action: Any) -> list[Decision]:
+        """What an action stands for now, in order; empty: nothing, and the same instant is looked at again."""
+        return [self.decision(action)]
 
     def decision(self, action: Any) -> Decision:
         """The decision that an action stands for now; `Advance` for 0 or an illegal one."""

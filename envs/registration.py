@@ -11,6 +11,7 @@ import gymnasium
 from ..simulator.names import choose
 from .delay import defaults as delay
 from .sharing import defaults as sharing
+from .timeshift import defaults as timeshift
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,13 @@ ENVIRONMENTS: dict[str, Entry] = {
         vector_entry_point="clustergym.envs.sharing.vector:SharingVectorEnv",
         defaults={"topology": sharing.TOPOLOGY, "workload": sharing.WORKLOAD, "network": sharing.NETWORK},
         sharing={"jobs_per_gpu": 2, "interference": "measured", "memory_gb": sharing.MEMORY_GB, "gpu": "2080ti"},
+    ),
+    "clustergym/TimeShift-v0": Entry(
+        summary="choose among a scheduler's placements on links that jobs share, then each job's time-shift",
+        paper="cassini",
+        entry_point="clustergym.envs.timeshift.env:TimeShiftEnv",
+        vector_entry_point="clustergym.envs.timeshift.vector:TimeShiftVectorEnv",
+        defaults={"topology": timeshift.TOPOLOGY, "workload": timeshift.WORKLOAD, "network": timeshift.NETWORK},
     ),
 }
 

@@ -28,35 +28,39 @@ class Part:
     Attributes:
         size: its values.
         column: column of the candidates' features that is 1 where the part means something.
+        features: of each of its values; 0: they have none.
     """
 
     size: int
     column: int
+    features: int = 0
 
 
 @dataclass(frozen=True)
 class Tables:
-    """A flat observation: the cluster's features, the tables one after the other, then a row a candidate.
+    """A flat observation: the cluster's features, the tables, features of the parts' values, then a row a candidate.
 
-    Candidate 0 advances; those of the first table's rows follow, then those of the second's, and so on. The first
-    column of a candidate is 1 where it is legal.
+    Candidate 0 advances; `plans` that belong to no row follow, then those of the first table's rows, those of the
+    second's, and so on. The first column of a candidate is 1 where it is legal.
     """
 
     cluster: int
     tables: tuple[Table, ...]
     candidate_columns: int
     parts: tuple[Part, ...]
+    plans: int = 0
 
     @property
     def candidates(self) -> int:
         """Length of the first part of the action space."""
-        return 1 + sum(table.rows * table.kinds for table in self.tables)
+        return 1 + self.plans + sum(table.rows * table.kinds for table in self.tables)
 
     @property
     def size(self) -> int:
         """Length of the flat observation."""
         rows = sum(table.rows * table.columns for table in self.tables)
-        return self.cluster + rows + self.candidates * self.candidate_columns
+        values = sum(part.size * part.features for part in self.parts)
+        return self.cluster + rows + values + self.candidates * self.candidate_columns
 
     def to_json(self) -> dict[str, Any]:
         """As plain dicts and lists."""
@@ -67,4 +71,4 @@ class Tables:
         """What `to_json` gave."""
         tables = tuple(Table(**table) for table in data["tables"])
         parts = tuple(Part(**part) for part in data["parts"])
-        return cls(data["cluster"], tables, data["candidate_columns"], parts)
+        return cls(data["cluster"], tables, data["candidate_columns"], parts, data.get("plans", 0))

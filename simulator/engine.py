@@ -202,6 +202,14 @@ class Simulator:
             self.move_to(empty_state(other.capacity), other.capacity, keep=False)
         self.plain.take_over(other.plain)
 
+    def mirror(self, other: Simulator) -> None:
+        """Take over the present of `other`, which differs in nothing but its run; runs count as there."""
+        self.workload, self.rule, self.runs, self._code = other.workload, other.rule, other.runs, other._code
+        self._planned = NOTHING
+        if self.capacity != other.capacity:
+            self.move_to(empty_state(other.capacity), other.capacity, keep=False)
+        self.plain.data[:] = other.plain.data
+
     def move_to(self, records: np.recarray, capacity: Capacity, keep: bool = True) -> None:
         """Go on in another array of one zeroed record; what runs is kept (it must fit), or `reset` comes next."""
         if keep and self.capacity.jobs > 0:

@@ -12,6 +12,7 @@ from ...simulator.engine import Simulator
 from ...simulator.kernels.codes import DOWN, FREE
 from ...simulator.tiers import TIER_NAMES
 from .colours import GPU_DOWN, TIER_COLOURS, Colour, ink_on, job_colour
+from .links import NetworkScene, has_contention, read_network
 from .scene import Machine, Rack, RunningJob, Scene, WaitingJob, read_scene
 from .words import clock, cut, span
 
@@ -33,7 +34,23 @@ def draw_ansi(simulator: Simulator, width: int = 100, colour: bool = False) -> s
     Returns:
         Lines without a line break at the end; without `colour` only printable characters.
     """
-    return draw_text(read_scene(simulator), width, colour)
+    text = draw_text(read_scene(simulator), width, colour)
+    if not has_contention(simulator):
+        return text
+    return "\n".join([text, "", *(cut(line, max(40, width)) for line in _link_lines(read_network(simulator)))])
+
+
+def _link_lines(network: NetworkScene) -> list[str]:
+    """How loaded the network is, and the jobs on the link where most is wanted."""
+    shared, fullest = int((network.sharers > 1).sum()), float(network.load.max())
+    told = f"links {shared} of {len(network.load)} shared, {network.contending} jobs meet on them"
+    lines = [f"{told}; the fullest is loaded to {fullest:.2f}"]
+    crossing = network.crossing
+    if crossing is not None:
+        at_once, turned = crossing.scores
+        jobs = " ".join(f"#{job}" for job in crossing.jobs)
+        lines.append(f"{crossing.link}: jobs {jobs}; score {at_once:.2f} at once, {turned:.2f} as they are turned")
+    return lines
 
 
 def draw_text(scene: Scene, width: int = 100, colour: bool = False) -> str:

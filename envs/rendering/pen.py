@@ -136,6 +136,14 @@ class Pen:
         corners = (box[0], box[1], box[2] - 1, box[3] - 1)
         self._draw.rounded_rectangle(corners, self.unit(radius), fill=colour, outline=edge)
 
+    def line(self, start: tuple[int, int], end: tuple[int, int], colour: Colour, width: float) -> None:
+        """A line; its width is in units."""
+        self._draw.line((*start, *end), fill=colour, width=self.unit(width))
+
+    def arc(self, box: tuple[int, int, int, int], first: float, last: float, colour: Colour, width: int) -> None:
+        """A part of the ring inside a box, `width` pixels wide; degrees clockwise from the top."""
+        self._draw.arc((box[0], box[1], box[2] - 1, box[3] - 1), first - 90.0, last - 90.0, fill=colour, width=width)
+
     def cross(self, box: tuple[int, int, int, int], colour: Colour) -> None:
         """A diagonal cross in a box."""
         inset = max(2, (box[2] - box[0]) // 4)

@@ -14,6 +14,7 @@ from ...simulator.tiers import UNPLACED
 from . import colours
 from .colours import Colour, job_colour
 from .floor import LEVELS, LINE, MARK, REST, SEPARATOR, STRATA, Box, FloorPlan, plan_floor
+from .links import has_contention
 from .panels import draw_queue, draw_running
 from .pen import Pen, new_image
 from .scene import ClusterShape, Scene, read_scene
@@ -37,19 +38,29 @@ def draw_rgb(simulator: Simulator, size: tuple[int, int] = SIZE) -> np.ndarray:
         MissingExtra: the extra [render] is not installed.
         InputError: a size out of range.
     """
+    size = _checked(size)
+    if has_contention(simulator):
+        from .network import draw_network
+
+        return draw_network(simulator, size)
     return draw_scene(read_scene(simulator), size)
+
+
+def _checked(size: tuple[int, int]) -> tuple[int, int]:
+    width, height = (int(side) for side in size)
+    if not (SMALLEST[0] <= width <= LARGEST[0] and SMALLEST[1] <= height <= LARGEST[1]):
+        raise InputError(f"size {width}x{height}: expected {SMALLEST[0]}x{SMALLEST[1]} to {LARGEST[0]}x{LARGEST[1]}")
+    return width, height
 
 
 def draw_scene(scene: Scene, size: tuple[int, int] = SIZE) -> np.ndarray:
     """A scene as a picture; see `draw_rgb`."""
-    width, height = (int(side) for side in size)
-    if not (SMALLEST[0] <= width <= LARGEST[0] and SMALLEST[1] <= height <= LARGEST[1]):
-        raise InputError(f"size {width}x{height}: expected {SMALLEST[0]}x{SMALLEST[1]} to {LARGEST[0]}x{LARGEST[1]}")
+    width, height = _checked(size)
     stage = stage_of(scene.shape, scene.name, (width, height))
     pixels = stage.base.copy()
     pixels.reshape(-1, 3)[stage.plan.pixels] = _part_colours(scene, stage.plan)[stage.plan.parts]
     pen = Pen.over(pixels, stage.scale)
-    _draw_totals(pen, stage, scene)
+    draw_totals(pen, stage.margin, stage.size[0], scene)
     if not stage.plan.by_machine:
         _split_shared(pen, stage.plan, scene)
     _draw_labels(pen, stage.plan, scene)
@@ -240,31 +251,29 @@ def _draw_labels(pen: Pen, plan: FloorPlan, scene: Scene) -> None:
         before = dict(stripes)
 
 
-def _draw_totals(pen: Pen, stage: Stage, scene: Scene) -> None:
+def draw_totals(pen: Pen, margin: int, width: int, scene: Scene) -> None:
     """The clock, and four numbers with their meaning; bars for the two that are shares."""
-    u = stage.unit
-    pen.text((stage.margin, u(14)), clock(scene.now_s), 24, colours.INK, bold=True)
+    pen.text((margin, pen.unit(14)), clock(scene.now_s), 24, colours.INK, bold=True)
     held = f"waiting, {scene.held_jobs:,} held" if scene.held_jobs else "waiting"
     down = "GPUs used" + (f", {scene.shared:,} shared" if scene.shared else "")
     down += f", {scene.down:,} down" if scene.down else ""
     used = [(scene.used, colours.USED), (scene.down, colours.GPU_DOWN)]
     done = [(scene.done, colours.TIER_COLOURS[0])]
-    _draw_total(pen, stage, 0.385, f"{scene.used:,} / {scene.gpus:,}", down, used, scene.gpus)
-    _draw_total(pen, stage, 0.59, f"{len(scene.running):,}", "running")
-    _draw_total(pen, stage, 0.69, f"{scene.waiting:,}", held)
-    _draw_total(pen, stage, 0.83, f"{scene.done:,} / {scene.jobs:,}", "jobs done", done, scene.jobs)
+    _draw_total(pen, round(width * 0.385), f"{scene.used:,} / {scene.gpus:,}", down, used, scene.gpus)
+    _draw_total(pen, round(width * 0.59), f"{len(scene.running):,}", "running")
+    _draw_total(pen, round(width * 0.69), f"{scene.waiting:,}", held)
+    _draw_total(pen, round(width * 0.83), f"{scene.done:,} / {scene.jobs:,}", "jobs done", done, scene.jobs)
 
 
 def _draw_total(
     pen: Pen,
-    stage: Stage,
-    place: float,
+    x: int,
     number: str,
     word: str,
     parts: Sequence[tuple[int, Colour]] = (),
     whole: int = 0,
 ) -> None:
-    u, x = stage.unit, round(stage.size[0] * place)
+    u = pen.unit
     room = u(148 if whole else 90)
     pen.text((x, u(10)), number, pen.fitting_size(number, 18, room, bold=True), colours.INK, bold=True)
     pen.text((x, u(34)), word, pen.fitting_size(word, 11, room + u(30)), colours.FAINT)

@@ -1,0 +1,200 @@
+"""TimeShift-v0: where jobs run, and in which phase, on links that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...simulator.engine import Decider, Simulator
+from ...simulator.errors import InputError
+from ...simulator.kernels.codes import ASK, DECIDE, FINISHED, HORIZON, STALLED
+from ...simulator.network import Network, load_network
+from ...simulator.protocols import CandidateSource, Policy
+from ...simulator.rules.rule import Rule
+from ...simulator.sharing import Sharing, Slowdowns
+from ...simulator.topology import Topology
+from ...simulator.workloads import Workload
+from ..batch import Rows, Stepper
+from ..cluster_env import ClusterEnv, failures_of, horizon_of
+from ..codes import IS_ADJUSTED, IS_INVALID, TERMINATED, TRUNCATED
+from .defaults import NETWORK, SCHEDULER, TOPOLOGY, WORKLOAD
+from .lookout import TimeShiftLookout
+from .stepper import PlayedStepper
+from .window import advance, close_step, open_step
+
+
+class TimeShiftEnv(ClusterEnv):
+    """Choose among a scheduler's placements by how well jobs get along on links, then each job's time-shift.
+
+    Source       CASSINI (network-aware scheduling by interleaving communication phases); docs/timeshift.md.
+    Observation  Dict of float32 Boxes in [0, 1]: cluster (13,), queue (slots x 9,), running (running_slots x 17,),
+                 rotations (72,): the excess on the job's links at each rotation, others as they are, and candidates
+                 ((1 + candidates) x 29,); columns in observation.py. `observation="flat"`: the five in one Box.
+    Action       MultiDiscrete([1 + candidates, 72]). A decision point has two stages. Placing: 0 leaves all as it is, k
+                 takes the k-th placement that the scheduler proposes. Shifting, for each running job of a component of
+                 jobs joined by links that has changed since, in order of arrival: 1 shifts the job by b / 72 of its
+                 period, b being the second part; 2 leaves its shift as it is; 3 takes it away, where it has one; 0: no
+                 more now. Then the clock goes on.
+    Mask         action_masks(): bool, both parts in a row; info["action_mask"]: the same as int8. Never empty.
+    Reward       `reward`: jct (default: minus the mean JCT in mean isolated run times, summed over the episode),
+                 makespan, slowdown, slo; envs/reward.py. Decisions often take no time: train with gamma = 1.
+    Episode      terminated when every job is done; truncated at `horizon_s` or after `max_decisions`.
+    Info         elapsed_s, action_mask, invalid_action (the action was not legal: it counted as 0), adjusted_action (a
+                 bucket out of range became the nearest); metrics on the last step.
+    Versions     v0 first release.
+
+    Args:
+        topology: preset with arguments, specification, path, or a `Topology`; it must have links.
+        workload: generator with arguments (drawn anew at each reset), path, or a `Workload`; or several of them in a
+            list, one of which is drawn at each reset.
+        network: `contention`, with arguments.
+        scheduler: who proposes placements: the name of a policy that can, or such a policy.
+        candidates: how many placements it is asked for, 3 to 64.
+        slots, running_slots: waiting and running jobs in the window, 1 to 256 and 0 to 256.
+        order: which jobs the window shows first: `arrival`, `shortest` (isolated run time) or `smallest` (GPUs).
+        jobs_per_gpu, interference, memory_gb, gpu: several jobs a GPU, as in Sharing-v0; 1: a job has its GPUs alone.
+        max_decisions, horizon_s: truncate after so many steps, or seconds from the first arrival; None: never.
+        skip_idle: pass over decision points where there is nothing to place and no shift to choose; the first of an
+            episode never.
+        observation: `dict`, or `flat` for plain MLPs.
+        reward: `jct`, `makespan`, `slowdown` or `slo`.
+        reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
+            name, a policy or a `Rule`; None: nobody.
+        mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/layout.py); 0 mean time between failures: none.
+        render_mode: `ansi`, `rgb_array` or `human`.
+
+    Raises:
+        InputError: a value that does not fit, in one sentence.
+    """
+
+    part = "TimeShift-v0"
+    second = "rotation bucket"
+    lookout: TimeShiftLookout
+    stepper: PlayedStepper
+
+    def __init__(
+        self,
+        topology: Topology | str | dict[str, Any] = TOPOLOGY,
+        workload: Workload | str | Sequence[Workload | str] = WORKLOAD,
+        network: Network | str | None = None,
+        *,
+        scheduler: str | CandidateSource = SCHEDULER,
+        candidates: int = 10,
+        slots: int = 32,
+        running_slots: int = 24,
+        order: str = "arrival",
+        jobs_per_gpu: int = 1,
+        interference: str | Slowdowns = "measured",
+        memory_gb: float | None = None,
+        gpu: str = "a100",
+        max_decisions: int | None = None,
+        horizon_s: float | None = None,
+        skip_idle: bool = True,
+        observation: str = "dict",
+        reward: str = "jct",
+        reference: Policy | Rule | str | None = None,
+        mtbf_s: float = 0.0,
+        mttr_s: float = 3600.0,
+        checkpoint_s: float = 1800.0,
+        render_mode: str | None = None,
+    ) -> None:
+        fidelity = load_network(network or NETWORK)
+        if not hasattr(fidelity, "alone"):
+            raise InputError(f"network = {network!r}: expected contention, with or without arguments")
+        lookout = TimeShiftLookout(
+            scheduler=scheduler,
+            candidates=candidates,
+            slots=slots,
+            running_slots=running_slots,
+            order=order,
+            skip_idle=skip_idle,
+            horizon_s=horizon_of(horizon_s),
+        )
+        simulator = Simulator(
+            topology,
+            fidelity,
+            rule=lookout.clock,
+            failures=failures_of(mtbf_s, mttr_s, checkpoint_s),
+            horizon_s=horizon_of(horizon_s),
+            sharing=None if jobs_per_gpu == 1 else Sharing(jobs_per_gpu, interference, memory_gb, gpu),
+        )
+        self._is_guided = False
+        paid: dict[str, Any] = {"reward": reward, "reference": reference, "max_decisions": max_decisions}
+        self._open(simulator, lookout, workload=workload, observation=observation, render_mode=render_mode, **paid)
+
+    def _stepper(self, rows: Rows) -> Stepper:
+        return PlayedStepper(rows, self.part)
+
+    def join(self, stepper: Stepper, row: int) -> None:
+        """Move into a row of shared arrays; before the first reset."""
+        assert isinstance(stepper, PlayedStepper)
+        super().join(stepper, row)
+        stepper.players.append(self)
+
+    def play(self) -> bool:
+        """Play the action in the row, and go on to the next decision; True if the row needs a look."""
+        rows, row, w = self.stepper.rows, self._row, self.lookout.plain
+        self.stepper.call(open_step, rows.records, rows.windows, rows.references, row)
+        if not self._is_guided:
+            self.lookout.guest = None
+        self._is_guided = False
+        if w["begins"]:
+            w["begins"] = 0
+            self._outcome[IS_INVALID] = self._outcome[IS_ADJUSTED] = 0.0
+            self._go()
+        elif w["code"] not in (FINISHED, HORIZON):
+            self._take()
+        while w["code"] == DECIDE and not self.lookout.can_act:
+            self._go()
+        self.stepper.call(close_step, rows.records, rows.windows, rows.references, rows.outcomes, row)
+        self.lookout.write(self._features, self._mask)
+        outcome = self._outcome
+        return bool(outcome[TERMINATED] or outcome[TRUNCATED] or w["code"] != DECIDE)
+
+    def _take(self) -> None:
+        """Carry out the action in the row."""
+        w = self.lookout.plain
+        w["decisions"] += 1
+        taken = self.lookout.take(int(self._action[0]), int(self._action[1]))
+        self._outcome[IS_INVALID], self._outcome[IS_ADJUSTED] = taken.is_invalid, taken.is_adjusted
+        for decision in taken.decisions:
+            self.simulator.apply(decision)
+        w["code"] = DECIDE
+        self.lookout.refresh()
+
+    def _go(self) -> None:
+        """On to the next decision point."""
+        rows, simulator, w = self.stepper.rows, self.simulator, self.lookout.plain
+        code = self.stepper.call(advance, rows.records, self._row)
+        while code == ASK:
+            simulator.answer()
+            code = self.stepper.call(advance, rows.records, self._row)
+        w["code"] = code
+        simulator.note(code)
+        if code in (FINISHED, HORIZON, STALLED):
+            self.lookout.finish()
+        else:
+            self.lookout.refresh()
+
+    def act_of(self, policy: Decider) -> np.ndarray:
+        """The action that plays what `policy` does next; mask and observation are then those that it belongs to.
+
+        Raises:
+            InvalidDecision: a time-shift that is none of the 72 rotations of a period.
+        """
+        self._expect_reset()
+        self._is_guided = True
+        self.lookout.invite(policy)
+        self.lookout.write(self._features, self._mask)
+        return self.lookout.guided_action()
+
+    def played(self) -> dict[str, Any]:
+        """What, beside the row's arrays, it takes to go on with the episode; JSON can hold it."""
+        return {**super().played(), "instant": self.lookout.played()}
+
+    def resume(self, played: dict[str, Any]) -> None:  # type: ignore[override]
+        """Go on with the episode that `played` describes, whose arrays lie in the row already."""
+        super().resume(played)
+        self.lookout.go_on(self.simulator, played["instant"])

@@ -1,0 +1,47 @@
+"""What a policy would decide at an instant, all of it: tried on a copy of the run, which stays as it is."""
+
+from __future__ import annotations
+
+from ...simulator.decisions import Advance, Decision
+from ...simulator.engine import Decider, Simulator
+
+MOST = 100_000  # decisions at one instant; a policy that makes more would make them for ever
+
+
+class Mirror:
+    """A second simulator that takes over the present of another one.
+
+    It is always the same object, and counts runs as the other does, so a policy can keep what it knows of a run.
+    """
+
+    def __init__(self) -> None:
+        self._copy: Simulator | None = None
+
+    def decisions(self, simulator: Simulator, policy: Decider) -> list[Decision]:
+        """All that `policy` decides now, in order, without the last `Advance`.
+
+        Its rule, and what it says about rounds and costs, is handed to `simulator` too, as if it had decided there.
+        """
+        copy = self._taken_over(simulator)
+        found: list[Decision] = []
+        while len(found) < MOST and not isinstance(decision := policy.decide(copy.view), Advance):
+            copy.apply(decision)
+            found.append(decision)
+        simulator.use(copy.rule)
+        return found
+
+    def _taken_over(self, simulator: Simulator) -> Simulator:
+        copy = self._copy
+        if copy is None:
+            copy = self._copy = Simulator(
+                simulator.topology,
+                simulator.network,
+                rule=simulator.rule,
+                semantics=simulator.semantics,
+                failures=simulator.failures,
+                horizon_s=simulator.horizon_s,
+                sharing=simulator.sharing,
+                pace=simulator.pace,
+            )
+        copy.mirror(simulator)
+        return copy
