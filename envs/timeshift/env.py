@@ -137,8 +137,9 @@ class TimeShiftEnv(ClusterEnv):
         """Play the action in the row, and go on to the next decision; True if the row needs a look."""
         rows, row, w = self.stepper.rows, self._row, self.lookout.plain
         self.stepper.call(open_step, rows.records, rows.windows, rows.references, row)
-        if not self._is_guided:
+        if self.lookout.guest is not None and not self._is_guided:
             self.lookout.guest = None
+            self.simulator.use(self.rule)
         self._is_guided = False
         if w["begins"]:
             w["begins"] = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...simulator.decisions import Advance, Decision
 from ...simulator.engine import Decider, Simulator
+from ...simulator.view import ClusterView
 
 MOST = 100_000  # decisions at one instant; a policy that makes more would make them for ever
 
@@ -29,6 +30,10 @@ class Mirror:
             found.append(decision)
         simulator.use(copy.rule)
         return found
+
+    def view(self, simulator: Simulator) -> ClusterView:
+        """The present of `simulator` for one that would hand its rule to it, but must not."""
+        return self._taken_over(simulator).view
 
     def _taken_over(self, simulator: Simulator) -> Simulator:
         copy = self._copy

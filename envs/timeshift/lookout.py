@@ -94,7 +94,7 @@ class TimeShiftLookout(Lookout):
         self.num_offers = candidates
         self.guest: Decider | None
         self.guided: Way
-        self._mirror = Mirror()
+        self._of_guest, self._of_scheduler = Mirror(), Mirror()
         self._clear()
 
     def _clear(self) -> None:
@@ -155,7 +155,8 @@ class TimeShiftLookout(Lookout):
         view = self.simulator.view
         gangs = self._gangs = {job: tuple(view.gpus_of(job)) for job in view.running.tolist()}
         ways = [guided] if guided else []
-        for plan in self.scheduler.candidates(view, self.num_offers):
+        asked = view if self.simulator.rule == self.clock else self._of_scheduler.view(self.simulator)
+        for plan in self.scheduler.candidates(asked, self.num_offers):
             decisions = tuple(decisions_of(view, plan))
             if decisions and decisions not in ways:
                 ways.append(decisions)
@@ -275,7 +276,7 @@ class TimeShiftLookout(Lookout):
         self.seconds, self.guided = {}, ()
         if self.guest is not None:
             found: list[Decision] = []
-            for decision in self._mirror.decisions(self.simulator, self.guest):
+            for decision in self._of_guest.decisions(self.simulator, self.guest):
                 if isinstance(decision, Shift):
                     self.seconds[decision.job] = decision.seconds
                 elif isinstance(decision, Start) and decision.time_shift is not None:
