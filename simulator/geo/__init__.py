@@ -1,0 +1,1 @@
+"""Regions with their machines, the data that lies in them and the jobs that read it (paper mast)."""
