@@ -287,19 +287,19 @@ def test_a_shift_needs_links():
 
 
 def test_a_snapshot_goes_on_the_same():
-    simulator = random_run(4)
     policy = random_contended["Random"]
-    simulator.run(policy(4))
-    ended = outcome(simulator)
-    again = random_run(4)
-    for _ in range(6):
-        again._play(policy(4))
-    kept = again.snapshot()
-    again.run(policy(4))
-    assert outcome(again) == ended
-    again.restore(kept)
-    again.run(policy(4))
-    assert outcome(again) == ended
+    for seed in (0, 7, 13):
+        simulator, again = random_run(seed), random_run(seed)
+        assert simulator.rule.lease == 0.0
+        simulator.run(policy(seed))
+        for _ in range(6):
+            again._play(policy(seed))
+        assert not again.ended
+        kept = again.snapshot()
+        for _ in range(2):
+            again.run(policy(seed))
+            assert outcome(again) == outcome(simulator)
+            again.restore(kept)
 
 
 def test_dedicated_is_exact_where_nobody_shares():
@@ -349,7 +349,9 @@ def test_runs_are_the_same_under_the_compiled_rule_and_by_its_decisions():
         assert outcome(compiled) == outcome(asked)
 
 
-@pytest.mark.parametrize("flags", [{"NUMBA_DISABLE_JIT": "1"}, {"NUMBA_BOUNDSCHECK": "1"}])
+@pytest.mark.parametrize(
+    "flags", [{"NUMBA_DISABLE_JIT": "1"}, pytest.param({"NUMBA_BOUNDSCHECK": "1"}, marks=pytest.mark.slow)]
+)
 def test_the_bits_are_those_of_interpreted_and_of_checked_code(flags):
     quiet = {key: value for key, value in os.environ.items() if not key.startswith("NUMBA_") or key.endswith("_DIR")}
     said = subprocess.run(
