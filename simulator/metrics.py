@@ -171,8 +171,8 @@ def _network(s: np.void) -> dict[str, float]:
     """What only jobs that share links have."""
     links = int(s["n_links"])
     if links == 0:
-        nothing = {"congestion_bytes": 0.0, "shift_adjustments": 0.0}
-        return {**nothing, "iteration_time_mean": float("nan"), "iteration_time_p99": float("nan")}
+        names = ("congestion_bytes", "iteration_time_mean", "iteration_time_p99", "shift_adjustments")
+        return dict.fromkeys(names, 0.0)
     excess = np.maximum(0.0, s["link_offered"][:links] - s["link_capacity"][:links])
     unbooked = excess * (s["phase_now_s"] - s["link_since_s"][:links])
     count, total_s, bins = int(s["iteration_count"]), float(s["iteration_sum_s"]), s["iteration_bins"].copy()
