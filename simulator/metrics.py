@@ -15,7 +15,7 @@
 | `gpu_hours_lost` | GPU-hours of work undone by failures |
 | `slo_violation_rate` | jobs that finish (or are still there) after their deadline / jobs with a deadline |
 | `congestion_bytes`, `bytes_moved` | bytes offered above link capacity; bytes moved between regions |
-| `iteration_time_mean`, `_p99` | duration of a whole iteration, of all jobs; network contention only |
+| `iteration_time_mean`, `_p99` | duration of a whole iteration, of all jobs; 0: no network contention |
 | `shift_adjustments` | iterations that began a slot later, since they were late for theirs (paper cassini, Sec. 5.7) |
 
 GPU-seconds add up: held = computing + communicating + restoring + lost, and all = held + free + down.
