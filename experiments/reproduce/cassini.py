@@ -1,0 +1,11 @@
+"""Paper cassini: what is checked of it."""
+
+from __future__ import annotations
+
+from . import cassini_links, cassini_table2, cassini_theory
+
+REPRODUCTIONS = (
+    *cassini_theory.REPRODUCTIONS,
+    *cassini_links.REPRODUCTIONS,
+    *cassini_table2.REPRODUCTIONS,
+)
