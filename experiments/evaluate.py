@@ -17,7 +17,7 @@ from ..simulator.engine import Simulator
 from ..simulator.errors import InputError
 from ..simulator.layout import Failures
 from ..simulator.names import parse_name
-from ..simulator.network import load_network
+from ..simulator.network import Contention, Network, load_network
 from ..simulator.semantics import load_semantics
 from ..simulator.sharing import Sharing
 from ..simulator.topology import Topology
@@ -204,16 +204,31 @@ def depends_on_seed(setting: Setting, policy: Policy) -> bool:
 def simulator_of(setting: Setting, policy: Policy) -> Simulator:
     """The simulator in which `policy` plays; its compiled rule, if it is one, is in it already."""
     semantics = load_semantics(setting.semantics)
+    network = network_for(policy, load_network(setting.network))
     return Simulator(
         setting.topology,
-        load_network(setting.network),
+        network,
         rule=policy.rule_under(semantics),
         semantics=semantics,
         failures=setting.failures,
         horizon_s=setting.horizon_s,
         sharing=setting.sharing,
-        pace=policy.pace(setting.gpu),
+        pace=None if isinstance(network, Contention) else policy.pace(setting.gpu),
     )
+
+
+def network_for(policy: Policy, network: Network) -> Network:
+    """The network on which a policy is played: where nobody meets for one whose jobs are to meet nobody.
+
+    Raises:
+        InputError: the network has no such mode.
+    """
+    if not policy.dedicated:
+        return network
+    if not isinstance(network, Contention):
+        expected = "expected contention, whose mode dedicated it is played in"
+        raise InputError(f"policy {policy.name}: network {network.describe()!r}, {expected}")
+    return network.dedicated()
 
 
 def play(
