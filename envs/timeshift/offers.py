@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...simulator.decisions import Decision, Migrate, Preempt, Start
+from ...simulator.decisions import Decision, Migrate, Preempt, Resize, Start
 from ..window import CROWD
 from .meetings import Meetings
 
@@ -36,7 +36,7 @@ def gangs_after(gangs: Gangs, decisions: Sequence[Decision]) -> dict[int, tuple[
     for decision in decisions:
         if isinstance(decision, Preempt):
             found.pop(decision.job, None)
-        elif hasattr(decision, "gpus"):
+        elif isinstance(decision, Start | Migrate | Resize):
             found[decision.job] = decision.gpus
     return found
 
