@@ -30,7 +30,7 @@ def contention_fields(jobs: int, links: int, uses: int = 0, trace: int = 1) -> l
         + _link_fields(links)
         + _use_fields(uses)
         + _job_fields(jobs, phases)
-        + _heap_fields(jobs)
+        + _event_fields(jobs)
         + _scratch_fields(jobs, links)
         + [("iteration_bins", "i8", (bins,))]  # how many iterations had a duration in each bin
         + _trace_fields(trace)
@@ -130,12 +130,15 @@ def _job_fields(jobs: int, phases: int) -> list[Field]:
     ]
 
 
-def _heap_fields(jobs: int) -> list[Field]:
-    """The heap of jobs by when their present part ends."""
+def _event_fields(jobs: int) -> list[Field]:
+    """The tournament of jobs by when their present part ends (kernels/tournament.py)."""
+    seats = max(2, 1 << (jobs - 1).bit_length())
     return [
-        ("phase_key", "f8", (jobs,)),
-        ("phase_item", "i8", (jobs,)),
-        ("phase_of", "i8", (jobs,)),  # place in it; -1 = none
+        ("phase_key", "f8", (seats,)),
+        ("phase_item", "i8", (seats,)),
+        ("phase_winner", "i8", (seats,)),
+        ("phase_of", "i8", (jobs,)),  # seat in it; -1 = none
+        ("phase_seats", "i8"),
         ("phase_count", "i8"),
     ]
 
@@ -148,16 +151,12 @@ def _scratch_fields(jobs: int, links: int) -> list[Field]:
         ("is_dirty", "i8", (links,)),
         ("sieve_mark", "i8", (jobs,)),  # by job: on the link of this sieving,
         ("sieve_flows", "f8", (jobs,)),  # with so many flows
-        ("job_mark", "i8", (jobs,)),  # the number of the fill that took it up
-        ("link_mark", "i8", (links,)),
-        ("link_place", "i8", (links,)),  # in the list of the fill
-        ("n_fill_jobs", "i8"),  # the component:
-        ("fill_job", "i8", (jobs,)),
-        ("fill_top", "f8", (jobs,)),  # of each in this list, its highest rate
-        ("least_top", "f8"),  # of those that are still rising
-        ("fill_rate", "f8", (jobs,)),  # by job: its rate; 0 = still rising
-        ("n_fill_links", "i8"),  # its hot links:
-        ("fill_link", "i8", (links,)),
+        ("may_join", "i8", (jobs,)),  # by job: 1 = it sends and is not in the present fill
+        ("fill_rate", "f8", (jobs,)),  # its rate when it last was in a fill; 0 = it is in one, and rises
+        ("fill_job", "i8", (jobs,)),  # the jobs of the component,
+        ("fill_top", "f8", (jobs,)),  # and the highest rate of each
+        ("link_place", "i8", (links,)),  # its place in the lists below + links of the record x number of the fill
+        ("fill_link", "i8", (links,)),  # the hot links of the component,
         ("fill_room", "f8", (links,)),  # capacity that is left to
         ("fill_flows", "f8", (links,)),  # flows that are still rising,
         ("fill_height", "f8", (links,)),  # how far each of them can rise

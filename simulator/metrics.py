@@ -183,7 +183,7 @@ def _network(s: np.void) -> dict[str, float]:
             count, total_s = count + rounds, total_s + rounds * seconds
             bins[max(0, min(len(bins) - 1, int(PER_FOLD * math.log(seconds / SHORTEST_S))))] += rounds
     return {
-        "congestion_bytes": float(s["congestion_bytes"] + unbooked.sum()),
+        "congestion_bytes": float(s["link_congestion"][:links].sum() + unbooked.sum()),
         "iteration_time_mean": total_s / count if count else float("nan"),
         "iteration_time_p99": _binned_quantile(bins, 0.99),
         "shift_adjustments": float(s["adjustments"]),

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from . import heap
+from . import tournament
 from .jit import kernel
 
 
@@ -18,7 +18,9 @@ from .jit import kernel
 def set_end(s, job, end_s):
     """Modify `s`: the present part of a job ends then."""
     s.phase_end_s[job] = end_s
-    heap.change(s.phase_key, s.phase_item, s.phase_of, 0, s.phase_count, job, end_s)
+    seat = s.phase_of[job]
+    s.phase_key[seat] = end_s
+    tournament.replay(s.phase_key, s.phase_item, s.phase_winner, s.phase_seats, seat)
 
 
 @kernel
@@ -43,94 +45,88 @@ def top_rate(s, job):
 def fill(s):
     """Modify `s`: new rates for the jobs on dirty links and all that hot links join to them; nothing is dirty then."""
     s.fills += 1
-    s.n_fill_jobs = s.n_fill_links = 0
-    s.least_top = math.inf
-    for i in range(s.n_dirty):
-        link = s.dirty_link[i]
-        s.is_dirty[link] = 0
-        _take_jobs(s, link)
-    s.n_dirty = 0
-    taken = 0
-    while taken < s.n_fill_jobs:
-        _take_links(s, s.fill_job[taken])
-        taken += 1
-    for i in range(s.n_fill_links):
-        s.fill_height[i] = s.fill_room[i] / s.fill_flows[i]
-    _rise(s)
-    for i in range(s.n_fill_jobs):
+    jobs, links = _gather(s)
+    _rise(s, jobs, links)
+    for i in range(jobs):
         job = s.fill_job[i]
+        s.may_join[job] = 1
         if s.fill_rate[job] != s.send_rate[job]:
             _set_rate(s, job, s.fill_rate[job])
 
 
 @kernel
-def _take_jobs(s, link):
-    """Modify `s`: the sending jobs of a link belong to the component."""
+def _gather(s):
+    """Modify `s`: the component of the dirty links; returns how many jobs and hot links it has."""
+    base = s.fills * s.fill_link.size
+    jobs = links = 0
+    for i in range(s.n_dirty):
+        s.is_dirty[s.dirty_link[i]] = 0
+        jobs = _take_jobs(s, s.dirty_link[i], jobs)
+    s.n_dirty = 0
+    seen = 0
+    while seen < jobs:
+        job = s.fill_job[seen]
+        s.fill_rate[job] = 0.0
+        s.fill_top[seen] = top_rate(s, job)
+        seen += 1
+        use = s.first_binding[job]
+        while use >= 0:
+            link = s.use_link[use]
+            place = s.link_place[link] - base
+            if place >= 0:
+                s.fill_flows[place] += s.use_flows[use]
+            elif s.link_offered[link] > s.link_capacity[link]:
+                s.link_place[link] = base + links
+                s.fill_link[links] = link
+                s.fill_room[links] = s.link_capacity[link]
+                s.fill_flows[links] = s.use_flows[use]
+                links += 1
+                jobs = _take_jobs(s, link, jobs)
+            use = s.use_binding[use]
+    return jobs, links
+
+
+@kernel
+def _take_jobs(s, link, jobs):
+    """Modify `s`: the sending jobs of a link join the component's `jobs`; returns how many these are then."""
     use = s.link_first[link]
     while use >= 0:
         job = s.use_job[use]
-        if s.is_sending[job] and s.job_mark[job] != s.fills:
-            top = top_rate(s, job)
-            s.job_mark[job] = s.fills
-            s.fill_rate[job] = 0.0
-            s.fill_job[s.n_fill_jobs] = job
-            s.fill_top[s.n_fill_jobs] = top
-            s.n_fill_jobs += 1
-            s.least_top = min(s.least_top, top)
+        if s.may_join[job]:
+            s.may_join[job] = 0
+            s.fill_job[jobs] = job
+            jobs += 1
         use = s.use_next[use]
+    return jobs
 
 
 @kernel
-def _take_links(s, job):
-    """Modify `s`: the hot links of a job belong to the component, and so do their jobs."""
-    use = s.first_binding[job]
-    while use >= 0:
-        link = s.use_link[use]
-        if s.link_mark[link] == s.fills:
-            s.fill_flows[s.link_place[link]] += s.use_flows[use]
-        elif s.link_offered[link] > s.link_capacity[link]:
-            i = s.n_fill_links
-            s.n_fill_links += 1
-            s.link_mark[link] = s.fills
-            s.link_place[link] = i
-            s.fill_link[i] = link
-            s.fill_room[i] = s.link_capacity[link]
-            s.fill_flows[i] = s.use_flows[use]
-            _take_jobs(s, link)
-        use = s.use_binding[use]
-
-
-@kernel
-def _rise(s):
-    """Modify `s`: `fill_rate` of all jobs of the component."""
-    rising = s.n_fill_jobs
+def _rise(s, jobs, links):
+    """Modify `s`: `fill_rate` of all jobs of the component, which are 0 before; then none is."""
+    for i in range(links):
+        s.fill_height[i] = s.fill_room[i] / s.fill_flows[i]
+    least_top = math.inf
+    for i in range(jobs):
+        least_top = min(least_top, s.fill_top[i])
+    rising = jobs
     while rising > 0:
-        level, full = math.inf, -1
-        for i in range(s.n_fill_links):
-            if s.fill_height[i] < level:
-                level, full = s.fill_height[i], i
-        if s.least_top <= level:
-            rising -= _stop_at_top(s, level)
+        level, full = math.inf, 0
+        for i in range(links):
+            height = s.fill_height[i]
+            full = i if height < level else full
+            level = min(level, height)
+        if least_top <= level:
+            least_top = math.inf
+            for i in range(jobs):
+                top = s.fill_top[i]
+                if s.fill_rate[s.fill_job[i]] == 0.0:
+                    if top <= level:
+                        _stop(s, s.fill_job[i], top)
+                        rising -= 1
+                    else:
+                        least_top = min(least_top, top)
         else:
             rising -= _stop_at_link(s, s.fill_link[full], max(1.0, np.floor(level)))
-
-
-@kernel
-def _stop_at_top(s, level):
-    """Modify `s`: rising jobs that reach their highest rate by `level` have that; returns how many."""
-    stopped = 0
-    least = math.inf
-    for i in range(s.n_fill_jobs):
-        job = s.fill_job[i]
-        if s.fill_rate[job] == 0.0:
-            top = s.fill_top[i]
-            if top <= level:
-                _stop(s, job, top)
-                stopped += 1
-            else:
-                least = min(least, top)
-    s.least_top = least
-    return stopped
 
 
 @kernel
@@ -140,7 +136,7 @@ def _stop_at_link(s, link, rate):
     use = s.link_first[link]
     while use >= 0:
         job = s.use_job[use]
-        if s.is_sending[job] and s.fill_rate[job] == 0.0:
+        if s.fill_rate[job] == 0.0:
             _stop(s, job, rate)
             stopped += 1
         use = s.use_next[use]
@@ -151,14 +147,16 @@ def _stop_at_link(s, link, rate):
 def _stop(s, job, rate):
     """Modify `s`: a job rises no higher."""
     s.fill_rate[job] = rate
+    base = s.fills * s.fill_link.size
     use = s.first_binding[job]
     while use >= 0:
-        link = s.use_link[use]
-        if s.link_mark[link] == s.fills:
-            i = s.link_place[link]
-            s.fill_room[i] -= s.use_flows[use] * rate
-            s.fill_flows[i] -= s.use_flows[use]
-            s.fill_height[i] = s.fill_room[i] / s.fill_flows[i] if s.fill_flows[i] > 0.0 else math.inf
+        place = s.link_place[s.use_link[use]] - base
+        if place >= 0:
+            flows = s.fill_flows[place] - s.use_flows[use]
+            room = s.fill_room[place] - s.use_flows[use] * rate
+            s.fill_flows[place] = flows
+            s.fill_room[place] = room
+            s.fill_height[place] = (room if flows > 0.0 else math.inf) / max(flows, 1.0)
         use = s.use_binding[use]
 
 

@@ -36,14 +36,14 @@ def clear_links(s, n_links):
         s.link_first[link] = -1
         s.link_offered[link] = s.link_bytes[link] = s.link_congestion[link] = s.link_since_s[link] = 0.0
         s.link_share[link] = 0.0
-        s.is_dirty[link] = s.link_mark[link] = s.link_users[link] = 0
+        s.is_dirty[link] = s.link_place[link] = s.link_users[link] = 0
         s.is_slack[link] = 1
     for job in range(s.first_use.size):
         s.first_use[job] = s.first_binding[job] = s.phase_of[job] = s.phase[job] = -1
-        s.is_sending[job] = s.draws[job] = s.job_rounds[job] = s.job_mark[job] = s.sieve_mark[job] = 0
+        s.is_sending[job] = s.may_join[job] = s.draws[job] = s.job_rounds[job] = s.sieve_mark[job] = 0
         s.job_congestion[job] = s.job_rounds_s[job] = s.job_up_s[job] = s.last_round_s[job] = s.send_rate[job] = 0.0
         s.shift_s[job] = -1.0
-        s.stretch[job] = 1.0
+        s.stretch[job] = s.fill_rate[job] = 1.0
         s.rounds_left[job] = math.inf
     for i in range(s.iteration_bins.size):
         s.iteration_bins[i] = 0
