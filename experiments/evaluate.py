@@ -17,7 +17,7 @@ from ..simulator.engine import Simulator
 from ..simulator.errors import InputError
 from ..simulator.layout import Failures
 from ..simulator.names import parse_name
-from ..simulator.network import Contention, Network, load_network
+from ..simulator.network import Contention, load_network, network_for
 from ..simulator.semantics import load_semantics
 from ..simulator.sharing import Sharing
 from ..simulator.topology import Topology
@@ -215,20 +215,6 @@ def simulator_of(setting: Setting, policy: Policy) -> Simulator:
         sharing=setting.sharing,
         pace=None if isinstance(network, Contention) else policy.pace(setting.gpu),
     )
-
-
-def network_for(policy: Policy, network: Network) -> Network:
-    """The network on which a policy is played: where nobody meets for one whose jobs are to meet nobody.
-
-    Raises:
-        InputError: the network has no such mode.
-    """
-    if not policy.dedicated:
-        return network
-    if not isinstance(network, Contention):
-        expected = "expected contention, whose mode dedicated it is played in"
-        raise InputError(f"policy {policy.name}: network {network.describe()!r}, {expected}")
-    return network.dedicated()
 
 
 def play(

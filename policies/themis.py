@@ -1,19 +1,18 @@
 """Themis: GPUs are leased, and auctioned to the jobs that are farthest from fair; and what is built on its placements.
 
-Source: Mahajan et al., "Themis: Fair and Efficient GPU Cluster Scheduling" (NSDI'20), as paper cassini runs it (Sec.
-4.2, 5.1): leases of 10 minutes, auctions when jobs come and go and when leases end, placement that knows racks.
+Source: Themis (Mahajan et al., NSDI'20) as paper cassini describes and runs it (Sec. 4.2, 5.1): jobs that are farthest
+from finish-time fairness bid first; leases of 10 minutes; auctions when jobs come and go and when leases end; placement
+that knows racks. How far a job is from fair is the metric of simulator/metrics.py, for a job that is still there:
 
-Finish-time fairness of a job (Themis, Sec. 3):
+    rho = T_shared / T_ideal = (age + isolated run time left) / time alone on a 1 / N share of the GPUs
 
-    rho = T_shared / T_ideal = (age + isolated run time left) / (isolated run time x mean number of jobs beside it)
-
-where the job counts itself, and the mean is over the time since it came. Whoever has the largest rho is farthest from
-fair. Choices, where gangs leave some or the papers are silent:
+N is the mean number of jobs since it came, itself among them; a share that is smaller than its gang slows it down in
+proportion. Whoever has the largest rho is farthest from fair. Choices, where the papers leave some:
 * Gangs are whole: a job bids for all the workers that it asks and gets all or none. The paper's Themis also tunes
   their number, "automatically", by a rule that it does not give; that is left out.
-* With such bids the aggregate improvement is served best by the largest rho first: jobs win in this order as long as
-  their gangs fit, and whoever does not fit is passed. Themis offers GPUs to the worst 1 - f part of the jobs first and
-  what they leave to the others; that is the same order, so f plays no part.
+* With such bids fairness improves most where the largest rho is served first: jobs win in this order as long as their
+  gangs fit, and whoever does not fit is passed. To offer GPUs to the worst part of the jobs first, and what they leave
+  to the others, would come to the same order.
 * At an auction are all free GPUs and those whose lease has ended; bidders are the jobs that wait or whose lease has
   ended. A job whose lease runs keeps its GPUs.
 * Winners are placed as close together as the GPUs at the auction lie, in order of rho. One that has GPUs and would not
@@ -29,7 +28,6 @@ from typing import Any
 import numpy as np
 
 from ..simulator.errors import InputError
-from ..simulator.kernels.codes import DONE
 from ..simulator.network.routes import sharing
 from ..simulator.plans import Plan
 from ..simulator.rules.rule import Rule
@@ -82,20 +80,16 @@ class Themis(PlannedPolicy):
 def finish_time_fairness(view: ClusterView, jobs: list[int]) -> np.ndarray:
     """How far each job is from fair: 1 is fair, more is worse, float64 (jobs,)."""
     s = view.simulator.state
-    here = slice(0, int(s.next_arrival))
-    now_s, came_s = float(s.now_s), s.arrival_s[here]
-    gone_s = np.where(s.status[here] == DONE, s.finish_s[here], now_s)
-    rho = []
+    found = []
     for job in jobs:
-        age_s = now_s - float(s.arrival_s[job])
+        age_s = float(s.now_s - s.arrival_s[job])
+        active = s.waiting + s.held + s.running
         if age_s > 0.0:
-            together_s = np.clip(gone_s - np.maximum(came_s, s.arrival_s[job]), 0.0, None)
-            others = float(together_s.sum()) / age_s
-        else:
-            others = float((s.status[here] != DONE).sum())
-        alone_s = float(view.workload.duration_s[job])
-        rho.append((age_s + view.remaining_s(job)) / (alone_s * max(others, 1.0)))
-    return np.array(rho)
+            active = (s.active_integral - s.active_at_arrival[job]) / age_s
+        share = s.n_gpus / max(1.0, float(active))
+        alone_s = float(view.workload.duration_s[job]) * max(1.0, view.gpus(job) / share)
+        found.append((age_s + view.remaining_s(job)) / alone_s)
+    return np.array(found)
 
 
 def _placed(

@@ -49,10 +49,10 @@ def decisions_of(view: ClusterView, plan: Plan) -> list[Decision]:
     room = view.jobs_per_gpu - view.load
     held = {job: view.gpus_of(job) for job in view.running.tolist()}
     decisions: list[Decision] = []
-    for job, gpus in held.items():
+    for job, own in held.items():
         if job not in plan.gangs:
             decisions.append(Preempt(job))
-            room[gpus] += 1
+            room[own] += 1
     moving = {job: gpus for job, gpus in plan.gangs.items() if job in held and set(held[job]) != set(gpus)}
     stopped = set()
     while moving:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from clustergym.experiments.evaluate import Setting, play
-from clustergym.policies import list as policies_of
 from clustergym.policies import make
 from clustergym.policies.cassini.rules import RuleSource
 from clustergym.policies.dally import dally
@@ -38,10 +37,6 @@ def setting(workload: str, topology: str = "cassini-testbed", network: str = "co
 
 def metrics(word: str, seed: int, workload: str = "cassini-poisson:jobs=16,load=1.0", **more) -> dict[str, float]:
     return play(setting(workload, **more), word, seed).metrics
-
-
-def test_the_registry_has_them():
-    assert policies_of("TimeShift") == [*TIME_SHIFT, "least-shared", "ideal"]
 
 
 def two_vggs() -> Workload:

@@ -242,10 +242,12 @@ def test_a_plan_is_made_anew_after_a_snapshot_was_restored():
 
 
 def test_asking_twice_gives_the_same_decision_and_changes_nothing():
-    simulator = Simulator(DALLY)
-    simulator.reset(crowded(12), 1)
+    on_tiers, on_links = Simulator(DALLY), Simulator("cassini-testbed", "contention")
+    on_tiers.reset(crowded(12), 1)
+    on_links.reset(open_workload("cassini-poisson:jobs=20"), 1)
     for name in policies.list():
         policy = policies.make(name)
+        simulator = on_links if policies.environments_of(name) == ("clustergym/TimeShift-v0",) else on_tiers
         first = policy.decide(simulator.view)
         before = simulator.snapshot().tobytes()
         assert policy.decide(simulator.view) == first
@@ -295,8 +297,11 @@ def test_the_list_of_policies():
     assert policies.list("Delay") == policies.list("clustergym/Delay-v0") == expected
     sharing = ["random", "fifo", "sjf", "tiresias", "sjf-ffs", "sjf-bsbf", "pollux", "tiresias-rounds", "gandiva"]
     assert policies.list("Sharing") == sharing
+    augmented = ["themis+cassini", "pollux+cassini", "dally+cassini", "sjf-bsbf+cassini"]
+    time_shift = ["random", "pollux", "themis", *augmented, "least-shared", "ideal"]
+    assert policies.list("TimeShift") == time_shift
     described = {entry["name"]: entry for entry in policies.describe()}
-    assert list(described) == policies.list() and set(described) == {*expected, *sharing}
+    assert list(described) == policies.list() and set(described) == {*expected, *sharing, *time_shift}
     assert described["las"]["parameters"]["thresholds"] == (3250.0, 7200.0)
     assert all(entry["summary"] and "\n" not in entry["summary"] for entry in described.values())
 

@@ -77,6 +77,7 @@ __all__ = [
     "list_networks",
     "load_network",
     "measured",
+    "network_for",
     "penalty",
 ]
 
@@ -93,6 +94,20 @@ def load_network(source: str | Network) -> Network:
     if not isinstance(source, Network):
         raise InputError(f"network {source!r}: expected a name, or an object with name, describe and tier_factors")
     return source
+
+
+def network_for(policy: Any, network: Network) -> Network:
+    """The network on which a policy is played: for one that is `dedicated`, this one where no job meets another.
+
+    Raises:
+        InputError: the network has no such mode.
+    """
+    if not getattr(policy, "dedicated", False):
+        return network
+    if not isinstance(network, Contention):
+        expected = "expected contention, whose mode dedicated it is played in"
+        raise InputError(f"policy {policy.name}: network {network.describe()!r}, {expected}")
+    return network.dedicated()
 
 
 def list_networks() -> list[dict[str, Any]]:
