@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from . import cassini_links, cassini_table2, cassini_theory
+from . import cassini_interleaving, cassini_links, cassini_table2, cassini_theory
 
 REPRODUCTIONS = (
     *cassini_theory.REPRODUCTIONS,
     *cassini_links.REPRODUCTIONS,
     *cassini_table2.REPRODUCTIONS,
+    *cassini_interleaving.REPRODUCTIONS,
 )

@@ -42,7 +42,7 @@ class _Model:
         return len(self.cost) - 1
 
     def row(self, terms: Sequence[tuple[int, float]], low: float, high: float) -> None:
-        """low <= sum of coefficient x column <= high."""
+        """Low <= sum of coefficient x column <= high."""
         place = len(self.low)
         self.entries += [(place, column, value) for column, value in terms]
         self.low.append(low)

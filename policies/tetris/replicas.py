@@ -19,9 +19,7 @@ from ...simulator.geo.world import NO_GPU
 from .versions import Version
 
 
-def replicate(
-    warehouse: Warehouse, home: np.ndarray, version: Version, quota_bytes: float
-) -> tuple[np.ndarray, float]:
+def replicate(warehouse: Warehouse, home: np.ndarray, version: Version, quota_bytes: float) -> tuple[np.ndarray, float]:
     """Where each table should lie, bool (tables, regions), and the bytes of new replicas that this takes.
 
     Args:

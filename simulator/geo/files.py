@@ -137,7 +137,13 @@ def _jobs(spec: Any, world: World, source: str) -> Jobs:
         first.append(len(read))
         gpu.append(NO_GPU if job.gpu_type is None else _code(job.gpu_type, world.gpu_types, f"GPU type {place}"))
         app.append(NO_APP if job.app is None else apps[choose(job.app, apps, f"app {place}")])
-    number = {"gpus": np.int64, "gpu_hours": np.float64, "cpu_hours": np.float64, "team": np.int64, "recurring": np.bool_}
+    number = {
+        "gpus": np.int64,
+        "gpu_hours": np.float64,
+        "cpu_hours": np.float64,
+        "team": np.int64,
+        "recurring": np.bool_,
+    }
     return Jobs(
         training=np.array([job.kind == "training" for job in spec.jobs], bool),
         gpu_type=np.array(gpu, np.int64),

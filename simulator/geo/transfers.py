@@ -50,7 +50,9 @@ class Transfers:
 
     def __init__(self, world: World, tables: Tables, wanted: np.ndarray, order: np.ndarray | None = None) -> None:
         if wanted.shape != tables.copies.shape or not wanted.any(axis=1).all():
-            raise InputError(f"plan of copies of shape {wanted.shape}: expected {tables.copies.shape}, one a table or more")
+            raise InputError(
+                f"plan of copies of shape {wanted.shape}: expected {tables.copies.shape}, one a table or more"
+            )
         self.world = world
         self.size = tables.size_bytes
         self.wanted = wanted.copy()

@@ -101,9 +101,7 @@ class Jobs:
     def only(self, which: np.ndarray) -> Jobs:
         """The jobs where `which`, bool (jobs,), is true, in the same order."""
         rows = {
-            name: getattr(self, name)[which]
-            for name in self.__dataclass_fields__
-            if name not in ("first", "table")
+            name: getattr(self, name)[which] for name in self.__dataclass_fields__ if name not in ("first", "table")
         }
         first = np.concatenate([[0], np.cumsum(self.reads[which])])
         return Jobs(**rows, first=first, table=self.table[which[self.owner]])
@@ -170,7 +168,9 @@ def _check_jobs(warehouse: Warehouse) -> None:
             "none below 0"
         )
     if jobs.first.shape != (count + 1,) or jobs.first[0] != 0 or jobs.first[-1] != len(jobs.table):
-        raise InputError(f"jobs: first has shape {jobs.first.shape}, expected ({count + 1},) from 0 to {len(jobs.table)}")
+        raise InputError(
+            f"jobs: first has shape {jobs.first.shape}, expected ({count + 1},) from 0 to {len(jobs.table)}"
+        )
     ranges = {
         "gpu_type": (NO_GPU, types - 1),
         "gpus": (0, None),
@@ -194,7 +194,9 @@ def _check_jobs(warehouse: Warehouse) -> None:
     inside = (jobs.table >= 0) & (jobs.table < len(warehouse.tables))
     if not inside.all():
         use = int(np.flatnonzero(~inside)[0])
-        raise InputError(f"job {jobs.owner[use]} reads table {jobs.table[use]}, expected 0 to {len(warehouse.tables) - 1}")
+        raise InputError(
+            f"job {jobs.owner[use]} reads table {jobs.table[use]}, expected 0 to {len(warehouse.tables) - 1}"
+        )
     pair = np.sort(jobs.owner * len(warehouse.tables) + jobs.table)
     twice = np.flatnonzero(np.diff(pair) == 0)
     if len(twice):

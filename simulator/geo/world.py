@@ -137,6 +137,8 @@ def _check(world: World) -> None:
     for field in ("gpu_machines", "gpus_per_machine", "cpu_machines"):
         values = getattr(clusters, field)
         expect(values >= 0, f"{field} of cluster", names, values, "at least 0")
-    expect(clusters.machines_per_rack >= 1, "machines_per_rack of cluster", names, clusters.machines_per_rack, "1 or more")
+    expect(
+        clusters.machines_per_rack >= 1, "machines_per_rack of cluster", names, clusters.machines_per_rack, "1 or more"
+    )
     typeless = (clusters.gpus > 0) & (clusters.gpu_type == NO_GPU)
     expect(~typeless, "GPU type of cluster", names, clusters.gpu_type, "the type of its GPUs")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from clustergym.experiments.reproduce import cassini_published as published
+from clustergym.experiments.reproduce.cassini_interleaving import interleaving
 from clustergym.experiments.reproduce.cassini_links import gains
 from clustergym.experiments.reproduce.cassini_table2 import (
     adjustments,
@@ -81,6 +82,22 @@ def test_adjustments_need_headroom(options):
     what = "jitter 1 %: adjustments a minute"
     assert all(rows[f"snapshot {number}, headroom 0 %, {what}"] > 5.0 for number in (1, 2, 3))
     assert all(rows[f"snapshot {number}, headroom 5 %, {what}"] == 0.0 for number in (1, 2))
+
+
+@pytest.mark.slow
+def test_shifts_pay_with_equal_periods_and_one_rate_only(options):
+    """Also: paced, a pair of nearly equal jobs keeps its gain; shifted once, it loses it with the drift."""
+    rows = {row.quantity: row.ours for row in interleaving(options).rows}
+
+    def gain(start):
+        (found,) = [value for name, value in rows.items() if name.startswith(start) and name.endswith(": gain")]
+        return found
+
+    assert gain("equal periods, one rate, load at most 0.8") > 1.04
+    assert gain("free periods, one rate, load at most 0.8") == pytest.approx(1.0, abs=0.01)
+    assert gain("equal periods, own rates, load at most 0.8") == pytest.approx(1.0, abs=0.02)
+    assert gain("mismatch 0.3 %, paced, 2000") > 1.14 > 1.02 > gain("mismatch 0.3 %, shifted once, 2000")
+    assert gain("jitter 1 %, headroom 2 %, adjusted") > gain("jitter 1 %, headroom 0 %, adjusted")
 
 
 @pytest.mark.slow

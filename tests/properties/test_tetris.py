@@ -173,7 +173,9 @@ def test_no_data_is_lost_by_an_outage_in_the_middle_of_moves(seed, share, broken
     transfers.outage(broken)
     transfers.advance(np.inf)
     assert set(transfers.lost) <= set(np.flatnonzero(had < 2))
-    assert (transfers.room_bytes() >= np.minimum(Transfers(start.world, start.tables, start.tables.copies).room_bytes(), 0)).all()
+    assert (
+        transfers.room_bytes() >= np.minimum(Transfers(start.world, start.tables, start.tables.copies).room_bytes(), 0)
+    ).all()
 
 
 @pytest.mark.slow
