@@ -23,6 +23,7 @@ from .rows import Row, printed
 DRAWS, QUICK_DRAWS = 100, 6
 LOADS = {"at most 0.8": (0.0, 0.8), "0.8 to 1": (0.8, 1.0), "above 1": (1.0, math.inf)}
 ITERATION_S, DUTY = 0.3, 0.9  # of the two equal jobs whose clocks drift apart, or jitter; duty sum
+PADDINGS = (0.01, 0.03, 0.1, 0.2, 0.3)
 MISMATCHES = (0.0, 0.001, 0.003, 0.01, 0.03)
 SPANS = (200, 600, 2000)  # iterations
 JITTERS = (0.0, 0.002, 0.005, 0.01, 0.02, 0.05)
@@ -36,6 +37,7 @@ def interleaving(options: Options) -> Findings:
     draws = QUICK_DRAWS if options.quick else DRAWS
     seeds = options.seeds(QUICK_OFFSETS if options.quick else OFFSETS)
     rows = [row for alike in (True, False) for one in PERIODS for row in _by_load(one, alike, draws, options.seed)]
+    rows += _by_padding(draws, options.seed)
     rows += _by_mismatch(seeds)
     rows += _by_jitter(seeds)
     notes = [
@@ -68,6 +70,26 @@ def _by_load(periods: str, alike: bool, draws: int, seed: int) -> list[Row]:
         gain = paired_ratio([one for one, _ in here], [other for _, other in here])
         rows.append(printed(f"{what}: gain", gain, "x"))
         rows.append(printed(f"{what}: with shifts, iteration over that alone", _average([b for _, b in here]), "x"))
+    return rows
+
+
+def _by_padding(draws: int, seed: int) -> list[Row]:
+    """Free periods, one rate: how much the circle may make jobs wait, so that they have few iterations around."""
+    rows = []
+    for padding in PADDINGS:
+        random = np.random.default_rng(seed)
+        found: list[tuple[float, float, float]] = []
+        for draw in range(draws):
+            phases = [_on_the_link(one, True) for one in drawn_jobs(random, 2 + draw % 2, "free")]
+            circle = unify([one.iteration_s for one in phases], padding)
+            with_s = _stretch(phases, shifted(phases, rotated(phases, circle), circle))
+            (free,) = from_random_offsets(phases, (draw,))
+            load = sum(one.bytes / one.iteration_s for one in phases) / LINK
+            found.append((load, _mean(phases, free.iteration_s), with_s))
+        for name, (low, high) in LOADS.items():
+            here = [(without_s, with_s) for load, without_s, with_s in found if low < load <= high]
+            gain = paired_ratio([one for one, _ in here], [other for _, other in here])
+            rows.append(printed(f"free periods, padding {100 * padding:g} %, load {name}: gain", gain, "x"))
     return rows
 
 
