@@ -77,12 +77,49 @@ def climb(placement: Placement, quota_bytes: float) -> list[Move]:
     return placement.follow(queue[: int((gains > 0).sum())], quota_bytes)
 
 
-def settle(placement: Placement, most_days: int = 100) -> list[Move]:
-    """Runs without a quota until no single move gains anything, at most so many: a local optimum."""
+def settle(placement: Placement, most_days: int = 100, pairs: bool = False) -> list[Move]:
+    """Runs without a quota until nothing gains any more, at most so many: a local optimum.
+
+    Args:
+        placement: changed in place.
+        most_days: runs.
+        pairs: when no single table gains, also two at once, of all pairs (the paper moves one at a time). It takes time
+            with the square of the tables: for small instances.
+    """
     moves: list[Move] = []
     for _ in range(most_days):
-        made = climb(placement, math.inf)
+        made = climb(placement, math.inf) or (_climb_pairs(placement) if pairs else [])
         moves += made
         if not made:
             break
     return moves
+
+
+def _climb_pairs(placement: Placement) -> list[Move]:
+    """Each table in turn, with the partner that gains most."""
+    tables = np.arange(len(placement.ledger.home))
+    moves: list[Move] = []
+    for table in tables.tolist():
+        moves += placement.pair_up(table, np.delete(tables, table))
+    return moves
+
+
+def kick(placement: Placement, rng: np.random.Generator, kicks: int) -> None:
+    """Leave local optima: so many times a few tables go anywhere and the climb, with pairs, starts there.
+
+    What comes out is kept if it satisfies Expressions 4 to 6 and costs less, else undone.
+
+    Args:
+        placement: at a local optimum; changed in place.
+        rng: from which tables and regions are drawn.
+        kicks: how often.
+    """
+    tables, regions = len(placement.ledger.home), len(placement.warehouse.world)
+    for _ in range(kicks):
+        home, cost = placement.home, placement.cost
+        for table in rng.choice(tables, size=min(int(rng.integers(2, 5)), tables), replace=False).tolist():
+            placement.move(table, int(rng.integers(regions)))
+        settle(placement, pairs=True)
+        if not (placement.is_sound() and placement.cost < cost):
+            for table in np.flatnonzero(placement.home != home).tolist():
+                placement.move(table, int(home[table]))

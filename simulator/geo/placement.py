@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from ..errors import InputError
-from .kernels import climb, cost
+from .kernels import climb, cost, pairs
 from .kernels.ledger import Ledger, fresh_sums
 from .warehouse import Warehouse
 from .world import LEVELS, NO_GPU
@@ -115,6 +115,21 @@ class Placement:
         made = int(climb.follow(self.ledger, np.asarray(queue, np.int64), quota, log[0], log[1], log[2]))
         return [Move(*entry) for entry in log[:, :made].T.tolist()]
 
+    def pair_up(self, table: int, partners: np.ndarray) -> list[Move]:
+        """Move a table and one of its partners, int64 (n,), as gains most; both moves, or none where none gains.
+
+        Both together satisfy Expressions 4 and 6; each after the other Expression 5.
+        """
+        homes = self.ledger.home
+        before, choice = int(homes[self._table(table)]), np.zeros(3, np.int64)
+        were = homes[partners]
+        pairs.pair_up(self.ledger, table, partners, 0, len(partners), choice)
+        if choice[0] < 0:
+            return []
+        partner = int(choice[1])
+        was = int(were[partners.tolist().index(partner)])
+        return [Move(table, before, int(choice[0])), Move(partner, was, int(choice[2]))]
+
     def is_sound(self) -> bool:
         """Whether Expressions 4 to 6 hold."""
         ledger = self.ledger
@@ -157,7 +172,6 @@ def _ledger(warehouse: Warehouse, objective: Objective, known: np.ndarray) -> Le
     weight = np.array([objective.remote / max(int(total.sum()), 1), objective.gpu, objective.storage])
     sums = fresh_sums(len(tables), len(jobs), len(world), len(world.gpu_types), LEVELS, len(warehouse.app_cpu_hours))
     sums["home"][:] = tables.home
-    sums["touched"][:] = True  # so that the first look at a table clears all scratch
     ledger = Ledger(
         size=size,
         first_user=np.concatenate([[0], np.cumsum(uses)]).astype(np.int64),

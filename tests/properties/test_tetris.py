@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clustergym.policies.tetris import VERSIONS, Tetris, optimum
-from clustergym.policies.tetris.day import climb, settle
+from clustergym.policies.tetris.day import climb, kick, settle
 from clustergym.policies.tetris.replicas import runs_in
 from clustergym.simulator.geo.placement import Objective, Placement
 from clustergym.simulator.geo.transfers import Transfers
@@ -44,7 +44,12 @@ def test_a_moves_cost_is_the_difference_of_two_full_sums(seed, size, objective):
     assert placement.cost == pytest.approx(before, rel=1e-9, abs=1e-12)
     for _ in range(12):
         table, target = int(rng.integers(len(home))), int(rng.integers(size[0]))
+        placement.change(int(rng.integers(len(home))), target)  # looking at another table leaves nothing behind
         change = placement.change(table, target)
+        away, back = int(rng.integers(len(home))), int(rng.integers(size[0]))
+        was = int(placement.home[away])
+        placement.move(away, back)
+        placement.move(away, was)
         placement.move(table, target)
         home[table] = target
         after = cost_of(warehouse, objective, home)
@@ -178,36 +183,76 @@ def test_no_data_is_lost_by_an_outage_in_the_middle_of_moves(seed, share, broken
     ).all()
 
 
+@calm
+@given(seeds, objectives)
+def test_pairs_that_move_gain_and_break_nothing(seed, objective):
+    warehouse = random_warehouse(seed, regions=4, tables=8, jobs=14)
+    placement = Placement(warehouse, objective)
+    home, threshold = placement.home, int(placement.ledger.threshold[0])
+    storage, cpu, met = excess(warehouse, objective, home)
+    for table in range(8):
+        before = cost_of(warehouse, objective, home)
+        moves = placement.pair_up(table, np.delete(np.arange(8), table))
+        for move in moves:
+            assert home[move.table] == move.source != move.target
+            home[move.table] = move.target
+        assert (home == placement.home).all()
+        if moves:
+            assert cost_of(warehouse, objective, home) < before
+        then_storage, then_cpu, then_met = excess(warehouse, objective, home)
+        assert (then_storage <= storage).all() and (then_cpu <= cpu).all() and then_met >= min(met, threshold)
+        storage, cpu, met = then_storage, then_cpu, then_met
+
+
+CLIMBS = ("one table at a time", "pairs too", "pairs and 20 kicks")
+
+
 @pytest.mark.slow
-def test_hill_climbing_is_near_the_optimum_on_200_instances(capsys):
+def test_how_near_hill_climbing_comes_to_the_optimum_on_200_instances(capsys):
+    """The paper's climb, one table at a time, stays in local optima; with pairs and kicks it gets out of them."""
+    gaps = gaps_to_optimum(200)
     with capsys.disabled():
-        gaps = gaps_to_optimum(200)
-        print_gaps(gaps)
-    assert np.quantile(gaps, 1.0) <= 0.05
+        for what, of_climb in zip(CLIMBS, gaps, strict=True):
+            print_gaps(what, of_climb)
+    assert (gaps >= -1e-7).all()
+    assert np.mean(gaps[0] <= 0.05) >= 0.4
+    assert gaps[2].max() <= 0.05
 
 
 def test_hill_climbing_is_near_the_optimum_on_30_instances():
-    assert np.median(gaps_to_optimum(30)) <= 0.05
+    gaps = gaps_to_optimum(30)
+    assert (gaps >= -1e-7).all() and (gaps[1] <= gaps[0] + 1e-9).mean() > 0.8
+    assert gaps[2].max() <= 0.05
 
 
 def gaps_to_optimum(count: int) -> np.ndarray:
-    """Cost over the optimum - 1 of instances with 8 tables in 3 regions that satisfy Expressions 4 to 6 at the start."""
-    gaps: list[float] = []
+    """Cost over the optimum - 1, of each kind of climb: (3, count).
+
+    Instances of 8 tables in 3 regions that satisfy Expressions 4 to 6 at the start.
+    """
+    gaps: list[list[float]] = []
     for seed in itertools.count():
         placement = Placement(random_warehouse(seed, tables=8, jobs=9), V2)
         if not placement.is_sound():
             continue
         best = optimum(placement)[1]
+        costs = []
         settle(placement)
-        gaps.append(placement.cost / best - 1.0)
+        costs.append(placement.cost)
+        settle(placement, pairs=True)
+        costs.append(placement.cost)
+        kick(placement, np.random.default_rng(seed), 20)
+        costs.append(placement.cost)
+        gaps.append([cost / best - 1.0 for cost in costs])
         if len(gaps) == count:
-            return np.array(gaps)
-    raise AssertionError
+            break
+    return np.array(gaps).T
 
 
-def print_gaps(gaps: np.ndarray) -> None:
-    print(f"\n{len(gaps)} instances: at the optimum {np.mean(gaps < 1e-6):.0%}, within 5 % {np.mean(gaps <= 0.05):.0%}")
-    print("quantiles of the gap:", {q: f"{np.quantile(gaps, q):.2%}" for q in (0.5, 0.75, 0.9, 0.95, 0.99, 1.0)})
+def print_gaps(what: str, gaps: np.ndarray) -> None:
+    near = f"at the optimum {np.mean(gaps < 1e-6):.0%}, within 5 % {np.mean(gaps <= 0.05):.0%}"
+    quantiles = ", ".join(f"P{100 * q:g} {np.quantile(gaps, q):.1%}" for q in (0.5, 0.75, 0.9, 0.95, 0.99, 1.0))
+    print(f"\n{what}, {len(gaps)} instances: {near}; gap {quantiles}")
 
 
 def test_climbing_makes_the_move_that_gains_most_first():

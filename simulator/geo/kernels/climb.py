@@ -143,7 +143,7 @@ def _balance_change(l, home, target, gpu):
 
 
 @kernel
-def _change(l, table, target, total):
+def change_to(l, table, target, total):
     """Change of the cost if a table that was weighed moves to another region; `total`: KiB of all tables."""
     home, size = l.home[table], l.size[table]
     change = l.weight[0] * float(l.remote_change[target])
@@ -175,7 +175,7 @@ def _note_cpu(l, table, target):
 
 
 @kernel
-def _fits_cpu(l, table, target):
+def fits_cpu(l, table, target):
     """Expression 5 after the move: no application is above its quota where it computes more than before."""
     _note_cpu(l, table, target)
     fits = True
@@ -197,11 +197,11 @@ def _fits(l, table, target):
         return False
     if l.met[0] + l.met_change[target] < min(l.threshold[0], l.met[0]):
         return False
-    return _fits_cpu(l, table, target)
+    return fits_cpu(l, table, target)
 
 
 @kernel
-def _total(l):
+def total_size(l):
     total = 0
     for region in range(l.stored.shape[0]):
         total += l.stored[region]
@@ -216,7 +216,7 @@ def best_home(l, table, total):
     weigh(l, table)
     for target in range(l.stored.shape[0]):
         if target != home:
-            change = _change(l, table, target, total)
+            change = change_to(l, table, target, total)
             if change < least and _fits(l, table, target):
                 best, least = target, change
     l.gain[0] = -least if best != home else 0.0
@@ -229,7 +229,7 @@ def change_of(l, table, target):
     if l.home[table] == target:
         return 0.0
     weigh(l, table)
-    return _change(l, table, target, _total(l))
+    return change_to(l, table, target, total_size(l))
 
 
 @entry
@@ -244,7 +244,7 @@ def allows(l, table, target):
 @entry
 def survey(l, begin, end, gains):
     """Modify `gains` in place: the gain of the best move of tables begin to end - 1, 0 where they should stay."""
-    total = _total(l)
+    total = total_size(l)
     for table in range(begin, end):
         best_home(l, table, total)
         gains[table] = l.gain[0]
@@ -257,7 +257,7 @@ def follow(l, queue, quota, moved, source, target):
     The best region is found again before each move. A table that no longer gains is left; one that does not fit the
     rest of the quota, KiB, is left too and smaller ones go on. Returns the number of moves.
     """
-    total = _total(l)
+    total = total_size(l)
     moves = 0
     for place in range(queue.shape[0]):
         table = queue[place]

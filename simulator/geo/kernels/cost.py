@@ -151,8 +151,8 @@ def move(l, table, target):
     home = l.home[table]
     if home == target:
         return
-    for gpu in range(l.touched.shape[0]):
-        l.touched[gpu] = False
+    for gpu in range(l.stirred.shape[0]):
+        l.stirred[gpu] = False
     l.home[table] = target
     l.stored[home] -= l.size[table]
     l.stored[target] += l.size[table]
@@ -166,7 +166,7 @@ def move(l, table, target):
         l.region[job] = seat(l, job)
         book(l, job, l.region[job], 1)
         if l.gpu_type[job] >= 0:
-            l.touched[l.gpu_type[job]] = True
-    for gpu in range(l.touched.shape[0]):
-        if l.touched[gpu]:
+            l.stirred[l.gpu_type[job]] = True
+    for gpu in range(l.stirred.shape[0]):
+        if l.stirred[gpu]:
             settle(l, gpu)

@@ -56,7 +56,8 @@ class Ledger(NamedTuple):
     gained: Any  # int64 (R, G, K), demand that comes with it
     remote_change: Any  # int64 (R,)
     met_change: Any  # int64 (R,)
-    touched: Any  # bool (G,)
+    touched: Any  # bool (G,), types of the jobs of the table that was weighed last
+    stirred: Any  # bool (G,), types of the jobs of the table that moves
     cpu_change: Any  # int64 (A, R), 0 between calls
     gain: Any  # float64 (1,), of the last table that was looked at
 
@@ -90,5 +91,5 @@ def fresh_sums(tables: int, jobs: int, regions: int, types: int, levels: int, ap
     arrays = {name: np.zeros(shape, np.int64) for name, shape in whole.items()}
     arrays |= {name: np.zeros(shape, np.float64) for name, shape in real.items()}
     arrays["count"] = np.zeros((jobs, regions), np.int32)
-    arrays["touched"] = np.zeros(types, np.bool_)
+    arrays |= {name: np.zeros(types, np.bool_) for name in ("touched", "stirred")}
     return arrays
