@@ -180,6 +180,10 @@ def stay_fields(jobs: int, links: int, entries: int) -> list[Field]:
     if links == 0:
         jobs = entries = 1
     return [
+        ("averages", "i8"),  # jobs on the network run at average rates, not phase by phase;
+        ("net_changed", "i8"),  # who is there, or a shift, has changed since they were computed;
+        ("averaged_rate", "f8"),  # and the bytes of congestion per second that go with them,
+        ("averaged_bytes", "f8"),  # and that so far
         ("stays", "i8", (jobs,)),  # the stretch of the job on its GPUs is, or was until it ended, on the network
         ("stay_done", "f8", (jobs,)),  # iterations since `begin` that it had done at `since_s`
         ("asked_shift_s", "f8", (jobs,)),  # the shift with which a job that has just got GPUs will begin; -1 = none

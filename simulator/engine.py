@@ -299,6 +299,9 @@ class Simulator:
                 )
             rows.set_rate(self.records, 0, job, float(solo_s), float(phase_left))
         s.n_asked = 0
+        if hasattr(pace, "settle"):
+            for job, solo_s in pace.settle(self):
+                rows.change_rate(self.records, 0, job, solo_s)
 
     def run(self, policy: Decider | None = None, progress: Callable[[int], None] | None = None) -> dict[str, float]:
         """Play to the end: the compiled rule, or `policy.decide` until it returns `Advance` at every decision point.

@@ -177,13 +177,13 @@ def _network(s: np.void) -> dict[str, float]:
     unbooked = excess * (s["phase_now_s"] - s["link_since_s"][:links])
     count, total_s, bins = int(s["iteration_count"]), float(s["iteration_sum_s"]), s["iteration_bins"].copy()
     for job in s["runner"][: s["running"]]:
-        if s["stays"][job] == 0:  # no network, so its iterations are counted when it leaves its GPUs
+        if s["stays"][job] == 0 or s["averages"]:  # its iterations are counted when it leaves its GPUs
             seconds = float(s["iteration_s"][job])
             rounds = int(max(0.0, s["now_s"] - s["since_s"][job]) / seconds + LEAST_S)
             count, total_s = count + rounds, total_s + rounds * seconds
             bins[max(0, min(len(bins) - 1, int(PER_FOLD * math.log(seconds / SHORTEST_S))))] += rounds
     return {
-        "congestion_bytes": float(s["link_congestion"][:links].sum() + unbooked.sum()),
+        "congestion_bytes": float(s["link_congestion"][:links].sum() + unbooked.sum() + s["averaged_bytes"]),
         "iteration_time_mean": total_s / count if count else float("nan"),
         "iteration_time_p99": _binned_quantile(bins, 0.99),
         "shift_adjustments": float(s["adjustments"]),

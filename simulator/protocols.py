@@ -45,7 +45,10 @@ class CandidateSource(Protocol):
 
 
 class Pace(Protocol):
-    """Who says how fast jobs run, where no table in the record does: measured look-ups, elastic jobs.
+    """Who says how fast jobs run, where no table in the record does: measured look-ups, elastic jobs, shared links.
+
+    One that also has `settle(simulator)` is called by it after `rate` has been: an iterable of (job, seconds per
+    iteration) of running jobs that go on at another rate from now on.
 
     Attributes:
         elastic: jobs may run on other numbers of GPUs than they ask (`Start` and `Resize`), and a decision is due

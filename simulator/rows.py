@@ -91,6 +91,13 @@ def set_rate(states, row, job, solo_s, phase_left):
 
 
 @entry
+def change_rate(states, row, job, solo_s):
+    """`rerating.cut`, then `rerating.set_rate`: another rate from now on."""
+    rerating.cut(states[row], job)
+    rerating.set_rate(states[row], job, solo_s, 0.0)
+
+
+@entry
 def largest_sub_batch(states, row, job):
     """`sharing.largest_sub_batch`."""
     return sharing.largest_sub_batch(states[row], job)

@@ -44,7 +44,7 @@ def advance(s):
         if has_links(s):
             let_go(s)
         if has_berths(s):
-            if settle_rates(s) > 0:
+            if settle_rates(s) > 0 or (has_links(s) and s.net_changed):
                 s.asking = 1
                 return ASK
             _plan_round(s)
@@ -114,6 +114,8 @@ def _pass_time(s, time_s):
         if has_berths(s):
             s.busy_integral += elapsed * s.busy_gpus
             s.shared_integral += elapsed * s.shared_gpus
+        if has_links(s):
+            s.averaged_bytes += elapsed * s.averaged_rate
         s.now_s = time_s
 
 

@@ -7,7 +7,7 @@ from .jit import kernel
 from .jobs import book, plan
 from .rates import unsaved_now
 from .sharing import ask_rate, slowdown_now
-from .stays import done_in_stay, plays, stays
+from .stays import done_in_stay, plays
 
 
 @kernel
@@ -54,7 +54,7 @@ def cut(s, job):
     s.iterations_left[job] = max(0.0, s.iterations_left[job] - done)
     s.since_s[job] = max(s.now_s, s.since_s[job])
     s.booked_s[job] = s.now_s
-    if stays(s, job):
+    if plays(s, job):
         s.stay_done[job] = done_in_stay(s, job)
 
 

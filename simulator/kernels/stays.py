@@ -8,6 +8,8 @@ Whoever looks at a running job finds its progress in `since_s` and `iteration_s`
 is the mean since then, brought to date whenever the clock stops (`keep_up`). What an iteration takes longer than it
 would in computing and partners on the GPUs counts as communication, waiting for slots too. A checkpoint is taken as
 written at mean progress.
+
+With `averages` jobs on the network have a rate as others do, which is computed anew when who is there has changed.
 """
 
 import numpy as np
@@ -47,6 +49,8 @@ def enter_stay(s, job, offset_s):
     s.rounds_left[job] = left
     s.stays[job] = 1
     s.stay_done[job] = 0.0
+    if s.averages:
+        return
     begin_s = s.since_s[job] + (offset_s if seconds < 0.0 else 0.0)
     begin(s, job, begin_s, max(0.0, max(1.0, np.ceil(left - WHOLE)) - left))
 
@@ -80,6 +84,7 @@ def let_go(s):
             leave_links(s, job)
             s.stays[job] = 0
             s.shift_s[job] = -1.0
+            s.net_changed = s.averages
         s.is_leaver[job] = 0
     s.n_leavers = 0
     if s.phase_count == 0:
@@ -89,8 +94,9 @@ def let_go(s):
 @kernel
 def shift_stay(s, job, seconds, period_s):
     """Modify `s`: a running job has a shift from its next iteration on (seconds < 0: none), or will begin with it."""
-    if plays(s, job) and s.is_leaver[job] != GONE:
+    if stays(s, job) and s.is_leaver[job] != GONE:
         set_shift(s, job, seconds, period_s)
+        s.net_changed = s.averages
     else:
         s.asked_shift_s[job] = seconds
         s.asked_period_s[job] = period_s
@@ -136,8 +142,8 @@ def down_s(s, job):
 
 @kernel
 def note_local(s, job, ran_s, sign):
-    """Modify `s`: whole iterations of a job that needs no network join those on it (`sign` = 1), or leave (-1)."""
-    if has_links(s) and s.stays[job] == 0:
+    """Modify `s`: whole iterations of a job that is not played join those of others (`sign` = 1), or leave (-1)."""
+    if has_links(s) and (s.stays[job] == 0 or s.averages):
         seconds = s.iteration_s[job]
         rounds = int(sign * np.floor(ran_s / seconds + LEAST_S))
         s.iteration_count += rounds

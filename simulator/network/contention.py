@@ -48,16 +48,21 @@ class Joined:
     """Who shares links with whom at an instant.
 
     Attributes:
-        uses: the links of every running job that sends over the network, jobs in ascending order.
+        phases, uses: of every running job that sends over the network, jobs in ascending order.
         component: the jobs that each of them is joined to by shared links, itself among them, ascending.
         period_s: seconds from one slot of its iterations to the next, if it had a shift.
         of: workload and topology.
     """
 
     of: tuple[Workload, Topology]
+    phases: dict[int, Phases]
     uses: dict[int, LinkUse]
     component: dict[int, list[int]]
     period_s: dict[int, float]
+
+    def groups(self) -> list[list[int]]:
+        """The components, each once."""
+        return list({id(jobs): jobs for jobs in self.component.values()}.values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,11 +215,11 @@ class Contention:
 
     def _join(self, simulator: Simulator) -> Joined:
         workload = simulator.workload
-        uses, time_s = {}, {}
+        phases, uses = {}, {}
         for job in simulator.view.running.tolist():
-            phases, use = self.alone(simulator.topology, workload, job, simulator.view.gpus_of(job))
-            if phases.rate and len(use.links):
-                uses[job], time_s[job] = use, phases.iteration_s
+            own, use = self.alone(simulator.topology, workload, job, simulator.view.gpus_of(job))
+            if own.rate:
+                phases[job], uses[job] = own, use
         component = {job: [job] for job in uses}
         for jobs in () if self.mode == "dedicated" else sharing(uses).values():
             for job in jobs[1:]:
@@ -223,11 +228,12 @@ class Contention:
                     first += second
                     component.update(dict.fromkeys(second, first))
         period_s: dict[int, float] = {}
-        for jobs in {id(jobs): jobs for jobs in component.values()}.values():
+        joined = Joined((workload, simulator.topology), phases, uses, component, period_s)
+        for jobs in joined.groups():
             jobs.sort()
-            circle = unify([time_s[job] for job in jobs], self.padding)
+            circle = unify([phases[job].iteration_s for job in jobs], self.padding)
             period_s.update(zip(jobs, circle.periods_s, strict=True))
-        return Joined((workload, simulator.topology), uses, component, period_s)
+        return joined
 
     def component(self, simulator: Simulator, job: int) -> list[int]:
         """The running jobs that a job is joined to by shared links, itself among them, ascending; none: it sends none.

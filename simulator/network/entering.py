@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from .. import contention_rows
 from ..errors import InputError
 from ..kernels.random import uniform
 from ..rows import enter_stay
+from .averages import Averages
 from .base import name_of_job
 from .contention import Contention, whole_capacity
 from .phase_run import lay_phases
@@ -34,6 +36,7 @@ def lay_network(simulator: Simulator, seed: int) -> None:
     s["asked_shift_s"][:] = -1.0
     s["phase_now_s"] = s["now_s"]
     s["net_seed"], s["jitter"], s["pacing"] = seed, network.jitter, network.pacing
+    s["averages"] = network.mode == "averaged"
     s["adjust"] = math.inf if network.adjust == "off" else network.adjust
 
 
@@ -45,13 +48,14 @@ class EnteringPace:
 
     def __init__(self, network: Contention) -> None:
         self.network = network
+        self.averages = Averages(network)
 
     def rate(self, simulator: Simulator, job: int) -> tuple[float, float]:
         """Seconds per iteration alone on its GPUs; a job that uses the network is on its links from now on."""
         s, records = simulator.state, simulator.records
         phases, use = self.network.alone(simulator.topology, simulator.workload, job, simulator.view.gpus_of(job))
         if phases.rate and not s.stays[job]:
-            if self.network.mode == "dedicated":
+            if self.network.mode != "exact":
                 use = NO_LINKS
             try:
                 lay_phases(records, 0, job, phases)
@@ -64,6 +68,14 @@ class EnteringPace:
                 )
             enter_stay(records, 0, job, self._offset_s(simulator, job, phases.iteration_s))
         return phases.iteration_s, 0.0
+
+    def settle(self, simulator: Simulator) -> Iterator[tuple[int, float]]:
+        """The jobs that run at another average rate than before, where rates are averages; see protocols.py."""
+        if self.network.mode == "averaged":
+            s = simulator.state
+            rates, s.averaged_rate = self.averages.rates(simulator)
+            s.net_changed = 0
+            yield from ((job, rate) for job, rate in rates.items() if rate != s.solo_s[job])
 
     def _offset_s(self, simulator: Simulator, job: int, iteration_s: float) -> float:
         if self.network.offsets == "none":
