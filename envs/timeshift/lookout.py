@@ -236,7 +236,10 @@ class TimeShiftLookout(Lookout):
         self._has_acted = True
         if self.stage == PLACING:
             self.stage = PLACED
-            return Taken(self.offers[candidate - 1].decisions if candidate else (), is_invalid)
+            decisions = self.offers[candidate - 1].decisions if candidate else ()
+            if decisions != self.guided:
+                self.seconds = {}  # they belong to other placements
+            return Taken(decisions, is_invalid)
         if candidate == 0:
             self._end_instant()
             return Taken((), is_invalid)
@@ -266,9 +269,10 @@ class TimeShiftLookout(Lookout):
         self.guest = policy
         if not self._has_acted:
             self._open_instant(True)
-        elif self.stage == SHIFTING:
-            self._guest_decisions()
+        elif self.stage == SHIFTING and not self._guest_decisions():
             self.turning = sorted({*self.turning, *self.seconds})
+        else:
+            self.seconds = {}
         self._show()
 
     def _guest_decisions(self) -> Way:
