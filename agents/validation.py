@@ -11,6 +11,7 @@ import torch
 
 from ..policies import Policy, make
 from ..simulator.engine import Simulator
+from ..simulator.network import network_for
 from ..simulator.topology import Topology
 from ..simulator.workloads import Workload, open_workload
 from .config import Config, Scenario
@@ -98,7 +99,9 @@ def _workload(scenario: Scenario, seed: int) -> Workload:
 
 def _simulate(own: Simulator, workload: Workload, policy: Policy) -> dict[str, float]:
     """A heuristic alone, where an environment plays on `own`."""
+    network = network_for(policy, own.network)
     pace = own.pace if own.sharing is None else own.pace or policy.pace(own.sharing.gpu)
-    simulator = Simulator(own.topology, own.network, rule=policy.rule, sharing=own.sharing, pace=pace)
+    pace = pace if network is own.network else None
+    simulator = Simulator(own.topology, network, rule=policy.rule, sharing=own.sharing, pace=pace)
     simulator.reset(workload)
     return simulator.run(policy if policy.rule is None else None)

@@ -11,6 +11,7 @@ from ..simulator.engine import Simulator
 from ..simulator.errors import InputError
 from ..simulator.kernels import codes
 from ..simulator.layout import lay_rule
+from ..simulator.network import network_for
 from ..simulator.profiles.skew import is_skewed
 from ..simulator.protocols import policy_of
 from ..simulator.rules.rule import SKEW_PLACERS, Rule
@@ -73,15 +74,16 @@ class Reference:
 
     def _played_by_policy(self, simulator: Simulator) -> Any:
         if self._simulator is None:
+            network = network_for(self.policy, simulator.network)
             self._simulator = Simulator(
                 simulator.topology,
-                simulator.network,
+                network,
                 rule=simulator.rule,
                 semantics=simulator.semantics,
                 failures=simulator.failures,
                 horizon_s=simulator.horizon_s,
                 sharing=simulator.sharing,
-                pace=simulator.pace,
+                pace=simulator.pace if network is simulator.network else None,
             )
         own = self._simulator
         own.use(self.rule or simulator.rule)

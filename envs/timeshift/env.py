@@ -183,9 +183,12 @@ class TimeShiftEnv(ClusterEnv):
         """The action that plays what `policy` does next; mask and observation are then those that it belongs to.
 
         Raises:
+            InputError: its jobs are to meet nobody, and here they do.
             InvalidDecision: a time-shift that is none of the 72 rotations of a period.
         """
         self._expect_reset()
+        if getattr(policy, "dedicated", False) and getattr(self.simulator.network, "mode", "") != "dedicated":
+            raise InputError(f"policy {policy!r}: expected an environment with network='contention:mode=dedicated'")
         self._is_guided = True
         self.lookout.invite(policy)
         self.lookout.write(self._features, self._mask)
