@@ -123,7 +123,7 @@ def cost_of(warehouse: Warehouse, objective: Objective, home: np.ndarray) -> flo
 
 
 def excess(warehouse: Warehouse, objective: Objective, home: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-    """By how much Expressions 4 and 5 are broken, KiB by region and CPU-seconds by application and region; left of 6."""
+    """By how much Expressions 4 and 5 are broken, KiB and CPU-seconds, and the left side of 6."""
     jobs, world = warehouse.jobs, warehouse.world
     stored = np.bincount(home, kib(warehouse.tables.size_bytes), len(world)).astype(np.int64)
     cpu = np.zeros(warehouse.app_cpu_hours.shape, np.int64)

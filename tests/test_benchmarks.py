@@ -140,3 +140,16 @@ def test_a_missed_target_is_printed_as_missed(capsys):
     startup = [{"start": "warm", "runs": 1, "target": 1.0, "met": False, **row}]
     engine.print_tables({"events": [], "scaling": [], "environment": [], "startup": startup})
     assert "MISSED" in capsys.readouterr().out
+
+
+def test_geo(capsys):
+    document = bench(capsys, "geo")
+    rows = document["tetris"]
+    assert [(row["version"], row["tables"]) for row in rows] == [
+        (version, tables) for tables in (500, 1000) for version in ("tetris-v1", "tetris-v2")
+    ]
+    for row in rows:
+        assert row["cost_after"] < row["cost_before"]
+        assert row["moves"] > 0 and row["uses"] > row["tables"]
+        assert row["cpu_s"] == pytest.approx(row["placement_s"] + row["climbing_s"] + row["replicas_s"])
+        assert row["peak_bytes"] > 2**20

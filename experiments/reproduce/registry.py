@@ -81,6 +81,6 @@ class Reproduction:
 
 def reproductions() -> Mapping[str, Reproduction]:
     """Every reproduction by name, in the order of the papers."""
-    from . import bsbf, cassini, dally
+    from . import bsbf, cassini, dally, mast
 
-    return {entry.name: entry for module in (dally, bsbf, cassini) for entry in module.REPRODUCTIONS}
+    return {entry.name: entry for module in (dally, bsbf, cassini, mast) for entry in module.REPRODUCTIONS}

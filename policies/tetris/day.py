@@ -1,4 +1,4 @@
-"""A day of Tetris: hill climbing with a move queue under a quota, then further replicas (paper mast, Sec. 3.4 and 3.5)."""
+"""A day of Tetris: hill climbing with a move queue under a quota, then further replicas (paper mast, Sec. 3.4, 3.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`milp`: the best homes of a small instance, by HiGHS (paper mast, Sec. 3.3; the paper's production runs do not use it).
+"""`milp`: the best homes of a small instance, by HiGHS (paper mast, Sec. 3.3; its production does not use it).
 
 The problem is not linear: R(job) follows from the homes, and Expression 2 is a square times a sigmoid over a sum. What
 makes it exact: for each GPU type one column for every way in which its jobs can be seated, with its cost; for each
@@ -42,7 +42,7 @@ class _Model:
         return len(self.cost) - 1
 
     def row(self, terms: Sequence[tuple[int, float]], low: float, high: float) -> None:
-        """Low <= sum of coefficient x column <= high."""
+        """The sum of coefficient x column is from low to high."""
         place = len(self.low)
         self.entries += [(place, column, value) for column, value in terms]
         self.low.append(low)

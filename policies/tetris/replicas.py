@@ -1,11 +1,12 @@
 """Replicas outside the home (paper mast, Sec. 3.5): for disasters, for jobs that could run nowhere, of hot tables.
 
-Where the paper is silent. Disasters: its policy weighs correlated failures and "the availability of hardware"; here the
-copy goes outside the home's fault group, where the GPUs that most of the table's demand is for are least asked for, or,
-for a table without such demand, where most storage is free. Jobs that run nowhere are served in the order in which the
-version counts collocation: by falling GPU-hours with high priority first, or, where every job counts alike, those with
-the least to read first. Hot tables: a region's quota is split over GPU types by their supply there; hotness is the number
-of jobs of that type that read the table. Copies that lie already are kept where they serve, as they cost no traffic.
+Where the paper is silent. Disasters: its policy weighs correlated failures and "the availability of hardware"; here
+the copy goes outside the home's fault group, where the GPUs that most of the table's demand is for are least asked
+for, or, for a table without such demand, where most storage is free. Jobs that run nowhere are served in the order in
+which the version counts collocation: by falling GPU-hours with high priority first, or, where every job counts alike,
+those with the least to read first. Hot tables: a region's quota is split over GPU types by their supply there; hotness
+is the number of jobs of that type that read the table. Copies that lie already are kept where they serve, as they cost
+no traffic.
 """
 
 from __future__ import annotations

@@ -17,16 +17,14 @@ The schema (what has a value here is optional and that is its default; names mus
       - {name: clicks, size_tb: 1.5, home: east, replicas: [west], partitions: 1, read_share: 1}
     jobs:
       - {name: rank, tables: [clicks], kind: training, gpu_type: A100, gpus: 8, gpu_hours: 100, cpu_hours: 0,
-         priority: 6, app: spark, team: 0, recurring: true}      # kind: training or analytics; priority 0 is the highest
+         priority: 6, app: spark, team: 0, recurring: true}   # kind: training, analytics; priority 0 is the highest
 """
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -35,7 +33,7 @@ from ..errors import InputError
 from ..names import choose
 from ..specs import load_mapping, validated
 from .warehouse import NO_APP, Jobs, Tables, Warehouse
-from .world import LEVELS, MOST_REGIONS, NO_GPU, Clusters, World, expect_unique
+from .world import NO_GPU, Clusters, World, expect_unique
 
 TERABYTE = 10**12
 GIGABIT = 1e9 / 8.0  # bytes
@@ -56,7 +54,9 @@ def warehouse_from_mapping(mapping: Mapping[str, Any], source: str, name: str = 
     Raises:
         InputError: one sentence with the source, the place in it, the value and what was expected.
     """
-    spec = validated(_models().Spec, mapping, source)
+    from .schema import Spec  # pydantic is imported when it is needed
+
+    spec = validated(Spec, mapping, source)
     for what in ("regions", "apps", "tables", "jobs"):
         expect_unique([item.name for item in getattr(spec, what)], f"{source}: {what}")
     world = _world(spec, source, name)
@@ -153,75 +153,3 @@ def _jobs(spec: Any, world: World, source: str) -> Jobs:
         table=np.array(read, np.int64),
         **{field: np.array([getattr(job, field) for job in spec.jobs], kind) for field, kind in number.items()},
     )
-
-
-@functools.cache
-def _models() -> SimpleNamespace:
-    """The schema as pydantic models; made when first needed, so the simulator imports without pydantic."""
-    from typing import Annotated, Literal
-
-    from pydantic import BaseModel, ConfigDict, Field
-
-    Text = Annotated[str, Field(strict=True, min_length=1, max_length=100)]
-    Count = Annotated[int, Field(ge=0, le=10**7, strict=True)]
-    Many = Annotated[int, Field(ge=1, le=10**9, strict=True)]
-    Amount = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=10**9)]
-    Speed = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=10**9)]
-
-    class Strict(BaseModel):
-        model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
-
-    class Cluster(Strict):
-        name: Text
-        gpu_type: Text | None = None
-        gpu_machines: Count = 0
-        gpus_per_machine: Count = 8
-        cpu_machines: Count = 0
-        machines_per_rack: Many = 16
-
-    class Region(Strict):
-        name: Text
-        storage_tb: Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=10**6)]
-        fault_group: Text | None = None
-        clusters: list[Cluster]
-
-    class Link(Strict):
-        from_: Text = Field(alias="from")
-        to: Text
-        gbps: Speed
-
-    class App(Strict):
-        name: Text
-        cpu_hours: dict[Text, Amount] = {}
-
-    class Table(Strict):
-        name: Text
-        size_tb: Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=10**6)]
-        home: Text
-        replicas: list[Text] = []
-        partitions: Many = 1
-        read_share: Annotated[float, Field(strict=True, gt=0, le=1)] = 1.0
-
-    class Job(Strict):
-        name: Text
-        tables: Annotated[list[Text], Field(min_length=1)]
-        kind: Literal["training", "analytics"] = "training"
-        gpu_type: Text | None = None
-        gpus: Count = 0
-        gpu_hours: Amount = 0.0
-        cpu_hours: Amount = 0.0
-        priority: Annotated[int, Field(ge=0, le=LEVELS - 1, strict=True)] = LEVELS - 1
-        app: Text | None = None
-        team: Count = 0
-        recurring: Annotated[bool, Field(strict=True)] = True
-
-    class Spec(Strict):
-        name: Text | None = None
-        wan_gbps: Speed = 400.0
-        links: list[Link] = []
-        regions: Annotated[list[Region], Field(min_length=1, max_length=MOST_REGIONS)]
-        apps: list[App] = []
-        tables: Annotated[list[Table], Field(min_length=1)]
-        jobs: list[Job] = []
-
-    return SimpleNamespace(Spec=Spec)

@@ -1,17 +1,18 @@
 """`mast-like`: regions, tables and one day's jobs with the statistics that paper mast publishes, at any scale.
 
 Fitted (published.py): the number of workloads that read a table, Figure 3; sizes of tables, as if they were those of
-replications; priorities; shares of GPU and of recurring workloads; GPUs, machines and run times of a workload; and V0, the
-placement that users chose by hand: demand over supply of high-priority jobs in the worst region and its standard deviation
-over the regions, the rate of training at the home region. The supply of GPUs follows from the last three.
+replications; priorities; shares of GPU and of recurring workloads; GPUs, machines and run times of a workload; and V0,
+the placement that users chose by hand: demand over supply of high-priority jobs in the worst region and its standard
+deviation over the regions, the rate of training at the home region. The supply of GPUs follows from the last three.
 
-Assumed, as nothing is published: Figures 2's bars are an image, so shares of GPUs, CPUs and storage are three independent
-log-normals over the regions, sigma 0.6, and the region with the fewest GPUs has the most storage, as Region6; three GPU
-types, each in two regions of three; teams of 25 tables whose jobs read each other's tables only, but for those that break
-collocation at home; a job reads 1 + geometric tables, 2 in the mean, of fewer the duplicates; a run a day, at most 24 h of
-it; at most 1,024 GPUs and 1 PB; analytics reads a third of all uses, 4 tables in the mean, its CPU-hours log-normal; its
-applications, one for 20 teams, may compute in each region 1.2 times what they did plus 0.2 of their total by its CPUs;
-storage for 3.5 times all tables, in each region for 1.2 times what V0 puts there at least; 400 Gbps between regions.
+Assumed, as nothing is published: Figure 2's bars are an image, so shares of GPUs, CPUs and storage are three
+independent log-normals over the regions, sigma 0.6, and the region with the fewest GPUs has the most storage, as
+Region6; three GPU types, each in two regions of three; teams of 25 tables whose jobs read each other's tables only,
+but for those that break collocation at home; a job reads 1 + geometric tables, 2 in the mean, of fewer the duplicates;
+a run a day, at most 24 h of it; at most 1,024 GPUs and 1 PB; analytics has 45 % of all uses, 4 tables in the mean, its
+CPU-hours log-normal; its applications, one for 20 teams, may compute in each region 1.2 times what they did plus 0.2
+of their total by its CPUs; storage for 3.5 times all tables, in each region for 1.2 times what V0 puts there at least;
+400 Gbps between regions.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ GPU_TYPES = ("V100", "A100", "H100")
 UNEVEN_SIGMA = 0.6
 TEAM_TABLES, APP_TEAMS = 25, 20
 LARGEST_TABLE_BYTES, MOST_GPUS = 1e15, 1024
-ANALYTICS_SHARE, ANALYTICS_READS = 1.0 / 3.0, 4.0
+ANALYTICS_SHARE, ANALYTICS_READS = 0.45, 4.0
 STORAGE_FACTOR, STORAGE_SLACK, CPU_SLACK, CPU_SPREAD = 3.5, 1.2, 1.2, 0.2
 WAN_BYTES_PER_S = 50e9
 MACHINE_GPUS, CLUSTER_MACHINES = 8, 128
@@ -42,7 +43,7 @@ def mast_like(tables: int = 2000, regions: int = 20, seed: int = 0) -> Warehouse
     """Regions, tables at V0's homes, and the jobs of a day; the same parameters and seed give the same arrays.
 
     Args:
-        tables: 50 to 5 million; jobs follow from how often tables are shared, about 4.5 a table.
+        tables: 50 to 5 million; jobs follow from how often tables are shared: about 10 uses and 4 jobs a table.
         regions: 3 to 64.
         seed: of everything that is drawn.
 
@@ -59,7 +60,7 @@ def mast_like(tables: int = 2000, regions: int = 20, seed: int = 0) -> Warehouse
     size = _capped(rng, tables, published.lognormal(published.REPLICATION_BYTES), 1.0, LARGEST_TABLE_BYTES)
     first, table, training = _uses(rng, team)
     demand = _demands(rng, training, team[table[first[:-1]]])
-    home_of_team, load = _homes(rng, demand, shares["gpu"], hosts.any(axis=1))
+    home_of_team, load = _homes(rng, demand, shares["gpu"])
     home = home_of_team[team]
     _cross(rng, first, table, training, home)
     first, table = _each_once(first, table, tables)
@@ -140,7 +141,7 @@ def _demands(rng: np.random.Generator, training: np.ndarray, team: np.ndarray) -
 
 
 def skewed_loads(regions: int) -> np.ndarray:
-    """Demand over supply of high-priority jobs by region, ascending, under V0: the published worst x (rank / regions)^a.
+    """High-priority demand over supply by region, ascending, under V0: the published worst x (rank / regions)^a.
 
     Among many regions its standard deviation is a / ((a + 1) sqrt(2 a + 1)) of the worst; `LOAD_POWER` is the larger of
     the two powers for which that is the published one (the smaller leaves more demand than supply everywhere).
@@ -149,7 +150,7 @@ def skewed_loads(regions: int) -> np.ndarray:
 
 
 def _homes(
-    rng: np.random.Generator, demand: dict[str, np.ndarray], gpu_share: np.ndarray, able: np.ndarray
+    rng: np.random.Generator, demand: dict[str, np.ndarray], gpu_share: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The region that each team chose, and the load of each region under V0.
 
@@ -217,7 +218,7 @@ def _gpu_supply(jobs: Jobs, load: np.ndarray, gpu_share: np.ndarray) -> float:
 
 
 def _world(shares: dict[str, np.ndarray], hosts: np.ndarray, gpus: float, size: np.ndarray, home: np.ndarray) -> World:
-    regions, types = hosts.shape
+    regions = len(hosts)
     machines = gpus * shares["gpu"][:, None] * hosts / hosts.sum(axis=1, keepdims=True) / MACHINE_GPUS
     machines = np.where(hosts, np.maximum(np.rint(machines), 1), 0).astype(np.int64)
     rows = []

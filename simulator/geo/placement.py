@@ -1,8 +1,8 @@
 """The home regions of tables as Tetris's hill climbing sees them: what they cost, what a move changes, what is allowed.
 
-Paper mast, Sec. 3.3, Figure 4. Where it is silent: Expression 1 is counted as a share of all bytes that jobs read, so that
-its weight is of the size of the others'; a share of a demand that is nowhere is 0; Expressions 4 and 5 are printed
-with "<", read as "at most", so that an application without a quota in a region may compute nothing there.
+Paper mast, Sec. 3.3, Figure 4. Where it is silent: Expression 1 is counted as a share of all bytes that jobs read, so
+that its weight is of the size of the others'; a share of a demand that is nowhere is 0; Expressions 4 and 5 are
+printed with "<", read as "at most", so that an application without a quota in a region may compute nothing there.
 """
 
 from __future__ import annotations

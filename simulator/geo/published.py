@@ -1,6 +1,7 @@
 """What paper mast publishes of its workloads and data, as numbers; Sec. 2, 3.4, 4.2, 5.1, 5.6, Figures 2 and 3.
 
-Quantiles are pairs (probability, value). `lognormal` fits mu to the median, sigma to the mean of what P90 and P99 give.
+Quantiles are pairs (probability, value). `lognormal` fits mu to the median, sigma to the mean of what P90 and P99
+give.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Copying tables over wide-area links, and deleting what is no longer wanted: in that order, so that no data is lost.
 
 Paper mast, Sec. 3.4: "Tetris replicates the table to the new home region before deleting its data in the old home
-region." A region holds the copies that are being written and those not yet deleted, so a copy begins only once there is
-room for it. Each link serves its copies one after the other, in the order of the plan, so that what gains most is there
-first; the paper's migration service allots bandwidth to soft deadlines that it does not give.
+region." A region holds the copies that are being written and those not yet deleted, so a copy begins only once there
+is room for it. Each link serves its copies one after the other, in the order of the plan, so that what gains most is
+there first; the paper's migration service allots bandwidth to soft deadlines that it does not give.
 
-A copy is deleted only while as many others are complete as the table should have: two where the plan wants two or more.
+A copy is deleted only while as many others are complete as the table should have: two where the plan wants two or
+more.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ class Transfers:
             raise InputError(f"advance to {until_s} s: it is {self.now_s} s already")
         while self._running and self.now_s < until_s:
             ends = {link: copy.left_bytes / self.world.wan_bytes_per_s[link] for link, copy in self._running.items()}
-            step_s = min(min(ends.values()), until_s - self.now_s)
+            step_s = min(*ends.values(), until_s - self.now_s)
             for link, copy in list(self._running.items()):
                 if ends[link] <= step_s:
                     self._finish(link, copy)

@@ -164,8 +164,8 @@ def _check_jobs(warehouse: Warehouse) -> None:
     types, apps = len(warehouse.world.gpu_types), len(warehouse.app_cpu_hours)
     if warehouse.app_cpu_hours.shape != (apps, len(warehouse.world)) or not (warehouse.app_cpu_hours >= 0).all():
         raise InputError(
-            f"app_cpu_hours of shape {warehouse.app_cpu_hours.shape}: expected a row an application, a column a region, "
-            "none below 0"
+            f"app_cpu_hours of shape {warehouse.app_cpu_hours.shape}: expected a row an application, a column a "
+            "region, none below 0"
         )
     if jobs.first.shape != (count + 1,) or jobs.first[0] != 0 or jobs.first[-1] != len(jobs.table):
         raise InputError(

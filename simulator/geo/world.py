@@ -1,4 +1,4 @@
-"""Regions: clusters of machines with and without GPUs, storage, and the wide-area links between them (paper mast, Sec. 2).
+"""Regions: clusters of machines with and without GPUs, storage, and the links between regions (paper mast, Sec. 2).
 
 A region has dynamic clusters; a cluster has GPU machines of one type, CPU machines, or both. Regions, clusters and GPU
 types are numbered from 0 in the order in which they are given.

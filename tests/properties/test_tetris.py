@@ -204,7 +204,7 @@ def test_pairs_that_move_gain_and_break_nothing(seed, objective):
         storage, cpu, met = then_storage, then_cpu, then_met
 
 
-CLIMBS = ("one table at a time", "pairs too", "pairs and 20 kicks")
+CLIMBS = ("one table at a time", "pairs too", "pairs and 100 kicks")
 
 
 @pytest.mark.slow
@@ -241,7 +241,7 @@ def gaps_to_optimum(count: int) -> np.ndarray:
         costs.append(placement.cost)
         settle(placement, pairs=True)
         costs.append(placement.cost)
-        kick(placement, np.random.default_rng(seed), 20)
+        kick(placement, np.random.default_rng(seed), 100)
         costs.append(placement.cost)
         gaps.append([cost / best - 1.0 for cost in costs])
         if len(gaps) == count:

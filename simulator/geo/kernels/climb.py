@@ -202,6 +202,7 @@ def _fits(l, table, target):
 
 @kernel
 def total_size(l):
+    """KiB of all tables."""
     total = 0
     for region in range(l.stored.shape[0]):
         total += l.stored[region]

@@ -1,7 +1,7 @@
 """Further replicas of tables (paper mast, Sec. 3.5), each written if its region has room and the quota is not used up.
 
-`purse` is int64 (1,), KiB that may still be copied; a copy that lies there already (`old`) costs nothing. `room` is int64
-(regions,), KiB; `copies` and `old` are bool (tables, regions).
+`purse` is int64 (1,), KiB that may still be copied; a copy that lies there already (`old`) costs nothing. `room` is
+int64 (regions,), KiB; `copies` and `old` are bool (tables, regions).
 """
 
 from ...kernels.jit import entry, kernel

@@ -1,7 +1,7 @@
-"""Where jobs run, given the homes of tables, and what that costs (paper mast, Figure 4): summed whole, kept up by moves.
+"""Where jobs run, given the homes of tables, and what that costs (paper mast, Figure 4): summed up, kept up by moves.
 
-R(job) of a training job is the home of all its tables, or NULL (-1); of an analytics job the region that is home to most
-of its tables, the lowest number among equals.
+R(job) of a training job is the home of all its tables, or NULL (-1); of an analytics job the region that is home to
+most of its tables, the lowest number among equals.
 """
 
 import math

@@ -1,0 +1,118 @@
+"""Tetris, the slow path of paper mast: CPU seconds and memory of a day over up to a million tables in 20 regions.
+
+The data is `mast-like`, with all jobs known. The target is 60 s and 4 GiB for 100,000 tables and a million uses. A day
+is what production runs daily, in five hours with its I/O: the sums of a placement, the gain of every table, the queue
+of moves, and further replicas; all in one process of its own, so that memory is its peak.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from _measure import arguments_of, in_process, print_document, print_table, resident_bytes, verdict
+
+from clustergym.experiments.terminal import progress
+
+REGIONS = 20
+TABLES = (10_000, 100_000, 1_000_000)
+QUICK_TABLES = (500, 1000)
+VERSIONS = ("tetris-v1", "tetris-v2")
+GOAL_TABLES, GOAL_S, GOAL_BYTES = 100_000, 60.0, 4 * 2**30
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Measure, and print the table or the JSON document; a missed target is printed as missed, the status is 0."""
+    options = arguments_of(__doc__.splitlines()[0], argv, _own_arguments)
+    if options.child:
+        print(json.dumps(run_day(options.child, options.tables, options.seed)))
+        return 0
+    sizes = QUICK_TABLES if options.quick else TABLES
+    todo = [(version, tables) for tables in sizes for version in VERSIONS]
+    rows = []
+    with progress("bench geo", len(todo) + 1, options.quiet) as show:
+        _measured(VERSIONS[-1], QUICK_TABLES[0], options.seed)  # may compile
+        for version, tables in todo:
+            show(len(rows) + 1)
+            rows.append(_measured(version, tables, options.seed))
+        show(len(todo) + 1)
+    document: dict[str, Any] = {"tetris": rows, "missed": [row["name"] for row in rows if row["met"] is False]}
+    (print_document if options.json else _print_tables)(document)
+    return 0
+
+
+def _own_arguments(parser: Any) -> None:
+    parser.add_argument("--child", metavar="VERSION", help="measure one day in this very process, print JSON")
+    parser.add_argument("--tables", type=int, default=1000, metavar="N", help="of --child")
+
+
+def _measured(version: str, tables: int, seed: int) -> dict[str, Any]:
+    row = in_process([__file__, f"--child={version}", f"--tables={tables}", f"--seed={seed}"])[0]
+    met = row["cpu_s"] < GOAL_S and row["peak_bytes"] < GOAL_BYTES if tables == GOAL_TABLES else None
+    name = f"a day of {version}, {tables:,} tables"
+    return {"name": name, **row, "target_s": GOAL_S, "target_bytes": GOAL_BYTES, "met": met}
+
+
+def run_day(version: str, tables: int, seed: int) -> dict[str, Any]:
+    """One day from V0's placement, without a quota, all jobs known; its parts in CPU seconds."""
+    from clustergym.policies.tetris import VERSIONS, Tetris
+    from clustergym.simulator.geo.mast_like import mast_like
+
+    Tetris(VERSIONS[version]).plan(mast_like(100, 3))  # reads the kernels
+    began_s = time.process_time()
+    warehouse = mast_like(tables, REGIONS, seed)
+    known = replace(warehouse.jobs, recurring=np.ones(len(warehouse.jobs), bool))
+    warehouse = replace(warehouse, jobs=known)
+    generated_s = time.process_time() - began_s
+    before_bytes = resident_bytes()
+    marks: list[tuple[str, float]] = []
+    plan = Tetris(VERSIONS[version]).plan(warehouse, lambda part: marks.append((part, time.process_time())))
+    marks.append(("end", time.process_time()))
+    parts = {f"{name}_s": then - now for (name, now), (_, then) in itertools.pairwise(marks)}
+    return {
+        "version": version,
+        "tables": tables,
+        "regions": REGIONS,
+        "jobs": len(warehouse.jobs),
+        "uses": len(warehouse.jobs.table),
+        "generate_s": generated_s,
+        **parts,
+        "cpu_s": marks[-1][1] - marks[0][1],
+        "moves": len(plan.moves),
+        "cost_before": plan.cost[0],
+        "cost_after": plan.cost[1],
+        "warehouse_bytes": before_bytes,
+        "peak_bytes": resident_bytes(peak=True),
+    }
+
+
+def _print_tables(document: dict[str, Any]) -> None:
+    """The document as a table."""
+    keys = ("placement_s", "climbing_s", "replicas_s", "cpu_s")
+    print_table(
+        f"one day of Tetris over {REGIONS} regions, one core, CPU seconds",
+        ("version", "tables", "jobs", "uses", "moves", "sums", "climb", "replicas", "all", "peak GiB", "target", ""),
+        [
+            (
+                row["version"],
+                f"{row['tables']:,}",
+                f"{row['jobs']:,}",
+                f"{row['uses']:,}",
+                f"{row['moves']:,}",
+                *(f"{row[key]:.2f}" for key in keys),
+                f"{row['peak_bytes'] / 2**30:.2f}",
+                None if row["met"] is None else f"{GOAL_S:g} s",
+                verdict(row["met"]),
+            )
+            for row in document["tetris"]
+        ],
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
