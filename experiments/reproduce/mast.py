@@ -124,9 +124,9 @@ class _Weeks:
         """What was played, for a note."""
         tables, days = self._size
         return (
-            f"means and 95 % intervals over {len(self.seeds)} generated weeks of {days} days: {tables} tables in {REGIONS} "
-            f"regions, {100 * QUOTA_SHARE:g} % of all bytes a day across regions; V0's figures are what the data was "
-            "fitted to, not a result"
+            f"means and 95 % intervals over {len(self.seeds)} generated weeks of {days} days: {tables} tables in "
+            f"{REGIONS} regions, {100 * QUOTA_SHARE:g} % of all bytes a day across regions; V0's figures are what the "
+            "data was fitted to, not a result"
         )
 
 

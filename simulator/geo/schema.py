@@ -1,4 +1,4 @@
-"""The schema of files.py as pydantic models; whoever needs it imports it then, so the simulator imports without pydantic."""
+"""The schema of files.py as pydantic models; imported when needed, so that the simulator does without pydantic."""
 
 from __future__ import annotations
 
