@@ -30,7 +30,7 @@ def contention_fields(jobs: int, links: int, uses: int = 0, trace: int = 1) -> l
         + _link_fields(links)
         + _use_fields(uses)
         + _job_fields(jobs, phases)
-        + _event_fields(jobs)
+        + _heap_fields(jobs)
         + _scratch_fields(jobs, links)
         + [("iteration_bins", "i8", (bins,))]  # how many iterations had a duration in each bin
         + _trace_fields(trace)
@@ -50,6 +50,7 @@ def _scalars() -> list[Field]:
         ("ended_job", "i8"),  # whose last iteration ended when `play` returned; -1 = nobody's
         ("phase_events", "i8"),  # Up phases that have begun or ended
         ("fills", "i8"),  # how often rates were computed,
+        ("joined", "i8"),  # for how many jobs, all times together,
         ("sievings", "i8"),  # and how often it was whether a link can bind
         ("iteration_count", "i8"),  # whole iterations of all jobs, and their durations together
         ("iteration_sum_s", "f8"),
@@ -130,15 +131,12 @@ def _job_fields(jobs: int, phases: int) -> list[Field]:
     ]
 
 
-def _event_fields(jobs: int) -> list[Field]:
-    """The tournament of jobs by when their present part ends (kernels/tournament.py)."""
-    seats = max(2, 1 << (jobs - 1).bit_length())
+def _heap_fields(jobs: int) -> list[Field]:
+    """The heap of jobs by when their present part ends."""
     return [
-        ("phase_key", "f8", (seats,)),
-        ("phase_item", "i8", (seats,)),
-        ("phase_winner", "i8", (seats,)),
-        ("phase_of", "i8", (jobs,)),  # seat in it; -1 = none
-        ("phase_seats", "i8"),
+        ("phase_key", "f8", (jobs,)),
+        ("phase_item", "i8", (jobs,)),
+        ("phase_of", "i8", (jobs,)),  # place in it; -1 = none
         ("phase_count", "i8"),
     ]
 

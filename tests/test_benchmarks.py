@@ -22,7 +22,7 @@ def bench(capsys, *arguments: str) -> dict:
 def test_they_are_listed(capsys):
     assert run(["bench", "--json"]) == 0
     listed = {row["name"]: row["summary"] for row in json.loads(capsys.readouterr().out)}
-    assert {"dally", "engine", "environment", "learning", "philly", "sharing"} <= set(listed)
+    assert {"dally", "engine", "environment", "learning", "network", "philly", "sharing"} <= set(listed)
     assert all(summary.endswith(".") for summary in listed.values())
 
 
@@ -64,6 +64,17 @@ def test_sharing(capsys):
     for row in document["pollux"]:
         assert row["jobs"] == 5
         assert row["cpu_s"] > 0.0
+
+
+def test_network(capsys):
+    document = bench(capsys, "network")
+    placed = {(row["network"], row["placement"]): row for row in document["events"]}
+    assert {("testbed", "near"), ("testbed", "scattered"), ("48 links", "4 links drawn")} < set(placed)
+    for row in placed.values():
+        assert row["events_per_s"] >= row["events_per_s_median"] > 0
+        assert row["events"] > 10 * row["jobs"] and row["slowdown"] >= 1.0
+        assert 1.0 <= row["joined"] <= row["jobs"]
+    assert placed["testbed", "near"]["joined"] < placed["testbed", "scattered"]["joined"]
 
 
 def test_philly(capsys):

@@ -106,6 +106,23 @@ def test_gains_of_shifts_on_one_link(jobs, published):
             assert gain == pytest.approx(published, rel=0.02)
 
 
+def test_gains_of_shifts_above_duty_sum_1():
+    """Two jobs that take turns keep the link busy: above duty sum 1 a shift still helps, less and less, 0 at 2.
+
+    Together: 1 - d/2 + d; in turns: d. With the re-adjustment of 5 % a shift costs: nobody ever meets a slot.
+    """
+    gains = []
+    for duty in (1.1, 1.5, 2.0):
+        each = Contender(down_up(1 - duty / 2, duty / 2), use({0: 1}))
+        shifted = [Contender(each.phases, each.use, shift_s=shift) for shift in (0.0, 0.5)]
+        together, turns = steady_state([C], [each, each]), steady_state([C], shifted)
+        gains.append(together.iteration_s.mean() / turns.iteration_s.mean())
+        assert gains[-1] == pytest.approx((1 + duty / 2) / duty, rel=0.01)
+        strict = steady_state([C], shifted, adjust=0.05)
+        assert strict.iteration_s.mean() >= together.iteration_s.mean() * 0.999
+    assert gains[0] > gains[1] > gains[2]
+
+
 # Fair rates
 
 

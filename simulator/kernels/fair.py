@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from . import tournament
+from . import heap
 from .jit import kernel
 
 
@@ -18,9 +18,7 @@ from .jit import kernel
 def set_end(s, job, end_s):
     """Modify `s`: the present part of a job ends then."""
     s.phase_end_s[job] = end_s
-    seat = s.phase_of[job]
-    s.phase_key[seat] = end_s
-    tournament.replay(s.phase_key, s.phase_item, s.phase_winner, s.phase_seats, seat)
+    heap.change(s.phase_key, s.phase_item, s.phase_of, 0, s.phase_count, job, end_s)
 
 
 @kernel
@@ -46,6 +44,7 @@ def fill(s):
     """Modify `s`: new rates for the jobs on dirty links and all that hot links join to them; nothing is dirty then."""
     s.fills += 1
     jobs, links = _gather(s)
+    s.joined += jobs
     _rise(s, jobs, links)
     for i in range(jobs):
         job = s.fill_job[i]

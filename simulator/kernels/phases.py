@@ -7,7 +7,7 @@ bit however it is cut into calls.
 
 import math
 
-from . import tournament
+from . import heap
 from .fair import fill, set_end, top_rate, trace
 from .jit import kernel
 from .links import alone_up_s, offer
@@ -29,7 +29,7 @@ def begin(s, job, begin_s, at):
     s.round_began_s[job] = begin_s
     s.round_up_s[job] = 0.0
     s.slot[job] = -math.inf
-    s.phase_seats = tournament.enter(s.phase_key, s.phase_item, s.phase_of, s.phase_winner, s.phase_count, job)
+    heap.push(s.phase_key, s.phase_item, s.phase_of, 0, s.phase_count, math.inf, job)
     s.phase_count += 1
     set_end(s, job, _await(s, job, max(begin_s, s.phase_now_s)))
 
@@ -48,7 +48,7 @@ def leave(s, job):
 
 @kernel
 def _take_out(s, job):
-    s.phase_seats = tournament.remove(s.phase_key, s.phase_item, s.phase_of, s.phase_winner, s.phase_count, job)
+    heap.remove(s.phase_key, s.phase_item, s.phase_of, 0, s.phase_count, job)
     s.phase_count -= 1
     s.phase[job] = -1
 
@@ -72,17 +72,16 @@ def play(s, until_s):
     """
     s.ended_job = -1
     while True:
-        first = s.phase_winner[1]
-        if s.phase_count == 0 or s.phase_key[first] > s.phase_now_s:
+        if s.phase_count == 0 or s.phase_key[0] > s.phase_now_s:
             if s.n_dirty > 0:
                 fill(s)
                 continue
-            if s.phase_count == 0 or s.phase_key[first] > until_s:
+            if s.phase_count == 0 or s.phase_key[0] > until_s:
                 break
-            s.phase_now_s = s.phase_key[first]
+            s.phase_now_s = s.phase_key[0]
         if s.trace_s.size > 1 and s.trace_count + s.phase_of.size + 4 > s.trace_s.size:
             return s.phase_now_s
-        _step(s, s.phase_item[first])
+        _step(s, s.phase_item[0])
         if s.ended_job >= 0:
             return s.phase_now_s
     if until_s < math.inf:

@@ -1,0 +1,152 @@
+"""What holds for any jobs on any links at any time: rates are max-min fair, sums are exact, nothing gets lost."""
+
+from __future__ import annotations
+
+import math
+import random
+import runpy
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clustergym.simulator import contention_rows as rows
+
+random_contention = runpy.run_path(str(Path(__file__).parents[1] / "random_contention.py"))
+random_run, outcome = random_contention["random_run"], random_contention["outcome"]
+SEEDS = st.integers(0, 1_000_000)
+TIMES = st.lists(st.floats(0.0, 15.0), min_size=1, max_size=6).map(sorted)
+
+
+def calm(examples):
+    return settings(max_examples=examples, deadline=None, derandomize=True)
+
+
+def flows_of(run):
+    """(links, jobs), of jobs that have not left."""
+    flows = np.zeros((len(run.capacity), len(run.jobs)))
+    for number, job in enumerate(run.jobs):
+        if run.state.first_use[number] >= 0:
+            flows[job.use.links, number] = job.use.flows
+    return flows
+
+
+def check_rates(run):
+    """Nobody can get more but from somebody who has no more, to a byte per second; offered sums are exact."""
+    state, jobs = run.state, len(run.jobs)
+    flows, sending = flows_of(run), state.is_sending[:jobs] == 1
+    rate = np.where(sending, state.send_rate[:jobs], 0.0)
+    phase = np.maximum(state.phase[:jobs], 0)
+    top = np.where(sending, state.phase_rate[np.arange(jobs), np.minimum(phase, 7)], 0.0)
+    carried = flows @ rate
+    assert (state.link_offered[: len(run.capacity)] == flows @ top).all()
+    assert (carried <= run.capacity).all() and (rate <= top).all() and (rate[sending] >= 1.0).all()
+    assert (rate == np.floor(rate)).all()
+    for job in np.flatnonzero(rate < top):
+        on = np.flatnonzero(flows[:, job])
+        full = on[carried[on] + flows[on].sum(axis=1) > run.capacity[on]]
+        most = [(rate * (flows[link] > 0)).max() for link in full]
+        assert any(rate[job] >= other for other in most), "no link binds the job"
+
+
+@calm(150)
+@given(SEEDS, TIMES)
+def test_rates_are_fair_at_any_time(seed, times):
+    run = random_run(seed)
+    for until_s in times:
+        run.play(until_s)
+        check_rates(run)
+
+
+@calm(100)
+@given(SEEDS, TIMES)
+def test_no_iteration_is_faster_than_alone_and_no_byte_is_lost(seed, times):
+    run = random_run(seed)
+    run.play(times[-1])
+    done = run.iterations > 0
+    if run.state.jitter == 0.0:
+        assert (run.iteration_s[done] >= run.alone_s[done] * (1 - 1e-9)).all()
+    flows = np.zeros((len(run.capacity), len(run.jobs)))
+    sent = np.zeros(len(run.jobs))
+    for number, job in enumerate(run.jobs):
+        flows[job.use.links, number] = job.use.flows
+        sent[number] = job.phases.bytes * run.state.rounds_done[number] if job.begin_s <= times[-1] else 0.0
+        for phase in range(max(0, int(run.state.phase[number]))):
+            sent[number] += run.state.phase_bytes[number, phase]
+        if run.state.is_sending[number]:
+            due = run.state.bytes_left[number]
+            left = due - run.state.send_rate[number] * (run.now_s - run.state.sent_since_s[number])
+            sent[number] += run.state.phase_bytes[number, run.state.phase[number]] - max(0.0, left)
+    np.testing.assert_allclose(run.link_bytes, flows @ sent, rtol=1e-6, atol=10.0)
+
+
+@calm(80)
+@given(SEEDS, TIMES)
+def test_however_it_is_cut(seed, times):
+    whole, cut = random_run(seed), random_run(seed)
+    for until_s in times:
+        cut.play(until_s)
+    whole.play(times[-1])
+    assert outcome(whole) == outcome(cut)
+
+
+@calm(80)
+@given(SEEDS, TIMES, st.integers(0, 1000))
+def test_who_leaves_and_enters_leaves_no_trace(seed, times, pick):
+    """Lists, sums and marks after jobs left are those of the jobs that are there."""
+    run = random_run(seed)
+    rng = random.Random(pick)
+    for until_s in times:
+        run.play(until_s)
+        job = rng.randrange(len(run.jobs))
+        use = run.jobs[job].use
+        if run.state.first_use[job] >= 0:
+            at = rows.position(run.records, 0, job)
+            assert 0.0 <= at < 1.0
+            rows.leave_links(run.records, 0, job)
+            check_lists(run)
+            if rng.random() < 0.7:
+                assert rows.enter_links(run.records, 0, job, use.links, use.flows)
+                run.state["rounds_left"][job] = math.inf
+                rows.begin(run.records, 0, job, until_s + rng.choice([0.0, 0.3]), at)
+        run.play(until_s + 0.001)
+        check_lists(run)
+        check_rates(run)
+        times = [max(each, until_s + 0.001) for each in times]
+
+
+def check_lists(run):
+    state, flows = run.state, flows_of(run)
+    for link in range(len(run.capacity)):
+        found, use = {}, int(state.link_first[link])
+        while use >= 0:
+            found[int(state.use_job[use])] = state.use_flows[use]
+            assert state.use_link[use] == link
+            use = int(state.use_next[use])
+        assert found == {job: flows[link, job] for job in np.flatnonzero(flows[link])}
+        assert state.link_users[link] == len(found)
+        check_slack(run, link, found)
+    free, use = 0, int(state.free_use)
+    while use >= 0:
+        free, use = free + 1, int(state.use_after[use])
+    assert free + (flows > 0).sum() == len(state.use_after)
+
+
+def check_slack(run, link, found):
+    """A link that is left out has one job or none, or a stricter one stands for it."""
+    state, flows = run.state, flows_of(run)
+    stands = [
+        other
+        for other in range(len(run.capacity))
+        if not state.is_slack[other]
+        and run.capacity[other] <= run.capacity[link]
+        and all(flows[other, job] >= flow for job, flow in found.items())
+    ]
+    assert (state.is_slack[link] == 1) == (len(found) < 2 or [other for other in stands if other != link] != [])
+    for job in found:
+        binding, use = set(), int(state.first_binding[job])
+        while use >= 0:
+            binding.add(int(state.use_link[use]))
+            use = int(state.use_binding[use])
+        assert (link in binding) == (state.is_slack[link] == 0)
