@@ -5,13 +5,14 @@ that lead there. Then, at the same instant, a time-shift for every job that shar
 number of workers stay the scheduler's.
 
 Shifts are computed anew at every instant, and decided where they or the period have changed. They are whole 72nds of
-the job's period, as the environment's are (simulator/compatibility/buckets.py). A job that is left without company
-keeps its shift, but at a period that is its own iteration, so that it waits for nobody.
+the job's period, as the environment's are (simulator/compatibility/buckets.py). A job loses its shift where that costs
+more than it saves (worth.py), and where it would make it wait for jobs that it no longer meets.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal, get_args
 
 from ...simulator.compatibility.buckets import bucket_s, nearest_bucket
 from ...simulator.compatibility.circle import Grid
@@ -29,6 +30,7 @@ from ..planned import PlannedPolicy
 from .candidates import Candidate, best_candidate, interleave
 from .rank import RANKINGS
 
+Shifts = Literal["worth", "always"]
 CANDIDATES = 10  # Sec. 5.1: "up to 10 placement candidates"
 DEGREES = 5.0  # Sec. 5.1
 
@@ -43,6 +45,8 @@ class Cassini(PlannedPolicy):
         candidates: how many are looked at, >= 1.
         ranking: what a candidate is worth: mean (the paper's) or worst; see rank.py.
         degrees: steps of the rotations that are tried, a divisor of 360.
+        shifts: `worth`: only where they save more than the padding of periods costs; `always`: for every job that
+            shares a link, whatever its padding.
 
     Raises:
         InputError: a parameter out of range.
@@ -56,6 +60,7 @@ class Cassini(PlannedPolicy):
         candidates: int = CANDIDATES,
         ranking: str = "mean",
         degrees: float = DEGREES,
+        shifts: Shifts = "worth",
     ) -> None:
         super().__init__(name, clock)
         if candidates < 1:
@@ -64,6 +69,7 @@ class Cassini(PlannedPolicy):
         self.most = int(candidates)
         self.ranking = choose(ranking, RANKINGS, f"ranking of policy {name}")
         self.grid = Grid(degrees)
+        self.if_worth = choose(shifts, get_args(Shifts), f"shifts of policy {name}") == "worth"
 
     def candidates(self, view: ClusterView, n: int) -> list[Plan]:
         """Those of the scheduler."""
@@ -77,24 +83,29 @@ class Cassini(PlannedPolicy):
         network, links = network_of(view), view.topology.links
         assert links is not None
         placements = [_candidate(alone(view, plan)) for plan in plans]
-        tolerance = network.padding
-        return plans[best_candidate(placements, links.capacity, self.ranking, self.grid, tolerance=tolerance).index]
+        best = best_candidate(
+            placements, links.capacity, self.ranking, self.grid, tolerance=network.padding, if_worth=self.if_worth
+        )
+        return plans[best.index]
 
     def finish(self, view: ClusterView) -> list[Decision]:
         """Shifts of the jobs as they are placed now, those that change, jobs ascending."""
         network, links = network_of(view), view.topology.links
         assert links is not None
         own = alone(view, plan_now(view))
-        wanted = interleave(_candidate(own), links.capacity, self.grid, tolerance=network.padding).shifts_s
+        found = interleave(
+            _candidate(own), links.capacity, self.grid, tolerance=network.padding, if_worth=self.if_worth
+        )
+        meeting = {job for jobs in found.jobs_on.values() for job in jobs}
         decisions: list[Decision] = []
         for job in [job for job, (_, use) in own.items() if len(use.links)]:
-            present_s = view.shift_s(job)
-            chosen_s, period_s = wanted.get(job, present_s), view.period_s(job)
-            if chosen_s is None or period_s is None:
-                continue
-            seconds = bucket_s(nearest_bucket(chosen_s, period_s), period_s)
-            if view.shift_period_s(job) != period_s or (job in wanted and seconds != present_s):
-                decisions.append(Shift(job, seconds))
+            period_s, present_s, paced_s = view.period_s(job), view.shift_s(job), view.shift_period_s(job)
+            if job in found.shifts_s and period_s is not None:
+                seconds = bucket_s(nearest_bucket(found.shifts_s[job], period_s), period_s)
+                if (seconds, period_s) != (present_s, paced_s):
+                    decisions.append(Shift(job, seconds))
+            elif present_s is not None and (job in meeting or paced_s != period_s):
+                decisions.append(Shift(job, None))
         return decisions
 
 

@@ -22,6 +22,7 @@ from ...simulator.profiles.phases import Phases
 from .affinity import Job, affinity_graph, has_loop, time_shifts
 from .optimise import EXACT_JOBS, solution
 from .rank import RANKINGS
+from .worth import free_score, is_worth
 
 if TYPE_CHECKING:
     import networkx
@@ -40,7 +41,8 @@ class Interleaving:
     """What CASSINI makes of a candidate.
 
     Attributes:
-        shifts_s: by how much each job that shares a link delays its next iteration, in [0, its period).
+        shifts_s: by how much each job that shares a link delays its next iteration, in [0, its period); a job that is
+            not there runs as it likes.
         periods_s: seconds from one iteration to the next of each of these jobs, padding included.
         scores: of every shared link, at these shifts; links of one vertex have its score.
         jobs_on: the jobs of every shared link.
@@ -60,6 +62,7 @@ def interleave(
     grid: Grid | None = None,
     exact_jobs: int = EXACT_JOBS,
     tolerance: float = TOLERANCE,
+    if_worth: bool = False,
 ) -> Interleaving:
     """The time-shifts of a candidate's jobs and the scores of its shared links.
 
@@ -69,6 +72,8 @@ def interleave(
         exact_jobs: up to how many jobs on a link every rotation is tried.
         tolerance: how much longer than its iteration a job's period may be before a larger circle is looked for.
             Small ones keep every job fast and give 8 : 7 where 1 : 1 would interleave at the cost of one job's wait.
+        if_worth: leave out shifts that cost more than they save (worth.py); links then have the score that is expected
+            without.
     """
     import networkx
 
@@ -84,12 +89,18 @@ def interleave(
         found_shifts, found_periods, found_scores = _component(
             candidate, graph, jobs, links, angles, exact_jobs, tolerance
         )
+        here = [tuple(job for job in jobs if ("job", job) in graph[vertex]) for vertex in links]
+        if if_worth:
+            free = [_free(candidate, graph, vertex, on) for vertex, on in zip(links, here, strict=True)]
+            alone_s = {job: candidate.phases[job].iteration_s for job in jobs}
+            if not is_worth(here, free, found_scores, alone_s, found_periods):
+                found_shifts, found_periods, found_scores = {}, {}, free
         shifts |= found_shifts
         periods |= found_periods
-        for vertex, score in zip(links, found_scores, strict=True):
+        for vertex, score, on in zip(links, found_scores, here, strict=True):
             for member in graph.nodes[vertex]["members"]:
                 scores[member] = score
-                jobs_on[member] = tuple(job for job in jobs if ("job", job) in graph[vertex])
+                jobs_on[member] = on
     return Interleaving(shifts, periods, scores, jobs_on, bool(graph) and has_loop(graph))
 
 
@@ -121,6 +132,12 @@ def _component(
     return time_shifts(graph, periods), periods, scores
 
 
+def _free(candidate: Candidate, graph: networkx.Graph, vertex: tuple[str, int], jobs: Sequence[Job]) -> float:
+    """The score of a link that is expected without shifts."""
+    flows = tuple(graph.edges[("job", job), vertex]["flows"] for job in jobs)
+    return free_score(tuple(candidate.phases[job] for job in jobs), flows, graph.nodes[vertex]["capacity"])
+
+
 def _shared(graph: networkx.Graph, vertex: tuple[str, int], jobs: Sequence[Job]) -> SharedLink:
     here = [position for position, job in enumerate(jobs) if ("job", job) in graph[vertex]]
     flows = tuple(graph.edges[("job", jobs[position]), vertex]["flows"] for position in here)
@@ -143,6 +160,7 @@ def best_candidate(
     grid: Grid | None = None,
     exact_jobs: int = EXACT_JOBS,
     tolerance: float = TOLERANCE,
+    if_worth: bool = False,
 ) -> Choice:
     """Algorithm 2: the candidate of the highest value, the first of them on a tie.
 
@@ -155,7 +173,7 @@ def best_candidate(
     if not candidates:
         raise InputError("candidates: none given, expected at least one")
     value: Callable[[Interleaving], float] = RANKINGS[choose(ranking, RANKINGS, "ranking")]
-    made = [interleave(candidate, capacity, grid, exact_jobs, tolerance) for candidate in candidates]
+    made = [interleave(candidate, capacity, grid, exact_jobs, tolerance, if_worth) for candidate in candidates]
     keep_loops = all(one.loop for one in made)
     values = tuple(value(one) if keep_loops or not one.loop else None for one in made)
     index = max(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ def worst_links(found: Interleaving) -> float:
 
     A job runs as its worst link does.
     """
-    worst = dict.fromkeys(found.shifts_s, 0.0)
+    worst: dict[Hashable, float] = {}
     for link, jobs in found.jobs_on.items():
         for job in jobs:
-            worst[job] = max(worst[job], 1.0 - found.scores[link])
+            worst[job] = max(worst.get(job, 0.0), 1.0 - found.scores[link])
     return -sum(worst.values())
 
 
