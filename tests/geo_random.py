@@ -1,12 +1,17 @@
-"""Random small regions with tables and jobs, and what the slow path's definitions say of them in plain Python."""
+"""Random small regions with tables and jobs, and what the slow path's definitions say of them in plain Python.
+
+The script is for the modes chosen when Python starts: `NUMBA_DISABLE_JIT=1 python geo_random.py` prints one line
+of JSON, what two days of Tetris come to.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
 
-from clustergym.simulator.geo.placement import DAY_S, KIB, Objective, kib, seconds
+from clustergym.simulator.geo.placement import DAY_S, KIB, Objective, Placement, kib, seconds
 from clustergym.simulator.geo.warehouse import NO_APP, Jobs, Tables, Warehouse
 from clustergym.simulator.geo.world import NO_GPU, Clusters, World
 
@@ -140,3 +145,25 @@ def excess(warehouse: Warehouse, objective: Objective, home: np.ndarray) -> tupl
             met += by_hours if objective.at_home == "gpu-hours" else 1
     over_storage = np.maximum(stored - world.storage_bytes // KIB, 0)
     return over_storage, np.maximum(cpu - seconds(warehouse.app_cpu_hours), 0), met
+
+
+def two_days() -> list[object]:
+    """Costs, moves and copies of two days, exactly."""
+    from clustergym.policies.tetris import VERSIONS, Tetris
+    from clustergym.policies.tetris.day import kick, settle
+    from clustergym.simulator.geo.mast_like import mast_like
+
+    warehouse = mast_like(300, 8, 5)
+    said: list[object] = []
+    for version in ("tetris-v1", "tetris-v2"):
+        plan = Tetris(VERSIONS[version], 1e13).plan(warehouse)
+        said += [plan.cost[0].hex(), plan.cost[1].hex(), len(plan.moves), plan.home.tolist(), int(plan.copies.sum())]
+        warehouse = plan.applied(warehouse)
+    small = Placement(random_warehouse(1, tables=8, jobs=9), Objective())
+    settle(small, pairs=True)
+    kick(small, np.random.default_rng(0), 3)
+    return [*said, small.cost.hex(), small.home.tolist()]
+
+
+if __name__ == "__main__":
+    print(json.dumps(two_days()))

@@ -59,7 +59,7 @@ class Table(_Strict):
     """A table."""
 
     name: Text
-    size_tb: Annotated[Terabytes, Field(gt=0)]
+    size_tb: Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=10**6)]
     home: Text
     replicas: tuple[Text, ...] = ()
     partitions: Many = 1

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
+import os
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +21,8 @@ from clustergym.policies.tetris.replicas import runs_in
 from clustergym.simulator.geo.placement import Objective, Placement
 from clustergym.simulator.geo.transfers import Transfers
 
-random = runpy.run_path(str(Path(__file__).resolve().parents[1] / "geo_random.py"))
+SCRIPT = Path(__file__).resolve().parents[1] / "geo_random.py"
+random = runpy.run_path(str(SCRIPT))
 random_warehouse, cost_of, excess = random["random_warehouse"], random["cost_of"], random["excess"]
 
 calm = settings(max_examples=150, deadline=None, derandomize=True)
@@ -261,3 +266,18 @@ def test_climbing_makes_the_move_that_gains_most_first():
     gains = placement.best_moves()
     moves = climb(placement, np.inf)
     assert moves[0].table == int(gains.argmax())
+
+
+@pytest.mark.parametrize(
+    "flags", [{"NUMBA_DISABLE_JIT": "1"}, pytest.param({"NUMBA_BOUNDSCHECK": "1"}, marks=pytest.mark.slow)]
+)
+def test_same_bits_without_jit_and_with_bounds_checked(flags):
+    outcome = subprocess.run(
+        [sys.executable, "-P", str(SCRIPT)],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"} | flags,
+    )
+    assert outcome.returncode == 0, outcome.stderr
+    assert json.loads(outcome.stdout.splitlines()[-1]) == json.loads(json.dumps(random["two_days"]()))

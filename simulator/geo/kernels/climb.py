@@ -1,7 +1,7 @@
 """What moving a table would change, found without moving it, and Tetris's two passes (paper mast, Sec. 3.4)."""
 
 from ...kernels.jit import entry, kernel
-from .cost import FAR, NULL, balance_of, met_at, move, region_demand, remote_of, sigmoid, storage_balance
+from .cost import FAR, NULL, balance_of, met_at, move, region_demand, remote_of, sigmoid, square, storage_balance
 
 SLIGHT = 1e-12  # a gain below is none
 
@@ -103,7 +103,7 @@ def _summed_anew(l, home, target, gpu, level, pressed_home, pressed_target, aske
             demand += l.gained[target, gpu, level]
             pressed = pressed_target
         share = float(demand) / float(asked) if asked > 0 else 0.0
-        total += (share - l.supply_share[region, gpu]) ** 2 * pressed
+        total += square(share - l.supply_share[region, gpu]) * pressed
     return total
 
 
@@ -121,7 +121,7 @@ def _balance_change(l, home, target, gpu):
     new_home = sigmoid(l, region_demand(l, home, gpu) - leaves, l.supply[home, gpu])
     new_target = sigmoid(l, region_demand(l, target, gpu) + comes, l.supply[target, gpu])
     share_home, share_target = l.supply_share[home, gpu], l.supply_share[target, gpu]
-    bases = l.bases[gpu] + (new_home - old_home) * share_home**2 + (new_target - old_target) * share_target**2
+    bases = l.bases[gpu] + (new_home - old_home) * square(share_home) + (new_target - old_target) * square(share_target)
     change = 0.0
     for level in range(l.lost.shape[1]):
         if l.level_weight[gpu, level] == 0.0:
@@ -133,8 +133,8 @@ def _balance_change(l, home, target, gpu):
             at_home, at_target = float(l.demand[home, gpu, level]), float(l.demand[target, gpu, level])
             then_home = at_home - float(l.lost[gpu, level])
             then_target = at_target + float(l.gained[target, gpu, level])
-            squares = l.squares[gpu, level] + (new_home * then_home**2 - old_home * at_home**2)
-            squares += new_target * then_target**2 - old_target * at_target**2
+            squares = l.squares[gpu, level] + (new_home * square(then_home) - old_home * square(at_home))
+            squares += new_target * square(then_target) - old_target * square(at_target)
             products = l.products[gpu, level] + share_home * (new_home * then_home - old_home * at_home)
             products += share_target * (new_target * then_target - old_target * at_target)
             after = balance_of(squares, products, bases, asked)

@@ -14,6 +14,12 @@ FAR = 1e-3  # a demand that shrinks below this share of itself is summed anew: d
 
 
 @kernel
+def square(number):
+    """A product, which rounds alike with and without JIT; a power need not."""
+    return number * number
+
+
+@kernel
 def seat(l, job):
     """R(job), from the counts of its tables."""
     if l.training[job]:
@@ -94,7 +100,7 @@ def settle(l, gpu):
     l.bases[gpu] = 0.0
     for region in range(regions):
         l.pressed[region, gpu] = sigmoid(l, region_demand(l, region, gpu), l.supply[region, gpu])
-        l.bases[gpu] += l.supply_share[region, gpu] ** 2 * l.pressed[region, gpu]
+        l.bases[gpu] += square(l.supply_share[region, gpu]) * l.pressed[region, gpu]
     for level in range(l.demand.shape[2]):
         squares = 0.0
         products = 0.0
@@ -126,8 +132,7 @@ def sum_up(l):
 @kernel
 def storage_balance(l, region, stored, total):
     """Expression 9 of a region that holds so many KiB of all."""
-    share = float(stored) / float(total) - l.storage_share[region]
-    return share * share
+    return square(float(stored) / float(total) - l.storage_share[region])
 
 
 @entry
