@@ -93,10 +93,8 @@ def _drawn(each: int) -> Draw:
     return lambda rng: on_drawn_links(rng, each)
 
 
-def _servers(
-    links: LinkGraph, jobs: int, workers: tuple[int, ...], near: bool
-) -> Callable[[np.random.Generator], Jobs]:
-    return lambda rng: on_servers(rng, links, jobs, workers, near)
+def _servers(links: LinkGraph, jobs: int, workers: tuple[int, ...], place: str) -> Draw:
+    return lambda rng: on_servers(rng, links, jobs, workers, place == "near")
 
 
 def measure(case: Case, seed: int) -> dict[str, Any]:
@@ -147,7 +145,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def print_tables(document: dict[str, Any]) -> None:
     """The document as a table."""
-    columns = ("network", "workers", "jobs", "links", "links a job", "jobs a link", "joined", "slowdown")
+    columns = ("network", "workers", "jobs", "links", "each", "on a link", "joined", "slower")
     print_table(
         "million phase events per CPU second, one core",
         (*columns, "best", "median", "target", ""),
