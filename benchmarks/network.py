@@ -104,7 +104,7 @@ def measure(case: Case, seed: int) -> dict[str, Any]:
     for _ in range(case.runs + 1):  # the first may compile
         run = PhaseRun(capacity, jobs)
         run.play(WARM_S)
-        before = {name: int(run.state[name]) for name in ("phase_events", "fills", "joined")}
+        before = {name: int(run.state[name]) for name in ("phase_events", "fills", "filled")}
         taken_s.append(cpu_seconds(lambda run=run: run.play(WARM_S + case.played_s)))  # type: ignore[misc]
         events = int(run.state.phase_events) - before["phase_events"]
     times = Spread(tuple(taken_s[1:]))
@@ -118,7 +118,7 @@ def measure(case: Case, seed: int) -> dict[str, Any]:
         "links": len(np.unique(used)),
         "links_per_job": len(used) / len(jobs),
         "jobs_per_link": len(used) / len(np.unique(used)),
-        "joined": (int(run.state.joined) - before["joined"]) / max(1, fills),
+        "joined": (int(run.state.filled) - before["filled"]) / max(1, fills),
         "slowdown": float(np.nanmean(run.iteration_s / run.alone_s)),
         "events": events,
         "runs": case.runs,

@@ -50,7 +50,7 @@ def _scalars() -> list[Field]:
         ("ended_job", "i8"),  # whose last iteration ended when `play` returned; -1 = nobody's
         ("phase_events", "i8"),  # Up phases that have begun or ended
         ("fills", "i8"),  # how often rates were computed,
-        ("joined", "i8"),  # for how many jobs, all times together,
+        ("filled", "i8"),  # for how many jobs, all times together,
         ("sievings", "i8"),  # and how often it was whether a link can bind
         ("iteration_count", "i8"),  # whole iterations of all jobs, and their durations together
         ("iteration_sum_s", "f8"),

@@ -44,7 +44,7 @@ def fill(s):
     """Modify `s`: new rates for the jobs on dirty links and all that hot links join to them; nothing is dirty then."""
     s.fills += 1
     jobs, links = _gather(s)
-    s.joined += jobs
+    s.filled += jobs
     _rise(s, jobs, links)
     for i in range(jobs):
         job = s.fill_job[i]

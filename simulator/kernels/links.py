@@ -24,7 +24,7 @@ def clear_links(s, n_links):
     s.n_links = n_links
     s.phase_now_s = 0.0
     s.adjustments = s.phase_events = s.iteration_count = s.phase_count = s.n_dirty = s.trace_count = 0
-    s.fills = s.sievings = s.joined = 0
+    s.fills = s.sievings = s.filled = 0
     s.iteration_sum_s = 0.0
     s.ended_job = -1
     last = s.use_after.size - 1
