@@ -12,9 +12,9 @@ How the fidelities fit the same interface:
   `tier_factors` gives each profile the best placement of each tier, which is what predictions and policies
   need before a placement is chosen; a second method lays tables from which kernels compute the slowdown of
   each shape, once (`ShapedNetwork`).
-* `contention` (to come): the slowdown also depends on the jobs that share links, so it changes while a job
-  runs: a third method takes the connected component of the job-link graph that an event touched and returns
-  the slowdowns of its jobs. `tier_factors` stays the value without any other job.
+* `contention`: the slowdown also depends on the jobs that share links, so it changes while a job runs. Its
+  `pace` (protocols.py) lays a job's phases into the record when it gets GPUs, where kernels play them.
+  `tier_factors` is the value without any other job.
 """
 
 from __future__ import annotations
