@@ -49,10 +49,14 @@ class TraceCase:
         workload = workload_of(setting, self.seed)
         simulator.reset(workload, self.seed)
         simulator.run(policy if policy.rule is None else None)
-        s = simulator.state
+        s, jobs = simulator.state, len(workload)
+        rounds = s.job_rounds[:jobs]
+        # Of a job that never was in the network no iterations are counted: it ran as if alone.
+        mean_s = np.where(rounds > 0, s.job_rounds_s[:jobs] / np.maximum(rounds, 1), workload.iteration_s)
         return {
             "metrics": simulator.metrics(),
-            "congestion_bytes": s.job_congestion[: len(workload)].copy(),
+            "slowdown": mean_s / workload.iteration_s,
+            "congestion_bytes": s.job_congestion[:jobs].copy(),
             "model": [str(name).partition("/")[0] for name in workload.model],
         }
 
@@ -67,11 +71,13 @@ class TraceOutcome:
 
     Attributes:
         metrics: by the names of `simulator/metrics.py`.
+        slowdown: each job's mean iteration time, over that alone at its best placement.
         congestion_bytes: each job's part of the congestion.
         model: names, without how they are parallelised.
     """
 
     metrics: dict[str, float]
+    slowdown: np.ndarray
     congestion_bytes: np.ndarray
     model: np.ndarray
 

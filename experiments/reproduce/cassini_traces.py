@@ -64,6 +64,7 @@ class Trace:
     marks: tuple[Marks, ...] = ()
     topology: str = "cassini-testbed"
     policies: tuple[str, ...] = POLICIES
+    newcomers: tuple[str, ...] = ()
 
     def word(self, quick: bool) -> str:
         """The workload; a shorter one where it has a length and `quick`."""
@@ -81,6 +82,7 @@ DYNAMIC = Trace(
     (Gain(THEMIS, CASSINI, 1.5, 2.2), Gain(POLLUX, POLLUX_CASSINI, 1.6, 2.5)),
     (Marks(THEMIS, CASSINI, 27.0, "DLRM"), Marks(POLLUX, POLLUX_CASSINI, 33.0, "DLRM")),
     policies=(*POLICIES, POLLUX, POLLUX_CASSINI),
+    newcomers=("DLRM", "ResNet50"),
 )
 # Figure 14; 29x of one model, which the text does not name.
 DYNAMIC_MP = Trace(
@@ -121,6 +123,16 @@ def p99_s(outcome: TraceOutcome) -> float:
     return outcome.metrics["iteration_time_p99"]
 
 
+def slowdown(outcome: TraceOutcome) -> float:
+    """Iteration time over that alone, mean over jobs: short iterations and long ones count alike."""
+    return float(outcome.slowdown.mean())
+
+
+def slowdown_of(model: str) -> Number:
+    """The same of the last job of a model: a newcomer of a dynamic trace."""
+    return lambda outcome: float(outcome.slowdown[outcome.model == model][-1])
+
+
 def congestion_of(model: str | None) -> Number:
     """Bytes of congestion of a model's jobs, or of all."""
     if model is None:
@@ -155,6 +167,18 @@ def _rows(trace: Trace, played: Played) -> list[Row]:
             rows.append(printed(f"{head} ideal: the bound", played.ratio(number, gain.plain, IDEAL), "x"))
             if gain.plain == THEMIS:
                 rows.append(printed(f"{head} least-shared", played.ratio(number, THEMIS, LEAST), "x"))
+    rows += [
+        printed(f"{trace.name}: mean slowdown of jobs, {THEMIS} / {other}", played.ratio(slowdown, THEMIS, other), "x")
+        for other in (LEAST, CASSINI, IDEAL)
+    ]
+    rows += [
+        printed(
+            f"{trace.name}: slowdown of newcomer {model}, {THEMIS} / {CASSINI}",
+            played.ratio(slowdown_of(model), THEMIS, CASSINI),
+            "x",
+        )
+        for model in trace.newcomers
+    ]
     rows += [_marked(trace, played, marks) for marks in trace.marks]
     if not any(marks.model is None for marks in trace.marks):
         rows.append(_pooled(trace, played, THEMIS, CASSINI, None))
