@@ -70,7 +70,7 @@ def run_day(version: str, tables: int, seed: int) -> dict[str, Any]:
 
     Tetris(VERSIONS[version]).plan(mast_like(100, 3))  # reads the kernels
     began_s = time.process_time()
-    warehouse = mast_like(tables, REGIONS, seed)
+    warehouse = mast_like(tables, REGIONS, seed=seed)
     known = replace(warehouse.jobs, recurring=np.ones(len(warehouse.jobs), bool))
     warehouse = replace(warehouse, jobs=known)
     generated_s = time.process_time() - began_s

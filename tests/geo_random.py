@@ -153,7 +153,7 @@ def two_days() -> list[object]:
     from clustergym.policies.tetris.day import kick, settle
     from clustergym.simulator.geo.mast_like import mast_like
 
-    warehouse = mast_like(300, 8, 5)
+    warehouse = mast_like(300, 8, seed=5)
     said: list[object] = []
     for version in ("tetris-v1", "tetris-v2"):
         plan = Tetris(VERSIONS[version], 1e13).plan(warehouse)

@@ -125,9 +125,11 @@ def test_values_made_by_hand_are_checked_too():
         Placement(warehouse, Objective()).change(2, 0)
 
 
-@pytest.mark.parametrize("parameters", [{"tables": 10}, {"tables": 10**8}, {"regions": 2}, {"regions": 65}])
+@pytest.mark.parametrize(
+    "parameters", [{"tables": 10}, {"tables": 10**8}, {"regions": 2}, {"regions": 65}, {"reads": 0}]
+)
 def test_the_generator_refuses_sizes_out_of_range(parameters):
-    with pytest.raises(InputError, match=r"mast-like: (tables|regions)=\d+; expected \d+ to \d+"):
+    with pytest.raises(InputError, match=r"mast-like: (tables|regions|reads)=\d+; expected \d+ to \d+"):
         mast_like(**parameters)
 
 

@@ -8,7 +8,7 @@ deviation over the regions, the rate of training at the home region. The supply 
 Assumed, as nothing is published: Figure 2's bars are an image, so shares of GPUs, CPUs and storage are three
 independent log-normals over the regions, sigma 0.6, and the region with the fewest GPUs has the most storage, as
 Region6; three GPU types, each in two regions of three; teams of 25 tables whose jobs read each other's tables only,
-but for those that break collocation at home; a job reads 1 + geometric tables, 2 in the mean, of fewer the duplicates;
+but for those that break collocation at home; a job reads a geometric number of tables, less the duplicates;
 a run a day, at most 24 h of it; at most 1,024 GPUs and 1 PB; analytics has 45 % of all uses, 4 tables in the mean, its
 CPU-hours log-normal; its applications, one for 20 teams, may compute in each region 1.2 times what they did plus 0.2
 of their total by its CPUs; storage for 3.5 times all tables, in each region for 1.2 times what V0 puts there at least;
@@ -39,12 +39,13 @@ LOAD_POWER = 2.668
 MOST_TABLES = 5_000_000
 
 
-def mast_like(tables: int = 2000, regions: int = 20, seed: int = 0) -> Warehouse:
+def mast_like(tables: int = 2000, regions: int = 20, reads: float = 2.0, seed: int = 0) -> Warehouse:
     """Regions, tables at V0's homes, and the jobs of a day; the same parameters and seed give the same arrays.
 
     Args:
         tables: 50 to 5 million; jobs follow from how often tables are shared: about 10 uses and 4 jobs a table.
         regions: 3 to 64.
+        reads: tables that a training job reads, in the mean, 1 to 100; nothing is published. With 1 all train at home.
         seed: of everything that is drawn.
 
     Raises:
@@ -53,12 +54,14 @@ def mast_like(tables: int = 2000, regions: int = 20, seed: int = 0) -> Warehouse
     for name, value, low, high in (("tables", tables, 50, MOST_TABLES), ("regions", regions, 3, MOST_REGIONS)):
         if not low <= value <= high:
             raise InputError(f"mast-like: {name}={value}; expected {low} to {high}")
+    if not 1.0 <= reads <= 100.0:
+        raise InputError(f"mast-like: reads={reads}; expected 1 to 100")
     rng = np.random.default_rng(seed)
     shares = uneven_shares(rng, regions)
     hosts = gpu_hosts(rng, shares["gpu"])
     team = np.sort(rng.integers(0, max(tables // TEAM_TABLES, regions), tables))
     size = _capped(rng, tables, published.lognormal(published.REPLICATION_BYTES), 1.0, LARGEST_TABLE_BYTES)
-    first, table, training = _uses(rng, team)
+    first, table, training = _uses(rng, team, reads)
     demand = _demands(rng, training, team[table[first[:-1]]])
     home_of_team, load = _homes(rng, demand, shares["gpu"])
     home = home_of_team[team]
@@ -95,7 +98,7 @@ def _capped(rng: np.random.Generator, n: int, fit: tuple[float, float], low: flo
     return np.clip(np.exp(fit[0] + fit[1] * rng.standard_normal(n)), low, high)
 
 
-def _uses(rng: np.random.Generator, team: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _uses(rng: np.random.Generator, team: np.ndarray, mean_reads: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Jobs with the tables that they read: first (jobs + 1,), table (uses,), training (jobs,)."""
     parts = []
     for training in (True, False):
@@ -104,7 +107,7 @@ def _uses(rng: np.random.Generator, team: np.ndarray) -> tuple[np.ndarray, np.nd
         uses = np.maximum(np.rint(shared * factor), 1 if training else 0).astype(np.int64)
         stub = np.repeat(np.arange(len(team)), uses)
         stub = stub[np.lexsort((rng.random(len(stub)), team[stub]))]  # shuffled within each team
-        reads = rng.geometric(0.5 if training else 1.0 / ANALYTICS_READS, len(stub))
+        reads = rng.geometric(1.0 / (mean_reads if training else ANALYTICS_READS), len(stub))
         first = np.cumsum(reads)
         first = first[: np.searchsorted(first, len(stub))]
         # A job ends where its team's tables do.
