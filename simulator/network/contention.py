@@ -25,6 +25,7 @@ import numpy as np
 from ..compatibility.circle import TOLERANCE, unify
 from ..errors import InputError
 from ..profiles.phases import Phases
+from ..state import PROFILES
 from ..tiers import RACK, TIERS
 from .base import Jobs, name_of_job
 from .measured import batch_of, factors_by_batch
@@ -142,10 +143,19 @@ class Contention:
     def tier_factors(self, workload: Jobs | Any, topology: Topology | None) -> tuple[np.ndarray, np.ndarray]:
         """Slowdowns per (model, gang size, batch), with nobody else on the links; see `base.Network`.
 
+        They are for who wants to know before a job is placed: its rate comes from `alone`. Where there are more
+        different ones than a record holds, they are rounded.
+
         Raises:
             InputError: a job of several GPUs whose model has no phases, or whose batch is not known.
         """
-        return factors_by_batch(self, workload, topology, self._factors)
+        profile, factors = factors_by_batch(self, workload, topology, self._factors)
+        digits = 12
+        while True:
+            different, place = np.unique(np.round(factors, digits), axis=0, return_inverse=True)
+            if len(different) <= PROFILES or digits == 0:
+                return place.reshape(-1)[profile], different
+            digits = min(4, digits - 1)
 
     def _factors(self, model: str, gpus: int, batch: int, largest_machine: int) -> np.ndarray:
         pattern = pattern_of(model, gpus, batch, self.gbps, self.collective, self.models)
