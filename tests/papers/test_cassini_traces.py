@@ -1,0 +1,50 @@
+"""Rows of paper cassini's traces, from outcomes that are made up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from clustergym.experiments.reproduce import cassini_traces as traces
+from clustergym.experiments.reproduce.cassini_case import TraceCase, TraceOutcome
+
+
+def outcome(mean_s: float, congestion: float) -> TraceOutcome:
+    metrics = {"iteration_time_mean": mean_s, "iteration_time_p99": 3 * mean_s}
+    return TraceOutcome(metrics, np.array([1.0, mean_s]), np.array([congestion, 0.0]), np.array(["DLRM", "ResNet50"]))
+
+
+def rows(trace: traces.Trace, augmented_bytes: float) -> dict:
+    """Two traces: random 4 and 2 s, themis half of it, augmented a quarter, ideal an eighth."""
+    times = dict(zip((*traces.ORDER, traces.LEAST, traces.POLLUX), (4.0, 2.0, 1.0, 0.5, 1.5, 2.0), strict=True))
+    times[traces.POLLUX_CASSINI] = 1.0
+    volume = dict.fromkeys(times, 3000000.0) | dict.fromkeys((traces.CASSINI, traces.POLLUX_CASSINI), augmented_bytes)
+    played = {policy: [outcome(s, volume[policy]), outcome(s / 2, 0.0)] for policy, s in times.items()}
+    return {row.quantity: row for row in traces._rows(trace, traces.Played(played))}
+
+
+def test_orders_gains_and_bounds():
+    found = rows(traces.DYNAMIC, 1e6)
+    for better, worse in (("themis", "random"), ("themis+cassini", "themis"), ("ideal", "themis+cassini")):
+        row = found[f"dynamic: mean iteration time, {better} / {worse}"]
+        assert row.ours == pytest.approx(0.5) and row.ok
+    gain = found["dynamic: mean iteration time, themis / themis+cassini"]
+    assert (gain.paper, gain.ours, gain.ok) == (1.5, pytest.approx(2.0), False)
+    assert found["dynamic: mean iteration time, themis / ideal: the bound"].ours == pytest.approx(4.0)
+    assert found["dynamic: P99 iteration time, pollux / pollux+cassini"].ours == pytest.approx(2.0)
+    assert found["dynamic: slowdown of newcomer ResNet50, themis / themis+cassini"].ours == pytest.approx(2.0)
+
+
+def test_congestion_is_pooled_and_none_at_all_is_met():
+    """3 MB against 1 MB over both traces together; nothing left is at least 3 MB over a packet."""
+    row = rows(traces.DYNAMIC, 1e6)["dynamic: congestion of DLRM, themis / themis+cassini"]
+    assert (row.paper, row.ours, row.ok) == (27.0, pytest.approx(3.0), False)
+    row = rows(traces.DYNAMIC, 0.0)["dynamic: congestion of DLRM, themis / themis+cassini, at least"]
+    assert (row.ours, row.ok) == (pytest.approx(2000.0), True)
+
+
+def test_a_case_plays_its_trace():
+    case = TraceCase("ideal", "cassini-two-gpu", "cassini-multigpu", seed=1)
+    found = case.outcome(case.columns())
+    assert found.slowdown == pytest.approx(1.0, abs=1e-9) and not found.congestion_bytes.any()
+    assert found.model[-1] == "DLRM" and found.metrics["jobs_finished"] == len(found.model)
