@@ -30,6 +30,7 @@ def announced(part: str, capacity: Capacity) -> Iterator[None]:
         yield
         return
     size = f"jobs{capacity.jobs}-gpus{capacity.gpus}-berths{capacity.berths}"
+    size += f"-links{capacity.links}" if capacity.links else ""
     marker = cache_folder() / f"{part.replace(' ', '-')}-{size}.ready"
     if numba.config.DISABLE_JIT or marker.exists():
         _known.add((part, capacity))
