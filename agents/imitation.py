@@ -8,7 +8,6 @@ import numpy as np
 import torch
 
 from ..policies import make
-from ..simulator.errors import InvalidDecision
 from .config import Config
 from .vec_env import ClusterVecEnv
 
@@ -53,19 +52,12 @@ def _decisions(env: ClusterVecEnv, word: str, count: int) -> tuple[torch.Tensor,
     policy = make(word)
     observations, actions = [], []
     learned = 0
-    seen = env.reset()
+    env.reset()
     while learned < count:
-        played = np.zeros((env.num_envs, *env.action_space.shape), np.int64)  # type: ignore[misc]
-        known = np.zeros(env.num_envs, np.bool_)
-        for row in range(env.num_envs):
-            single = env.envs[row]
-            try:
-                played[row] = single.lookout.action(policy.decide(single.view))
-                known[row] = True
-            except InvalidDecision:
-                played[row] = single.act_of(policy)
+        lessons = [env.envs[row].lesson(policy) for row in range(env.num_envs)]
+        played, seen, known = (np.stack(column) for column in zip(*lessons, strict=True))
         observations.append(seen[known])
         actions.append(played[known])
         learned += int(known.sum())
-        seen = env.step(played)[0]
+        env.step(played)
     return torch.as_tensor(np.concatenate(observations)[:count]), torch.as_tensor(np.concatenate(actions)[:count])

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..simulator.decisions import Decision
 from ..simulator.engine import Decider, Simulator
-from ..simulator.errors import InputError, Stalled
+from ..simulator.errors import InputError, InvalidDecision, Stalled
 from ..simulator.kernels import codes
 from ..simulator.layout import Failures
 from ..simulator.names import choose
@@ -291,6 +291,20 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         rows = self.stepper.rows
         self.stepper.call(self.lookout.turn, rows.records, rows.windows, self._row, self._features, self._mask)
         return self.lookout.action(decision)
+
+    def lesson(self, policy: Decider) -> tuple[np.ndarray, np.ndarray, bool]:
+        """What to learn from `policy` now: the action that plays its next decision, and what is seen there.
+
+        Returns:
+            The action; the features, float32 (F,); and whether an agent would see the same and could do the same. If
+            not, there is nothing to learn, but the action goes on.
+        """
+        self._expect_reset()
+        features = self._features.copy()
+        try:
+            return self.lookout.action(policy.decide(self.simulator.view)), features, True
+        except InvalidDecision:
+            return self.act_of(policy), features, False
 
     def observe(self) -> Any:
         """The observation of the present, as the window stands now: that of the last step, or of the last `act_of`."""

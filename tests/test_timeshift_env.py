@@ -316,6 +316,21 @@ def test_a_policy_may_take_over_and_leave_in_the_middle_of_an_episode():
     assert env.simulator.rule == env.rule
 
 
+@pytest.mark.parametrize(("word", "is_known"), [("themis+cassini", True), ("dally+cassini", False)])
+def test_lessons_are_what_an_agent_sees_and_can_do(word, is_known):
+    """Who imitates a policy sees what is there without it, and learns only what the scheduler proposes too."""
+    env, policy = timeshift(observation="flat"), policies.make(word)
+    known_at_all = []
+    for seed in range(6):
+        seen, _ = env.reset(seed=seed)
+        action, features, known = env.lesson(policy)
+        known_at_all.append(known)
+        assert env.action_masks()[action[0]]
+        assert not known or np.array_equal(features, seen)
+        assert not env.step(action)[4]["invalid_action"]
+    assert all(known_at_all) if is_known else not all(known_at_all)
+
+
 def test_a_shift_that_is_no_bucket_is_one_sentence():
     class Odd(policies.Policy):
         def decide(self, view):

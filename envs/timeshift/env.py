@@ -194,6 +194,11 @@ class TimeShiftEnv(ClusterEnv):
         self.lookout.write(self._features, self._mask)
         return self.lookout.guided_action()
 
+    def lesson(self, policy: Decider) -> tuple[np.ndarray, np.ndarray, bool]:
+        """See `ClusterEnv`; there is nothing to learn where the scheduler does not propose what `policy` places."""
+        action = self.act_of(policy)
+        return action, self._features.copy(), not self.lookout.is_led
+
     def played(self) -> dict[str, Any]:
         """What, beside the row's arrays, it takes to go on with the episode; JSON can hold it."""
         return {**super().played(), "instant": self.lookout.played()}

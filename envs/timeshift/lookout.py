@@ -57,7 +57,8 @@ class TimeShiftLookout(Lookout):
         present: the placement as it is.
         clock: the rule that holds whoever decides.
         turning: jobs whose shift is still to be chosen at this instant, ascending; turned: how many are chosen.
-        guest: the policy that is played, if one is; guided: the placements that it decides on at this instant.
+        guest: the policy that is played, if one is; guided: the placements that it decides on at this instant; is_led:
+            they are candidates only because it is there.
         wheels: circles of components of the present, by their keys.
     """
 
@@ -101,7 +102,7 @@ class TimeShiftLookout(Lookout):
         self.stage, self.turned, self._has_acted = THROUGH, 0, True
         self.offers: list[Offer] = []
         self.turning: list[int] = []
-        self.guest, self.guided = None, ()
+        self.guest, self.guided, self.is_led = None, (), False
         self.seconds: dict[int, float | None] = {}  # time-shifts that the guest decides on at this instant
         self.present = Offer((), {}, Meetings({}, np.zeros(0)))
         self._gangs: Gangs = {}
@@ -154,12 +155,15 @@ class TimeShiftLookout(Lookout):
         guided = self._guest_decisions()
         view = self.simulator.view
         gangs = self._gangs = {job: tuple(view.gpus_of(job)) for job in view.running.tolist()}
-        ways = [guided] if guided else []
+        ways: list[Way] = []
         asked = view if self.simulator.rule == self.clock else self._of_scheduler.view(self.simulator)
         for plan in self.scheduler.candidates(asked, self.num_offers):
             decisions = tuple(decisions_of(view, plan))
             if decisions and decisions not in ways:
                 ways.append(decisions)
+        self.is_led = bool(guided) and guided not in ways[: self.num_offers]
+        if self.is_led:
+            ways.insert(0, guided)
         self.present = Offer((), gangs, self._meetings(gangs))
         self.offers = []
         for decisions in ways[: self.num_offers]:
@@ -173,7 +177,7 @@ class TimeShiftLookout(Lookout):
         """Go on to the second stage: jobs of components that are new since the last instant, lone ones with a shift."""
         view = self.simulator.view
         gangs = self._gangs = {job: tuple(view.gpus_of(job)) for job in view.running.tolist()}
-        self.offers, self.stage, self.turned = [], SHIFTING, 0
+        self.offers, self.stage, self.turned, self.is_led = [], SHIFTING, 0, False
         self.present = Offer((), gangs, self._meetings(gangs))
         meetings = self.present.meetings
         touched = {
