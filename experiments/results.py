@@ -13,12 +13,14 @@ from .terminal import written_whole
 
 
 def write_decisions(runs: Sequence[Run], path: Path) -> None:
-    """Write the decisions of all runs, in order of application within each."""
+    """Write the decisions of all runs, in order of application within each; the last column where jobs were shifted."""
+    has_shifts = any(row[-1] for run in runs for row in run.decisions)
+    width = len(DECISION_COLUMNS) if has_shifts else len(DECISION_COLUMNS) - 1
     with written_whole(path) as draft, open(draft, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(DECISION_COLUMNS)
+        writer.writerow(DECISION_COLUMNS[:width])
         for run in runs:
-            writer.writerows((run.policy, run.seed, *row) for row in run.decisions)
+            writer.writerows((run.policy, run.seed, *row)[:width] for row in run.decisions)
 
 
 def write_parquet(runs: Sequence[Run], setting: Setting, path: Path) -> None:

@@ -11,8 +11,9 @@ import pytest
 from clustergym import policies
 from clustergym.experiments.cli import run
 from clustergym.experiments.estimates import estimate
-from clustergym.experiments.evaluate import Setting, evaluate, play, workload_of
+from clustergym.experiments.evaluate import Run, Setting, evaluate, play, workload_of
 from clustergym.experiments.recording import WORDS, decisions, timeline
+from clustergym.experiments.results import write_decisions
 from clustergym.simulator.decisions import Advance, Hold, Migrate, Preempt, Start
 from clustergym.simulator.engine import Simulator
 from clustergym.simulator.layout import Failures
@@ -209,3 +210,14 @@ def test_nothing_half_written_is_left_behind(tmp_path: Path):
         draft.write_text("new")
     assert [entry.name for entry in tmp_path.iterdir()] == ["result"]
     assert path.read_text() == "new"
+
+
+def test_written_decisions_have_shifts_where_there_are_any(tmp_path):
+    started, shifted = ("0.0", "a", "start", "0.0.0 0.1.0", ""), ("0.0", "a", "shift", "", "0.05")
+    lines = []
+    for decided in ((started,), (started, shifted)):
+        write_decisions([Run("p", 0, {}, 1, np.array([1.0]), decided)], tmp_path / "decisions.csv")
+        lines.append((tmp_path / "decisions.csv").read_text().splitlines())
+    assert lines[0] == ["policy,seed,time_s,job_id,decision,gpus", "p,0,0.0,a,start,0.0.0 0.1.0"]
+    assert lines[1][0] == "policy,seed,time_s,job_id,decision,gpus,shift_s"
+    assert lines[1][2] == "p,0,0.0,a,shift,,0.05"

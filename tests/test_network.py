@@ -210,7 +210,8 @@ def test_random_tables_are_read_or_refused(tmp_path_factory, content):
     ("source", "says"),
     [
         ("allreduc", "did you mean 'allreduce'"),
-        ("contention", "known: allreduce, none, penalty"),
+        ("fluid", "known: allreduce, contention, none, penalty"),
+        ("contentio", "did you mean 'contention'"),
         ("penalti", "did you mean 'penalty'"),
         ("", "empty"),
         ("none:table=chronus", "unknown parameter 'table'"),
@@ -243,7 +244,7 @@ def test_load_network_passes_objects_through_and_describes_itself():
 
 
 def test_list_networks_lists_only_what_loads():
-    assert [entry["name"] for entry in list_networks()] == ["none", "penalty", "allreduce"]
+    assert [entry["name"] for entry in list_networks()] == ["none", "penalty", "allreduce", "contention"]
     assert list_networks()[1]["parameters"] == {"table": "chronus", "default": None}
 
 
