@@ -55,6 +55,21 @@ def test_sharing_well_is_better_than_sjf_bsbf():
     assert paired_ratio(means["zoo:Sharing"], means["sjf-bsbf"]).mean < 0.9
 
 
+def test_the_one_of_time_shifts_says_how_it_was_trained():
+    description = read_description(make("zoo:TimeShift").files[0].parent)
+    assert description.command.startswith("clustergym train TimeShift ")
+    assert description.config["imitate"] == "themis+cassini"
+
+
+def test_shifting_and_placing_well_is_better_than_chance():
+    setting = Setting("clustergym/TimeShift-v0", "cassini-testbed", "cassini-poisson:jobs=24,load=0.9", "contention")
+    means = {
+        word: [play(setting, word, seed).metrics["jct_mean"] for seed in range(3)]
+        for word in ("zoo:TimeShift", "random")
+    }
+    assert paired_ratio(means["zoo:TimeShift"], means["random"]).mean < 0.9
+
+
 def test_it_is_better_than_greedy_where_placement_matters_most():
     """0.80 over 50 seeds; eight seeds are enough to tell it from 1."""
     assert ratio_to_greedy("dally-like", range(8)).mean < 0.95

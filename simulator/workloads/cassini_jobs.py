@@ -124,8 +124,8 @@ def cassini_multigpu(arrive_s: float = 5.0, seed: int = 0) -> Workload:
     """XLM, ResNet50 and others on 6 servers of two GPUs, then DLRM: paper cassini, Sec. 5.6, Figure 16.
 
     From the text: XLM, ResNet50 and the newcomer DLRM ask three GPUs each, "a mix of data parallel and model parallel
-    jobs". The last three of the 12 GPUs are held by jobs of the 13 models, GPTs data parallel or split, each equally
-    likely.
+    jobs", and it depends on the scheduler with whom DLRM shares a server. So four of the 12 GPUs are free when it comes:
+    two more are held by a job of one of the 13 models, GPTs data parallel or split, each equally likely.
 
     Args:
         arrive_s: when DLRM arrives, in seconds.
@@ -137,7 +137,8 @@ def cassini_multigpu(arrive_s: float = 5.0, seed: int = 0) -> Workload:
     what = "cassini-multigpu"
     check_parameters(what, arrive_s=arrive_s)
     rng = np.random.default_rng(seed)
-    there = [("XLM", 3), ("ResNet50", 3), *_filling(rng, "any", 3)]
+    names = _names("any")
+    there = [("XLM", 3), ("ResNet50", 3), (names[rng.integers(len(names))], 2)]
     return _arriving(what, rng, there, [("DLRM", 3)], arrive_s, "any", gpus_per_machine=2)
 
 
