@@ -124,8 +124,8 @@ def cassini_multigpu(arrive_s: float = 5.0, seed: int = 0) -> Workload:
     """XLM, ResNet50 and others on 6 servers of two GPUs, then DLRM: paper cassini, Sec. 5.6, Figure 16.
 
     From the text: XLM, ResNet50 and the newcomer DLRM ask three GPUs each, "a mix of data parallel and model parallel
-    jobs", and it depends on the scheduler with whom DLRM shares a server. So four of the 12 GPUs are free when it comes:
-    two more are held by a job of one of the 13 models, GPTs data parallel or split, each equally likely.
+    jobs", and it is the scheduler's choice with whom DLRM shares a server. So four of the 12 GPUs are free when it
+    comes: two more are held by a job of one of the 13 models, GPTs data parallel or split, each equally likely.
 
     Args:
         arrive_s: when DLRM arrives, in seconds.
