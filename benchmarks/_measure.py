@@ -86,11 +86,14 @@ def run_times(simulator: Simulator, workload: Workload, seed: int, runs: int) ->
 def in_process(arguments: Sequence[str], cache_home: Path | None = None) -> tuple[dict[str, Any], float]:
     """Run this Python with `arguments`; returns the JSON document on the last line that it prints, and wall seconds.
 
+    With one thread for linear algebra: others would only wait, and waiting counts as CPU time.
+
     Args:
         arguments: of the interpreter.
         cache_home: where it keeps its compiled kernels; None: where this process does.
     """
     environment = {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR" or cache_home is None}
+    environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     if cache_home is not None:
         environment["XDG_CACHE_HOME"] = str(cache_home)
     began_s = time.perf_counter()

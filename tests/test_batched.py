@@ -37,7 +37,7 @@ SMALL: dict[str, dict[str, Any]] = {
         "max_decisions": 12,
     },
 }
-STEPS = {"clustergym/TimeShift-v0": 700}  # its schedulers decide in Python; else 10,000
+STEPS = {"clustergym/TimeShift-v0": 300}  # its schedulers decide in Python; else 10,000
 
 
 def same(a: Any, b: Any) -> bool:
