@@ -25,6 +25,7 @@ from .tiers import TIER_NAMES
 if TYPE_CHECKING:
     import networkx
 
+    from .geo.lands import Lands
     from .network.links import LinkGraph
 
 MAX_GPUS = 1_000_000
@@ -87,6 +88,8 @@ class Topology:
         machine_order: in which order first-fit placers look at machines: "natural" is ascending index, a
             whole number is the seed of a random order of all machines; see `machine_scan`.
         links: the links between the machines, where the topology knows them; None: it has tiers only.
+        lands: storage of the regions and the links between them; None: regions are only names. With them a cluster has
+            machines of one type and size; one unit of a cluster of type "CPU" is a machine without GPUs.
     """
 
     name: str
@@ -108,6 +111,7 @@ class Topology:
     tiers: tuple[Tier, ...] = UNKNOWN_TIERS
     machine_order: str = NATURAL
     links: LinkGraph | None = None
+    lands: Lands | None = None
 
     @classmethod
     def from_counts(
@@ -125,6 +129,7 @@ class Topology:
         tiers: Sequence[Tier] = UNKNOWN_TIERS,
         machine_order: str | int = NATURAL,
         links: LinkGraph | None = None,
+        lands: Lands | None = None,
     ) -> Topology:
         """Build from how many children each element has, level by level, in natural order; all counts >= 1.
 
@@ -136,12 +141,12 @@ class Topology:
             tiers: exactly slot, machine, rack and network.
             machine_order: natural, or the seed of a random order, a whole number of at most 18 digits.
             links: the links between the machines, in the same order.
+            lands: storage of the regions and the links between them, in the same order.
 
         Raises:
             InputError: counts below 1 or that do not add up, more than a million GPUs, names of a wrong
-                number, no such order, or links of another number of machines.
+                number, no such order, links of another number of machines, or lands that do not fit (`Lands.check`).
         """
-        order = checked_order(machine_order, f"topology {name!r}")
         racks, clusters = len(rack_machines), len(cluster_racks) or 1
         levels = {
             "slot_gpus": _counts("slot_gpus", slot_gpus, None),
@@ -154,22 +159,21 @@ class Topology:
         }
         check_gpu_count(int(levels["slot_gpus"].sum()), f"topology {name!r}")
         regions = len(levels["region_clusters"])
-        if tuple(tier.name for tier in tiers) != TIER_NAMES:
-            raise InputError(f"topology {name!r}: tiers must be {', '.join(TIER_NAMES)}, in this order")
-        if links is not None and links.num_machines != len(machine_slots):
-            raise InputError(
-                f"topology {name!r}: links of {links.num_machines} machines, expected {len(machine_slots)}"
-            )
-        return cls(
+        _check_network(name, tiers, links, len(machine_slots))
+        topology = cls(
             name=name,
             **_index_arrays(levels),
             cluster_gpu_type=_per_item("cluster_gpu_type", cluster_gpu_type, [""] * clusters),
             region_names=_per_item("region_names", region_names, [f"region{i}" for i in range(regions)]),
             cluster_names=_per_item("cluster_names", cluster_names, [f"cluster{i}" for i in range(clusters)]),
             tiers=tuple(tiers),
-            machine_order=order,
+            machine_order=checked_order(machine_order, f"topology {name!r}"),
             links=links,
+            lands=lands,
         )
+        if lands is not None:
+            lands.check(topology)
+        return topology
 
     @classmethod
     def from_spec(cls, mapping: Mapping[str, Any], source: str = "topology") -> Topology:
@@ -369,7 +373,7 @@ class Topology:
         return graph
 
     def __eq__(self, other: object) -> bool:
-        """Same name, same arrays, same names, tiers and links."""
+        """Same name, same arrays, same names, tiers, links and lands."""
         if not isinstance(other, Topology):
             return NotImplemented
         return (
@@ -383,7 +387,7 @@ class Topology:
 
     def _plain(self) -> tuple[object, ...]:
         names = (self.name, self.machine_order, self.region_names, self.cluster_names)
-        return (*names, self.cluster_gpu_type, self.tiers)
+        return (*names, self.cluster_gpu_type, self.tiers, self.lands)
 
     def __hash__(self) -> int:
         return hash((self._plain(), self.num_gpus, self.num_slots, self.num_machines, self.num_racks))
@@ -430,6 +434,13 @@ def checked_order(value: object, what: str) -> str:
     raise InputError(
         f"{what}: machine_order = {shown}: expected natural, or a whole number, the seed of a random order"
     )
+
+
+def _check_network(name: str, tiers: Sequence[Tier], links: LinkGraph | None, machines: int) -> None:
+    if tuple(tier.name for tier in tiers) != TIER_NAMES:
+        raise InputError(f"topology {name!r}: tiers must be {', '.join(TIER_NAMES)}, in this order")
+    if links is not None and links.num_machines != machines:
+        raise InputError(f"topology {name!r}: links of {links.num_machines} machines, expected {machines}")
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

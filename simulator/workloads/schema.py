@@ -32,12 +32,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ..errors import InputError
 from ..names import choose, numbered
+
+if TYPE_CHECKING:
+    from ..geo.demands import Demands
 
 REQUIRED = ("job_id", "arrival_s", "gpus", "duration_s")
 OPTIONAL = ("iterations", "iteration_s", "model", "batch_size", "user", "tenant", "priority", "deadline_s")
@@ -76,6 +79,8 @@ class Workload:
         tenant: str objects, the virtual cluster, "" unknown.
         priority: int64, 0 default, larger is more important.
         deadline_s: float64 > 0, absolute seconds on the arrival clock, inf = none.
+        geo: what the jobs ask of regions: parts of several unit types, tables, levels; `gpus` is then all units of the
+            parts. None: nothing.
 
     Build one with `from_arrays`, which checks; the constructor does not.
     """
@@ -93,10 +98,13 @@ class Workload:
     tenant: np.ndarray
     priority: np.ndarray
     deadline_s: np.ndarray
+    geo: Demands | None = None
 
     def __post_init__(self) -> None:
         for column in COLUMNS:
             getattr(self, column).setflags(write=False)
+        if self.geo is not None and not np.array_equal(self.geo.units, self.gpus):
+            raise InputError(f"workload {self.name!r}: the units of its jobs' parts do not add up to their gpus")
 
     def __len__(self) -> int:
         return len(self.arrival_s)
@@ -128,7 +136,7 @@ class Workload:
             warnings.warn(f"{name}: arrivals were not in order; sorted by arrival", WorkloadWarning, stacklevel=2)
             order = np.argsort(columns["arrival_s"], kind="stable")
             columns = {key: value[order] for key, value in columns.items()}
-        return cls(name, **columns)
+        return cls(name, **columns, geo=None)
 
     @classmethod
     def drawn(
@@ -146,7 +154,8 @@ class Workload:
         """
         given = {"arrival_s": arrival_s, "gpus": gpus, "duration_s": duration_s, "model": model}
         n = len(arrival_s)
-        workload = cls(name, **{**_defaults(n), "iterations": duration_s, "iteration_s": _ones(n), **given})
+        columns = {**_defaults(n), "iterations": duration_s, "iteration_s": _ones(n), **given}
+        workload = cls(name, **columns, geo=None)
         workload.__dict__["model_code"] = model_code
         return workload
 
@@ -167,13 +176,23 @@ class Workload:
             raise InputError(f"workload {self.name!r}: no job is left of {len(self)}")
         if np.any(np.diff(chosen) == 0):
             raise InputError(f"workload {self.name!r}: a job is taken twice; job ids must stay unique")
-        return Workload(self.name, **{column: getattr(self, column)[chosen] for column in COLUMNS})
+        geo = None if self.geo is None else self.geo.take(chosen)
+        return Workload(self.name, **{column: getattr(self, column)[chosen] for column in COLUMNS}, geo=geo)
+
+    def with_geo(self, geo: Demands) -> Workload:
+        """The same jobs with what they ask of regions; rows of `geo` in the order of these jobs.
+
+        Raises:
+            InputError: another number of rows, or units that do not add up to `gpus`.
+        """
+        return Workload(self.name, **{column: getattr(self, column) for column in COLUMNS}, geo=geo)
 
     def oversize(self, cluster_gpus: int, action: Literal["error", "drop", "cap"] = "error") -> Workload:
         """Deal with jobs that ask more than `cluster_gpus`: refuse, drop, or cap the gang (same duration).
 
         Raises:
-            InputError: with `error`, naming the first such job; with `drop`, when nothing is left.
+            InputError: with `error`, naming the first such job; with `drop`, when nothing is left; with `cap`, jobs of
+                several parts.
         """
         choose(action, ("error", "drop", "cap"), "value of oversize")
         if self.gpus.max() <= cluster_gpus:
@@ -186,6 +205,8 @@ class Workload:
                 f"workload {self.name!r}: job {self.job_id[first]} asks {self.gpus[first]} GPUs but the "
                 f"cluster has {cluster_gpus}{more}; use --oversize drop or cap, or a larger topology"
             )
+        if action == "cap" and self.geo is not None:
+            raise InputError(f"workload {self.name!r}: jobs of parts cannot be capped; expected --oversize drop")
         verb = "dropped" if action == "drop" else "capped"
         warnings.warn(
             f"{self.name}: {verb} {count} of {len(self)} jobs that ask more than {cluster_gpus} GPUs",
@@ -385,4 +406,4 @@ def _write_parquet(workload: Workload, path: Path) -> None:
     pq.write_table(table, path)
 
 
-assert tuple(field.name for field in fields(Workload))[1:] == COLUMNS
+assert tuple(field.name for field in fields(Workload))[1:-1] == COLUMNS

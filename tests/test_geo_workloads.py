@@ -1,0 +1,135 @@
+"""Regions as a topology, and workloads that ask for parts, tables and levels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from clustergym.simulator.errors import InputError
+from clustergym.simulator.geo.lands import CPU_TYPE
+from clustergym.simulator.geo.world import World
+from clustergym.simulator.topology import Topology
+
+from . import geo_small
+
+
+def test_a_world_is_a_topology_and_back() -> None:
+    world = geo_small.small_world()
+    topology = world.topology()
+    assert topology.region_names == geo_small.REGIONS
+    assert topology.cluster_names == ("a", "b", "b-cpu", "a", "a-cpu", "b", "a")
+    assert topology.cluster_gpu_type == ("A100", "A100", CPU_TYPE, "V100", CPU_TYPE, "A100", "A100")
+    units = np.bincount(topology.gpu_cluster)
+    assert units.tolist() == [32, 16, 16, 32, 8, 16, 16]
+    assert set(topology.machine_gpus[topology.rack_cluster[topology.machine_rack] == 2]) == {1}
+    again = World.of(topology)
+    assert np.array_equal(again.gpus, world.gpus) and np.array_equal(again.cpu_machines, world.cpu_machines)
+    assert again.gpu_types == world.gpu_types
+    assert again.topology() == topology and hash(again.topology()) == hash(topology)
+    assert World.of(topology, ("V100",)).gpu_types == ("V100", "A100")
+
+
+def test_lands_are_part_of_what_a_topology_is() -> None:
+    one = geo_small.small_topology()
+    other = replace(geo_small.small_world(), storage_bytes=np.array([1, 1, 1])).topology()
+    assert one != other and one == geo_small.small_topology()
+    assert Topology.load("flat").lands is None
+
+
+def test_a_region_without_machines_is_one_sentence() -> None:
+    world = geo_small.small_world()
+    with pytest.raises(InputError, match=r"'south': 0 is out of range, expected one at least"):
+        machines = np.where(world.clusters.region == 2, 0, world.clusters.gpu_machines)
+        replace(world, clusters=replace(world.clusters, gpu_machines=machines)).topology()
+    with pytest.raises(InputError, match="no regions with storage; expected such as mast:regions=4"):
+        World.of(Topology.load("flat"))
+
+
+def test_taking_jobs_takes_what_they_ask() -> None:
+    workload = geo_small.small_workload()
+    some = workload.take([8, 5, 9])
+    geo = some.geo
+    assert geo is not None and len(geo) == 3
+    assert some.gpus.tolist() == geo.units.tolist() == [28, 24, 8]
+    assert geo.first.tolist() == [0, 2, 3, 5]
+    assert geo.table.tolist() == [2, 3, 0, 4, 1]
+    assert geo.level.tolist() == [2, 1, 4]
+    assert geo.tables is workload.geo.tables  # type: ignore[union-attr]
+    assert geo == workload.take([5, 8, 9]).geo and geo != workload.geo
+
+
+def test_hosts_are_the_regions_that_could_hold_all_parts() -> None:
+    geo = geo_small.small_workload().geo
+    assert geo is not None
+    hosts = geo.hosts(geo_small.small_topology())
+    assert hosts.astype(int).tolist() == [
+        [1, 1, 1],
+        [1, 1, 0],
+        [0, 1, 0],
+        [1, 1, 1],
+        [1, 0, 0],
+        [0, 1, 0],
+        [1, 1, 0],
+        [0, 1, 0],
+        [1, 0, 0],
+        [1, 1, 1],
+    ]
+
+
+def test_parts_of_one_type_may_need_several_clusters() -> None:
+    geo = geo_small.demands([([(0, 32), (0, 16)], [], 6, 0, 0.0), ([(0, 24), (0, 24)], [], 6, 0, 0.0)])
+    assert geo.hosts(geo_small.small_topology()).tolist() == [[True, False, False], [False, False, False]]
+
+
+def test_the_warehouse_of_a_workload() -> None:
+    geo = geo_small.small_workload().geo
+    assert geo is not None
+    topology = geo_small.small_topology()
+    warehouse = geo.warehouse(topology)
+    assert warehouse.world.gpu_types == ("A100", "V100")
+    assert np.array_equal(warehouse.tables.home, geo_small.HOME) and warehouse.jobs is geo.history
+    copies = geo.tables.copies.copy()
+    copies[0, 1] = True
+    moved = geo.warehouse(topology, home=np.array([1, 0, 1, 1, 2]), copies=copies)
+    assert moved.tables.home[0] == 1 and moved.tables.copies[0].tolist() == [True, True, False]
+
+
+def test_a_workload_that_does_not_fit_the_topology_is_one_sentence() -> None:
+    geo = geo_small.small_workload().geo
+    assert geo is not None
+    topology = geo_small.small_topology()
+    with pytest.raises(InputError, match="'flat' has no regions with storage"):
+        geo.check_fits(Topology.load("flat"))
+    with pytest.raises(InputError, match="has the regions east, west, south, but the workload's tables lie in a, b, c"):
+        replace(geo, regions=("a", "b", "c")).check_fits(topology)
+    with pytest.raises(InputError, match="no cluster of type 'H100', which the workload asks; it has A100, CPU, V100"):
+        replace(geo, gpu_types=("A100", "H100", CPU_TYPE)).check_fits(topology)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"level": np.array([7])}, "level of job '1': 7 is out of range, expected 0 to 6"),
+        ({"tenant": np.array([2])}, "tenant of job '1': 2 is out of range, expected 0 to 1"),
+        ({"part_type": np.array([[-1, 0, -1, -1]])}, "parts of job '1'"),
+        ({"part_units": np.array([[0, 0, 0, 0]])}, "units of job '1'"),
+        ({"container_s": np.array([-1.0])}, "container_s of job '1': -1.0 is out of range"),
+        ({"table": np.array([9])}, "job 1 reads table 9; expected 0 to 4"),
+        ({"table": np.array([1, 1]), "first": np.array([0, 2])}, "job 1 reads table 'users' twice"),
+        ({"gpu_types": ("A100", "V100")}, "CPU last"),
+        ({"slo_s": np.zeros(7)}, "slo_s"),
+        ({"checkpoint_s": -1.0}, "checkpoint_s = -1.0"),
+        ({"table_names": ("a", "b", "c", "d", "a")}, "5 names of 5 tables; expected one each, no two alike"),
+    ],
+)
+def test_demands_out_of_range_are_one_sentence(changes: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        geo_small.demands([([(0, 8)], [0], 6, 0, 0.0)], **changes)
+
+
+def test_units_are_those_of_the_workload() -> None:
+    workload = geo_small.small_workload()
+    with pytest.raises(InputError, match="parts do not add up to their gpus"):
+        workload.take([0]).with_geo(geo_small.demands([([(0, 9)], [0], 6, 0, 0.0)]))
