@@ -120,7 +120,8 @@ class AgentPolicy(Policy):
         while not self._left:
             lookout.look_into(self._features[0], self._mask[0])
             if not lookout.can_act:
-                return Advance()
+                self._left = [*lookout.leaving(), Advance()]
+                break
             self._left = lookout.decisions(self._action(int(s.seed), int(s.instants), int(s.decisions)))
         return self._left.pop(0)
 
@@ -130,11 +131,11 @@ class AgentPolicy(Policy):
         scores[self._mask[0] == 0] = -np.inf
         if self.mode == "sampled":
             scores += _gumbel(seed, instant, number, len(scores))
-        candidates = self._sizes[0]
-        return [int(scores[:candidates].argmax()), int(scores[candidates:].argmax())]
+        ends = np.cumsum(self._sizes)
+        return [int(scores[end - size : end].argmax()) for size, end in zip(self._sizes, ends, strict=True)]
 
     def _scores(self) -> np.ndarray:
-        """Log-probabilities of the present, float64: those of the candidates, then those of the second part."""
+        """Log-probabilities of the present, float64: those of the candidates, then those of a second part."""
         import torch
 
         features = self._features

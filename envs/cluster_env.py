@@ -54,14 +54,14 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
     Attributes:
         part: what a message about compiling calls it.
-        second: what the second part of an action is, for messages.
+        second: what the second part of an action is, for messages; empty: it has one part.
         step_rows: its kernel, see `Stepper`.
         lookout, simulator, rule: what it looks at, on what it plays, and what holds there whoever decides.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 10}  # noqa: RUF012
     part: ClassVar[str]
-    second: ClassVar[str]
+    second: ClassVar[str] = ""
     step_rows: ClassVar[Callable[..., Any]]
 
     def _open(
@@ -217,11 +217,13 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         """Play one action; see the class docstring."""
         self._expect_reset()
         try:
-            candidate, second = operator.index(action[0]), operator.index(action[1])
+            candidate, *others = [operator.index(action[part]) for part in range(len(self._action))]
         except (TypeError, IndexError, KeyError):
-            raise InputError(f"action {action!r}: expected two whole numbers, (candidate, {self.second})") from None
+            wanted = f"two whole numbers, (candidate, {self.second})" if self.second else "a whole number, (candidate,)"
+            raise InputError(f"action {action!r}: expected {wanted}") from None
         self._action[0] = candidate if 0 <= candidate < self.lookout.candidates else -1
-        self._action[1] = max(-1, min(second, FARTHEST))
+        for part, value in enumerate(others, 1):
+            self._action[part] = max(-1, min(value, FARTHEST))
         odd = self.stepper.step(self._chosen)
         reward, elapsed_s, invalid, adjusted, terminated, truncated = self._outcome.tolist()
         info = {
@@ -258,7 +260,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         return {key: features[..., place] for key, place in self._places.items()}
 
     def action_masks(self) -> np.ndarray:
-        """Legal actions, bool (both parts in a row,): sb3-contrib's convention."""
+        """Legal actions, bool (all parts in a row,): sb3-contrib's convention."""
         self._expect_reset()
         return self._mask.view(np.bool_).copy()
 

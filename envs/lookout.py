@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..simulator.kernels.codes import DECIDE
 from ..simulator.layout import lay_window_order
 from ..simulator.names import choose
 from ..simulator.rules.rule import PLACERS
+from ..simulator.workloads import Workload
 from .tables import Part, Table, Tables
 from .window import MAX_SLOTS
 
@@ -29,13 +31,14 @@ class Lookout:
 
     Args:
         kinds: candidates of a waiting and of a running slot.
-        part: the second part of the action.
+        part: the second part of the action; None: it has one part.
         plans: candidates that belong to no slot.
+        more: further tables of the observation, by their names; no candidate belongs to them.
         slots, running_slots, order, placer, preemption, skip_idle, horizon_s: of the environment.
 
     Attributes:
-        sizes: number of features of cluster, queue, running, the second part's values if they have any, and
-            candidates, as they follow each other.
+        sizes: number of features of cluster, queue, running, further tables, the second part's values if they have
+            any, and candidates, as they follow each other.
         tables: how the flat observation is laid out.
         candidates: length of the first part of the action space; `parts`: of all parts.
         simulator: what it looks at, after `lay`.
@@ -47,13 +50,14 @@ class Lookout:
     dtype: ClassVar[Callable[[], np.dtype]]
     columns: ClassVar[Sequence[Sequence[str]]]  # names of the columns of cluster, queue, running and candidates
     turn: ClassVar[Callable[..., Any]]  # kernel: (records, windows, row, features, mask) shows the present anew
+    orders: ClassVar[Sequence[str]] = ORDERS
     values: ClassVar[str] = ""  # what the features of the second part's values are called, if they have any
 
     def __init__(
         self,
         *,
         kinds: tuple[int, int],
-        part: Part,
+        part: Part | None,
         slots: int,
         running_slots: int,
         order: str,
@@ -62,8 +66,9 @@ class Lookout:
         skip_idle: bool,
         horizon_s: float | None,
         plans: int = 0,
+        more: Mapping[str, Table] = MappingProxyType({}),
     ) -> None:
-        self.order = choose(order, ORDERS, "value of order")
+        self.order = choose(order, self.orders, "value of order")
         self.placer = choose(placer, PLACERS, "value of placer")
         check_range("slots", slots, 1, MAX_SLOTS)
         check_range("running_slots", running_slots, 0, MAX_SLOTS)
@@ -75,11 +80,13 @@ class Lookout:
         w.log_horizon = math.log1p(TIME_SCALE_S if horizon_s is None or horizon_s == math.inf else horizon_s)
         cluster, queue, running, candidates = (len(names) for names in self.columns)
         waiting_table, running_table = Table(slots, queue, kinds[0]), Table(running_slots, running, kinds[1])
-        self.tables = Tables(cluster, (waiting_table, running_table), candidates, (part,), plans)
+        further, parts = tuple(more.values()), () if part is None else (part,)
+        self.tables = Tables(cluster, (waiting_table, running_table, *further), candidates, parts, plans)
         self.candidates = self.tables.candidates
-        self.parts = (self.candidates, part.size)
+        self.parts = (self.candidates, *(part.size for part in parts))
         self.sizes = {"cluster": cluster, "queue": slots * queue, "running": running_slots * running}
-        if part.features:
+        self.sizes |= {name: table.rows * table.columns for name, table in more.items()}
+        if part is not None and part.features:
             self.sizes[self.values] = part.size * part.features
         self.sizes["candidates"] = self.candidates * candidates
         self.simulator: Simulator
@@ -97,13 +104,15 @@ class Lookout:
     def lay(self, simulator: Simulator) -> None:
         """Start looking at a run, whatever its state; its window is put into this one's order."""
         self.simulator = simulator
-        workload = simulator.workload
-        order = np.arange(len(workload))
-        if self.order != "arrival":
-            order = np.argsort(workload.duration_s if self.order == "shortest" else workload.gpus, kind="stable")
-        lay_window_order(simulator.plain.record, order)
+        lay_window_order(simulator.plain.record, self.ordered(simulator.workload))
         w = self.plain
         w["placer"], w["focus"], w["code"] = PLACERS[self.placer], -1, DECIDE
+
+    def ordered(self, workload: Workload) -> np.ndarray:
+        """The jobs, int64 (jobs,), in the order in which the window shows them first."""
+        if self.order == "arrival":
+            return np.arange(len(workload))
+        return np.argsort(workload.duration_s if self.order == "shortest" else workload.gpus, kind="stable")
 
     def resume(self, simulator: Simulator) -> None:
         """Go on with a window that has just been written over, and that looks at this run."""
@@ -112,8 +121,12 @@ class Lookout:
     def dictate(self, decision: Decision | None) -> None:
         """Modify the window: candidates stand for what a policy that is no rule is about to decide; None: no more."""
 
+    def leaving(self) -> list[Decision]:
+        """What is decided at the end of the present instant, whoever decides: nothing, in most environments."""
+        return []
+
     def look(self) -> tuple[np.ndarray, np.ndarray]:
-        """The present: features, float32 (F,), and the mask of both action parts, int8 (M,)."""
+        """The present: features, float32 (F,), and the mask of all action parts, int8 (M,)."""
         features = np.zeros(sum(self.sizes.values()), np.float32)
         mask = np.zeros(sum(self.parts), np.int8)
         self.look_into(features, mask)
@@ -130,7 +143,7 @@ class Lookout:
         return bool(w.can_act) or (not w.skip_idle and self.simulator.state.waiting > 0)
 
     def action(self, decision: Decision) -> np.ndarray:
-        """The action, int64 (2,), that plays `decision` in the window as it was last looked at.
+        """The action, int64 (parts,), that plays `decision` in the window as it was last looked at.
 
         Raises:
             InvalidDecision: the window offers no such action.

@@ -9,23 +9,19 @@ import numpy as np
 
 from ...simulator.engine import Decider, Simulator
 from ...simulator.errors import InputError
-from ...simulator.kernels.codes import ASK, DECIDE, FINISHED, HORIZON, STALLED
 from ...simulator.network import Network, load_network
 from ...simulator.protocols import CandidateSource, Policy
 from ...simulator.rules.rule import Rule
 from ...simulator.sharing import Sharing, Slowdowns
 from ...simulator.topology import Topology
 from ...simulator.workloads import Workload
-from ..batch import Rows, Stepper
-from ..cluster_env import ClusterEnv, failures_of, horizon_of
-from ..codes import IS_ADJUSTED, IS_INVALID, TERMINATED, TRUNCATED
+from ..cluster_env import failures_of, horizon_of
+from ..played import PlayedEnv
 from .defaults import NETWORK, SCHEDULER, TOPOLOGY, WORKLOAD
 from .lookout import TimeShiftLookout
-from .stepper import PlayedStepper
-from .window import advance, close_step, open_step
 
 
-class TimeShiftEnv(ClusterEnv):
+class TimeShiftEnv(PlayedEnv):
     """Choose among a scheduler's placements by how well jobs get along on links, then each job's time-shift.
 
     Source       CASSINI (network-aware scheduling by interleaving communication phases); docs/timeshift.md.
@@ -72,7 +68,6 @@ class TimeShiftEnv(ClusterEnv):
     part = "TimeShift-v0"
     second = "rotation bucket"
     lookout: TimeShiftLookout
-    stepper: PlayedStepper
 
     def __init__(
         self,
@@ -120,64 +115,8 @@ class TimeShiftEnv(ClusterEnv):
             horizon_s=horizon_of(horizon_s),
             sharing=None if jobs_per_gpu == 1 else Sharing(jobs_per_gpu, interference, memory_gb, gpu),
         )
-        self._is_guided = False
         paid: dict[str, Any] = {"reward": reward, "reference": reference, "max_decisions": max_decisions}
         self._open(simulator, lookout, workload=workload, observation=observation, render_mode=render_mode, **paid)
-
-    def _stepper(self, rows: Rows) -> Stepper:
-        return PlayedStepper(rows, self.part)
-
-    def join(self, stepper: Stepper, row: int) -> None:
-        """Move into a row of shared arrays; before the first reset."""
-        assert isinstance(stepper, PlayedStepper)
-        super().join(stepper, row)
-        stepper.players.append(self)
-
-    def play(self) -> bool:
-        """Play the action in the row, and go on to the next decision; True if the row needs a look."""
-        rows, row, w = self.stepper.rows, self._row, self.lookout.plain
-        self.stepper.call(open_step, rows.records, rows.windows, rows.references, row)
-        if self.lookout.guest is not None and not self._is_guided:
-            self.lookout.guest = None
-            self.simulator.use(self.rule)
-        self._is_guided = False
-        if w["begins"]:
-            w["begins"] = 0
-            self._outcome[IS_INVALID] = self._outcome[IS_ADJUSTED] = 0.0
-            self._go()
-        elif w["code"] not in (FINISHED, HORIZON):
-            self._take()
-        while w["code"] == DECIDE and not self.lookout.can_act:
-            self._go()
-        self.stepper.call(close_step, rows.records, rows.windows, rows.references, rows.outcomes, row)
-        self.lookout.write(self._features, self._mask)
-        outcome = self._outcome
-        return bool(outcome[TERMINATED] or outcome[TRUNCATED] or w["code"] != DECIDE)
-
-    def _take(self) -> None:
-        """Carry out the action in the row."""
-        w = self.lookout.plain
-        w["decisions"] += 1
-        taken = self.lookout.take(int(self._action[0]), int(self._action[1]))
-        self._outcome[IS_INVALID], self._outcome[IS_ADJUSTED] = taken.is_invalid, taken.is_adjusted
-        for decision in taken.decisions:
-            self.simulator.apply(decision)
-        w["code"] = DECIDE
-        self.lookout.refresh()
-
-    def _go(self) -> None:
-        """On to the next decision point."""
-        rows, simulator, w = self.stepper.rows, self.simulator, self.lookout.plain
-        code = self.stepper.call(advance, rows.records, self._row)
-        while code == ASK:
-            simulator.answer()
-            code = self.stepper.call(advance, rows.records, self._row)
-        w["code"] = code
-        simulator.note(code)
-        if code in (FINISHED, HORIZON, STALLED):
-            self.lookout.finish()
-        else:
-            self.lookout.refresh()
 
     def act_of(self, policy: Decider) -> np.ndarray:
         """The action that plays what `policy` does next; mask and observation are then those that it belongs to.
@@ -186,24 +125,6 @@ class TimeShiftEnv(ClusterEnv):
             InputError: its jobs are to meet nobody, and here they do.
             InvalidDecision: a time-shift that is none of the 72 rotations of a period.
         """
-        self._expect_reset()
         if getattr(policy, "dedicated", False) and getattr(self.simulator.network, "mode", "") != "dedicated":
             raise InputError(f"policy {policy!r}: expected an environment with network='contention:mode=dedicated'")
-        self._is_guided = True
-        self.lookout.invite(policy)
-        self.lookout.write(self._features, self._mask)
-        return self.lookout.guided_action()
-
-    def lesson(self, policy: Decider) -> tuple[np.ndarray, np.ndarray, bool]:
-        """See `ClusterEnv`; there is nothing to learn where the scheduler does not propose what `policy` places."""
-        action = self.act_of(policy)
-        return action, self._features.copy(), not self.lookout.is_led
-
-    def played(self) -> dict[str, Any]:
-        """What, beside the row's arrays, it takes to go on with the episode; JSON can hold it."""
-        return {**super().played(), "instant": self.lookout.played()}
-
-    def resume(self, played: dict[str, Any]) -> None:  # type: ignore[override]
-        """Go on with the episode that `played` describes, whose arrays lie in the row already."""
-        super().resume(played)
-        self.lookout.go_on(self.simulator, played["instant"])
+        return super().act_of(policy)

@@ -8,7 +8,7 @@ time-shift, or keep theirs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,11 +20,12 @@ from ...simulator.errors import InputError, InvalidDecision
 from ...simulator.plans import decisions_of
 from ...simulator.protocols import CandidateSource, policy_of
 from ...simulator.rules.rule import Rule
-from ..lookout import Lookout, check_range
+from ..guest import Mirror
+from ..lookout import check_range
+from ..played import PlayedLookout, Taken
 from ..tables import Part
 from ..window import NO_JOB
 from .features import observe
-from .guest import Mirror
 from .meetings import Component, Meetings, Place, Wheel, meetings_of, shift_now
 from .observation import CANDIDATES, CLUSTER, QUEUE, RUNNING, SHIFT_COLUMN
 from .offers import Gangs, Offer, gangs_after
@@ -39,16 +40,7 @@ Way = tuple[Decision, ...]  # from the present to a placement
 Signature = tuple[tuple[int, ...], ...]  # jobs of a component, each with its GPUs
 
 
-@dataclass(frozen=True)
-class Taken:
-    """What an action came to: decisions to carry out; the action was illegal; its bucket was out of range."""
-
-    decisions: tuple[Decision, ...]
-    is_invalid: bool = False
-    is_adjusted: bool = False
-
-
-class TimeShiftLookout(Lookout):
+class TimeShiftLookout(PlayedLookout):
     """The window of TimeShift-v0; the arguments are those of `TimeShiftEnv`.
 
     Attributes:
@@ -93,7 +85,6 @@ class TimeShiftLookout(Lookout):
             plans=candidates,
         )
         self.num_offers = candidates
-        self.guest: Decider | None
         self.guided: Way
         self._of_guest, self._of_scheduler = Mirror(), Mirror()
         self._clear()
@@ -229,8 +220,9 @@ class TimeShiftLookout(Lookout):
             found[FREE] = self.has_shift(self.turning[0])
         return found
 
-    def take(self, candidate: int, second: int) -> Taken:
+    def take(self, action: Sequence[int]) -> Taken:
         """Go on by an action; what it decides is to be carried out before the next `refresh`."""
+        candidate, second = action
         legal = self.legal()
         is_invalid = not (0 <= candidate < len(legal) and legal[candidate])
         if is_invalid:
@@ -259,10 +251,6 @@ class TimeShiftLookout(Lookout):
     def _period_s(self, job: int) -> float:
         """Seconds from slot to slot of a job that is shifted now."""
         return float(self.simulator.network.period_s(self.simulator, job))  # type: ignore[attr-defined]
-
-    def decisions(self, action: Any) -> list[Decision]:
-        """What an action stands for now, in order; empty: nothing, and the same instant is looked at again."""
-        return list(self.take(int(action[0]), int(action[1])).decisions)
 
     # Policies that are played.
 
@@ -322,11 +310,6 @@ class TimeShiftLookout(Lookout):
 
     # The present as arrays, and going on in another process.
 
-    def look_into(self, features: np.ndarray, mask: np.ndarray) -> None:
-        """Look at the run as it is now, and write what an agent sees."""
-        self.refresh()
-        self.write(features, mask)
-
     def write(self, features: np.ndarray, mask: np.ndarray) -> None:
         """Write features, float32 (F,), and the mask of both parts, int8 (M,), as last looked at."""
         observe(self, features)
@@ -339,9 +322,9 @@ class TimeShiftLookout(Lookout):
         known = sorted(self._known)
         return {"stage": self.stage, "turning": self.turning, "turned": self.turned, "known": known}
 
-    def go_on(self, simulator: Simulator, played: Mapping[str, Any]) -> None:
-        """Go on at the place that `played` says, in a run that has just been written over."""
-        self.resume(simulator)
+    def go_on(self, played: Mapping[str, Any]) -> None:
+        """Go on at the place that `played` says, in a run that has just been written over (`resume`)."""
+        simulator = self.simulator
         self._clear()
         self._instant = simulator.runs, int(simulator.plain.record["instants"])
         self._known = {tuple(map(tuple, gangs)) for gangs in played["known"]}

@@ -1,4 +1,4 @@
-"""The window of TimeShift-v0, and the compiled parts of its step: the clock, the reward, and which jobs are shown.
+"""The window of TimeShift-v0, and which jobs it shows: compiled.
 
 Which candidates there are is decided in Python, by the scheduler that proposes them; `lookout.py` keeps them.
 """
@@ -10,7 +10,6 @@ from functools import cache
 import numpy as np
 
 from ...simulator.kernels.jit import entry
-from .. import turns
 from ..window import common_fields, fill_slots, may_advance
 
 
@@ -18,24 +17,6 @@ from ..window import common_fields, fill_slots, may_advance
 def window_dtype() -> np.dtype:
     """One window."""
     return np.dtype(common_fields(), align=True)
-
-
-@entry
-def open_step(states, windows, references, row):
-    """Modify the window in `row`: a step begins now."""
-    turns.open_step(states[row], windows[row], references[row])
-
-
-@entry
-def advance(states, row):
-    """Modify the record in `row`: run to the next decision point; returns why it stopped."""
-    return turns.advance(states[row])
-
-
-@entry
-def close_step(states, windows, references, outcomes, row):
-    """Modify the outcome in `row`: what the step has come to."""
-    turns.close_step(states[row], windows[row], references[row], outcomes[row])
 
 
 @entry

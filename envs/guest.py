@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...simulator.decisions import Advance, Decision
-from ...simulator.engine import Decider, Simulator
-from ...simulator.view import ClusterView
+from ..simulator.decisions import Advance, Decision
+from ..simulator.engine import Decider, Simulator
+from ..simulator.view import ClusterView
 
 MOST = 100_000  # decisions at one instant; a policy that makes more would make them for ever
 

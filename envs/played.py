@@ -1,0 +1,229 @@
+"""Environments whose decisions are worked out in Python: what one step is, and how rows of them are stepped.
+
+The clock and the reward are kernels all the same; a `PlayedLookout` says what there is to decide, and what an action
+comes to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..simulator.decisions import Decision
+from ..simulator.engine import Decider
+from ..simulator.kernels.codes import ASK, DECIDE, FINISHED, HORIZON, STALLED
+from ..simulator.kernels.jit import entry
+from . import turns
+from .batch import Rows, Stepper
+from .cluster_env import ClusterEnv
+from .codes import IS_ADJUSTED, IS_INVALID, TERMINATED, TRUNCATED
+from .lookout import Lookout
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What an action came to: decisions to carry out; the action was illegal; its second part was out of range."""
+
+    decisions: tuple[Decision, ...]
+    is_invalid: bool = False
+    is_adjusted: bool = False
+
+
+class PlayedLookout(Lookout):
+    """A window that keeps its place in the present instant, and may have a guest: a policy that is played.
+
+    Attributes:
+        guest: the policy; None: nobody.
+        is_led: what the guest does next is a candidate only because it is there.
+    """
+
+    guest: Decider | None
+    is_led: bool
+
+    def refresh(self) -> None:
+        """Look at the run as it is now."""
+        raise TypeError(f"{type(self).__name__} does not say what there is to decide: define refresh")
+
+    def finish(self) -> None:
+        """The episode has ended: there is nothing more to decide."""
+        raise TypeError(f"{type(self).__name__} does not say how an episode ends: define finish")
+
+    def take(self, action: Sequence[int]) -> Taken:
+        """Go on by an action; what it decides is to be carried out before the next `refresh`."""
+        raise TypeError(f"{type(self).__name__} does not say what actions mean: define take")
+
+    def write(self, features: np.ndarray, mask: np.ndarray) -> None:
+        """Write features, float32 (F,), and the mask of all parts, int8 (M,), as last looked at."""
+        raise TypeError(f"{type(self).__name__} does not say what an agent sees: define write")
+
+    def invite(self, policy: Decider) -> None:
+        """From now on what `policy` would do is among the candidates, also at instants that would be passed over."""
+        raise TypeError(f"{type(self).__name__} plays no policies: define invite")
+
+    def guided_action(self) -> np.ndarray:
+        """The action, int64 (parts,), that plays what the guest does next."""
+        raise TypeError(f"{type(self).__name__} plays no policies: define guided_action")
+
+    def played(self) -> dict[str, Any]:
+        """The place in the present instant; JSON can hold it."""
+        raise TypeError(f"{type(self).__name__} cannot be restored: define played")
+
+    def go_on(self, played: Mapping[str, Any]) -> None:
+        """Go on at the place that `played` says, in a run that has just been written over (`resume`)."""
+        raise TypeError(f"{type(self).__name__} cannot be restored: define go_on")
+
+    def look_into(self, features: np.ndarray, mask: np.ndarray) -> None:
+        """Look at the run as it is now, and write what an agent sees."""
+        self.refresh()
+        self.write(features, mask)
+
+    def decisions(self, action: Any) -> list[Decision]:
+        """What an action stands for now, in order; empty: nothing, and the same instant is looked at again."""
+        return list(self.take([int(part) for part in action]).decisions)
+
+
+class Player(Protocol):
+    """An environment that plays the action in its row by itself."""
+
+    def play(self) -> bool:
+        """Play it; True if the row needs a look: the episode has ended, or the run has stalled."""
+
+
+class PlayedStepper(Stepper):
+    """A stepper without a kernel of its own: row after row, each by its own environment.
+
+    Attributes:
+        players: the environments by row.
+    """
+
+    def __init__(self, rows: Rows, part: str) -> None:
+        super().__init__(rows, part, _no_kernel)
+        self.players: list[Player] = []
+
+    def like(self, n: int) -> PlayedStepper:
+        """Another one of `n` rows."""
+        return PlayedStepper(self.rows.like(n), self.part)
+
+    def step(self, chosen: np.ndarray) -> int:
+        """Play the actions that lie in the chosen rows, int64 (k,); returns how many need a look."""
+        return sum(self.players[row].play() for row in chosen.tolist())
+
+
+def _no_kernel(*_: object) -> int:
+    raise TypeError("these rows are played by their environments")
+
+
+class PlayedEnv(ClusterEnv):
+    """The base of environments with a `PlayedLookout`."""
+
+    lookout: PlayedLookout
+    stepper: PlayedStepper
+    _is_guided = False
+
+    def _stepper(self, rows: Rows) -> Stepper:
+        return PlayedStepper(rows, self.part)
+
+    def join(self, stepper: Stepper, row: int) -> None:
+        """Move into a row of shared arrays; before the first reset."""
+        assert isinstance(stepper, PlayedStepper)
+        super().join(stepper, row)
+        stepper.players.append(self)
+
+    def play(self) -> bool:
+        """Play the action in the row, and go on to the next decision; True if the row needs a look."""
+        rows, row, w = self.stepper.rows, self._row, self.lookout.plain
+        self.stepper.call(open_step, rows.records, rows.windows, rows.references, row)
+        if self.lookout.guest is not None and not self._is_guided:
+            self.lookout.guest = None
+            self.simulator.use(self.rule)
+        self._is_guided = False
+        if w["begins"]:
+            w["begins"] = 0
+            self._outcome[IS_INVALID] = self._outcome[IS_ADJUSTED] = 0.0
+            self._go()
+        elif w["code"] not in (FINISHED, HORIZON):
+            self._take()
+        while w["code"] == DECIDE and not self.lookout.can_act:
+            self._leave()
+            self._go()
+        self.stepper.call(close_step, rows.records, rows.windows, rows.references, rows.outcomes, row)
+        self.lookout.write(self._features, self._mask)
+        outcome = self._outcome
+        return bool(outcome[TERMINATED] or outcome[TRUNCATED] or w["code"] != DECIDE)
+
+    def _take(self) -> None:
+        """Carry out the action in the row."""
+        w = self.lookout.plain
+        w["decisions"] += 1
+        taken = self.lookout.take(self._action.tolist())
+        self._outcome[IS_INVALID], self._outcome[IS_ADJUSTED] = taken.is_invalid, taken.is_adjusted
+        for decision in taken.decisions:
+            self.simulator.apply(decision)
+        w["code"] = DECIDE
+        self.lookout.refresh()
+
+    def _leave(self) -> None:
+        """Carry out what is decided at the end of the instant, whoever decides."""
+        for decision in self.lookout.leaving():
+            self.simulator.apply(decision)
+
+    def _go(self) -> None:
+        """On to the next decision point."""
+        rows, simulator, w = self.stepper.rows, self.simulator, self.lookout.plain
+        code = self.stepper.call(advance, rows.records, self._row)
+        while code == ASK:
+            simulator.answer()
+            code = self.stepper.call(advance, rows.records, self._row)
+        w["code"] = code
+        simulator.note(code)
+        if code in (FINISHED, HORIZON, STALLED):
+            self.lookout.finish()
+        else:
+            self.lookout.refresh()
+
+    def act_of(self, policy: Decider) -> np.ndarray:
+        """The action that plays what `policy` does next; mask and observation are then those that it belongs to.
+
+        Raises:
+            InvalidDecision: no action can stand for it.
+        """
+        self._expect_reset()
+        self._is_guided = True
+        self.lookout.invite(policy)
+        self.lookout.write(self._features, self._mask)
+        return self.lookout.guided_action()
+
+    def lesson(self, policy: Decider) -> tuple[np.ndarray, np.ndarray, bool]:
+        """See `ClusterEnv`; there is nothing to learn where `policy` does what is no candidate without it."""
+        action = self.act_of(policy)
+        return action, self._features.copy(), not self.lookout.is_led
+
+    def played(self) -> dict[str, Any]:
+        """What, beside the row's arrays, it takes to go on with the episode; JSON can hold it."""
+        return {**super().played(), "instant": self.lookout.played()}
+
+    def resume(self, played: Mapping[str, Any]) -> None:
+        """Go on with the episode that `played` describes, whose arrays lie in the row already."""
+        super().resume(played)
+        self.lookout.go_on(played["instant"])
+
+
+@entry
+def open_step(states, windows, references, row):
+    """Modify the window in `row`: a step begins now."""
+    turns.open_step(states[row], windows[row], references[row])
+
+
+@entry
+def advance(states, row):
+    """Modify the record in `row`: run to the next decision point; returns why it stopped."""
+    return turns.advance(states[row])
+
+
+@entry
+def close_step(states, windows, references, outcomes, row):
+    """Modify the outcome in `row`: what the step has come to."""
+    turns.close_step(states[row], windows[row], references[row], outcomes[row])
