@@ -87,6 +87,31 @@ def bsbf_simulation(machines: int = 16, gpus_per_machine: int = 4) -> Topology:
     return _uniform("bsbf-simulation", 1, machines, gpus_per_machine, 1, NATURAL, BSBF_TIERS, "2080ti")
 
 
+def mast(
+    regions: int = 4,
+    gpus: int = 256,
+    cpu_machines: int | None = None,
+    cluster_gpus: int | None = None,
+    storage_tb: float | None = None,
+    wan_gbps: float | None = None,
+    seed: int = 0,
+) -> Topology:
+    """Regions with uneven hardware, storage and links between them, as paper mast, Sec. 2, Figure 2, describes them.
+
+    Assumptions: simulator/geo/mast_world.py. Clusters of CPU machines have the type "CPU" and one unit a machine; the
+    GPU types are V100, A100 and H100. `regions`: 1 to 64. `gpus`: of all, a multiple of 8. `cpu_machines`: of all;
+    none: as many as GPUs. `cluster_gpus`: of the largest clusters; none: a region of the mean size has three, of 32 to
+    1,024 GPUs. `storage_tb`: of all regions; none: 0.6 a GPU. `wan_gbps`: from each region to each other; none: 0.08 x
+    gpus / regions. `seed`: of the shares and of which region has which type.
+
+    Raises:
+        InputError: a parameter out of range, or too few GPUs for a machine of each type in each region that has it.
+    """
+    from .geo.mast_world import mast_world
+
+    return mast_world(regions, gpus, cpu_machines, cluster_gpus, storage_tb, wan_gbps, seed).topology()
+
+
 PRESETS: dict[str, Callable[..., Topology]] = {
     "flat": flat,
     "dally": dally,
@@ -96,6 +121,7 @@ PRESETS: dict[str, Callable[..., Topology]] = {
     "cassini-two-gpu": cassini_two_gpu,
     "fat-tree": fat_tree,
     "leaf-spine": leaf_spine,
+    "mast": mast,
 }
 
 
@@ -106,9 +132,10 @@ def list_topologies() -> list[dict[str, Any]]:
             "name": name,
             "summary": (inspect.getdoc(preset) or "").splitlines()[0],
             "parameters": {key: value.default for key, value in inspect.signature(preset).parameters.items()},
-            "gpus": preset().num_gpus,
+            "gpus": default.num_gpus - default.num_cpu_machines,
         }
         for name, preset in PRESETS.items()
+        for default in [preset()]
     ]
 
 

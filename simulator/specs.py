@@ -21,7 +21,8 @@ The schema, full form (every `count` is 1 where it is left out, names are number
 The short form, one cluster of equal machines: `{racks: 2, machines: 8, slots: 2, gpus_per_slot: 4}`; machines
 is per rack, racks and slots are 1 by default; name, machine_order, gpu_type and tiers as above.
 Tier names: slot (inside a slot), machine (between slots), rack (between machines), network (between racks).
-A mapping with `nodes` is a graph of machines, switches and links instead: link_files.py.
+A mapping with `nodes` is a graph of machines, switches and links instead: link_files.py. Regions with `storage_tb` and
+links between them have clusters of GPU and CPU machines: geo/files.py.
 """
 
 from __future__ import annotations
@@ -121,10 +122,18 @@ def topology_from_mapping(mapping: Mapping[str, Any], source: str, name: str = "
     """
     if not isinstance(mapping, Mapping):
         raise InputError(f"{source} is {_show(mapping)}, expected a mapping")
+    from .geo.files import has_lands, world_from_mapping
+
     if "nodes" in mapping:
         from .link_files import topology_from_node_link
 
         return topology_from_node_link(mapping, source, name)
+    if has_lands(mapping):
+        world = world_from_mapping(mapping, source, name)
+        try:
+            return world.topology()
+        except InputError as error:
+            raise InputError(f"{source}: {error}") from None
     short = "regions" not in mapping and any(key in mapping for key in _SHORT_KEYS)
     models = _models()
     spec = validated(models.Short if short else models.Full, mapping, source)

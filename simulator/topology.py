@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import InputError
+from .geo.lands import CPU_TYPE, Lands
 from .names import bind, choose, parse_name
 from .tiers import TIER_NAMES
 
 if TYPE_CHECKING:
     import networkx
 
-    from .geo.lands import Lands
     from .network.links import LinkGraph
 
 MAX_GPUS = 1_000_000
@@ -223,8 +223,15 @@ class Topology:
 
     @property
     def num_gpus(self) -> int:
-        """GPUs, G."""
+        """GPUs, G; with `lands` also the CPU machines, a unit each."""
         return len(self.gpu_slot)
+
+    @cached_property
+    def num_cpu_machines(self) -> int:
+        """Units that are machines without GPUs; they count in `num_gpus`, and are there with `lands` only."""
+        if self.lands is None:
+            return 0
+        return int(np.count_nonzero(np.array([kind == CPU_TYPE for kind in self.cluster_gpu_type])[self.gpu_cluster]))
 
     @property
     def num_slots(self) -> int:
@@ -398,7 +405,8 @@ class Topology:
             (self.num_clusters, "cluster", self.num_clusters > 1),
             (self.num_racks, "rack", True),
             (self.num_machines, "machine", True),
-            (self.num_gpus, "GPU", True),
+            (self.num_gpus - self.num_cpu_machines, "GPU", True),
+            (self.num_cpu_machines, "CPU machine", self.num_cpu_machines > 0),
         ]
         words = [f"{count} {noun}{'s' * (count != 1)}" for count, noun, shown in counts if shown]
         if self.links is not None:

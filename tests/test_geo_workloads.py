@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import json
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,6 +49,95 @@ def test_a_region_without_machines_is_one_sentence() -> None:
         replace(world, clusters=replace(world.clusters, gpu_machines=machines)).topology()
     with pytest.raises(InputError, match="no regions with storage; expected such as mast:regions=4"):
         World.of(Topology.load("flat"))
+
+
+SPEC = {
+    "wan_gbps": 8,
+    "links": [{"from": "east", "to": "west", "gbps": 16}],
+    "regions": [
+        {"name": "east", "storage_tb": 2.5, "clusters": [{"name": "a", "gpu_type": "A100", "gpu_machines": 3}]},
+        {
+            "name": "west",
+            "storage_tb": 1,
+            "fault_group": "east",
+            "clusters": [{"name": "a", "gpu_type": "V100", "gpu_machines": 1, "cpu_machines": 20}],
+        },
+    ],
+}
+
+
+def test_a_specification_with_storage_is_a_topology_with_lands(tmp_path: Path) -> None:
+    topology = Topology.from_spec(SPEC)
+    assert topology.lands is not None
+    assert topology.lands.storage_bytes.tolist() == [25 * 10**11, 10**12]
+    assert topology.lands.wan_bytes_per_s[0, 1] == 2e9 and topology.lands.wan_bytes_per_s[1, 0] == 1e9
+    assert topology.lands.fault_group.tolist() == [0, 0]
+    assert topology.cluster_names == ("a", "a", "a-cpu") and topology.num_cpu_machines == 20
+    assert repr(topology) == "<Topology custom: 2 regions, 3 clusters, 4 racks, 24 machines, 32 GPUs, 20 CPU machines>"
+    (tmp_path / "mine.json").write_text(json.dumps(SPEC), encoding="utf-8")
+    assert Topology.load(tmp_path / "mine.json").name == "mine"
+    whole = {**SPEC, "tables": [{"name": "t", "size_tb": 1.0, "home": "west"}]}
+    assert Topology.from_spec(whole) == topology
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (("regions", 0, "storage_tb"), -1.0, "regions[0].storage_tb = -1.0: expected at least 0"),
+        (("regions", 1, "name"), "east", "the name 'east' is used more than once"),
+        (("regions", 0, "clusters"), [], "'east': 0 is out of range, expected one at least"),
+        (("regions", 0, "clusters", 0, "gpu_type"), "CPU", "has a GPU type 'CPU'; expected another name"),
+        (("regions", 0, "clusters", 0, "gpus"), 8, "clusters[0].gpus: unknown key; known: name, gpu_type"),
+        (("links", 0, "to"), "wst", "did you mean 'west'"),
+        (("wan_gbps",), "fast", "wan_gbps = 'fast': expected a number"),
+        (("regions", 0, "clusters", 0, "gpu_machines"), 10**6, "8000028 GPUs are too many"),
+    ],
+)
+def test_a_bad_specification_is_one_sentence(path: tuple[str | int, ...], value: object, said: str) -> None:
+    spec = copy.deepcopy(SPEC)
+    inner: Any = spec
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    with pytest.raises(InputError) as error:
+        Topology.from_spec(spec, "here")
+    assert said in str(error.value) and "here" in str(error.value) and "\n" not in str(error.value)
+
+
+def test_preset_mast_is_uneven_and_of_the_size_asked() -> None:
+    topology = Topology.load("mast:regions=20,gpus=100000")
+    world = World.of(topology)
+    assert topology.num_gpus == 200_000 and topology.num_cpu_machines == 100_000
+    assert int(world.gpus.sum()) == 100_000 and int(world.cpu_machines.sum()) == 100_000
+    units = np.bincount(topology.gpu_cluster)
+    assert units[np.array(topology.cluster_gpu_type) != CPU_TYPE].max() <= 1024
+    share = world.gpus.sum(axis=1) / 100_000
+    assert share.max() > 3 * share.min()
+    assert ((world.gpus > 0).sum(axis=0) >= 2).all() and (world.gpus.sum(axis=1) > 0).all()
+    assert share.argmin() == world.storage_bytes.argmax()
+    assert (
+        topology == Topology.load("mast:regions=20,gpus=100000") != Topology.load("mast:regions=20,gpus=100000,seed=1")
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("mast:regions=0", "regions=0; expected a whole number from 1 to 64"),
+        ("mast:regions=65", "regions=65; expected"),
+        ("mast:gpus=100", "gpus=100; expected a multiple of 8"),
+        ("mast:gpus=8", "expected at least 96, a machine of 8 each"),
+        ("mast:cpu_machines=-1", "cpu_machines=-1; expected"),
+        ("mast:storage_tb=0", "storage_tb=0; expected a number above 0"),
+        ("mast:wan_gbps=-3", "wan_gbps=-3; expected"),
+        ("mast:gpus=1000000", "2000000 GPUs are too many"),
+        ("mast:region=4", "did you mean 'regions'"),
+    ],
+)
+def test_bad_parameters_of_preset_mast_are_one_sentence(word: str, said: str) -> None:
+    with pytest.raises(InputError) as error:
+        Topology.load(word)
+    assert said in str(error.value) and "\n" not in str(error.value)
 
 
 def test_taking_jobs_takes_what_they_ask() -> None:

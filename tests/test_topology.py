@@ -176,7 +176,7 @@ def test_load_gives_back_a_topology():
     ("source", "says"),
     [
         ("dalyl", "did you mean 'dally'"),
-        ("torus", "known: bsbf-physical, bsbf-simulation, cassini-testbed, .*leaf-spine; or the path of a YAML"),
+        ("torus", "known: bsbf-physical, bsbf-simulation, cassini-testbed, .*leaf-spine, mast; or the path of a YAML"),
         ("", "empty"),
         ("dally:racks", "not key=value"),
         ("dally:rcks=2", "did you mean 'racks'"),
@@ -245,10 +245,11 @@ def test_list_topologies_lists_what_loads():
     listed = list_topologies()
     assert [entry["name"] for entry in listed] == [
         "flat", "dally", "bsbf-physical", "bsbf-simulation",
-        "cassini-testbed", "cassini-two-gpu", "fat-tree", "leaf-spine",
+        "cassini-testbed", "cassini-two-gpu", "fat-tree", "leaf-spine", "mast",
     ]  # fmt: skip
     for entry in listed:
-        assert Topology.load(entry["name"]).num_gpus == entry["gpus"]
+        topology = Topology.load(entry["name"])
+        assert topology.num_gpus - topology.num_cpu_machines == entry["gpus"]
         assert entry["summary"].endswith(".")
     assert listed[1]["parameters"]["racks"] == 2
 

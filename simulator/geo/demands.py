@@ -222,7 +222,7 @@ def _check(demands: Demands) -> None:
     expect(there[:, 0], "parts of job", numbers, demands.part_type[:, 0], "at least one")
     left = (there[:, 1:] <= there[:, :-1]).all(axis=1)
     expect(left, "parts of job", numbers, there.sum(axis=1), "parts from the left")
-    sound: np.ndarray = np.where(there, demands.part_units >= 1, demands.part_units == 0).all(axis=1)
+    sound = np.asarray(np.where(there, demands.part_units >= 1, demands.part_units == 0).all(axis=1))
     expect(sound, "units of job", numbers, demands.part_units.sum(axis=1), "at least 1 in every part, 0 elsewhere")
     container = demands.container_s
     expect((container >= 0) & (container < np.inf), "container_s of job", numbers, container, "at least 0 seconds")

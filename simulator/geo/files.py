@@ -1,5 +1,7 @@
 """What a user writes about regions and their data, in YAML or JSON: read safely, checked, and built into a Warehouse.
 
+Name, links and regions alone are a topology too, see `has_lands`; its clusters of both kinds of machines become two.
+
 The schema (what has a value here is optional and that is its default; names must be given and unique):
 
     name: my-regions
@@ -69,6 +71,32 @@ def warehouse_from_mapping(mapping: Mapping[str, Any], source: str, name: str = 
         return Warehouse(world, tables, _jobs(spec, world, source), apps)
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
+
+
+def world_from_mapping(mapping: Mapping[str, Any], source: str, name: str = "custom") -> World:
+    """The regions that a mapping in this module's schema describes, with or without apps, tables and jobs.
+
+    Args:
+        source: how errors call it. name: of the world, where the mapping does not give one.
+
+    Raises:
+        InputError: as for `warehouse_from_mapping`.
+    """
+    from .schema import WorldSpec
+
+    if "tables" in mapping:
+        return warehouse_from_mapping(mapping, source, name).world
+    spec = validated(WorldSpec, mapping, source)
+    expect_unique([region.name for region in spec.regions], f"{source}: regions")
+    return _world(spec, source, name)
+
+
+def has_lands(mapping: Mapping[str, Any]) -> bool:
+    """Whether a mapping is in this module's schema rather than that of a plain topology (specs.py)."""
+    if "wan_gbps" in mapping or "links" in mapping:
+        return True
+    regions = mapping.get("regions")
+    return isinstance(regions, list) and any(isinstance(region, dict) and "storage_tb" in region for region in regions)
 
 
 def _code(name: str, names: Sequence[str], what: str) -> int:

@@ -82,13 +82,18 @@ class Job(_Strict):
     recurring: Annotated[bool, Field(strict=True)] = True
 
 
-class Spec(_Strict):
-    """The whole."""
+class WorldSpec(_Strict):
+    """Regions without what lies and runs in them."""
 
     name: Text | None = None
     wan_gbps: Speed = 400.0
     links: tuple[Link, ...] = ()
     regions: Annotated[list[Region], Field(min_length=1, max_length=MOST_REGIONS)]
+
+
+class Spec(WorldSpec):
+    """The whole."""
+
     apps: tuple[App, ...] = ()
     tables: Annotated[list[Table], Field(min_length=1)]
     jobs: tuple[Job, ...] = ()

@@ -1,0 +1,127 @@
+"""`mast`: regions with hardware as uneven as in paper mast's Figure 2, at any scale.
+
+Published: a region has several dynamic clusters, "typically" of GPU and CPU machines (Sec. 2), about 20 clusters in
+one of 20,000 GPUs (Sec. 4.3.1); as many CPU machines as GPUs are in use, O(100,000) each (Sec. 5.1); hardware is
+uneven over the regions. Assumed, as nothing is published: mast_like.py says how uneven, and which region has which
+GPU types; a region's GPUs are spread evenly over its types; machines of 8 GPUs, racks of 16 machines; a cluster's CPU
+machines are in proportion to its GPUs. Storage is 3.5 times the tables that a day at load 1 reads (mast_jobs.py), in
+the mean; the links have 400 Gbps between regions of 5,000 GPUs, and in proportion for others.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..errors import InputError
+from .mast_like import GPU_TYPES, MACHINE_GPUS, gpu_hosts, uneven_shares
+from .world import MOST_REGIONS, Clusters, World
+
+RACK_MACHINES = 16
+MOST_UNITS = 1_000_000
+REGION_CLUSTERS = 3  # of a region of the mean size, where GPUs allow it
+CLUSTER_GPUS = (32, 1024)  # of the largest clusters, at least and at most, where it is not given
+GBPS_PER_GPU = 400.0 / 5000.0
+STORAGE_TB_PER_GPU = 0.6
+GIGABIT, TERABYTE = 1e9 / 8.0, 1e12
+
+
+def mast_world(
+    regions: int = 4,
+    gpus: int = 256,
+    cpu_machines: int | None = None,
+    cluster_gpus: int | None = None,
+    storage_tb: float | None = None,
+    wan_gbps: float | None = None,
+    seed: int = 0,
+) -> World:
+    """The regions; see `presets.mast` for the parameters.
+
+    Raises:
+        InputError: a parameter out of range, or too few GPUs for the types of all regions.
+    """
+    cpu_machines = gpus if cpu_machines is None else cpu_machines
+    if cluster_gpus is None:
+        cluster_gpus = default_cluster_gpus(regions, gpus)
+    storage_tb = STORAGE_TB_PER_GPU * gpus if storage_tb is None else storage_tb
+    wan_gbps = GBPS_PER_GPU * gpus / max(regions, 1) if wan_gbps is None else wan_gbps
+    _check(regions, gpus, cpu_machines, cluster_gpus, storage_tb, wan_gbps)
+    rng = np.random.default_rng(seed)
+    shares = uneven_shares(rng, regions)
+    hosts = gpu_hosts(rng, shares["gpu"])
+    pairs = np.argwhere(hosts)
+    if gpus < MACHINE_GPUS * len(pairs):
+        raise InputError(
+            f"topology mast: gpus={gpus} for {len(pairs)} pairs of region and GPU type; expected at least "
+            f"{MACHINE_GPUS * len(pairs)}, a machine of {MACHINE_GPUS} each"
+        )
+    weight = (shares["gpu"] / hosts.sum(axis=1))[pairs[:, 0]]
+    machines = apportioned(gpus // MACHINE_GPUS, weight, 1)
+    rows = []
+    for (region, kind), count in zip(pairs.tolist(), machines.tolist(), strict=True):
+        several = math.ceil(count / (cluster_gpus // MACHINE_GPUS))
+        rows += [(region, kind, size) for size in apportioned(count, np.ones(several), 1).tolist()]
+    region, kind, size = np.array(rows, np.int64).T
+    number = np.arange(len(rows)) - np.searchsorted(region, region)
+    return World(
+        name="mast",
+        regions=tuple(f"region{i}" for i in range(regions)),
+        gpu_types=GPU_TYPES,
+        clusters=Clusters(
+            names=tuple(f"c{i}" for i in number),
+            region=region,
+            gpu_type=kind,
+            gpu_machines=size,
+            gpus_per_machine=np.full(len(rows), MACHINE_GPUS),
+            cpu_machines=_cpu_machines(cpu_machines, shares["cpu"], region, size),
+            machines_per_rack=np.full(len(rows), RACK_MACHINES),
+        ),
+        storage_bytes=np.ceil(storage_tb * TERABYTE * shares["storage"]).astype(np.int64),
+        wan_bytes_per_s=np.full((regions, regions), wan_gbps * GIGABIT),
+        fault_group=np.arange(regions),
+    )
+
+
+def default_cluster_gpus(regions: int, gpus: int) -> int:
+    """GPUs of the largest clusters: so many that a region of the mean size has three, within bounds."""
+    wanted = gpus / (REGION_CLUSTERS * max(regions, 1))
+    return int(np.clip(MACHINE_GPUS * math.ceil(wanted / MACHINE_GPUS), *CLUSTER_GPUS))
+
+
+def apportioned(total: int, weights: np.ndarray, least: int) -> np.ndarray:
+    """`total` as whole numbers by `weights`, each at least `least`: int64, of the largest remainders."""
+    rest = total - least * len(weights)
+    exact = rest * weights / weights.sum()
+    whole = np.floor(exact).astype(np.int64)
+    order = np.argsort(-(exact - whole), kind="stable")
+    whole[order[: rest - int(whole.sum())]] += 1
+    return whole + least
+
+
+def _cpu_machines(total: int, share: np.ndarray, region: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """CPU machines of each cluster; a region that gets any has one at least."""
+    machines = np.zeros(len(region), np.int64)
+    least = 1 if total >= len(share) else 0
+    for place, own in enumerate(apportioned(total, share, least).tolist()):
+        inside = region == place
+        machines[inside] = apportioned(own, size[inside].astype(np.float64), 0)
+    return machines
+
+
+def _check(regions: int, gpus: int, cpus: int, cluster_gpus: int, storage_tb: float, wan_gbps: float) -> None:
+    wholes = {
+        "regions": (regions, 1, MOST_REGIONS),
+        "gpus": (gpus, MACHINE_GPUS, MOST_UNITS),
+        "cpu_machines": (cpus, 0, MOST_UNITS),
+        "cluster_gpus": (cluster_gpus, MACHINE_GPUS, MOST_UNITS),
+    }
+    for name, (value, low, high) in wholes.items():
+        if not low <= value <= high:
+            raise InputError(f"topology mast: {name}={value}; expected a whole number from {low} to {high}")
+    for name, value in (("gpus", gpus), ("cluster_gpus", cluster_gpus)):
+        if value % MACHINE_GPUS:
+            raise InputError(f"topology mast: {name}={value}; expected a multiple of {MACHINE_GPUS}, as machines have")
+    for name, amount in (("storage_tb", storage_tb), ("wan_gbps", wan_gbps)):
+        if not 0 < amount <= 1e6:
+            raise InputError(f"topology mast: {name}={amount:g}; expected a number above 0, up to 1e6")
