@@ -105,25 +105,25 @@ def measure_decisions(seed: int, quick: bool) -> list[dict[str, Any]]:
     rng = np.random.default_rng(seed)
     region = full_region(rng, 4 if quick else REGION_CLUSTERS)
     rows = [_decide("with preemption", region, rng, quick)]
-    for slot in rng.permutation(region.jobs)[: max(1, len(region.jobs) // 20)].tolist():
+    for slot in rng.permutation(region.running)[: max(1, len(region.running) // 20)].tolist():
         region.end(slot)
     return [_decide("without preemption", region, rng, quick), *rows]
 
 
 def full_region(rng: np.random.Generator, clusters: int) -> Any:
     """A region without a free GPU."""
-    from clustergym.policies.mast import RegionalScheduler
+    from clustergym.policies.mast import Hardware, RegionalScheduler
 
     machines = [np.full(CLUSTER_MACHINES, MACHINE_GPUS)] * clusters
     racks = [np.arange(CLUSTER_MACHINES) // RACK_MACHINES] * clusters
-    region = RegionalScheduler([0] * clusters, machines, racks, most_jobs=20_000)
-    region.use_cache = False
-    now_s = 0.0
+    hardware = Hardware.from_clusters([0] * clusters, [0] * clusters, machines, racks)
+    region = RegionalScheduler(hardware, 20_001, use_cache=False)
+    job = 0
     while region.free.any():
         gpus = min(int(drawn_gpus(rng)), int(region.free.sum()))
-        while region.start(0, gpus, 6, now_s) is None:  # no cluster has so many
+        while region.start(job, 6, [(0, gpus)], 60.0 * job) is None:  # no cluster has so many
             gpus = max(1, gpus // 2)
-        now_s += 60.0
+        job += 1
     return region
 
 
@@ -140,7 +140,7 @@ def _decide(kind: str, region: Any, rng: np.random.Generator, quick: bool) -> di
     while len(taken_s) < (20 if quick else 2000):
         gpus = int(drawn_gpus(rng))
         began_s = time.perf_counter()
-        plan = region.plan(0, gpus, 1, 1e7)
+        plan = region.plan(20_000, 1, [(0, gpus)], 1e7)
         spent_s = time.perf_counter() - began_s
         if plan is not None and bool(plan.leaves) == (kind == "with preemption"):
             taken_s.append(spent_s)
@@ -148,7 +148,7 @@ def _decide(kind: str, region: Any, rng: np.random.Generator, quick: bool) -> di
     return {
         "name": f"a decision of RMS {kind}",
         "gpus": int(region.free.size * MACHINE_GPUS),
-        "jobs": len(region.jobs),
+        "jobs": len(region.running),
         "decisions": len(taken_s),
         "mean_s": mean_s,
         "median_s": float(np.median(taken_s)),

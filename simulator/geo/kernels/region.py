@@ -1,260 +1,296 @@
-"""One region's machines and running jobs, and the best plan for another job in any of its clusters (paper mast, 4.3).
+"""Who holds which units in which cluster of which region: what the regional schedulers of paper mast know (Sec. 4.3).
 
-Machines are numbered cluster by cluster, in a cluster by rack. A job holds GPUs of one cluster on as many machines as
-it takes. Importance is 6 for priority level 0, the highest, down to 0.
+A unit is a GPU or a CPU machine. Units are numbered machine by machine, machines by rack, racks by cluster.
+A workload holds units in at most four clusters of one region; slot 4 x workload + k is what it holds in the k-th of
+them. Importance is 6 for priority level 0, the highest, down to 0. Everything is a function of who holds what since
+when: orders are total, ties go by slot, so it does not matter in which order things came about.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ...kernels.codes import DOWN, FREE
 from ...kernels.jit import entry, kernel
 
 NONE = -1
-MOST_NUMBER = 900  # of jobs that leave, in the score
-NO_PREEMPTION = 1e-3  # for each rack
-BY_IMPORTANCE, BY_NUMBER = 1e6, 1e3
-HOUR = 3600.0
+PARTS = 4  # of a workload at most
+IMPORTANCES = 7
+NEVER = 2**62  # units that nobody asks
+TAKEN, LEAVES, LOGGED, LOGGED_UNITS, ASKED, SPARED, CHOSEN = 0, 1, 2, 3, 4, 5, 6  # of `count`
 
 
-class Region(NamedTuple):
-    """Arrays; C clusters, M machines, S slots for jobs, W machines a job at most, P jobs a cluster at most."""
+class Regions(NamedTuple):
+    """Arrays, int64 unless said otherwise; R regions, T types, C clusters, K racks, M machines, U units, J workloads.
 
-    first: Any  # int64 (C + 1,), machines by cluster
-    gpu_type: Any  # int64 (C,)
-    rack: Any  # int64 (M,), ascending in a cluster
-    free: Any  # int64 (M,), GPUs
-    spare: Any  # int64 (C,), their sum by cluster
-    cluster: Any  # int64 (S,), of a job, -1: an empty slot
-    importance: Any  # int64 (S,)
-    gpus: Any  # int64 (S,)
-    start_s: Any  # float64 (S,)
-    width: Any  # int64 (S,), machines that it holds
-    machine: Any  # int64 (S, W)
-    share: Any  # int64 (S, W), GPUs on each
-    by_size: Any  # int64 (C, P), slots of a cluster's jobs, most GPUs first, the lower slot among equals
-    by_start: Any  # int64 (C, P), the same jobs, longest running first
-    running: Any  # int64 (C,), how many
-    release: Any  # int64 (7,), scratch
-    room: Any  # int64 (M,), scratch: free GPUs with those of the jobs that leave
-    leaving: Any  # int64 (P,), plan: slots of the jobs that leave
-    chosen: Any  # int64 (W,), plan: machines
-    taken: Any  # int64 (W,), plan: GPUs on each
-    plan: Any  # int64 (3,): cluster, number of jobs that leave, number of machines
-    score: Any  # float64 (1,)
+    A group is region x T + type. The first part never changes, the second is who holds what, the third a plan.
+    """
 
+    shape: Any  # (2,): R, T
+    first_cluster: Any  # (R x T + 1,), places in `clusters`
+    clusters: Any  # (C,), by group, in each ascending
+    cluster_group: Any  # (C,)
+    cluster_rack: Any  # (C + 1,)
+    rack_machine: Any  # (K + 1,)
+    rack_cluster: Any  # (K,)
+    machine_unit: Any  # (M + 1,)
+    machine_rack: Any  # (M,)
+    unit_machine: Any  # (U,)
 
-@kernel
-def _racks_needed(r, cluster, room, gpus, window):
-    """How many neighbouring racks suffice, fewest first; `window` gets the machines from and to. 0 where none do."""
-    begin, end = r.first[cluster], r.first[cluster + 1]
-    fewest = 0
-    low, racks, held = begin, 0, 0
-    for machine in range(begin, end):
-        if machine == begin or r.rack[machine] != r.rack[machine - 1]:
-            racks += 1
-        held += room[machine]
-        while True:  # drop the first rack while the others suffice
-            high = low
-            without = held
-            while high <= machine and r.rack[high] == r.rack[low]:
-                without -= room[high]
-                high += 1
-            if high > machine or without < gpus:
-                break
-            held, low, racks = without, high, racks - 1
-        if held >= gpus and (fewest == 0 or racks < fewest):
-            fewest = racks
-            window[0] = low
-            window[1] = machine + 1
-    return fewest
+    owner: Any  # (U,), a slot, FREE or DOWN
+    next_unit: Any  # (U,), of the same slot, -1 after the last
+    free: Any  # (M,)
+    room: Any  # (K,), free units
+    spare: Any  # (C,), free units
+    held: Any  # (C, 7), units by importance
+    running: Any  # (C,), slots
+    by_size: Any  # (U,), slots of a cluster from its first unit on, most units first
+    by_start: Any  # (U,), the same slots, longest running first
+    cluster: Any  # (4 x J,), -1: the slot is empty
+    units: Any  # (4 x J,)
+    head: Any  # (4 x J,), its first unit
+    tail: Any  # (4 x J,), its last
+    importance: Any  # (J,)
+    start_s: Any  # float64 (J,)
+    refused: Any  # (R x T + C, 7), negative cache: by group and level, or by cluster and level, so many units fail
+
+    part_cluster: Any  # (J, 4), where the parts of those lie that were placed
+    taken: Any  # (U,), units of the plan, part by part
+    leaving: Any  # (U,), workloads that leave
+    log_job: Any  # (U,), what they held, a line for each cluster: who,
+    log_cluster: Any  # (U,), where,
+    log_end: Any  # (U,), the end in
+    log_unit: Any  # (U,), the units
+    tried: Any  # (C,), scratch
+    window: Any  # (2,), scratch: racks from and to
+    count: Any  # (7,)
+    score: Any  # float64 (2,): of the part that was looked for last, of the plan
 
 
 @kernel
-def _pack(r, gpus, begin, end):
-    """Modify the plan in place: the machines of a window with most room first, until the GPUs are found."""
-    last = end  # the whole last rack may serve
-    while last < r.rack.shape[0] and r.rack[last] == r.rack[end - 1] and last < r.first[r.plan[0] + 1]:
-        last += 1
-    count = 0
-    while gpus > 0:
-        best = begin
-        for machine in range(begin, last):
-            if r.room[machine] > r.room[best]:
-                best = machine
-        take = min(gpus, r.room[best])
-        r.chosen[count] = best
-        r.taken[count] = take
-        r.room[best] -= take
-        gpus -= take
-        count += 1
-    r.plan[2] = count
+def first_unit(r, cluster):
+    """The first unit of a cluster."""
+    return r.machine_unit[r.rack_machine[r.cluster_rack[cluster]]]
 
 
 @kernel
-def _least_importance(r, cluster, gpus, importance):
-    """The importance up to which jobs have to leave, all below the new one's; -1 where even that is not enough."""
-    for other in range(importance):
-        r.release[other] = 0
-    for place in range(r.running[cluster]):
-        job = r.by_size[cluster, place]
-        if r.importance[job] < importance:
-            r.release[r.importance[job]] += r.gpus[job]
-    found = r.spare[cluster]
-    for other in range(importance):
-        found += r.release[other]
-        if found >= gpus:
-            return other
-    return NONE
+def unit_count(r, cluster):
+    """How many units a cluster has."""
+    return r.machine_unit[r.rack_machine[r.cluster_rack[cluster + 1]]] - first_unit(r, cluster)
 
 
 @kernel
-def _number(r, cluster, missing, importance, before_s):
-    """How few jobs of at most this importance, started by then, hold the missing GPUs: the largest; -1: too few do."""
-    number = 0
-    for place in range(r.running[cluster]):
-        job = r.by_size[cluster, place]
-        if r.importance[job] <= importance and r.start_s[job] <= before_s:
-            missing -= r.gpus[job]
-            number += 1
-            if missing <= 0:
-                return number
-    return NONE
-
-
-@kernel
-def _latest_start(r, cluster, missing, importance, number):
-    """The start of the youngest job that has to leave, if so many do: as early as can be, by bisection."""
-    low, high = 0, r.running[cluster] - 1
-    while low < high:
-        middle = (low + high) // 2
-        need = _number(r, cluster, missing, importance, r.start_s[r.by_start[cluster, middle]])
-        if need != NONE and need <= number:
-            high = middle
-        else:
-            low = middle + 1
-    return r.start_s[r.by_start[cluster, low]]
-
-
-@kernel
-def preempting_score(importance, number, age_s):
-    """Of a plan that preempts: the lower the importance, the fewer, the longer the youngest has run, the higher."""
-    young = 1.0 / (1.0 + max(age_s, 0.0) / HOUR)
-    return -(BY_IMPORTANCE * (1.0 + importance) + BY_NUMBER * min(number, MOST_NUMBER) + young)
-
-
-@kernel
-def _look_without(r, gpu_type, gpus, window):
-    """Modify plan and score in place: the cluster where the fewest neighbouring racks suffice, as it is."""
-    best = 0
-    for cluster in range(r.gpu_type.shape[0]):
-        if r.gpu_type[cluster] == gpu_type and r.spare[cluster] >= gpus:
-            racks = _racks_needed(r, cluster, r.free, gpus, window)
-            if best == 0 or racks < best:
-                best = racks
-                r.plan[0] = cluster
-                r.score[0] = -NO_PREEMPTION * racks
-
-
-@kernel
-def _look_with(r, gpu_type, gpus, importance, now_s):
-    """Modify plan and score in place: the cluster where the least has to be preempted, and the jobs that leave."""
-    limit, latest_s = NONE, 0.0
-    for cluster in range(r.gpu_type.shape[0]):
-        if r.gpu_type[cluster] != gpu_type:
-            continue
-        least = _least_importance(r, cluster, gpus, importance)
-        if least == NONE or (limit != NONE and least > limit):
-            continue
-        missing = gpus - r.spare[cluster]
-        number = _number(r, cluster, missing, least, now_s)
-        start_s = _latest_start(r, cluster, missing, least, number)
-        score = preempting_score(least, number, now_s - start_s)
-        if r.plan[0] == NONE or score > r.score[0]:
-            r.plan[0] = cluster
-            r.score[0] = score
-            limit, latest_s = least, start_s
-    if r.plan[0] == NONE:
-        return
-    cluster = r.plan[0]
-    missing = gpus - r.spare[cluster]
-    for place in range(r.running[cluster]):
-        job = r.by_size[cluster, place]
-        if missing > 0 and r.importance[job] <= limit and r.start_s[job] <= latest_s:
-            r.leaving[r.plan[1]] = job
-            r.plan[1] += 1
-            missing -= r.gpus[job]
-
-
-@entry
-def find(r, gpu_type, gpus, importance, now_s, window):
-    """Modify the plan in place: the best of all clusters for a job. Returns its cluster, -1: nothing is possible."""
-    r.plan[0] = NONE
-    r.plan[1] = 0
-    r.plan[2] = 0
-    _look_without(r, gpu_type, gpus, window)
-    if r.plan[0] == NONE:
-        _look_with(r, gpu_type, gpus, importance, now_s)
-    cluster = r.plan[0]
-    if cluster == NONE:
-        return NONE
-    for machine in range(r.first[cluster], r.first[cluster + 1]):
-        r.room[machine] = r.free[machine]
-    for place in range(r.plan[1]):
-        job = r.leaving[place]
-        for held in range(r.width[job]):
-            r.room[r.machine[job, held]] += r.share[job, held]
-    _racks_needed(r, cluster, r.room, gpus, window)
-    _pack(r, gpus, window[0], window[1])
-    return cluster
-
-
-@kernel
-def _drop(order, count, job):
-    """Modify an order of `count` slots in place: take one out."""
-    place = 0
-    while order[place] != job:
-        place += 1
-    for later in range(place, count - 1):
-        order[later] = order[later + 1]
-
-
-@entry
-def stop(r, job):
-    """Modify the region in place: a job gives its GPUs back."""
-    cluster = r.cluster[job]
-    for held in range(r.width[job]):
-        r.free[r.machine[job, held]] += r.share[job, held]
-    r.spare[cluster] += r.gpus[job]
-    _drop(r.by_size[cluster], r.running[cluster], job)
-    _drop(r.by_start[cluster], r.running[cluster], job)
-    r.running[cluster] -= 1
-    r.cluster[job] = NONE
-
-
-@entry
-def carry_out(r, job, gpus, importance, now_s):
-    """Modify the region in place: the plan that was found last; the jobs that leave stop, the new one has a slot."""
-    for place in range(r.plan[1]):
-        stop(r, r.leaving[place])
-    cluster = r.plan[0]
-    r.cluster[job] = cluster
-    r.importance[job] = importance
-    r.gpus[job] = gpus
-    r.start_s[job] = now_s
-    r.width[job] = r.plan[2]
-    for held in range(r.plan[2]):
-        r.machine[job, held] = r.chosen[held]
-        r.share[job, held] = r.taken[held]
-        r.free[r.chosen[held]] -= r.taken[held]
-    r.spare[cluster] -= gpus
-    place = r.running[cluster]
+def _rise_by_size(r, base, place):
+    """Modify a cluster's order by size in place: the slot at `place` goes before all that are smaller."""
+    slot = r.by_size[base + place]
     while place > 0:
-        before = r.by_size[cluster, place - 1]
-        if r.gpus[before] > gpus or (r.gpus[before] == gpus and before < job):
+        before = r.by_size[base + place - 1]
+        if r.units[before] > r.units[slot] or (r.units[before] == r.units[slot] and before < slot):
             break
-        r.by_size[cluster, place] = before
+        r.by_size[base + place] = before
         place -= 1
-    r.by_size[cluster, place] = job
-    r.by_start[cluster, r.running[cluster]] = job
-    r.running[cluster] += 1
+    r.by_size[base + place] = slot
+
+
+@kernel
+def _rise_by_start(r, base, place):
+    """Modify a cluster's order by start in place: the slot at `place` goes before all that have started later."""
+    slot = r.by_start[base + place]
+    start_s = r.start_s[slot // PARTS]
+    while place > 0:
+        before = r.by_start[base + place - 1]
+        other_s = r.start_s[before // PARTS]
+        if other_s < start_s or (other_s == start_s and before < slot):
+            break
+        r.by_start[base + place] = before
+        place -= 1
+    r.by_start[base + place] = slot
+
+
+@kernel
+def _slot_in(r, job, cluster):
+    """The slot of what a workload holds in a cluster, or its first empty one."""
+    slot = PARTS * job
+    while r.cluster[slot] != NONE and r.cluster[slot] != cluster:
+        slot += 1
+    return slot
+
+
+@kernel
+def _place_of(order, base, slot):
+    place = 0
+    while order[base + place] != slot:
+        place += 1
+    return place
+
+
+@kernel
+def hold(r, job, cluster, unit, begin, end):
+    """Modify the regions in place: a workload takes the free units unit[begin:end], all of one cluster."""
+    slot, base = _slot_in(r, job, cluster), first_unit(r, cluster)
+    if r.cluster[slot] == NONE:
+        r.cluster[slot] = cluster
+        r.units[slot] = 0
+        r.head[slot] = NONE
+        r.by_size[base + r.running[cluster]] = slot
+        r.by_start[base + r.running[cluster]] = slot
+        r.running[cluster] += 1
+        _rise_by_start(r, base, r.running[cluster] - 1)
+    place = _place_of(r.by_size, base, slot)
+    r.units[slot] += end - begin
+    _rise_by_size(r, base, place)
+    r.spare[cluster] -= end - begin
+    r.held[cluster, r.importance[job]] += end - begin
+    for at in range(begin, end):
+        one = unit[at]
+        r.owner[one] = slot
+        r.next_unit[one] = NONE
+        if r.head[slot] == NONE:
+            r.head[slot] = one
+        else:
+            r.next_unit[r.tail[slot]] = one
+        r.tail[slot] = one
+        machine = r.unit_machine[one]
+        r.free[machine] -= 1
+        r.room[r.machine_rack[machine]] -= 1
+
+
+@kernel
+def _drop(order, base, count, slot):
+    """Modify an order in place: take one slot out."""
+    for place in range(base + _place_of(order, base, slot), base + count - 1):
+        order[place] = order[place + 1]
+
+
+@kernel
+def release(r, job):
+    """Modify the regions in place: a workload gives all its units back."""
+    for slot in range(PARTS * job, PARTS * job + PARTS):
+        cluster = r.cluster[slot]
+        if cluster == NONE:
+            break
+        base = first_unit(r, cluster)
+        _drop(r.by_size, base, r.running[cluster], slot)
+        _drop(r.by_start, base, r.running[cluster], slot)
+        r.running[cluster] -= 1
+        r.spare[cluster] += r.units[slot]
+        r.held[cluster, r.importance[job]] -= r.units[slot]
+        unit = r.head[slot]
+        while unit != NONE:
+            r.owner[unit] = FREE
+            machine = r.unit_machine[unit]
+            r.free[machine] += 1
+            r.room[r.machine_rack[machine]] += 1
+            unit = r.next_unit[unit]
+        r.cluster[slot] = NONE
+
+
+@entry
+def end(r, job):
+    """Modify the regions in place: a workload ends, and everything may be asked again."""
+    release(r, job)
+    forget_all(r)
+
+
+@kernel
+def empty(r):
+    """Modify the regions in place: nobody holds anything, every machine is up."""
+    for cluster in range(r.running.shape[0]):
+        base = first_unit(r, cluster)
+        for place in range(base, base + r.running[cluster]):
+            r.cluster[r.by_size[place]] = NONE
+    for unit in range(r.owner.shape[0]):
+        r.owner[unit] = FREE
+    for cluster in range(r.spare.shape[0]):
+        r.spare[cluster] = unit_count(r, cluster)
+        r.running[cluster] = 0
+        for importance in range(IMPORTANCES):
+            r.held[cluster, importance] = 0
+    for rack in range(r.room.shape[0]):
+        r.room[rack] = r.machine_unit[r.rack_machine[rack + 1]] - r.machine_unit[r.rack_machine[rack]]
+    for machine in range(r.free.shape[0]):
+        r.free[machine] = r.machine_unit[machine + 1] - r.machine_unit[machine]
+
+
+@kernel
+def _fail(r, machine):
+    """Modify the regions in place: a machine without jobs is down."""
+    rack = r.machine_rack[machine]
+    r.spare[r.rack_cluster[rack]] -= r.free[machine]
+    r.room[rack] -= r.free[machine]
+    r.free[machine] = 0
+    for unit in range(r.machine_unit[machine], r.machine_unit[machine + 1]):
+        r.owner[unit] = DOWN
+
+
+@kernel
+def lay(s, r, level):
+    """Modify the regions in place: as the record `s` has them; `level`, (J,), is the priority that counts."""
+    empty(r)
+    for machine in range(r.free.shape[0]):
+        if s.machine_down[machine]:
+            _fail(r, machine)
+    room = s.gpu_slot.shape[0]
+    for place in range(s.running):
+        job = s.runner[place]
+        r.importance[job] = IMPORTANCES - 1 - level[job]
+        r.start_s[job] = s.started_s[job]
+        berth, held, cluster = s.first_gpu[job], 0, NONE
+        while berth != NONE:
+            unit = berth % room
+            where = r.rack_cluster[r.machine_rack[r.unit_machine[unit]]]
+            if where != cluster and held > 0:
+                hold(r, job, cluster, r.taken, 0, held)
+                held = 0
+            cluster = where
+            r.taken[held] = unit
+            held += 1
+            berth = s.gpu_next[berth]
+        hold(r, job, cluster, r.taken, 0, held)
+
+
+@entry
+def follow(s, r, level):
+    """`lay`, for Python."""
+    lay(s, r, level)
+
+
+@kernel
+def is_refused(r, row, units, level):
+    """Whether the negative cache says that so many units cannot be had."""
+    return units >= r.refused[row, level]
+
+
+@kernel
+def forget(r, region, level):
+    """Modify the negative cache in place: of one region, what workloads of lower priority than `level` were refused."""
+    types = r.shape[1]
+    for group in range(region * types, (region + 1) * types):
+        for lower in range(level + 1, IMPORTANCES):
+            r.refused[group, lower] = NEVER
+        for place in range(r.first_cluster[group], r.first_cluster[group + 1]):
+            for lower in range(level + 1, IMPORTANCES):
+                r.refused[r.shape[0] * types + r.clusters[place], lower] = NEVER
+
+
+@kernel
+def forget_all(r):
+    """Modify the negative cache in place: empty it."""
+    for row in range(r.refused.shape[0]):
+        for level in range(IMPORTANCES):
+            r.refused[row, level] = NEVER
+
+
+@entry
+def begin_scan(r):
+    """Modify in place: an empty negative cache, nobody has asked."""
+    forget_all(r)
+    r.count[ASKED] = 0
+    r.count[SPARED] = 0
+
+
+@entry
+def vacate(r):
+    """Modify in place: nobody holds anything, an empty negative cache."""
+    empty(r)
+    forget_all(r)
