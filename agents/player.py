@@ -89,6 +89,7 @@ class AgentPolicy(Policy):
         self._expect_fitting(source)
         self._run: tuple[Simulator, int] | None = None
         self._left: list[Decision] = []  # of the last action, which may stand for several
+        self._leaving: Iterator[Decision] | None = None  # what ends the instant, while it does
         normalisation = agent.description.normalisation
         if normalisation is not None:
             self._mean = np.array(normalisation.mean)
@@ -115,15 +116,21 @@ class AgentPolicy(Policy):
         simulator.use(self._terms)
         if self._run != (simulator, simulator.runs):
             lookout.lay(simulator)
-            self._run, self._left = (simulator, simulator.runs), []
+            self._run, self._left, self._leaving = (simulator, simulator.runs), [], None
         s = simulator.state
-        while not self._left:
+        while not self._left and self._leaving is None:
             lookout.look_into(self._features[0], self._mask[0])
-            if not lookout.can_act:
-                self._left = [*lookout.leaving(), Advance()]
-                break
-            self._left = lookout.decisions(self._action(int(s.seed), int(s.instants), int(s.decisions)))
-        return self._left.pop(0)
+            if lookout.can_act:
+                self._left = lookout.decisions(self._action(int(s.seed), int(s.instants), int(s.decisions)))
+            else:
+                self._leaving = iter(lookout.leaving())
+        if self._left:
+            return self._left.pop(0)
+        assert self._leaving is not None
+        decision = next(self._leaving, Advance())
+        if isinstance(decision, Advance):
+            self._leaving = None
+        return decision
 
     def _action(self, seed: int, instant: int, number: int) -> list[int]:
         """One value a part of the action: legal ones only, the likeliest or drawn."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -121,9 +121,12 @@ class Lookout:
     def dictate(self, decision: Decision | None) -> None:
         """Modify the window: candidates stand for what a policy that is no rule is about to decide; None: no more."""
 
-    def leaving(self) -> list[Decision]:
-        """What is decided at the end of the present instant, whoever decides: nothing, in most environments."""
-        return []
+    def leaving(self) -> Iterable[Decision]:
+        """What is decided at the end of the present instant, whoever decides: nothing, in most environments.
+
+        Each is to be carried out before the next is asked for.
+        """
+        return ()
 
     def look(self) -> tuple[np.ndarray, np.ndarray]:
         """The present: features, float32 (F,), and the mask of all action parts, int8 (M,)."""
