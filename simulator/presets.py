@@ -91,7 +91,7 @@ def mast(
     regions: int = 4,
     gpus: int = 256,
     cpu_machines: int | None = None,
-    cluster_gpus: int | None = None,
+    largest_cluster: int | None = None,
     storage_tb: float | None = None,
     wan_gbps: float | None = None,
     seed: int = 0,
@@ -100,16 +100,16 @@ def mast(
 
     Assumptions: simulator/geo/mast_world.py. Clusters of CPU machines have the type "CPU" and one unit a machine; the
     GPU types are V100, A100 and H100. `regions`: 1 to 64. `gpus`: of all, a multiple of 8. `cpu_machines`: of all;
-    none: as many as GPUs. `cluster_gpus`: of the largest clusters; none: a region of the mean size has three, of 32 to
-    1,024 GPUs. `storage_tb`: of all regions; none: 0.6 a GPU. `wan_gbps`: from each region to each other; none: 0.08 x
-    gpus / regions. `seed`: of the shares and of which region has which type.
+    none: as many as GPUs. `largest_cluster`: its GPUs; none: a region of the mean size has three, of 32 to 1,024.
+    `storage_tb`: of all regions; none: 0.2 a GPU. `wan_gbps`: from each region to each other; none: 0.08 x gpus /
+    regions. `seed`: of the shares and of which region has which type.
 
     Raises:
         InputError: a parameter out of range, or too few GPUs for a machine of each type in each region that has it.
     """
     from .geo.mast_world import mast_world
 
-    return mast_world(regions, gpus, cpu_machines, cluster_gpus, storage_tb, wan_gbps, seed).topology()
+    return mast_world(regions, gpus, cpu_machines, largest_cluster, storage_tb, wan_gbps, seed).topology()
 
 
 PRESETS: dict[str, Callable[..., Topology]] = {

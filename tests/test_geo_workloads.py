@@ -15,6 +15,7 @@ from clustergym.simulator.errors import InputError
 from clustergym.simulator.geo.lands import CPU_TYPE
 from clustergym.simulator.geo.world import World
 from clustergym.simulator.topology import Topology
+from clustergym.simulator.workloads import Workload, open_workload
 
 from . import geo_small
 
@@ -226,3 +227,114 @@ def test_units_are_those_of_the_workload() -> None:
     workload = geo_small.small_workload()
     with pytest.raises(InputError, match="parts do not add up to their gpus"):
         workload.take([0]).with_geo(geo_small.demands([([(0, 9)], [0], 6, 0, 0.0)]))
+
+
+@pytest.fixture(scope="module")
+def drawn() -> Workload:
+    """A day at the scale of the paper, nothing capped but by clusters of 1,024 GPUs."""
+    return open_workload("mast-like:regions=20,gpus=100000,load=1.3,machine_share=1,backlog=false,seed=3")
+
+
+def quantiles(values: np.ndarray) -> list[float]:
+    return np.quantile(values, [0.5, 0.9, 0.99]).tolist()
+
+
+def test_percentiles_are_those_published(drawn: Workload) -> None:
+    """Paper mast, Sec. 2, 3.4, 5.1, 5.5; some 48,000 workloads."""
+    geo = drawn.geo
+    assert geo is not None and len(drawn) > 40_000
+    gpus, machines = geo.asked.T
+    assert quantiles(gpus[gpus > 0]) == pytest.approx([16, 64, 128], rel=0.03)
+    assert quantiles(machines + np.ceil(gpus / 8)) == pytest.approx([72, 180, 205], rel=0.03)
+    minutes = drawn.duration_s / 60.0
+    assert quantiles(minutes[gpus > 0]) == pytest.approx([20, 6.7 * 60, 66 * 60], rel=0.1)
+    assert quantiles(minutes[gpus == 0]) == pytest.approx([38, 7.9 * 60, 38 * 60], rel=0.1)
+    assert quantiles(geo.container_s) == pytest.approx([150, 278, 449], rel=0.03)
+    assert quantiles(geo.tables.size_bytes / 1e9) == pytest.approx([0.565, 103, 7500], rel=0.35)
+    readers = np.bincount(geo.table, minlength=len(geo.tables))
+    assert quantiles(readers)[:2] == pytest.approx([3, 17], abs=1) and quantiles(readers)[2] == pytest.approx(
+        45, rel=0.15
+    )
+    assert (gpus > 0).mean() == pytest.approx(0.7, abs=0.01)
+    assert geo.recurring.mean() == pytest.approx(0.3, abs=0.005)
+    shares = np.bincount(geo.level, minlength=7) / len(drawn)
+    assert shares == pytest.approx([0.03, 0.20, 0.16, 0.54, 0.002, 0.005, 0.0602], abs=0.008)
+
+
+def test_the_load_is_what_was_asked(drawn: Workload) -> None:
+    geo = drawn.geo
+    assert geo is not None
+    offered = (geo.asked[:, 0] * drawn.duration_s).sum() / 86400.0 / 100_000
+    assert offered == pytest.approx(1.3, rel=0.08)
+    hour = (drawn.arrival_s // 3600.0).astype(int)
+    arriving = np.bincount(hour, minlength=24) / len(drawn) * 24
+    assert arriving[14:16] == pytest.approx(1.4, abs=0.06) and arriving[2:4] == pytest.approx(0.6, abs=0.06)
+
+
+def test_a_workload_fits_its_preset_where_its_tables_lie(drawn: Workload) -> None:
+    geo, topology = drawn.geo, Topology.load("mast:regions=20,gpus=100000")
+    assert geo is not None
+    hosts = geo.hosts(topology)
+    assert hosts.any(axis=1).all()
+    home = geo.tables.home[geo.table]
+    main = home[geo.first[:-1]]
+    apart = np.maximum.reduceat(home != np.repeat(main, np.diff(geo.first)), geo.first[:-1])
+    assert hosts[np.arange(len(drawn)), main].all()
+    assert apart.mean() == pytest.approx(0.09, abs=0.02)
+    warehouse = geo.warehouse(topology)
+    stored = np.bincount(geo.tables.home, geo.tables.size_bytes, 20)
+    assert (1.19 * stored <= warehouse.world.storage_bytes).all()
+    training = warehouse.jobs.training
+    assert training.sum() == geo.recurring.sum() and warehouse.jobs.recurring.all() and (~training).any()
+
+
+def test_the_backlog_fills_the_regions() -> None:
+    workload = open_workload("mast-like:regions=20,gpus=100000,load=0.9")
+    geo = workload.geo
+    assert geo is not None
+    there = workload.arrival_s == 0.0
+    assert geo.asked[there, 0].sum() / 100_000 == pytest.approx(0.9, abs=0.15)
+    assert (geo.container_s[there] == 0.0).all() and (geo.container_s[~there] > 0.0).all()
+
+
+def test_recurring_workloads_come_every_day_alike() -> None:
+    workload = open_workload("mast-like:days=3,jobs=600,gpus=512,seed=2")
+    geo = workload.geo
+    assert geo is not None and len(workload) == 600
+    by_name: dict[str, list[int]] = {}
+    for row, name in enumerate(workload.job_id):
+        if name.startswith("r"):
+            by_name.setdefault(name.split(".")[0], []).append(row)
+    assert max(map(len, by_name.values())) == 3
+    for rows in by_name.values():
+        assert len(set(workload.gpus[rows])) == len(set(geo.level[rows])) == 1
+        assert np.ptp(workload.arrival_s[rows] % 86400.0) < 7200 or np.ptp(workload.arrival_s[rows] % 86400.0) > 79200
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("days=0", "days=0; expected a number above 0, up to 366"),
+        ("load=-1", "load=-1; expected"),
+        ("reads=0.5", "reads=0.5; expected 1 to 100"),
+        ("scale=2", "scale=2; expected a number above 0, up to 1"),
+        ("machine_share=0", "machine_share=0; expected"),
+        ("longest_h=-3", "longest_h=-3; expected"),
+        ("tables=0", "tables=0; expected 1 to 1000000"),
+        ("cpu_machines=0", "has no CPU machines"),
+        ("gpus=12", "gpus=12; expected a multiple of 8"),
+        ("regins=3", "did you mean 'regions'"),
+    ],
+)
+def test_bad_parameters_of_the_generator_are_one_sentence(word: str, said: str) -> None:
+    with pytest.raises(InputError) as error:
+        open_workload(f"mast-like:{word}")
+    assert said in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "word", ["regions=1,gpus=64,jobs=5", "jobs=1", "tables=1,jobs=30", "reads=9,jobs=50,regions=3", "days=0.1"]
+)
+def test_small_workloads_can_be_drawn_too(word: str) -> None:
+    workload = open_workload(f"mast-like:{word}")
+    assert workload.geo is not None and len(workload.geo) == len(workload)

@@ -60,16 +60,16 @@ def mast_like(tables: int = 2000, regions: int = 20, reads: float = 2.0, seed: i
     shares = uneven_shares(rng, regions)
     hosts = gpu_hosts(rng, shares["gpu"])
     team = np.sort(rng.integers(0, max(tables // TEAM_TABLES, regions), tables))
-    size = _capped(rng, tables, published.lognormal(published.REPLICATION_BYTES), 1.0, LARGEST_TABLE_BYTES)
+    size = capped(rng, tables, published.lognormal(published.REPLICATION_BYTES), 1.0, LARGEST_TABLE_BYTES)
     first, table, training = _uses(rng, team, reads)
     demand = _demands(rng, training, team[table[first[:-1]]])
-    home_of_team, load = _homes(rng, demand, shares["gpu"])
+    home_of_team, load = homes_of_teams(rng, demand, shares["gpu"])
     home = home_of_team[team]
-    _cross(rng, first, table, training, home)
-    first, table = _each_once(first, table, tables)
+    read_elsewhere(rng, first, table, training, home)
+    first, table = each_once(first, table, tables)
     jobs = _typed(rng, demand, first, table, home, shares["gpu"][:, None] * hosts)
     world = _world(shares, hosts, _gpu_supply(jobs, load, shares["gpu"]), size, home)
-    apps = _quotas(jobs, home, shares["cpu"])
+    apps = quotas(jobs, home, shares["cpu"])
     return Warehouse(world, Tables.at(size.astype(np.int64), home, regions), jobs, apps)
 
 
@@ -94,7 +94,8 @@ def gpu_hosts(rng: np.random.Generator, gpu_share: np.ndarray) -> np.ndarray:
     return hosts
 
 
-def _capped(rng: np.random.Generator, n: int, fit: tuple[float, float], low: float, high: float) -> np.ndarray:
+def capped(rng: np.random.Generator, n: int, fit: tuple[float, float], low: float, high: float) -> np.ndarray:
+    """(n,) draws of a log-normal, `fit` its mu and sigma, within bounds."""
     return np.clip(np.exp(fit[0] + fit[1] * rng.standard_normal(n)), low, high)
 
 
@@ -102,30 +103,41 @@ def _uses(rng: np.random.Generator, team: np.ndarray, mean_reads: float) -> tupl
     """Jobs with the tables that they read: first (jobs + 1,), table (uses,), training (jobs,)."""
     parts = []
     for training in (True, False):
-        shared = _capped(rng, len(team), published.lognormal(published.SHARING), 0.0, 1e5)
-        factor = 1.0 if training else ANALYTICS_SHARE / (1.0 - ANALYTICS_SHARE)
-        uses = np.maximum(np.rint(shared * factor), 1 if training else 0).astype(np.int64)
-        stub = np.repeat(np.arange(len(team)), uses)
-        stub = stub[np.lexsort((rng.random(len(stub)), team[stub]))]  # shuffled within each team
-        reads = rng.geometric(1.0 / (mean_reads if training else ANALYTICS_READS), len(stub))
-        first = np.cumsum(reads)
-        first = first[: np.searchsorted(first, len(stub))]
-        # A job ends where its team's tables do.
-        borders = np.flatnonzero(np.diff(team[stub])) + 1
-        first = np.unique(np.concatenate([[0], first, borders, [len(stub)]]))
+        first, stub = _grouped(rng, team, 1.0, 1, mean_reads) if training else analytics_uses(rng, team)
         parts.append((first, stub, np.full(len(first) - 1, training)))
     (first_a, table_a, kind_a), (first_b, table_b, kind_b) = parts
     first = np.concatenate([first_a, first_b[1:] + len(table_a)])
     return first, np.concatenate([table_a, table_b]), np.concatenate([kind_a, kind_b])
 
 
+def analytics_uses(rng: np.random.Generator, team: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What analytics jobs read: first (jobs + 1,), table (uses,), some tables twice; `team`: int64 (tables,)."""
+    return _grouped(rng, team, ANALYTICS_SHARE / (1.0 - ANALYTICS_SHARE), 0, ANALYTICS_READS)
+
+
+def _grouped(
+    rng: np.random.Generator, team: np.ndarray, factor: float, least: int, mean_reads: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Uses of all tables, `factor` times as many as workloads share one, in jobs that each stay within a team."""
+    shared = capped(rng, len(team), published.lognormal(published.SHARING), 0.0, 1e5)
+    uses = np.maximum(np.rint(shared * factor), least).astype(np.int64)
+    stub = np.repeat(np.arange(len(team)), uses)
+    stub = stub[np.lexsort((rng.random(len(stub)), team[stub]))]  # shuffled within each team
+    reads = rng.geometric(1.0 / mean_reads, len(stub))
+    first = np.cumsum(reads)
+    first = first[: np.searchsorted(first, len(stub))]
+    # A job ends where its team's tables do.
+    borders = np.flatnonzero(np.diff(team[stub])) + 1
+    return np.unique(np.concatenate([[0], first, borders, [len(stub)]])), stub
+
+
 def _demands(rng: np.random.Generator, training: np.ndarray, team: np.ndarray) -> dict[str, np.ndarray]:
     """What jobs ask for in a day, by column of `Jobs`; analytics has neither GPUs nor a priority of its own."""
     n = len(training)
     with_gpu = training & (rng.random(n) < published.GPU_SHARE)
-    gpus = np.rint(_capped(rng, n, published.lognormal(published.GPUS), 1.0, MOST_GPUS)).astype(np.int64)
-    gpu_s = _capped(rng, n, published.lognormal(published.GPU_DURATION_S), 1.0, math.inf)
-    cpu_s = _capped(rng, n, published.lognormal(published.CPU_DURATION_S), 1.0, math.inf)
+    gpus = np.rint(capped(rng, n, published.lognormal(published.GPUS), 1.0, MOST_GPUS)).astype(np.int64)
+    gpu_s = capped(rng, n, published.lognormal(published.GPU_DURATION_S), 1.0, math.inf)
+    cpu_s = capped(rng, n, published.lognormal(published.CPU_DURATION_S), 1.0, math.inf)
     hours = np.minimum(np.where(with_gpu, gpu_s, cpu_s) / 3600.0, HOURS)
     quantiles = published.MACHINES
     machines = np.interp(rng.random(n), (0.0, *quantiles, 1.0), (1.0, *quantiles.values(), 256.0))
@@ -152,7 +164,7 @@ def skewed_loads(regions: int) -> np.ndarray:
     return published.OVERLOAD["V0"] * ((np.arange(regions) + 1.0) / regions) ** LOAD_POWER
 
 
-def _homes(
+def homes_of_teams(
     rng: np.random.Generator, demand: dict[str, np.ndarray], gpu_share: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The region that each team chose, and the load of each region under V0.
@@ -171,7 +183,7 @@ def _homes(
     return home, load
 
 
-def _cross(
+def read_elsewhere(
     rng: np.random.Generator, first: np.ndarray, table: np.ndarray, training: np.ndarray, home: np.ndarray
 ) -> None:
     """Modify `table` in place: so many training jobs read a table at another home that V0's rate is the published one.
@@ -190,10 +202,11 @@ def _cross(
     table[last_one], table[last_other] = table[last_other], table[last_one]
 
 
-def _each_once(first: np.ndarray, table: np.ndarray, tables: int) -> tuple[np.ndarray, np.ndarray]:
+def each_once(first: np.ndarray, table: np.ndarray, tables: int) -> tuple[np.ndarray, np.ndarray]:
     """The uses without those where a job reads a table again."""
     job = np.repeat(np.arange(len(first) - 1), np.diff(first))
-    pair = np.unique(job * tables + table)
+    pair = np.sort(job * tables + table)
+    pair = pair[np.diff(pair, prepend=-1) > 0]
     kept = np.bincount(pair // tables, minlength=len(first) - 1)
     return np.concatenate([[0], np.cumsum(kept)]), pair % tables
 
@@ -253,7 +266,7 @@ def _world(shares: dict[str, np.ndarray], hosts: np.ndarray, gpus: float, size: 
     )
 
 
-def _quotas(jobs: Jobs, home: np.ndarray, cpu_share: np.ndarray) -> np.ndarray:
+def quotas(jobs: Jobs, home: np.ndarray, cpu_share: np.ndarray) -> np.ndarray:
     """CPU-hours a day of each application in each region: float64 (applications, regions).
 
     What it computes at the homes that hold most of its jobs' tables, with some slack.

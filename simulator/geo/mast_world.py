@@ -21,9 +21,9 @@ from .world import MOST_REGIONS, Clusters, World
 RACK_MACHINES = 16
 MOST_UNITS = 1_000_000
 REGION_CLUSTERS = 3  # of a region of the mean size, where GPUs allow it
-CLUSTER_GPUS = (32, 1024)  # of the largest clusters, at least and at most, where it is not given
+LARGEST_CLUSTER = (32, 1024)  # of the largest clusters, at least and at most, where it is not given
 GBPS_PER_GPU = 400.0 / 5000.0
-STORAGE_TB_PER_GPU = 0.6
+STORAGE_TB_PER_GPU = 0.2
 GIGABIT, TERABYTE = 1e9 / 8.0, 1e12
 
 
@@ -31,7 +31,7 @@ def mast_world(
     regions: int = 4,
     gpus: int = 256,
     cpu_machines: int | None = None,
-    cluster_gpus: int | None = None,
+    largest_cluster: int | None = None,
     storage_tb: float | None = None,
     wan_gbps: float | None = None,
     seed: int = 0,
@@ -42,11 +42,11 @@ def mast_world(
         InputError: a parameter out of range, or too few GPUs for the types of all regions.
     """
     cpu_machines = gpus if cpu_machines is None else cpu_machines
-    if cluster_gpus is None:
-        cluster_gpus = default_cluster_gpus(regions, gpus)
+    if largest_cluster is None:
+        largest_cluster = default_largest_cluster(regions, gpus)
     storage_tb = STORAGE_TB_PER_GPU * gpus if storage_tb is None else storage_tb
     wan_gbps = GBPS_PER_GPU * gpus / max(regions, 1) if wan_gbps is None else wan_gbps
-    _check(regions, gpus, cpu_machines, cluster_gpus, storage_tb, wan_gbps)
+    _check(regions, gpus, cpu_machines, largest_cluster, storage_tb, wan_gbps)
     rng = np.random.default_rng(seed)
     shares = uneven_shares(rng, regions)
     hosts = gpu_hosts(rng, shares["gpu"])
@@ -60,7 +60,7 @@ def mast_world(
     machines = apportioned(gpus // MACHINE_GPUS, weight, 1)
     rows = []
     for (region, kind), count in zip(pairs.tolist(), machines.tolist(), strict=True):
-        several = math.ceil(count / (cluster_gpus // MACHINE_GPUS))
+        several = math.ceil(count / (largest_cluster // MACHINE_GPUS))
         rows += [(region, kind, size) for size in apportioned(count, np.ones(several), 1).tolist()]
     region, kind, size = np.array(rows, np.int64).T
     number = np.arange(len(rows)) - np.searchsorted(region, region)
@@ -83,10 +83,10 @@ def mast_world(
     )
 
 
-def default_cluster_gpus(regions: int, gpus: int) -> int:
+def default_largest_cluster(regions: int, gpus: int) -> int:
     """GPUs of the largest clusters: so many that a region of the mean size has three, within bounds."""
     wanted = gpus / (REGION_CLUSTERS * max(regions, 1))
-    return int(np.clip(MACHINE_GPUS * math.ceil(wanted / MACHINE_GPUS), *CLUSTER_GPUS))
+    return int(np.clip(MACHINE_GPUS * math.ceil(wanted / MACHINE_GPUS), *LARGEST_CLUSTER))
 
 
 def apportioned(total: int, weights: np.ndarray, least: int) -> np.ndarray:
@@ -109,17 +109,17 @@ def _cpu_machines(total: int, share: np.ndarray, region: np.ndarray, size: np.nd
     return machines
 
 
-def _check(regions: int, gpus: int, cpus: int, cluster_gpus: int, storage_tb: float, wan_gbps: float) -> None:
+def _check(regions: int, gpus: int, cpus: int, largest_cluster: int, storage_tb: float, wan_gbps: float) -> None:
     wholes = {
         "regions": (regions, 1, MOST_REGIONS),
         "gpus": (gpus, MACHINE_GPUS, MOST_UNITS),
         "cpu_machines": (cpus, 0, MOST_UNITS),
-        "cluster_gpus": (cluster_gpus, MACHINE_GPUS, MOST_UNITS),
+        "largest_cluster": (largest_cluster, MACHINE_GPUS, MOST_UNITS),
     }
     for name, (value, low, high) in wholes.items():
         if not low <= value <= high:
             raise InputError(f"topology mast: {name}={value}; expected a whole number from {low} to {high}")
-    for name, value in (("gpus", gpus), ("cluster_gpus", cluster_gpus)):
+    for name, value in (("gpus", gpus), ("largest_cluster", largest_cluster)):
         if value % MACHINE_GPUS:
             raise InputError(f"topology mast: {name}={value}; expected a multiple of {MACHINE_GPUS}, as machines have")
     for name, amount in (("storage_tb", storage_tb), ("wan_gbps", wan_gbps)):

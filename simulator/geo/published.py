@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import numpy as np
+
 Z90, Z99 = 1.2815515655446004, 2.3263478740408408  # quantiles of the normal distribution
 
 # highest to lowest, %; "the remaining 6 % do not specify a priority" and are treated as the lowest (sum: 99.72)
@@ -20,6 +22,7 @@ MACHINES: Mapping[float, float] = {0.5: 72.0, 0.9: 180.0, 0.99: 205.0}  # of a w
 GPU_DURATION_S: Mapping[float, float] = {0.5: 1200.0, 0.9: 24_120.0, 0.99: 237_600.0}
 CPU_DURATION_S: Mapping[float, float] = {0.5: 2280.0, 0.9: 28_440.0, 0.99: 136_800.0}
 SHARING: Mapping[float, float] = {0.5: 3.0, 0.9: 17.0, 0.99: 45.0}  # ML workloads that read a partition
+CONTAINER_S: Mapping[float, float] = {0.5: 150.0, 0.9: 278.0, 0.99: 449.0}  # to set up all containers, Sec. 5.5
 REPLICATION_BYTES: Mapping[float, float] = {0.5: 565e6, 0.9: 103e9, 0.99: 7.5e12}
 
 # Sec. 5.6, high-priority jobs: demand over supply of the worst region, its standard deviation over the regions; the
@@ -36,3 +39,13 @@ def lognormal(quantiles: Mapping[float, float]) -> tuple[float, float]:
     mu = math.log(quantiles[0.5])
     sigmas = [(math.log(quantiles[p]) - mu) / z for p, z in ((0.9, Z90), (0.99, Z99))]
     return mu, sum(sigmas) / 2.0
+
+
+def through(quantiles: Mapping[float, float], normal: np.ndarray) -> np.ndarray:
+    """Values with exactly the P50, P90 and P99 given, for draws `normal` of the standard normal distribution.
+
+    Logarithms are linear between these points and beyond: log-normal, with one sigma up to P90 and another above it.
+    """
+    p50, p90, p99 = (math.log(quantiles[p]) for p in (0.5, 0.9, 0.99))
+    low, high = (p90 - p50) / Z90, (p99 - p90) / (Z99 - Z90)
+    return np.exp(np.where(normal < Z90, p50 + low * normal, p90 + high * (normal - Z90)))

@@ -27,6 +27,7 @@ from .draws import (
     tilted_shares,
     weekly_clock,
 )
+from .mast_jobs import mast_like
 from .schema import LARGEST_GANG, LONGEST_S, Workload, first_bad_text
 from .sharing_jobs import bsbf_physical, philly_sample
 
@@ -269,6 +270,7 @@ GENERATORS: Mapping[str, Callable[..., Workload]] = {
     "cassini-dynamic-mp": cassini_dynamic_mp,
     "cassini-multigpu": cassini_multigpu,
     "cassini-snapshot": cassini_snapshot,
+    "mast-like": mast_like,
 }
 
 

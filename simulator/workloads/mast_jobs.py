@@ -1,0 +1,328 @@
+"""Generator `mast-like`: workloads of parts that read tables, for the preset `mast` of the same regions and GPUs.
+
+Fitted (paper mast, Sec. 2, 3.4, 5.1, 5.5, 5.6; numbers in geo/published.py), P50, P90 and P99 exact: GPUs of a GPU
+workload 16, 64, 128; machines of any workload 72, 180, 205; run time with GPUs 20 min, 6.7 h, 66 h, without 38 min, 7.9
+h, 38 h; set-up of containers 150, 278, 449 s; sizes of tables, as if they were those of replications, 565 MB, 103 GB,
+7.5 TB; workloads of a day that read a table 3, 17, 45; shares of the seven levels; 70 % of workloads with GPUs; 30 %
+recurring; homes as users chose them (V0): demand over supply of the worst region 2.63, 9 % of families with tables at
+two homes.
+
+Assumed, as nothing is published:
+* Machines without GPUs are shared: a workload takes a fifth of each that it uses (`machine_share`). The published sizes
+  need 4.4 times as many machines as GPUs; in use are as many of the one as of the other, O(100,000).
+* All sizes shrink together (`scale`) where clusters are smaller than the largest hundredth of workloads; none is larger
+  than the largest cluster of its type at its tables' home, so that its users' choice of a home made sense.
+* Half of the workloads have an evaluator with an eighth of the GPUs, half parameter servers with a quarter of the other
+  machines; the rest of the GPUs train, the rest of the machines preprocess. Without GPUs the machines train.
+* Size, run time, level and hardware are independent. A recurring workload comes each day at its time, give or take 10
+  min, with its size; the others are Poisson, 1.4 times the mean rate at 15 h, 0.6 times at 3 h.
+* With `backlog` what would run at time 0, had the same workloads come before, is there at time 0, with what is left of
+  its run time; nothing of it is set up again.
+* A tenant is a team at a level. Its quota is 1.5 times what its workloads use in the mean, at least its P90 workload.
+* First starts are due within 10, 20, 30 and 60 min at levels 0 to 3; below there is no promise. A checkpoint takes 60
+  s.
+* Run times beyond `longest_h` and tables beyond a fifth of the smallest region's storage are capped; where a region
+  cannot hold 1.2 times the tables that have their home there, those shrink.
+* What analytics reads, and its quotas: geo/mast_like.py.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import InputError
+from ..geo import published as mast
+from ..geo.demands import MOST_PARTS, NO_TYPE, Demands
+from ..geo.families import Families, draw_families
+from ..geo.lands import CPU_TYPE
+from ..geo.mast_like import (
+    APP_TEAMS,
+    STORAGE_SLACK,
+    analytics_uses,
+    each_once,
+    homes_of_teams,
+    quotas,
+    read_elsewhere,
+)
+from ..geo.mast_world import mast_world
+from ..geo.warehouse import NO_APP, Jobs, Tables
+from ..geo.world import LEVELS, NO_GPU, World
+from .draws import MOST_JOBS, check_parameters
+from .mast_rows import DAY_S, HOUR_S, Rows, Scale, arrivals, mean_gpu_s, running_at_start
+from .schema import Workload
+
+SLO_S = (600.0, 1200.0, 1800.0, 3600.0, np.inf, np.inf, np.inf)
+CHECKPOINT_S = 60.0
+EVALUATORS, EVALUATOR_GPUS = 0.5, 8  # share of workloads, and one of so many GPUs
+SERVERS, SERVER_MACHINES = 0.5, 4
+QUOTA_FACTOR, QUOTA_QUANTILE = 1.5, 0.9
+LARGEST_TABLE = 0.2  # of the smallest region's storage
+READERS = 6.4  # mean number of workloads of a day that read a table
+NEW_READS = 0.8  # share of a workload's tables that it has not drawn before: families.py, measured
+
+
+def mast_like(
+    days: float = 1.0,
+    regions: int = 4,
+    gpus: int = 256,
+    load: float = 1.1,
+    jobs: int | None = None,
+    tables: int | None = None,
+    reads: float = 2.0,
+    backlog: bool | None = None,
+    longest_h: float = 168.0,
+    scale: float | None = None,
+    machine_share: float = 0.2,
+    cpu_machines: int | None = None,
+    largest_cluster: int | None = None,
+    storage_tb: float | None = None,
+    world: int = 0,
+    seed: int = 0,
+) -> Workload:
+    """ML training over regions with the statistics that paper mast publishes: parts, tables, tenants, levels.
+
+    Needs a topology with regions: `mast` with the same regions, gpus, cpu_machines, largest_cluster and storage_tb, and
+    its seed as `world`. What was fitted and what is assumed: the head of this module.
+
+    Args:
+        days: over which workloads arrive, above 0, up to 366.
+        load: offered GPU-seconds per second and GPU, in the mean of the distributions.
+        jobs: how many arrive, in place of `load`.
+        tables: how many; none: so many that each is read as often as published.
+        reads: tables that a workload reads, in the mean, 1 to 100; fewer by the duplicates.
+        backlog: whether the regions are as full at time 0 as later, by more jobs; none: with `load`, not with `jobs`.
+        longest_h: of a run time, hours.
+        scale: of all sizes, above 0, up to 1; none: 1 for clusters of 128 GPUs or more, else in proportion.
+        machine_share: of a machine that a workload takes, above 0, up to 1.
+        world: the seed of the preset.
+        seed: same parameters and seed, same workload.
+
+    Raises:
+        InputError: a parameter out of range.
+    """
+    built = mast_world(regions, gpus, cpu_machines, largest_cluster, storage_tb, None, world)
+    _check(days, load, jobs, tables, reads, longest_h, scale, machine_share)
+    largest = int(built.clusters.gpus.max())
+    if scale is None:
+        scale = min(1.0, largest / mast.GPUS[0.99])
+    how = Scale(scale, machine_share, longest_h * HOUR_S)
+    rng = np.random.default_rng(seed)
+    per_day = load * gpus * DAY_S / mean_gpu_s(how, largest) if jobs is None else jobs / days
+    per_day = min(per_day, MOST_JOBS / days)
+    arriving = int(rng.poisson(per_day * days)) if jobs is None else jobs
+    wanted = per_day * max(1.0, NEW_READS * reads) / READERS
+    count = tables if tables is not None else max(regions, round(wanted))
+    families = draw_families(rng, count, regions, reads)
+    with_gpu = rng.random(len(families)) < mast.GPU_SHARE
+    rows = arrivals(rng, families, with_gpu, how, days * DAY_S, per_day, max(arriving, 1))
+    if backlog or (backlog is None and jobs is None):
+        rows = Rows.joined([rows, running_at_start(rng, families, with_gpu, how, per_day)])
+    return _workload(rng, built, families, with_gpu, rows, how, days)
+
+
+def _check(
+    days: float,
+    load: float,
+    jobs: int | None,
+    tables: int | None,
+    reads: float,
+    longest_h: float,
+    scale: float | None,
+    machine_share: float,
+) -> None:
+    check_parameters("mast-like", load=load, jobs=1 if jobs is None else jobs)
+    bounds = {
+        "days": (days, 0.0, 366.0),
+        "longest_h": (longest_h, 0.0, 8784.0),
+        "scale": (1.0 if scale is None else scale, 0.0, 1.0),
+        "machine_share": (machine_share, 0.0, 1.0),
+    }
+    for name, (value, above, high) in bounds.items():
+        if not above < value <= high:
+            raise InputError(f"workload mast-like: {name}={value:g}; expected a number above 0, up to {high:g}")
+    if not 1.0 <= reads <= 100.0:
+        raise InputError(f"workload mast-like: reads={reads:g}; expected 1 to 100")
+    if tables is not None and not 1 <= tables <= 1_000_000:
+        raise InputError(f"workload mast-like: tables={tables}; expected 1 to 1000000")
+
+
+def _workload(
+    rng: np.random.Generator,
+    world: World,
+    families: Families,
+    with_gpu: np.ndarray,
+    rows: Rows,
+    how: Scale,
+    days: float,
+) -> Workload:
+    first, table, home = _reads(rng, world, families, with_gpu, rows)
+    place = home[table[first[:-1]]]  # where a family runs
+    kind = np.where(with_gpu, _types(rng, world, place), NO_GPU)
+    capped = _capped(world, rows, place[rows.family], kind[rows.family])
+    capped = capped.only(np.argsort(capped.arrival_s, kind="stable"))
+    part_type, part_units = _parts(rng, capped, kind[capped.family], len(world.gpu_types))
+    key, tenant = np.unique(families.owner[capped.family] * LEVELS + capped.level, return_inverse=True)
+    tenant = tenant.ravel().astype(np.int64)
+    history, apps = _history(rng, world, families, first, table, home, capped, kind)
+    reads = np.diff(first)[capped.family]
+    starts = np.repeat(first[:-1][capped.family], reads)
+    uses = np.concatenate([[0], np.cumsum(reads)]).astype(np.int64)
+    geo = Demands(
+        regions=world.regions,
+        gpu_types=(*world.gpu_types, CPU_TYPE),
+        level=capped.level,
+        tenant=tenant,
+        recurring=capped.recurring,
+        part_type=part_type,
+        part_units=part_units,
+        container_s=capped.container_s,
+        first=uses,
+        table=table[starts + np.arange(uses[-1]) - np.repeat(uses[:-1], reads)],
+        table_names=tuple(f"t{row}" for row in range(len(home))),
+        tables=Tables.at(_sizes(rng, world, home), home, len(world)),
+        quota=_tenant_quotas(capped, tenant, len(key), days),
+        slo_s=np.array(SLO_S),
+        checkpoint_s=CHECKPOINT_S,
+        history=history,
+        app_cpu_hours=apps,
+    )
+    names = np.array([f"team{team}/{level}" for team, level in zip(*divmod(key, LEVELS), strict=True)], object)
+    return Workload.from_arrays(
+        "mast-like",
+        capped.arrival_s,
+        geo.units,
+        capped.duration_s,
+        job_id=capped.name,
+        tenant=names[tenant],
+        priority=LEVELS - 1 - capped.level,
+    ).with_geo(geo)
+
+
+def _reads(
+    rng: np.random.Generator, world: World, families: Families, with_gpu: np.ndarray, rows: Rows
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What each family reads, first and table as in `Families`, and the home of each table."""
+    has = with_gpu[rows.family]
+    hours = rows.gpus * np.minimum(rows.duration_s / HOUR_S, 24.0)
+    demand = {
+        "training": np.ones(len(has), bool),
+        "level": rows.level,
+        "recurring": rows.recurring,
+        "team": families.owner[rows.family],
+        "gpu_hours": np.where(has, hours, 0.0),
+    }
+    teams = int(families.team.max()) + 1
+    demand["team"] = np.append(demand["team"], teams - 1)  # so that every team gets a home
+    for name in ("training", "level", "recurring", "gpu_hours"):
+        demand[name] = np.append(demand[name], np.zeros(1, demand[name].dtype))
+    share = world.gpus.sum(axis=1)
+    of_team, _ = homes_of_teams(rng, demand, share / share.sum())
+    home = of_team[families.team]
+    table = families.table.copy()
+    read_elsewhere(rng, families.first, table, np.ones(len(families), bool), home)
+    first, table = each_once(families.first, table, len(home))
+    return first, table, home
+
+
+def _types(rng: np.random.Generator, world: World, place: np.ndarray) -> np.ndarray:
+    """A GPU type that the place has, by its share there."""
+    edges = np.cumsum(world.gpus, axis=1)[place]
+    point = rng.random(len(place)) * edges[:, -1]
+    return np.minimum((edges <= point[:, None]).sum(axis=1), len(world.gpu_types) - 1)
+
+
+def _capped(world: World, rows: Rows, place: np.ndarray, kind: np.ndarray) -> Rows:
+    """The rows with no more units of a kind than the largest cluster at their place has."""
+    clusters = world.clusters
+    gpus = np.zeros((len(world), len(world.gpu_types)), np.int64)
+    has = clusters.gpu_type != NO_GPU
+    np.maximum.at(gpus, (clusters.region[has], clusters.gpu_type[has]), clusters.gpus[has])
+    machines = np.zeros(len(world), np.int64)
+    np.maximum.at(machines, clusters.region, clusters.cpu_machines)
+    most = np.where(kind == NO_GPU, 0, gpus[place, kind])
+    capped = np.minimum(rows.machines, machines[place])
+    if (most + capped == 0).any():
+        region = world.regions[int(place[int((most + capped == 0).argmax())])]
+        raise InputError(
+            f"workload mast-like: {region} has no CPU machines, which a workload without GPUs needs; "
+            "expected cpu_machines of at least one a region"
+        )
+    return rows.only(np.arange(len(place)), gpus=np.minimum(rows.gpus, most), machines=capped)
+
+
+def _parts(rng: np.random.Generator, rows: Rows, kind: np.ndarray, cpu: int) -> tuple[np.ndarray, np.ndarray]:
+    """Types and units of the parts: trainer, evaluator, preprocessing or trainer, parameter servers; from the left."""
+    n = len(kind)
+    evaluators = np.where(rng.random(n) < EVALUATORS, rows.gpus // EVALUATOR_GPUS, 0)
+    servers = np.where(rng.random(n) < SERVERS, rows.machines // SERVER_MACHINES, 0)
+    units = np.stack([rows.gpus - evaluators, evaluators, rows.machines - servers, servers], axis=1)
+    types = np.stack([kind, kind, np.full(n, cpu), np.full(n, cpu)], axis=1)
+    order = np.argsort(units == 0, axis=1, kind="stable")
+    units = np.take_along_axis(units, order, axis=1)
+    types = np.where(units > 0, np.take_along_axis(types, order, axis=1), NO_TYPE)
+    assert units.shape[1] == MOST_PARTS
+    return types, units
+
+
+def _sizes(rng: np.random.Generator, world: World, home: np.ndarray) -> np.ndarray:
+    """Bytes of each table."""
+    storage = world.storage_bytes.astype(np.float64)
+    size = mast.through(mast.REPLICATION_BYTES, rng.standard_normal(len(home)))
+    size = np.clip(size, 1.0, LARGEST_TABLE * storage.min())
+    stored = np.bincount(home, size, len(world))
+    size *= np.minimum(storage / (STORAGE_SLACK * np.maximum(stored, 1.0)), 1.0)[home]
+    return np.maximum(np.floor(size), 1.0).astype(np.int64)
+
+
+def _tenant_quotas(rows: Rows, tenant: np.ndarray, tenants: int, days: float) -> np.ndarray:
+    """GPUs and CPU machines of each tenant, int64 (tenants, 2)."""
+    arrived = np.array([not name.startswith("b") for name in rows.name.tolist()])
+    bounds = np.searchsorted(np.sort(tenant), np.arange(tenants + 1))
+    at = bounds[:-1] + np.ceil(QUOTA_QUANTILE * (np.diff(bounds) - 1)).astype(np.int64)
+    quota = np.zeros((tenants, 2), np.int64)
+    for column, asked in enumerate((rows.gpus, rows.machines)):
+        used = np.bincount(tenant, np.where(arrived, asked * rows.duration_s, 0.0), tenants) / (days * DAY_S)
+        large = asked[np.lexsort((asked, tenant))][at]
+        quota[:, column] = np.ceil(np.maximum(QUOTA_FACTOR * used, large))
+    return quota
+
+
+def _history(
+    rng: np.random.Generator,
+    world: World,
+    families: Families,
+    first: np.ndarray,
+    table: np.ndarray,
+    home: np.ndarray,
+    rows: Rows,
+    kind: np.ndarray,
+) -> tuple[Jobs, np.ndarray]:
+    """What the slow path knows: a day of each recurring workload, then analytics; and the applications' quotas."""
+    _, once = np.unique([name.split(".")[0] for name in rows.name[rows.recurring].tolist()], return_index=True)
+    row = np.flatnonzero(rows.recurring)[np.sort(once)]
+    hours = np.minimum(rows.duration_s[row] / HOUR_S, 24.0)
+    family = rows.family[row]
+    reads = np.diff(first)[family]
+    uses = [table[first[one] : first[one + 1]] for one in family.tolist()]
+    a_first, a_table = each_once(*analytics_uses(rng, families.team), len(home))
+    count = len(a_first) - 1
+    team = families.team[a_table[a_first[:-1]]] if count else np.zeros(0, np.int64)
+    machines = np.rint(mast.through(mast.MACHINES, rng.standard_normal(count)))
+    a_hours = np.minimum(mast.through(mast.CPU_DURATION_S, rng.standard_normal(count)) / HOUR_S, 24.0)
+    none = np.zeros(count, np.int64)
+    jobs = Jobs(
+        training=np.arange(len(row) + count) < len(row),
+        gpu_type=np.append(kind[family], none + NO_GPU),
+        gpus=np.append(rows.gpus[row], none),
+        gpu_hours=np.append(rows.gpus[row] * hours, none),
+        cpu_hours=np.append(rows.machines[row] * hours, machines * a_hours),
+        level=np.append(rows.level[row], none + LEVELS - 1),
+        app=np.append(np.full(len(row), NO_APP), team // APP_TEAMS),
+        team=np.append(families.owner[family], team),
+        recurring=np.ones(len(row) + count, bool),
+        first=np.concatenate([[0], np.cumsum(np.append(reads, np.diff(a_first)))]).astype(np.int64),
+        table=np.concatenate([*uses, a_table]).astype(np.int64),
+    )
+    share = np.maximum(world.cpu_machines, 1).astype(np.float64)
+    apps = quotas(jobs, home, share / share.sum()) if count else np.zeros((0, len(world)))
+    return jobs, apps
