@@ -23,7 +23,7 @@ from ..simulator.sharing import Sharing
 from ..simulator.topology import Topology
 from ..simulator.workloads import Workload, open_workload
 from ..simulator.workloads import is_path as is_trace
-from .recording import WORDS, Recorded, Timeline, decisions, timeline
+from .recording import ABOUT_TABLES, WORDS, Recorded, Timeline, decisions, timeline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -252,7 +252,11 @@ def _kept(entries: Iterator[Recorded], kept: list[Recorded]) -> Iterator[Recorde
 def _decision_rows(simulator: Simulator, entries: Sequence[Recorded]) -> Iterator[tuple[str, ...]]:
     topology = simulator.topology
     label = [topology.gpu_label(gpu) for gpu in range(topology.num_gpus)]
+    geo = simulator.workload.geo
     for time_s, job, kind, gpus, shift_s in entries:
+        if kind in ABOUT_TABLES and geo is not None:
+            yield repr(time_s), geo.table_names[job], WORDS[kind], geo.regions[gpus[0]], ""
+            continue
         places = " ".join(label[gpu] for gpu in gpus)
         shifted = "" if shift_s is None else repr(shift_s)
         yield repr(time_s), str(simulator.workload.job_id[job]), WORDS[kind], places, shifted

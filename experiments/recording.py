@@ -10,7 +10,19 @@ import numpy as np
 
 from ..simulator.decisions import Advance
 from ..simulator.engine import Decider, Simulator
-from ..simulator.kernels.codes import DONE, HOLD, MIGRATE, PREEMPT, RESIZE, RUNNING, SHIFT, START
+from ..simulator.kernels.codes import (
+    DONE,
+    DROP,
+    HOLD,
+    MIGRATE,
+    MOVE,
+    PREEMPT,
+    REPLICATE,
+    RESIZE,
+    RUNNING,
+    SHIFT,
+    START,
+)
 
 WORDS = {
     START: "start",
@@ -19,14 +31,19 @@ WORDS = {
     HOLD: "hold",
     RESIZE: "resize",
     SHIFT: "shift",
+    REPLICATE: "replicate",
+    MOVE: "move",
+    DROP: "drop",
 }
+ABOUT_TABLES = (REPLICATE, MOVE, DROP)
 
 
 class Recorded(NamedTuple):
     """One decision: when, for which job (index), what (a code, see `WORDS`), and on which GPUs.
 
     A preempted job's GPUs are those that it lost, a migrated one's those that it went to; a held job has none.
-    `value` is the seconds of a shift; None: it was taken back, or the decision is no shift.
+    `value` is the seconds of a shift; None: it was taken back, or the decision is no shift. Of a decision about a table
+    `job` is the table and `gpus` the region.
     """
 
     time_s: float
@@ -165,7 +182,7 @@ def timeline(simulator: Simulator, entries: Iterable[Recorded]) -> Timeline:
     open_at: dict[int, int] = {}
 
     for entry in entries:
-        if entry.kind in (HOLD, SHIFT):
+        if entry.kind in (HOLD, SHIFT, *ABOUT_TABLES):
             continue
         place = open_at.pop(entry.job, None)
         if place is not None:

@@ -31,6 +31,7 @@ def announced(part: str, capacity: Capacity) -> Iterator[None]:
         return
     size = f"jobs{capacity.jobs}-gpus{capacity.gpus}-berths{capacity.berths}"
     size += f"-links{capacity.links}" if capacity.links else ""
+    size += f"-regions{capacity.regions}-tables{capacity.tables}-uses{capacity.uses}" if capacity.regions else ""
     marker = cache_folder() / f"{part.replace(' ', '-')}-{size}.ready"
     if numba.config.DISABLE_JIT or marker.exists():
         _known.add((part, capacity))

@@ -1,4 +1,7 @@
-"""The vocabulary of decisions that policies, environments and people share. Jobs and GPUs are indices."""
+"""The vocabulary of decisions that policies, environments and people share. Jobs and GPUs are indices.
+
+In a simulation of regions a GPU may also be a CPU machine, a unit of a cluster without GPUs.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ class Start:
 
     Args:
         job: which.
-        gpus: free ones; where GPUs are shared, also ones that hold fewer jobs than may share one.
+        gpus: free ones; where GPUs are shared, also ones that hold fewer jobs than may share one. In a simulation of
+            regions the units of the job's parts, part after part: those of one are in one cluster of its type, and all
+            in one region that has a copy of every table that the job reads.
         sub_batch: samples in one pass on each GPU, the rest of the batch by gradient accumulation; None: the largest of
             batch, batch / 2, ..., 1 that the memory admits. Only where GPUs are shared.
         batch: samples of an iteration over all GPUs, of an elastic job; None: the workload's.
@@ -104,8 +109,40 @@ class Shift:
 
 
 @dataclass(frozen=True)
+class Replicate:
+    """Let a region have a copy of a table: it is copied there, and stays whatever becomes of the table's home.
+
+    A copy takes room at once, and has the partitions that jobs read. Tables and regions are indices.
+    """
+
+    table: int
+    region: int
+
+
+@dataclass(frozen=True)
+class Move:
+    """Give a table another home: all of it is copied there, then the copy at the old home is deleted.
+
+    That stays as long as somebody reads it, and for good if it was asked for by `Replicate`. A `Move` to the present
+    home gives up one that is under way.
+    """
+
+    table: int
+    region: int
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Delete the copy of a table in a region that is not its home, once nobody reads it, or do not copy it there."""
+
+    table: int
+    region: int
+
+
+@dataclass(frozen=True)
 class Advance:
     """Nothing more at this instant."""
 
 
-Decision = Start | Hold | Preempt | Migrate | Resize | Shift | Advance
+Decision = Start | Hold | Preempt | Migrate | Resize | Shift | Replicate | Move | Drop | Advance
+TABLE_DECISIONS = (Replicate, Move, Drop)

@@ -10,9 +10,10 @@ import numpy as np
 
 from . import rows
 from .compilation import announced
-from .decisions import Advance, Decision, Hold, Migrate, Preempt, Resize, Shift, Start
+from .decisions import TABLE_DECISIONS, Advance, Decision, Hold, Migrate, Preempt, Resize, Shift, Start
 from .errors import InputError, InvalidDecision, Stalled
 from .gangs import VERBS, lay_gang
+from .geo_layout import lay_regions
 from .journal import logged
 from .kernels import codes
 from .layout import (
@@ -37,6 +38,7 @@ from .semantics import Semantics, load_semantics
 from .sharing import Sharing, lay_sharing
 from .shifts import apply_shift, check_time_shift
 from .state import Capacity, Plain, empty_state
+from .tables import apply_table
 from .topology import Topology
 from .view import ClusterView
 from .workloads.schema import Workload
@@ -65,6 +67,10 @@ class Simulator:
         sharing: several jobs a GPU; None: a job has its GPUs to itself.
         pace: who says how fast a job runs on its GPUs (protocols.py); None: the network's, if it has one, else what
             the workload, the network and the partners give.
+        tables_every_s: with regions, seconds from one instant at which tables may move to the next: there is a decision
+            point then, although no job waits (`ClusterView.tables_due`), the first at the first arrival; inf: none.
+
+    A workload with `geo` is simulated in the regions of the topology; only a policy can place its jobs.
 
     Attributes:
         records: array of one record, for those who know `state.py`; `state` is that record. Do not write to it.
@@ -87,15 +93,18 @@ class Simulator:
         horizon_s: float = math.inf,
         sharing: Sharing | str | None = None,
         pace: Pace | None = None,
+        tables_every_s: float = math.inf,
     ) -> None:
-        if not horizon_s > 0.0:
-            raise InputError(f"horizon_s = {horizon_s!r}: expected seconds > 0")
+        for name, seconds in (("horizon_s", horizon_s), ("tables_every_s", tables_every_s)):
+            if not seconds > 0.0:
+                raise InputError(f"{name} = {seconds!r}: expected seconds > 0")
         self.topology = Topology.load(topology)
         self.network = load_network(network)
         self.rule = rule or FIRST_COME
         self.semantics = load_semantics(semantics)
         self.failures = failures
         self.horizon_s = horizon_s
+        self.tables_every_s = tables_every_s
         self.sharing = None if sharing is None else Sharing.load(sharing)
         self.pace: Pace | None = getattr(self.network, "pace", None) if pace is None else pace
         self._check_kinds()
@@ -154,7 +163,7 @@ class Simulator:
         self.workload = workload.oversize(self.topology.num_gpus)
         self.runs += 1
         self._planned = NOTHING
-        capacity = Capacity.fitting(len(workload), self.topology.num_gpus, self._berths, self._links)
+        capacity = self._capacity_for(workload)
         if self.room is not None:
             self.room(capacity)
         elif self.capacity != capacity:
@@ -173,16 +182,36 @@ class Simulator:
                 self._lay_sharing(s)
                 if capacity.links:
                     lay_network(self, seed)
+        if capacity.regions > 0:
+            lay_regions(s, self.topology, workload, self.tables_every_s)
         lay_rule(s, self.rule, self._skewed(), self.semantics)
         self._code = codes.DECIDE
         if self.failures is not None:
-            s["mtbf_s"], s["mttr_s"] = self.failures.mtbf_s, self.failures.mttr_s
-            s["checkpoint_s"] = self.failures.checkpoint_s
+            self.failures.lay(s)
         if begin or self.failures is not None:
             with announced("the simulator", capacity):
                 rows.lay_failures(self.records, 0)
                 if begin:
                     self._go(rows.advance)
+
+    def _capacity_for(self, workload: Workload) -> Capacity:
+        geo, topology = workload.geo, self.topology
+        if geo is None:
+            return Capacity.fitting(len(workload), topology.num_gpus, self._berths, self._links)
+        if self._berths > 1 or self.semantics.auctions:
+            raise InputError(
+                f"workload {workload.name!r} is for regions: there GPUs are not shared, rates are not asked for, and "
+                "semantics are events"
+            )
+        geo.check_fits(topology)
+        return Capacity.with_regions(
+            len(workload),
+            topology.num_gpus,
+            topology.num_regions,
+            topology.num_clusters,
+            len(geo.tables),
+            len(geo.table),
+        )
 
     def _lay_sharing(self, s: np.void) -> None:
         lay_sharing(self.records, s, self.workload, self.network, self.sharing)
@@ -313,6 +342,8 @@ class Simulator:
         Returns:
             The metrics (see `metrics`).
         """
+        if policy is None:
+            self._expect_no_regions()
         while not self.ended:
             if policy is None:
                 rows.schedule(self.records, 0)
@@ -358,7 +389,12 @@ class Simulator:
         as_asked = sub_batch is None or sub_batch == s.sub_batch[decision.job]
         return as_asked and tuple(gpus_of(s, decision.job)) == decision.gpus
 
+    def _expect_no_regions(self) -> None:
+        if self.capacity.regions > 0:
+            raise InputError("a compiled rule places no jobs in regions; expected a policy that does, as mast")
+
     def _pass_on_copy(self) -> list[Decision]:
+        self._expect_no_regions()
         if self._copy is None or self._copy.dtype != self.records.dtype:
             self._copy = self.records.copy()
         else:
@@ -370,6 +406,7 @@ class Simulator:
 
     def schedule(self) -> int:
         """One pass of the compiled rule at this instant; returns how many jobs it started."""
+        self._expect_no_regions()
         return int(rows.schedule(self.records, 0))
 
     def apply(self, decision: Decision) -> None:
@@ -380,6 +417,9 @@ class Simulator:
         """
         if isinstance(decision, Advance):
             self.advance()
+            return
+        if isinstance(decision, TABLE_DECISIONS):
+            apply_table(self, decision)
             return
         job = self._job(decision)
         s = self.state

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from .decisions import Migrate, Resize, Start
 from .errors import InvalidDecision
+from .geo_gangs import are_free, check_parts
 from .kernels.codes import DOWN
 from .layout import gpus_of
 
@@ -33,8 +36,11 @@ def lay_gang(simulator: Simulator, decision: Start | Migrate | Resize) -> int:
         raise InvalidDecision(f"{what}: a GPU is named twice in {list(gpus)}")
     own = () if isinstance(decision, Start) else tuple(gpus_of(s, job))
     may_keep = not (simulator.semantics.auctions and own and s.started_s[job] < s.now_s)
-    for gpu in gpus:
-        _check_gpu(simulator, what, gpu, gpu in own and may_keep)
+    if simulator.capacity.regions == 0 or not are_free(s, gpus):
+        for gpu in gpus:
+            _check_gpu(simulator, what, gpu, gpu in own and may_keep)
+    if simulator.capacity.regions > 0:
+        check_parts(simulator, what, job, np.array(gpus))
     if isinstance(decision, Migrate) and set(gpus) == set(own):
         raise InvalidDecision(f"{what}: it runs on these GPUs already")
     batch = _batch(simulator, decision, what)

@@ -6,12 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .decisions import Decision, Hold, Migrate, Preempt, Resize, Shift, Start
-from .kernels.codes import HOLD, MIGRATE, PREEMPT, RESIZE, SHIFT, START
+from .decisions import Decision, Drop, Hold, Migrate, Move, Preempt, Replicate, Resize, Shift, Start
+from .kernels.codes import DROP, HOLD, MIGRATE, MOVE, PREEMPT, REPLICATE, RESIZE, SHIFT, START
+
+ABOUT_TABLES: dict[int, type[Replicate | Move | Drop]] = {REPLICATE: Replicate, MOVE: Move, DROP: Drop}
 
 
 def logged(s: np.record) -> Iterator[tuple[tuple[int, ...], Decision]]:
     """Decisions of the present instant in order of application, each with the GPUs that it took or gave back.
+
+    Those about tables have none.
 
     Empty unless `s.log_on` was set when they were made.
     """
@@ -19,6 +23,9 @@ def logged(s: np.record) -> Iterator[tuple[tuple[int, ...], Decision]]:
     for i in range(s.log_count):
         job, first = int(s.log_job[i]), int(s.log_first[i])
         gpus = tuple(s.log_gpu[first : first + s.log_size[i]].tolist())
+        if s.log_kind[i] in ABOUT_TABLES:
+            yield (), ABOUT_TABLES[int(s.log_kind[i])](job, gpus[0])
+            continue
         if s.log_kind[i] == SHIFT:
             seconds = float(s.log_seconds[i])
             yield gpus, Shift(job, seconds if seconds >= 0.0 else None)

@@ -5,6 +5,7 @@ Fields are named by item, `s["gpus"]`: as attributes they cost 1 us each, and en
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -27,24 +28,40 @@ from .workloads.schema import Workload
 
 @dataclass(frozen=True)
 class Failures:
-    """Machine failures: exponential times between failures of one machine and to repair, seconds.
+    """Failures of machines, and of regions: exponential times between failures of one and to repair, seconds.
+
+    A region that is down has no machine that runs, and nothing is copied from or to it; what lies there stays.
 
     Args:
-        mtbf_s: mean time between failures of a machine, > 0.
+        mtbf_s: mean time between failures of a machine, > 0; inf: none.
         mttr_s: mean time to repair, > 0.
         checkpoint_s: seconds of progress between checkpoints; a failure undoes the work since the last one (0: none).
+        region_mtbf_s: mean time between failures of a region, > 0; inf: none. Only where there are regions.
+        region_mttr_s: mean time until it is up again, > 0.
     """
 
-    mtbf_s: float
+    mtbf_s: float = math.inf
     mttr_s: float = 3600.0
     checkpoint_s: float = 1800.0
+    region_mtbf_s: float = math.inf
+    region_mttr_s: float = 3600.0
 
     def __post_init__(self) -> None:
-        for name in ("mtbf_s", "mttr_s"):
-            if not 0.0 < getattr(self, name) < float("inf"):
+        for name in ("mtbf_s", "region_mtbf_s"):
+            if not getattr(self, name) > 0.0:
+                raise InputError(f"failures: {name} = {getattr(self, name):g}: expected a number > 0")
+        for name in ("mttr_s", "region_mttr_s"):
+            if not 0.0 < getattr(self, name) < math.inf:
                 raise InputError(f"failures: {name} = {getattr(self, name):g}: expected a finite number > 0")
-        if not 0.0 <= self.checkpoint_s < float("inf"):
+        if not 0.0 <= self.checkpoint_s < math.inf:
             raise InputError(f"failures: checkpoint_s = {self.checkpoint_s:g}: expected a finite number >= 0")
+
+    def lay(self, s: np.void) -> None:
+        """Write them into a record; a mean time between failures of 0 turns them off there."""
+        for name in ("mtbf_s", "region_mtbf_s"):
+            value = getattr(self, name)
+            s[name] = value if value < math.inf else 0.0
+        s["mttr_s"], s["region_mttr_s"], s["checkpoint_s"] = self.mttr_s, self.region_mttr_s, self.checkpoint_s
 
 
 @dataclass(frozen=True)
@@ -145,14 +162,24 @@ def copy_state(old: np.record, new: np.record) -> None:
             new[name] = value
     _copy_berths(old, new)
     shift = len(new["arrival_s"]) - len(old["arrival_s"])
-    new["first_machine_event"] = len(new["arrival_s"])
-    new["round_event"], new["auction_event"] = len(new["event_key"]) - 2, len(new["event_key"]) - 1
+    lay_event_ids(new)
     items = new["event_item"][: int(old["event_count"])]
-    is_round, is_auction = items == old["round_event"], items == old["auction_event"]
+    is_later = items >= old["round_event"]
     items[items >= old["first_machine_event"]] += shift
-    items[is_round], items[is_auction] = new["round_event"], new["auction_event"]
+    items[is_later] += len(new["gpu_slot"]) - len(old["gpu_slot"])
     new["event_of"][:] = -1
     new["event_of"][items] = np.arange(len(items))
+
+
+def lay_event_ids(s: np.void) -> None:
+    """Write from where on the heap of events numbers machines, the round, the auction, regions and their links."""
+    regions = len(s["stored_bytes"])
+    s["first_machine_event"] = len(s["arrival_s"])
+    s["round_event"] = s["first_machine_event"] + len(s["gpu_slot"])
+    s["auction_event"] = s["round_event"] + 1
+    s["first_region_event"] = s["round_event"] + 2
+    s["first_link_event"] = s["first_region_event"] + regions
+    s["tables_event"] = s["first_link_event"] + regions * regions
 
 
 def _copy_berths(old: np.record, new: np.record) -> None:
@@ -195,9 +222,7 @@ def lay_jobs(s: np.void, workload: Workload, topology: Topology, network: Networ
     s["first_gpu"][:n] = s["next_first_gpu"][:n] = FREE
     s["tier"][:n] = UNPLACED
     s["rank"][:n] = s["job_at_rank"][:n] = np.arange(n)
-    s["first_machine_event"] = len(s["arrival_s"])
-    s["round_event"] = len(s["event_key"]) - 2
-    s["auction_event"] = len(s["event_key"]) - 1
+    lay_event_ids(s)
     s["now_s"] = s["start_s"] = workload.arrival_s[0]
 
 
@@ -260,6 +285,8 @@ def lay_rule(s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Seman
     demands = s["own_gpus" if len(s["own_gpus"]) > 1 else "gpus"][:n] * 2
     if skewed is not None:
         demands += skewed
+    if len(s["stored_bytes"]) > 1:  # compiled rules, which ask by demand, place nothing in regions
+        demands = np.zeros(n, np.int64)
     kinds, kind = _lay_shares(s, rule, n)
     if kinds > 1:
         demands = demands * kinds + kind

@@ -10,13 +10,20 @@
 | `finish_time_fairness_mean`, `_max` | Themis' rho: JCT / time alone on a 1/N share, N the mean number of jobs |
 | `gpu_utilisation` | GPU-seconds of work done, as it takes alone and placed best / all GPU-seconds of the makespan |
 | `allocation_rate` | GPU-seconds during which a job (or several) held the GPU / all |
+| `cpu_allocation_rate` | the same of CPU machines, where a simulation of regions has some; else 0 |
 | `fragmentation` | GPU-seconds free on machines that are partly used / all |
 | `jobs_finished`, `preemptions`, `migrations`, `failures` | counts |
 | `gpu_hours_lost` | GPU-hours of work undone by failures |
 | `slo_violation_rate` | jobs that finish (or are still there) after their deadline / jobs with a deadline |
+| ... in regions | arrived jobs that waited for their first start longer than their level may / those with a limit |
 | `congestion_bytes`, `bytes_moved` | bytes offered above link capacity; bytes moved between regions |
 | `iteration_time_mean`, `_p99` | duration of a whole iteration, of all jobs; 0: no network contention |
 | `shift_adjustments` | iterations that began a slot later, since they were late for theirs (paper cassini, Sec. 5.7) |
+| `data_wait_rate` | jobs that no region that was up could run when they arrived, for want of tables / arrived jobs |
+| `data_wait_mean` | seconds until one could, of these; 0: there are none |
+
+In regions `gpu_utilisation` and `allocation_rate` are of GPUs alone; what is said of GPU-seconds below counts CPU
+machines too, and `type_seconds` tells them apart.
 
 GPU-seconds add up: held = computing + communicating + restoring + lost, and all = held + free + down.
 
@@ -32,6 +39,7 @@ import math
 
 import numpy as np
 
+from .geo_metrics import in_regions
 from .kernels.codes import DONE, PENDING, RUNNING
 from .kernels.rounds import PER_FOLD, SHORTEST_S
 from .kernels.stays import LEAST_S
@@ -52,6 +60,7 @@ NAMES = (
     "finish_time_fairness_max",
     "gpu_utilisation",
     "allocation_rate",
+    "cpu_allocation_rate",
     "fragmentation",
     "jobs_finished",
     "preemptions",
@@ -61,6 +70,8 @@ NAMES = (
     "slo_violation_rate",
     "congestion_bytes",
     "bytes_moved",
+    "data_wait_rate",
+    "data_wait_mean",
     "iteration_time_mean",
     "iteration_time_p99",
     "shift_adjustments",
@@ -95,6 +106,7 @@ def totals(s: np.void, workload: Workload) -> dict[str, float]:
         "finish_time_fairness_max": float(fairness.max()) if len(fairness) else float("nan"),
         "gpu_utilisation": _share(gpu_s["compute"], gpu_s["all"]),
         "allocation_rate": _share(gpu_s["busy"], gpu_s["all"]),
+        "cpu_allocation_rate": 0.0,
         "fragmentation": _share(float(s["fragmented_integral"]), gpu_s["all"]),
         "jobs_finished": float(len(finish)),
         "preemptions": float(s["preemptions"]),
@@ -103,7 +115,10 @@ def totals(s: np.void, workload: Workload) -> dict[str, float]:
         "gpu_hours_lost": float(s["lost_gpu_s"]) / 3600.0,
         "slo_violation_rate": _violations(s, workload),
         "bytes_moved": 0.0,
+        "data_wait_rate": 0.0,
+        "data_wait_mean": 0.0,
         **_network(s),
+        **(in_regions(s, gpu_s["gpu_compute"]) if s["n_regions"] else {}),
     }
     return {name: float(values[name]) for name in NAMES}
 
@@ -111,8 +126,8 @@ def totals(s: np.void, workload: Workload) -> dict[str, float]:
 def gpu_seconds(s: np.void) -> dict[str, float]:
     """Where all GPU-seconds since the first arrival went, by name.
 
-    all, held, busy, shared (by several), compute, comm, interference, restore, lost, down, free; see the module.
-    The stretches of jobs that still run are counted until now.
+    all, held, busy, shared (by several), compute, comm, interference, restore, lost, down, free; see the module. With
+    regions gpu_compute is the compute of GPUs alone. The stretches of jobs that still run are counted until now.
     """
     is_shared = len(s["gpu_job"]) > len(s["gpu_slot"])
     running = s["runner"][: s["running"]]
@@ -138,6 +153,8 @@ def gpu_seconds(s: np.void) -> dict[str, float]:
     }
     parts["busy"] = float(s["busy_integral"]) if is_shared else parts["held"]
     parts["free"] = parts["all"] - parts["busy"] - parts["down"]
+    if s["n_regions"]:
+        parts["gpu_compute"] = float(s["gpu_compute_s"] + (s["gpu_units"][running] * computed).sum())
     return parts
 
 

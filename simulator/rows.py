@@ -4,7 +4,7 @@ Handing numba one large record costs some 15 us a call, since numpy then describ
 an array of records costs less than 1 us.
 """
 
-from .kernels import contention, events, jobs, rerating, resizing, sharing, stays
+from .kernels import contention, events, jobs, outages, regions, rerating, resizing, sharing, stays, wan
 from .kernels.jit import entry
 from .kernels.placement import tier_of_gang
 from .network import speed, steps
@@ -38,8 +38,8 @@ def adopt(states, row):
 
 @entry
 def lay_failures(states, row):
-    """`events.lay_failures`."""
-    events.lay_failures(states[row])
+    """`outages.lay_failures`."""
+    outages.lay_failures(states[row])
 
 
 @entry
@@ -70,6 +70,48 @@ def resize(states, row, job, batch):
 def shift(states, row, job, seconds, period_s):
     """`contention.shift`."""
     contention.shift(states[row], job, seconds, period_s)
+
+
+@entry
+def replicate(states, row, table, region):
+    """`wan.replicate`."""
+    wan.replicate(states[row], table, region)
+
+
+@entry
+def move(states, row, table, region):
+    """`wan.move`."""
+    wan.move(states[row], table, region)
+
+
+@entry
+def drop(states, row, table, region):
+    """`wan.drop`."""
+    wan.drop(states[row], table, region)
+
+
+@entry
+def missing_bytes(states, row, table, region):
+    """`wan.missing_bytes`."""
+    return wan.missing_bytes(states[row], table, region)
+
+
+@entry
+def candidate_regions(states, row, job):
+    """`regions.candidate_regions`."""
+    return regions.candidate_regions(states[row], job)
+
+
+@entry
+def may_run_in(states, row, job, region):
+    """`regions.may_run_in`."""
+    return regions.may_run_in(states[row], job, region)
+
+
+@entry
+def left_bytes(states, row, transfer):
+    """`wan.left_bytes`."""
+    return wan.left_bytes(states[row], transfer)
 
 
 @entry

@@ -14,6 +14,7 @@ import numpy as np
 
 from .contention_state import contention_fields, stay_fields
 from .errors import InputError
+from .geo_state import MOST_REGIONS, clusters_in, events_in, region_fields
 from .kernels.bits import words
 from .kernels.codes import MAX_LEVELS
 from .sharing_state import CLASSES, Field, sharing_fields
@@ -22,11 +23,14 @@ from .tiers import TIERS
 # No powers of two: at the same place of arrays that lie a multiple of 4 KB apart, one would drive the other out of the
 # processor's cache.
 JOB_SIZES = (520, 16_392, 131_072, 1_048_576, 8_388_608)
-GPU_SIZES = (520, 8_200, 131_072)
+GPU_SIZES = (520, 8_200, 131_072, 262_152)
 SMALL = (136, 72)  # of workloads and clusters that both are as small as those that agents train on
 LOG_ENTRIES = 4096  # at least
 BERTH_SIZES = (1, 2, 4, 8)  # jobs that may hold one GPU at once
 LINK_SIZES = (104, 1_096, 8_264, 65_608)  # never as many as jobs or GPUs: `_blocks` tells arrays by their length
+REGION_SIZES = (8, 64)
+TABLE_SIZES = (152, 1_096, 8_264, 131_144, 1_048_648)  # as LINK_SIZES
+READS = (8, 64)  # tables that a job reads, on average
 AUCTIONS = 512  # at least
 PROFILES = 512
 MODELS = 64
@@ -40,13 +44,17 @@ class Capacity:
     """The shape of a record: how many jobs and GPUs it can hold, how many jobs one GPU, and how many links.
 
     With one berth a GPU, jobs have their GPUs to themselves and one speed for as long as they hold them; the fields of
-    `sharing_state.py` are there with more only. Those of `contention_state.py` are there with links only.
+    `sharing_state.py` are there with more only. Those of `contention_state.py` are there with links only, those of
+    `geo_state.py` with regions only; `uses` are pairs of a job and a table that it reads.
     """
 
     jobs: int
     gpus: int
     berths: int = 1
     links: int = 0
+    regions: int = 0
+    tables: int = 0
+    uses: int = 0
 
     @property
     def seats(self) -> int:
@@ -61,6 +69,26 @@ class Capacity:
         if jobs <= SMALL[0] and gpus <= SMALL[1]:
             return cls(*SMALL, berths, links)
         return cls(_class_of(jobs, JOB_SIZES, "jobs"), _class_of(gpus, GPU_SIZES, "GPUs"), berths, links)
+
+    @classmethod
+    def with_regions(cls, jobs: int, gpus: int, regions: int, clusters: int, tables: int, uses: int) -> Capacity:
+        """The smallest size class that holds them; InputError beyond the largest."""
+        if regions > MOST_REGIONS:
+            raise InputError(f"{regions} regions: one simulator holds at most {MOST_REGIONS}")
+        room = _class_of(regions, REGION_SIZES, "regions")
+        if clusters > clusters_in(room):
+            room = REGION_SIZES[-1]
+        if clusters > clusters_in(room):
+            raise InputError(f"{clusters} clusters: one simulator holds at most {clusters_in(room)}")
+        jobs = _class_of(jobs, JOB_SIZES, "jobs")
+        reads = tuple(mean * jobs for mean in READS)
+        return cls(
+            jobs,
+            _class_of(gpus, GPU_SIZES, "GPUs and CPU machines"),
+            regions=room,
+            tables=_class_of(tables, TABLE_SIZES, "tables"),
+            uses=_class_of(uses, reads, "tables read by all jobs"),
+        )
 
 
 def _class_of(wanted: int, sizes: tuple[int, ...], noun: str) -> int:
@@ -185,9 +213,12 @@ def grant_fields(jobs: int) -> list[Field]:
     return columns
 
 
-def event_fields(jobs: int, gpus: int) -> list[Field]:
-    """The heap of next events: ids are jobs, then machines, then the scheduling round, then the next auction."""
-    ids = jobs + gpus + 2
+def event_fields(jobs: int, gpus: int, regions: int) -> list[Field]:
+    """The heap of next events: ids are jobs, then machines, then the scheduling round, then the next auction.
+
+    With regions then these, the links from each to each, and the look of the slow path.
+    """
+    ids = jobs + gpus + 2 + events_in(regions)
     return [
         ("event_key", "f8", (ids,)),
         ("event_item", "i8", (ids,)),
@@ -432,7 +463,7 @@ def state_dtype(capacity: Capacity) -> np.dtype:
         + clock_fields()
         + job_fields(jobs)
         + grant_fields(jobs)
-        + event_fields(jobs, gpus)
+        + event_fields(jobs, gpus, capacity.regions)
         + queue_fields(jobs)
         + cluster_fields(gpus, capacity.berths)
         + rule_fields(jobs, seats)
@@ -445,6 +476,7 @@ def state_dtype(capacity: Capacity) -> np.dtype:
         + sharing_fields(jobs, gpus, capacity.berths)
         + contention_fields(jobs, capacity.links)
         + stay_fields(jobs, capacity.links, log_entries(seats))
+        + region_fields(jobs, gpus, capacity.regions, capacity.tables, capacity.uses)
     )
     return np.dtype(fields, align=True)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .errors import InputError
+from .geo_view import RegionView
 from .kernels.bits import members
 from .kernels.codes import GONE, HELD, RUNNING
 from .kernels.stays import NEVER_S
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from .workloads.schema import Workload
 
 
-class ClusterView:
+class ClusterView(RegionView):
     """The cluster at a decision point.
 
     Attributes:

@@ -19,7 +19,7 @@ NO_DELAYS, FIXED, TUNED = 0, 1, 2
 NOT_SHARED, FIRST_FIT, BEST_BENEFIT = 0, 1, 2
 
 # Entries of the decision log.
-START, PREEMPT, MIGRATE, HOLD, RESIZE, SHIFT = 1, 2, 3, 4, 5, 6
+START, PREEMPT, MIGRATE, HOLD, RESIZE, SHIFT, REPLICATE, MOVE, DROP = 1, 2, 3, 4, 5, 6, 7, 8, 9
 
 # What is to be settled about the rate of a running job: only that it is slower, by what is known already; how its
 # partners slow it down; or all of it, by asking.
@@ -30,6 +30,9 @@ GONE, BACK = 1, 2
 
 # Owner of a GPU that no job holds.
 FREE, DOWN = -1, -2
+
+# Why a machine is down: bits of `machine_down`.
+FAILED, REGION_FAILED = 1, 2
 
 # Bits in a word of a bit set: 32 of an int64, so that no sign ever matters, compiled or not.
 WORD = 32

@@ -1,8 +1,8 @@
 """The clock of the simulator and that of the network: jobs play from event to event, and their ends are events."""
 
+from .agenda import schedule_event
 from .codes import SHIFT
 from .jit import kernel
-from .jobs import schedule_event
 from .log import log, note
 from .phases import play
 from .stays import keep_up, set_mean, shift_stay

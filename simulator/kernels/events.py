@@ -5,15 +5,19 @@ import math
 from ..rules.delays import next_ring_s
 from ..rules.passes import commit, next_round_s, schedule
 from . import jobs
-from .codes import ASK, DECIDE, DOWN, FINISHED, FREE, HELD, HORIZON, STALLED, WAITING
+from .agenda import schedule_event
+from .auctions import call_auction, open_auction
+from .codes import ASK, DECIDE, FINISHED, HELD, HORIZON, STALLED, WAITING
 from .contention import play_on
+from .copies import sweep
 from .jit import kernel
 from .links import has_links
-from .placement import count_free, count_taken
-from .random import exponential
+from .outages import machine_event, region_event
+from .regions import has_regions, pass_region_time
 from .rerating import end_phase, settle_rates
 from .sharing import has_berths
 from .stays import let_go
+from .wan import end_transfers
 
 
 @kernel
@@ -40,6 +44,8 @@ def advance(s):
         commit(s)
         s.log_count = 0
         s.log_gpus = 0
+        if has_regions(s):
+            _close_instant(s)
     while s.done < s.n_jobs:
         if has_links(s):
             let_go(s)
@@ -54,10 +60,12 @@ def advance(s):
         if time_s > s.horizon_s:
             _pass_time(s, s.horizon_s)
             return HORIZON
-        if time_s == math.inf:
+        if time_s == math.inf or (has_regions(s) and _only_tables_to_come(s)):
             return STALLED
         _pass_time(s, time_s)
         auctioned = _all_events_now(s)
+        if has_regions(s) and s.sweep:
+            sweep(s)
         if has_berths(s):
             settle_rates(s)
         if not _may_decide(s) or auctioned != s.auctions:
@@ -66,13 +74,15 @@ def advance(s):
             s.instants += 1
             return DECIDE
         else:
-            jobs.schedule_event(s, s.round_event, next_round_s(s))
+            schedule_event(s, s.round_event, next_round_s(s))
     return FINISHED
 
 
 @kernel
 def _may_decide(s):
-    """True if a job waits, or runs and could move or be resized, or shares links with others."""
+    """True if a job waits, or runs and could move or be resized, or shares links with others, or tables may move."""
+    if has_regions(s) and s.tables_due:
+        return True
     if s.waiting > 0 or (s.migrates and s.spread > 0) or (s.packs and s.shared_gpus > 0 and s.free_gpus > 0):
         return True
     if has_links(s) and s.n_links > 0 and s.running > 0:
@@ -81,11 +91,29 @@ def _may_decide(s):
 
 
 @kernel
+def _close_instant(s):
+    """Modify `s`: a decision point is over: the slow path has looked, and copies that nobody reads any more may go."""
+    if s.tables_due:
+        s.tables_due = 0
+        s.tables_seen = s.decisions
+    if s.sweep:
+        sweep(s)
+
+
+@kernel
+def _only_tables_to_come(s):
+    """True if nothing is to come but looks of the slow path, and nobody decided anything since the last one."""
+    if s.event_count != 1 or s.event_item[0] != s.tables_event or s.next_arrival < s.n_jobs:
+        return False
+    return s.waiting + s.held > 0 and s.decisions == s.tables_seen
+
+
+@kernel
 def _plan_round(s):
     """Modify `s`: where jobs may be resized, every round while one is there is an event."""
     if s.elastic and s.round_s > 0.0 and s.event_of[s.round_event] < 0 and s.waiting + s.running > 0:
         time_s = next_round_s(s)
-        jobs.schedule_event(s, s.round_event, time_s if time_s > s.now_s else time_s + s.round_s)
+        schedule_event(s, s.round_event, time_s if time_s > s.now_s else time_s + s.round_s)
 
 
 @kernel
@@ -116,6 +144,8 @@ def _pass_time(s, time_s):
             s.shared_integral += elapsed * s.shared_gpus
         if has_links(s):
             s.averaged_bytes += elapsed * s.averaged_rate
+        if has_regions(s):
+            pass_region_time(s, elapsed)
         s.now_s = time_s
 
 
@@ -140,46 +170,31 @@ def _all_events_now(s):
         if item < s.first_machine_event:
             freed |= _job_event(s, item)
         elif item == s.round_event:
-            jobs.schedule_event(s, item, math.inf)
+            schedule_event(s, item, math.inf)
         elif item == s.auction_event:
-            _open_auction(s)
+            open_auction(s)
             auctioned = 1
             break
+        elif has_regions(s) and item >= s.first_region_event:
+            freed |= _region_event(s, item)
         else:
-            freed |= _machine_event(s, item - s.first_machine_event)
+            freed |= machine_event(s, item - s.first_machine_event)
     if freed:
         jobs.offer(s)
     return auctioned
 
 
 @kernel
-def call_auction(s, time_s):
-    """Modify `s`: there will be an auction at `time_s`; one is enough for any number of calls to the same instant."""
-    count = s.n_auctions
-    place = count
-    while place > 0 and s.auction_s[place - 1] < time_s:
-        place -= 1
-    if place > 0 and s.auction_s[place - 1] == time_s:
-        return
-    if count < s.auction_s.size:
-        for i in range(count, place, -1):
-            s.auction_s[i] = s.auction_s[i - 1]
-        s.n_auctions = count + 1
-    else:  # as many are to come as GPUs could be given at them: the latest will not be missed
-        if place == 0:
-            return
-        place -= 1
-        for i in range(place):
-            s.auction_s[i] = s.auction_s[i + 1]
-    s.auction_s[place] = time_s
-    jobs.schedule_event(s, s.auction_event, s.auction_s[s.n_auctions - 1])
-
-
-@kernel
-def _open_auction(s):
-    """Modify `s`: the first of the auctions to come is held."""
-    s.n_auctions -= 1
-    jobs.schedule_event(s, s.auction_event, s.auction_s[s.n_auctions - 1] if s.n_auctions > 0 else math.inf)
+def _region_event(s, item):
+    """Modify `s`: a region fails or is up again, copies are complete, or tables are due; True if jobs may run now."""
+    if item == s.tables_event:
+        s.tables_due = 1
+        schedule_event(s, item, s.now_s + s.tables_every_s)
+        return False
+    if item >= s.first_link_event:
+        end_transfers(s, item - s.first_link_event)
+        return True
+    return region_event(s, item - s.first_region_event)
 
 
 @kernel
@@ -192,7 +207,7 @@ def _job_event(s, job):
         return False
     if s.status[job] == WAITING:
         if s.delays:
-            jobs.schedule_event(s, job, next_ring_s(s, job))
+            schedule_event(s, job, next_ring_s(s, job))
         else:
             jobs.demote(s, job)
         return False
@@ -212,7 +227,7 @@ def _job_event(s, job):
         next_s = min(jobs.own_end_s(s, job), s.check_s[job])
         if has_berths(s):
             next_s = min(next_s, s.phase_s[job])
-        jobs.schedule_event(s, job, next_s)
+        schedule_event(s, job, next_s)
     return False
 
 
@@ -228,56 +243,3 @@ def _end_grant(s, job):
     else:
         jobs.release(s, job)
     call_auction(s, s.now_s + pause_s)
-
-
-@kernel
-def _machine_event(s, machine):
-    """Modify `s`: the machine fails or comes back; True if GPUs were freed."""
-    count = s.machine_failures[machine]
-    item = s.first_machine_event + machine
-    if s.machine_down[machine]:
-        s.machine_down[machine] = 0
-        _set_machine(s, machine, FREE)
-        if s.auctions:
-            call_auction(s, s.now_s)
-        jobs.schedule_event(s, item, s.now_s + exponential(s.seed, -1 - machine, 2 * count, s.mtbf_s))
-        return True
-    s.machine_failures[machine] = count + 1
-    s.failures += 1
-    freed = False
-    first = s.machine_first_gpu[machine]
-    layers = s.gpu_job.size // s.gpu_slot.size
-    for gpu in range(first, first + s.machine_gpus[machine]):
-        for layer in range(layers):
-            job = s.gpu_job[layer * s.gpu_slot.size + gpu]
-            if job >= 0:
-                jobs.fail(s, job)
-                freed = True
-    if s.auctions:
-        call_auction(s, s.now_s)
-    _set_machine(s, machine, DOWN)
-    s.machine_down[machine] = 1
-    jobs.schedule_event(s, item, s.now_s + exponential(s.seed, -1 - machine, 2 * count + 1, s.mttr_s))
-    return freed
-
-
-@kernel
-def _set_machine(s, machine, owner):
-    first = s.machine_first_gpu[machine]
-    for gpu in range(first, first + s.machine_gpus[machine]):
-        s.gpu_job[gpu] = owner
-        if owner == DOWN:
-            count_taken(s, gpu)
-            s.down_gpus += 1
-        else:
-            count_free(s, gpu)
-            s.down_gpus -= 1
-
-
-@kernel
-def lay_failures(s):
-    """Modify `s`: draw the first failure of every machine."""
-    if s.mtbf_s > 0.0:
-        for machine in range(s.n_machines):
-            first_s = s.start_s + exponential(s.seed, -1 - machine, 0, s.mtbf_s)
-            jobs.schedule_event(s, s.first_machine_event + machine, first_s)

@@ -15,31 +15,18 @@ from ..rules.orders import (
 )
 from ..rules.placers import dedicate
 from . import heap, rates
+from .agenda import schedule_event
 from .alone import enlist
 from .bits import exclude, include
 from .codes import AFFINITY, DONE, FREE, HELD, HOLD, MIGRATE, PREEMPT, RUNNING, START, WAITING
 from .jit import kernel
 from .log import log, note
 from .placement import gang_was_held_by, is_spread, occupy, sign_gpus, vacate, vacate_gang
+from .regions import enter_region, has_regions, is_late, leave_region, note_arrival, set_up_s
 from .sharing import has_berths, largest_sub_batch, rest_sub_batch
 from .stays import note_local, plays
 
 MOST_CHUNKS = 5_000_000  # in one grant; where there would be more, one is too short to matter
-
-
-@kernel
-def schedule_event(s, item, time_s):
-    """Modify `s`: the next event of `item` is at `time_s`; infinity takes it off the heap."""
-    place = s.event_of[item]
-    if time_s == math.inf:
-        if place >= 0:
-            heap.remove(s.event_key, s.event_item, s.event_of, 0, s.event_count, item)
-            s.event_count -= 1
-    elif place >= 0:
-        heap.change(s.event_key, s.event_item, s.event_of, 0, s.event_count, item, time_s)
-    else:
-        heap.push(s.event_key, s.event_item, s.event_of, 0, s.event_count, time_s, item)
-        s.event_count += 1
 
 
 @kernel
@@ -99,6 +86,8 @@ def arrive(s, job):
     s.level[job] = 0
     rest_sub_batch(s, job)
     enqueue(s, job, arrival_key(s, job))
+    if has_regions(s):
+        note_arrival(s, job)
 
 
 @kernel
@@ -241,6 +230,8 @@ def start(s, job):
     s.level_running[s.level[job]] += 1
     s.spread += is_spread(s, job)
     include(s.running_low, s.running_mid, s.running_top, s.rank[job])
+    if has_regions(s):
+        enter_region(s, job)
     rates.take_rate(s, job, back)
     if back:
         undo(s, job)
@@ -250,6 +241,9 @@ def start(s, job):
             s.since_s[job] += restore_cost_s(s, job)
         if s.starts[job] == 0:
             s.first_start_s[job] = now
+        if has_regions(s):
+            s.since_s[job] += set_up_s(s, job)
+            s.late_starts += s.starts[job] == 0 and is_late(s, job)
         s.starts[job] += 1
         if s.delays and record_wait(s, job, s.tier[job]) and s.auctions == 0:
             set_timers(s, s.demand[job])
@@ -289,6 +283,8 @@ def book(s, job, sign):
     s.used_gpu_s += gpus * held
     s.restore_gpu_s += gpus * restoring
     s.compute_gpu_s += gpus * computed
+    if has_regions(s):
+        s.gpu_compute_s += sign * s.gpu_units[job] * computed
     s.comm_gpu_s += gpus * (ran - computed)
 
 
@@ -420,6 +416,8 @@ def leave_gpus(s, job):
     """Modify `s`: book the stretch, free the GPUs, and take the job off the running ones."""
     settle(s, job)
     vacate(s, job)
+    if has_regions(s):
+        leave_region(s, job)
     if s.auctions and s.next_first_gpu[job] >= 0:
         vacate_gang(s, s.next_first_gpu[job])
         end_reservation(s, job)
@@ -441,6 +439,8 @@ def preempt(s, job):
     log(s, PREEMPT, job)
     if began_now(s, job):
         s.starts[job] -= 1
+        if has_regions(s):
+            s.late_starts -= s.starts[job] == 0 and is_late(s, job)
         leave_gpus(s, job)
     else:
         remember(s, job)
@@ -481,6 +481,8 @@ def fail(s, job):
     s.iterations_left[job] += iterations
     s.lost_gpu_s += s.gpus[job] * lost
     s.compute_gpu_s -= s.gpus[job] * computed
+    if has_regions(s):
+        s.gpu_compute_s -= s.gpu_units[job] * computed
     s.comm_gpu_s -= s.gpus[job] * (lost - computed)
     _requeue(s, job)
 
@@ -545,14 +547,23 @@ def migrate(s, job):
     s.spread -= is_spread(s, job)
     s.tier[job] = occupy(s, job)
     s.spread += is_spread(s, job)
+    if has_regions(s):
+        leave_region(s, job)
+        enter_region(s, job)
     rates.take_rate(s, job, back)
     if back:
         undo(s, job)
+    elif fresh and has_regions(s):
+        s.since_s[job] = s.now_s + set_up_s(s, job)
+        if s.starts[job] > 1:
+            s.since_s[job] += restore_cost_s(s, job)
     elif not fresh:
         if s.preempted[job] == s.stop_preempted[job]:
             recount(s, job, s.preempted[job], s.stop_migrated[job] + 1)
         s.starts[job] = s.stop_starts[job] + 1
         s.since_s[job] = s.now_s + restore_cost_s(s, job)
+        if has_regions(s):
+            s.since_s[job] += set_up_s(s, job)
         if has_berths(s):
             rates.begin_stretch(s, job)
         if s.lease_s > 0.0:

@@ -36,3 +36,22 @@ def log(s, kind, job):
             s.log_size[entry] += 1
             berth = s.gpu_next[berth]
     s.log_count = entry + 1
+
+
+@kernel
+def log_table(s, kind, table, region):
+    """Modify `s`: append a decision about a table, with the region in the place of GPUs, if logging is on."""
+    if s.log_on == 0:
+        return
+    entry = s.log_count
+    if entry >= s.log_kind.size or s.log_gpus >= s.log_gpu.size:
+        s.log_overflow = 1
+        return
+    s.log_kind[entry] = kind
+    s.log_job[entry] = table
+    s.log_first[entry] = s.log_gpus
+    s.log_size[entry] = 1
+    s.log_value[entry] = 0
+    s.log_gpu[s.log_gpus] = region
+    s.log_gpus += 1
+    s.log_count = entry + 1

@@ -2,10 +2,11 @@
 
 import math
 
+from ..kernels.agenda import schedule_event
 from ..kernels.alone import lay_alone
 from ..kernels.codes import HELD, RATED, RUNNING, WAITING
 from ..kernels.jit import kernel
-from ..kernels.jobs import enqueue, plan, schedule_event
+from ..kernels.jobs import enqueue, plan
 from ..kernels.sharing import ask_rate, has_berths
 from .orders import arrival_key, attained_now_s, has_levels, settle_place
 from .passes import next_round_s

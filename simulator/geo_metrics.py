@@ -1,0 +1,50 @@
+"""Metrics of a simulation of regions; see metrics.py."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def type_seconds(s: np.void) -> dict[str, np.ndarray]:
+    """Where the unit-seconds of each type went since the first arrival, float64 (types,): all, held, down, free."""
+    types = int(s["n_types"])
+    whole = s["type_gpus"][:types] * float(s["now_s"] - s["start_s"])
+    held, down = s["type_held_s"][:types].copy(), s["type_down_s"][:types].copy()
+    return {"all": whole, "held": held, "down": down, "free": whole - held - down}
+
+
+def in_regions(s: np.void, gpu_compute_s: float) -> dict[str, float]:
+    """The metrics that differ where there are regions, by name."""
+    seconds, cpu = type_seconds(s), int(s["cpu_type"])
+    is_gpu = np.arange(int(s["n_types"])) != cpu
+    gpu_s = float(seconds["all"][is_gpu].sum())
+    rate, mean_s = _data_waits(s)
+    return {
+        "gpu_utilisation": _share(gpu_compute_s, gpu_s),
+        "allocation_rate": _share(float(seconds["held"][is_gpu].sum()), gpu_s),
+        "cpu_allocation_rate": _share(float(seconds["held"][cpu]), float(seconds["all"][cpu])),
+        "slo_violation_rate": _late_share(s),
+        "bytes_moved": float(s["bytes_moved"]),
+        "data_wait_rate": rate,
+        "data_wait_mean": mean_s,
+    }
+
+
+def _late_share(s: np.void) -> float:
+    """Arrived jobs that waited too long for their first start, over those whose level has a limit."""
+    n = int(s["next_arrival"])
+    limit, first = s["slo_s"][s["job_level"][:n]], s["first_start_s"][:n]
+    waited = np.where(first >= 0.0, first, s["now_s"]) - s["arrival_s"][:n]
+    limited = np.isfinite(limit)
+    return _share(float((waited > limit)[limited].sum()), float(limited.sum()))
+
+
+def _data_waits(s: np.void) -> tuple[float, float]:
+    n = int(s["next_arrival"])
+    lacks = s["lacks_data"][:n]
+    waited = np.where(lacks == 1, s["now_s"] - s["arrival_s"][:n], s["data_wait_s"][:n])[lacks > 0]
+    return _share(float(len(waited)), float(n)), float(waited.mean()) if len(waited) else 0.0
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole > 0.0 else 0.0

@@ -1,0 +1,97 @@
+"""Decisions about tables: checked before anything happens, then carried out (kernels/wan.py)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import rows
+from .decisions import Drop, Move, Replicate
+from .errors import InvalidDecision
+
+if TYPE_CHECKING:
+    from .engine import Simulator
+
+VERBS = {Replicate: "replicate", Move: "move", Drop: "drop"}
+
+
+def apply_table(simulator: Simulator, decision: Replicate | Move | Drop) -> None:
+    """Carry out a decision about a table at this instant.
+
+    Raises:
+        InvalidDecision: it cannot be carried out; the state is as before.
+    """
+    table, region = _indices(simulator, decision)
+    geo, topology = simulator.workload.geo, simulator.topology
+    assert geo is not None
+    what = f"{VERBS[type(decision)]} table {geo.table_names[table]}, region {topology.region_names[region]}"
+    if isinstance(decision, Drop):
+        _check_drop(simulator, what, table, region)
+        rows.drop(simulator.records, 0, table, region)
+        return
+    if not simulator.state.up_regions >> region & 1:
+        raise InvalidDecision(f"{what}: the region is down")
+    if isinstance(decision, Move):
+        _check_move(simulator, what, table, region)
+        rows.move(simulator.records, 0, table, region)
+    else:
+        _check_replicate(simulator, what, table, region)
+        rows.replicate(simulator.records, 0, table, region)
+
+
+def _indices(simulator: Simulator, decision: Replicate | Move | Drop) -> tuple[int, int]:
+    if simulator.ended:
+        raise InvalidDecision(f"{decision!r}: the run has ended; call reset() first")
+    if simulator.capacity.regions == 0:
+        raise InvalidDecision(f"{decision!r}: this simulation has no tables")
+    s = simulator.state
+    for value, count, noun in ((decision.table, s.n_tables, "tables"), (decision.region, s.n_regions, "regions")):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < count:
+            raise InvalidDecision(f"{decision!r}: there are {noun} 0 to {count - 1}")
+    return int(decision.table), int(decision.region)
+
+
+def _check_replicate(simulator: Simulator, what: str, table: int, region: int) -> None:
+    s = simulator.state
+    if s.table_wanted[table] >> region & 1:
+        on_the_way = not s.table_copies[table] >> region & 1
+        raise InvalidDecision(f"{what}: a copy is {'on the way there' if on_the_way else 'there'} already")
+    missing = int(rows.missing_bytes(simulator.records, 0, table, region))
+    if missing == s.table_size[table]:
+        _check_room(simulator, what, table, region, int(s.replica_size[table]))
+
+
+def _check_move(simulator: Simulator, what: str, table: int, region: int) -> None:
+    s = simulator.state
+    target = int(s.table_target[table])
+    if region == (s.table_home[table] if target < 0 else target):
+        raise InvalidDecision(f"{what}: that is its home {'already' if target < 0 else 'to be'}")
+    _check_room(simulator, what, table, region, int(rows.missing_bytes(simulator.records, 0, table, region)))
+
+
+def _check_room(simulator: Simulator, what: str, table: int, region: int, size: int) -> None:
+    s = simulator.state
+    room = int(s.storage_bytes[region] - s.stored_bytes[region])
+    if size > room:
+        raise InvalidDecision(f"{what}: {room:,} bytes of storage are left there, {size:,} are needed")
+    if size > 0 and s.free_transfer < 0:
+        raise InvalidDecision(f"{what}: {s.n_transfers} copies are on the way, as many as one simulator holds")
+
+
+def _check_drop(simulator: Simulator, what: str, table: int, region: int) -> None:
+    s = simulator.state
+    is_wanted = s.table_wanted[table] >> region & 1
+    if is_wanted:
+        stays = region in (s.table_home[table], s.table_target[table])
+        others = int(s.table_copies[table] & ~s.table_doomed[table] & s.up_regions) & ~(1 << region)
+        if stays or others or not s.table_copies[table] >> region & 1:
+            return
+        raise InvalidDecision(f"{what}: no other copy lies in a region that is up")
+    if region == s.table_home[table]:
+        raise InvalidDecision(f"{what}: that is its home; move it first")
+    if region == s.table_target[table]:
+        raise InvalidDecision(f"{what}: its home moves there")
+    if s.table_doomed[table] >> region & 1:
+        raise InvalidDecision(f"{what}: that copy is about to be deleted already")
+    raise InvalidDecision(f"{what}: there is no copy")
