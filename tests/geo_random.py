@@ -150,7 +150,7 @@ def excess(warehouse: Warehouse, objective: Objective, home: np.ndarray) -> tupl
 def two_days() -> list[object]:
     """Costs, moves and copies of two days, exactly."""
     from clustergym.policies.tetris import VERSIONS, Tetris
-    from clustergym.policies.tetris.day import kick, settle
+    from clustergym.policies.tetris.search import settle, wander
     from clustergym.simulator.geo.mast_like import mast_like
 
     warehouse = mast_like(300, 8, seed=5)
@@ -161,7 +161,7 @@ def two_days() -> list[object]:
         warehouse = plan.applied(warehouse)
     small = Placement(random_warehouse(1, tables=8, jobs=9), Objective())
     settle(small, pairs=True)
-    kick(small, np.random.default_rng(0), 3)
+    wander(small, 1e12, 20, np.random.default_rng(0))
     return [*said, small.cost.hex(), small.home.tolist()]
 
 

@@ -4,11 +4,14 @@ The problem is not linear: R(job) follows from the homes, and Expression 2 is a 
 makes it exact: for each GPU type one column for every way in which its jobs can be seated, with its cost; for each
 analytics job one for every way in which its tables can lie; for Expression 9 one for every pair of tables in a region.
 Such columns need not be whole numbers: where the homes are, only one column of each set can be above 0.
+
+Some tables can be held where they are, so that a larger instance can be gone through block by block (blocks.py).
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -16,7 +19,7 @@ import numpy as np
 
 from ...simulator.errors import InputError
 from ...simulator.geo.kernels.ledger import Ledger
-from ...simulator.geo.placement import Placement
+from ...simulator.geo.placement import KIB, Placement
 
 MOST_COLUMNS = 200_000
 NOWHERE = -1
@@ -25,8 +28,12 @@ SECONDS = 3600.0
 
 @dataclass
 class _Model:
-    """Columns and rows of a linear program as they are added."""
+    """Columns and rows of a linear program as they are added.
 
+    `ways` is the most ways in which the jobs of a GPU type may be seated.
+    """
+
+    ways: int = MOST_COLUMNS
     cost: list[float] = field(default_factory=list)
     whole: list[bool] = field(default_factory=list)
     entries: list[tuple[int, int, float]] = field(default_factory=list)
@@ -48,50 +55,78 @@ class _Model:
         self.low.append(low)
         self.high.append(high)
 
+    def solve(self, ones: Sequence[int]) -> tuple[np.ndarray, float]:
+        """The columns, float64, with the least cost, and that cost; those in `ones` are 1."""
+        from scipy.optimize import Bounds, LinearConstraint, milp
+        from scipy.sparse import coo_array
+
+        row, column, value = (np.array(part) for part in zip(*self.entries, strict=True))
+        matrix = coo_array((value, (row, column)), shape=(len(self.low), len(self.cost))).tocsr()
+        least = np.zeros(len(self.cost))
+        least[list(ones)] = 1.0
+        found = milp(
+            np.array(self.cost),
+            integrality=np.array(self.whole, dtype=np.int64),
+            bounds=Bounds(least, 1.0),
+            constraints=LinearConstraint(matrix, np.array(self.low), np.array(self.high)),
+            options={"mip_rel_gap": 1e-9},
+        )
+        if found.x is None:
+            raise InputError(f"milp: no placement satisfies Expressions 4 to 6, or none was found ({found.message})")
+        return found.x, float(found.fun)
+
 
 @dataclass
 class _Variables:
-    """Where to find them: homes[t][r]; seats[j][r], of jobs of one table those of its home."""
+    """Where to find them: homes[t][r]; seats[j][r], of jobs of one table those of its home.
+
+    tables[j] are those that a job reads; free, bool (tables,), those that may move.
+    """
 
     homes: list[list[int]]
+    tables: list[list[int]]
+    free: np.ndarray
     seats: dict[int, list[int]] = field(default_factory=dict)
 
 
-def optimum(placement: Placement) -> tuple[np.ndarray, float]:
+def optimum(
+    placement: Placement,
+    quota_bytes: float = math.inf,
+    free: np.ndarray | None = None,
+    start: np.ndarray | None = None,
+    ways: int = MOST_COLUMNS,
+) -> tuple[np.ndarray, float]:
     """The homes with the least cost that satisfy Expressions 4 to 6, int64 (tables,), and that cost.
+
+    Args:
+        placement: where the tables are.
+        quota_bytes: of the tables that are elsewhere than at `start` then.
+        free: bool (tables,), those that may move; None: all.
+        start: int64 (tables,); None: where they are.
+        ways: in how many the jobs of a GPU type may be seated at most.
 
     Raises:
         InputError: the instance is too large, or nothing satisfies the constraints.
     """
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import coo_array
-
     ledger = placement.ledger
-    model = _Model()
+    model = _Model(ways)
     homes = [[model.column(0.0, whole=True) for _ in ledger.storage] for _ in ledger.size]
     for home in homes:
         model.row([(column, 1.0) for column in home], 1.0, 1.0)
-    variables = _Variables(homes)
+    tables = _tables_of(ledger)
+    variables = _Variables(homes, tables, np.ones(len(homes), bool) if free is None else free)
+    _spend(model, variables, ledger, quota_bytes, placement.home if start is None else start)
     constant = 0.0
-    for job, tables in enumerate(_tables_of(ledger)):
-        add = _training if ledger.training[job] or len(tables) == 1 else _analytics
-        constant += add(model, variables, ledger, job, tables)
+    for job in range(len(tables)):
+        add = _training if ledger.training[job] or len(tables[job]) == 1 else _analytics
+        constant += add(model, variables, ledger, job)
     for gpu in range(len(ledger.bases)):
-        constant += _balance(model, variables, ledger, gpu)
+        _balance(model, variables, ledger, gpu)
     constant += _storage(model, variables, ledger)
     _constraints(model, variables, ledger)
-    row, column, value = (np.array(part) for part in zip(*model.entries, strict=True))
-    matrix = coo_array((value, (row, column)), shape=(len(model.low), len(model.cost))).tocsr()
-    found = milp(
-        np.array(model.cost),
-        integrality=np.array(model.whole, dtype=np.int64),
-        bounds=Bounds(0.0, 1.0),
-        constraints=LinearConstraint(matrix, np.array(model.low), np.array(model.high)),
-        options={"mip_rel_gap": 1e-9},
-    )
-    if found.x is None:
-        raise InputError(f"milp: no placement satisfies Expressions 4 to 6, or none was found ({found.message})")
-    return found.x[np.array(homes)].argmax(axis=1), float(found.fun + constant)
+    stays = [homes[table][int(ledger.home[table])] for table in np.flatnonzero(~variables.free)]
+    chosen, cost = model.solve(stays)
+    return chosen[np.array(homes)].argmax(axis=1), cost + constant
 
 
 def _tables_of(ledger: Ledger) -> list[list[int]]:
@@ -102,8 +137,35 @@ def _tables_of(ledger: Ledger) -> list[list[int]]:
     return tables
 
 
-def _training(model: _Model, variables: _Variables, ledger: Ledger, job: int, tables: list[int]) -> float:
+def _spend(model: _Model, variables: _Variables, ledger: Ledger, quota_bytes: float, start: np.ndarray) -> None:
+    """What is elsewhere than it was is within the quota."""
+    total = int(ledger.size.sum())
+    if quota_bytes < KIB * total:
+        stays = zip(variables.homes, start.tolist(), ledger.size.tolist(), strict=True)
+        terms = [(home[region], size / total) for home, region, size in stays]
+        model.row(terms, 1.0 - quota_bytes / KIB / total, np.inf)
+
+
+def _regions_of(variables: _Variables, ledger: Ledger, table: int) -> list[int]:
+    """Where a table may lie."""
+    return list(range(len(ledger.storage))) if variables.free[table] else [int(ledger.home[table])]
+
+
+def _seats_of(variables: _Variables, ledger: Ledger, job: int) -> list[int]:
+    """Where a job may be seated, NOWHERE among them if it may have no region."""
+    tables = variables.tables[job]
+    if len(tables) > 1 and not ledger.training[job]:
+        return [*range(len(ledger.storage)), NOWHERE]
+    fixed = {int(ledger.home[table]) for table in tables if not variables.free[table]}
+    if len(fixed) > 1:
+        return [NOWHERE]
+    several = len(tables) > 1 and variables.free[tables].any()
+    return [*(sorted(fixed) or range(len(ledger.storage))), *([NOWHERE] if several else [])]
+
+
+def _training(model: _Model, variables: _Variables, ledger: Ledger, job: int) -> float:
     """Seats of a job that needs all its tables; the cost where it has none, which seats take off again."""
+    tables = variables.tables[job]
     if len(tables) == 1:
         variables.seats[job] = variables.homes[tables[0]]
         return 0.0
@@ -118,14 +180,14 @@ def _training(model: _Model, variables: _Variables, ledger: Ledger, job: int, ta
     return away
 
 
-def _analytics(model: _Model, variables: _Variables, ledger: Ledger, job: int, tables: list[int]) -> float:
+def _analytics(model: _Model, variables: _Variables, ledger: Ledger, job: int) -> float:
     """A column for every way in which the tables of an analytics job can lie."""
-    regions = len(ledger.storage)
+    tables, regions = variables.tables[job], len(ledger.storage)
     size = ledger.size[tables]
     seats = [model.column(0.0) for _ in range(regions)]
     at_home: dict[tuple[int, int], list[int]] = {}
     at_seat: list[list[int]] = [[] for _ in range(regions)]
-    for lies in itertools.product(range(regions), repeat=len(tables)):
+    for lies in itertools.product(*(_regions_of(variables, ledger, table) for table in tables)):
         seat = int(np.bincount(lies, minlength=regions).argmax())
         remote = int(ledger.total[job] - size[np.array(lies) == seat].sum())
         column = model.column(float(ledger.weight[0] * remote))
@@ -144,15 +206,15 @@ def _equal(model: _Model, column: int, parts: list[int]) -> None:
     model.row([(column, -1.0), *((part, 1.0) for part in parts)], 0.0, 0.0)
 
 
-def _balance(model: _Model, variables: _Variables, ledger: Ledger, gpu: int) -> float:
-    """A column for every way in which the jobs of a GPU type can be seated; Expression 2 without jobs otherwise."""
+def _balance(model: _Model, variables: _Variables, ledger: Ledger, gpu: int) -> None:
+    """A column for every way in which the jobs of a GPU type can be seated."""
     jobs = np.flatnonzero(ledger.gpu_type == gpu)
     regions = len(ledger.storage)
-    choices = [[*range(regions), *([NOWHERE] if ledger.reads[job] > 1 else [])] for job in jobs]
-    if np.prod([float(len(choice)) for choice in choices]) > MOST_COLUMNS:
+    choices = [_seats_of(variables, ledger, job) for job in jobs.tolist()]
+    if np.prod([float(len(choice)) for choice in choices]) > model.ways:
         raise InputError(f"milp: {len(jobs)} jobs of one GPU type; expected a smaller instance, or take tetris-v2")
     if not len(jobs):
-        return 0.0
+        return
     ways = np.array(list(itertools.product(*choices)), np.int64)
     costs = ledger.weight[1] * seated_cost(ledger, gpu, jobs, ways)
     columns = [model.column(float(cost)) for cost in costs]
@@ -161,7 +223,6 @@ def _balance(model: _Model, variables: _Variables, ledger: Ledger, gpu: int) -> 
         for region in range(regions):
             chosen = [columns[way] for way in np.flatnonzero(ways[:, place] == region)]
             _equal(model, variables.seats[job][region], chosen)
-    return 0.0
 
 
 def seated_cost(ledger: Ledger, gpu: int, jobs: np.ndarray, ways: np.ndarray) -> np.ndarray:
@@ -194,7 +255,13 @@ def _storage(model: _Model, variables: _Variables, ledger: Ledger) -> float:
         for table in tables:
             model.cost[variables.homes[table][region]] += weight * (part[table] ** 2 - 2.0 * part[table] * share)
         for one, other in itertools.combinations(tables, 2):
-            both = model.column(2.0 * weight * part[one] * part[other])
+            price = 2.0 * weight * part[one] * part[other]
+            fixed = [table for table in (one, other) if not variables.free[table]]
+            if fixed:
+                if ledger.home[fixed[0]] == region:
+                    model.cost[variables.homes[other if fixed[0] == one else one][region]] += price
+                continue
+            both = model.column(price)
             pair = [(variables.homes[table][region], 1.0) for table in (one, other)]
             model.row([*pair, (both, -1.0)], -np.inf, 1.0)
     return weight * float((ledger.storage_share**2).sum())

@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import InputError
 from .kernels import climb, cost, pairs
 from .kernels.ledger import Ledger, fresh_sums
-from .warehouse import Warehouse
+from .warehouse import Jobs, Warehouse
 from .world import LEVELS, NO_GPU
 
 KIB = 1024
@@ -78,7 +78,8 @@ class Placement:
     def __init__(self, warehouse: Warehouse, objective: Objective, known: np.ndarray | None = None) -> None:
         self.warehouse = warehouse
         self.objective = objective
-        self.ledger = _ledger(warehouse, objective, warehouse.jobs.recurring if known is None else known)
+        self._jobs = warehouse.jobs.only(warehouse.jobs.recurring if known is None else known)
+        self.ledger = _ledger(warehouse, objective, self._jobs)
 
     @property
     def home(self) -> np.ndarray:
@@ -89,6 +90,10 @@ class Placement:
     def cost(self) -> float:
         """Expressions 1 to 3, weighted."""
         return float(cost.total_cost(self.ledger))
+
+    def tables_of(self, job: int) -> np.ndarray:
+        """The tables of a job, by its row in the ledger: int64 (n,)."""
+        return self._jobs.table[self._jobs.first[job] : self._jobs.first[job + 1]]
 
     def change(self, table: int, target: int) -> float:
         """What moving the table there would add to the cost, found without moving it."""
@@ -157,8 +162,8 @@ def seconds(hours: np.ndarray) -> np.ndarray:
     return np.rint(np.asarray(hours) * 3600.0).astype(np.int64)
 
 
-def _ledger(warehouse: Warehouse, objective: Objective, known: np.ndarray) -> Ledger:
-    world, tables, jobs = warehouse.world, warehouse.tables, warehouse.jobs.only(known)
+def _ledger(warehouse: Warehouse, objective: Objective, jobs: Jobs) -> Ledger:
+    world, tables = warehouse.world, warehouse.tables
     size, gpu_s = kib(tables.size_bytes), seconds(jobs.gpu_hours)
     order = np.argsort(jobs.table, kind="stable")
     uses = np.bincount(jobs.table, minlength=len(tables))

@@ -1,0 +1,93 @@
+"""`milp` as a search of a day's moves: the optimum where that is not too much, else blocks of tables in turn.
+
+The columns of the program grow with the power of the jobs (exact.py). Where they are too many, a climb with kicks comes
+first; then blocks of tables that share readers are placed best in turn, all others staying where they are, until no
+block gains: never worse than the climb, but no optimum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...simulator.errors import InputError
+from ...simulator.geo.placement import Move, Placement
+from .exact import optimum
+from .search import moves_from, wander
+
+EXACT_WAYS, EXACT_TABLES = 5000, 16  # of the whole: ways of seating the jobs of a GPU type, and tables
+BLOCK_WAYS, BLOCK_TABLES = 1000, 8
+MOST_ROUNDS = 3
+KICKS = 300
+SLIGHT = 1e-9
+
+
+def best_homes(placement: Placement, quota_bytes: float) -> list[Move]:
+    """Move the tables of a placement to the best homes that are found; one move a table, see `moves_from`.
+
+    Nothing moves where no placement within the quota satisfies Expressions 4 to 6.
+    """
+    start, gains = placement.home, placement.best_moves()
+    everything = np.ones(len(start), bool)
+    if len(start) <= EXACT_TABLES and _ways(placement, everything) <= EXACT_WAYS:
+        _solve(placement, quota_bytes, everything, start, EXACT_WAYS)
+    else:
+        wander(placement, quota_bytes, KICKS, np.random.default_rng(0))
+        for _ in range(MOST_ROUNDS):
+            before = placement.cost
+            for free in list(_blocks(placement)):
+                _solve(placement, quota_bytes, free, start, BLOCK_WAYS)
+            if placement.cost > before - SLIGHT:
+                break
+    return moves_from(placement, start, gains)
+
+
+def _solve(placement: Placement, quota_bytes: float, free: np.ndarray, start: np.ndarray, ways: int) -> None:
+    """Modify the placement: the optimum of the free tables, where there is one that costs less."""
+    try:
+        home, cost = optimum(placement, quota_bytes, free, start, ways)
+    except InputError:
+        return
+    if cost < placement.cost - SLIGHT:
+        for table in np.flatnonzero(home != placement.home).tolist():
+            placement.move(table, int(home[table]))
+
+
+def _ways(placement: Placement, free: np.ndarray) -> float:
+    """In how many ways the jobs of a GPU type can be seated, or the tables of an analytics job lie: the most."""
+    ledger, regions = placement.ledger, len(placement.warehouse.world)
+    by_type = np.zeros(len(ledger.bases))
+    most = 1.0
+    for job, reads in enumerate(ledger.reads.tolist()):
+        loose = int(free[placement.tables_of(job)].sum())
+        if not ledger.training[job]:
+            most = max(most, float(regions) ** loose)
+        elif loose and ledger.gpu_type[job] >= 0:
+            choices = regions + (reads > 1) if loose == reads else 2
+            by_type[ledger.gpu_type[job]] += math.log(choices)
+    return max(most, math.exp(by_type.max(initial=0.0)))
+
+
+def _blocks(placement: Placement) -> Iterator[np.ndarray]:
+    """Sets of tables, bool (tables,), that are all tables together: those that share readers are put into one."""
+    ledger = placement.ledger
+    left = dict.fromkeys(np.argsort(-ledger.size, kind="stable").tolist())
+    while left:
+        free = np.zeros(len(ledger.size), bool)
+        reach = [next(iter(left))]
+        while reach and free.sum() < BLOCK_TABLES:
+            table = reach.pop(0)
+            if table not in left:
+                continue
+            free[table] = True
+            if free.sum() > 1 and _ways(placement, free) > BLOCK_WAYS:
+                free[table] = False
+                continue
+            del left[table]
+            readers = ledger.user[ledger.first_user[table] : ledger.first_user[table + 1]].tolist()
+            reach += [int(one) for job in readers for one in placement.tables_of(job)]
+            if not reach:
+                reach = [next(iter(left))] if left else []
+        yield free
