@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 
 from ...simulator import rows
-from ...simulator.decisions import Advance, Decision, Hold, Migrate, Preempt, Resize, Shift, Start
+from ...simulator.decisions import (
+    TABLE_DECISIONS,
+    Advance,
+    Decision,
+    Hold,
+    Migrate,
+    Preempt,
+    Resize,
+    Shift,
+    Start,
+)
 from ...simulator.engine import Simulator
 from ...simulator.errors import InvalidDecision
 from ...simulator.kernels.placement import tier_of_gang
@@ -42,6 +52,8 @@ def encode(simulator: Simulator, window: np.record, decision: Decision) -> np.nd
         raise InvalidDecision(f"{decision!r}: jobs have one size in this environment")
     if isinstance(decision, Shift) or getattr(decision, "time_shift", None) is not None:
         raise InvalidDecision(f"{decision!r}: nothing in this environment stands for a time-shift")
+    if isinstance(decision, TABLE_DECISIONS):
+        raise InvalidDecision(f"{decision!r}: there are no tables in this environment")
     bucket = UNTIL_OFFER
     if isinstance(decision, Start):
         tier = _tier(simulator, decision.gpus)
