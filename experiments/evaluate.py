@@ -23,6 +23,7 @@ from ..simulator.sharing import Sharing
 from ..simulator.topology import Topology
 from ..simulator.workloads import Workload, open_workload
 from ..simulator.workloads import is_path as is_trace
+from ..simulator.workloads.geo_columns import siblings
 from .recording import ABOUT_TABLES, WORDS, Recorded, Timeline, decisions, timeline
 
 if TYPE_CHECKING:
@@ -170,7 +171,8 @@ def workload_of(setting: Setting, seed: int) -> Workload:
 
 def stamps(setting: Setting) -> tuple[tuple[int, int] | None, ...]:
     """Time and size of the files that the words of a setting name: they change when a file is written."""
-    words = (setting.topology, setting.workload, setting.network, setting.format or "")
+    words = [setting.topology, setting.workload, setting.network, setting.format or ""]
+    words += map(str, siblings(setting.workload).values()) if is_trace(setting.workload) else ()
     return tuple(_stamp(part) for word in words for part in (word, *re.split("[:,=]", word)[1:]))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..simulator.errors import InputError, MissingExtra
 from ..simulator.workloads import Workload
+from .regions_report import region_facts, region_line, region_tables
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,7 +31,8 @@ def summary(workload: Workload) -> dict[str, Any]:
         span; None for a batch), `gpus` (list of {"gpus", "jobs", "job_share", "gpu_time_share"}, ascending),
         `duration_s` and `gap_s` (min, p5 .. p99, max, mean; `gap_s` also `cv`; None for one job), `models`
         (share of jobs by name, falling), `hours` (24 relative arrival rates, 1 = mean; hour 0 is that of time
-        0), `users`, `tenants` (how many), `deadlines` and `backlog` (share of jobs).
+        0), `users`, `tenants` (how many), `deadlines` and `backlog` (share of jobs); over regions, where GPUs are units
+        of all types, also `regions` (see `region_facts`).
     """
     gpu_s = workload.gpus * workload.duration_s
     span_s = float(workload.arrival_s[-1] - workload.arrival_s[0])
@@ -39,6 +41,7 @@ def summary(workload: Workload) -> dict[str, Any]:
     jobs_of = np.bincount(index)
     time_of = np.bincount(index, weights=gpu_s)
     n = len(workload)
+    geo = {} if workload.geo is None else {"regions": region_facts(workload, workload.geo)}
     return {
         "name": workload.name,
         "jobs": n,
@@ -63,6 +66,7 @@ def summary(workload: Workload) -> dict[str, Any]:
         "tenants": _distinct(workload.tenant),
         "deadlines": float(np.isfinite(workload.deadline_s).mean()),
         "backlog": float((workload.arrival_s == workload.arrival_s[0]).mean()) if n > 1 else 0.0,
+        **geo,
     }
 
 
@@ -97,23 +101,28 @@ def _hours(arrival_s: np.ndarray) -> list[float]:
 def print_report(workload: Workload, console: Console) -> None:
     """Print the summary as tables with bars."""
     facts = summary(workload)
-    busy = "" if facts["busy_gpus"] is None else f", {facts['busy_gpus']:,.1f} GPUs busy on average"
+    unit = "unit" if "regions" in facts else "GPU"
+    busy = "" if facts["busy_gpus"] is None else f", {facts['busy_gpus']:,.1f} {unit}s busy on average"
     lines = [
         f"{facts['name']}: {facts['jobs']:,} jobs over {seconds(facts['span_s'])}, "
-        f"{facts['gpu_hours']:,.0f} GPU-hours{busy}, "
-        f"{facts['mean_gpus']:.2f} GPUs a job"
+        f"{facts['gpu_hours']:,.0f} {unit}-hours{busy}, "
+        f"{facts['mean_gpus']:.2f} {unit}s a job"
     ]
     extras = [f"{facts[key]:,} {key}" for key in ("users", "tenants") if facts[key]]
     extras += [f"{facts['deadlines']:.0%} with a deadline"] if facts["deadlines"] else []
     extras += [f"coefficient of variation of the gaps {facts['gap_s']['cv']:.2f}"] if facts["gap_s"] else []
     lines += [", ".join(extras)] if extras else []
+    lines += [region_line(facts["regions"])] if "regions" in facts else []
     console.print("\n".join(lines), highlight=False, markup=False)
 
+    if "regions" in facts:
+        for title, header, rows in region_tables(facts["regions"]):
+            _print_table(console, title, header, rows)
     mark = "█" if console.encoding.lower().startswith("utf") else "#"
     _print_table(
         console,
-        "GPU demand",
-        ("GPUs", "jobs", "of jobs", "", "of GPU time", ""),
+        f"{unit[0].upper()}{unit[1:]} demand",
+        (f"{unit}s", "jobs", "of jobs", "", f"of {unit} time", ""),
         [
             (label, f"{jobs:,}", f"{of_jobs:.1%}", _bar(of_jobs, mark), f"{of_time:.1%}", _bar(of_time, mark))
             for label, jobs, of_jobs, of_time in _demand_rows(facts["gpus"])

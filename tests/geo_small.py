@@ -19,6 +19,7 @@ REGIONS = ("east", "west", "south")
 TYPES = ("A100", "V100", CPU_TYPE)
 A100, V100, CPU = range(3)
 TABLES = ("clicks", "users", "ads", "logs", "videos")
+TENANTS = ("ranking", "vision")
 SIZE_BYTES = np.array([100, 200, 50, 400, 1000], np.int64) * 10**9
 HOME = np.array([0, 0, 1, 1, 2], np.int64)
 
@@ -65,6 +66,7 @@ def demands(rows: list[tuple[list[tuple[int, int]], list[int], int, int, float]]
         "container_s": np.array([seconds for *_rest, seconds in rows], np.float64),
         "first": np.cumsum([0, *map(len, reads)]),
         "table": np.array([table for tables in reads for table in tables], np.int64),
+        "tenant_names": TENANTS,
         "table_names": TABLES,
         "tables": small_tables(),
         "quota": np.array([[32, 16], [48, 24]], np.int64),
@@ -109,9 +111,12 @@ def small_workload() -> Workload:
     ]
     geo = demands(rows)
     count = len(rows)
-    return Workload.from_arrays("small", 60.0 * np.arange(count), geo.units, 600.0 + 100.0 * np.arange(count)).with_geo(
-        geo
-    )
+    arrival_s, duration_s = 60.0 * np.arange(count), 600.0 + 100.0 * np.arange(count)
+    return Workload.from_arrays("small", arrival_s, geo.units, duration_s, tenant=tenants(geo)).with_geo(geo)
+
+
+def tenants(geo: Demands) -> list[str]:
+    return [TENANTS[code] for code in geo.tenant]
 
 
 def random_workload(seed: int, jobs: int = 40, span_s: float = 3600.0, mean_s: float = 900.0) -> Workload:
@@ -131,4 +136,5 @@ def random_workload(seed: int, jobs: int = 40, span_s: float = 3600.0, mean_s: f
         rows.append((parts, tables, int(rng.integers(0, LEVELS)), int(rng.integers(0, 2)), float(rng.integers(0, 60))))
     geo = demands(rows)
     arrival_s = np.sort(rng.integers(0, int(span_s), jobs)).astype(np.float64)
-    return Workload.from_arrays("random", arrival_s, geo.units, np.ceil(rng.exponential(mean_s, jobs))).with_geo(geo)
+    duration_s = np.ceil(rng.exponential(mean_s, jobs))
+    return Workload.from_arrays("random", arrival_s, geo.units, duration_s, tenant=tenants(geo)).with_geo(geo)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 import sys
 import tempfile
+import warnings
 from dataclasses import asdict
 from json import dumps
 from pathlib import Path
@@ -195,15 +195,20 @@ def _expect_suffix(to: Path) -> None:
 
 
 def _save(jobs: Workload, to: Path) -> None:
-    """Write beside `to`, then rename: a file that is there is never half a workload."""
-    draft = to.with_name(f".{to.stem}.part{to.suffix}")
-    with contextlib.ExitStack() as stack:
-        stack.callback(draft.unlink, missing_ok=True)
+    """Write beside `to`, then rename, the workload last: a file that is there is never half a workload."""
+    with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.stem}.part") as folder:
+        draft = Path(folder) / to.name
         jobs.save(draft)
-        draft.replace(to)
+        for path in sorted(Path(folder).iterdir(), key=lambda path: path == draft):
+            path.replace(to.parent / path.name)
 
 
 def _print_csv(jobs: Workload) -> None:
+    from ...simulator.workloads import WorkloadWarning
+
+    if jobs.geo is not None:
+        said = f"{jobs.name}: tables, quotas and history are not printed; --to OUT.csv writes them to files beside it"
+        warnings.warn(said, WorkloadWarning, stacklevel=2)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "workload.csv"
         jobs.save(path)
@@ -212,14 +217,18 @@ def _print_csv(jobs: Workload) -> None:
 
 
 def _as_rows(jobs: Workload) -> list[dict[str, object]]:
+    from ...simulator.workloads.geo_columns import columns_of
     from ...simulator.workloads.schema import COLUMNS
 
-    columns = [getattr(jobs, column).tolist() for column in COLUMNS]
-    return [dict(zip(COLUMNS, row, strict=True)) for row in zip(*columns, strict=True)]
+    columns = {column: getattr(jobs, column).tolist() for column in COLUMNS}
+    if jobs.geo is not None:
+        columns |= columns_of(jobs.geo)
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _tell(jobs: Workload, to: Path, json: bool) -> None:
-    gpu_hours = float((jobs.gpus * jobs.duration_s).sum() / 3600.0)
+    gpus = jobs.gpus if jobs.geo is None else jobs.geo.asked[:, 0]
+    gpu_hours = float((gpus * jobs.duration_s).sum() / 3600.0)
     if json:
         print_json({"path": str(to), "name": jobs.name, "jobs": len(jobs), "gpu_hours": gpu_hours})
     else:

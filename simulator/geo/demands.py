@@ -37,6 +37,7 @@ class Demands:
         part_units: int64 (jobs, 4), >= 1 where there is a part, else 0; a row's sum is the workload's `gpus`.
         container_s: float64 (jobs,), seconds >= 0 that every start takes before the work goes on.
         first: int64 (jobs + 1,); table: int64 (uses,): row j reads `table[first[j] : first[j + 1]]`, each once.
+        tenant_names: unique, one a row of `quota`.
         table_names: unique.
         tables: their sizes, homes and copies at time 0.
         quota: int64 (tenants, 2): GPUs and CPU machines that a tenant may have at once within its priority, >= 0.
@@ -56,6 +57,7 @@ class Demands:
     container_s: np.ndarray
     first: np.ndarray
     table: np.ndarray
+    tenant_names: tuple[str, ...]
     table_names: tuple[str, ...]
     tables: Tables
     quota: np.ndarray
@@ -229,6 +231,9 @@ def _check(demands: Demands) -> None:
     _check_tables(demands, numbers)
     if demands.quota.ndim != 2 or demands.quota.shape[1] != 2 or (demands.quota < 0).any():
         raise InputError("demands: quota must be a row a tenant of GPUs and CPU machines, none below 0")
+    names, tenants = demands.tenant_names, len(demands.quota)
+    if len(set(names)) != len(names) or len(names) != tenants:
+        raise InputError(f"demands: {len(names)} names of {tenants} tenants; expected one each, no two alike")
     if demands.slo_s.shape != (LEVELS,) or not (demands.slo_s > 0).all():
         raise InputError(f"demands: slo_s = {demands.slo_s}; expected {LEVELS} times in seconds above 0, inf for none")
     if not 0 <= demands.checkpoint_s < np.inf:

@@ -163,6 +163,7 @@ def _workload(
     part_type, part_units = _parts(rng, capped, kind[capped.family], len(world.gpu_types))
     key, tenant = np.unique(families.owner[capped.family] * LEVELS + capped.level, return_inverse=True)
     tenant = tenant.ravel().astype(np.int64)
+    names = np.array([f"team{team}/{level}" for team, level in zip(*divmod(key, LEVELS), strict=True)], object)
     history, apps = _history(rng, world, families, first, table, home, capped, kind)
     reads = np.diff(first)[capped.family]
     starts = np.repeat(first[:-1][capped.family], reads)
@@ -178,6 +179,7 @@ def _workload(
         container_s=capped.container_s,
         first=uses,
         table=table[starts + np.arange(uses[-1]) - np.repeat(uses[:-1], reads)],
+        tenant_names=tuple(names),
         table_names=tuple(f"t{row}" for row in range(len(home))),
         tables=Tables.at(_sizes(rng, world, home), home, len(world)),
         quota=_tenant_quotas(capped, tenant, len(key), days),
@@ -186,7 +188,6 @@ def _workload(
         history=history,
         app_cpu_hours=apps,
     )
-    names = np.array([f"team{team}/{level}" for team, level in zip(*divmod(key, LEVELS), strict=True)], object)
     return Workload.from_arrays(
         "mast-like",
         capped.arrival_s,

@@ -17,6 +17,8 @@ The schema, one row a job, column by column (the csv has this header; the parque
 | `priority`   | no       | whole  | larger is more important, 0: default |
 | `deadline_s` | no       | number | absolute seconds on the arrival clock, > 0; empty, absent or inf: none |
 
+Workloads over regions have more columns, and files beside them: geo_columns.py.
+
 Rows may come in any order (they are sorted by arrival, stable, with a warning). Other columns are ignored
 with a warning. `Workload.save` writes every column (`iteration_s` only where it is not just the quotient);
 numbers come back bit for bit. A parquet file also keeps the workload's name, a csv takes its name from the
@@ -38,6 +40,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..names import choose, numbered
+from .geo_columns import columns_of, write_siblings
 
 if TYPE_CHECKING:
     from ..geo.demands import Demands
@@ -220,7 +223,7 @@ class Workload:
         return Workload(self.name, **columns)
 
     def save(self, path: str | Path) -> None:
-        """Write the workload in our own schema, csv or parquet by the path's ending.
+        """Write the workload in our own schema, csv or parquet by the path's ending, with the files beside it.
 
         Raises:
             InputError: another ending, or the file cannot be written.
@@ -234,6 +237,8 @@ class Workload:
             )
         try:
             writers[path.suffix.lower()](self, path)
+            if self.geo is not None:
+                write_siblings(self.geo, path)
         except OSError as error:
             raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
 
@@ -378,14 +383,16 @@ def clip(value: object, length: int = 60) -> str:
     return shown if len(shown) <= length else shown[: length - 4] + "...'"
 
 
-def _saved_columns(workload: Workload) -> tuple[str, ...]:
+def _saved_columns(workload: Workload) -> dict[str, Any]:
     """The columns worth a place in a file: iteration_s only where it says more than duration_s / iterations."""
     derived = np.array_equal(workload.iteration_s, workload.duration_s / workload.iterations)
-    return tuple(column for column in COLUMNS if column != "iteration_s" or not derived)
+    columns = {name: getattr(workload, name) for name in COLUMNS if name != "iteration_s" or not derived}
+    return columns if workload.geo is None else {**columns, **columns_of(workload.geo)}
 
 
 def _write_csv(workload: Workload, path: Path) -> None:
-    columns = {column: getattr(workload, column).tolist() for column in _saved_columns(workload)}
+    saved = _saved_columns(workload).items()
+    columns = {name: values.tolist() if isinstance(values, np.ndarray) else values for name, values in saved}
     # an empty deadline reads better than inf
     columns["deadline_s"] = ["" if value == np.inf else value for value in columns["deadline_s"]]
     with open(path, "w", encoding="utf-8", newline="") as file:
@@ -399,8 +406,8 @@ def _write_parquet(workload: Workload, path: Path) -> None:
     import pyarrow.parquet as pq
 
     arrays = {
-        column: pa.array(getattr(workload, column), type=pa.string() if column in TEXT else None)
-        for column in _saved_columns(workload)
+        name: pa.array(values, type=pa.string() if name in (*TEXT, "parts", "tables") else None)
+        for name, values in _saved_columns(workload).items()
     }
     table = pa.table(arrays).replace_schema_metadata({PARQUET_NAME_KEY: workload.name.encode("utf-8", "replace")})
     pq.write_table(table, path)

@@ -64,13 +64,20 @@ def read_bytes(path: str | Path, size: int = -1) -> bytes:
         raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
 
 
-def read_csv(path: str | Path, *, header: Sequence[str] | None = None, keep: Collection[str] | None = None) -> Table:
+def read_csv(
+    path: str | Path,
+    *,
+    header: Sequence[str] | None = None,
+    keep: Collection[str] | None = None,
+    may_be_empty: bool = False,
+) -> Table:
     """A comma-separated file as a Table of text, without "#" lines before the header and empty lines.
 
     Args:
         path: the file.
         header: the column names of a file without a header line.
         keep: the columns to keep in memory (names that are not there do no harm); default all.
+        may_be_empty: whether a header without rows will do.
 
     Raises:
         InputError: unreadable, no rows, a row of another length than the header, broken quoting, a cell above
@@ -105,10 +112,11 @@ def read_csv(path: str | Path, *, header: Sequence[str] | None = None, keep: Col
         raise InputError(
             f"{path}, line {skipped + reader.line_num}: not readable as csv ({error}); expected comma-separated fields"
         ) from None
-    if not rows:
+    if not rows and not may_be_empty:
         raise InputError(f"{path}: a header but no rows; expected at least one job")
-    columns = dict(zip((names[i] for i in chosen), map(list, zip(*rows, strict=True)), strict=True))
-    return Table(str(path), columns, np.asarray(lines) + skipped, "line", tuple(names))
+    cells = map(list, zip(*rows, strict=True)) if rows else ([] for _ in chosen)
+    columns = dict(zip((names[i] for i in chosen), cells, strict=True))
+    return Table(str(path), columns, np.asarray(lines, np.int64) + skipped, "line", tuple(names))
 
 
 def _check_header(path: str | Path, line: int, names: list[str]) -> None:

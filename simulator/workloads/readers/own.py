@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
+from .. import geo_columns
+from ..geo_reading import read_demands
 from ..schema import COLUMNS, LARGEST_GANG, PARQUET_NAME_KEY, Workload, WorkloadWarning, clip
 from ..table import Table, read_bytes, read_csv
 from .head import Head
 
 NAME = "csv"
 SUMMARY = "our own schema: job_id, arrival_s, gpus, duration_s and optional columns"
+KNOWN = (*COLUMNS, *geo_columns.COLUMNS)
 PARQUET_SUMMARY = "our own schema, as parquet"
 
 
@@ -49,7 +52,7 @@ def read_parquet(path: str | Path) -> Workload:
     data = read_bytes(path)
     try:
         held = pq.read_table(pa.BufferReader(data))
-        columns: dict[str, Any] = {name: _plain(held.column(name)) for name in held.column_names if name in COLUMNS}
+        columns: dict[str, Any] = {name: _plain(held.column(name)) for name in held.column_names if name in KNOWN}
         metadata = held.schema.metadata or {}
         name = metadata.get(PARQUET_NAME_KEY, b"").decode("utf-8", "replace") or Path(path).stem
     except Exception as error:  # pyarrow raises a dozen kinds on a broken file, OSError and KeyError among them
@@ -73,7 +76,8 @@ def _plain(column: Any) -> Any:
 
 
 def _workload(table: Table, name: str) -> Workload:
-    ignored = [column for column in table.header if column not in COLUMNS]
+    known = KNOWN if "parts" in table else COLUMNS
+    ignored = [column for column in table.header if column not in known]
     if ignored:
         warnings.warn(
             f"{table.path}: columns {clip(', '.join(ignored), 200)} are not in the schema and are ignored",
@@ -84,9 +88,10 @@ def _workload(table: Table, name: str) -> Workload:
     iterations = table.number("iterations", low=0, above=True, default=np.nan, blank=np.nan)
     iterations = np.where(np.isnan(iterations), duration_s, iterations)
     iteration_s = table.number("iteration_s", low=0, above=True, default=np.nan, blank=np.nan)
+    arrival_s = table.number("arrival_s", low=0)
     read = table.workload(
         job_id="job_id",
-        arrival_s=table.number("arrival_s", low=0),
+        arrival_s=arrival_s,
         gpus=table.number("gpus", low=1, high=LARGEST_GANG, whole=True),
         duration_s=duration_s,
         iterations=iterations,
@@ -98,4 +103,7 @@ def _workload(table: Table, name: str) -> Workload:
         user=table.text("user", ""),
         tenant=table.text("tenant", ""),
     )
-    return Workload(name, **{column: getattr(read, column) for column in COLUMNS})
+    geo = None
+    if "parts" in table:
+        geo = read_demands(table, table.path).take(np.argsort(arrival_s, kind="stable"))
+    return Workload(name, **{column: getattr(read, column) for column in COLUMNS}, geo=geo)
