@@ -338,3 +338,19 @@ def test_bad_parameters_of_the_generator_are_one_sentence(word: str, said: str) 
 def test_small_workloads_can_be_drawn_too(word: str) -> None:
     workload = open_workload(f"mast-like:{word}")
     assert workload.geo is not None and len(workload.geo) == len(workload)
+
+
+def test_quotas_share_out_the_supply_and_types_are_asked_alike(drawn: Workload) -> None:
+    geo = drawn.geo
+    assert geo is not None
+    world = World.of(Topology.load("mast:regions=20,gpus=100000"), geo.gpu_types[:-1])
+    hours = drawn.duration_s / 3600.0
+    asked = [(np.where(geo.part_type == kind, geo.part_units, 0).sum(axis=1) * hours).sum() for kind in range(3)]
+    load = np.array(asked) / world.gpus.sum(axis=0) / 24.0
+    assert load == pytest.approx(1.3, rel=0.15)
+    lowest = np.isin(np.arange(len(geo.quota)), geo.tenant[geo.level == 6])
+    assert (geo.quota[lowest] == 0).all()
+    assert 100_000 <= geo.quota[:, 0].sum() < 170_000
+    for tenant in range(0, len(geo.quota), 97):
+        own = geo.asked[geo.tenant == tenant, 0]
+        assert lowest[tenant] or geo.quota[tenant, 0] >= np.quantile(own, 0.9, method="lower")

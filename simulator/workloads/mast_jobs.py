@@ -18,7 +18,9 @@ Assumed, as nothing is published:
   min, with its size; the others are Poisson, 1.4 times the mean rate at 15 h, 0.6 times at 3 h.
 * With `backlog` what would run at time 0, had the same workloads come before, is there at time 0, with what is left of
   its run time; nothing of it is set up again.
-* A tenant is a team at a level. Its quota is 1.5 times what its workloads use in the mean, at least its P90 workload.
+* Of the GPU types at the home of its tables a family asks one so that all types are asked alike for their supply.
+* A tenant is a team at a level. Quotas share the supply out by what tenants ask in all, as within them a start in time
+  is guaranteed (Sec. 2); each is at least the tenant's P90 workload, and those at level 6 have none.
 * First starts are due within 10, 20, 30 and 60 min at levels 0 to 3; below there is no promise. A checkpoint takes 60
   s.
 * Run times beyond `longest_h` and tables beyond a fifth of the smallest region's storage are capped; where a region
@@ -55,7 +57,8 @@ SLO_S = (600.0, 1200.0, 1800.0, 3600.0, np.inf, np.inf, np.inf)
 CHECKPOINT_S = 60.0
 EVALUATORS, EVALUATOR_GPUS = 0.5, 8  # share of workloads, and one of so many GPUs
 SERVERS, SERVER_MACHINES = 0.5, 4
-QUOTA_FACTOR, QUOTA_QUANTILE = 1.5, 0.9
+QUOTA_QUANTILE = 0.9
+TURNS, MOST_TURN = 100, 10.0  # until types are asked alike
 LARGEST_TABLE = 0.2  # of the smallest region's storage
 READERS = 6.4  # mean number of workloads of a day that read a table
 NEW_READS = 0.8  # share of a workload's tables that it has not drawn before: families.py, measured
@@ -117,7 +120,7 @@ def mast_like(
     rows = arrivals(rng, families, with_gpu, how, days * DAY_S, per_day, max(arriving, 1))
     if backlog or (backlog is None and jobs is None):
         rows = Rows.joined([rows, running_at_start(rng, families, with_gpu, how, per_day)])
-    return _workload(rng, built, families, with_gpu, rows, how, days)
+    return _workload(rng, built, families, with_gpu, rows)
 
 
 def _check(
@@ -152,12 +155,10 @@ def _workload(
     families: Families,
     with_gpu: np.ndarray,
     rows: Rows,
-    how: Scale,
-    days: float,
 ) -> Workload:
     first, table, home = _reads(rng, world, families, with_gpu, rows)
     place = home[table[first[:-1]]]  # where a family runs
-    kind = np.where(with_gpu, _types(rng, world, place), NO_GPU)
+    kind = np.where(with_gpu, _types(rng, world, place, np.where(with_gpu, families.size, 0)), NO_GPU)
     capped = _capped(world, rows, place[rows.family], kind[rows.family])
     capped = capped.only(np.argsort(capped.arrival_s, kind="stable"))
     part_type, part_units = _parts(rng, capped, kind[capped.family], len(world.gpu_types))
@@ -182,7 +183,7 @@ def _workload(
         tenant_names=tuple(names),
         table_names=tuple(f"t{row}" for row in range(len(home))),
         tables=Tables.at(_sizes(rng, world, home), home, len(world)),
-        quota=_tenant_quotas(capped, tenant, len(key), days),
+        quota=_tenant_quotas(world, capped, tenant, len(key)),
         slo_s=np.array(SLO_S),
         checkpoint_s=CHECKPOINT_S,
         history=history,
@@ -225,11 +226,17 @@ def _reads(
     return first, table, home
 
 
-def _types(rng: np.random.Generator, world: World, place: np.ndarray) -> np.ndarray:
-    """A GPU type that the place has, by its share there."""
-    edges = np.cumsum(world.gpus, axis=1)[place]
-    point = rng.random(len(place)) * edges[:, -1]
-    return np.minimum((edges <= point[:, None]).sum(axis=1), len(world.gpu_types) - 1)
+def _types(rng: np.random.Generator, world: World, place: np.ndarray, workloads: np.ndarray) -> np.ndarray:
+    """A GPU type that the place has, for `workloads` workloads each, so that demand over supply is alike for all."""
+    supply = world.gpus.astype(np.float64)
+    asked = np.bincount(place, workloads, len(world))
+    wanted = supply.sum(axis=0) / supply.sum() * asked.sum()
+    share = supply / supply.sum(axis=1, keepdims=True)
+    for _ in range(TURNS if asked.any() else 0):
+        share *= np.minimum(wanted / np.maximum(asked @ share, 1e-9), MOST_TURN)
+        share /= share.sum(axis=1, keepdims=True)
+    edges = np.cumsum(share, axis=1)[place]
+    return np.minimum((edges <= rng.random((len(place), 1))).sum(axis=1), len(world.gpu_types) - 1)
 
 
 def _capped(world: World, rows: Rows, place: np.ndarray, kind: np.ndarray) -> Rows:
@@ -275,16 +282,18 @@ def _sizes(rng: np.random.Generator, world: World, home: np.ndarray) -> np.ndarr
     return np.maximum(np.floor(size), 1.0).astype(np.int64)
 
 
-def _tenant_quotas(rows: Rows, tenant: np.ndarray, tenants: int, days: float) -> np.ndarray:
+def _tenant_quotas(world: World, rows: Rows, tenant: np.ndarray, tenants: int) -> np.ndarray:
     """GPUs and CPU machines of each tenant, int64 (tenants, 2)."""
-    arrived = np.array([not name.startswith("b") for name in rows.name.tolist()])
     bounds = np.searchsorted(np.sort(tenant), np.arange(tenants + 1))
     at = bounds[:-1] + np.ceil(QUOTA_QUANTILE * (np.diff(bounds) - 1)).astype(np.int64)
+    promised = rows.level < LEVELS - 1
     quota = np.zeros((tenants, 2), np.int64)
-    for column, asked in enumerate((rows.gpus, rows.machines)):
-        used = np.bincount(tenant, np.where(arrived, asked * rows.duration_s, 0.0), tenants) / (days * DAY_S)
+    supplies = int(world.gpus.sum()), int(world.cpu_machines.sum())
+    for column, (supply, asked) in enumerate(zip(supplies, (rows.gpus, rows.machines), strict=True)):
+        used = np.bincount(tenant, np.where(promised, asked * rows.duration_s, 0.0), tenants)
+        share = used / max(used.sum(), 1.0)
         large = asked[np.lexsort((asked, tenant))][at]
-        quota[:, column] = np.ceil(np.maximum(QUOTA_FACTOR * used, large))
+        quota[:, column] = np.where(used > 0.0, np.ceil(np.maximum(supply * share, large)), 0.0)
     return quota
 
 
