@@ -1,11 +1,13 @@
 """`mast`: regions with hardware as uneven as in paper mast's Figure 2, at any scale.
 
-Published: a region has several dynamic clusters, "typically" of GPU and CPU machines (Sec. 2), about 20 clusters in
-one of 20,000 GPUs (Sec. 4.3.1); as many CPU machines as GPUs are in use, O(100,000) each (Sec. 5.1); hardware is
-uneven over the regions. Assumed, as nothing is published: mast_like.py says how uneven, and which region has which
-GPU types; a region's GPUs are spread evenly over its types; machines of 8 GPUs, racks of 16 machines; a cluster's CPU
-machines are in proportion to its GPUs. Storage is 3.5 times the tables that a day at load 1 reads (mast_jobs.py), in
-the mean; the links have 400 Gbps between regions of 5,000 GPUs, and in proportion for others.
+Published: a region has several dynamic clusters, "typically" of GPU and CPU machines (Sec. 2), about 20 clusters in one
+of 20,000 GPUs (Sec. 4.3.1); as many CPU machines as GPUs are in use, O(100,000) each (Sec. 5.1); GPUs and storage are
+uneven over the regions; there are slightly more CPU machines for ML than needed, so that no GPU is idle for want of one
+(Sec. 5.2). Hence every cluster has as many of them for its GPUs as any other: the CPUs of Figure 2 are also those of
+everything else. Assumed, as nothing is published: mast_like.py says how uneven, and which region has which GPU types; a
+region's GPUs are spread evenly over its types; machines of 8 GPUs, racks of 16 machines. Storage is 3.5 times the
+tables that a day at load 1 reads (mast_jobs.py), in the mean; the links have 400 Gbps between regions of 5,000 GPUs,
+and in proportion for others.
 """
 
 from __future__ import annotations
@@ -74,7 +76,7 @@ def mast_world(
             gpu_type=kind,
             gpu_machines=size,
             gpus_per_machine=np.full(len(rows), MACHINE_GPUS),
-            cpu_machines=_cpu_machines(cpu_machines, shares["cpu"], region, size),
+            cpu_machines=apportioned(cpu_machines, size.astype(np.float64), 0),
             machines_per_rack=np.full(len(rows), RACK_MACHINES),
         ),
         storage_bytes=np.ceil(storage_tb * TERABYTE * shares["storage"]).astype(np.int64),
@@ -97,16 +99,6 @@ def apportioned(total: int, weights: np.ndarray, least: int) -> np.ndarray:
     order = np.argsort(-(exact - whole), kind="stable")
     whole[order[: rest - int(whole.sum())]] += 1
     return whole + least
-
-
-def _cpu_machines(total: int, share: np.ndarray, region: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """CPU machines of each cluster; a region that gets any has one at least."""
-    machines = np.zeros(len(region), np.int64)
-    least = 1 if total >= len(share) else 0
-    for place, own in enumerate(apportioned(total, share, least).tolist()):
-        inside = region == place
-        machines[inside] = apportioned(own, size[inside].astype(np.float64), 0)
-    return machines
 
 
 def _check(regions: int, gpus: int, cpus: int, largest_cluster: int, storage_tb: float, wan_gbps: float) -> None:
