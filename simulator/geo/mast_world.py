@@ -5,8 +5,8 @@ of 20,000 GPUs (Sec. 4.3.1); as many CPU machines as GPUs are in use, O(100,000)
 uneven over the regions; there are slightly more CPU machines for ML than needed, so that no GPU is idle for want of one
 (Sec. 5.2). Hence every cluster has as many of them for its GPUs as any other: the CPUs of Figure 2 are also those of
 everything else. Assumed, as nothing is published: mast_like.py says how uneven, and which region has which GPU types; a
-region's GPUs are spread evenly over its types; machines of 8 GPUs, racks of 16 machines. Storage is 3.5 times the
-tables that a day at load 1 reads (mast_jobs.py), in the mean; the links have 400 Gbps between regions of 5,000 GPUs,
+region's GPUs are spread evenly over its types; machines of 8 GPUs, racks of 16 machines. Storage is 0.2 TB a GPU, some
+five times the tables that a day at load 1 reads (mast_jobs.py); the links have 400 Gbps between regions of 5,000 GPUs,
 and in proportion for others.
 """
 
