@@ -28,7 +28,7 @@ from ..simulator.plans import Plan, decisions_of, plan_now
 from ..simulator.view import ClusterView
 from .pollux_asked import allocations, take
 from .pollux_search import Problem, Search
-from .rounds import RoundPolicy
+from .rounds import RoundPolicy, is_round
 
 
 class Pollux(RoundPolicy):
@@ -108,7 +108,7 @@ class Pollux(RoundPolicy):
             InputError: jobs are elastic here, or the network knows no phases.
         """
         view.simulator.use(self.clock)
-        if not self.is_round(view.now_s):
+        if not is_round(view.now_s, self.clock.round):
             return [plan_now(view)]
         return allocations(view, n, self.exponent, self.clock.preemption_cost[0], **self.bounds)
 

@@ -15,8 +15,10 @@ from .base import Policy
 from .bsbf import sjf_bsbf, sjf_ffs
 from .cassini.schedulers import bsbf_cassini, dally_cassini, pollux_cassini, themis_cassini
 from .dally import dally, dally_consolidated, dally_manual, dally_nowait
+from .drawn import drawn
 from .gandiva import gandiva
 from .greedy import greedy
+from .mast.schedulers import cell
 from .ordered import las, ordered
 from .pollux import Pollux
 from .themis import LeastShared, Themis, ideal
@@ -26,6 +28,7 @@ from .tiresias_rounds import TiresiasRounds
 DELAY = "clustergym/Delay-v0"
 SHARING = "clustergym/Sharing-v0"
 TIME_SHIFT = "clustergym/TimeShift-v0"
+GEO = "clustergym/Geo-v0"
 BOTH = (DELAY, SHARING)
 
 
@@ -40,9 +43,9 @@ class Entry:
 
 POLICIES: dict[str, Entry] = {
     "random": Entry(
-        partial(ordered, "random", placer="random"),
+        drawn,
         "a random order and random GPUs, drawn from the seed: the baseline that everything should beat",
-        (*BOTH, TIME_SHIFT),
+        (*BOTH, TIME_SHIFT, GEO),
     ),
     "greedy": Entry(greedy, "shortest first; a job waits for a better tier if it will end sooner so: the one to beat"),
     "fifo": Entry(partial(ordered, "fifo"), "first in, first out, by arrival", BOTH),
@@ -86,6 +89,24 @@ POLICIES: dict[str, Entry] = {
         LeastShared, "Themis; of its placements the one with the fewest shared links, nobody shifted", (TIME_SHIFT,)
     ),
     "ideal": Entry(ideal, "Themis where every job has all links to itself: the bound for the others", (TIME_SHIFT,)),
+    "mast": Entry(
+        partial(cell, "mast", "global", "region"),
+        "MAST (OSDI'24): one queue by priority, quota and credit; each region's best plan, the best of all wins",
+        (GEO,),
+    ),
+    "federated": Entry(
+        partial(cell, "federated", "region", "region"),
+        "a workload is bound to the region with the lowest demand over supply of its GPU type when it arrives",
+        (GEO,),
+    ),
+    "global": Entry(
+        partial(cell, "global", "global", "global"),
+        "MAST that places several workloads jointly: Table 1's ideal",
+        (GEO,),
+    ),
+    "scope": Entry(
+        partial(cell, "scope"), "any cell of paper mast's Table 1: scopes of the queue and of the allocation", (GEO,)
+    ),
     "gandiva": Entry(gandiva, "Gandiva (OSDI'18): by affinity of sizes, moves to better tiers, no preemption", BOTH),
     "dally": Entry(dally, "Dally (Big Data'25): delay timers, tuned by demand and tier; most slowed down first"),
     "dally-manual": Entry(dally_manual, "Dally with fixed timers: 12 h for a machine, 24 h in all for a rack"),

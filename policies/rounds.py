@@ -53,13 +53,14 @@ class RoundPolicy(Policy):
             self.begin(view)
         if self._instant != view.instant:
             self._instant, self._decisions = view.instant, decisions
-            self._plan = self.plan(view) if self.is_round(view.now_s) else []
+            self._plan = self.plan(view) if is_round(view.now_s, self.clock.round) else []
         elif decisions == self._decisions + 1:
             self._plan, self._decisions = self._plan[1:], decisions
         elif decisions != self._decisions:
             self._plan = []
         return self._plan[0] if self._plan else Advance()
 
-    def is_round(self, now_s: float) -> bool:
-        """Whether an instant is one of its rounds."""
-        return abs(now_s - round(now_s / self.clock.round) * self.clock.round) < CLOSE_S
+
+def is_round(now_s: float, round_s: float) -> bool:
+    """Whether an instant is a multiple of `round_s`."""
+    return abs(now_s - round(now_s / round_s) * round_s) < CLOSE_S

@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
 from ..topology import Topology
+from .demands import Demands
 from .kernels import region as kernels
 from .kernels import search
 from .world import LEVELS
@@ -71,23 +71,21 @@ class Hardware:
     types: int
 
     @classmethod
-    def of(cls, topology: Topology, types: Sequence[str]) -> Hardware:
-        """That of a topology; a type's code is its place in `types`.
+    def of(cls, topology: Topology, demands: Demands) -> Hardware:
+        """That of a topology; a type that no workload asks has a code after all others.
 
         Raises:
-            InputError: a cluster of another type.
+            InputError: the workloads do not fit the topology.
         """
-        for name, kind in zip(topology.cluster_names, topology.cluster_gpu_type, strict=True):
-            if kind not in types:
-                raise InputError(f"cluster {name!r}: type {kind!r}: expected one of {', '.join(types)}")
+        kind, types = demands.cluster_type(topology), len(demands.gpu_types)
         return cls(
             region=topology.cluster_region,
-            kind=np.array([list(types).index(kind) for kind in topology.cluster_gpu_type], np.int64),
+            kind=np.where(kind < 0, types, kind),
             rack_cluster=topology.rack_cluster,
             machine_rack=topology.machine_rack,
             machine_units=topology.machine_gpus,
-            regions=len(topology.region_names),
-            types=len(types),
+            regions=topology.num_regions,
+            types=types + 1,
         )
 
     @classmethod
@@ -207,9 +205,9 @@ class RegionalScheduler:
         """Empty the negative cache: at the start of each scan of the queue, and when a workload ended by itself."""
         kernels.begin_scan(self.regions)
 
-    def follow(self, state: Any, level: np.ndarray) -> None:
+    def follow(self, records: np.recarray, level: np.ndarray) -> None:
         """Take over who holds what from a simulator's record; `level`: int64 (jobs,), the priority that counts."""
-        kernels.follow(state, self.regions, level)
+        kernels.follow(records, 0, self.regions, level)
 
     def plan(
         self,
@@ -242,10 +240,18 @@ class RegionalScheduler:
         return found
 
     def start(
-        self, job: int, level: int, parts: Sequence[tuple[int, int]], now_s: float, *, region: int = ANY
+        self,
+        job: int,
+        level: int,
+        parts: Sequence[tuple[int, int]],
+        now_s: float,
+        *,
+        region: int = ANY,
+        cluster: int = ANY,
+        preempts: bool = True,
     ) -> Plan | None:
         """Carry out the best plan; None: there is none. What others were refused may fit where somebody left."""
-        found = self._find(job, level, parts, now_s, region, ANY, True)
+        found = self._find(job, level, parts, now_s, region, cluster, preempts)
         if found is not None and found.leaves:
             search.forgive(self.regions, found.region, level)
         return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...kernels.jit import entry, kernel
+from ...kernels.regions import candidate_regions
 from .region import ASKED, IMPORTANCES, LEAVES, NONE, PARTS, SPARED, TAKEN, forget_all, release, unit_count
 from .search import (
     NO_PLAN,
@@ -168,6 +169,25 @@ def _move(r, q, earlier, job, now_s):
     q.option[MOVED] = other
     forget_all(r)
     return region
+
+
+@entry
+def open_queue(states, row, r, g, q, count):
+    """Modify in place: the pending workloads of a ranking `g` (scan.py) are the queue. Returns how many lack tables.
+
+    Of each the regions with its tables and room for it are set; nobody is bound to a cluster.
+    """
+    s, lacking = states[row], 0
+    for at in range(count):
+        job = g.order[at]
+        q.job[at] = job
+        q.bits[job] = candidate_regions(s, job)
+        q.only[job] = NONE
+        r.importance[job] = IMPORTANCES - 1 - g.level[job]
+        r.start_s[job] = s.now_s
+        lacking += q.bits[job] == 0
+    q.option[LENGTH] = count
+    return lacking
 
 
 @entry

@@ -250,9 +250,9 @@ def lay(s, r, level):
 
 
 @entry
-def follow(s, r, level):
+def follow(states, row, r, level):
     """`lay`, for Python."""
-    lay(s, r, level)
+    lay(states[row], r, level)
 
 
 @kernel

@@ -1,0 +1,91 @@
+"""`random`: a random order and random places, drawn from the seed: what everything should beat.
+
+Without regions it is a compiled rule. With regions every waiting workload, in a random order, is offered to one region
+of those that have its tables, drawn at random, and there to a random cluster of its first part's type; it starts if it
+fits without preemption. Tables are copied where no region can run a workload (simulator/geo/on_demand.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..simulator.decisions import Advance, Decision, Start
+from ..simulator.geo.on_demand import on_demand
+from ..simulator.geo.rms import Hardware, RegionalScheduler
+from ..simulator.view import ClusterView
+from .base import Policy, RulePolicy
+from .ordered import Head, Placer, ordered
+
+
+class Anywhere(Policy):
+    """Random places in regions; see the module."""
+
+    def __init__(self) -> None:
+        self.name = "random"
+        self._laid: tuple[Any, Any] | None = None
+        self._scheduler: RegionalScheduler
+        self._now: tuple[Any, int, int] | None = None
+        self._decisions = 0
+        self._left: list[Decision] = []
+
+    def decide(self, view: ClusterView) -> Decision:
+        """The next decision of this instant's draw."""
+        simulator = view.simulator
+        now, decisions = (simulator, simulator.runs, view.instant), int(simulator.state.decisions)
+        if now == self._now and decisions == self._decisions + 1:
+            self._left = self._left[1:]
+        elif now != self._now or decisions != self._decisions:
+            self._now, self._left = now, self._draw(view)
+        self._decisions = decisions
+        return self._left[0] if self._left else Advance()
+
+    def _draw(self, view: ClusterView) -> list[Decision]:
+        simulator, demands = view.simulator, view.demands
+        if self._laid is None or self._laid[0] is not view.workload or self._laid[1] is not view.topology:
+            self._laid = (view.workload, view.topology)
+            self._scheduler = RegionalScheduler(Hardware.of(view.topology, demands), len(view.workload), False)
+        rng = np.random.default_rng([int(simulator.state.seed), view.instant])
+        self._scheduler.follow(simulator.records, demands.level)
+        clusters = self._scheduler.hardware
+        found: list[Decision] = []
+        lacking: list[int] = []
+        for job in rng.permutation(view.queue).tolist():
+            regions = view.regions_of(job)
+            if not regions:
+                lacking.append(job)
+                continue
+            region = int(rng.choice(regions))
+            parts = list(zip(demands.part_type[job].tolist(), demands.part_units[job].tolist(), strict=True))
+            parts = [part for part in parts if part[0] >= 0]
+            there = np.flatnonzero((clusters.region == region) & (clusters.kind == parts[0][0]))
+            plan = self._scheduler.start(
+                job, demands.level[job], parts, view.now_s, cluster=int(rng.choice(there)), preempts=False
+            )
+            if plan is not None:
+                found.append(Start(job, plan.gpus))
+        return [*on_demand(view, sorted(lacking)), *found]
+
+
+class RandomPolicy(RulePolicy):
+    """The compiled rule, or in regions `Anywhere`."""
+
+    def __init__(self, rule: RulePolicy) -> None:
+        super().__init__(rule.name, rule.rule, rule.at_auctions)
+        self._anywhere = Anywhere()
+
+    def decide(self, view: ClusterView) -> Decision:
+        """The next decision at this instant."""
+        return self._anywhere.decide(view) if view.workload.geo is not None else super().decide(view)
+
+
+def drawn(
+    head: Head = "skip",
+    placer: Placer = "random",
+    preemption_cost: tuple[float, ...] = (0.0,),
+    round: float = 0.0,
+    lease: float = 0.0,
+) -> RandomPolicy:
+    """The policy `random`; its parameters are those of `ordered`, for clusters without regions."""
+    return RandomPolicy(ordered("random", head, placer, preemption_cost, round, lease))

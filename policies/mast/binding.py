@@ -1,0 +1,104 @@
+"""Early binding: a workload goes to a region, or to a cluster, when it arrives (paper mast, Sec. 4.1 and 5.6).
+
+Sec. 5.6: "dispatches a workload to the region with the lowest demand over supply rate of the required GPU type". The
+type is that of the first part. Demand is what the workloads bound there ask that have not finished; regions, or
+clusters, are those that have the tables and could hold the workload. One whose tables are nowhere together is bound
+when they are; one whose region has lost them for good, or is down, is bound anew as soon as another one can run it.
+
+What a workload was bound to depends on who arrived and finished before it, not on when it is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...simulator.geo.kernels.auction import Queue
+from ...simulator.view import ClusterView
+
+NOWHERE = -1
+
+
+class Binding:
+    """Binds each workload once.
+
+    Args:
+        to_cluster: bind the first part to a cluster of the region; the others go where RMS puts them there.
+    """
+
+    def __init__(self, to_cluster: bool) -> None:
+        self.to_cluster = to_cluster
+        self._run: tuple[Any, int] | None = None
+
+    def bind(self, view: ClusterView, queue: Queue, pending: int) -> None:
+        """Leave in the queue's sets of regions the one that each workload is bound to, if it can run there now."""
+        run = (view.simulator, view.simulator.runs)
+        if self._run != run:
+            self._run = run
+            self._begin(view)
+        jobs = queue.job[:pending]
+        bits = queue.bits[jobs]
+        bound = self._region[jobs]
+        lost = (bound != NOWHERE) & (bits >> np.maximum(bound, 0) & 1 == 0)
+        for job in np.sort(jobs[(bits != 0) & (lost | (bound == NOWHERE))]).tolist():
+            self._bind(view, job, int(queue.bits[job]))
+        bound = self._region[jobs]
+        queue.bits[jobs] = np.where(bound == NOWHERE, 0, bits & 1 << np.maximum(bound, 0))
+        if self.to_cluster:
+            queue.only[jobs] = self._cluster[jobs]
+
+    def _begin(self, view: ClusterView) -> None:
+        """Nobody is bound, but to where it runs or has run last."""
+        demands, topology = view.demands, view.topology
+        jobs, clusters, types = len(view.workload), topology.num_clusters, len(demands.gpu_types)
+        self._region = np.full(jobs, NOWHERE, np.int64)
+        self._cluster = np.full(jobs, NOWHERE, np.int64)
+        self._kind, self._need = demands.part_type, demands.part_units
+        self._cluster_kind = demands.cluster_type(topology)
+        self._cluster_region = topology.cluster_region
+        self._units = np.bincount(topology.rack_cluster[topology.machine_rack], topology.machine_gpus, clusters)
+        self._supply = np.zeros((topology.num_regions, types))
+        known = self._cluster_kind >= 0
+        np.add.at(self._supply, (self._cluster_region[known], self._cluster_kind[known]), self._units[known])
+        self._demand = np.zeros_like(self._supply)
+        self._asked = np.zeros(clusters)
+        self._bound = np.zeros(0, np.int64)  # those that have not finished, as far as was looked
+        s = view.simulator.state
+        for job in range(int(s.next_arrival)):
+            region = int(s.job_region[job] if s.job_region[job] >= 0 else s.last_region[job])
+            if s.starts[job] > 0 and region >= 0:
+                self._note(job, region, int(s.part_cluster[job, 0]))
+
+    def _note(self, job: int, region: int, cluster: int) -> None:
+        self._region[job], self._cluster[job] = region, cluster
+        there = self._kind[job] >= 0
+        np.add.at(self._demand[region], self._kind[job][there], self._need[job][there])
+        self._asked[cluster] += self._need[job, 0]
+        self._bound = np.append(self._bound, job)
+
+    def _forget(self, jobs: np.ndarray) -> None:
+        for job in jobs.tolist():
+            there = self._kind[job] >= 0
+            np.subtract.at(self._demand[self._region[job]], self._kind[job][there], self._need[job][there])
+            self._asked[self._cluster[job]] -= self._need[job, 0]
+        self._bound = self._bound[~np.isin(self._bound, jobs)]
+
+    def _bind(self, view: ClusterView, job: int, bits: int) -> None:
+        s = view.simulator.state
+        if self._region[job] != NOWHERE:
+            self._forget(np.array([job]))
+            arrival_s = view.now_s
+        else:
+            arrival_s = float(s.arrival_s[job])
+        finish_s = s.finish_s[self._bound]
+        self._forget(self._bound[(finish_s >= 0.0) & (finish_s <= arrival_s)])
+        kind, need = int(self._kind[job, 0]), int(self._need[job, 0])
+        able = (self._cluster_kind == kind) & (self._units >= need) & (bits >> self._cluster_region & 1 == 1)
+        clusters = np.flatnonzero(able)
+        load = self._asked[clusters] / self._units[clusters]
+        if not self.to_cluster:
+            rate = self._demand[:, kind] / np.maximum(self._supply[:, kind], 1.0)
+            load = rate[self._cluster_region[clusters]]
+        cluster = int(clusters[np.argmin(load)])
+        self._note(job, int(self._cluster_region[cluster]), cluster)

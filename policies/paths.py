@@ -1,0 +1,38 @@
+"""The two paths of paper mast as one policy: a slow one that places tables, a fast one that places workloads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..simulator.decisions import Advance, Decision
+from ..simulator.view import ClusterView
+from .base import Policy
+
+
+class Paths(Policy):
+    """Asks the slow path whenever tables are due (`view.tables_due`), then the fast path.
+
+    Args:
+        name: how tables and logs call it.
+        fast: decides about workloads, at every instant.
+        slow: decides about tables, at those where they are due; None: nobody does.
+
+    Attributes:
+        fast, slow: as given; who plays one of them otherwise asks the other.
+    """
+
+    def __init__(self, name: str, fast: Policy, slow: Policy | None) -> None:
+        self.name = name
+        self.fast, self.slow = fast, slow
+        self._done: tuple[Any, int, int] | None = None
+
+    def decide(self, view: ClusterView) -> Decision:
+        """The next decision about tables while there is one, then about workloads."""
+        if self.slow is not None and view.tables_due:
+            now = (view.simulator, view.simulator.runs, view.instant)
+            if self._done != now:
+                decision = self.slow.decide(view)
+                if not isinstance(decision, Advance):
+                    return decision
+                self._done = now
+        return self.fast.decide(view)
