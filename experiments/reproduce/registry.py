@@ -81,6 +81,10 @@ class Reproduction:
 
 def reproductions() -> Mapping[str, Reproduction]:
     """Every reproduction by name, in the order of the papers."""
-    from . import bsbf, cassini, dally, mast
+    from . import bsbf, cassini, dally, mast, mast_fast, mast_speed
 
-    return {entry.name: entry for module in (dally, bsbf, cassini, mast) for entry in module.REPRODUCTIONS}
+    return {
+        entry.name: entry
+        for module in (dally, bsbf, cassini, mast, mast_fast, mast_speed)
+        for entry in module.REPRODUCTIONS
+    }

@@ -108,6 +108,11 @@ class Passes(Policy):
         self._again = False
         self._left: list[Decision] = []
 
+    @property
+    def levels(self) -> np.ndarray:
+        """The priority that counted when GMS looked last, int64 (jobs,), of those that ran or were pending then."""
+        return self._arrays.ranking.level
+
     def decide(self, view: ClusterView) -> Decision:
         """The next decision of this instant's passes."""
         simulator = view.simulator
@@ -174,7 +179,8 @@ class Passes(Policy):
             self._again |= bool(before)
             if moved >= 0:
                 before += placed.pop(moved)[:-1]
-                before.append(self._start(moved))
+                placed[moved] = [*before, self._start(moved)]
+                before = []
             placed[job] = [*before, self._start(job)]
             at = auction.auction(regions, queue, at + 1, now_s)
         return [decision for decisions in placed.values() for decision in decisions]

@@ -1,0 +1,138 @@
+"""One run of paper mast's fast path: a scheduler on generated workloads whose tables Tetris has placed.
+
+Workloads are `mast-like` on the preset `mast`, whose homes of tables are those that users chose. Tetris has looked at
+them before, as the paper's does every day: it is asked for a plan, without a quota, and the run begins with the tables
+as that plan has them. So only what the slow path does not know has to be copied during the run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ...policies import make
+from ...policies.mast.passes import Passes
+from ...policies.paths import Paths
+from ...policies.tetris import VERSIONS, Tetris
+from ...simulator.decisions import Advance
+from ...simulator.engine import Simulator
+from ...simulator.topology import Topology
+from ...simulator.workloads import Workload, open_workload
+from ..run_files import short_hash
+
+HOUR_S, DAY_S = 3600.0, 86_400.0
+
+
+@dataclass(frozen=True)
+class FastCase:
+    """One run.
+
+    Attributes:
+        policy: its word, without a slow half.
+        regions, gpus: of the preset and of the generator.
+        hours: how long it is played; workloads arrive all the while.
+        load: offered GPU-seconds over those that there are.
+        tables: the version of Tetris that has placed the tables.
+        seed: of the workloads.
+    """
+
+    policy: str
+    regions: int
+    gpus: int
+    hours: float
+    load: float
+    tables: str = "tetris-v2"
+    seed: int = 0
+
+    @property
+    def text(self) -> str:
+        """The configuration as JSON."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @property
+    def key(self) -> str:
+        """Hash of the configuration."""
+        return short_hash(self.text)
+
+    def columns(self) -> Mapping[str, Any]:
+        """Play it."""
+        topology, workload = placed(self.regions, self.gpus, self.hours, self.load, self.tables, self.seed)
+        policy = make(self.policy)
+        assert isinstance(policy, Paths) and workload.geo is not None
+        simulator = Simulator(topology, horizon_s=self.hours * HOUR_S)
+        simulator.reset(workload, self.seed)
+        within = _played(simulator, policy)
+        s, jobs = simulator.state, len(workload)
+        fast = policy.fast
+        assert isinstance(fast, Passes)
+        counts = {"asked": fast.asked, "spared": fast.spared, "starts": float(s.starts[:jobs].sum())}
+        return {
+            "metrics": {**simulator.metrics(), **counts},
+            "arrival_s": workload.arrival_s,
+            "wait_s": np.where(s.first_start_s[:jobs] >= 0.0, s.first_start_s[:jobs], np.inf) - workload.arrival_s,
+            "level": workload.geo.level.astype(np.float64),
+            "within": within.astype(np.float64),
+            "gpus": workload.geo.asked[:, 0].astype(np.float64),
+        }
+
+    def outcome(self, held: Mapping[str, Any]) -> FastOutcome:
+        """What a file of it holds."""
+        return FastOutcome(**held)
+
+
+@dataclass(frozen=True, eq=False)
+class FastOutcome:
+    """What a run gave; arrays of shape (jobs,), in order of arrival.
+
+    Attributes:
+        metrics: by the names of `simulator/metrics.py`; how often regions were `asked` for a plan, for how many of
+            these the negative cache `spared` the search; `starts` of workloads.
+        arrival_s: seconds.
+        wait_s: until the first start; inf: it has not started.
+        level: priority. within: 1: within quota when GMS saw it first. gpus: that it asks.
+    """
+
+    metrics: dict[str, float]
+    arrival_s: np.ndarray
+    wait_s: np.ndarray
+    level: np.ndarray
+    within: np.ndarray
+    gpus: np.ndarray
+
+
+@lru_cache(maxsize=2)
+def placed(regions: int, gpus: int, hours: float, load: float, version: str, seed: int) -> tuple[Topology, Workload]:
+    """Regions and workloads, the tables where a version of Tetris has put them."""
+    size = f"regions={regions},gpus={gpus}"
+    topology = Topology.load(f"mast:{size}")
+    workload = open_workload(f"mast-like:days={hours / 24.0!r},{size},load={load!r}", seed=seed)
+    assert workload.geo is not None
+    warehouse = workload.geo.warehouse(topology)
+    for word in dict.fromkeys(("static", version)):
+        warehouse = Tetris(VERSIONS[word]).plan(warehouse).applied(warehouse)
+    return topology, workload.with_geo(replace(workload.geo, tables=warehouse.tables))
+
+
+def _played(simulator: Simulator, policy: Paths) -> np.ndarray:
+    """Play to the end. Returns which workloads GMS called within quota when it saw them first, bool (jobs,).
+
+    Only to these a start in time is promised (Sec. 2).
+    """
+    fast, geo = policy.fast, simulator.workload.geo
+    assert isinstance(fast, Passes) and geo is not None
+    within, seen = np.zeros(len(geo), bool), 0
+    while not simulator.ended:
+        decision = policy.decide(simulator.view)
+        come = int(simulator.state.next_arrival)
+        within[seen:come] = fast.levels[seen:come] == geo.level[seen:come]
+        seen = come
+        while not isinstance(decision, Advance):
+            simulator.apply(decision)
+            decision = policy.decide(simulator.view)
+        simulator.advance()
+    return within
