@@ -48,6 +48,8 @@ class Setting:
         horizon_s: stop after so many seconds from the first arrival.
         mtbf_s: mean time between failures of a machine; None: machines do not fail.
         mttr_s, checkpoint_s: see `Failures`.
+        region_mtbf_s: mean time between failures of a region; None: regions do not fail.
+        region_mttr_s: see `Failures`.
         semantics: how leases end and when passes are made; see `simulator/semantics.py`.
         jobs_per_gpu, interference, memory_gb, gpu: see `Sharing`; jobs_per_gpu None: GPUs are not shared.
     """
@@ -62,6 +64,8 @@ class Setting:
     mtbf_s: float | None = None
     mttr_s: float = 3600.0
     checkpoint_s: float = 1800.0
+    region_mtbf_s: float | None = None
+    region_mttr_s: float = 3600.0
     semantics: str = "events"
     jobs_per_gpu: int | None = None
     interference: str = "measured"
@@ -77,10 +81,11 @@ class Setting:
 
     @property
     def failures(self) -> Failures | None:
-        """Machine failures, if there are any."""
-        if self.mtbf_s is None:
+        """Failures of machines and regions, if there are any."""
+        if self.mtbf_s is None and self.region_mtbf_s is None:
             return None
-        return Failures(self.mtbf_s, self.mttr_s, self.checkpoint_s)
+        mtbf_s, region_mtbf_s = (math.inf if mean is None else mean for mean in (self.mtbf_s, self.region_mtbf_s))
+        return Failures(mtbf_s, self.mttr_s, self.checkpoint_s, region_mtbf_s, self.region_mttr_s)
 
     @property
     def is_drawn(self) -> bool:
@@ -118,6 +123,8 @@ def settings(
     mtbf_s: float | None = None,
     mttr_s: float | None = None,
     checkpoint_s: float | None = None,
+    region_mtbf_s: float | None = None,
+    region_mttr_s: float | None = None,
     semantics: str = "events",
     jobs_per_gpu: int | None = None,
     interference: str | None = None,
@@ -133,11 +140,14 @@ def settings(
     if not horizon_s > 0.0:
         raise InputError(f"--set horizon_s = {horizon_s:g}: expected seconds > 0")
     options = {"mtbf_s": mtbf_s, "mttr_s": mttr_s, "checkpoint_s": checkpoint_s}
-    given = {key: value for key, value in options.items() if value is not None}
-    if mtbf_s is None and given:
-        raise InputError(f"--set {next(iter(given))}: machines fail only with a mean time between failures, mtbf_s=...")
-    if mtbf_s is not None:
-        Failures(**given)  # it checks the ranges
+    regional = {"region_mtbf_s": region_mtbf_s, "region_mttr_s": region_mttr_s}
+    given = {key: value for key, value in (options | regional).items() if value is not None}
+    lone = [key for key in ("mttr_s", "checkpoint_s") if key in given]
+    if mtbf_s is None and lone and (region_mtbf_s is None or mttr_s is not None):
+        raise InputError(f"--set {lone[0]}: machines fail only with a mean time between failures, mtbf_s=...")
+    if region_mtbf_s is None and region_mttr_s is not None:
+        raise InputError("--set region_mttr_s: regions fail only with a mean time between failures, region_mtbf_s=...")
+    Failures(**given)  # it checks the ranges
     shared = {"jobs_per_gpu": jobs_per_gpu, "interference": interference, "memory_gb": memory_gb, "gpu": gpu}
     told = {key: value for key, value in shared.items() if value is not None}
     return {"horizon_s": horizon_s, "semantics": semantics, **given, **told}

@@ -197,6 +197,8 @@ class Simulator:
     def _capacity_for(self, workload: Workload) -> Capacity:
         geo, topology = workload.geo, self.topology
         if geo is None:
+            if self.failures is not None and self.failures.region_mtbf_s < math.inf:
+                raise InputError(f"workload {workload.name!r} asks nothing of regions: they cannot fail")
             return Capacity.fitting(len(workload), topology.num_gpus, self._berths, self._links)
         if self._berths > 1 or self.semantics.auctions:
             raise InputError(

@@ -8,9 +8,10 @@ import numpy as np
 
 from .decisions import Migrate, Resize, Start
 from .errors import InvalidDecision
-from .geo_gangs import are_free, check_parts
+from .geo_gangs import check_parts
 from .kernels.codes import DOWN
 from .layout import gpus_of
+from .rows import takes_units
 
 if TYPE_CHECKING:
     from .engine import Simulator
@@ -36,11 +37,12 @@ def lay_gang(simulator: Simulator, decision: Start | Migrate | Resize) -> int:
         raise InvalidDecision(f"{what}: a GPU is named twice in {list(gpus)}")
     own = () if isinstance(decision, Start) else tuple(gpus_of(s, job))
     may_keep = not (simulator.semantics.auctions and own and s.started_s[job] < s.now_s)
-    if simulator.capacity.regions == 0 or not are_free(s, gpus):
+    units = np.array(gpus)
+    if simulator.capacity.regions == 0 or not takes_units(simulator.records, 0, job, units):
         for gpu in gpus:
             _check_gpu(simulator, what, gpu, gpu in own and may_keep)
-    if simulator.capacity.regions > 0:
-        check_parts(simulator, what, job, np.array(gpus))
+        if simulator.capacity.regions > 0:
+            check_parts(simulator, what, job, units)
     if isinstance(decision, Migrate) and set(gpus) == set(own):
         raise InvalidDecision(f"{what}: it runs on these GPUs already")
     batch = _batch(simulator, decision, what)

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .errors import InvalidDecision
-from .kernels.codes import FREE
 from .rows import may_run_in
 
 if TYPE_CHECKING:
     from .engine import Simulator
     from .geo.demands import Demands
     from .topology import Topology
-
-
-def are_free(s: np.record, gpus: Sequence[int]) -> bool:
-    """Whether all of them are there and free."""
-    units = np.array(gpus)
-    return bool(units.min() >= 0 and units.max() < s.n_gpus and (s.gpu_job[units] == FREE).all())
 
 
 def check_parts(simulator: Simulator, what: str, job: int, units: np.ndarray) -> None:

@@ -109,6 +109,12 @@ def may_run_in(states, row, job, region):
 
 
 @entry
+def takes_units(states, row, job, units):
+    """`regions.takes_units`."""
+    return regions.takes_units(states[row], job, units)
+
+
+@entry
 def left_bytes(states, row, transfer):
     """`wan.left_bytes`."""
     return wan.left_bytes(states[row], transfer)

@@ -1,13 +1,27 @@
-"""Somebody who plays the regions of geo_small at random, or first come first served; and what must hold at any time."""
+"""Somebody who plays the regions of geo_small at random, or first come first served; and what must hold at any time.
+
+The script is for the modes chosen when Python starts: `NUMBA_DISABLE_JIT=1 python geo_player.py 4` prints one line of
+JSON with what `played` returns for the seeds 0 to 3.
+"""
 
 from __future__ import annotations
+
+import hashlib
+import json
+import runpy
+import sys
+from pathlib import Path
 
 import numpy as np
 
 from clustergym.simulator.decisions import Advance, Drop, Hold, Migrate, Move, Preempt, Replicate, Start
+from clustergym.simulator.engine import Simulator
 from clustergym.simulator.errors import InvalidDecision, Stalled
 from clustergym.simulator.geo_metrics import type_seconds
+from clustergym.simulator.layout import Failures
 from clustergym.simulator.metrics import gpu_seconds
+
+geo_small = runpy.run_path(str(Path(__file__).with_name("geo_small.py")))
 
 
 def find_units(view, job, region, rng=None):
@@ -58,9 +72,11 @@ class Anything:
         self.check = check
         self.refused, self.made = [], {}
 
-    def play(self, simulator):
-        """To the end."""
-        while not simulator.ended:
+    def play(self, simulator, instants=100_000):
+        """To the end, or for so many decision points."""
+        for _ in range(instants):
+            if simulator.ended:
+                return
             for _ in range(int(self.rng.integers(0, 5))):
                 self._try(simulator, self._pick(simulator.view))
             if self.rng.random() < 0.7:
@@ -211,3 +227,22 @@ def _check_links(s, regions, stored):
             transfer = int(s.transfer_after[transfer])
     assert on_the_way == s.n_transfers
     assert np.isclose(sent, total + s.bytes_moved + s.bytes_wasted, rtol=1e-9, atol=1.0)
+
+
+def random_run(seed, jobs=25):
+    """A simulator at its first decision point; machines and regions fail for most seeds."""
+    failures = Failures(20_000.0 if seed % 2 else np.inf, 600.0, 300.0, 3000.0, 300.0) if seed % 3 else None
+    simulator = Simulator(geo_small["small_topology"](), failures=failures, tables_every_s=300.0)
+    simulator.reset(geo_small["random_workload"](seed, jobs), seed)
+    return simulator
+
+
+def played(seed):
+    """A hash of the whole record at the end of a random run."""
+    simulator = random_run(seed)
+    Anything(seed).play(simulator)
+    return hashlib.sha256(simulator.records.tobytes()).hexdigest()
+
+
+if __name__ == "__main__":
+    print(json.dumps([played(seed) for seed in range(int(sys.argv[1]))]))

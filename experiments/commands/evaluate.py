@@ -42,7 +42,11 @@ OneSeed = Annotated[
 ]
 Assignments = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="horizon_s, mtbf_s, mttr_s, checkpoint_s, semantics; repeatable."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="horizon_s, mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s, semantics; repeatable.",
+    ),
 ]
 Logdir = Annotated[
     Path | None, typer.Option("--logdir", metavar="DIR", help="TensorBoard scalars, results.parquet, pictures.")

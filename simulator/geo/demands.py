@@ -142,21 +142,26 @@ class Demands:
         cluster_type = self.cluster_type(topology)
         units = np.bincount(topology.gpu_cluster, minlength=topology.num_clusters)
         rooms = [
-            {
-                code: np.sort(units[(topology.cluster_region == region) & (cluster_type == code)])[::-1].tolist()
+            [
+                np.sort(units[(topology.cluster_region == region) & (cluster_type == code)])[::-1].tolist()
                 for code in range(len(self.gpu_types))
-            }
+            ]
             for region in range(len(self.regions))
         ]
-        shapes, index = np.unique(np.hstack([self.part_type, self.part_units]), axis=0, return_inverse=True)
-        fits = np.zeros((len(shapes), len(rooms)), bool)
-        for row, shape in enumerate(shapes.tolist()):
-            by_type: dict[int, list[int]] = {}
-            for code, asked in zip(shape[:MOST_PARTS], shape[MOST_PARTS:], strict=True):
-                if code != NO_TYPE:
-                    by_type.setdefault(code, []).append(asked)
-            fits[row] = [all(_packs(parts, room[code]) for code, parts in by_type.items()) for room in rooms]
-        return fits[index.ravel()]
+        largest = np.array([[max(room, default=0) for room in by_type] for by_type in rooms])
+        fits = np.ones((len(self), len(rooms)), bool)
+        for kind, size in zip(self.part_type.T, self.part_units.T, strict=True):
+            fits &= (size <= largest[:, kind]).T  # of no part (-1) the size is 0
+        for code in range(len(self.gpu_types)):
+            asked = np.where(self.part_type == code, self.part_units, 0)
+            (several,) = np.nonzero((asked > 0).sum(axis=1) > 1)
+            shapes, index = np.unique(asked[several], axis=0, return_inverse=True)
+            packs = [
+                [_packs([part for part in shape if part], by_type[code]) for by_type in rooms]
+                for shape in shapes.tolist()
+            ]
+            fits[several] &= np.array(packs, bool).reshape(-1, len(rooms))[index.ravel()]
+        return fits
 
     def warehouse(
         self, topology: Topology, home: np.ndarray | None = None, copies: np.ndarray | None = None

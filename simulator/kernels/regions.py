@@ -5,6 +5,7 @@ start takes the time to set up its containers (Sec. 5.4), and that of saving a s
 that was stopped for it at the same instant (Sec. 4.2: preempted workloads write a checkpoint).
 """
 
+from .codes import FREE
 from .copies import begin_reading, end_reading, readable
 from .jit import entry, kernel
 
@@ -39,6 +40,33 @@ def may_run_in(s, job, region):
         if (s.table_copies[s.read_table[use]] >> region & 1) == 0:
             return False
     return True
+
+
+@kernel
+def takes_units(s, job, units):
+    """True if a workload that holds nothing may start on `units`: free ones, part after part, where it may run."""
+    region = -1
+    place = 0
+    for part in range(s.part_units.shape[1]):
+        size = s.part_units[job, part]
+        if size == 0:
+            break
+        cluster = -1
+        for i in range(place, place + size):
+            unit = units[i]
+            if unit < 0 or unit >= s.n_gpus or s.gpu_job[unit] != FREE:
+                return False
+            here = s.machine_cluster[s.gpu_machine[unit]]
+            if cluster >= 0 and here != cluster:
+                return False
+            cluster = here
+        place += size
+        if s.cluster_type[cluster] != s.part_type[job, part]:
+            return False
+        if region >= 0 and s.cluster_region[cluster] != region:
+            return False
+        region = s.cluster_region[cluster]
+    return may_run_in(s, job, region)
 
 
 @kernel
