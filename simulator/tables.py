@@ -13,14 +13,26 @@ from .errors import InvalidDecision
 if TYPE_CHECKING:
     from .engine import Simulator
 
+TableDecision = Replicate | Move | Drop
 VERBS = {Replicate: "replicate", Move: "move", Drop: "drop"}
 
 
-def apply_table(simulator: Simulator, decision: Replicate | Move | Drop) -> None:
+def apply_table(simulator: Simulator, decision: TableDecision) -> None:
     """Carry out a decision about a table at this instant.
 
     Raises:
         InvalidDecision: it cannot be carried out; the state is as before.
+    """
+    table, region = check_table(simulator, decision)
+    carry_out = {Replicate: rows.replicate, Move: rows.move, Drop: rows.drop}[type(decision)]
+    carry_out(simulator.records, 0, table, region)
+
+
+def check_table(simulator: Simulator, decision: TableDecision) -> tuple[int, int]:
+    """The table and the region of a decision that can be carried out at this instant.
+
+    Raises:
+        InvalidDecision: it cannot.
     """
     table, region = _indices(simulator, decision)
     geo, topology = simulator.workload.geo, simulator.topology
@@ -28,19 +40,28 @@ def apply_table(simulator: Simulator, decision: Replicate | Move | Drop) -> None
     what = f"{VERBS[type(decision)]} table {geo.table_names[table]}, region {topology.region_names[region]}"
     if isinstance(decision, Drop):
         _check_drop(simulator, what, table, region)
-        rows.drop(simulator.records, 0, table, region)
-        return
+        return table, region
     if not simulator.state.up_regions >> region & 1:
         raise InvalidDecision(f"{what}: the region is down")
     if isinstance(decision, Move):
         _check_move(simulator, what, table, region)
-        rows.move(simulator.records, 0, table, region)
     else:
         _check_replicate(simulator, what, table, region)
-        rows.replicate(simulator.records, 0, table, region)
+    return table, region
 
 
-def _indices(simulator: Simulator, decision: Replicate | Move | Drop) -> tuple[int, int]:
+def copied_bytes(simulator: Simulator, decision: TableDecision) -> int:
+    """What carrying out a decision would send over links; 0: nothing."""
+    if isinstance(decision, Drop):
+        return 0
+    s = simulator.state
+    missing = int(rows.missing_bytes(simulator.records, 0, decision.table, decision.region))
+    if isinstance(decision, Move):
+        return 0 if decision.region == s.table_home[decision.table] else missing
+    return int(s.replica_size[decision.table]) if missing == s.table_size[decision.table] else 0
+
+
+def _indices(simulator: Simulator, decision: TableDecision) -> tuple[int, int]:
     if simulator.ended:
         raise InvalidDecision(f"{decision!r}: the run has ended; call reset() first")
     if simulator.capacity.regions == 0:

@@ -73,13 +73,16 @@ class Placement:
         warehouse: tables at their homes, jobs.
         objective: what is minimised and what must hold.
         known: bool (jobs,), the jobs that count; None: those that recur.
+
+    Attributes:
+        jobs: those that count, as the ledger numbers them.
     """
 
     def __init__(self, warehouse: Warehouse, objective: Objective, known: np.ndarray | None = None) -> None:
         self.warehouse = warehouse
         self.objective = objective
-        self._jobs = warehouse.jobs.only(warehouse.jobs.recurring if known is None else known)
-        self.ledger = _ledger(warehouse, objective, self._jobs)
+        self.jobs = warehouse.jobs.only(warehouse.jobs.recurring if known is None else known)
+        self.ledger = _ledger(warehouse, objective, self.jobs)
 
     @property
     def home(self) -> np.ndarray:
@@ -93,7 +96,7 @@ class Placement:
 
     def tables_of(self, job: int) -> np.ndarray:
         """The tables of a job, by its row in the ledger: int64 (n,)."""
-        return self._jobs.table[self._jobs.first[job] : self._jobs.first[job + 1]]
+        return self.jobs.table[self.jobs.first[job] : self.jobs.first[job + 1]]
 
     def change(self, table: int, target: int) -> float:
         """What moving the table there would add to the cost, found without moving it."""
