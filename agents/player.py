@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ..envs.dataplacement.lookout import DataPlacementLookout
 from ..envs.delay.lookout import DelayLookout
 from ..envs.lookout import Lookout
 from ..envs.sharing.lookout import SharingLookout
@@ -40,6 +41,7 @@ LOOKOUTS: dict[str, type[Lookout]] = {  # how to look at a run, by the environme
     "clustergym/Delay-v0": DelayLookout,
     "clustergym/Sharing-v0": SharingLookout,
     "clustergym/TimeShift-v0": TimeShiftLookout,
+    "clustergym/DataPlacement-v0": DataPlacementLookout,
 }
 STREAM = 0x636C7573746572  # sets an agent's random numbers apart from all others of the same seed
 

@@ -102,6 +102,9 @@ def _simulate(own: Simulator, workload: Workload, policy: Policy) -> dict[str, f
     network = network_for(policy, own.network)
     pace = own.pace if own.sharing is None else own.pace or policy.pace(own.sharing.gpu)
     pace = pace if network is own.network else None
-    simulator = Simulator(own.topology, network, rule=policy.rule, sharing=own.sharing, pace=pace)
+    every_s = own.tables_every_s
+    simulator = Simulator(
+        own.topology, network, rule=policy.rule, sharing=own.sharing, pace=pace, tables_every_s=every_s
+    )
     simulator.reset(workload)
     return simulator.run(policy if policy.rule is None else None)

@@ -56,6 +56,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         part: what a message about compiling calls it.
         second: what the second part of an action is, for messages; empty: it has one part.
         step_rows: its kernel, see `Stepper`.
+        rewards: what it can pay, by name, with their code in the kernel.
         lookout, simulator, rule: what it looks at, on what it plays, and what holds there whoever decides.
     """
 
@@ -63,6 +64,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
     part: ClassVar[str]
     second: ClassVar[str] = ""
     step_rows: ClassVar[Callable[..., Any]]
+    rewards: ClassVar[Mapping[str, int]] = REWARDS
 
     def _open(
         self,
@@ -78,7 +80,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
     ) -> None:
         """Modify self: everything that is the same for all; the arguments are those of the environment."""
         choose(observation, OBSERVATIONS, "value of observation")
-        choose(reward, REWARDS, "value of reward")
+        choose(reward, self.rewards, "value of reward")
         choose(render_mode or "ansi", self.metadata["render_modes"], "value of render_mode")
         self.simulator, self.lookout, self.rule = simulator, lookout, simulator.rule
         self.placer, self.order, self.observation, self.reward = lookout.placer, lookout.order, observation, reward
@@ -115,7 +117,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
             check_range("max_decisions", max_decisions, 1, 2**62)
         self._reference = None if reference is None else Reference(reference, self.simulator)
         w = self.lookout.window
-        w.reward_kind, w.max_decisions = REWARDS[reward], 2**62 if max_decisions is None else max_decisions
+        w.reward_kind, w.max_decisions = self.rewards[reward], 2**62 if max_decisions is None else max_decisions
 
     def _sources_of(self, workload: Any) -> list[Callable[[int], Workload]]:
         """What draws a workload from a seed: one for each of the given ones."""
@@ -350,6 +352,11 @@ def horizon_of(horizon_s: float | None) -> float:
     return math.inf if horizon_s is None else numbers("horizon_s", (horizon_s,))[0]
 
 
-def failures_of(mtbf_s: float, mttr_s: float, checkpoint_s: float) -> Failures | None:
-    """Machine failures; None where `mtbf_s` is 0."""
-    return Failures(*numbers("mtbf_s, mttr_s, checkpoint_s", (mtbf_s, mttr_s, checkpoint_s))) if mtbf_s else None
+def failures_of(
+    mtbf_s: float, mttr_s: float, checkpoint_s: float, region_mtbf_s: float = 0.0, region_mttr_s: float = 3600.0
+) -> Failures | None:
+    """Failures of machines and of regions, where the mean time between them is not 0; None where both are."""
+    if not mtbf_s and not region_mtbf_s:
+        return None
+    given = (mtbf_s or math.inf, mttr_s, checkpoint_s, region_mtbf_s or math.inf, region_mttr_s)
+    return Failures(*numbers("mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s", given))

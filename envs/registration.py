@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium
 
 from ..simulator.names import choose
+from .dataplacement import defaults as dataplacement
 from .delay import defaults as delay
 from .sharing import defaults as sharing
 from .timeshift import defaults as timeshift
@@ -24,6 +25,7 @@ class Entry:
     vector_entry_point: str
     defaults: dict[str, str]
     sharing: dict[str, Any] | None = None  # arguments of `Sharing`, where jobs share GPUs
+    tables_every_s: float | None = None  # where there are regions: from one look at their tables to the next
 
 
 ENVIRONMENTS: dict[str, Entry] = {
@@ -48,6 +50,18 @@ ENVIRONMENTS: dict[str, Entry] = {
         entry_point="clustergym.envs.timeshift.env:TimeShiftEnv",
         vector_entry_point="clustergym.envs.timeshift.vector:TimeShiftVectorEnv",
         defaults={"topology": timeshift.TOPOLOGY, "workload": timeshift.WORKLOAD, "network": timeshift.NETWORK},
+    ),
+    "clustergym/DataPlacement-v0": Entry(
+        summary="in which region each table has its home and its replicas, every 12 hours; workloads follow the data",
+        paper="mast",
+        entry_point="clustergym.envs.dataplacement.env:DataPlacementEnv",
+        vector_entry_point="clustergym.envs.dataplacement.vector:DataPlacementVectorEnv",
+        defaults={
+            "topology": dataplacement.TOPOLOGY,
+            "workload": dataplacement.WORKLOAD,
+            "network": dataplacement.NETWORK,
+        },
+        tables_every_s=dataplacement.TABLES_EVERY_S,
     ),
 }
 

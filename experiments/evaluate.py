@@ -52,6 +52,7 @@ class Setting:
         region_mttr_s: see `Failures`.
         semantics: how leases end and when passes are made; see `simulator/semantics.py`.
         jobs_per_gpu, interference, memory_gb, gpu: see `Sharing`; jobs_per_gpu None: GPUs are not shared.
+        tables_every_s: in regions, from one look at the tables to the next; None: nobody looks.
     """
 
     environment: str
@@ -71,6 +72,7 @@ class Setting:
     interference: str = "measured"
     memory_gb: float | None = None
     gpu: str = "2080ti"
+    tables_every_s: float | None = None
 
     @property
     def sharing(self) -> Sharing | None:
@@ -130,6 +132,7 @@ def settings(
     interference: str | None = None,
     memory_gb: float | None = None,
     gpu: str | None = None,
+    tables_every_s: float | None = None,
 ) -> dict[str, Any]:
     """The keys of `--set` as fields of `Setting`; `memory_gb=inf`: memory has no limit.
 
@@ -148,7 +151,10 @@ def settings(
     if region_mtbf_s is None and region_mttr_s is not None:
         raise InputError("--set region_mttr_s: regions fail only with a mean time between failures, region_mtbf_s=...")
     Failures(**given)  # it checks the ranges
+    if tables_every_s is not None and not tables_every_s > 0.0:
+        raise InputError(f"--set tables_every_s = {tables_every_s:g}: expected seconds > 0")
     shared = {"jobs_per_gpu": jobs_per_gpu, "interference": interference, "memory_gb": memory_gb, "gpu": gpu}
+    shared["tables_every_s"] = tables_every_s
     told = {key: value for key, value in shared.items() if value is not None}
     return {"horizon_s": horizon_s, "semantics": semantics, **given, **told}
 
@@ -172,6 +178,22 @@ def sharing_of(environment: str, given: Mapping[str, Any]) -> dict[str, Any]:
         fields["memory_gb"] = None
     Sharing(**fields)  # it checks the values
     return fields
+
+
+def own_fields(environment: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of `Setting` that only some environments have: as given, else the environment's own.
+
+    Raises:
+        InputError: a value out of range, or one for an environment without such things.
+    """
+    from ..envs.registration import ENVIRONMENTS
+
+    every_s = ENVIRONMENTS[environment].tables_every_s
+    found = {key: given[key] for key in ("tables_every_s", "region_mtbf_s", "region_mttr_s") if key in given}
+    if every_s is None and found:
+        raise InputError(f"{next(iter(found))}: {environment} has no regions")
+    own = {} if every_s is None else {"tables_every_s": every_s, **found}
+    return {**sharing_of(environment, given), **own}
 
 
 def workload_of(setting: Setting, seed: int) -> Workload:
@@ -225,6 +247,7 @@ def simulator_of(setting: Setting, policy: Policy) -> Simulator:
         failures=setting.failures,
         horizon_s=setting.horizon_s,
         sharing=setting.sharing,
+        tables_every_s=math.inf if setting.tables_every_s is None else setting.tables_every_s,
         pace=None if isinstance(network, Contention) else policy.pace(setting.gpu),
     )
 

@@ -30,8 +30,8 @@ def write_parquet(runs: Sequence[Run], setting: Setting, path: Path) -> None:
 
     names = list(dict.fromkeys(name for run in runs for name in run.metrics))
     text, number = pa.string(), pa.float64()
-    numbers = ("horizon_s", "mtbf_s", "mttr_s", "checkpoint_s", "region_mtbf_s", "region_mttr_s", "memory_gb")
-    kinds = {**dict.fromkeys(numbers, number), "jobs_per_gpu": pa.int64()}
+    times = ("horizon_s", "mtbf_s", "mttr_s", "checkpoint_s", "region_mtbf_s", "region_mttr_s", "tables_every_s")
+    kinds = {**dict.fromkeys((*times, "memory_gb"), number), "jobs_per_gpu": pa.int64()}
     columns: dict[str, pa.Array] = {
         "policy": pa.array([run.policy for run in runs], text),
         "seed": pa.array([run.seed for run in runs], pa.int64()),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..simulator.errors import InputError
-from .evaluate import Run, Setting, play, sharing_of
+from .evaluate import Run, Setting, own_fields, play
 from .tensorboard_log import AgentLog, tag, write_heuristics
 from .terminal import say, written_whole
 
@@ -59,7 +59,7 @@ class TrainingLog:
         played = evaluated.played[evaluated.mode]
         first = self.config.validation[0]
         word = f"{self.config.algo}:{agent}"
-        shared = sharing_of(self.config.environment, self.config.env)
+        shared = own_fields(self.config.environment, self.config.env)
         setting = Setting(self.config.environment, first.topology, first.workloads[0], first.network, **shared)
         seeds = [one.seed for one in played if one.scenario == first.name]
         seen = play(setting, word, seeds[0], record=True)

@@ -21,6 +21,7 @@ from .greedy import greedy
 from .mast.schedulers import cell
 from .ordered import las, ordered
 from .pollux import Pollux
+from .tetris.paths import milp, static, tetris_v1, tetris_v2
 from .themis import LeastShared, Themis, ideal
 from .tiresias import tiresias
 from .tiresias_rounds import TiresiasRounds
@@ -29,6 +30,7 @@ DELAY = "clustergym/Delay-v0"
 SHARING = "clustergym/Sharing-v0"
 TIME_SHIFT = "clustergym/TimeShift-v0"
 GEO = "clustergym/Geo-v0"
+DATA_PLACEMENT = "clustergym/DataPlacement-v0"
 BOTH = (DELAY, SHARING)
 
 
@@ -107,6 +109,16 @@ POLICIES: dict[str, Entry] = {
     "scope": Entry(
         partial(cell, "scope"), "any cell of paper mast's Table 1: scopes of the queue and of the allocation", (GEO,)
     ),
+    "static": Entry(
+        static, "V0 of paper mast: tables stay where users put them; copies for disasters", (DATA_PLACEMENT,)
+    ),
+    "tetris-v1": Entry(
+        tetris_v1, "Tetris (OSDI'24), V1: homes by hill climbing, overload no worse than underload", (DATA_PLACEMENT,)
+    ),
+    "tetris-v2": Entry(
+        tetris_v2, "Tetris, V2: overload costs more, storage is balanced too, hot tables are spread", (DATA_PLACEMENT,)
+    ),
+    "milp": Entry(milp, "the best homes by mixed-integer programming, replicas as tetris-v2", (DATA_PLACEMENT,)),
     "gandiva": Entry(gandiva, "Gandiva (OSDI'18): by affinity of sizes, moves to better tiers, no preemption", BOTH),
     "dally": Entry(dally, "Dally (Big Data'25): delay timers, tuned by demand and tier; most slowed down first"),
     "dally-manual": Entry(dally_manual, "Dally with fixed timers: 12 h for a machine, 24 h in all for a rack"),

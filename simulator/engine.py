@@ -13,6 +13,7 @@ from .compilation import announced
 from .decisions import TABLE_DECISIONS, Advance, Decision, Hold, Migrate, Preempt, Resize, Shift, Start
 from .errors import InputError, InvalidDecision, Stalled
 from .gangs import VERBS, lay_gang
+from .geo.standing import table_metrics
 from .geo_layout import lay_regions
 from .journal import logged
 from .kernels import codes
@@ -513,7 +514,8 @@ class Simulator:
 
     def metrics(self) -> dict[str, float]:
         """Totals of the run so far, by the names of `metrics.py`."""
-        return totals(self.plain.record, self.workload)
+        found = totals(self.plain.record, self.workload)
+        return found | table_metrics(self.view) if self.capacity.regions > 0 else found
 
     def jobs(self) -> dict[str, np.ndarray]:
         """One row a job: arrival, first start, finish, JCT, queueing delay and so on; see `metrics.job_table`."""

@@ -22,6 +22,16 @@
 | `data_wait_rate` | jobs that no region that was up could run when they arrived, for want of tables / arrived jobs |
 | `data_wait_mean` | seconds until one could, of these; 0: there are none |
 
+In a simulation of regions there are also, as tables lie at the end, or will once all that is on the way has arrived,
+and of the training jobs that the slow path knows (geo/standing.py):
+
+| name | of |
+| --- | --- |
+| `placement_cost` | Figure 4 of paper mast, Expressions 1 to 3 |
+| `worst_region_load` | GPU-hours a day of high-priority jobs / supply, of the region where that is highest |
+| `home_rate` | jobs that train where all their tables have their home |
+| `collocated_rate` | GPU-hours of high-priority jobs that some region has all tables and GPUs for |
+
 In regions `gpu_utilisation` and `allocation_rate` are of GPUs alone; what is said of GPU-seconds below counts CPU
 machines too, and `type_seconds` tells them apart.
 

@@ -12,6 +12,7 @@ from .errors import InvalidDecision
 
 if TYPE_CHECKING:
     from .engine import Simulator
+    from .view import ClusterView
 
 TableDecision = Replicate | Move | Drop
 VERBS = {Replicate: "replicate", Move: "move", Drop: "drop"}
@@ -24,8 +25,8 @@ def apply_table(simulator: Simulator, decision: TableDecision) -> None:
         InvalidDecision: it cannot be carried out; the state is as before.
     """
     table, region = check_table(simulator, decision)
-    carry_out = {Replicate: rows.replicate, Move: rows.move, Drop: rows.drop}[type(decision)]
-    carry_out(simulator.records, 0, table, region)
+    entry = {Replicate: rows.replicate, Move: rows.move, Drop: rows.drop}[type(decision)]
+    entry(simulator.records, 0, table, region)
 
 
 def check_table(simulator: Simulator, decision: TableDecision) -> tuple[int, int]:
@@ -59,6 +60,12 @@ def copied_bytes(simulator: Simulator, decision: TableDecision) -> int:
     if isinstance(decision, Move):
         return 0 if decision.region == s.table_home[decision.table] else missing
     return int(s.replica_size[decision.table]) if missing == s.table_size[decision.table] else 0
+
+
+def is_idle(view: ClusterView, decision: TableDecision) -> bool:
+    """Whether a decision gives a replica to a region that is the table's home and stays so."""
+    is_at_home = isinstance(decision, Replicate) and view.home(decision.table) == decision.region
+    return is_at_home and view.moving_to(decision.table) is None
 
 
 def _indices(simulator: Simulator, decision: TableDecision) -> tuple[int, int]:

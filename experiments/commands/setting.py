@@ -40,12 +40,12 @@ def open_setting(
     """
     from ...simulator.names import bind, choose
     from ...simulator.semantics import load_semantics
-    from ..evaluate import Setting, default_setting, settings, sharing_of
+    from ..evaluate import Setting, default_setting, own_fields, settings
 
     with arguments():
         env_id, defaults = default_setting(env)
         given = bind(settings, pairs(assignments), "--set")
-        given |= sharing_of(env_id, given)
+        given |= own_fields(env_id, given)
         choose(oversize, ("error", "drop", "cap"), "value of --oversize")
     setting = Setting(
         env_id,

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
-import numpy as np
-
 from ...policies.tetris import VERSIONS, Tetris
-from ...policies.tetris.replicas import runs_in
 from ...simulator.geo import published
 from ...simulator.geo.mast_like import mast_like
-from ...simulator.geo.warehouse import HIGH_LEVELS, Warehouse
+from ...simulator.geo.standing import Standing, standing_of
+from ...simulator.geo.warehouse import HIGH_LEVELS
 from ..estimates import Estimate, estimate
 from ..terminal import progress
 from .registry import Findings, Options, Reproduction
@@ -44,68 +42,15 @@ WHY = (
 )
 
 
-@dataclass(frozen=True)
-class Week:
-    """What holds after a week; percentages but for the loads.
-
-    Attributes:
-        worst, deviation: demand over supply of GPU-hours of high-priority jobs, largest and standard deviation over the
-            regions; a job counts where its tables have their home, else where replicas let it run.
-        least: the same over all regions together, which no placement can beat.
-        home: training jobs that train at home.
-        collocated, collocated_at_home: GPU-hours of high-priority jobs that some region has tables and GPUs for; with
-            replicas and without.
-        extra: bytes of replicas over those of all tables.
-        waiting: training jobs, first-time ones too, that no region has tables and GPUs for.
-    """
-
-    worst: float
-    deviation: float
-    least: float
-    home: float
-    collocated: float
-    collocated_at_home: float
-    extra: float
-    waiting: float
-
-
-def observe(warehouse: Warehouse) -> Week:
-    """What is published of a warehouse, as it lies."""
-    jobs, world = warehouse.jobs, warehouse.world
-    rows = np.arange(len(warehouse.tables))
-    at_home = np.zeros_like(warehouse.tables.copies)
-    at_home[rows, warehouse.tables.home] = True
-    first, some = runs_in(warehouse, at_home), runs_in(warehouse)
-    known, high = jobs.training & jobs.recurring, jobs.high & jobs.recurring
-    gpus = world.gpus.sum(axis=1)
-    offered = np.where(jobs.gpu_type[:, None] >= 0, world.gpus.T[jobs.gpu_type], 1)
-    region = np.where(first.any(axis=1), first.argmax(axis=1), np.where(some, offered, -1).argmax(axis=1))
-    counted = high & (some.any(axis=1) | first.any(axis=1))
-    demand = np.bincount(region[counted], jobs.gpu_hours[counted], len(world))
-    load = demand / (24.0 * gpus)
-    hours = jobs.gpu_hours * high
-    size = warehouse.tables.size_bytes.astype(np.float64)
-    return Week(
-        worst=float(load.max()),
-        deviation=float(load.std()),
-        least=float(hours.sum() / (24.0 * gpus.sum())),
-        home=100.0 * float(first[known].any(axis=1).mean()),
-        collocated=100.0 * float(hours[some.any(axis=1)].sum() / hours.sum()),
-        collocated_at_home=100.0 * float(hours[first.any(axis=1)].sum() / hours.sum()),
-        extra=100.0 * float(((warehouse.tables.copies.sum(axis=1) - 1) * size).sum() / size.sum()),
-        waiting=100.0 * float((~some[jobs.training].any(axis=1)).mean()),
-    )
-
-
 @lru_cache(maxsize=64)
-def play_week(version: str, seed: int, tables: int, days: int) -> Week:
+def play_week(version: str, seed: int, tables: int, days: int) -> Standing:
     """So many days of a version on the data of a seed. V0's data has its copies for disasters and stranded jobs."""
     start = mast_like(tables, REGIONS, 1.0 if version == SINGLE else 2.0, seed)
     start = Tetris(VERSIONS[V0], math.inf).plan(start).applied(start)
     quota = QUOTA_SHARE * float(start.tables.size_bytes.sum())
     for _ in range(days if version != V0 else 0):
         start = Tetris(PLAYED[version], quota).plan(start).applied(start)
-    return observe(start)
+    return standing_of(start)
 
 
 class _Weeks:
@@ -114,7 +59,7 @@ class _Weeks:
     def __init__(self, name: str, options: Options, versions: tuple[str, ...] = tuple(NAMES)) -> None:
         self.seeds = options.seeds(WEEKS)
         self._size = (QUICK_TABLES, 2) if options.quick else (TABLES, DAYS)
-        self._of: dict[str, list[Week]] = {version: [] for version in versions}
+        self._of: dict[str, list[Standing]] = {version: [] for version in versions}
         with progress(name, len(versions) * len(self.seeds), options.quiet) as show:
             for turn, seed in enumerate(self.seeds):
                 for place, version in enumerate(versions):
@@ -122,7 +67,7 @@ class _Weeks:
                     show(turn * len(versions) + place + 1)
 
     def mean(self, field: str, version: str) -> Estimate:
-        """A field of `Week` under a version."""
+        """A field of `Standing` under a version."""
         return estimate(self._each(field, version))
 
     def change(self, field: str, version: str, base: str, how: Callable[[float, float], float]) -> Estimate:

@@ -72,15 +72,6 @@ def table_demand(jobs: Jobs, tables: int, types: int) -> np.ndarray:
     return demand
 
 
-def runs_in(warehouse: Warehouse, copies: np.ndarray | None = None) -> np.ndarray:
-    """Which regions have all tables of a job, and its GPUs: bool (jobs, regions)."""
-    jobs = warehouse.jobs
-    found = np.zeros((len(jobs), len(warehouse.world)), bool)
-    lies = warehouse.tables.copies if copies is None else copies
-    kernels.runs_in(jobs.first, jobs.table, jobs.gpu_type, warehouse.world.gpus * DAY_S, lies, found)
-    return found
-
-
 def _by_need(jobs: Jobs, size: np.ndarray, version: Version) -> np.ndarray:
     if version.objective.at_home == "gpu-hours":
         order = np.lexsort((-jobs.gpu_hours, ~jobs.high))

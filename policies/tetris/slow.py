@@ -19,7 +19,7 @@ from ...simulator.geo.expected import expected_warehouse
 from ...simulator.geo.transfers import SAFE_COPIES
 from ...simulator.geo.warehouse import Warehouse
 from ...simulator.names import bind, choose, parse_name
-from ...simulator.tables import check_table
+from ...simulator.tables import check_table, is_idle
 from ...simulator.view import ClusterView
 from ..base import Policy
 from .blocks import best_homes
@@ -63,6 +63,8 @@ class SlowPath(Policy):
         quota_bytes = self.quota * float(warehouse.tables.size_bytes.sum())
         plan = Tetris(self.version, quota_bytes, self.search(len(warehouse.tables))).plan(warehouse)
         for decision in decisions_of(plan, warehouse, view):
+            if is_idle(view, decision):
+                continue
             try:
                 check_table(view.simulator, decision)
             except InvalidDecision:

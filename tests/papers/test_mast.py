@@ -8,6 +8,7 @@ from clustergym.experiments.reproduce import mast
 from clustergym.experiments.reproduce.registry import Options
 from clustergym.policies.tetris import VERSIONS, Tetris
 from clustergym.simulator.geo.mast_like import mast_like
+from clustergym.simulator.geo.standing import standing_of
 
 pytestmark = pytest.mark.reproduction
 
@@ -37,10 +38,10 @@ def test_replicas_take_the_published_storage(rows):
 
 
 def test_a_week_is_the_same_when_played_again():
-    first = mast.observe(
+    first = standing_of(
         Tetris(VERSIONS["tetris-v2"]).plan(mast_like(400, 6, seed=1)).applied(mast_like(400, 6, seed=1))
     )
-    again = mast.observe(
+    again = standing_of(
         Tetris(VERSIONS["tetris-v2"]).plan(mast_like(400, 6, seed=1)).applied(mast_like(400, 6, seed=1))
     )
     assert first == again

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from clustergym.policies.tetris import VERSIONS, Tetris, optimum
 from clustergym.policies.tetris.blocks import best_homes
-from clustergym.policies.tetris.replicas import runs_in
 from clustergym.policies.tetris.search import climb, settle, wander
 from clustergym.simulator.geo.placement import KIB, Objective, Placement
+from clustergym.simulator.geo.standing import runs_in
 from clustergym.simulator.geo.transfers import Transfers
 
 SCRIPT = Path(__file__).resolve().parents[1] / "geo_random.py"

@@ -1,0 +1,129 @@
+"""DataPlacement-v0: where tables have their homes and their replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...simulator.engine import Decider, Simulator
+from ...simulator.network import Network
+from ...simulator.protocols import Policy
+from ...simulator.topology import Topology
+from ...simulator.workloads import Workload
+from ..cluster_env import failures_of, horizon_of
+from ..codes import REWARD
+from ..lookout import numbers
+from ..played import PlayedEnv
+from ..reward import JCT, REWARDS
+from .defaults import NETWORK, QUOTA, SCHEDULER, TABLES_EVERY_S, TOPOLOGY, WORKLOAD
+from .lookout import DataPlacementLookout
+
+PLACEMENT = "placement"
+
+
+class DataPlacementEnv(PlayedEnv):
+    """Decide about tables, every so often: where each has its home and its replicas.
+
+    Source       MAST (global scheduling of ML training across regions), its slow path; docs/dataplacement.md.
+    Observation  Dict of float32 Boxes in [0, 1]: cluster (16,), queue (slots x 12,): the offered table and those whose
+                 turn is next, running (running_slots x 6,): copies on the way, regions (region_slots x 16,), and
+                 candidates ((2 + 3 region_slots) x 15,); columns in observation.py. `observation="flat"`: the five in
+                 one Box.
+    Action       MultiDiscrete([2 + 3 region_slots]). 0: done for now, workloads are placed and the clock goes on. 1: on
+                 to the next table. 2 + 3 r: the offered table's home moves to region r; 3 + 3 r: region r gets a
+                 replica of it; 4 + 3 r: its replica there is dropped. The table stays on offer until 1.
+    Mask         action_masks(): bool; info["action_mask"]: the same as int8. Never empty.
+    Reward       `reward`: jct (default: minus the mean JCT in mean isolated run times, summed over the episode),
+                 makespan, slowdown, slo (envs/reward.py); placement: what a decision takes off the cost of paper mast's
+                 Figure 4, as a fraction of that cost at the beginning. Many decisions take no time: train with gamma
+                 = 1.
+    Episode      terminated when every workload is done; truncated at `horizon_s` or after `max_decisions`.
+    Info         elapsed_s, action_mask, invalid_action (the action was not legal: it counted as 0), adjusted_action
+                 (always False: the action has one part); metrics on the last step.
+    Versions     v0 first release.
+
+    Args:
+        topology: preset with arguments, specification, path, or a `Topology`; it must have regions with storage.
+        workload: generator with arguments (drawn anew at each reset), path, or a `Workload`; or several of them in a
+            list, one of which is drawn at each reset. Its jobs must be those of regions (`mast-like`, or a file).
+        network: `none`: what a workload's parts say to each other is not simulated.
+        scheduler: who places workloads: the name of a policy for regions, or such a policy.
+        tables_every_s: from one look at the tables to the next, seconds, > 0; the first is at the first arrival.
+        quota: share of the bytes of all tables that may be copied at one look.
+        slots, running_slots: tables and copies on the way in the observation, 1 to 256 and 0 to 256.
+        region_slots: regions that there is room for, 1 to 64.
+        max_decisions, horizon_s: truncate after so many steps, or seconds from the first arrival; None: never.
+        observation: `dict`, or `flat` for plain MLPs.
+        reward: `jct`, `makespan`, `slowdown`, `slo` or `placement`.
+        reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
+            name or a policy; None: nobody.
+        mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/layout.py); 0 mean time between failures: none.
+        region_mtbf_s, region_mttr_s: outages of regions; 0: none.
+        render_mode: `ansi`, `rgb_array` or `human`.
+
+    Raises:
+        InputError: a value that does not fit, in one sentence.
+    """
+
+    part = "DataPlacement-v0"
+    lookout: DataPlacementLookout
+    rewards: ClassVar[Mapping[str, int]] = {**REWARDS, PLACEMENT: JCT}  # its own is paid in Python
+
+    def __init__(
+        self,
+        topology: Topology | str | dict[str, Any] = TOPOLOGY,
+        workload: Workload | str | Sequence[Workload | str] = WORKLOAD,
+        network: Network | str | None = None,
+        *,
+        scheduler: str | Decider = SCHEDULER,
+        tables_every_s: float = TABLES_EVERY_S,
+        quota: float = QUOTA,
+        slots: int = 32,
+        running_slots: int = 16,
+        region_slots: int = 8,
+        max_decisions: int | None = None,
+        horizon_s: float | None = None,
+        observation: str = "dict",
+        reward: str = "jct",
+        reference: Policy | str | None = None,
+        mtbf_s: float = 0.0,
+        mttr_s: float = 3600.0,
+        checkpoint_s: float = 1800.0,
+        region_mtbf_s: float = 0.0,
+        region_mttr_s: float = 3600.0,
+        render_mode: str | None = None,
+    ) -> None:
+        lookout = DataPlacementLookout(
+            scheduler=scheduler,
+            region_slots=region_slots,
+            quota=quota,
+            slots=slots,
+            running_slots=running_slots,
+            horizon_s=horizon_of(horizon_s),
+        )
+        simulator = Simulator(
+            topology,
+            network or NETWORK,
+            rule=lookout.clock,
+            failures=failures_of(mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s),
+            horizon_s=horizon_of(horizon_s),
+            tables_every_s=numbers("tables_every_s", (tables_every_s,))[0],
+        )
+        paid: dict[str, Any] = {"reward": reward, "reference": reference, "max_decisions": max_decisions}
+        self._open(simulator, lookout, workload=workload, observation=observation, render_mode=render_mode, **paid)
+
+    def play(self) -> bool:
+        """Play the action in the row, and go on to the next decision; True if the row needs a look."""
+        before = self.lookout.cost
+        needs_look = super().play()
+        if self.reward == PLACEMENT:
+            self._outcome[REWARD] = (before - self.lookout.cost) / self.lookout.first_cost
+        return needs_look
+
+    def lesson(self, policy: Decider) -> tuple[np.ndarray, np.ndarray, bool]:
+        """See `ClusterEnv`: what `policy` does about the offered table, whenever it would turn to it by itself."""
+        self._expect_reset()
+        self._is_guided = True
+        return self.lookout.lesson(policy), self._features.copy(), True

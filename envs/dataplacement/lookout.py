@@ -1,0 +1,277 @@
+"""The window of DataPlacement-v0 on any simulator of regions: what an agent would see and may do there now.
+
+At an instant at which tables may be looked at (`ClusterView.tables_due`) the tables are offered one by one, those of
+which most bytes are read first. Workloads are placed by a scheduler, at every instant, after the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...simulator.decisions import TABLE_DECISIONS, Advance, Decision
+from ...simulator.engine import Decider, Simulator
+from ...simulator.errors import InputError, InvalidDecision
+from ...simulator.geo.placement import Objective, Placement
+from ...simulator.protocols import policy_of
+from ...simulator.rules.rule import Rule
+from ...simulator.tables import check_table, copied_bytes
+from ..guest import Mirror
+from ..lookout import check_range, numbers
+from ..played import PlayedLookout, Taken
+from ..tables import Table
+from .day import DONE, FIRST_REGION, KINDS, LEAVE, Day, TableDecision, candidate_of
+from .defaults import QUOTA, SCHEDULER
+from .features import observe
+from .observation import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING
+from .window import window_dtype
+
+MOST_REGIONS = 64
+
+
+class DataPlacementLookout(PlayedLookout):
+    """The window of DataPlacement-v0; the arguments are those of `DataPlacementEnv`.
+
+    Attributes:
+        day: the instant, while tables are offered; None: there is nothing to decide.
+        scheduler: who places workloads.
+        guest: the slow half of the policy that is played, if one is; guided: what it still decides at this instant.
+        first_cost: of Figure 4, where the tables were at the beginning.
+    """
+
+    dtype = staticmethod(window_dtype)
+    columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
+
+    def __init__(
+        self,
+        *,
+        scheduler: str | Decider = SCHEDULER,
+        region_slots: int = 8,
+        quota: float = QUOTA,
+        slots: int = 32,
+        running_slots: int = 16,
+        horizon_s: float | None = None,
+    ) -> None:
+        check_range("region_slots", region_slots, 1, MOST_REGIONS)
+        (self.quota,) = numbers("quota", (quota,))
+        if not self.quota >= 0.0:
+            raise InputError(f"quota = {quota!r}; expected a share of all bytes, 0 or more")
+        super().__init__(
+            kinds=(0, 0),
+            part=None,
+            slots=slots,
+            running_slots=running_slots,
+            order="arrival",
+            placer="tier",
+            preemption=True,
+            skip_idle=True,
+            horizon_s=horizon_s,
+            plans=LEAVE,
+            more={"regions": Table(region_slots, len(REGIONS), len(KINDS))},
+        )
+        self.region_slots = region_slots
+        self.scheduler = scheduler_of(scheduler)
+        self.clock = getattr(self.scheduler, "clock", None) or Rule("fifo")
+        self._of_guest = Mirror()
+        self._clear()
+
+    def _clear(self) -> None:
+        self.day: Day | None = None
+        self.guest: Decider | None = None
+        self.is_led = False
+        self.guided: list[TableDecision] = []
+        self._asked = False
+        self._instant = (-1, -1)
+        self._first_cost: float | None = None
+        self._cost: float | None = None
+        self._gains: tuple[int, np.ndarray] | None = None
+
+    def lay(self, simulator: Simulator) -> None:
+        """Start looking at a run, whatever its state."""
+        geo = simulator.workload.geo
+        if geo is None:
+            raise InputError(
+                f"workload {simulator.workload.name!r} reads no tables: DataPlacement-v0 needs one as mast-like"
+            )
+        if len(geo.regions) > self.region_slots:
+            raise InputError(f"region_slots = {self.region_slots}: expected {len(geo.regions)} or more, one a region")
+        super().lay(simulator)
+        self._clear()
+
+    @property
+    def first_cost(self) -> float:
+        """Of Figure 4, where the tables were at the beginning; not below a millionth."""
+        if self._first_cost is None:
+            geo = self.simulator.workload.geo
+            assert geo is not None
+            self._first_cost = max(1e-6, Placement(geo.warehouse(self.simulator.topology), Objective()).cost)
+        return self._first_cost
+
+    @property
+    def cost(self) -> float:
+        """Of Figure 4, as was last looked."""
+        return self.first_cost if self._cost is None else self._cost
+
+    # What there is to decide.
+
+    def refresh(self) -> None:
+        """Look at the run as it is now."""
+        instant = self.simulator.runs, int(self.simulator.plain.record["instants"])
+        if instant != self._instant:
+            self._instant = instant
+            self._open()
+        elif self.day is not None:
+            self.day.carried_out()
+        self._show()
+
+    def finish(self) -> None:
+        """The episode has ended: there is nothing more to decide."""
+        self.day = None
+        self._show()
+
+    def _open(self) -> None:
+        self.day, self.guided, self._asked, self.is_led = None, [], False, False
+        if self.simulator.view.tables_due:
+            self.day = Day(self.simulator, self.quota)
+
+    def _show(self) -> None:
+        if self.day is not None:
+            self._cost = self.day.placement.cost
+            if self.day.offered < 0:
+                self.day = None
+        self.plain["can_act"] = self.day is not None
+
+    @property
+    def can_act(self) -> bool:
+        """False where the environment would pass over the present as it was last looked at: there is nothing to do."""
+        return self.day is not None
+
+    def gain_of(self, table: int) -> float:
+        """What the best move of a table by itself would gain now."""
+        assert self.day is not None
+        decisions = int(self.simulator.plain.record["decisions"])
+        if self._gains is None or self._gains[0] != decisions:
+            self._gains = decisions, self.day.placement.best_moves()
+        return float(self._gains[1][table])
+
+    def copied(self, candidate: int) -> int:
+        """Bytes that a candidate about the offered table would copy."""
+        assert self.day is not None
+        return copied_bytes(self.simulator, self.day.decision(candidate))
+
+    # Actions.
+
+    def legal(self) -> np.ndarray:
+        """Which candidates are legal, bool (candidates,)."""
+        found = np.zeros(self.candidates, np.bool_)
+        found[DONE] = True
+        if self.day is not None:
+            found[LEAVE] = True
+            allowed = self.day.legal().ravel()
+            found[FIRST_REGION : FIRST_REGION + len(allowed)] = allowed
+        return found
+
+    def take(self, action: Sequence[int]) -> Taken:
+        """Go on by an action; what it decides is to be carried out before the next `refresh`."""
+        candidate, legal = action[0], self.legal()
+        is_invalid = not (0 <= candidate < len(legal) and legal[candidate])
+        day = self.day
+        if is_invalid or candidate == DONE or day is None:
+            self.day = None
+            return Taken((), is_invalid)
+        if candidate == LEAVE:
+            day.leave()
+            return Taken(())
+        decision = day.choose(candidate)
+        if decision in self.guided:
+            self.guided.remove(decision)
+        return Taken((decision,))
+
+    def leaving(self) -> Iterator[Decision]:
+        """What the scheduler decides about workloads, one after the other, each asked for when the last is done."""
+        while not isinstance(decision := self.scheduler.decide(self.simulator.view), Advance):
+            yield decision
+
+    # Policies that are played.
+
+    def invite(self, policy: Decider) -> None:
+        """From now on `policy`, or its slow half, is asked what it decides; the window turns to the table of that."""
+        self._ask(policy)
+        day = self.day
+        self.is_led = day is not None and bool(self.guided) and self.guided[0].table != day.offered
+        if day is not None and self.is_led:
+            day.offer(self.guided[0].table)
+
+    def _ask(self, policy: Decider) -> None:
+        """Find out what the guest decides at this instant, once."""
+        slow = getattr(policy, "slow", policy)
+        if slow is self.guest and self._asked:
+            return
+        self.guest, self._asked, self.guided = slow, True, []
+        if self.day is None or slow is None:
+            return
+        for decision in self._of_guest.decisions(self.simulator, slow):
+            if not isinstance(decision, TABLE_DECISIONS):
+                break
+            self.guided.append(decision)
+
+    def guided_action(self) -> np.ndarray:
+        """The action, int64 (1,), that plays what the guest does next.
+
+        Raises:
+            InvalidDecision: it is beyond the quota, or was made at this instant already.
+        """
+        day = self.day
+        if day is None or not self.guided:
+            return np.array([DONE], np.int64)
+        decision = self.guided[0]
+        if not day.allows(decision):
+            check_table(self.simulator, decision)
+            raise InvalidDecision(f"{decision!r}: made already, or beyond the environment's quota = {self.quota:g}")
+        return np.array([candidate_of(decision)], np.int64)
+
+    def lesson(self, policy: Decider) -> np.ndarray:
+        """The action, int64 (1,), that does about the offered table what `policy` would do at its own time."""
+        self._ask(policy)
+        day = self.day
+        if day is None:
+            return np.array([DONE], np.int64)
+        for decision in self.guided:
+            if decision.table == day.offered and day.allows(decision):
+                return np.array([candidate_of(decision)], np.int64)
+        return np.array([LEAVE], np.int64)
+
+    # The present as arrays, and going on in another process.
+
+    def write(self, features: np.ndarray, mask: np.ndarray) -> None:
+        """Write features, float32 (F,), and the mask, int8 (M,), as last looked at."""
+        observe(self, features)
+        mask[:] = self.legal()
+
+    def played(self) -> dict[str, Any]:
+        """The place in the present instant; JSON can hold it."""
+        return {"day": None if self.day is None else self.day.played()}
+
+    def go_on(self, played: Mapping[str, Any]) -> None:
+        """Go on at the place that `played` says, in a run that has just been written over."""
+        self._clear()
+        self._instant = self.simulator.runs, int(self.simulator.plain.record["instants"])
+        if played["day"] is not None:
+            self.day = Day(self.simulator, self.quota)
+            self.day.go_on(played["day"])
+        self._show()
+
+
+def scheduler_of(scheduler: str | Decider) -> Decider:
+    """Who places workloads: the fast half of a policy, by name or as it is.
+
+    Raises:
+        InputError: it decides nothing by itself about workloads in regions.
+    """
+    found = policy_of(scheduler) if isinstance(scheduler, str) else scheduler
+    found = getattr(found, "fast", found)
+    if not callable(getattr(found, "decide", None)) or getattr(found, "rule", None) is not None:
+        raise InputError(f"scheduler = {scheduler!r}: expected a policy that places workloads, as 'mast'")
+    return found

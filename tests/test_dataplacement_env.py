@@ -1,0 +1,364 @@
+"""DataPlacement-v0: what its actions, masks and features mean; every policy through it is the simulator alone."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from clustergym import policies
+from clustergym.envs.dataplacement.observation import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING
+from clustergym.simulator.decisions import Advance, Drop, Move, Replicate
+from clustergym.simulator.engine import Simulator
+from clustergym.simulator.errors import InputError, InvalidDecision
+from clustergym.simulator.geo.placement import Objective, Placement
+from clustergym.simulator.geo.standing import table_metrics
+
+from . import geo_small
+
+DATA_PLACEMENT = "clustergym/DataPlacement-v0"
+EAST, WEST, SOUTH = range(3)
+CLICKS, USERS, ADS, LOGS, VIDEOS = range(5)
+DONE, LEAVE = 0, 1
+
+
+def placing(**options):
+    """By default the three regions, five tables and ten workloads of geo_small.py."""
+    small = {"topology": geo_small.small_topology(), "workload": geo_small.small_workload(), "region_slots": 4}
+    return gymnasium.make(DATA_PLACEMENT, **{**small, "tables_every_s": 612.0, "quota": 5.0, **options}).unwrapped
+
+
+def begun(**options):
+    env = placing(**options)
+    env.reset(seed=0)
+    return env
+
+
+def home_to(region):
+    return (2 + 3 * region,)
+
+
+def replica_to(region):
+    return (3 + 3 * region,)
+
+
+def drop_at(region):
+    return (4 + 3 * region,)
+
+
+def legal(env):
+    return np.flatnonzero(env.action_masks()).tolist()
+
+
+def turn_to(env, table):
+    while env.lookout.day.offered != table:
+        env.step((LEAVE,))
+
+
+def test_gymnasium_finds_nothing_to_complain_of():
+    check_env(placing(), skip_render_check=True)
+
+
+def test_stable_baselines_finds_nothing_to_complain_of():
+    checker = pytest.importorskip("stable_baselines3.common.env_checker")
+    checker.check_env(placing(observation="flat"), skip_render_check=True)
+
+
+def test_tables_are_offered_by_the_bytes_that_are_read():
+    env = begun()
+    offered = []
+    while env.lookout.day is not None and env.view.now_s == 0.0:
+        offered.append(env.lookout.day.offered)
+        env.step((LEAVE,))
+    assert offered == [VIDEOS, USERS, CLICKS, ADS, LOGS]  # 1,000, 200, 100 and 50 GB by one reader each; logs by none
+    assert env.view.now_s == 612.0  # the next look, and the 18th pass of the scheduler
+
+
+def test_what_is_offered_of_a_table():
+    env = begun()
+    turn_to(env, CLICKS)
+    # Home to west or south, a replica in either; nothing to drop. The fourth region does not exist.
+    assert legal(env) == [DONE, LEAVE, *home_to(WEST), *replica_to(WEST), *home_to(SOUTH), *replica_to(SOUTH)]
+    env.step(replica_to(WEST))
+    assert env.lookout.day.offered == CLICKS and env.view.transfers == [(CLICKS, EAST, WEST, 1e11)]
+    assert legal(env) == [DONE, LEAVE, *home_to(WEST), *drop_at(WEST), *home_to(SOUTH), *replica_to(SOUTH)]
+    env.step(home_to(SOUTH))
+    assert env.view.moving_to(CLICKS) == SOUTH and env.view.home(CLICKS) == EAST
+    env.step(drop_at(WEST))
+    assert env.view.transfers == [(CLICKS, EAST, SOUTH, 1e11)]
+    # What was decided is not offered again at this instant; the old home may still take it back.
+    assert not {*home_to(SOUTH), *replica_to(WEST), *drop_at(WEST)} & set(legal(env))
+    env.step((DONE,))
+    assert env.view.now_s == 612.0 and env.view.home(CLICKS) == SOUTH  # the east is still read
+
+
+def test_the_quota_masks_what_is_beyond_it():
+    env = begun(quota=0.1)  # 175 GB
+    turn_to(env, USERS)
+    assert legal(env) == [DONE, LEAVE]
+    turn_to(env, CLICKS)
+    env.step(home_to(WEST))
+    assert legal(env) == [DONE, LEAVE, *home_to(EAST), *replica_to(EAST), *replica_to(WEST)]  # they copy nothing more
+    env.step((LEAVE,))
+    assert env.lookout.day.offered == ADS and set(legal(env)) > {DONE, LEAVE}  # 50 GB
+
+
+def test_storage_masks_what_has_no_room():
+    """The south stores 1,200 GB, 1,000 of them videos."""
+    env = begun()
+    turn_to(env, USERS)
+    assert {*home_to(SOUTH), *replica_to(SOUTH)} <= set(legal(env))  # 200
+    turn_to(env, LOGS)
+    assert not {*home_to(SOUTH), *replica_to(SOUTH)} & set(legal(env))  # 400
+
+
+def test_the_reward_for_placement_is_what_is_taken_off_the_cost():
+    env = begun(reward="placement")
+    first = Placement(env.view.warehouse(), Objective()).cost
+    turn_to(env, CLICKS)
+    *_, reward, _, _, _ = env.step(home_to(WEST))
+    placement = Placement(env.view.warehouse(), Objective())
+    change = placement.change(CLICKS, WEST)
+    assert reward == pytest.approx(-change / first, rel=1e-9)
+    assert env.step(replica_to(SOUTH))[1] == 0.0
+    ended, total = False, reward
+    while not ended:
+        _, reward, ended, _, info = env.step((DONE,))
+        total += reward
+    assert info["metrics"]["placement_cost"] == pytest.approx(first + change, rel=1e-9)
+    assert total == pytest.approx(-change / first, rel=1e-9)
+
+
+def test_metrics_tell_how_the_tables_stand():
+    env = begun()
+    found = table_metrics(env.view)
+    # Of three known jobs one reads tables of two homes: at home both, east; one (level 2) finds its V100 in the west.
+    assert found["home_rate"] == 1.0 and found["collocated_rate"] == 1.0
+    assert found["worst_region_load"] == pytest.approx(64.0 / (24.0 * 48))
+    turn_to(env, CLICKS)
+    env.step(home_to(SOUTH))
+    assert table_metrics(env.view)["home_rate"] == pytest.approx(2 / 3)
+    assert table_metrics(env.view)["collocated_rate"] == pytest.approx(16.0 / 80.0)
+
+
+def test_an_invalid_action_counts_as_done():
+    for action in ((9,), (drop_at(WEST)), (-1,), (10_000,)):
+        env, plain = (begun() for _ in range(2))
+        for one, choice in ((env, action), (plain, (DONE,))):
+            turn_to(one, CLICKS)
+            assert one.step(choice)[-1]["invalid_action"] is (choice is action and 9 not in choice)
+        assert 9 in action or env.simulator.snapshot().tobytes() == plain.simulator.snapshot().tobytes()
+
+
+@pytest.mark.parametrize("action", [3, None, "leave", [], [1.0]])
+def test_an_action_that_is_none_is_one_sentence(action):
+    with pytest.raises(InputError, match=r"expected a whole number, \(candidate,\)"):
+        begun().step(action)
+
+
+OPTIONS = {
+    "default": {},
+    "flat": {"observation": "flat"},
+    "small window": {"slots": 1, "running_slots": 0},
+    "failing": {"mtbf_s": 50_000.0, "region_mtbf_s": 2_000.0, "region_mttr_s": 300.0, "reward": "slowdown"},
+    "another scheduler": {"scheduler": "federated", "reward": "placement"},
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_masks_are_never_empty_and_observations_lie_in_their_space(name):
+    """An episode of random legal actions, and again: the same seed gives the same one."""
+    seen = []
+    for _ in range(2):
+        env, rng = placing(**{"quota": 0.5, **OPTIONS[name]}), np.random.default_rng(4)
+        observation, info = env.reset(seed=1)
+        trail, ended = [], False
+        while not ended:
+            assert env.observation_space.contains(observation)
+            mask = env.action_masks()
+            assert mask[DONE] and np.array_equal(info["action_mask"], mask)
+            observation, reward, ended, _, info = env.step([rng.choice(np.flatnonzero(mask))])
+            assert not info["invalid_action"]
+            flat = observation if isinstance(observation, np.ndarray) else np.concatenate(list(observation.values()))
+            trail.append((flat.tobytes(), reward))
+        assert env.observation_space.contains(observation)
+        seen.append(trail)
+    assert seen[0] == seen[1]
+
+
+def test_random_unmasked_actions_never_crash():
+    env = placing()
+    env.action_space.seed(5)
+    env.reset(seed=5)
+    invalid = 0
+    for _ in range(200):
+        *_, ended, _, info = env.step(env.action_space.sample())
+        invalid += info["invalid_action"]
+        if ended:
+            env.reset()
+    assert 20 < invalid < 200
+
+
+def test_tables_have_the_columns_that_are_documented():
+    env = placing()
+    tables = env.tables
+    assert tables.cluster == len(CLUSTER) and tables.candidate_columns == len(CANDIDATES)
+    assert [table.columns for table in tables.tables] == [len(QUEUE), len(RUNNING), len(REGIONS)]
+    assert tables.size == sum(space.shape[0] for space in env.observation_space.values())
+    assert tables.candidates == env.action_space.nvec[0] == 14
+
+
+BRISK = {"workload": "mast-like:jobs=120,scale=1,longest_h=6,tables=24", "tables_every_s": 20_000.0}
+
+
+def differences(word, seed=11, **options):
+    """Names of metrics and columns in which a policy through `env.step` and in the simulator alone differ."""
+    policy, env = policies.make(word), gymnasium.make(DATA_PLACEMENT, **{**BRISK, **options}).unwrapped
+    env.reset(seed=seed)
+    ended, steps = False, 0
+    while not ended:
+        action = policy.act(env)
+        assert env.action_masks()[action[0]]
+        *_, terminated, truncated, info = env.step(action)
+        assert not info["invalid_action"]
+        ended, steps = terminated or truncated, steps + 1
+    own = env.simulator
+    every_s = own.tables_every_s
+    alone = Simulator(own.topology, own.network, failures=own.failures, tables_every_s=every_s)
+    alone.reset(own.workload, int(own.state.seed))
+    expected = alone.run(policies.make(word))
+    table, jobs = alone.jobs(), own.jobs()
+    names = [name for name in expected if repr(info["metrics"][name]) != repr(expected[name])]
+    return names + [name for name in table if repr(jobs[name].tolist()) != repr(table[name].tolist())], steps
+
+
+@pytest.mark.parametrize("name", policies.list("DataPlacement"))
+def test_a_policy_through_steps_is_the_simulator_alone(name):
+    different, steps = differences(name)
+    assert different == [] and steps > 10
+
+
+@pytest.mark.parametrize(
+    ("word", "options"),
+    [
+        ("tetris-v2:quota=0.05,kicks=0", {"region_mtbf_s": 400_000.0}),
+        ("tetris-v1:scheduler=federated", {"scheduler": "federated", "tables_every_s": 30_000.0}),
+    ],
+)
+def test_with_parameters_too(word, options):
+    assert differences(word, **options)[0] == []
+
+
+def test_a_policy_may_take_over_and_leave_in_the_middle_of_an_instant():
+    env, policy, rng = placing(), policies.make("tetris-v2"), np.random.default_rng(1)
+    env.reset(seed=1)
+    for number in range(60):
+        action = policy.act(env) if number // 3 % 2 else [rng.choice(np.flatnonzero(env.action_masks()))]
+        assert env.action_masks()[action[0]]
+        *_, ended, _, info = env.step(action)
+        assert not info["invalid_action"]
+        if ended:
+            env.reset()
+
+
+def test_lessons_come_in_the_order_of_the_window():
+    """An agent sees what it would see anyway, and is told what the policy does about the table that it is offered."""
+    env, policy = gymnasium.make(DATA_PLACEMENT, observation="flat", **BRISK).unwrapped, policies.make("tetris-v2")
+    seen, _ = env.reset(seed=0)
+    kinds, ended, start_s = set(), False, env.view.now_s
+    while not ended and env.view.now_s == start_s:
+        action, features, known = env.lesson(policy)
+        assert known and np.array_equal(features, seen) and env.action_masks()[action[0]]
+        kinds.add(min(2, int(action[0])))
+        seen, _, ended, _, info = env.step(action)
+        assert not info["invalid_action"]
+    assert kinds >= {LEAVE, 2}
+    other = gymnasium.make(DATA_PLACEMENT, **BRISK).unwrapped
+    other.reset(seed=0)
+    while other.view.now_s == start_s:
+        other.step(policy.act(other))
+    assert env.lookout.cost == pytest.approx(other.lookout.cost, rel=0.05)
+
+
+def test_a_decision_beyond_the_quota_of_the_environment_is_one_sentence():
+    class Eager(policies.Policy):
+        def decide(self, view):
+            return Move(VIDEOS, EAST) if view.moving_to(VIDEOS) is None else Advance()
+
+    env = begun(quota=0.1)
+    with pytest.raises(InvalidDecision, match=r"beyond the environment's quota = 0\.1"):
+        env.act_of(Eager())
+
+
+@pytest.mark.parametrize(
+    ("decision", "part"),
+    [
+        (Drop(CLICKS, EAST), "home"),
+        (Replicate(LOGS, SOUTH), "storage"),
+        (Move(CLICKS, EAST), "home already"),
+        (Move(7, EAST), "tables 0 to 4"),
+    ],
+)
+def test_a_decision_that_cannot_be_is_one_sentence(decision, part):
+    class Odd(policies.Policy):
+        def decide(self, view):
+            return decision
+
+    with pytest.raises(InvalidDecision, match=part) as error:
+        begun().act_of(Odd())
+    assert "\n" not in str(error.value)
+
+
+def test_an_agents_window_in_the_simulator_alone_takes_the_same_actions_to_the_same_end():
+    env, rng = placing(), np.random.default_rng(2)
+    env.reset(seed=2)
+    lookout = type(env.lookout)(region_slots=4, quota=5.0)
+    alone = Simulator(env.simulator.topology, rule=env.rule, tables_every_s=612.0)
+    alone.reset(env.simulator.workload, int(env.simulator.state.seed))
+    lookout.lay(alone)
+    ended = False
+    while not ended:
+        features, mask = lookout.look()
+        while not lookout.can_act:
+            for decision in lookout.leaving():
+                alone.apply(decision)
+            alone.advance()
+            features, mask = lookout.look()
+        assert np.array_equal(features, np.concatenate(list(env.observe().values())))
+        assert np.array_equal(mask, env.action_masks())
+        action = [int(rng.choice(np.flatnonzero(mask)))]
+        for decision in lookout.decisions(action):
+            alone.apply(decision)
+        *_, ended, _, info = env.step(action)
+    while not alone.ended:
+        for decision in lookout.leaving():
+            alone.apply(decision)
+        alone.advance()
+    assert {k: repr(v) for k, v in alone.metrics().items()} == {k: repr(v) for k, v in info["metrics"].items()}
+
+
+BAD_ARGUMENTS = {
+    "scheduler": ({"scheduler": "msat"}, "mast"),
+    "a scheduler of one cluster": ({"scheduler": "sjf"}, "mast"),
+    "quota": ({"quota": -0.1}, "quota"),
+    "quota in words": ({"quota": "half"}, "quota"),
+    "region_slots": ({"region_slots": 0}, "region_slots"),
+    "too few region_slots": ({"region_slots": 2}, "expected 3 or more"),
+    "slots": ({"slots": 0}, "slots"),
+    "running slots": ({"running_slots": 257}, "running_slots"),
+    "tables_every_s": ({"tables_every_s": 0.0}, "tables_every_s"),
+    "reward": ({"reward": "plaecment"}, "placement"),
+    "observation": ({"observation": "image"}, "observation"),
+    "horizon": ({"horizon_s": 0.0}, "horizon_s"),
+    "no regions": ({"topology": "flat", "workload": "philly-sample:jobs=4"}, "tables"),
+    "other regions": ({"topology": "mast:regions=4,gpus=256"}, "regions"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_ARGUMENTS)
+def test_a_bad_argument_is_one_sentence(name):
+    options, part = BAD_ARGUMENTS[name]
+    with pytest.raises(InputError) as error:
+        placing(**options).reset(seed=0)
+    assert part in str(error.value) and "\n" not in str(error.value)
