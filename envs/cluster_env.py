@@ -324,13 +324,9 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         if self.render_mode is None:
             gym.logger.warn("render() without render_mode; pass it to gymnasium.make")
             return None
-        from .rendering.ansi import draw_ansi
-
         if self.render_mode == "ansi":
-            return draw_ansi(self.simulator)
-        from .rendering.picture import draw_rgb
-
-        frame = draw_rgb(self.simulator)
+            return self.as_text()
+        frame = self.as_picture()
         if self.render_mode == "rgb_array":
             return frame
         if self._screen is None:
@@ -339,6 +335,18 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
             self._screen = Window(fps=self.metadata["render_fps"])
         self._screen.show(frame)
         return None
+
+    def as_text(self) -> str:
+        """The cluster now, as text."""
+        from .rendering.ansi import draw_ansi
+
+        return draw_ansi(self.simulator)
+
+    def as_picture(self) -> np.ndarray:
+        """The cluster now, uint8 (H, W, 3)."""
+        from .rendering.picture import draw_rgb
+
+        return draw_rgb(self.simulator)
 
     def close(self) -> None:
         """Close the window of `human` rendering."""

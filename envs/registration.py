@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,6 +86,17 @@ def env_class(name: str) -> Any:
     """The class of an environment, by id or short name."""
     module, _, attribute = ENVIRONMENTS[resolve(name)].entry_point.partition(":")
     return getattr(importlib.import_module(module), attribute)
+
+
+def drawn_as(name: str) -> Callable[..., Any]:
+    """What draws the runs of an environment: (simulator, size) -> uint8 (height, width, 3)."""
+    if resolve(name) == "clustergym/DataPlacement-v0":
+        from .rendering.tables import draw_tables
+
+        return draw_tables
+    from .rendering.picture import draw_rgb
+
+    return draw_rgb
 
 
 def make_vec(id: str, num_envs: int = 1, **kwargs: Any) -> Any:

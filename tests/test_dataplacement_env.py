@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+import clustergym
 from clustergym import policies
 from clustergym.envs.dataplacement.observation import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING
 from clustergym.simulator.decisions import Advance, Drop, Move, Replicate
@@ -336,6 +339,69 @@ def test_an_agents_window_in_the_simulator_alone_takes_the_same_actions_to_the_s
             alone.apply(decision)
         alone.advance()
     assert {k: repr(v) for k, v in alone.metrics().items()} == {k: repr(v) for k, v in info["metrics"].items()}
+
+
+def test_a_batch_is_single_environments_bit_for_bit():
+    options = {"topology": geo_small.small_topology(), "workload": geo_small.small_workload(), "region_slots": 4}
+    options |= {"tables_every_s": 612.0, "quota": 0.5, "max_decisions": 30, "observation": "flat"}
+    one = gymnasium.vector.SyncVectorEnv([lambda: gymnasium.make(DATA_PLACEMENT, **options)] * 3)
+    batch, rng = clustergym.make_vec(DATA_PLACEMENT, 3, **options), np.random.default_rng(0)
+    assert np.array_equal(one.reset(seed=1)[0], batch.reset(seed=1)[0])
+    ends = 0
+    for _ in range(80):
+        masks = batch.action_masks()
+        assert np.array_equal(masks, np.stack(one.call("action_masks")))
+        actions = np.array([[rng.choice(np.flatnonzero(row))] for row in masks])
+        expected, found = one.step(actions), batch.step(actions)
+        assert all(np.array_equal(a, b) for a, b in zip(expected[:4], found[:4], strict=True))
+        ends += int((found[2] | found[3]).sum())
+    assert ends > 3
+
+
+def test_a_batch_goes_on_from_its_state():
+    """In the middle of an instant, through JSON."""
+    agents = pytest.importorskip("clustergym.agents")
+    options = {"topology": geo_small.small_topology(), "workload": geo_small.small_workload(), "region_slots": 4}
+    options |= {"tables_every_s": 612.0, "quota": 0.5, "observation": "flat"}
+    first = agents.sb3_vec_env(DATA_PLACEMENT, 2, **options)
+    first.seed(3)
+    first.reset()
+    rng = np.random.default_rng(0)
+
+    def play(env, steps):
+        trail = []
+        for _ in range(steps):
+            masks = np.stack(env.env_method("action_masks"))
+            env.step_async(np.array([[rng.choice(np.flatnonzero(row))] for row in masks]))
+            observation, reward, ended, _ = env.step_wait()
+            trail += [observation.tobytes(), reward.tobytes(), ended.tobytes()]
+        return trail
+
+    play(first, 7)
+    arrays, data = first.get_state()
+    other = agents.sb3_vec_env(DATA_PLACEMENT, 2, **options)
+    other.set_state(arrays, json.loads(json.dumps(data)))
+    kept = rng.bit_generator.state
+    expected = play(first, 25)
+    rng.bit_generator.state = kept
+    assert play(other, 25) == expected
+
+
+def test_pictures_show_what_lies_where():
+    pytest.importorskip("PIL")
+    from clustergym.envs.rendering.tables import COLOURS, COMES, HOME, read_tables
+
+    env = begun(render_mode="rgb_array")
+    empty = env.render()
+    turn_to(env, CLICKS)
+    env.step(replica_to(WEST))
+    scene, picture = read_tables(env.simulator), env.render()
+    place = [VIDEOS, USERS, CLICKS, ADS, LOGS].index(CLICKS)
+    assert scene.lies[WEST, place] == COMES and scene.lies[EAST, place] == HOME and scene.on_the_way == 1
+    assert picture.shape == (640, 960, 3) and picture.dtype == np.uint8 and not np.array_equal(picture, empty)
+    assert (picture == COLOURS[COMES]).all(axis=2).sum() > (empty == COLOURS[COMES]).all(axis=2).sum()
+    env.render_mode = "ansi"
+    assert "5 tables" in env.render() and "..+HH" in env.render()
 
 
 BAD_ARGUMENTS = {

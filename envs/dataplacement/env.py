@@ -122,6 +122,19 @@ class DataPlacementEnv(PlayedEnv):
             self._outcome[REWARD] = (before - self.lookout.cost) / self.lookout.first_cost
         return needs_look
 
+    def as_text(self) -> str:
+        """The cluster now, then what lies where."""
+        from ..rendering.tables import table_lines
+
+        return "\n".join([super().as_text(), "", *table_lines(self.simulator)])
+
+    def as_picture(self) -> np.ndarray:
+        """What lies where, uint8 (H, W, 3)."""
+        from ..rendering.picture import SIZE
+        from ..rendering.tables import draw_tables
+
+        return draw_tables(self.simulator, SIZE)
+
     def lesson(self, policy: Decider) -> tuple[np.ndarray, np.ndarray, bool]:
         """See `ClusterEnv`: what `policy` does about the offered table, whenever it would turn to it by itself."""
         self._expect_reset()

@@ -154,13 +154,13 @@ def _write_moment(take: _Take, course: _Course, at: float | None, size: tuple[in
     """The picture at a time, or where the queue is longest; returns what to tell."""
     from bisect import bisect_right
 
+    from ...envs.registration import drawn_as
     from ...envs.rendering.film import save_png
-    from ...envs.rendering.picture import draw_rgb
 
     number = course.busiest if at is None else max(0, bisect_right(course.times_s, at) - 1)
     simulator = next(simulator for i, simulator in enumerate(take.play()) if i == number)
     with written_whole(file) as draft:
-        save_png(draw_rgb(simulator, size), draft)
+        save_png(drawn_as(take.setting.environment)(simulator, size), draft)
     s = simulator.state
     queue = int(s.waiting + s.held)
     why = "the longest queue of the run" if at is None else f"the decision point at or before {at:.15g} s"
@@ -196,15 +196,15 @@ def _write_film(
 def _pictures(
     take: _Take, chosen: list[int], size: tuple[int, int], show: Callable[[float], None]
 ) -> Iterator[np.ndarray]:
-    from ...envs.rendering.picture import draw_rgb
+    from ...envs.registration import drawn_as
 
-    wanted = set(chosen)
+    draw, wanted = drawn_as(take.setting.environment), set(chosen)
     drawn = 0
     for number, simulator in enumerate(take.play()):
         if number in wanted:
             drawn += 1
             show(drawn)
-            yield draw_rgb(simulator, size)
+            yield draw(simulator, size)
 
 
 def _caption(time_s: float, number: int, last: int) -> str:
