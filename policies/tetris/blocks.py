@@ -13,9 +13,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...simulator.errors import InputError
-from ...simulator.geo.placement import Move, Placement
+from ...simulator.geo.placement import KIB, Move, Placement
 from .exact import optimum
-from .search import moves_from, wander
+from .search import Bounds, moves_from, send_home, wander
 
 EXACT_WAYS, EXACT_TABLES = 5000, 16  # of the whole: ways of seating the jobs of a GPU type, and tables
 BLOCK_WAYS, BLOCK_TABLES = 1000, 8
@@ -29,30 +29,35 @@ def best_homes(placement: Placement, quota_bytes: float) -> list[Move]:
 
     Nothing moves where no placement within the quota satisfies Expressions 4 to 6.
     """
-    start, gains = placement.home, placement.best_moves()
+    start, gains, bounds = placement.home, placement.best_moves(), Bounds(placement, quota_bytes)
     everything = np.ones(len(start), bool)
     if len(start) <= EXACT_TABLES and _ways(placement, everything) <= EXACT_WAYS:
-        _solve(placement, quota_bytes, everything, start, EXACT_WAYS)
+        _solve(placement, bounds, everything, EXACT_WAYS)
     else:
         wander(placement, quota_bytes, KICKS, np.random.default_rng(0))
         for _ in range(MOST_ROUNDS):
             before = placement.cost
             for free in list(_blocks(placement)):
-                _solve(placement, quota_bytes, free, start, BLOCK_WAYS)
+                _solve(placement, bounds, free, BLOCK_WAYS)
             if placement.cost > before - SLIGHT:
                 break
     return moves_from(placement, start, gains)
 
 
-def _solve(placement: Placement, quota_bytes: float, free: np.ndarray, start: np.ndarray, ways: int) -> None:
-    """Modify the placement: the optimum of the free tables, where there is one that costs less."""
+def _solve(placement: Placement, bounds: Bounds, free: np.ndarray, ways: int) -> None:
+    """Modify the placement: the optimum of the free tables, where there is one that costs less.
+
+    HiGHS satisfies constraints up to a tolerance; what breaks one by so little is not taken.
+    """
+    before = placement.home
     try:
-        home, cost = optimum(placement, quota_bytes, free, start, ways)
+        home, cost = optimum(placement, KIB * bounds.quota_kib, free, bounds.start, ways)
     except InputError:
         return
     if cost < placement.cost - SLIGHT:
-        for table in np.flatnonzero(home != placement.home).tolist():
-            placement.move(table, int(home[table]))
+        send_home(placement, home)
+        if not bounds.hold():
+            send_home(placement, before)
 
 
 def _ways(placement: Placement, free: np.ndarray) -> float:

@@ -23,6 +23,7 @@ from ...simulator.geo.placement import KIB, Placement
 
 MOST_COLUMNS = 200_000
 NOWHERE = -1
+TOLERANCE = 2e-6  # twice that up to which HiGHS satisfies a row
 SECONDS = 3600.0
 
 
@@ -138,12 +139,12 @@ def _tables_of(ledger: Ledger) -> list[list[int]]:
 
 
 def _spend(model: _Model, variables: _Variables, ledger: Ledger, quota_bytes: float, start: np.ndarray) -> None:
-    """What is elsewhere than it was is within the quota."""
+    """What is elsewhere than it was is within the quota, HiGHS's tolerance included."""
     total = int(ledger.size.sum())
     if quota_bytes < KIB * total:
         stays = zip(variables.homes, start.tolist(), ledger.size.tolist(), strict=True)
         terms = [(home[region], size / total) for home, region, size in stays]
-        model.row(terms, 1.0 - quota_bytes / KIB / total, np.inf)
+        model.row(terms, 1.0 - quota_bytes / KIB / total + TOLERANCE, np.inf)
 
 
 def _regions_of(variables: _Variables, ledger: Ledger, table: int) -> list[int]:

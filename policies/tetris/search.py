@@ -72,7 +72,7 @@ def wander(placement: Placement, quota_bytes: float, kicks: int, rng: np.random.
         One move a table, by what it would have gained at the start, falling.
     """
     start, gains = placement.home, placement.best_moves()
-    bounds = _Bounds(placement, quota_bytes)
+    bounds = Bounds(placement, quota_bytes)
     bounds.settle()
     if quota_bytes > 0:
         for turn in range(kicks):
@@ -80,7 +80,7 @@ def wander(placement: Placement, quota_bytes: float, kicks: int, rng: np.random.
             (_gather_job if turn % 2 else _scatter)(placement, rng)
             bounds.settle()
             if not (placement.cost < cost and bounds.hold()):
-                _return(placement, home)
+                send_home(placement, home)
     return moves_from(placement, start, gains)
 
 
@@ -91,7 +91,7 @@ def moves_from(placement: Placement, start: np.ndarray, gains: np.ndarray) -> li
     return [Move(int(table), int(start[table]), int(placement.ledger.home[table])) for table in order]
 
 
-class _Bounds:
+class Bounds:
     """What a wandering placement must keep, measured from where it began."""
 
     def __init__(self, placement: Placement, quota_bytes: float) -> None:
@@ -121,7 +121,7 @@ class _Bounds:
         if not _climb_pairs(self.placement):
             return False
         if self.moved_kib() > self.quota_kib:
-            _return(self.placement, home)
+            send_home(self.placement, home)
             return False
         return True
 
@@ -151,6 +151,7 @@ def _gather_job(placement: Placement, rng: np.random.Generator) -> None:
         placement.move(one, region)
 
 
-def _return(placement: Placement, home: np.ndarray) -> None:
+def send_home(placement: Placement, home: np.ndarray) -> None:
+    """Give every table the home that is told, int64 (tables,), allowed or not."""
     for table in np.flatnonzero(placement.home != home).tolist():
         placement.move(table, int(home[table]))

@@ -1,0 +1,93 @@
+"""Tetris as decisions about tables: within the quota, towards the plan, and malformed words in one sentence."""
+
+from __future__ import annotations
+
+import pytest
+
+from clustergym import policies
+from clustergym.policies.tetris import VERSIONS, Tetris
+from clustergym.policies.tetris.slow import HALVES, slow_half
+from clustergym.simulator.decisions import Advance, Move
+from clustergym.simulator.engine import Simulator
+from clustergym.simulator.errors import InputError
+from clustergym.simulator.geo.expected import expected_warehouse
+from clustergym.simulator.geo.placement import Objective, Placement
+from clustergym.simulator.geo.standing import runs_in
+from clustergym.simulator.tables import copied_bytes
+from clustergym.simulator.workloads import open_workload
+
+
+@pytest.fixture(scope="module")
+def simulator():
+    return Simulator("mast:regions=4,gpus=256", tables_every_s=20_000.0)
+
+
+def begin(simulator, seed=0):
+    simulator.reset(open_workload("mast-like:jobs=120,scale=1,longest_h=6,tables=24", seed=seed), seed)
+    return simulator.view
+
+
+def day_of(simulator, half):
+    """All decisions of an instant, carried out, and the bytes that they copy."""
+    found, copied = [], 0
+    while not isinstance(decision := half.decide(simulator.view), Advance):
+        copied += copied_bytes(simulator, decision)
+        simulator.apply(decision)
+        found.append(decision)
+    return found, copied
+
+
+@pytest.mark.parametrize("quota", [0.0, 0.1, 1e9])
+@pytest.mark.parametrize("name", HALVES)
+def test_a_day_keeps_the_quota_and_costs_no_more_than_before(simulator, name, quota):
+    view = begin(simulator)
+    before = expected_warehouse(view)
+    found, copied = day_of(simulator, slow_half(f"{name}:quota={quota}"))
+    after = expected_warehouse(view)
+    assert copied <= quota * float(before.tables.size_bytes.sum())
+    moved = [decision for decision in found if isinstance(decision, Move)]
+    assert not moved or name != "static"
+    assert (after.tables.home != before.tables.home).sum() == len(moved)
+    if name in ("tetris-v2", "milp"):
+        assert Placement(after, Objective()).cost <= Placement(before, Objective()).cost + 1e-12
+        assert moved or quota < 1.0
+    assert (view.stored_bytes <= view.storage_bytes).all()
+
+
+def test_without_bounds_the_tables_come_to_lie_as_planned(simulator):
+    view = begin(simulator, seed=1)
+    plan = Tetris(VERSIONS["tetris-v1"]).plan(expected_warehouse(view))
+    day_of(simulator, slow_half("tetris-v1:quota=1e9,kicks=0"))
+    after = expected_warehouse(view)
+    assert (after.tables.home == plan.home).all() and (after.tables.copies >= plan.copies).all()
+    training = after.jobs.training & after.jobs.recurring
+    assert runs_in(after)[training].any(axis=1).all()
+
+
+def test_the_same_instant_gives_the_same_decisions(simulator):
+    begin(simulator, seed=2)
+    first, _ = day_of(simulator, slow_half("tetris-v2"))
+    begin(simulator, seed=2)
+    assert day_of(simulator, slow_half("tetris-v2"))[0] == first
+
+
+MALFORMED = {
+    "tetris-v3": "tetris-v2",
+    "tetris-v2:qouta=1": "quota",
+    "tetris-v2:quota=-1": "0 or more",
+    "tetris-v1:kicks=-3": "0 or more",
+    "tetris-v1:kicks=few": "kicks",
+    "milp:kicks=3": "kicks",
+}
+
+
+@pytest.mark.parametrize("word", MALFORMED)
+def test_a_malformed_word_is_one_sentence(word):
+    with pytest.raises(InputError) as error:
+        slow_half(word)
+    assert MALFORMED[word] in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_scheduler_must_be_one_for_regions():
+    with pytest.raises(InputError, match="for regions, such as mast"):
+        policies.make("tetris-v2:scheduler=sjf")
