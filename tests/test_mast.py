@@ -13,6 +13,7 @@ from clustergym.simulator.geo.gms import lay_ranking
 from clustergym.simulator.geo.kernels import scan
 from clustergym.simulator.geo.on_demand import lacking, on_demand
 from clustergym.simulator.geo.rms import Hardware, RegionalScheduler
+from clustergym.simulator.layout import Failures
 from clustergym.simulator.workloads import Workload
 
 from . import geo_small
@@ -112,6 +113,17 @@ def test_every_scheduler_finishes_all_workloads_and_is_deterministic(word):
         again, same = play(word, workload, seed)
         assert first == again and metrics == same
         assert metrics["jobs_finished"] == len(workload)
+
+
+@pytest.mark.parametrize("word", ["mast:slow=none", "global:slow=none", "federated:slow=none", "random"])
+def test_every_scheduler_goes_on_through_outages_of_machines_and_regions(word):
+    failures = Failures(mtbf_s=40_000.0, mttr_s=500.0, region_mtbf_s=5000.0, region_mttr_s=800.0)
+    for seed in range(3):
+        workload = geo_small.random_workload(seed)
+        simulator = Simulator(geo_small.small_topology(), failures=failures)
+        simulator.reset(workload, seed)
+        metrics = simulator.run(make(word))
+        assert metrics["jobs_finished"] == len(workload) and simulator.state.region_outages > 0
 
 
 @pytest.mark.parametrize("seed", range(10))

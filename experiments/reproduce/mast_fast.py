@@ -7,6 +7,7 @@ tables Tetris V2 has placed; see mast_case.py. Every number is a mean over trace
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -18,10 +19,11 @@ from .registry import Findings, Options, Reproduction
 from .rows import Row, order, printed, ratio
 from .sweep import sweep
 
-WEEKS, WEEK_H, QUICK_H = 5, 168.0, 24.0
+WEEKS, WEEK_H, QUICK_H = 5, 168.0, 12.0
 REGIONS, GPUS, LOAD = 8, 4096, 1.1
-QUICK_GPUS = 256
-TRACE_H, BUSY_H = 21.0, (11, 19)  # the eight hours around the peak of a day's arrivals; two more to see who starts late
+QUICK_REGIONS, QUICK_GPUS = 4, 256
+TRACE_H = 21.0
+BUSY_H = (11.0, 19.0)  # the eight hours around the peak of a day's arrivals; two more to see who starts late
 PROMISED = 4  # levels 0 to 3 have a time to start in
 WARM_H = 2.0  # what is there at the beginning comes all at once
 CELLS = {
@@ -43,16 +45,25 @@ class _Traces:
         self, name: str, options: Options, policies: Sequence[str], hours: float = WEEK_H, tables: str = "tetris-v2"
     ) -> None:
         self.seeds = options.seeds(WEEKS)
-        self.gpus = QUICK_GPUS if options.quick else GPUS
+        self.regions, self.gpus = (QUICK_REGIONS, QUICK_GPUS) if options.quick else (REGIONS, GPUS)
         self.hours = min(hours, QUICK_H) if options.quick else hours
         cases = {
-            policy: [FastCase(policy, REGIONS, self.gpus, self.hours, LOAD, tables, seed) for seed in self.seeds]
+            policy: [FastCase(policy, self.regions, self.gpus, self.hours, LOAD, tables, seed) for seed in self.seeds]
             for policy in policies
         }
         found = sweep(name, [case for mine in cases.values() for case in mine], options)
         self._of: dict[str, list[FastOutcome]] = {
             policy: [found[case] for case in mine] for policy, mine in cases.items()
         }
+
+    @property
+    def busy(self) -> tuple[float, float]:
+        """From which hour to which starts are looked at: those that are due by the end."""
+        return BUSY_H if self.hours > BUSY_H[1] else (WARM_H, self.hours - 1.0)
+
+    def outcomes(self, policy: str) -> list[FastOutcome]:
+        """What a scheduler gave on every trace."""
+        return self._of[policy]
 
     def each(self, policy: str, how: Callable[[FastOutcome], float]) -> list[float]:
         """A number of every trace under a scheduler."""
@@ -70,9 +81,9 @@ class _Traces:
     def said(self) -> str:
         """What was played, for a note."""
         return (
-            f"means and 95 % intervals over {len(self.seeds)} generated traces of {self.hours:g} h: {REGIONS} regions, "
-            f"{self.gpus:,} GPUs, as many CPU machines, load {LOAD:g} (mast-like's own), tables placed by Tetris V2, "
-            "a pass over the queue every 34 s"
+            f"means and 95 % intervals over {len(self.seeds)} generated traces of {self.hours:g} h: {self.regions} "
+            f"regions, {self.gpus:,} GPUs, as many CPU machines, load {LOAD:g} (mast-like's own), tables placed by "
+            "Tetris V2, a pass over the queue every 34 s"
         )
 
 
@@ -98,23 +109,31 @@ def slo(options: Options) -> Findings:
     traces = _Traces("mast-slo", options, (MAST, FEDERATED), TRACE_H)
     promised, high = range(PROMISED), range(HIGH_LEVELS)
     rows: list[Row] = []
-    for policy, name, paper in ((MAST, "mast", (0.0, 1.3)), (FEDERATED, "federated", None)):
-        mean = traces.mean(policy, lambda one: late_share(one, promised, BUSY_H))
-        of_high = traces.mean(policy, lambda one: late_share(one, high, BUSY_H))
-        worst = traces.mean(policy, lambda one: np.nanmax([late_share(one, high, (h, h + 1)) for h in range(*BUSY_H)]))
-        over = traces.mean(policy, lambda one: late_share(one, promised, BUSY_H, within=False))
-        if paper is not None:
-            rows.append(ratio(f"start too late, within quota, {name}", paper, mean))
-            rows.append(ratio(f"start too late, within quota and high priority, {name}", paper, of_high))
-            rows.append(printed(f"the same in the worst hour of each trace, {name}", worst, "%"))
+    for policy, name in ((MAST, "mast"), (FEDERATED, "federated")):
+        late = [
+            traces.mean(policy, partial(late_share, levels=levels, hours=traces.busy)) for levels in (promised, high)
+        ]
+        worst = traces.mean(policy, partial(_worst_hour, levels=high, hours=traces.busy))
+        over = traces.mean(policy, partial(late_share, levels=promised, hours=traces.busy, within=False))
+        words = [
+            f"start too late, within quota, {name}",
+            f"start too late, within quota and high priority, {name}",
+            f"the same in the worst hour of each trace, {name}",
+        ]
+        if policy == MAST:
+            rows += [ratio(word, (0.0, 1.3), one) for word, one in zip(words, (*late, worst), strict=True)]
         else:
-            rows.append(printed(f"start too late, within quota, {name}", mean, "%", "much higher than mast"))
-            rows.append(printed(f"start too late, within quota and high priority, {name}", of_high, "%"))
-            rows.append(ratio(f"the same in the worst hour of each trace, {name}", 50.0, worst))
+            rows += [printed(word, one, "%", "much higher than mast") for word, one in zip(words, late, strict=False)]
+            rows.append(ratio(words[2], 50.0, worst))
         rows.append(printed(f"start too late, over quota, {name}", over, "%"))
-    everybody = traces.over(MAST, FEDERATED, lambda one: late_share(one, promised, BUSY_H))
+    everybody = traces.over(MAST, FEDERATED, partial(late_share, levels=promised, hours=traces.busy))
     rows.append(order("start too late, within quota, mast / federated", "below 1", everybody))
     return Findings(rows, [traces.said(), SLO_NOTE, SLO_WHY])
+
+
+def _worst_hour(outcome: FastOutcome, levels: range, hours: tuple[float, float]) -> float:
+    each = [late_share(outcome, levels, (hour, hour + 1.0)) for hour in np.arange(*hours)]
+    return float(np.nanmax(each)) if np.isfinite(each).any() else float("nan")
 
 
 SLO_NOTE = (
@@ -139,10 +158,9 @@ def designspace(options: Options) -> Findings:
         change = traces.over(CELLS[better], CELLS[worse], allocation)
         rows.append(order(f"GPUs allocated, {better} / {worse}", f"{better} > {worse}", change, below=False))
     rows.append(_sameness(traces))
-    hours = (WARM_H, traces.hours - 1.0)
+    late = partial(late_share, levels=range(PROMISED), hours=(WARM_H, traces.hours - 1.0))
     for name in (*PREFERENCE, "(9) jointly"):
-        late = traces.mean(CELLS.get(name, JOINTLY), lambda one: late_share(one, range(PROMISED), hours))
-        rows.append(printed(f"start too late, within quota, {name}", late, "%"))
+        rows.append(printed(f"start too late, within quota, {name}", traces.mean(CELLS.get(name, JOINTLY), late), "%"))
     for name in (*PREFERENCE, "(9) jointly"):
         rows.append(printed(f"preemptions, {name}", traces.mean(CELLS.get(name, JOINTLY), _metric("preemptions"))))
     return Findings(rows, [traces.said(), DESIGN_NOTE])

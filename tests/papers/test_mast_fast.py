@@ -1,0 +1,56 @@
+"""Paper mast's fast path on two short traces of small regions, and that its rows print what they claim."""
+
+from __future__ import annotations
+
+import pytest
+
+from clustergym.experiments.reproduce import mast_fast, mast_speed
+from clustergym.experiments.reproduce.registry import Options
+
+pytestmark = pytest.mark.reproduction
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    options = Options(cache=tmp_path_factory.mktemp("cache"), quick=True, quiet=True)
+    found = [entry.run(options) for entry in (*mast_fast.REPRODUCTIONS, *mast_speed.REPRODUCTIONS)]
+    assert all(one.notes for one in found)
+    return {row.quantity: row for one in found for row in one.rows}
+
+
+def test_mast_keeps_more_gpus_allocated_than_early_binding(rows):
+    """Two traces of twelve hours: enough to tell (6) and (3) from the others, not to tell those apart."""
+    allocated = {name: rows[f"GPUs allocated, {name}"].ours for name in mast_fast.PREFERENCE}
+    assert min(allocated["(6)"], allocated["(3)"]) > max(allocated["(5)"], allocated["(2)"], allocated["(1)"])
+
+
+def test_global_allocation_of_one_at_a_time_is_mast(rows):
+    assert rows["traces on which (9), one at a time, starts all as (6) does"].ok
+
+
+def test_the_cache_answers_most_attempts(rows):
+    row = rows["hit rate of the negative cache"]
+    assert row.paper == 80.0 and 50.0 < row.ours < 100.0
+
+
+def test_fewer_wait_for_data_where_tetris_has_placed_the_tables(rows):
+    waits = [rows[f"workloads that wait for data, tables placed by {name}"].ours for name in ("V2", "V0")]
+    assert waits[0] < waits[1]
+
+
+def test_high_priority_within_quota_starts_in_time_under_mast(rows):
+    assert rows["start too late, within quota and high priority, mast"].ok
+    assert rows["start too late, over quota, mast"].ours > rows["start too late, within quota, mast"].ours
+
+
+def test_gms_and_rms_are_faster_than_the_papers(rows):
+    assert rows["a GMS-scan pass over 1,000 workloads"].ok
+    assert rows["a decision without preemption"].ok and rows["a decision with preemption"].ok
+
+
+@pytest.mark.slow
+def test_the_order_of_table_1_holds_over_weeks(tmp_path):
+    options = Options(cache=tmp_path, quiet=True)
+    found = {row.quantity: row for row in mast_fast.designspace(options).rows}
+    assert all(row.ok for name, row in found.items() if " / " in name)
+    assert found["traces on which (9), one at a time, starts all as (6) does"].ok
