@@ -21,6 +21,9 @@ from ...policies.paths import Paths
 from ...policies.tetris import VERSIONS, Tetris
 from ...simulator.decisions import Advance
 from ...simulator.engine import Simulator
+from ...simulator.geo.lands import CPU_TYPE
+from ...simulator.geo.warehouse import HIGH_LEVELS
+from ...simulator.geo.world import LEVELS
 from ...simulator.topology import Topology
 from ...simulator.workloads import Workload, open_workload
 from ..run_files import short_hash
@@ -66,11 +69,16 @@ class FastCase:
         assert isinstance(policy, Paths) and workload.geo is not None
         simulator = Simulator(topology, horizon_s=self.hours * HOUR_S)
         simulator.reset(workload, self.seed)
-        within = _played(simulator, policy)
+        within, fullest = _played(simulator, policy)
         s, jobs = simulator.state, len(workload)
         fast = policy.fast
         assert isinstance(fast, Passes)
-        counts = {"asked": fast.asked, "spared": fast.spared, "starts": float(s.starts[:jobs].sum())}
+        counts = {
+            "asked": fast.asked,
+            "spared": fast.spared,
+            "starts": float(s.starts[:jobs].sum()),
+            "fullest": fullest,
+        }
         return {
             "metrics": {**simulator.metrics(), **counts},
             "arrival_s": workload.arrival_s,
@@ -91,7 +99,8 @@ class FastOutcome:
 
     Attributes:
         metrics: by the names of `simulator/metrics.py`; how often regions were `asked` for a plan, for how many of
-            these the negative cache `spared` the search; `starts` of workloads.
+            these the negative cache `spared` the search; `starts` of workloads; `fullest`: of all passes the mean share
+            of a region's GPUs that high priorities hold, in the region where it is largest.
         arrival_s: seconds.
         wait_s: until the first start; inf: it has not started.
         level: priority. within: 1: within quota when GMS saw it first. gpus: that it asks.
@@ -118,14 +127,17 @@ def placed(regions: int, gpus: int, hours: float, load: float, version: str, see
     return topology, workload.with_geo(replace(workload.geo, tables=warehouse.tables))
 
 
-def _played(simulator: Simulator, policy: Paths) -> np.ndarray:
+def _played(simulator: Simulator, policy: Paths) -> tuple[np.ndarray, float]:
     """Play to the end. Returns which workloads GMS called within quota when it saw them first, bool (jobs,).
 
-    Only to these a start in time is promised (Sec. 2).
+    Only to these a start in time is promised (Sec. 2). And `fullest`, see `FastOutcome`.
     """
-    fast, geo = policy.fast, simulator.workload.geo
+    fast, geo, topology = policy.fast, simulator.workload.geo, simulator.topology
     assert isinstance(fast, Passes) and geo is not None
-    within, seen = np.zeros(len(geo), bool), 0
+    units = np.bincount(topology.gpu_cluster, minlength=topology.num_clusters)
+    gpus = np.array([kind != CPU_TYPE for kind in topology.cluster_gpu_type])
+    there = np.bincount(topology.cluster_region[gpus], units[gpus])
+    within, seen, shares = np.zeros(len(geo), bool), 0, []
     while not simulator.ended:
         decision = policy.decide(simulator.view)
         come = int(simulator.state.next_arrival)
@@ -134,5 +146,7 @@ def _played(simulator: Simulator, policy: Paths) -> np.ndarray:
         while not isinstance(decision, Advance):
             simulator.apply(decision)
             decision = policy.decide(simulator.view)
+        held = fast.held[:, LEVELS - HIGH_LEVELS :].sum(axis=1)
+        shares.append(float((np.bincount(topology.cluster_region[gpus], held[gpus]) / there).max()))
         simulator.advance()
-    return within
+    return within, float(np.mean(shares))

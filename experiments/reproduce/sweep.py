@@ -26,7 +26,7 @@ from ..run_files import IDENTITY, load, remove_orphans, save, short_hash
 from ..terminal import progress
 from .registry import Options
 
-SOURCES = (*PLAYING, "experiments/reproduce/sweep.py", "experiments/reproduce/bsbf_case.py")
+SOURCES = (*PLAYING, *(f"experiments/reproduce/{name}.py" for name in ("sweep", "bsbf_case", "mast_case")))
 ENVIRONMENT = "clustergym/Delay-v0"
 SERIES_POINTS = 1000
 

@@ -113,6 +113,11 @@ class Passes(Policy):
         """The priority that counted when GMS looked last, int64 (jobs,), of those that ran or were pending then."""
         return self._arrays.ranking.level
 
+    @property
+    def held(self) -> np.ndarray:
+        """Units of each cluster that workloads hold after the last pass, int64 (clusters, 7), highest priority last."""
+        return self._arrays.regions.held
+
     def decide(self, view: ClusterView) -> Decision:
         """The next decision of this instant's passes."""
         simulator = view.simulator
