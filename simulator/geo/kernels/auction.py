@@ -16,9 +16,9 @@ from .search import (
     award,
     begin_plan,
     bid,
-    carry_out,
     log_and_release,
     place,
+    realise,
     refuse,
     release_cache,
     undo,
@@ -80,7 +80,7 @@ def first_fit(r, job, kind, need, bits, remembers, now_s):
         if remembers and was_refused(r, job, kind, need, region, cluster):
             r.count[SPARED] += 1
         elif bid(r, job, kind, need, region, cluster, True, now_s) > NO_PLAN:
-            carry_out(r, job, kind, need, region, cluster, now_s)
+            realise(r, job, kind, need, region, cluster, now_s)
             return region
         else:
             refuse(r, job, kind, need, region, cluster)

@@ -370,7 +370,7 @@ def award(r, job, kind, need, bits, only, preempts, remembers, now_s):
 
 
 @kernel
-def carry_out(r, job, kind, need, region, only, now_s):
+def realise(r, job, kind, need, region, only, now_s):
     """Modify the regions in place: a workload gets the plan of a region, which has one; others may leave."""
     begin_plan(r)
     place(r, job, kind, need, region, only, True, now_s)
