@@ -126,6 +126,20 @@ def test_every_scheduler_goes_on_through_outages_of_machines_and_regions(word):
         assert metrics["jobs_finished"] == len(workload) and simulator.state.region_outages > 0
 
 
+@pytest.mark.parametrize("word", ["mast:slow=none", "global:slow=none", "random"])
+def test_who_is_asked_first_in_the_middle_decides_as_who_was_there_all_the_time(word):
+    workload = geo_small.random_workload(4)
+    simulator, policy = started(workload, 4), make(word)
+    while simulator.state.done < len(workload) // 2:
+        while type(decision := policy.decide(simulator.view)).__name__ != "Advance":
+            simulator.apply(decision)
+        simulator.advance()
+    half = simulator.snapshot()
+    rest = simulator.run(policy)
+    simulator.restore(half)
+    assert simulator.run(make(word)) == rest
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_quota_order_is_never_broken(seed):
     """Who is preempted has a lower priority than who starts for it; who starts comes in GMS's order."""

@@ -155,10 +155,9 @@ SLO_NOTE = (
     "priority is 0 to 2; within quota is who GMS counted so when it saw them first"
 )
 SLO_WHY = (
-    "why mast is above 1.3 %: all that start too late are of level 3, and the quotas, 1.5 times what tenants use, "
-    "promise more than there is at this load. Why federated does not reach 50 %: the paper's binds workloads to "
-    "regions where they cannot preempt others. Here high priorities hold only a part even of the region where they "
-    "hold most, so that one more finds others to preempt wherever it is bound. The paper gives neither load nor quotas"
+    "why federated does not reach 50 %: the paper's binds high-priority workloads to regions where they cannot preempt "
+    "others. Here high priorities hold only a part even of the region where they hold most, so that one more finds "
+    "others to preempt wherever it is bound. The paper gives neither the load of its trace nor its quotas"
 )
 
 
