@@ -156,7 +156,7 @@ def _print_tables(document: dict[str, Any]) -> None:
         ],
     )
     print_table(
-        "the fast path: RMS in the largest region, GMS; milliseconds, the call from Python included",
+        "the fast path: RMS in the largest region, GMS; CPU milliseconds, the call from Python included",
         ("decision", "GPUs", "jobs", "mean", "median", "P99", "paper", "target", ""),
         [
             (
