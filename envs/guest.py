@@ -47,6 +47,7 @@ class Mirror:
                 horizon_s=simulator.horizon_s,
                 sharing=simulator.sharing,
                 pace=simulator.pace,
+                tables_every_s=simulator.tables_every_s,
             )
         copy.mirror(simulator)
         return copy

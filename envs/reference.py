@@ -84,6 +84,7 @@ class Reference:
                 horizon_s=simulator.horizon_s,
                 sharing=simulator.sharing,
                 pace=simulator.pace if network is simulator.network else None,
+                tables_every_s=simulator.tables_every_s,
             )
         own = self._simulator
         own.use(self.rule or simulator.rule)

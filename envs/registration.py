@@ -12,6 +12,7 @@ import gymnasium
 from ..simulator.names import choose
 from .dataplacement import defaults as dataplacement
 from .delay import defaults as delay
+from .geo import defaults as geo
 from .sharing import defaults as sharing
 from .timeshift import defaults as timeshift
 
@@ -51,6 +52,14 @@ ENVIRONMENTS: dict[str, Entry] = {
         entry_point="clustergym.envs.timeshift.env:TimeShiftEnv",
         vector_entry_point="clustergym.envs.timeshift.vector:TimeShiftVectorEnv",
         defaults={"topology": timeshift.TOPOLOGY, "workload": timeshift.WORKLOAD, "network": timeshift.NETWORK},
+    ),
+    "clustergym/Geo-v0": Entry(
+        summary="start waiting workloads in a region beside their data, with or without preempting others",
+        paper="mast",
+        entry_point="clustergym.envs.geo.env:GeoEnv",
+        vector_entry_point="clustergym.envs.geo.vector:GeoVectorEnv",
+        defaults={"topology": geo.TOPOLOGY, "workload": geo.WORKLOAD, "network": geo.NETWORK},
+        tables_every_s=geo.TABLES_EVERY_S,
     ),
     "clustergym/DataPlacement-v0": Entry(
         summary="in which region each table has its home and its replicas, every 12 hours; workloads follow the data",

@@ -5,7 +5,7 @@
 | `jct` | minus the mean JCT, in mean isolated run times |
 | `makespan` | minus the makespan, in units of its lower bound (all work on all GPUs) |
 | `slowdown` | minus the mean slowdown (JCT / isolated run time) |
-| `slo` | minus the share of jobs with a deadline that finish late |
+| `slo` | minus the share of jobs with a deadline that finish late; in regions, with a limit, that start late |
 
 With a reference, `jct` sums to 1 - mean JCT / mean JCT of the reference: a step is
 paid the job-seconds that the reference spends in the same time minus the own ones, and the step that finishes the last
@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..simulator.kernels.jit import kernel
+from ..simulator.kernels.regions import has_regions
 
 JCT, MAKESPAN, SLOWDOWN, SLO = 0, 1, 2, 3
 REWARDS = {"jct": JCT, "makespan": MAKESPAN, "slowdown": SLOWDOWN, "slo": SLO}
@@ -35,6 +36,8 @@ def total_cost(s, w, reference):
         return s.now_s
     if kind == SLOWDOWN:
         return s.slowdown_integral
+    if has_regions(s):
+        return float(s.late_starts)
     return float(s.late)
 
 
@@ -62,4 +65,6 @@ def reward_scale(s: np.void, kind: int) -> float:
         return float((isolated_s * s["gpus"][:n]).sum() / s["n_gpus"])
     if kind == SLOWDOWN:
         return float(n)
+    if len(s["stored_bytes"]) > 1:
+        return float(max(1, np.isfinite(s["slo_s"][s["job_level"][:n]]).sum()))
     return float(max(1, np.isfinite(s["deadline_s"][:n]).sum()))

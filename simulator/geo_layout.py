@@ -9,7 +9,7 @@ import numpy as np
 
 from .errors import InputError
 from .geo.demands import Demands
-from .geo_state import MOST_TYPES
+from .geo_state import COURSE_BIN_S, MOST_TYPES
 from .kernels.copies import OFF
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def lay_regions(s: np.void, topology: Topology, workload: Workload, every_s: flo
     _lay_tables(s, topology, demands)
     _lay_links(s, topology)
     s["tables_every_s"], s["tables_seen"] = every_s, -1
+    s["course_s"] = COURSE_BIN_S
     if every_s < math.inf:  # the heap is empty
         s["event_key"][0], s["event_item"][0] = s["start_s"], s["tables_event"]
         s["event_of"][s["tables_event"]], s["event_count"] = 0, 1

@@ -13,6 +13,8 @@ MOST_TYPES = 16
 LEVELS = 7  # of priority
 MOST_REGIONS = 63  # a word has a sign
 CLUSTERS_PER_REGION = 16  # room for so many on average
+COURSE_BINS = 100  # of how much was in use when
+COURSE_BIN_S = 60.0  # at first; they become twice as wide whenever time has gone beyond the last
 
 
 def clusters_in(regions: int) -> int:
@@ -39,7 +41,7 @@ def region_fields(jobs: int, gpus: int, regions: int, tables: int, uses: int) ->
     else:
         clusters, types, parts = clusters_in(regions), MOST_TYPES, MOST_PARTS
     return (
-        _scalars()
+        _scalars(COURSE_BINS if regions > 1 else 1)
         + _place_fields(gpus, regions, clusters, types)
         + _job_fields(jobs, parts, uses)
         + _table_fields(tables)
@@ -47,7 +49,7 @@ def region_fields(jobs: int, gpus: int, regions: int, tables: int, uses: int) ->
     )
 
 
-def _scalars() -> list[Field]:
+def _scalars(bins: int) -> list[Field]:
     return [
         ("n_regions", "i8"),
         ("n_clusters", "i8"),
@@ -66,6 +68,8 @@ def _scalars() -> list[Field]:
         ("tables_seen", "i8"),  # decisions so far when it last did
         ("save_s", "f8"),  # to save the state of a workload that is stopped for another
         ("slo_s", "f8", (LEVELS,)),  # how long a workload may wait for its first start, by level
+        ("course_s", "f8"),  # width of a bin
+        ("course_held_s", "f8", (2, bins)),  # unit-seconds held in each: of GPUs, of CPU machines
         ("late_starts", "i8"),  # how many waited longer
         ("gpu_compute_s", "f8"),  # compute_gpu_s, of GPUs alone
         ("waited_for_data", "i8"),  # workloads that no region could run when they arrived: tables, or outages

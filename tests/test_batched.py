@@ -36,8 +36,16 @@ SMALL: dict[str, dict[str, Any]] = {
         "running_slots": 6,
         "max_decisions": 12,
     },
+    "clustergym/Geo-v0": {
+        "workload": ["mast-like:jobs=30,days=0.2,tables=20", "mast-like:jobs=12,days=0.1,tables=20"],
+        "slots": 4,
+        "running_slots": 4,
+        "max_decisions": 30,
+        "tables_every_s": 7200.0,
+        "reference": "federated:scan_s=0,slow=none",  # a compiled rule places nothing in regions
+    },
 }
-STEPS = {"clustergym/TimeShift-v0": 300}  # its schedulers decide in Python; else 10,000
+STEPS = {"clustergym/TimeShift-v0": 300, "clustergym/Geo-v0": 1000}  # much is decided in Python; else 10,000
 
 
 def same(a: Any, b: Any) -> bool:
@@ -74,7 +82,7 @@ def singles(env_id: str, n: int, mode: str, **kwargs: Any) -> SyncVectorEnv:
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)
 def test_a_batch_is_n_single_environments(env_id, n, observation, mode):
     """10,000 legal random steps for each number of rows and mode, episodes ending on the way."""
-    kwargs = {"max_decisions": 150, **SMALL[env_id], "observation": observation, "reference": "fifo"}
+    kwargs = {"max_decisions": 150, "reference": "fifo", **SMALL[env_id], "observation": observation}
     one, all_at_once = singles(env_id, n, mode, **kwargs), clustergym.make_vec(env_id, n, autoreset_mode=mode, **kwargs)
     assert all_at_once.observation_space == one.observation_space
     assert all_at_once.action_space == one.action_space
@@ -100,7 +108,7 @@ def test_the_sb3_environment_is_dummy_vec_env(env_id):
     vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
     from clustergym.agents import sb3_vec_env
 
-    kwargs = {"max_decisions": 150, **SMALL[env_id], "observation": "flat", "reference": "fifo"}
+    kwargs = {"max_decisions": 150, "reference": "fifo", **SMALL[env_id], "observation": "flat"}
     one = vec_env.DummyVecEnv([lambda: gymnasium.make(env_id, **kwargs)] * 7)
     batch = sb3_vec_env(env_id, 7, full_infos=True, **kwargs)
     one.seed(5)

@@ -13,6 +13,8 @@ from ...simulator.kernels.codes import DOWN, FREE
 from ...simulator.tiers import TIER_NAMES
 from .colours import GPU_DOWN, TIER_COLOURS, Colour, ink_on, job_colour
 from .links import NetworkScene, has_contention, read_network
+from .region_text import region_lines
+from .regions import has_regions, read_regions
 from .scene import Machine, Rack, RunningJob, Scene, WaitingJob, read_scene
 from .words import clock, cut, span
 
@@ -34,6 +36,10 @@ def draw_ansi(simulator: Simulator, width: int = 100, colour: bool = False) -> s
     Returns:
         Lines without a line break at the end; without `colour` only printable characters.
     """
+    if has_regions(simulator):
+        world, most = read_regions(simulator), max(40, width)
+        lines = [*region_lines(world), "", *_running_lines(world.scene, {}, False), "", *_queue_lines(world.scene)]
+        return "\n".join(cut(line, most).rstrip() for line in lines)
     text = draw_text(read_scene(simulator), width, colour)
     if not has_contention(simulator):
         return text

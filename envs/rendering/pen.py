@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -139,6 +140,23 @@ class Pen:
     def line(self, start: tuple[int, int], end: tuple[int, int], colour: Colour, width: float) -> None:
         """A line; its width is in units."""
         self._draw.line((*start, *end), fill=colour, width=self.unit(width))
+
+    def arrow(self, start: tuple[int, int], end: tuple[int, int], colour: Colour, width: float) -> None:
+        """A line with a head at its end; its width is in units."""
+        angle = math.atan2(end[1] - start[1], end[0] - start[0])
+        long, half = (5.0 + 1.6 * width) * self.scale, (2.2 + 1.1 * width) * self.scale
+        neck = end[0] - long * math.cos(angle), end[1] - long * math.sin(angle)
+        aside = half * math.sin(angle), half * math.cos(angle)
+        self._draw.line((*start, *neck), fill=colour, width=self.unit(width))
+        corners = [end, (neck[0] - aside[0], neck[1] + aside[1]), (neck[0] + aside[0], neck[1] - aside[1])]
+        self._draw.polygon(corners, fill=colour)
+
+    def tag(self, place: tuple[int, int], words: str, size: float, ink: Colour, ground: Colour) -> None:
+        """Words in the middle of a box of their own, so that they can be read on anything."""
+        half = _length(words, self._font_pixels(size), False) // 2 + self.unit(3)
+        high = self.unit(0.7 * size)
+        self.card((place[0] - half, place[1] - high, place[0] + half, place[1] + high), ground, None, 3)
+        self.text(place, words, size, ink, anchor="mm")
 
     def arc(self, box: tuple[int, int, int, int], first: float, last: float, colour: Colour, width: int) -> None:
         """A part of the ring inside a box, `width` pixels wide; degrees clockwise from the top."""

@@ -17,6 +17,7 @@ from .floor import LEVELS, LINE, MARK, REST, SEPARATOR, STRATA, Box, FloorPlan, 
 from .links import has_contention
 from .panels import draw_queue, draw_running
 from .pen import Pen, new_image
+from .regions import has_regions
 from .scene import ClusterShape, Scene, read_scene
 from .words import clock
 
@@ -39,6 +40,10 @@ def draw_rgb(simulator: Simulator, size: tuple[int, int] = SIZE) -> np.ndarray:
         InputError: a size out of range.
     """
     size = _checked(size)
+    if has_regions(simulator):
+        from .region_map import draw_regions
+
+        return draw_regions(simulator, size)
     if has_contention(simulator):
         from .network import draw_network
 
@@ -259,13 +264,13 @@ def draw_totals(pen: Pen, margin: int, width: int, scene: Scene) -> None:
     down += f", {scene.down:,} down" if scene.down else ""
     used = [(scene.used, colours.USED), (scene.down, colours.GPU_DOWN)]
     done = [(scene.done, colours.TIER_COLOURS[0])]
-    _draw_total(pen, round(width * 0.385), f"{scene.used:,} / {scene.gpus:,}", down, used, scene.gpus)
-    _draw_total(pen, round(width * 0.59), f"{len(scene.running):,}", "running")
-    _draw_total(pen, round(width * 0.69), f"{scene.waiting:,}", held)
-    _draw_total(pen, round(width * 0.83), f"{scene.done:,} / {scene.jobs:,}", "jobs done", done, scene.jobs)
+    draw_total(pen, round(width * 0.385), f"{scene.used:,} / {scene.gpus:,}", down, used, scene.gpus)
+    draw_total(pen, round(width * 0.59), f"{len(scene.running):,}", "running")
+    draw_total(pen, round(width * 0.69), f"{scene.waiting:,}", held)
+    draw_total(pen, round(width * 0.83), f"{scene.done:,} / {scene.jobs:,}", "jobs done", done, scene.jobs)
 
 
-def _draw_total(
+def draw_total(
     pen: Pen,
     x: int,
     number: str,
@@ -273,6 +278,7 @@ def _draw_total(
     parts: Sequence[tuple[int, Colour]] = (),
     whole: int = 0,
 ) -> None:
+    """A number and what it is; with a bar where it is a part of a `whole`."""
     u = pen.unit
     room = u(148 if whole else 90)
     pen.text((x, u(10)), number, pen.fitting_size(number, 18, room, bold=True), colours.INK, bold=True)

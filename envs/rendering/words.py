@@ -27,6 +27,15 @@ def _number(value: float) -> str:
     return f"{value:.1f}" if 0.05 <= value < 9.95 else f"{value:.0f}"
 
 
+def amount(size: float) -> str:
+    """Bytes in one short unit, powers of 1,000: `640 MB`, `1.2 TB`."""
+    for unit in ("B", "kB", "MB", "GB", "TB", "PB"):
+        if size < 999.5 or unit == "PB":
+            break
+        size /= 1000.0
+    return f"{_number(size)} {unit}"
+
+
 def cut(text: str, length: int) -> str:
     """`text` in at most `length` characters; what is cut off ends in `..`."""
     return text if len(text) <= length else text[: max(0, length - 2)] + ".."[: max(0, length)]

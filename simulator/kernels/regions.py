@@ -7,6 +7,7 @@ that was stopped for it at the same instant (Sec. 4.2: preempted workloads write
 
 from .codes import FREE
 from .copies import begin_reading, end_reading, readable
+from .course import book
 from .jit import entry, kernel
 
 
@@ -158,7 +159,8 @@ def is_late(s, job):
 
 @kernel
 def pass_region_time(s, elapsed_s):
-    """Modify `s`: the clock moves: units of each type that are held, and those on failed machines."""
+    """Modify `s`: the clock is about to move: units of each type that are held, and those on failed machines."""
+    book(s, elapsed_s)
     for kind in range(s.n_types):
         s.type_held_s[kind] += elapsed_s * s.type_held[kind]
         s.type_down_s[kind] += elapsed_s * s.type_down[kind]

@@ -1,0 +1,118 @@
+"""Geo-v0: in which region and cluster a workload runs, and whom it displaces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...simulator.engine import Decider, Simulator
+from ...simulator.network import Network
+from ...simulator.protocols import Policy
+from ...simulator.topology import Topology
+from ...simulator.workloads import Workload
+from ..cluster_env import failures_of, horizon_of
+from ..lookout import numbers
+from ..played import PlayedEnv
+from .defaults import NETWORK, ROUND_S, TABLES, TABLES_EVERY_S, TOPOLOGY, WORKLOAD
+from .lookout import GeoLookout
+
+
+class GeoEnv(PlayedEnv):
+    """Decide for waiting workloads in which region and cluster they run, with or without preempting others.
+
+    Source       MAST (global scheduling of ML training across regions), its fast path; docs/geo.md.
+    Observation  Dict of float32 Boxes in [0, 1]: cluster (14,), queue (slots x 16,), running (running_slots x 10,),
+                 regions (region_slots x 12,), candidates ((1 + (2 K + 1) slots) x 19,); K = clusters; columns in
+                 observation.py. `observation="flat"`: the five in one Box, in this order.
+    Action       MultiDiscrete([1 + (2 K + 1) slots]). 0: no more now, advance. 1 + (2 K + 1) i + 2 k + p: the workload
+                 in waiting slot i starts in the k-th cluster that it is offered (p = 0), or does and others leave for
+                 it (p = 1); 1 + (2 K + 1) i + 2 K: it is held until units are freed. The cluster is that of its first
+                 part; where in it, where the others go in the same region, and who leaves is RMS's best plan.
+    Mask         action_masks(): bool; info["action_mask"]: the same as int8. Never empty.
+    Reward       `reward`: jct (default: minus the mean JCT in mean isolated run times, summed over the episode),
+                 makespan, slowdown, slo (minus the share of workloads with a limit that start too late);
+                 envs/reward.py. Decisions often take no time: train with gamma = 1.
+    Episode      terminated when every workload is done; truncated at `horizon_s` or after `max_decisions`.
+    Info         elapsed_s, action_mask, invalid_action (the action was not legal: it counted as advance),
+                 adjusted_action (always False: the action has one part); metrics on the last step.
+    Versions     v0 first release.
+
+    Args:
+        topology: preset with arguments, specification, path, or a `Topology`; it must have regions with storage.
+        workload: generator with arguments (drawn anew at each reset), path, or a `Workload`; or several of them in a
+            list, one of which is drawn at each reset. Its jobs must be those of regions (`mast-like`, or a file).
+        network: `none`: what a workload's parts say to each other is not simulated.
+        tables: who decides about tables every `tables_every_s`: the name of a policy with a slow half, such an object,
+            or None. Workloads that no region can run have their tables copied in any case.
+        tables_every_s: seconds, > 0.
+        round: seconds; decision points come at its multiples only (0: at every event).
+        clusters: K, 1 to 16: clusters that a waiting workload is offered; of more those with the best scores.
+        region_slots: regions in the observation, 1 to 64, the first ones.
+        slots, running_slots: waiting and running workloads in the window, 1 to 256 and 0 to 256.
+        order: which workloads the window shows first: `priority`, then by arrival; `arrival`; `shortest` (isolated run
+            time) or `smallest` (units).
+        max_decisions, horizon_s: truncate after so many steps, or seconds from the first arrival; None: never.
+        skip_idle: pass over decision points where only advancing or holding is legal; the first of an episode never.
+        observation: `dict`, or `flat` for plain MLPs.
+        reward: `jct`, `makespan`, `slowdown` or `slo`.
+        reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
+            name or a policy; None: nobody.
+        mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/layout.py); 0 mean time between failures: none.
+        region_mtbf_s, region_mttr_s: outages of regions; 0: none.
+        render_mode: `ansi`, `rgb_array` or `human`.
+
+    Raises:
+        InputError: a value that does not fit, in one sentence.
+    """
+
+    part = "Geo-v0"
+    lookout: GeoLookout
+
+    def __init__(
+        self,
+        topology: Topology | str | dict[str, Any] = TOPOLOGY,
+        workload: Workload | str | Sequence[Workload | str] = WORKLOAD,
+        network: Network | str | None = None,
+        *,
+        tables: str | Decider | None = TABLES,
+        tables_every_s: float = TABLES_EVERY_S,
+        round: float = ROUND_S,
+        clusters: int = 6,
+        region_slots: int = 8,
+        slots: int = 16,
+        running_slots: int = 16,
+        order: str = "priority",
+        max_decisions: int | None = None,
+        horizon_s: float | None = None,
+        skip_idle: bool = True,
+        observation: str = "dict",
+        reward: str = "jct",
+        reference: Policy | str | None = None,
+        mtbf_s: float = 0.0,
+        mttr_s: float = 3600.0,
+        checkpoint_s: float = 1800.0,
+        region_mtbf_s: float = 0.0,
+        region_mttr_s: float = 3600.0,
+        render_mode: str | None = None,
+    ) -> None:
+        lookout = GeoLookout(
+            tables=tables,
+            round=round,
+            clusters=clusters,
+            region_slots=region_slots,
+            slots=slots,
+            running_slots=running_slots,
+            order=order,
+            skip_idle=skip_idle,
+            horizon_s=horizon_of(horizon_s),
+        )
+        simulator = Simulator(
+            topology,
+            network or NETWORK,
+            rule=lookout.clock,
+            failures=failures_of(mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s),
+            horizon_s=horizon_of(horizon_s),
+            tables_every_s=numbers("tables_every_s", (tables_every_s,))[0],
+        )
+        paid: dict[str, Any] = {"reward": reward, "reference": reference, "max_decisions": max_decisions}
+        self._open(simulator, lookout, workload=workload, observation=observation, render_mode=render_mode, **paid)

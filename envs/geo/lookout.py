@@ -1,0 +1,295 @@
+"""The window of Geo-v0 on any simulator: what an agent would see and may do there now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...simulator.decisions import Advance, Decision, Hold, Preempt, Start
+from ...simulator.engine import Decider, Simulator
+from ...simulator.errors import InputError
+from ...simulator.geo.gms import lay_ranking
+from ...simulator.geo.on_demand import on_demand
+from ...simulator.geo.rms import Hardware, lay_regions
+from ...simulator.kernels.jit import direct
+from ...simulator.protocols import policy_of
+from ...simulator.rules.rule import Rule
+from ...simulator.workloads import Workload
+from ..guest import Mirror
+from ..lookout import ORDERS, check_range
+from ..played import PlayedLookout, Taken
+from ..tables import Table
+from ..window import NO_JOB
+from .defaults import ROUND_S, TABLES
+from .observation import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING, look
+from .turns import Turn, turns_of
+from .window import AS_IT_IS, MAX_CLUSTERS, NO_CLUSTER, plan_now, window_dtype
+
+MOST_REGION_SLOTS = 64
+
+
+class GeoLookout(PlayedLookout):
+    """The window of Geo-v0; the arguments are those of `GeoEnv`.
+
+    Attributes:
+        clock: the rule that holds whoever decides: decision points come at the multiples of its round.
+        turns: what the guest does at this instant that is not done yet.
+    """
+
+    dtype = staticmethod(window_dtype)
+    columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
+    orders = ("priority", *ORDERS)
+
+    def __init__(
+        self,
+        *,
+        tables: str | Decider | None = TABLES,
+        round: float = ROUND_S,
+        clusters: int = 6,
+        region_slots: int = 8,
+        slots: int = 16,
+        running_slots: int = 16,
+        order: str = "priority",
+        skip_idle: bool = True,
+        horizon_s: float | None = None,
+    ) -> None:
+        check_range("clusters", clusters, 1, MAX_CLUSTERS)
+        check_range("region_slots", region_slots, 1, MOST_REGION_SLOTS)
+        super().__init__(
+            kinds=(2 * clusters + 1, 0),
+            part=None,
+            slots=slots,
+            running_slots=running_slots,
+            order=order,
+            placer="tier",
+            preemption=True,
+            skip_idle=skip_idle,
+            horizon_s=horizon_s,
+            more={"regions": Table(region_slots, len(REGIONS), 0)},
+        )
+        self.window.clusters, self.window.region_slots = clusters, region_slots
+        self.clock = Rule("fifo", round=round)
+        self.slow_half = slow_half_of(tables)
+        self._of_guest = Mirror()
+        self._features = np.zeros(sum(self.sizes.values()), np.float32)
+        self._mask = np.zeros(self.candidates, np.int8)
+        self._codes: dict[Any, Callable[..., Any]] = {}
+        self._clear()
+
+    def _clear(self) -> None:
+        self.guest, self.is_led = None, False
+        self.turns: list[Turn] = []
+        self._rest: list[Decision] = []  # of the guest, after its turns
+        self._instant = (-1, -1)
+        self._is_through, self._is_first, self._is_asked = False, False, False
+
+    def lay(self, simulator: Simulator) -> None:
+        """Start looking at a run, whatever its state; its window is put into this one's order."""
+        _expect_regions(simulator)
+        super().lay(simulator)
+        self._clear()
+        self._lay_arrays()
+
+    def _lay_arrays(self) -> None:
+        workload, topology = self.simulator.workload, self.simulator.topology
+        assert workload.geo is not None
+        self._regions = lay_regions(Hardware.of(topology, workload.geo), len(workload))
+        self._ranking = lay_ranking(workload.geo)
+
+    def ordered(self, workload: Workload) -> np.ndarray:
+        """The jobs, int64 (jobs,), in the order in which the window shows them first."""
+        if self.order != "priority":
+            return super().ordered(workload)
+        assert workload.geo is not None
+        return np.argsort(workload.geo.level, kind="stable")
+
+    # What there is to decide.
+
+    def refresh(self) -> None:
+        """Look at the run as it is now."""
+        instant = self.simulator.runs, int(self.simulator.plain.record["instants"])
+        if instant != self._instant:
+            self._is_first, self._is_through = instant[0] != self._instant[0], False
+            self._instant, self._is_asked = instant, False
+            if self.guest is not None:
+                self._ask_guest()
+        self._look()
+
+    def finish(self) -> None:
+        """The episode has ended: there is nothing more to decide."""
+        self._is_through, self.turns, self._rest = True, [], []
+        self._look()
+
+    @property
+    def can_act(self) -> bool:
+        """False where the environment would pass over the present as it was last looked at: there is nothing to do."""
+        if self._is_through:
+            return False
+        w = self.plain
+        waits = not w["skip_idle"] and self.simulator.plain.record["waiting"] > 0
+        return bool(self._is_first or self.turns or waits or (w["can_act"] and self.guest is None))
+
+    def _look(self) -> None:
+        """Look; the window turns towards what the guest does next only if it cannot be said otherwise."""
+        w = self.plain
+        w["focus"], w["guided_job"], w["guided_cluster"] = NO_JOB, NO_JOB, NO_CLUSTER
+        self._show()
+        self.is_led = bool(self.turns) and self._candidate(self.turns[0]) is None
+        if self.is_led:
+            turn = self.turns[0]
+            w["focus"] = w["guided_job"] = turn.job
+            w["guided_cluster"], w["guided_way"] = turn.cluster, turn.way
+            self._show()
+
+    def _show(self) -> None:
+        records, regions, ranking = self.simulator.records, self._regions, self._ranking
+        self._call(look, records, self.windows, 0, regions, ranking, self._features, self._mask)
+
+    def _call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
+        """`kernel(*arguments)`, whose types are always the same but for the capacity of the records."""
+        key = kernel, self.simulator.capacity
+        code = self._codes.get(key)
+        if code is None:
+            code = self._codes[key] = direct(kernel, *arguments)
+        return code(*arguments)
+
+    def leaving(self) -> Iterator[Decision]:
+        """What is decided about tables at the end of the present instant, or what the guest has left."""
+        if self.guest is not None:
+            yield from self._rest
+            return
+        view = self.simulator.view
+        if self.slow_half is not None and view.tables_due:
+            while not isinstance(decision := self.slow_half.decide(view), Advance):
+                yield decision
+        if self.plain["homeless"]:
+            yield from on_demand(view)
+
+    # Actions.
+
+    def choice(self, candidate: int) -> tuple[int, int, int] | None:
+        """The workload, the cluster and the way that a candidate stands for; None: it advances."""
+        if candidate == 0:
+            return None
+        w = self.plain
+        own = 2 * int(w["clusters"]) + 1
+        slot, kind = divmod(candidate - 1, own)
+        job = int(w["waiting_job"][slot])
+        if kind == own - 1:
+            return job, NO_CLUSTER, AS_IT_IS
+        return job, int(w["offered"][slot, kind // 2]), kind % 2
+
+    def _candidate(self, turn: Turn) -> int | None:
+        """The legal candidate that stands for a turn; None: there is none."""
+        w = self.plain
+        own = 2 * int(w["clusters"]) + 1
+        shown = w["waiting_job"][: int(w["waiting_shown"])].tolist()
+        if turn.job not in shown:
+            return None
+        slot = shown.index(turn.job)
+        kind = own - 1
+        if turn.cluster != NO_CLUSTER:
+            offered = w["offered"][slot, : int(w["clusters"])].tolist()
+            if turn.cluster not in offered:
+                return None
+            kind = 2 * offered.index(turn.cluster) + turn.way
+        found = 1 + own * slot + kind
+        return found if self._mask[found] else None
+
+    def take(self, action: Sequence[int]) -> Taken:
+        """Go on by an action; what it decides is to be carried out before the next `refresh`."""
+        candidate = int(action[0])
+        is_invalid = not (0 <= candidate < self.candidates and self._mask[candidate])
+        if is_invalid:
+            if not self._mask[0]:
+                return Taken((), True)
+            candidate = 0
+        self._is_first = False
+        choice = self.choice(candidate)
+        if self.guest is None or choice != (self.turns[0].choice if self.turns else None):
+            self._part_with_guest()
+        if choice is None:
+            self._is_through = True
+            return Taken((), is_invalid)
+        if self.guest is not None:
+            return Taken(self.turns.pop(0).decisions)
+        return Taken(tuple(self._decided(*choice)))
+
+    def _decided(self, job: int, cluster: int, way: int) -> list[Decision]:
+        if cluster == NO_CLUSTER:
+            return [Hold(job)]
+        records, regions = self.simulator.records, self._regions
+        leavers = self._call(plan_now, records, 0, regions, job, cluster, way)
+        assert leavers >= 0
+        units = int(self.simulator.plain.record["gpus"][job])
+        leaving = regions.leaving[:leavers].tolist()
+        return [*(Preempt(other) for other in leaving), Start(job, regions.taken[:units].tolist())]
+
+    # Policies that are played.
+
+    def invite(self, policy: Decider) -> None:
+        """From now on what `policy` would do is among the candidates, also at instants that would be passed over."""
+        if self.guest is policy and self._is_asked:
+            return
+        self.guest = policy
+        self._ask_guest()
+        self._look()
+
+    def _ask_guest(self) -> None:
+        assert self.guest is not None
+        view = self.simulator.view
+        self.turns, self._rest = turns_of(view, self._of_guest.decisions(self.simulator, self.guest))
+        self._is_asked = True
+
+    def _part_with_guest(self) -> None:
+        self.guest, self.turns, self._rest, self._is_asked = None, [], [], False
+
+    def guided_action(self) -> np.ndarray:
+        """The action, int64 (1,), that plays what the guest does next."""
+        candidate = self._candidate(self.turns[0]) if self.turns else 0
+        assert candidate is not None
+        return np.array([candidate], np.int64)
+
+    # The present as arrays, and going on in another process.
+
+    def write(self, features: np.ndarray, mask: np.ndarray) -> None:
+        """Write features, float32 (F,), and the mask, int8 (M,), as last looked at."""
+        features[:] = self._features
+        mask[:] = self._mask
+
+    def played(self) -> dict[str, Any]:
+        """The place in the present instant; JSON can hold it."""
+        return {"through": self._is_through, "first": self._is_first}
+
+    def go_on(self, played: Mapping[str, Any]) -> None:
+        """Go on at the place that `played` says, in a run that has just been written over (`resume`)."""
+        simulator = self.simulator
+        self._clear()
+        self._lay_arrays()
+        self._instant = simulator.runs, int(simulator.plain.record["instants"])
+        self._is_through, self._is_first = bool(played["through"]), bool(played["first"])
+        self._look()
+
+
+def slow_half_of(tables: str | Decider | None) -> Decider | None:
+    """Who decides about tables, by a policy's name or as it is; None: nobody.
+
+    Raises:
+        InputError: nobody that can.
+    """
+    found = policy_of(tables) if isinstance(tables, str) else tables
+    if found is None:
+        return None
+    slow = getattr(found, "slow", found)
+    if slow is not None and not callable(getattr(slow, "decide", None)):
+        raise InputError(f"tables = {tables!r}: expected a policy that places tables, such as 'tetris-v2', or None")
+    return slow
+
+
+def _expect_regions(simulator: Simulator) -> None:
+    if simulator.workload.geo is None:
+        raise InputError(
+            f"workload {simulator.workload.name!r} asks nothing of regions; expected one that does, as mast-like"
+        )

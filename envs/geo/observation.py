@@ -1,0 +1,411 @@
+"""Features of the present, written by one kernel: what `Geo-v0` shows to an agent.
+
+Units are GPUs, or CPU machines; counts n of jobs read n / (n + 32) where nothing else is said; times and services t
+(seconds, unit-seconds) are log1p(t) / log1p(horizon), cut at 1. Importance is that of the priority that counts now, 1
+the highest, 1/7 the lowest (a workload beyond its tenant's quota has the lowest). The demand of a region is what
+workloads hold there, and what those that wait ask, divided evenly among the regions that could run each. Everything
+lies in [0, 1]; rows without a job, or without a region, and candidates that are not legal, are zero.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ...simulator.geo.kernels.region import IMPORTANCES, LEAVES
+from ...simulator.geo.kernels.search import BY_RACK, undo
+from ...simulator.kernels.bits import next_member
+from ...simulator.kernels.jit import entry, kernel
+from ...simulator.kernels.regions import candidate_regions
+from ..window import crowd, scaled_time
+from .window import (
+    IN_PLACE_OF_OTHERS,
+    begin_window,
+    candidate_count,
+    end_window,
+    find_plan,
+    list_clusters,
+    per_waiting,
+)
+
+CLUSTER = (
+    "time since the first arrival",
+    "free GPUs",
+    "free CPU machines",
+    "GPUs on failed machines",
+    "waiting workloads",
+    "held workloads",
+    "running workloads",
+    "workloads that have arrived, of all",
+    "workloads that have finished, of all",
+    "units d asked in the window: d / (d + units)",
+    "regions that are up",
+    "tables on the way to a region n: n / (n + 8)",
+    "waiting workloads that no region can run now",
+    "workloads that started too late, of those that have arrived",
+)
+QUEUE = (
+    "1: a workload stands here",
+    "units, of all",
+    "log2(1 + units) / log2(1 + all)",
+    "time since it arrived or lost its units",
+    "time since it arrived",
+    "isolated run time left",
+    "isolated unit-seconds left",
+    "1: it has run before",
+    "importance, of its own priority",
+    "importance, of the priority that counts now",
+    "time until its first start is too late; 1 where it never is",
+    "1: its first start is too late already",
+    "units that are GPUs, of its own",
+    "parts / 4",
+    "regions that could run it, of all",
+    "1: none could now",
+)
+RUNNING = (
+    "1: a workload stands here",
+    "units, of all",
+    "log2(1 + units) / log2(1 + all)",
+    "time on these units",
+    "time since it arrived",
+    "time to its end",
+    "importance, of its own priority",
+    "importance, of the priority that counts now",
+    "units that are GPUs, of its own",
+    "place of its region among the regions",
+)
+REGIONS = (
+    "1: a region stands here",
+    "1: it is up",
+    "GPUs, of all",
+    "CPU machines, of all",
+    "GPUs that are free, of its own",
+    "CPU machines that are free, of its own",
+    "demand for its GPUs over them x: x / (1 + x)",
+    "demand for its CPU machines over them x: x / (1 + x)",
+    "GPUs of workloads of the highest three priorities, of its own",
+    "GPUs of workloads of the lowest priority, of its own",
+    "storage in use",
+    "bytes on the way to it, of its storage",
+)
+KINDS = ("1: legal", "1: advance", "1: start", "1: hold", "1: others leave for it")
+OFFER = (
+    "units, of all",
+    "isolated run time left",
+    "place of the region among the regions",
+    "demand for the type of the first part in the region over its supply x: x / (1 + x)",
+    "free units of the cluster, of its own",
+    "units of the cluster that would be free, of its own",
+    "racks n that it would lie on: n / (n + 4)",
+    "workloads n that leave: n / (n + 4)",
+    "units of those who leave, of all",
+    "importance of the most important that leaves",
+    "time that the youngest that leaves has run",
+    "unit-seconds that those who leave have left",
+    "tables that have their home in the region, of those that it reads; 1 where it reads none",
+    "regions that could run it, of all",
+)
+CANDIDATES = (*KINDS, *OFFER)
+QUEUE_COLUMNS, RUNNING_COLUMNS, REGION_COLUMNS = len(QUEUE), len(RUNNING), len(REGIONS)
+CANDIDATE_COLUMNS = len(CANDIDATES)
+START_COLUMN, HOLD_COLUMN, LEAVES_COLUMN = 2, 3, 4
+FIRST_OFFER = len(KINDS)
+HIGH_LEVELS = 3
+
+
+@entry
+def look(states, windows, row, r, g, features, mask):
+    """Modify the window in `row`, features and mask: show the present.
+
+    Args:
+        states, windows: records (n,).
+        row: which.
+        r: the regions, g: the ranking, both laid anew.
+        features: float32 (F,). mask: int8 (M,).
+    """
+    s, w = states[row], windows[row]
+    begin_window(s, w, r, g)
+    features[:] = 0.0
+    queue = len(CLUSTER)
+    running = queue + w.slots * QUEUE_COLUMNS
+    regions = running + w.running_slots * RUNNING_COLUMNS
+    candidates = regions + w.region_slots * REGION_COLUMNS
+    _weigh_demand(s, w)
+    level = g.level
+    asked = _observe_queue(s, w, r, level, features, queue, candidates + CANDIDATE_COLUMNS)
+    _observe_running(s, w, level, features, running)
+    _observe_regions(s, w, r, features, regions)
+    end_window(s, w)
+    features[candidates] = features[candidates + 1] = w.legal[0]
+    _observe_cluster(s, w, features, asked)
+    for candidate in range(candidate_count(w)):
+        mask[candidate] = w.legal[candidate]
+
+
+@kernel
+def importance_of(level):
+    """A priority level as a feature."""
+    return (IMPORTANCES - level) / IMPORTANCES
+
+
+@kernel
+def ratio(value, whole):
+    """A demand over a supply, which may be 0, as a feature."""
+    return value / (value + whole) if value > 0.0 else 0.0
+
+
+@kernel
+def count_regions(bits):
+    """How many regions are in a set."""
+    count = 0
+    while bits != 0:
+        bits &= bits - 1
+        count += 1
+    return count
+
+
+@kernel
+def _weigh_demand(s, w):
+    """Modify the window in place: units asked by region and type, and how many workloads no region can run."""
+    for region in range(s.n_regions):
+        for kind in range(s.n_types):
+            w.demand[region, kind] = w.supply[region, kind] = 0.0
+    for cluster in range(s.n_clusters):
+        region, kind = s.cluster_region[cluster], s.cluster_type[cluster]
+        w.supply[region, kind] += s.cluster_gpus[cluster]
+    for i in range(s.running):
+        job = s.runner[i]
+        for part in range(s.part_type.shape[1]):
+            if s.part_units[job, part] > 0:
+                w.demand[s.job_region[job], s.part_type[job, part]] += s.part_units[job, part]
+    w.homeless = 0
+    low, mid, top = s.window_low, s.window_mid, s.window_top
+    rank = next_member(low, mid, top, 0)
+    while rank >= 0:
+        job = s.job_at_rank[rank]
+        bits = candidate_regions(s, job)
+        w.homeless += bits == 0
+        count = count_regions(bits)
+        for region in range(s.n_regions):
+            if (bits >> region) & 1:
+                for part in range(s.part_type.shape[1]):
+                    if s.part_units[job, part] > 0:
+                        w.demand[region, s.part_type[job, part]] += s.part_units[job, part] / count
+        rank = next_member(low, mid, top, rank + 1)
+
+
+@kernel
+def _observe_size(s, shown, job):
+    """Write the first columns of any row."""
+    shown[0] = 1.0
+    shown[1] = s.gpus[job] / s.n_gpus
+    shown[2] = math.log2(1.0 + s.gpus[job]) / math.log2(1.0 + s.n_gpus)
+
+
+@kernel
+def _observe_queue(s, w, r, level, features, row, candidate):
+    """Write the rows of the waiting workloads from `row` on, and their candidates; returns the units that they ask."""
+    asked = 0
+    width = per_waiting(w) * CANDIDATE_COLUMNS
+    for slot in range(w.waiting_shown):
+        job = w.waiting_job[slot]
+        asked += s.gpus[job]
+        _observe_waiting(s, w, level, features[row : row + QUEUE_COLUMNS], job)
+        _observe_starts(s, w, r, features[candidate : candidate + width], slot, job)
+        row += QUEUE_COLUMNS
+        candidate += width
+    return asked
+
+
+@kernel
+def _observe_waiting(s, w, level, shown, job):
+    """Write the row of a waiting workload."""
+    _observe_size(s, shown, job)
+    left_s = s.iterations_left[job] * s.base_iteration_s[job]
+    age_s = s.now_s - s.arrival_s[job]
+    bits = candidate_regions(s, job)
+    shown[3] = scaled_time(w, s.now_s - s.waiting_since_s[job])
+    shown[4] = scaled_time(w, age_s)
+    shown[5] = scaled_time(w, left_s)
+    shown[6] = scaled_time(w, left_s * s.gpus[job])
+    shown[7] = s.starts[job] > 0
+    shown[8] = importance_of(s.job_level[job])
+    shown[9] = importance_of(level[job])
+    slack_s = s.slo_s[s.job_level[job]] - age_s
+    may_be_late = s.starts[job] == 0 and slack_s < math.inf
+    shown[10] = scaled_time(w, slack_s) if may_be_late else 1.0
+    shown[11] = may_be_late and slack_s < 0.0
+    shown[12] = s.gpu_units[job] / s.gpus[job]
+    for part in range(s.part_type.shape[1]):
+        shown[13] += 0.25 * (s.part_units[job, part] > 0)
+    shown[14] = count_regions(bits) / s.n_regions
+    shown[15] = bits == 0
+
+
+@kernel
+def _observe_starts(s, w, r, offered, slot, job):
+    """Modify `w`: what a waiting workload could do; write its candidates."""
+    first = 1 + per_waiting(w) * slot
+    count = list_clusters(s, w, r, job, slot)
+    for choice in range(count):
+        cluster = w.offered[slot, choice]
+        guided = w.guided_way if job == w.guided_job and cluster == w.guided_cluster else -1
+        for way in range(2):
+            here = 2 * choice + way
+            free = s.cluster_free[cluster]
+            found = find_plan(s, r, job, cluster, way)
+            if found or way == guided:
+                w.legal[first + here] = 1
+                w.can_act = 1
+                at = here * CANDIDATE_COLUMNS
+                _describe_start(s, w, r, offered[at : at + CANDIDATE_COLUMNS], job, cluster, free)
+            if found:
+                if way == IN_PLACE_OF_OTHERS:
+                    at = here * CANDIDATE_COLUMNS
+                    _describe_leavers(s, w, r, offered[at : at + CANDIDATE_COLUMNS])
+                undo(r, job)
+                break
+    hold = 2 * w.clusters
+    if w.legal[first + hold]:
+        at = hold * CANDIDATE_COLUMNS
+        offered[at] = offered[at + HOLD_COLUMN] = 1.0
+        offered[at + FIRST_OFFER] = s.gpus[job] / s.n_gpus
+        offered[at + FIRST_OFFER + 1] = scaled_time(w, s.iterations_left[job] * s.base_iteration_s[job])
+
+
+@kernel
+def _describe_start(s, w, r, offered, job, cluster, free):
+    """Write a candidate that starts a workload; the plan is carried out in `r`."""
+    region, kind = s.cluster_region[cluster], s.part_type[job, 0]
+    offer = offered[FIRST_OFFER:]
+    offered[0] = offered[START_COLUMN] = 1.0
+    offer[0] = s.gpus[job] / s.n_gpus
+    offer[1] = scaled_time(w, s.iterations_left[job] * s.base_iteration_s[job])
+    offer[2] = (region + 1) / s.n_regions
+    offer[3] = ratio(w.demand[region, kind], w.supply[region, kind])
+    offer[4] = free / s.cluster_gpus[cluster]
+    offer[5] = r.spare[cluster] / s.cluster_gpus[cluster]
+    offer[12] = _share_at_home(s, job, region)
+    offer[13] = count_regions(candidate_regions(s, job)) / s.n_regions
+    if r.score[1] > -1.0:
+        racks = -r.score[1] / BY_RACK
+        offer[6] = racks / (racks + 4.0)
+
+
+@kernel
+def _describe_leavers(s, w, r, offered):
+    """Write what a candidate says about those who leave for it."""
+    leavers, units, left = r.count[LEAVES], 0, 0.0
+    most, youngest_s = 0, math.inf
+    for i in range(leavers):
+        job = r.leaving[i]
+        units += s.gpus[job]
+        most = max(most, r.importance[job] + 1)
+        youngest_s = min(youngest_s, s.now_s - s.started_s[job])
+        left += s.gpus[job] * max(0.0, s.planned_finish_s[job] - s.now_s)
+    offer = offered[FIRST_OFFER:]
+    offered[LEAVES_COLUMN] = 1.0
+    offer[7] = leavers / (leavers + 4.0)
+    offer[8] = units / s.n_gpus
+    offer[9] = most / IMPORTANCES
+    offer[10] = scaled_time(w, youngest_s)
+    offer[11] = scaled_time(w, left)
+
+
+@kernel
+def _share_at_home(s, job, region):
+    """The share of a workload's tables that have their home in a region; 1 where it reads none."""
+    reads, at_home = s.n_reads[job], 0
+    if reads == 0:
+        return 1.0
+    for use in range(s.first_read[job], s.first_read[job] + reads):
+        at_home += s.table_home[s.read_table[use]] == region
+    return at_home / reads
+
+
+@kernel
+def _observe_running(s, w, level, features, row):
+    """Write the rows of the running workloads from `row` on."""
+    for slot in range(w.running_shown):
+        job = w.running_job[slot]
+        shown = features[row : row + RUNNING_COLUMNS]
+        _observe_size(s, shown, job)
+        shown[3] = scaled_time(w, s.now_s - s.started_s[job])
+        shown[4] = scaled_time(w, s.now_s - s.arrival_s[job])
+        shown[5] = scaled_time(w, s.planned_finish_s[job] - s.now_s)
+        shown[6] = importance_of(s.job_level[job])
+        shown[7] = importance_of(level[job])
+        shown[8] = s.gpu_units[job] / s.gpus[job]
+        shown[9] = (s.job_region[job] + 1) / s.n_regions
+        row += RUNNING_COLUMNS
+
+
+@kernel
+def _observe_regions(s, w, r, features, row):
+    """Write the rows of the regions from `row` on."""
+    all_cpus = s.type_gpus[s.cpu_type]
+    all_gpus = s.n_gpus - all_cpus
+    for region in range(min(w.region_slots, s.n_regions)):
+        shown = features[row : row + REGION_COLUMNS]
+        row += REGION_COLUMNS
+        gpus, free_gpus, high, low, cpus, free_cpus = 0, 0, 0, 0, 0, 0
+        asked_gpus = 0.0
+        for cluster in range(s.n_clusters):
+            if s.cluster_region[cluster] != region:
+                continue
+            if s.cluster_type[cluster] == s.cpu_type:
+                cpus += s.cluster_gpus[cluster]
+                free_cpus += r.spare[cluster]
+                continue
+            gpus += s.cluster_gpus[cluster]
+            free_gpus += r.spare[cluster]
+            low += r.held[cluster, 0]
+            for importance in range(IMPORTANCES - HIGH_LEVELS, IMPORTANCES):
+                high += r.held[cluster, importance]
+        for kind in range(s.n_types):
+            asked_gpus += w.demand[region, kind] if kind != s.cpu_type else 0.0
+        shown[0] = 1.0
+        shown[1] = (s.up_regions >> region) & 1
+        shown[2] = gpus / max(1, all_gpus)
+        shown[3] = cpus / max(1, all_cpus)
+        shown[4] = free_gpus / max(1, gpus)
+        shown[5] = free_cpus / max(1, cpus)
+        shown[6] = ratio(asked_gpus, gpus)
+        shown[7] = ratio(w.demand[region, s.cpu_type], cpus)
+        shown[8] = high / max(1, gpus)
+        shown[9] = low / max(1, gpus)
+        shown[10] = s.stored_bytes[region] / max(1, s.storage_bytes[region])
+        shown[11] = min(1.0, _bytes_to(s, region) / max(1, s.storage_bytes[region]))
+
+
+@kernel
+def _bytes_to(s, region):
+    """Bytes for which room is kept in a region since they are on the way to it."""
+    found = 0
+    for table in range(s.n_tables):
+        transfer = s.table_transfer[table]
+        while transfer >= 0:
+            if s.transfer_to[transfer] == region:
+                found += s.transfer_room[transfer]
+            transfer = s.transfer_after[transfer]
+    return found
+
+
+@kernel
+def _observe_cluster(s, w, features, asked):
+    cpus, held, down = s.type_gpus[s.cpu_type], s.type_held[s.cpu_type], s.type_down[s.cpu_type]
+    gpus = s.n_gpus - cpus
+    free_cpus = cpus - held - down
+    features[0] = scaled_time(w, s.now_s - s.start_s)
+    features[1] = (s.free_gpus - free_cpus) / max(1, gpus)
+    features[2] = free_cpus / max(1, cpus)
+    features[3] = (s.down_gpus - down) / max(1, gpus)
+    features[4] = crowd(s.waiting)
+    features[5] = crowd(s.held)
+    features[6] = crowd(s.running)
+    features[7] = s.next_arrival / s.n_jobs
+    features[8] = s.done / s.n_jobs
+    features[9] = asked / (asked + s.n_gpus)
+    features[10] = count_regions(s.up_regions) / s.n_regions
+    features[11] = s.n_transfers / (s.n_transfers + 8.0)
+    features[12] = crowd(w.homeless)
+    features[13] = s.late_starts / max(1, s.next_arrival)

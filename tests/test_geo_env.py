@@ -1,0 +1,455 @@
+"""Geo-v0: what its actions, masks and features mean; every policy through it is the simulator alone."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from clustergym import policies
+from clustergym.envs.geo.lookout import GeoLookout
+from clustergym.envs.geo.observation import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING
+from clustergym.envs.rendering.ansi import draw_ansi
+from clustergym.simulator.decisions import Advance, Hold, Preempt, Replicate, Start
+from clustergym.simulator.engine import Simulator
+from clustergym.simulator.errors import InputError, InvalidDecision
+from clustergym.simulator.workloads import Workload
+
+from .geo_small import A100, CPU, V100, demands, random_workload, small_topology, small_workload
+
+GEO = "clustergym/Geo-v0"
+SMALL = {"topology": small_topology(), "tables": None, "round": 0.0, "slots": 4, "running_slots": 4, "clusters": 3}
+HOLD = 6  # kinds of a slot: without and with preemption for each of three clusters, and this
+EAST_A, EAST_B, EAST_CPU, WEST_V, WEST_CPU, WEST_A, SOUTH = range(7)
+
+
+def geo(**options):
+    return gymnasium.make(GEO, **{**SMALL, "workload": small_workload(), **options}).unwrapped
+
+
+def by_hand(rows, arrival_s=None, run_s=600.0, **options):
+    """`rows`: parts, tables, level, tenant, set-up seconds; a minute apart unless told otherwise."""
+    asked = demands(rows)
+    when = 60.0 * np.arange(len(rows)) if arrival_s is None else np.array(arrival_s)
+    seconds = np.broadcast_to(np.asarray(run_s, np.float64), len(rows)).copy()
+    workload = Workload.from_arrays("by hand", when, asked.units, seconds).with_geo(asked)
+    env = geo(workload=workload, **options)
+    env.reset(seed=0)
+    return env
+
+
+def legal(env):
+    return np.flatnonzero(env.action_masks()).tolist()
+
+
+def act(env, job, cluster, way=0):
+    """The action for a job in a cluster."""
+    found = [c for c in legal(env) if env.lookout.choice(c) == (job, cluster, way)]
+    assert len(found) == 1, [env.lookout.choice(c) for c in legal(env)]
+    return (found[0],)
+
+
+def choices(env):
+    return {env.lookout.choice(c) for c in legal(env)} - {None}
+
+
+def test_gymnasium_finds_nothing_to_complain_of():
+    check_env(geo(workload=random_workload(0)), skip_render_check=True)
+
+
+def test_stable_baselines_finds_nothing_to_complain_of():
+    checker = pytest.importorskip("stable_baselines3.common.env_checker")
+    checker.check_env(geo(observation="flat"), warn=True, skip_render_check=True)
+
+
+def test_candidates_are_the_clusters_beside_the_data():
+    """Eight A100 that read a table of the east may go to either of its clusters; without tables, anywhere."""
+    env = by_hand([([(A100, 8)], [0], 3, 0, 0.0), ([(CPU, 4)], [], 3, 0, 0.0)])
+    assert choices(env) == {(0, EAST_A, 0), (0, EAST_B, 0), (0, -1, 0)}
+    env.step((0,))
+    assert env.view.now_s == 60.0
+    assert choices(env) >= {(1, EAST_CPU, 0), (1, WEST_CPU, 0)}
+    env.step(act(env, 1, WEST_CPU))
+    assert env.view.region_of(1) == 1 and env.view.clusters_of(1) == [WEST_CPU]
+
+
+def test_the_other_parts_follow_into_the_region():
+    env = by_hand([([(A100, 16), (A100, 8), (CPU, 4)], [0], 3, 0, 0.0)])
+    env.step(act(env, 0, EAST_B))
+    finish = env.simulator.jobs()
+    assert finish["finish_s"].tolist() == [600.0]
+    env = by_hand([([(A100, 16), (A100, 8), (CPU, 4)], [0], 3, 0, 0.0), ([(CPU, 1)], [], 3, 0, 0.0)])
+    env.step(act(env, 0, EAST_B))
+    assert env.view.clusters_of(0) == [EAST_B, EAST_A, EAST_CPU]
+
+
+def test_others_leave_only_for_a_higher_priority():
+    """South is full of a job of the lowest priority: one above it displaces it, one as low waits."""
+    for level, ways in ((3, {(1, SOUTH, 1), (1, -1, 0)}), (6, None)):
+        env = by_hand([([(A100, 16)], [4], 6, 0, 0.0), ([(A100, 8)], [4], level, 1, 0.0)])
+        env.step(act(env, 0, SOUTH))
+        if ways is None:
+            assert env.view.now_s == 600.0 and env.view.queue.tolist() == [1]  # the first one has ended
+            continue
+        assert choices(env) == ways
+        env.step(act(env, 1, SOUTH, 1))
+        jobs = env.simulator.jobs()
+        assert jobs["first_start_s"].tolist() == [0.0, 60.0] and jobs["preemptions"].tolist() == [1, 0]
+
+
+def test_beyond_the_quota_priority_does_not_count():
+    """Tenant 0 may have 32 GPUs: with 32 in use, another 16 of it displace nobody, whatever their level."""
+    rows = [([(A100, 32)], [0], 3, 0, 0.0), ([(A100, 16)], [4], 6, 1, 0.0), ([(A100, 16)], [4], 0, 0, 0.0)]
+    env = by_hand(rows, run_s=[6000.0, 6000.0, 600.0], skip_idle=False)
+    env.step(act(env, 0, EAST_A))
+    env.step(act(env, 1, SOUTH))
+    assert env.view.now_s == 120.0 and choices(env) == {(2, -1, 0)}
+
+
+def test_workloads_without_data_have_it_copied():
+    """V100 lie in the west alone, the table in the east: 100 GB over 8 Gbps come first."""
+    env = by_hand([([(V100, 8)], [0], 3, 0, 0.0)])
+    assert choices(env) <= {(0, -1, 0)}
+    _, _, terminated, _, info = env.step((0,))
+    assert not terminated and env.view.now_s == 100.0
+    assert choices(env) == {(0, WEST_V, 0)}
+    *_, terminated, _, info = env.step(act(env, 0, WEST_V))
+    assert terminated and info["metrics"]["bytes_moved"] == 1e11 and info["metrics"]["data_wait_mean"] == 100.0
+
+
+def test_the_best_clusters_are_offered_where_there_are_many():
+    rows = [([(A100, 16)], [], 6, 0, 0.0), ([(A100, 8)], [], 3, 0, 0.0)]
+    env = by_hand(rows, [0.0, 0.0], clusters=1, skip_idle=False, order="arrival")
+    found = {choice for choice in choices(env) if choice[1] >= 0}
+    assert len(found) == 2 and {job for job, *_ in found} == {0, 1}
+
+
+def test_a_first_start_that_is_too_late_costs_what_slo_says():
+    rows = [([(A100, 8)], [0], 0, 0, 0.0), ([(A100, 8)], [0], 6, 0, 0.0)]
+    env = by_hand(rows, [0.0, 400.0], reward="slo")
+    total, ended = 0.0, False
+    while not ended:
+        late = env.view.now_s >= 400.0
+        action = act(env, int(env.view.queue[0]), EAST_A) if late else (0,)
+        _, reward, ended, _, info = env.step(action)
+        total += reward
+    assert total == -1.0 and info["metrics"]["slo_violation_rate"] == 1.0
+
+
+def test_an_invalid_action_counts_as_advance():
+    for action in ((9,), (-1,), (10_000,)):
+        env, plain = (by_hand([([(A100, 8)], [0], 3, 0, 0.0), ([(A100, 8)], [0], 3, 0, 0.0)]) for _ in range(2))
+        assert env.step(action)[-1]["invalid_action"] and not plain.step((0,))[-1]["invalid_action"]
+        assert env.simulator.snapshot().tobytes() == plain.simulator.snapshot().tobytes()
+
+
+@pytest.mark.parametrize("action", [3, None, "advance", [], [1.0]])
+def test_an_action_that_is_none_is_one_sentence(action):
+    env = geo()
+    env.reset(seed=0)
+    with pytest.raises(InputError, match=r"expected a whole number, \(candidate,\)"):
+        env.step(action)
+
+
+OPTIONS = {
+    "default": {},
+    "flat": {"observation": "flat"},
+    "small window": {"slots": 1, "running_slots": 0, "clusters": 1, "region_slots": 2},
+    "failing": {"mtbf_s": 20_000.0, "region_mtbf_s": 5_000.0, "region_mttr_s": 600.0, "checkpoint_s": 300.0},
+    "every instant": {"skip_idle": False, "reward": "slowdown", "order": "shortest", "round": 34.0},
+    "tables move": {"tables": "tetris-v2", "tables_every_s": 600.0, "reward": "makespan"},
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_masks_are_right_and_observations_lie_in_their_space(name):
+    """An episode of random legal actions, and again: the same seed gives the same one. What is legal can be done."""
+    seen = []
+    for _ in range(2):
+        env, rng = geo(workload=random_workload(3), **OPTIONS[name]), np.random.default_rng(4)
+        observation, info = env.reset(seed=1)
+        trail, ended = [], False
+        while not ended:
+            assert env.observation_space.contains(observation)
+            mask = env.action_masks()
+            assert mask.any() and np.array_equal(info["action_mask"], mask)
+            candidate = int(rng.choice(np.flatnonzero(mask)))
+            choice, queue = env.lookout.choice(candidate), env.view.queue.tolist()
+            observation, reward, terminated, truncated, info = env.step((candidate,))
+            assert not info["invalid_action"] and (choice is None or choice[0] in queue)
+            flat = observation if isinstance(observation, np.ndarray) else np.concatenate(list(observation.values()))
+            trail.append((flat.tobytes(), reward))
+            ended = terminated or truncated
+        assert terminated and env.observation_space.contains(observation)
+        assert info["metrics"]["jobs_finished"] == 40.0
+        seen.append(trail)
+    assert seen[0] == seen[1]
+
+
+def test_every_start_is_legal_where_rms_has_a_plan_and_only_there():
+    """Every open start of some moments, tried on a copy; the environment itself stays as it is."""
+    env, rng = geo(workload=random_workload(5), mtbf_s=20_000.0), np.random.default_rng(5)
+    env.reset(seed=5)
+    tried = 0
+    for _ in range(60):
+        before = env.simulator.snapshot()
+        for candidate in legal(env)[1:]:
+            decisions = env.lookout._decided(*env.lookout.choice(candidate))
+            way = env.lookout.choice(candidate)[2]
+            assert (way == 1) == any(isinstance(one, Preempt) for one in decisions)
+            copy = Simulator(env.simulator.topology, failures=env.simulator.failures)
+            copy.mirror(env.simulator)
+            for decision in decisions:
+                copy.apply(decision)
+            tried += 1
+        assert env.simulator.snapshot().tobytes() == before.tobytes()
+        if env.step((int(rng.choice(legal(env))),))[2]:
+            break
+    assert tried > 100
+
+
+def test_random_unmasked_actions_never_crash():
+    env = geo(workload=random_workload(7), mtbf_s=30_000.0)
+    env.action_space.seed(5)
+    env.reset(seed=5)
+    invalid = 0
+    for _ in range(1500):
+        *_, terminated, truncated, info = env.step(env.action_space.sample())
+        invalid += info["invalid_action"]
+        if terminated or truncated:
+            env.reset()
+    assert 150 < invalid < 1500
+
+
+def test_tables_have_the_columns_that_are_documented():
+    env = geo()
+    tables = env.tables
+    assert tables.cluster == len(CLUSTER) and tables.candidate_columns == len(CANDIDATES)
+    assert [table.columns for table in tables.tables] == [len(QUEUE), len(RUNNING), len(REGIONS)]
+    assert tables.size == sum(space.shape[0] for space in env.observation_space.values())
+    assert tables.candidates == env.action_space.nvec[0] == 1 + 7 * 4 and tables.parts == ()
+
+
+def differences(word, seed=11, **options):
+    """Names of metrics and columns in which a policy through `env.step` and in the simulator alone differ."""
+    policy = policies.make(word)
+    env = geo(**options)
+    env.reset(seed=seed)
+    ended, ways = False, set()
+    while not ended:
+        action = policy.act(env)
+        assert env.action_masks()[action[0]]
+        choice = env.lookout.choice(int(action[0]))
+        ways.add(None if choice is None else choice[2])
+        _, _, terminated, truncated, info = env.step(action)
+        assert not (info["invalid_action"] or info["adjusted_action"])
+        ended = terminated or truncated
+    own = env.simulator
+    alone = Simulator(own.topology, own.network, failures=own.failures, tables_every_s=own.tables_every_s)
+    alone.reset(own.workload, int(own.state.seed))
+    expected = alone.run(policies.make(word))
+    table, jobs = alone.jobs(), own.jobs()
+    names = [name for name in expected if repr(info["metrics"][name]) != repr(expected[name])]
+    return names + [name for name in table if repr(jobs[name].tolist()) != repr(table[name].tolist())], ways
+
+
+SETTINGS = {
+    "default": {"workload": random_workload(11, jobs=60)},
+    "another slow half": {"workload": random_workload(12, jobs=60), "tables": "tetris-v2", "tables_every_s": 900.0},
+    "small window": {"workload": random_workload(13, jobs=60), "slots": 1, "running_slots": 1, "clusters": 1},
+    "failing": {"workload": random_workload(14), "mtbf_s": 20_000.0, "region_mtbf_s": 5_000.0, "checkpoint_s": 300.0},
+}
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("name", [name for name in policies.list("Geo") if name != "scope"])
+def test_a_policy_through_steps_is_the_simulator_alone(name, setting):
+    different, ways = differences(name, **SETTINGS[setting])
+    assert different == []
+    assert 0 in ways and (name != "mast" or setting != "default" or 1 in ways)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *(
+            f"scope:queue={q},allocation={a}"
+            for q, a in (("cluster", "cluster"), ("region", "region"), ("global", "cluster"))
+        ),
+        "mast:scan_s=0,slow=none",
+        "mast:slow=static",
+        "global:joint=1",
+    ],
+)
+def test_with_parameters_too(word):
+    assert differences(word, workload=random_workload(15, jobs=60))[0] == []
+
+
+def test_a_policy_may_take_over_and_leave_in_the_middle_of_an_episode():
+    env, policy, rng = geo(workload=random_workload(3)), policies.make("mast:scan_s=0"), np.random.default_rng(1)
+    env.reset(seed=1)
+    for number in range(150):
+        if number // 10 % 2:
+            action = policy.act(env)
+            assert env.action_masks()[action[0]]
+        else:
+            action = (rng.choice(legal(env)),)
+        *_, ended, _, info = env.step(action)
+        assert not info["invalid_action"]
+        if ended:
+            env.reset()
+    assert env.simulator.rule == env.rule
+
+
+def test_lessons_are_what_an_agent_sees_and_can_do():
+    """What is learned is the window as it is without the policy; where that does not offer it, nothing is."""
+    env, policy = (
+        geo(workload=random_workload(3, jobs=80), observation="flat"),
+        policies.make("mast:scan_s=0,slow=none"),
+    )
+    known_at_all, ended = [], False
+    seen, _ = env.reset(seed=2)
+    while not ended:
+        action, features, known = env.lesson(policy)
+        known_at_all.append(known)
+        assert env.action_masks()[action[0]]
+        assert not known or np.array_equal(features, seen)
+        seen, _, ended, _, info = env.step(action)
+        assert not info["invalid_action"]
+    assert sum(known_at_all) > 0.8 * len(known_at_all)
+
+
+def test_a_hold_until_a_certain_time_is_one_sentence():
+    class Odd(policies.Policy):
+        def decide(self, view):
+            return Hold(int(view.queue[0]), view.now_s + 5.0) if len(view.queue) else Advance()
+
+    env = geo()
+    env.reset(seed=0)
+    with pytest.raises(InvalidDecision, match="holds workloads until units are freed"):
+        Odd().act(env)
+
+
+def test_a_lookout_sees_on_any_simulator_what_the_environment_sees():
+    """So an agent plays there as it was trained, and tables are decided about at the end of each instant there too."""
+    workload = random_workload(9)
+    env = geo(workload=workload, observation="flat", tables_every_s=600.0)
+    observation, _ = env.reset(seed=4)
+    alone = Simulator(small_topology(), tables_every_s=600.0)
+    alone.reset(workload, int(env.simulator.state.seed))
+    lookout, rng = GeoLookout(tables=None, round=0.0, slots=4, running_slots=4, clusters=3), np.random.default_rng(4)
+    lookout.lay(alone)
+    replicated, ended = 0, False
+    while not ended:
+        features, mask = lookout.look()
+        while not lookout.can_act:
+            for decision in lookout.leaving():
+                replicated += isinstance(decision, Replicate)
+                alone.apply(decision)
+            alone.advance()
+            features, mask = lookout.look()
+        assert np.array_equal(features, observation) and np.array_equal(mask, env.action_masks())
+        starts = [c for c in np.flatnonzero(mask).tolist() if c == 0 or (c - 1) % 7 != HOLD]
+        action = (int(rng.choice(starts)),)
+        decisions = lookout.decisions(action)
+        observation, _, ended, _, _ = env.step(action)
+        if not ended:
+            for decision in decisions:
+                alone.apply(decision)
+    assert replicated > 0
+
+
+def test_decisions_and_actions_are_each_others_inverse():
+    env, rng = geo(workload=random_workload(2)), np.random.default_rng(2)
+    env.reset(seed=2)
+    seen = set()
+    for _ in range(80):
+        candidate = int(rng.choice(legal(env)))
+        choice = env.lookout.choice(candidate)
+        if choice is not None:
+            decisions = env.lookout._decided(*choice)
+            assert decisions[-1].job == choice[0]
+            if isinstance(decisions[-1], Start):
+                assert env.simulator.topology.gpu_cluster[decisions[-1].gpus[0]] == choice[1]
+            seen.add(type(decisions[-1]))
+        if env.step((candidate,))[2]:
+            env.reset()
+    assert seen == {Start, Hold}
+
+
+def test_the_return_against_a_reference_is_the_share_of_its_jct_that_is_saved():
+    env = geo(workload=random_workload(3), reference="federated:slow=none,scan_s=0")
+    policy = policies.make("mast:slow=none,scan_s=0")
+    env.reset(seed=3)
+    total, ended = 0.0, False
+    while not ended:
+        _, reward, ended, _, _ = env.step(policy.act(env))
+        total += reward
+    own = env.simulator
+    alone = Simulator(own.topology, tables_every_s=own.tables_every_s)
+    alone.reset(own.workload, int(own.state.seed))
+    alone.run(policies.make("federated:slow=none,scan_s=0"))
+    expected = 1.0 - float(own.state.active_integral) / float(alone.state.active_integral)
+    assert total == pytest.approx(expected, abs=1e-9)
+
+
+BAD_ARGUMENTS = {
+    "clusters": ({"clusters": 0}, "clusters"),
+    "too many clusters": ({"clusters": 17}, "clusters"),
+    "regions": ({"region_slots": 65}, "region_slots"),
+    "slots": ({"slots": 0}, "slots"),
+    "running slots": ({"running_slots": 257}, "running_slots"),
+    "order": ({"order": "importance"}, "priority"),
+    "tables": ({"tables": "tetris"}, "tetris-v"),
+    "tables that are none": ({"tables": 5}, "tetris-v2"),
+    "tables_every_s": ({"tables_every_s": 0.0}, "tables_every_s"),
+    "round": ({"round": -1.0}, "round"),
+    "reward": ({"reward": "jtc"}, "jct"),
+    "observation": ({"observation": "image"}, "observation"),
+    "horizon": ({"horizon_s": 0.0}, "horizon_s"),
+    "reference": ({"reference": "masst"}, "mast"),
+    "a topology without regions": ({"topology": "dally"}, "regions"),
+    "a workload without regions": ({"workload": "poisson:jobs=4"}, "regions"),
+    "another number of regions": ({"topology": "mast:regions=5,gpus=256"}, "regions"),
+    "outages": ({"region_mtbf_s": -1.0}, "region_mtbf_s"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_ARGUMENTS)
+def test_a_bad_argument_is_one_sentence(name):
+    options, part = BAD_ARGUMENTS[name]
+    with pytest.raises(InputError) as error:
+        geo(**options).reset(seed=0)
+    assert part in str(error.value) and "\n" not in str(error.value)
+
+
+def test_text_and_pictures_show_the_regions():
+    env = by_hand([([(A100, 32)], [0], 3, 0, 0.0), ([(V100, 8)], [0], 3, 0, 0.0)], [0.0, 0.0], skip_idle=False)
+    env.step(act(env, 0, EAST_A))
+    env.step((0,))
+    text = draw_ansi(env.simulator)
+    assert "east" in text and "32/48" in text
+    pytest.importorskip("PIL")
+    from clustergym.envs.rendering.picture import draw_rgb
+
+    for size in ((960, 640), (640, 420)):
+        assert draw_rgb(env.simulator, size).shape == (size[1], size[0], 3)
+
+
+def test_how_much_was_in_use_when_adds_up():
+    from clustergym.envs.rendering.regions import read_regions
+
+    env, rng = geo(workload=random_workload(6), mtbf_s=50_000.0), np.random.default_rng(6)
+    env.reset(seed=6)
+    ended = False
+    while not ended:
+        *_, ended, _, info = env.step((int(rng.choice(legal(env))),))
+        s = env.simulator.state
+        assert s.course_held_s.sum() == pytest.approx(s.type_held_s.sum())
+    world = read_regions(env.simulator)
+    seconds = np.minimum(world.bin_s, world.elapsed_s - world.bin_s * np.arange(world.course.shape[1]))
+    shares = (world.course * seconds).sum(axis=1) / world.elapsed_s
+    assert shares.tolist() == pytest.approx(
+        [info["metrics"]["allocation_rate"], info["metrics"]["cpu_allocation_rate"]]
+    )
