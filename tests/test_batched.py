@@ -40,7 +40,7 @@ SMALL: dict[str, dict[str, Any]] = {
         "workload": ["mast-like:jobs=30,days=0.2,tables=20", "mast-like:jobs=12,days=0.1,tables=20"],
         "slots": 4,
         "running_slots": 4,
-        "max_decisions": 30,
+        "max_decisions": 12,
         "tables_every_s": 7200.0,
         "reference": "federated:scan_s=0,slow=none",  # a compiled rule places nothing in regions
     },
