@@ -107,4 +107,4 @@ def _simulate(own: Simulator, workload: Workload, policy: Policy) -> dict[str, f
         own.topology, network, rule=policy.rule, sharing=own.sharing, pace=pace, tables_every_s=every_s
     )
     simulator.reset(workload)
-    return simulator.run(policy if policy.rule is None else None)
+    return simulator.run(policy.decider(simulator))

@@ -53,7 +53,8 @@ class Reference:
             When its jobs finish, seconds, ascending, float64 (jobs that finish,); when its run ends; and the sum of
             its JCTs, job-seconds.
         """
-        if self.rule is None or simulator.pace is not None:  # rates that are asked for are answered in Python
+        # Rates that are asked for are answered in Python, and in regions compiled rules place nothing.
+        if self.rule is None or simulator.pace is not None or simulator.workload.geo is not None:
             s = self._played_by_policy(simulator)
         else:
             s = self._played_by_rule(simulator, self.rule)
@@ -89,5 +90,5 @@ class Reference:
         own = self._simulator
         own.use(self.rule or simulator.rule)
         own.reset(simulator.workload, seed=int(simulator.state.seed))
-        own.run(None if self.rule else self.policy)
+        own.run(None if self.rule and simulator.workload.geo is None else self.policy)
         return own.state

@@ -264,7 +264,7 @@ def play(
     workload = workload_of(setting, seed if setting.is_drawn else 0)
     simulator = simulator_of(setting, policy)
     simulator.reset(workload, seed)
-    decider = policy if policy.rule is None else None
+    decider = policy.decider(simulator)
     share = None if progress is None else lambda done: progress(done / len(workload))
     kept: list[Recorded] = []
     seen: Timeline | None = None

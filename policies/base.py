@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..simulator.decisions import Decision
+from ..simulator.engine import Simulator
 from ..simulator.protocols import Pace
 from ..simulator.rules.rule import Rule
 from ..simulator.semantics import Semantics
@@ -32,6 +33,13 @@ class Policy:
     def rule_under(self, semantics: Semantics) -> Rule | None:
         """The compiled rule that it is under these semantics, or None."""
         return self.rule
+
+    def decider(self, simulator: Simulator) -> Policy | None:
+        """Itself where it must be asked; None where the compiled rule that it is plays. Call it after `reset`.
+
+        Compiled rules place nothing in regions.
+        """
+        return None if self.rule is not None and simulator.workload.geo is None else self
 
     def pace(self, gpu: str) -> Pace | None:
         """How fast its jobs run on GPUs of a type, where they must be elastic: by the fits of the profiles."""

@@ -115,11 +115,12 @@ class _Take:
         policy = make(self.policy)
         simulator = simulator_of(self.setting, policy)
         simulator.reset(workload_of(self.setting, self.seed if self.setting.is_drawn else 0), self.seed)
+        decider = policy.decider(simulator)
         while not simulator.ended:
-            if policy.rule is not None:
+            if decider is None:
                 simulator.schedule()
             else:
-                while not isinstance(decision := policy.decide(simulator.view), Advance):
+                while not isinstance(decision := decider.decide(simulator.view), Advance):
                     simulator.apply(decision)
             yield simulator
             simulator.advance()
