@@ -65,7 +65,7 @@ def _scalars(bins: int) -> list[Field]:
         ("tables_event", "i8"),
         ("tables_every_s", "f8"),
         ("tables_due", "i8"),  # the slow path is to look
-        ("tables_seen", "i8"),  # decisions so far when it last did
+        ("tables_seen", "i8"),  # decisions before it last did
         ("save_s", "f8"),  # to save the state of a workload that is stopped for another
         ("slo_s", "f8", (LEVELS,)),  # how long a workload may wait for its first start, by level
         ("course_s", "f8"),  # width of a bin

@@ -336,8 +336,12 @@ def test_tables_are_due_every_so_often_whether_anybody_waits_or_not():
     assert seen == [10.0, 110.0, 210.0]
     simulator = laid(ONE, every_s=100.0)
     with pytest.raises(Stalled):  # nobody decides anything: it would go on for ever
-        while True:
-            simulator.advance()
+        simulator.advance()
+    simulator.apply(Replicate(CLICKS, WEST))
+    simulator.advance()
+    assert simulator.view.now_s == 100.0 and simulator.view.tables_due and not simulator.view.transfers
+    with pytest.raises(Stalled):
+        simulator.advance()
 
 
 def test_a_region_that_fails_stops_its_jobs_and_copies_begin_again_from_another():

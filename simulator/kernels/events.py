@@ -93,16 +93,14 @@ def _may_decide(s):
 @kernel
 def _close_instant(s):
     """Modify `s`: a decision point is over: the slow path has looked, and copies that nobody reads any more may go."""
-    if s.tables_due:
-        s.tables_due = 0
-        s.tables_seen = s.decisions
+    s.tables_due = 0
     if s.sweep:
         sweep(s)
 
 
 @kernel
 def _only_tables_to_come(s):
-    """True if nothing is to come but looks of the slow path, and nobody decided anything since the last one."""
+    """True if nothing is to come but looks of the slow path, and at the last one and since nobody decided anything."""
     if s.event_count != 1 or s.event_item[0] != s.tables_event or s.next_arrival < s.n_jobs:
         return False
     return s.waiting + s.held > 0 and s.decisions == s.tables_seen
@@ -189,6 +187,7 @@ def _region_event(s, item):
     """Modify `s`: a region fails or is up again, copies are complete, or tables are due; True if jobs may run now."""
     if item == s.tables_event:
         s.tables_due = 1
+        s.tables_seen = s.decisions
         schedule_event(s, item, s.now_s + s.tables_every_s)
         return False
     if item >= s.first_link_event:

@@ -1,8 +1,8 @@
 """Workloads in regions: where one may run, the units of its parts, and how long its start takes (paper mast, Sec. 2).
 
 All parts of a workload run in one region, each in one cluster of its type, beside a copy of every table it reads. Every
-start takes the time to set up its containers (Sec. 5.4), and that of saving a state if it takes units from a workload
-that was stopped for it at the same instant (Sec. 4.2: preempted workloads write a checkpoint).
+start takes the time to set up its containers (Sec. 5.5), and that of saving a state if it takes units from a workload
+that was stopped for it at the same instant (Sec. 2: a checkpoint is saved before a workload is preempted).
 """
 
 from .codes import FREE
