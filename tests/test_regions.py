@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from clustergym.experiments.recording import WORDS, decisions, timeline
 from clustergym.simulator.decisions import Advance, Drop, Migrate, Move, Preempt, Replicate, Start
 from clustergym.simulator.engine import Simulator
 from clustergym.simulator.errors import InputError, InvalidDecision, Stalled
@@ -448,6 +449,18 @@ def test_decisions_about_tables_are_logged():
     for decision in made:
         simulator.apply(decision)
     assert [decision for _, decision in logged(simulator.state)] == made
+
+
+def test_a_recorded_run_has_decisions_about_tables_and_a_timeline_without_them():
+    class CopyFirst(FirstCome):
+        def decide(self, view):
+            return Replicate(CLICKS, WEST) if view.now_s == 0.0 and not view.transfers else super().decide(view)
+
+    simulator = laid(LATER, arrival_s=[0, 50])
+    kept = list(decisions(simulator, CopyFirst()))
+    assert [WORDS[entry.kind] for entry in kept] == ["replicate", "start", "start"]
+    assert (kept[0].job, kept[0].gpus) == (CLICKS, (WEST,))
+    assert timeline(simulator, kept).job.tolist() == [0, 1]
 
 
 def test_compiled_rules_place_nothing_in_regions():
