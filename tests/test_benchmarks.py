@@ -159,6 +159,9 @@ def test_geo(capsys):
     assert [(row["version"], row["tables"]) for row in rows] == [
         (version, tables) for tables in (500, 1000) for version in ("tetris-v1", "tetris-v2")
     ]
+    day = document["day"][0]
+    assert day["attempts"] > 0 and day["workloads"] > 100 and 0.0 < day["allocation_rate"] <= 1.0
+    assert day["cpu_s"] == pytest.approx(day["draw_s"] + day["reset_s"] + day["play_s"])
     for row in rows:
         assert row["cost_after"] < row["cost_before"]
         assert row["moves"] > 0 and row["uses"] > row["tables"]
