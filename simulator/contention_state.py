@@ -1,7 +1,8 @@
 """Fields of a record where jobs share links: what they use, the part of their iteration that they are in, the rates.
 
 They have their size where the record has links; elsewhere each is one entry that nobody reads. A record may also have
-these fields alone (network/phase_run.py), so kernels/links.py, fair.py, rounds.py and phases.py touch no others.
+these fields alone (network/phase_run.py), so kernels/links.py, binding.py, fair.py, lists.py, table.py, rounds.py
+and phases.py touch no others.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from .sharing_state import Field
 MOST_PHASES = 8  # Up phases of an iteration
 BINS = 2048  # of durations of iterations, see kernels/rounds.py
 USES_PER_LINK = 16  # room for so many jobs a link on average
+SEATS = 63  # jobs of a network small enough for a table of flows and one seat more (kernels/table.py)
+COLUMNS = 128  # and its links
 
 
 def contention_fields(jobs: int, links: int, uses: int = 0, trace: int = 1) -> list[Field]:
@@ -32,6 +35,7 @@ def contention_fields(jobs: int, links: int, uses: int = 0, trace: int = 1) -> l
         + _job_fields(jobs, phases)
         + _heap_fields(jobs)
         + _scratch_fields(jobs, links)
+        + _table_fields(jobs, links)
         + [("iteration_bins", "i8", (bins,))]  # how many iterations had a duration in each bin
         + _trace_fields(trace)
     )
@@ -52,6 +56,7 @@ def _scalars() -> list[Field]:
         ("fills", "i8"),  # how often rates were computed,
         ("filled", "i8"),  # for how many jobs, all times together,
         ("sievings", "i8"),  # and how often it was whether a link can bind
+        ("n_binding", "i8"),  # links that can
         ("iteration_count", "i8"),  # whole iterations of all jobs, and their durations together
         ("iteration_sum_s", "f8"),
     ]
@@ -102,6 +107,7 @@ def _job_fields(jobs: int, phases: int) -> list[Field]:
         "bytes_left",  # of which so many are left at
         "sent_since_s",  # when its rate last changed
         "send_rate",  # bytes per second of a flow now
+        "send_top",  # and the most that it could be in this phase
         "up_began_s",  # when the present Up phase began
         "phase_end_s",  # when the present part of the iteration ends, if no rate changes
         "shift_s",  # iterations begin at this modulo the period; -1 = whenever the one before is over
@@ -142,7 +148,7 @@ def _heap_fields(jobs: int) -> list[Field]:
 
 
 def _scratch_fields(jobs: int, links: int) -> list[Field]:
-    """Of the computation of rates (kernels/fair.py)."""
+    """Of the computation of rates (kernels/fair.py, lists.py)."""
     return [
         ("n_dirty", "i8"),  # links whose jobs need new rates before time passes
         ("dirty_link", "i8", (links,)),
@@ -151,13 +157,37 @@ def _scratch_fields(jobs: int, links: int) -> list[Field]:
         ("sieve_flows", "f8", (jobs,)),  # with so many flows
         ("may_join", "i8", (jobs,)),  # by job: 1 = it sends and is not in the present fill
         ("fill_rate", "f8", (jobs,)),  # its rate when it last was in a fill; 0 = it is in one, and rises
-        ("fill_job", "i8", (jobs,)),  # the jobs of the component,
-        ("fill_top", "f8", (jobs,)),  # and the highest rate of each
+        ("fill_job", "i8", (jobs,)),  # the jobs of the component
         ("link_place", "i8", (links,)),  # its place in the lists below + links of the record x number of the fill
         ("fill_link", "i8", (links,)),  # the hot links of the component,
         ("fill_room", "f8", (links,)),  # capacity that is left to
         ("fill_flows", "f8", (links,)),  # flows that are still rising,
         ("fill_height", "f8", (links,)),  # how far each of them can rise
+    ]
+
+
+def _table_fields(jobs: int, links: int) -> list[Field]:
+    """Of a small network: jobs have seats, links that can bind have columns (kernels/table.py)."""
+    seats, columns = (1, 1) if links == 1 else (SEATS, COLUMNS)
+    return [
+        ("is_laid", "i8"),  # the table is that of the jobs that are there now
+        ("fits_table", "i8"),  # they fit in
+        ("n_seats", "i8"),
+        ("n_columns", "i8"),
+        ("seat_job", "i8", (seats,)),
+        ("seat_rate", "f8", (seats,)),  # `fill_rate`
+        ("seat_of", "i8", (jobs,)),  # -1 = none
+        ("column_link", "i8", (columns,)),  # ascending
+        ("column_of", "i8", (links,)),  # -1 = none
+        ("column_users", "i8", (columns,)),  # a bit a seat
+        ("seats_sending", "i8"),  # likewise
+        ("table_flows", "f4", (seats, columns)),
+        ("column_capacity", "f8", (columns,)),
+        ("column_sending", "f8", (columns,)),  # flows of the jobs that send
+        ("column_offered", "f8", (columns,)),  # `link_offered`
+        ("column_joined", "i8", (columns,)),  # these jobs, if more is offered than fits
+        ("column_room", "f8", (columns,)),  # capacity that is left to
+        ("column_flows", "f8", (columns,)),  # flows that are still rising
     ]
 
 

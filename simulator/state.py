@@ -504,7 +504,20 @@ SCRATCH = (
 WAITED = ("wait_time_s", "wait_value", "wait_after")
 LAID = ("tier_factor", "profile_model", "layer_bytes", "layer_ready_ns", "layer_update_ns")  # for as many as there are
 PHASES = ("phase_down_s", "phase_bytes", "phase_rate", "fill_job", "fill_rate", "leaver")
-UNCLEARED = {*LOG, *SCRATCH, *WAITED, *LAID, *PHASES}
+TABLE = (
+    "seat_job",
+    "seat_rate",
+    "column_link",
+    "column_users",
+    "column_capacity",
+    "column_sending",
+    "column_offered",
+    "column_joined",
+    "column_room",
+    "column_flows",
+    "table_flows",
+)
+UNCLEARED = {*LOG, *SCRATCH, *WAITED, *LAID, *PHASES, *TABLE}
 MEMO = ("shape_first", "shape_second", "shape_fraction")
 WHOLE = 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -350,6 +351,30 @@ def test_a_component_does_not_feel_the_others(seed):
         assert together.job_congestion[mine].tolist() == run.job_congestion.tolist()
         span = slice(0, links[0]) if part == 0 else slice(links[0], None)
         assert together.link_bytes[span].tolist() == run.link_bytes[0 if part == 0 else links[0] :].tolist()
+
+
+def test_the_size_of_a_network_changes_no_bit():
+    """Rates of a few jobs on many links each come from a table (kernels/table.py), of others from lists."""
+    pairs = list(itertools.combinations(range(17), 2))  # more links that can bind than the table has columns
+    ways: set[tuple[int, int]] = set()
+    for seed in range(SCENARIOS):
+        small = random_run(seed, log=True)
+        first = len(small.capacity)
+        crowd = [
+            Contender(down_up(0.05, 0.05), use({first + i: 1 for i, pair in enumerate(pairs) if job in pair}))
+            for job in range(17)
+        ]
+        options = {name: small.state[name].item() for name in ("pacing", "adjust", "jitter")}
+        large = PhaseRun([*small.capacity, *[C] * len(pairs)], [*small.jobs, *crowd], seed=seed, log=True, **options)
+        for until_s in (0.5, PLAYED_S):
+            small.play(until_s)
+            large.play(until_s)
+            ways.add((int(small.state.fits_table), int(large.state.fits_table)))
+        jobs = len(small.jobs)
+        assert [each.tolist() for each in large.durations[:jobs]] == [each.tolist() for each in small.durations]
+        assert large.job_congestion[:jobs].tolist() == small.job_congestion.tolist()
+        assert large.link_bytes[:first].tolist() == small.link_bytes.tolist()
+    assert ways == {(0, 0), (1, 0)}
 
 
 @pytest.mark.parametrize("seed", range(SCENARIOS))

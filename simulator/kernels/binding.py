@@ -12,12 +12,14 @@ from .jit import kernel
 @kernel
 def sieve(s, job):
     """Modify `s`: a job has come or gone, its uses are still laid: which of its links can bind, for all their jobs."""
+    s.is_laid = 0
     use = s.first_use[job]
     while use >= 0:
         link = s.use_link[use]
         slack = _is_slack(s, link)
         if slack != s.is_slack[link]:
             s.is_slack[link] = slack
+            s.n_binding += 1 - 2 * slack
             other = s.link_first[link]
             while other >= 0:
                 chain_binding(s, s.use_job[other])

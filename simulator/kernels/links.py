@@ -24,7 +24,8 @@ def clear_links(s, n_links):
     s.n_links = n_links
     s.phase_now_s = 0.0
     s.adjustments = s.phase_events = s.iteration_count = s.phase_count = s.n_dirty = s.trace_count = 0
-    s.fills = s.sievings = s.filled = 0
+    s.fills = s.sievings = s.filled = s.n_binding = 0
+    s.is_laid = s.fits_table = s.n_seats = s.n_columns = s.seats_sending = 0
     s.iteration_sum_s = 0.0
     s.ended_job = -1
     last = s.use_after.size - 1
@@ -38,8 +39,9 @@ def clear_links(s, n_links):
         s.link_share[link] = 0.0
         s.is_dirty[link] = s.link_place[link] = s.link_users[link] = 0
         s.is_slack[link] = 1
+        s.column_of[link] = -1
     for job in range(s.first_use.size):
-        s.first_use[job] = s.first_binding[job] = s.phase_of[job] = s.phase[job] = -1
+        s.first_use[job] = s.first_binding[job] = s.phase_of[job] = s.phase[job] = s.seat_of[job] = -1
         s.is_sending[job] = s.may_join[job] = s.draws[job] = s.job_rounds[job] = s.sieve_mark[job] = 0
         s.job_congestion[job] = s.job_rounds_s[job] = s.job_up_s[job] = s.last_round_s[job] = s.send_rate[job] = 0.0
         s.shift_s[job] = -1.0

@@ -8,10 +8,11 @@ bit however it is cut into calls.
 import math
 
 from . import heap
-from .fair import fill, set_end, top_rate, trace
+from .fair import fill, set_end, trace
 from .jit import kernel
 from .links import alone_up_s, offer
 from .rounds import draw_factor, is_last_round, next_start, note_round
+from .table import note_sending
 
 
 @kernel
@@ -185,7 +186,7 @@ def _start_sending(s, job, amount):
     """Modify `s`: a job begins to send its phase, or what is left of it, at the highest rate until `fill`."""
     s.phase_events += 1
     offered = s.phase_rate[job, s.phase[job]]
-    rate = top_rate(s, job)
+    rate = min(offered, s.own_rate[job])
     use = s.first_use[job]
     while use >= 0:
         link = s.use_link[use]
@@ -193,8 +194,9 @@ def _start_sending(s, job, amount):
         s.use_share[use] = s.link_share[link]
         use = s.use_after[use]
     s.is_sending[job] = s.may_join[job] = 1
+    note_sending(s, job, 1.0)
     s.bytes_due[job] = s.bytes_left[job] = amount
-    s.send_rate[job] = rate
+    s.send_rate[job] = s.send_top[job] = rate
     s.sent_since_s[job] = s.up_began_s[job] = s.phase_now_s
     set_end(s, job, s.phase_now_s + amount / rate)
     trace(s, job, rate, offered)
@@ -216,6 +218,7 @@ def _stop_sending(s, job, left):
         use = s.use_after[use]
     s.job_congestion[job] += part * offered
     s.is_sending[job] = s.may_join[job] = 0
+    note_sending(s, job, -1.0)
     s.send_rate[job] = 0.0
     s.bytes_left[job] = left
     s.round_up_s[job] += s.phase_now_s - s.up_began_s[job]
