@@ -7,10 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .circle import MOST_ITERATIONS
+from .lines import ABREAST, PADDED, SEEN, Lines, lay_amounts, lay_runs
 from .overlap import Laid, lay_levels, lay_turns
 from .score import Overlay
 
 MOST_BITS = 40  # of a link's capacity in units: one unit is 1e-12 of it
+LINE_BITS = 30  # of numbers in `Lines`, of which there is one at each end of the runs of a job
 SUM_BITS = 60  # that the largest sum of units may take
 
 
@@ -46,6 +49,41 @@ def lay(overlay: Overlay) -> Laid:
     laid = Laid(shift=shift, turns=turns, flows=flows, room=room, **zeros)
     lay_levels(laid, overlay.demand, capacity, np.array(overlay.circle.iterations, np.int64))
     return laid
+
+
+def lay_lines(overlay: Overlay, laid: Laid) -> Lines:
+    """What a descent over an overlay needs besides."""
+    links, jobs, _ = laid.amount.shape
+    angles = laid.rest.shape[1]
+    most = max(int(laid.amount.max(initial=0)) * MOST_ITERATIONS, int(laid.amount.max(axis=2).sum(axis=1).max()))
+    coarse = max(0, most.bit_length() - LINE_BITS)
+    levels, runs = int(laid.levels.max()), int((laid.folds * laid.first.max(axis=1)).max())
+    runs += -runs % ABREAST
+    whole = {
+        "reach": (jobs,),
+        "runs": (jobs, levels),
+        "start": (jobs, levels, runs),
+        "end": (jobs, levels, runs),
+        "sums": (angles + PADDED,),
+        "cost": (laid.shift.shape[1],),
+        "seen": (SEEN,),
+    }
+    short = {
+        "amount": (links, jobs, levels),
+        "own": (links, jobs, 2 * angles),
+        "total": (links, angles),
+        "more": (2 * angles + PADDED,),
+        "slope": (angles + PADDED,),
+    }
+    lines = Lines(
+        coarse=np.array([coarse], np.int64),
+        iterations=np.array(overlay.circle.iterations, np.int64),
+        **{name: np.zeros(size, np.int64) for name, size in whole.items()},
+        **{name: np.zeros(size, np.int32) for name, size in short.items()},
+    )
+    lay_runs(laid, lines)
+    lay_amounts(laid, lines)
+    return lines
 
 
 def excess_by_rotation(overlay: Overlay, rotation: Sequence[int], job: int) -> np.ndarray:

@@ -5,9 +5,11 @@ The first job stays where it is. Equal costs go to the smallest rotations, first
 
 from ..kernels.jit import entry, kernel
 from ..kernels.random import random_word
+from .lines import begin_lines, total_excess, turn_each
 from .overlap import best_step, clear, excess, lay_costs, least_excess, least_with, put, settled, turn
 
 MOST_SWEEPS = 50
+NEAR = 2  # angles of a link's capacity: what rounding to the grid may well cost
 BEGINNINGS = 29  # stream of the random numbers
 
 
@@ -59,53 +61,116 @@ def _next(laid, rotation, last):
 
 
 @entry
-def search_by_descent(laid, restarts, seed, work, ends, costs, rotation):
+def search_by_descent(laid, lines, restarts, seed, work, ends, costs, scratch):
     """Modify `ends`, int64 (E, n), `costs`, int64 (E,): the best different ends of the descents, the best one first.
 
-    The first beginning is no rotation at all, the others are random. The ends, best first, then turn two jobs at once,
-    until no pair helps either. Either half ends when it has spent `work` / 2. `rotation`, int64 (n,), is
-    scratch.
+    The first beginning is no rotation at all, the others are random; the last is the one with which `work` is spent.
+    A good end is looked at all around the circle, see `_turn_all`. Descents are in coarse units (lines.py), so the
+    ends that may be the best in fine ones are compared in these. `scratch` is int64 (2, n).
     """
-    jobs = rotation.shape[0]
+    rotation = scratch[0]
     enough = least_excess(laid)
-    kept = 0
+    rounded = 3 * lines.total.size * rotation.shape[0]  # coarse units that two costs may differ by, from rounding
+    near = NEAR * lines.total.shape[0] * (laid.room[0] >> lines.coarse[0])
     laid.spent[0] = 0
+    _copy_random(laid, rotation, seed, 0)
+    begin_lines(laid, lines, rotation)
+    kept = _keep(ends, costs, 0, rotation, total_excess(lines))
     for beginning in range(restarts + 1):
-        for job in range(jobs):
-            word = random_word(seed, BEGINNINGS, beginning * jobs + job)
-            rotation[job] = word % laid.turns[job] if beginning > 0 and job > 0 else 0
-        _lay(laid, rotation)
-        _turn_each(laid, rotation)
-        kept = _keep(ends, costs, kept, rotation, excess(laid))
-        if costs[0] == enough:
+        least = costs[0] + int(beginning == 0)  # the least may be the first
+        laid.spent[0] += 100
+        _copy_random(laid, rotation, seed, beginning)
+        cost = _descend(laid, lines, rotation)
+        if 0 <= cost <= least + near:
+            kept = _keep(ends, costs, kept, rotation, cost)
+            kept = _turn_all(laid, lines, scratch, ends, costs, kept, work)
+        if costs[0] <= (enough >> lines.coarse[0]) + rounded and costs[0] < least and _exact(laid, ends[0]) == enough:
             return
-        if laid.spent[0] > work // 2:
+        if laid.spent[0] > work:
             break
-    for end in range(kept):
-        if end > 0 and laid.spent[0] > work:
-            return
-        _copy(rotation, ends[end])
-        _lay(laid, rotation)
-        _turn_pairs(laid, rotation, enough)
-        cost = excess(laid)
-        if _before(cost, rotation, costs[0], ends[0]):
-            costs[0] = cost
-            _copy(ends[0], rotation)
-        if costs[0] == enough:
-            return
+    _compare(laid, ends, costs, kept, rounded)
+
+
+@kernel
+def _descend(laid, lines, rotation):
+    """Modify `rotation`: turn each job to its best until none helps; returns the cost, in coarse units.
+
+    -1: an earlier descent went the same way.
+    """
+    begin_lines(laid, lines, rotation)
+    if not turn_each(laid, lines, rotation, MOST_SWEEPS * rotation.shape[0]):
+        return -1
+    return total_excess(lines)
+
+
+@kernel
+def _turn_all(laid, lines, scratch, ends, costs, kept, work):
+    """Modify `ends`: descents from where all jobs but the first are turned by its iterations; how many are kept now.
+
+    That would be the same again if no rotation had to be rounded to the grid.
+    """
+    rotation, origin = scratch[0], scratch[1]
+    _copy(origin, rotation)
+    lap = 1
+    while lap < lines.iterations[0] and laid.spent[0] <= work:
+        for job in range(1, rotation.shape[0]):
+            rotation[job] = _turned(laid, lines, job, origin[job], lap)
+        least = costs[0]
+        cost = _descend(laid, lines, rotation)
+        if cost >= 0:
+            kept = _keep(ends, costs, kept, rotation, cost)
+        if 0 <= cost < least:
+            _copy(origin, rotation)
+            lap = 0
+        lap += 1
+    return kept
+
+
+@kernel
+def _turned(laid, lines, job, step, laps):
+    """The rotation of a job nearest to `step` and so many iterations of the first job more."""
+    angles = laid.rest.shape[1] * lines.iterations[0]
+    angle = laid.shift[job, step] * lines.iterations[0] + laps * laid.rest.shape[1]
+    part = angle * lines.iterations[job] % angles  # of `angles`, once around the job's own circle
+    return (2 * part * laid.turns[job] + angles) // (2 * angles) % laid.turns[job]
+
+
+@kernel
+def _copy_random(laid, rotation, seed, beginning):
+    """Modify `rotation`: where a descent begins."""
+    jobs = rotation.shape[0]
+    for job in range(jobs):
+        word = random_word(seed, BEGINNINGS, beginning * jobs + job)
+        rotation[job] = word % laid.turns[job] if beginning > 0 and job > 0 else 0
+
+
+@kernel
+def _exact(laid, rotation):
+    """The excess at these rotations, in fine units."""
+    clear(laid)
+    for job in range(rotation.shape[0]):
+        put(laid, job, rotation[job], 1)
+    return excess(laid)
+
+
+@kernel
+def _compare(laid, ends, costs, kept, rounded):
+    """Modify `ends`: of those with a coarse cost so near the least the one with the least cost is the first."""
+    near = costs[0] + rounded
+    best, least = 0, _exact(laid, ends[0])
+    for end in range(1, kept):
+        if costs[end] <= near:
+            cost = _exact(laid, ends[end])
+            if _before(cost, ends[end], least, ends[best]):
+                best, least = end, cost
+    if best > 0:
+        _copy(ends[0], ends[best])
 
 
 @kernel
 def _copy(to, rotation):
     for job in range(rotation.shape[0]):
         to[job] = rotation[job]
-
-
-@kernel
-def _lay(laid, rotation):
-    clear(laid)
-    for job in range(rotation.shape[0]):
-        put(laid, job, rotation[job], 1)
 
 
 @kernel
@@ -137,72 +202,3 @@ def _keep(ends, costs, kept, rotation, cost):
     _copy(ends[place], rotation)
     costs[place] = cost
     return last + 1
-
-
-@kernel
-def _turn_each(laid, rotation):
-    """Sweep over the jobs, each to its best rotation, until a whole sweep moves none."""
-    jobs = rotation.shape[0]
-    still = 0
-    job = 1
-    for _ in range(MOST_SWEEPS * jobs):
-        if still >= jobs - 1:
-            return
-        put(laid, job, rotation[job], -1)
-        lay_costs(laid, job)
-        best = best_step(laid, job)
-        still += 1
-        if laid.cost[best] < laid.cost[rotation[job]]:
-            rotation[job] = best
-            still = 1
-        put(laid, job, rotation[job], 1)
-        job = job + 1 if job + 1 < jobs else 1
-
-
-@kernel
-def _turn_pairs(laid, rotation, enough):
-    """Turn pairs of jobs to their best two rotations until none helps."""
-    jobs = rotation.shape[0]
-    pairs = (jobs - 1) * (jobs - 2) // 2
-    still = 0
-    first = 1
-    second = 2
-    least = excess(laid)
-    for _ in range(MOST_SWEEPS * pairs):
-        if still == pairs or least == enough:
-            return
-        cost = _turn_pair(laid, rotation, first, second, least)
-        still = still + 1 if cost == least else 1
-        least = cost
-        second += 1
-        if second == jobs:
-            first += 1
-            second = first + 1
-        if second == jobs:
-            first = 1
-            second = 2
-
-
-@kernel
-def _turn_pair(laid, rotation, first, second, least):
-    """Turn two jobs to their best two rotations, if these cost less than `least`; what it costs now."""
-    if laid.folds[second] == 1:  # the one whose rotations are looked at together had better be the one that is cheap
-        first, second = second, first
-    put(laid, first, rotation[first], -1)
-    put(laid, second, rotation[second], -1)
-    put(laid, first, 0, 1)
-    for step in range(laid.turns[first]):
-        if step > 0:
-            turn(laid, first, step - 1, step)
-        if least_with(laid, second) < least:
-            lay_costs(laid, second)
-            best = best_step(laid, second)
-            cost = laid.cost[best] + settled(laid, second)
-            if cost < least:
-                least = cost
-                rotation[first] = step
-                rotation[second] = best
-    put(laid, first, laid.turns[first] - 1, -1)
-    put(laid, first, rotation[first], 1)
-    put(laid, second, rotation[second], 1)
-    return least
