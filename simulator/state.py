@@ -16,7 +16,7 @@ from .contention_state import contention_fields, stay_fields
 from .errors import InputError
 from .geo_state import MOST_REGIONS, clusters_in, events_in, region_fields
 from .kernels.bits import words
-from .kernels.codes import MAX_LEVELS
+from .rule_state import delay_fields, foresight_fields, rule_fields, semantics_fields
 from .sharing_state import CLASSES, Field, sharing_fields
 from .tiers import TIERS
 
@@ -36,7 +36,6 @@ PROFILES = 512
 MODELS = 64
 LAYERS = 1024  # of all models of a workload
 SHAPES = 2048  # a power of two
-WAITS = 2048
 
 
 @dataclass(frozen=True)
@@ -298,98 +297,6 @@ def size_fields() -> list[Field]:
     """Real sizes within the capacity (scalars)."""
     names = ("n_jobs", "n_gpus", "n_slots", "n_machines", "n_racks", "largest_machine", "largest_rack")
     return [(name, "i8") for name in names]
-
-
-def rule_fields(jobs: int, seats: int) -> list[Field]:
-    """The compiled rule: its codes and parameters, running jobs, and scratch space of one scheduling pass."""
-    return [
-        ("order", "i8"),
-        ("strict", "i8"),
-        ("placer", "i8"),
-        ("preemptive", "i8"),
-        ("round_s", "f8"),
-        ("lease_s", "f8"),
-        ("cost_small_s", "f8"),  # restore after a preemption, gangs of up to cost_split GPUs
-        ("cost_large_s", "f8"),
-        ("cost_split", "i8"),
-        ("quantum_s", "f8"),  # demotions happen at multiples of it; 0 = at once
-        ("n_thresholds", "i8"),
-        ("thresholds", "f8", (MAX_LEVELS,)),  # GPU-seconds, ascending
-        ("level_running", "i8", (MAX_LEVELS,)),  # LAS: running jobs by level,
-        ("demoted_now", "i8"),  # and how many of them were demoted at this instant
-        ("last_place", "i8"),  # LAS: places given at the end of levels,
-        ("first_place", "i8"),  # at the front,
-        ("running_place", "i8"),  # and among the running
-        ("pass_number", "i8"),
-        ("runner", "i8", (seats,)),  # running jobs, in no order
-        ("joined", "i8", (jobs,)),  # jobs to be settled in the order when the instant ends
-        ("n_joined", "i8"),
-        ("offered", "i8", (jobs,)),  # jobs that are held until GPUs are freed
-        ("n_offered", "i8"),
-        ("pick_key", "f8", (seats,)),  # scratch: heap of running jobs that may be stopped, worst first
-        ("pick_job", "i8", (seats,)),
-        ("n_picked", "i8"),
-        ("out_key", "f8", (seats,)),  # scratch: those of them that are given up in trial
-        ("out_job", "i8", (seats,)),
-        ("chosen", "i8", (seats,)),  # scratch: jobs that are about to start
-        ("migrates", "i8"),  # the rule moves running jobs to better tiers
-        ("moved", "i8"),  # it did in this pass
-        ("fallback_defect", "i8"),  # of Gandiva in the simulator behind paper dally; see placers.py
-        ("bid", "i8", (2 * jobs + seats,)),  # scratch: jobs that are offered GPUs, a heap in the order of the rule
-    ]
-
-
-def semantics_fields() -> list[Field]:
-    """How leases end and when passes are made (semantics.py)."""
-    return [
-        ("auctions", "i8"),  # passes are made at auctions only, and a job whose lease ends loses its GPUs
-        ("chunk", "f8"),  # iterations per GPU whose completion is looked at as one; 0 = progress is continuous
-        ("release_s", "f8"),  # from the end of a lease to the auction, per GPU
-    ]
-
-
-def delay_fields() -> list[Field]:
-    """Delay timers (rules/delays.py). Lists of waits: 2 x demand class + (0: machine, 1: rack)."""
-    lists = 2 * CLASSES
-    return [
-        ("delays", "i8"),
-        ("timer_s", "f8", (2,)),  # fixed timers: machine, rack
-        ("tuner_whole", "i8"),
-        ("tuner_population", "i8"),
-        ("tuner_unit_s", "f8"),  # a lease: waits and timers are counted in it
-        ("tuner_initial", "f8", (2,)),
-        ("tuner_floor", "f8", (2,)),
-        ("tuner_cap", "f8", (2,)),
-        ("history_s", "f8"),
-        ("next_wait", "i8"),
-        ("wait_time_s", "f8", (WAITS,)),
-        ("wait_value", "f8", (WAITS,)),
-        ("wait_list", "i8", (WAITS,)),  # list of an entry, from 1; 0 = none
-        ("wait_after", "i8", (WAITS,)),
-        ("waits_first", "i8", (lists,)),
-        ("waits_last", "i8", (lists,)),
-        ("waits_count", "i8", (lists,)),
-        ("waits_known", "i8", (lists,)),  # 1: the next is up to date
-        ("waits_timer", "f8", (lists,)),
-    ]
-
-
-def foresight_fields(jobs: int, gpus: int, seats: int) -> list[Field]:
-    """Waiting for a better tier (rules/foresight.py)."""
-    return [
-        ("waits", "i8"),  # the rule weighs waiting
-        ("margin", "f8"),
-        ("foresees", "i8"),  # the rest is up to date: the ends of running jobs gone through so far,
-        ("soon_machine", "i8", (gpus,)),  # free GPUs then by machine
-        ("soon_rack", "i8", (gpus,)),  # and rack, and wholly free machines by rack,
-        ("soon_whole", "i8", (gpus,)),
-        ("soon_free", "i8", (3,)),  # the most of each in one,
-        ("soon_s", "f8", (3, gpus + 1)),  # and when there were so many for the first time
-        ("end_key", "f8", (seats,)),  # heap of the running jobs that have not ended then
-        ("end_job", "i8", (seats,)),
-        ("end_place", "i8", (jobs,)),
-        ("n_ends", "i8"),
-    ]
 
 
 def network_fields(gpus: int) -> list[Field]:
