@@ -181,7 +181,7 @@ def _table_fields(jobs: int, links: int) -> list[Field]:
         ("column_of", "i8", (links,)),  # -1 = none
         ("column_users", "i8", (columns,)),  # a bit a seat
         ("seats_sending", "i8"),  # likewise
-        ("table_flows", "f4", (seats, columns)),
+        ("table_flows", "f4", (seats, max(columns, 2))),  # an even number: no padding, whose bytes are anything
         ("column_capacity", "f8", (columns,)),
         ("column_sending", "f8", (columns,)),  # flows of the jobs that send
         ("column_offered", "f8", (columns,)),  # `link_offered`

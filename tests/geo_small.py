@@ -75,7 +75,9 @@ def demands(rows: list[tuple[list[tuple[int, int]], list[int], int, int, float]]
         "history": small_history(),
         "app_cpu_hours": np.zeros((0, len(REGIONS))),
     }
-    return Demands(**{**whole, **changes})  # type: ignore[arg-type]
+    whole |= changes
+    whole["tenant_names"] = TENANTS[: len(whole["quota"])]  # type: ignore[arg-type]
+    return Demands(**whole)  # type: ignore[arg-type]
 
 
 def small_history() -> Jobs:

@@ -14,7 +14,6 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import clustergym
-from clustergym.envs.registration import ENVIRONMENTS
 from clustergym.simulator.engine import Simulator
 from clustergym.simulator.errors import InputError
 
@@ -40,12 +39,12 @@ SMALL: dict[str, dict[str, Any]] = {
         "workload": ["mast-like:jobs=30,days=0.2,tables=20", "mast-like:jobs=12,days=0.1,tables=20"],
         "slots": 4,
         "running_slots": 4,
-        "max_decisions": 12,
+        "max_decisions": 5,
         "tables_every_s": 7200.0,
         "reference": "federated:scan_s=0,slow=none",  # a compiled rule places nothing in regions
     },
 }
-STEPS = {"clustergym/TimeShift-v0": 300, "clustergym/Geo-v0": 1000}  # much is decided in Python; else 10,000
+STEPS = {"clustergym/TimeShift-v0": 300, "clustergym/Geo-v0": 400}  # much is decided in Python; else 10,000
 
 
 def same(a: Any, b: Any) -> bool:
@@ -79,7 +78,7 @@ def singles(env_id: str, n: int, mode: str, **kwargs: Any) -> SyncVectorEnv:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("n", "observation"), [(1, "dict"), (7, "flat"), (7, "dict"), (64, "flat")])
-@pytest.mark.parametrize("env_id", ENVIRONMENTS)
+@pytest.mark.parametrize("env_id", SMALL)  # DataPlacement-v0: tests/test_dataplacement_env.py
 def test_a_batch_is_n_single_environments(env_id, n, observation, mode):
     """10,000 legal random steps for each number of rows and mode, episodes ending on the way."""
     kwargs = {"max_decisions": 150, "reference": "fifo", **SMALL[env_id], "observation": observation}
@@ -102,7 +101,7 @@ def test_a_batch_is_n_single_environments(env_id, n, observation, mode):
     assert ends > 20
 
 
-@pytest.mark.parametrize("env_id", ENVIRONMENTS)
+@pytest.mark.parametrize("env_id", SMALL)  # DataPlacement-v0: tests/test_dataplacement_env.py
 def test_the_sb3_environment_is_dummy_vec_env(env_id):
     """With all infos; a state that goes through JSON is taken over by other environments in the middle."""
     vec_env = pytest.importorskip("stable_baselines3.common.vec_env")

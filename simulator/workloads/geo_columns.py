@@ -50,7 +50,7 @@ ANY = 10**9  # of a quota that is none
 def siblings(path: str | Path) -> dict[str, Path]:
     """The files beside a workload's, by the ending that follows its name."""
     path = Path(path)
-    return {ending: path.with_name(f"{path.stem}.{ending}") for ending in SIBLINGS}
+    return {ending: path.parent / f"{path.stem}.{ending}" for ending in SIBLINGS}
 
 
 def columns_of(geo: Demands) -> dict[str, list[Any]]:
