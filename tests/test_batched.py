@@ -77,7 +77,7 @@ def singles(env_id: str, n: int, mode: str, **kwargs: Any) -> SyncVectorEnv:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(("n", "observation"), [(1, "dict"), (7, "flat"), (7, "dict"), (64, "flat")])
+@pytest.mark.parametrize(("n", "observation"), [(1, "dict"), (7, "flat"), (7, "dict"), (16, "flat")])
 @pytest.mark.parametrize("env_id", SMALL)  # DataPlacement-v0: tests/test_dataplacement_env.py
 def test_a_batch_is_n_single_environments(env_id, n, observation, mode):
     """10,000 legal random steps for each number of rows and mode, episodes ending on the way."""

@@ -135,7 +135,7 @@ BAD: list[tuple[tuple[str, ...], int, str]] = [
     ((*ONE, "--set", "mttr_s=5"), 2, "mtbf_s"),
     ((*ONE, "--set", "region_mttr_s=5"), 2, "region_mtbf_s"),
     ((*ONE, "--set", "region_mtbf_s=-1"), 2, "-1"),
-    ((*ONE, "--set", "region_mtbf_s=1000"), 1, "has no regions"),
+    ((*ONE, "--set", "region_mtbf_s=1000"), 2, "has no regions"),
     ((*ONE, "--set", "mtbf_s=1", "--set", "mtbf_s=1"), 2, "given twice"),
     ((*ONE, "--jobs", "0"), 2, "0"),
     ((*ONE, "--oversize", "shrink"), 2, "shrink"),

@@ -69,7 +69,7 @@ def test_a_third_of_the_random_workloads_have_preemptions():
     assert (sum(count > 0 for count in counts), sum(counts)) == (63, 397)
 
 
-@pytest.mark.parametrize("flag", ["NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"])
+@pytest.mark.parametrize("flag", ["NUMBA_DISABLE_JIT", pytest.param("NUMBA_BOUNDSCHECK", marks=pytest.mark.slow)])
 def test_interpreted_and_bounds_checked_kernels_give_the_same_bit_for_bit(flag):
     """Finish times and preemptions are the reference's, and every metric is that of the compiled run."""
     outcomes = played_with(**{flag: "1"})
