@@ -44,7 +44,7 @@ SMALL: dict[str, dict[str, Any]] = {
         "reference": "federated:scan_s=0,slow=none",  # a compiled rule places nothing in regions
     },
 }
-STEPS = {"clustergym/TimeShift-v0": 300, "clustergym/Geo-v0": 400}  # much is decided in Python; else 10,000
+STEPS = {"clustergym/TimeShift-v0": 300, "clustergym/Geo-v0": 160}  # much is decided in Python; else 10,000
 
 
 def same(a: Any, b: Any) -> bool:
@@ -187,7 +187,7 @@ def test_policies_act_in_batches_as_in_single_environments():
 def test_a_larger_workload_moves_all_rows_and_changes_nothing():
     """One row draws a workload of the next size class while others are in the middle of theirs, machines failing."""
     kwargs = {"slots": 8, "running_slots": 4, "mtbf_s": 2e5, "max_decisions": 60}
-    workloads = ["poisson:jobs=30,backlog=20", "poisson:jobs=30,backlog=20", "poisson:jobs=600,backlog=20"]
+    workloads = ["poisson:jobs=30,backlog=20", "poisson:jobs=30,backlog=20", "poisson:jobs=200,backlog=20"]
     envs = clustergym.make_vec("Delay", 2, autoreset_mode="same-step", workload=workloads, **kwargs)
     one = singles("clustergym/Delay-v0", 2, "same-step", workload=workloads, **kwargs)
     envs.reset(seed=0)

@@ -177,8 +177,9 @@ def test_every_gpu_or_machine_has_its_own_pixels_inside_the_area(topology, by_ma
     assert rows.min() >= 80 and rows.max() < 600 and columns.min() >= 20 and columns.max() < 680
 
 
-def test_a_cluster_of_6400_gpus():
-    simulator = played("dally:racks=100", "poisson:jobs=400,gpus=8/16/64,cluster_gpus=6400", 50)
+@pytest.mark.parametrize("racks", [8, pytest.param(100, marks=pytest.mark.slow)])
+def test_a_cluster_of_many_gpus(racks):
+    simulator = played(f"dally:racks={racks}", f"poisson:jobs=400,gpus=8/16/64,cluster_gpus={64 * racks}", 50)
     text = draw_ansi(simulator)
     assert len(text.splitlines()) < 70 and max(map(len, text.splitlines())) <= 100
     assert draw_rgb(simulator).shape == (640, 960, 3)

@@ -21,6 +21,8 @@ from typing import Any, TypeVar
 import numba
 from numba.core.registry import CPUDispatcher
 
+from .known import ANSWER, Compiler
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).resolve().parents[2]
@@ -42,7 +44,7 @@ def source_key() -> str:
         for path in sorted((PACKAGE / room).rglob("*.py")):
             text = path.read_bytes()
             # Constants are frozen into machine code, so the files that only hold constants count as well.
-            if b"@kernel" in text or b"@entry" in text or path.name in ("codes.py", "tiers.py"):
+            if b"@kernel" in text or b"@entry" in text or path.name in ("codes.py", "known.py", "tiers.py"):
                 digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + text)
     return digest.hexdigest()[:16]
 
@@ -89,11 +91,20 @@ def entry(function: F) -> F:
     return _compiled(function)
 
 
+def known(function: F) -> F:
+    """A `kernel` that asks one record for sizes of its fields only: its type answers when callers are compiled."""
+    compiled = kernel(function)
+    setattr(compiled, ANSWER, function)
+    return compiled
+
+
 def _compiled(function: F, **options: bool) -> F:
     if numba.config.DISABLE_JIT:
         return function
     with _our_cache():
-        compiled = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False, **options)(function)
+        compiled = numba.njit(
+            cache=True, nogil=True, error_model="numpy", _nrt=False, pipeline_class=Compiler, **options
+        )(function)
     # Numba compiles a function anew for every constant that a call hands it; once for any integer is enough, and a
     # third less to compile.
     template = compiled.get_call_template

@@ -9,12 +9,12 @@ sums of them are exact in whatever order they are made.
 import math
 
 from .binding import sieve
-from .jit import kernel
+from .jit import kernel, known
 
 
-@kernel
+@known
 def has_links(s):
-    """True if the record has room for a network (known when it is compiled, so asking costs nothing)."""
+    """True if the record has room for a network."""
     return s.link_capacity.size > 1
 
 

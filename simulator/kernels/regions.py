@@ -8,12 +8,12 @@ that was stopped for it at the same instant (Sec. 2: a checkpoint is saved befor
 from .codes import FREE
 from .copies import begin_reading, end_reading, readable
 from .course import book
-from .jit import entry, kernel
+from .jit import entry, kernel, known
 
 
-@kernel
+@known
 def has_regions(s):
-    """True if the record has room for regions (known when it is compiled, so asking costs nothing)."""
+    """True if the record has room for regions."""
     return s.cluster_region.size > 1
 
 

@@ -8,12 +8,12 @@ restores slows its partners down as one that runs.
 """
 
 from .codes import FREE
-from .jit import kernel
+from .jit import kernel, known
 
 
-@kernel
+@known
 def has_berths(s):
-    """True if the record has room for several jobs on a GPU (known when it is compiled, so asking costs nothing)."""
+    """True if the record has room for several jobs on a GPU."""
     return s.gpu_job.size > s.gpu_slot.size
 
 
