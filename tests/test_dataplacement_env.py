@@ -24,6 +24,7 @@ DATA_PLACEMENT = "clustergym/DataPlacement-v0"
 EAST, WEST, SOUTH = range(3)
 CLICKS, USERS, ADS, LOGS, VIDEOS = range(5)
 DONE, LEAVE = 0, 1
+BRISK = {"workload": "mast-like:jobs=120,scale=1,longest_h=6,tables=24", "tables_every_s": 20_000.0}
 
 
 def placing(**options):
@@ -133,6 +134,36 @@ def test_the_reward_for_placement_is_what_is_taken_off_the_cost():
     assert total == pytest.approx(-change / first, rel=1e-9)
 
 
+@pytest.mark.parametrize("horizon_s", [None, 60_000.0])
+@pytest.mark.parametrize("reference", ["static", "tetris-v1:kicks=0,scheduler=federated"])
+def test_the_return_against_a_reference_is_the_share_of_its_jct_that_is_saved(reference, horizon_s):
+    """1 - (own sum of JCTs) / (its sum of JCTs), both up to the horizon if there is one, with looks as often."""
+    env = gymnasium.make(DATA_PLACEMENT, **BRISK, reference=reference, horizon_s=horizon_s).unwrapped
+    rng = np.random.default_rng(0)
+    env.reset(seed=5)
+    total, ended = 0.0, False
+    while not ended:
+        _, reward, terminated, truncated, _ = env.step([rng.choice(legal(env))])
+        total, ended = total + reward, terminated or truncated
+    own = env.simulator
+    alone = Simulator(own.topology, horizon_s=own.horizon_s, tables_every_s=own.tables_every_s)
+    alone.reset(own.workload, int(own.state.seed))
+    alone.run(policies.make(reference))
+    expected = 1.0 - float(own.state.active_integral) / float(alone.state.active_integral)
+    assert abs(expected) > 1e-3
+    assert total == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_reference_that_is_played_saves_nothing_of_its_own_jct():
+    env = gymnasium.make(DATA_PLACEMENT, **BRISK, reference="tetris-v2:kicks=0").unwrapped
+    env.reset(seed=5)
+    policy, total, ended = policies.make("tetris-v2:kicks=0"), 0.0, False
+    while not ended:
+        _, reward, ended, _, _ = env.step(policy.act(env))
+        total += reward
+    assert total == pytest.approx(0.0, abs=1e-9)
+
+
 def test_metrics_tell_how_the_tables_stand():
     env = begun()
     found = table_metrics(env.view)
@@ -210,9 +241,6 @@ def test_tables_have_the_columns_that_are_documented():
     assert [table.columns for table in tables.tables] == [len(QUEUE), len(RUNNING), len(REGIONS)]
     assert tables.size == sum(space.shape[0] for space in env.observation_space.values())
     assert tables.candidates == env.action_space.nvec[0] == 14
-
-
-BRISK = {"workload": "mast-like:jobs=120,scale=1,longest_h=6,tables=24", "tables_every_s": 20_000.0}
 
 
 def differences(word, seed=11, **options):
@@ -415,6 +443,8 @@ BAD_ARGUMENTS = {
     "running slots": ({"running_slots": 257}, "running_slots"),
     "tables_every_s": ({"tables_every_s": 0.0}, "tables_every_s"),
     "reward": ({"reward": "plaecment"}, "placement"),
+    "reference": ({"reference": "tetris-v3"}, "tetris-v2"),
+    "reference for placement": ({"reference": "static", "reward": "placement"}, "expected reward = 'jct'"),
     "observation": ({"observation": "image"}, "observation"),
     "horizon": ({"horizon_s": 0.0}, "horizon_s"),
     "no regions": ({"topology": "flat", "workload": "philly-sample:jobs=4"}, "tables"),
