@@ -37,6 +37,7 @@ def announced(part: str, capacity: Capacity) -> Iterator[None]:
         _known.add((part, capacity))
         yield
         return
+    marker.parent.mkdir(parents=True, exist_ok=True)  # it may have been removed: see `cache_folder`
     with open(marker.with_suffix(".lock"), "w") as lock:
         if fcntl is not None:
             fcntl.flock(lock, fcntl.LOCK_EX)

@@ -9,6 +9,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+import time
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import numpy as np
 import pytest
 
 from clustergym.envs.delay.window import window_dtype
+from clustergym.simulator import compilation
 from clustergym.simulator.kernels import bits, heap
 from clustergym.simulator.kernels.random import exponential, random_word, uniform
 from clustergym.simulator.state import Capacity, state_dtype
@@ -227,6 +229,44 @@ def test_the_users_own_cache_folder_is_used_and_put_back(monkeypatch, tmp_path):
     with pytest.raises(TypeError):
         jit["kernel"]("no function")
     assert tmp_path.as_posix() == numba.config.CACHE_DIR
+
+
+def test_folders_of_kernels_that_were_not_used_lately_go_when_a_new_one_is_made(monkeypatch, tmp_path):
+    """The 20 used last stay, and those of a day; so does whatever else lies there."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    home, now = tmp_path / "clustergym", time.time()
+    others = [home / "reproduce", home / "0123456789abcdef.4711"]
+    kept_runs, half_removed = others
+    folders = [home / f"{number:016x}" for number in range(40)]
+    for days, folder in [*enumerate(folders), (100, kept_runs), (100, half_removed)]:
+        folder.mkdir(parents=True)
+        (folder / "kernel.nbc").write_text("")
+        hours = days if days < 24 else 24.0 * days
+        os.utime(folder, (now - 3600.0 * hours - 60.0,) * 2)
+    ours = jit_of(HERE.parent)["cache_folder"]()
+    assert set(home.iterdir()) == {ours, kept_runs, *folders[:24]}
+    os.utime(ours, (now - 1e6,) * 2)
+    os.utime(folders[0], (now - 1e6,) * 2)
+    assert jit_of(HERE.parent)["cache_folder"]() == ours
+    assert ours.stat().st_mtime > now - 60.0  # it is in use
+    assert folders[0].exists()  # no folder is new: nobody looks
+
+
+def test_a_process_whose_folder_of_kernels_is_gone_goes_on(monkeypatch, tmp_path):
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 0)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    jit = jit_of(HERE.parent)
+    function = jit["entry"](doubled)
+    assert function(21) == 42
+    folder = jit["cache_folder"]()
+    shutil.rmtree(folder)
+    assert function(1.5) == 3.0 and list(folder.rglob("*.nbc"))
+    shutil.rmtree(folder)
+    monkeypatch.setattr(compilation, "cache_folder", lambda: folder)
+    with compilation.announced("a part of a test", Capacity(jobs=16, gpus=8)):
+        pass
+    assert list(folder.glob("*.ready"))
 
 
 def test_a_cache_that_cannot_be_written_is_replaced_by_a_temporary_one(monkeypatch, tmp_path):

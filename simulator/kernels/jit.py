@@ -2,7 +2,8 @@
 
 Numba's file cache notices an edit to the file of a function, but not to a file that it calls into, and it does not
 distinguish bounds-checked code: it would silently run old or unchecked machine code. So the cache folder's name
-carries a hash of every kernel source and of the flags. Only our own kernels are redirected there: the setting is put
+carries a hash of every kernel source and of the flags. A folder holds 100 MB, and every edit makes another, so old ones
+go when a new one is made. Only our own kernels are redirected there: the setting is put
 back after each decoration, so a user's own cached functions stay where they are.
 """
 
@@ -10,10 +11,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,6 +30,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).resolve().parents[2]
 COMPILED_ROOMS = ("simulator", "envs")
+KEPT_FOLDERS = 20  # those used last, whatever their age
+KEPT_S = 86_400.0  # and those used within a day
 
 
 class _Inner(CPUDispatcher):
@@ -52,14 +57,35 @@ def source_key() -> str:
 @cache
 def cache_folder() -> Path:
     """Where compiled kernels are kept; a temporary folder if the user's cache cannot be written."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(numba.config.CACHE_DIR or Path(home) / "clustergym") / source_key()
+    own = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "clustergym"
+    home = Path(numba.config.CACHE_DIR or own)
+    folder = home / source_key()
     try:
+        is_new = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
-            return folder
+            os.utime(folder)  # when it was last used
     except OSError:
         return Path(tempfile.mkdtemp(prefix="clustergym-kernels-"))
+    if is_new and home == own:
+        _remove_old(home)
+    return folder
+
+
+def _remove_old(home: Path) -> None:
+    """Remove the folders of kernels that were not used lately.
+
+    Who still has one in use loses nothing but time: its code is in memory, and what it compiles next is kept anew.
+    """
+    used = []
+    for folder in home.glob("[0-9a-f]" * 16 + "*"):  # with what was about to be removed when a process was killed
+        with suppress(OSError):  # another process was faster
+            used.append((folder.stat().st_mtime, folder))
+    for used_s, folder in sorted(used, reverse=True)[KEPT_FOLDERS:]:
+        if used_s < time.time() - KEPT_S:
+            with suppress(OSError):
+                # All at once, so that nobody finds it half empty.
+                shutil.rmtree(folder.rename(f"{folder}.{os.getpid()}"), ignore_errors=True)
 
 
 @contextmanager
