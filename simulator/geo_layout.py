@@ -99,9 +99,7 @@ def _lay_tables(s: np.void, topology: Topology, demands: Demands) -> None:
     tables = demands.tables
     n, regions = len(tables), topology.num_regions
     assert topology.lands is not None
-    size = tables.size_bytes
-    replica = np.ceil(size * tables.read_share).astype(np.int64)
-    replica = np.where(tables.read_share == 1.0, size, np.minimum(replica, size))
+    size, replica = tables.size_bytes, tables.replica_bytes
     at_home = np.arange(regions) == tables.home[:, None]
     bits = 1 << np.arange(regions)
     s["n_tables"] = n

@@ -11,6 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from clustergym.experiments.identity import fingerprint
+from clustergym.policies.tetris import VERSIONS, Tetris
+from clustergym.simulator.decisions import Replicate
+from clustergym.simulator.engine import Simulator
 from clustergym.simulator.errors import InputError
 from clustergym.simulator.geo.lands import CPU_TYPE
 from clustergym.simulator.geo.world import World
@@ -311,6 +315,30 @@ def test_recurring_workloads_come_every_day_alike() -> None:
         assert np.ptp(workload.arrival_s[rows] % 86400.0) < 7200 or np.ptp(workload.arrival_s[rows] % 86400.0) > 79200
 
 
+def test_replicas_hold_the_share_of_the_partitions_that_jobs_read() -> None:
+    """Nothing else is drawn; a quarter of the bytes in storage, on the links, and in what Tetris counts on."""
+    word, topology = "mast-like:jobs=60,scale=1,tables=24,seed=3", Topology.load("mast:regions=4,gpus=256")
+    whole, quarter = open_workload(word), open_workload(f"{word},read_share=0.25")
+    assert whole.geo is not None and quarter.geo is not None
+    tables = quarter.geo.tables
+    again = quarter.with_geo(replace(quarter.geo, tables=replace(tables, read_share=np.ones(24))))
+    assert fingerprint(again) == fingerprint(whole) != fingerprint(quarter)
+    table = int(tables.size_bytes.argmax())
+    to = int(np.argmax(np.arange(4) != tables.home[table]))
+    found = []
+    for workload in (whole, quarter):
+        simulator = Simulator(topology)
+        simulator.reset(workload, 0)
+        stored = simulator.view.stored_bytes[to]
+        simulator.apply(Replicate(table, to))
+        (_, _, _, sent) = simulator.view.transfers[0]
+        plan = Tetris(VERSIONS["static"]).plan(workload.geo.warehouse(topology))
+        found.append((sent, simulator.view.stored_bytes[to] - stored, plan.copied_bytes, plan.copies.sum()))
+    (sent, held, counted, copies), (less_sent, less_held, less_counted, less_copies) = found
+    assert sent == held == tables.size_bytes[table] and less_sent == less_held == np.ceil(sent / 4)
+    assert copies == less_copies and less_counted == pytest.approx(counted / 4, rel=1e-3)
+
+
 @pytest.mark.parametrize(
     ("word", "said"),
     [
@@ -319,6 +347,8 @@ def test_recurring_workloads_come_every_day_alike() -> None:
         ("reads=0.5", "reads=0.5; expected 1 to 100"),
         ("scale=2", "scale=2; expected a number above 0, up to 1"),
         ("machine_share=0", "machine_share=0; expected"),
+        ("read_share=0", "read_share=0; expected a number above 0, up to 1"),
+        ("read_share=1.01", "read_share=1.01; expected a number above 0, up to 1"),
         ("longest_h=-3", "longest_h=-3; expected"),
         ("tables=0", "tables=0; expected 1 to 1000000"),
         ("cpu_machines=0", "has no CPU machines"),

@@ -2,11 +2,11 @@
 
 Where the paper is silent. Disasters: its policy weighs correlated failures and "the availability of hardware"; here
 the copy goes outside the home's fault group, where the GPUs that most of the table's demand is for are least asked
-for, or, for a table without such demand, where most storage is free. Jobs that run nowhere are served in the order in
-which the version counts collocation: by falling GPU-hours with high priority first, or, where every job counts alike,
-those with the least to read first. Hot tables: a region's quota is split over GPU types by their supply there; hotness
-is the number of jobs of that type that read the table. Copies that lie already are kept where they serve, as they cost
-no traffic.
+for, or, for a table without such demand, where most storage is free; it holds the partitions that jobs read, as every
+replica does. Jobs that run nowhere are served in the order in which the version counts collocation: by falling
+GPU-hours with high priority first, or, where every job counts alike, those with the least to read first. Hot tables: a
+region's quota is split over GPU types by their supply there; hotness is the number of jobs of that type that read the
+table. Copies that lie already are kept where they serve, as they cost no traffic.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ def replicate(warehouse: Warehouse, home: np.ndarray, version: Version, quota_by
     rows = np.arange(len(tables))
     copies = np.zeros_like(tables.copies)
     copies[rows, home] = True
-    whole = kib(tables.size_bytes)
-    size = whole if version.whole_tables else kib(np.ceil(tables.size_bytes * tables.read_share).astype(np.int64))
+    whole, size = kib(tables.size_bytes), kib(tables.replica_bytes)
     room = world.storage_bytes // KIB - np.bincount(home, whole, len(world)).astype(np.int64)
     purse = np.array([int(np.clip(quota_bytes / KIB, 0, 2.0**62))], np.int64)
     first = int(purse[0])
@@ -47,7 +46,7 @@ def replicate(warehouse: Warehouse, home: np.ndarray, version: Version, quota_by
     kernels.refuges(
         np.argsort(-whole, kind="stable"),
         home,
-        whole,
+        size,
         copies,
         tables.copies,
         room,

@@ -25,14 +25,12 @@ class Version:
         moves: whether tables move at all.
         objective: of the hill climbing.
         hot_share: of a region's storage, for copies of hot tables; 0 to 1. The paper says "storage quota" and no more.
-        whole_tables: replicas hold all partitions; else only those that jobs read (Sec. 3.5).
     """
 
     name: str
     moves: bool = True
     objective: Objective = field(default_factory=Objective)
     hot_share: float = 0.05
-    whole_tables: bool = True
 
 
 VERSIONS: Mapping[str, Version] = {

@@ -65,7 +65,8 @@ def standing_of(warehouse: Warehouse) -> Standing:
     demand = np.bincount(region[counted], jobs.gpu_hours[counted], len(world))
     load = demand / np.maximum(24.0 * gpus, 1e-9)
     hours = jobs.gpu_hours * high
-    size = warehouse.tables.size_bytes.astype(np.float64)
+    tables = warehouse.tables
+    further = (tables.copies.sum(axis=1) - 1) * tables.replica_bytes.astype(np.float64)
     return Standing(
         worst=float(load.max()),
         deviation=float(load.std()),
@@ -73,7 +74,7 @@ def standing_of(warehouse: Warehouse) -> Standing:
         home=_percent(first[known].any(axis=1)),
         collocated=_percent(np.asarray(some.any(axis=1)), hours),
         collocated_at_home=_percent(np.asarray(first.any(axis=1)), hours),
-        extra=100.0 * float(((warehouse.tables.copies.sum(axis=1) - 1) * size).sum() / size.sum()),
+        extra=100.0 * float(further.sum() / tables.size_bytes.astype(np.float64).sum()),
         waiting=_percent(~some[jobs.training].any(axis=1)),
     )
 

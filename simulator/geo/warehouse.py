@@ -26,10 +26,11 @@ class Tables:
     Attributes:
         size_bytes: int64 (tables,), 1 to 2**60.
         home: int64 (tables,), the region where its new data is written.
-        copies: bool (tables, regions), where it lies whole: at home at least.
-        partitions: int64 (tables,), >= 1; all equal.
-        read_share: float64 (tables,) in (0, 1]: the share of its partitions that jobs read. A replica of just those is
-            so much smaller (Sec. 3.5).
+        copies: bool (tables, regions), where it lies: at home at least.
+        partitions: int64 (tables,), >= 1; all equal. Nothing depends on how many they are: those that are read lie
+            together.
+        read_share: float64 (tables,) in (0, 1]: the share of its partitions that jobs read. A replica holds only those
+            (Sec. 3.5).
     """
 
     size_bytes: np.ndarray
@@ -39,17 +40,23 @@ class Tables:
     read_share: np.ndarray
 
     @classmethod
-    def at(cls, size_bytes: np.ndarray, home: np.ndarray, regions: int) -> Tables:
-        """Tables that lie at home only, of one partition that is read."""
+    def at(cls, size_bytes: np.ndarray, home: np.ndarray, regions: int, read_share: float = 1.0) -> Tables:
+        """Tables that lie at home only, of one partition; `read_share` is that of all."""
         size_bytes, home = np.asarray(size_bytes, np.int64), np.asarray(home, np.int64)
         rows = len(size_bytes)
         copies = np.zeros((rows, regions), bool)
         inside = (home >= 0) & (home < regions)  # what is not inside is refused by the warehouse, with its row
         copies[np.flatnonzero(inside), home[inside]] = True
-        return cls(size_bytes, home, copies, np.ones(rows, np.int64), np.ones(rows))
+        return cls(size_bytes, home, copies, np.ones(rows, np.int64), np.full(rows, read_share))
 
     def __len__(self) -> int:
         return len(self.size_bytes)
+
+    @property
+    def replica_bytes(self) -> np.ndarray:
+        """What a copy takes that is not at home, int64 (tables,): the partitions that jobs read."""
+        read = np.ceil(self.size_bytes * self.read_share).astype(np.int64)
+        return np.where(self.read_share == 1.0, self.size_bytes, np.minimum(read, self.size_bytes))
 
 
 @dataclass(frozen=True)

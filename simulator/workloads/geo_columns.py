@@ -16,7 +16,7 @@ The type CPU is that of machines without GPUs. Names are separated by spaces.
 Beside it lie, with the same NAME (only the first is needed):
 
 * NAME.tables.csv: `table`, `size_tb`, `home`, and `replicas` (further regions that hold it at time 0), `partitions`
-  (1), `read_share` (1), the share of its partitions that is read.
+  (1), `read_share` (1), the share of its partitions that is read: replicas hold only those.
 * NAME.regions.json: `regions` and `gpu_types`, names in the order of the topology (else in the order in which the files
   mention them); `slo_s`, seconds until the first start by level, null for any; `checkpoint_s`, to save one when
   preempted (0); `app_cpu_hours`, a list by region for each application.

@@ -80,6 +80,7 @@ def mast_like(
     largest_cluster: int | None = None,
     storage_tb: float | None = None,
     world: int = 0,
+    read_share: float = 1.0,
     seed: int = 0,
 ) -> Workload:
     """ML training over regions with the statistics that paper mast publishes: parts, tables, tenants, levels.
@@ -98,13 +99,14 @@ def mast_like(
         scale: of all sizes, above 0, up to 1; none: 1 for clusters of 128 GPUs or more, else in proportion.
         machine_share: of a machine that a workload takes, above 0, up to 1.
         world: the seed of the preset.
+        read_share: of a table's partitions, those that jobs read, above 0, up to 1: a replica holds only them.
         seed: same parameters and seed, same workload.
 
     Raises:
         InputError: a parameter out of range.
     """
     built = mast_world(regions, gpus, cpu_machines, largest_cluster, storage_tb, None, world)
-    _check(days, load, jobs, tables, reads, longest_h, scale, machine_share)
+    _check(days, load, jobs, tables, reads, longest_h, scale, machine_share, read_share)
     largest = int(built.clusters.gpus.max())
     if scale is None:
         scale = min(1.0, largest / mast.GPUS[0.99])
@@ -120,7 +122,7 @@ def mast_like(
     rows = arrivals(rng, families, with_gpu, how, days * DAY_S, per_day, max(arriving, 1))
     if backlog or (backlog is None and jobs is None):
         rows = Rows.joined([rows, running_at_start(rng, families, with_gpu, how, per_day)])
-    return _workload(rng, built, families, with_gpu, rows)
+    return _workload(rng, built, families, with_gpu, rows, read_share)
 
 
 def _check(
@@ -132,6 +134,7 @@ def _check(
     longest_h: float,
     scale: float | None,
     machine_share: float,
+    read_share: float,
 ) -> None:
     check_parameters("mast-like", load=load, jobs=1 if jobs is None else jobs)
     bounds = {
@@ -139,6 +142,7 @@ def _check(
         "longest_h": (longest_h, 0.0, 8784.0),
         "scale": (1.0 if scale is None else scale, 0.0, 1.0),
         "machine_share": (machine_share, 0.0, 1.0),
+        "read_share": (read_share, 0.0, 1.0),
     }
     for name, (value, above, high) in bounds.items():
         if not above < value <= high:
@@ -155,6 +159,7 @@ def _workload(
     families: Families,
     with_gpu: np.ndarray,
     rows: Rows,
+    read_share: float,
 ) -> Workload:
     first, table, home = _reads(rng, world, families, with_gpu, rows)
     place = home[table[first[:-1]]]  # where a family runs
@@ -182,7 +187,7 @@ def _workload(
         table=table[starts + np.arange(uses[-1]) - np.repeat(uses[:-1], reads)],
         tenant_names=tuple(names),
         table_names=tuple(f"t{row}" for row in range(len(home))),
-        tables=Tables.at(_sizes(rng, world, home), home, len(world)),
+        tables=Tables.at(_sizes(rng, world, home), home, len(world), read_share),
         quota=_tenant_quotas(world, capped, tenant, len(key)),
         slo_s=np.array(SLO_S),
         checkpoint_s=CHECKPOINT_S,
