@@ -34,7 +34,10 @@ class Scale:
     def words(self) -> tuple[str, str]:
         """The topology and the workload."""
         size = f"regions={self.regions},gpus={self.gpus}"
-        return f"mast:{size}", f"mast-like:{size},days={self.hours / 24.0!r},load={self.load},longest_h={self.longest_h}"
+        return (
+            f"mast:{size}",
+            f"mast-like:{size},days={self.hours / 24.0!r},load={self.load},longest_h={self.longest_h}",
+        )
 
 
 WHOLE = Scale(20, 100_000, 24.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import random
@@ -10,8 +11,10 @@ import shutil
 import subprocess
 import sys
 import time
+import uuid
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numba
@@ -21,8 +24,10 @@ import pytest
 from clustergym.envs.delay.window import window_dtype
 from clustergym.simulator import compilation
 from clustergym.simulator.kernels import bits, heap
+from clustergym.simulator.kernels.jit import entry, kernel
+from clustergym.simulator.kernels.links import has_links
 from clustergym.simulator.kernels.random import exponential, random_word, uniform
-from clustergym.simulator.state import Capacity, state_dtype
+from clustergym.simulator.state import Capacity, empty_state, state_dtype
 
 HERE = Path(__file__).parent
 PINNED_WORDS = [1106484830, 3555472974, 771341616, 1428240877, 2472892396]
@@ -174,7 +179,11 @@ def package_copy(tmp_path: Path) -> Path:
 
 
 def jit_of(package: Path) -> dict[str, Any]:
-    return runpy.run_path(str(package / "simulator" / "kernels" / "jit.py"))
+    """What `simulator/kernels/jit.py` of a copy of the package defines, imported anew."""
+    room = ModuleType(f"kernels{uuid.uuid4().hex}")
+    room.__path__ = [str(package / "simulator" / "kernels")]
+    sys.modules[room.__name__] = room
+    return vars(importlib.import_module(f"{room.__name__}.jit"))
 
 
 @pytest.mark.parametrize(
@@ -183,6 +192,7 @@ def jit_of(package: Path) -> dict[str, Any]:
         ("simulator/kernels/jobs.py", True),
         ("simulator/rules/orders.py", True),
         ("simulator/kernels/codes.py", True),
+        ("simulator/kernels/known.py", True),
         ("simulator/tiers.py", True),
         ("simulator/rows.py", True),
         ("envs/delay/transition.py", True),
@@ -276,3 +286,22 @@ def test_a_cache_that_cannot_be_written_is_replaced_by_a_temporary_one(monkeypat
     folder = jit_of(HERE.parent)["cache_folder"]()
     assert folder.is_dir() and blocked not in folder.parents
     shutil.rmtree(folder)
+
+
+@kernel
+def _count_links(s):
+    return s.n_links
+
+
+@entry
+def _links_of(s):
+    if has_links(s) and s.n_links >= 0:
+        return _count_links(s)
+    return -1
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_what_a_record_has_no_room_for_is_not_compiled():
+    plain, linked = empty_state(Capacity(136, 72))[0], empty_state(Capacity(136, 72, links=104))[0]
+    assert _links_of(plain) == -1 and not _count_links.signatures
+    assert _links_of(linked) == 0 and len(_count_links.signatures) == 1

@@ -24,7 +24,7 @@ class _Sizes:
     """What a question may look at: `s.FIELD.size` of a record type."""
 
     def __init__(self, record: types.Record) -> None:
-        self._record = record
+        self._record: Any = record
 
     def __getattr__(self, name: str) -> SimpleNamespace:
         return SimpleNamespace(size=prod(self._record.typeof(name).shape))
