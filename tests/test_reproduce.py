@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -151,6 +153,13 @@ def test_a_version_of_the_sources_has_a_folder_of_its_own(options, monkeypatch):
     monkeypatch.setattr(sweep, "source_version", lambda: "another")
     sweep.sweep("test", [SMALL], options)
     assert {path.parent.name for path in options.cache.rglob("*.parquet")} == {source_version(), "another"}
+
+
+def test_whatever_plays_runs_is_among_the_sources_that_name_the_folder():
+    reproductions()  # which loads every module with a case of its own
+    played_by = {Path(inspect.getfile(case)).name for case in sweep.Configured.__subclasses__()}
+    assert len(played_by) >= 4
+    assert played_by <= {Path(source).name for source in sweep.SOURCES}
 
 
 def test_processes_give_the_same(options, tmp_path):

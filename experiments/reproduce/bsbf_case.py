@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,13 +18,13 @@ from ...simulator.profiles.throughput import GPU_MEMORY_BYTES
 from ...simulator.sharing import GIB, Sharing
 from ...simulator.topology import Topology
 from ...simulator.workloads import Workload, open_workload
-from ..run_files import short_hash
+from .sweep import Configured
 
 JOBS_PER_GPU = 2
 
 
 @dataclass(frozen=True)
-class SharedCase:
+class SharedCase(Configured):
     """One run.
 
     Attributes:
@@ -42,16 +41,6 @@ class SharedCase:
     gpu: str
     interference: str = "measured"
     seed: int = 0
-
-    @property
-    def text(self) -> str:
-        """The configuration as JSON."""
-        return json.dumps(asdict(self), sort_keys=True)
-
-    @property
-    def key(self) -> str:
-        """Hash of the configuration."""
-        return short_hash(self.text)
 
     def columns(self) -> Mapping[str, Any]:
         """Play it."""

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...policies import make
 from ..evaluate import Setting, simulator_of, workload_of
-from ..run_files import short_hash
+from .sweep import Configured
 
 ENVIRONMENT = "clustergym/TimeShift-v0"
 
 
 @dataclass(frozen=True)
-class TraceCase:
+class TraceCase(Configured):
     """One run.
 
     Attributes:
@@ -30,16 +29,6 @@ class TraceCase:
     workload: str
     network: str = "contention"
     seed: int = 0
-
-    @property
-    def text(self) -> str:
-        """The configuration as JSON."""
-        return json.dumps(asdict(self), sort_keys=True)
-
-    @property
-    def key(self) -> str:
-        """Hash of the configuration."""
-        return short_hash(self.text)
 
     def columns(self) -> Mapping[str, Any]:
         """Play it."""

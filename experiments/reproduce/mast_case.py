@@ -7,9 +7,8 @@ as that plan has them. So only what the slow path does not know has to be copied
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -26,13 +25,13 @@ from ...simulator.geo.warehouse import HIGH_LEVELS
 from ...simulator.geo.world import LEVELS
 from ...simulator.topology import Topology
 from ...simulator.workloads import Workload, open_workload
-from ..run_files import short_hash
+from .sweep import Configured
 
 HOUR_S, DAY_S = 3600.0, 86_400.0
 
 
 @dataclass(frozen=True)
-class FastCase:
+class FastCase(Configured):
     """One run.
 
     Attributes:
@@ -51,16 +50,6 @@ class FastCase:
     load: float
     tables: str = "tetris-v2"
     seed: int = 0
-
-    @property
-    def text(self) -> str:
-        """The configuration as JSON."""
-        return json.dumps(asdict(self), sort_keys=True)
-
-    @property
-    def key(self) -> str:
-        """Hash of the configuration."""
-        return short_hash(self.text)
 
     def columns(self) -> Mapping[str, Any]:
         """Play it."""

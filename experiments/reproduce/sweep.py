@@ -26,7 +26,8 @@ from ..run_files import IDENTITY, load, remove_orphans, save, short_hash
 from ..terminal import progress
 from .registry import Options
 
-SOURCES = (*PLAYING, *(f"experiments/reproduce/{name}.py" for name in ("sweep", "bsbf_case", "mast_case")))
+CASES = ("sweep", "bsbf_case", "cassini_case", "mast_case")  # the modules that play runs
+SOURCES = (*PLAYING, *(f"experiments/reproduce/{name}.py" for name in CASES))
 ENVIRONMENT = "clustergym/Delay-v0"
 SERIES_POINTS = 1000
 
@@ -52,7 +53,22 @@ class Playable(Protocol[Found_co]):
 
 
 @dataclass(frozen=True)
-class Case:
+class Configured:
+    """A run whose fields say all that its numbers depend on besides sources and versions."""
+
+    @property
+    def text(self) -> str:
+        """The configuration as JSON."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @property
+    def key(self) -> str:
+        """Hash of the configuration, which names the file."""
+        return short_hash(self.text)
+
+
+@dataclass(frozen=True)
+class Case(Configured):
     """One run.
 
     Attributes:
@@ -76,13 +92,8 @@ class Case:
     timer_gpus: int = 0
 
     @property
-    def key(self) -> str:
-        """Hash of the configuration; where the job set lies does not matter, what it holds does."""
-        return short_hash(self.text)
-
-    @property
     def text(self) -> str:
-        """The configuration as JSON."""
+        """The configuration as JSON; where the job set lies does not matter, what it holds does."""
         own = asdict(self)
         if self.digest:
             own["workload"] = Path(self.workload).name
