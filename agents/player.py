@@ -188,7 +188,7 @@ def _gumbel(seed: int, instant: int, number: int, size: int) -> np.ndarray:
 
 def _lookout(kind: type[Lookout], env_kwargs: Mapping[str, Any]) -> Lookout:
     """The window of an environment with these keyword arguments."""
-    known = inspect.signature(kind).parameters
+    known = {*inspect.signature(kind).parameters, *inspect.signature(Lookout).parameters}
     return kind(**{key: value for key, value in env_kwargs.items() if key in known})
 
 

@@ -70,15 +70,14 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self,
         simulator: Simulator,
         lookout: Lookout,
-        *,
         workload: Any,
+        max_decisions: int | None,
         observation: str,
         reward: str,
         reference: Any,
-        max_decisions: int | None,
         render_mode: str | None,
     ) -> None:
-        """Modify self: everything that is the same for all; the arguments are those of the environment."""
+        """Modify self: everything that is the same for all; the arguments are the environment's, in its order."""
         choose(observation, OBSERVATIONS, "value of observation")
         choose(reward, self.rewards, "value of reward")
         choose(render_mode or "ansi", self.metadata["render_modes"], "value of render_mode")

@@ -27,7 +27,8 @@ TIME_SCALE_S = 30 * 86400.0  # what times are scaled by where there is no horizo
 class Lookout:
     """A short window of waiting and running jobs, its observation, and the decisions that its actions stand for.
 
-    A subclass says what its window holds, and what actions mean there.
+    A subclass says what its window holds, and what actions mean there. Of its arguments it hands on those that are the
+    same for all: `slots` and what follows.
 
     Args:
         kinds: candidates of a waiting and of a running slot.
@@ -58,15 +59,15 @@ class Lookout:
         *,
         kinds: tuple[int, int],
         part: Part | None,
-        slots: int,
-        running_slots: int,
-        order: str,
-        placer: str,
-        preemption: bool,
-        skip_idle: bool,
-        horizon_s: float | None,
         plans: int = 0,
         more: Mapping[str, Table] = MappingProxyType({}),
+        slots: int = 32,
+        running_slots: int = 16,
+        order: str = "arrival",
+        placer: str = "tier",
+        preemption: bool = True,
+        skip_idle: bool = True,
+        horizon_s: float | None = None,
     ) -> None:
         self.order = choose(order, self.orders, "value of order")
         self.placer = choose(placer, PLACERS, "value of placer")

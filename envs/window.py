@@ -111,3 +111,11 @@ def scaled_time(w, value):
 def crowd(count):
     """A number of jobs as a feature."""
     return count / (count + CROWD)
+
+
+@kernel
+def observe_size(s, shown, job):
+    """Write the first columns of a job's row: that it is there, and its size."""
+    shown[0] = 1.0
+    shown[1] = s.gpus[job] / s.n_gpus
+    shown[2] = math.log2(1.0 + s.gpus[job]) / math.log2(1.0 + s.n_gpus)

@@ -50,9 +50,7 @@ class DataPlacementLookout(PlayedLookout):
         scheduler: str | Decider = SCHEDULER,
         region_slots: int = 8,
         quota: float = QUOTA,
-        slots: int = 32,
-        running_slots: int = 16,
-        horizon_s: float | None = None,
+        **window: Any,
     ) -> None:
         check_range("region_slots", region_slots, 1, MOST_REGIONS)
         (self.quota,) = numbers("quota", (quota,))
@@ -61,15 +59,9 @@ class DataPlacementLookout(PlayedLookout):
         super().__init__(
             kinds=(0, 0),
             part=None,
-            slots=slots,
-            running_slots=running_slots,
-            order="arrival",
-            placer="tier",
-            preemption=True,
-            skip_idle=True,
-            horizon_s=horizon_s,
             plans=LEAVE,
             more={"regions": Table(region_slots, len(REGIONS), len(KINDS))},
+            **window,
         )
         self.region_slots = region_slots
         self.scheduler = scheduler_of(scheduler)

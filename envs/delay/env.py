@@ -119,13 +119,4 @@ class DelayEnv(ClusterEnv):
             failures=failures_of(mtbf_s, mttr_s, checkpoint_s),
             horizon_s=horizon_of(horizon_s),
         )
-        self._open(
-            simulator,
-            lookout,
-            workload=workload,
-            observation=observation,
-            reward=reward,
-            reference=reference,
-            max_decisions=max_decisions,
-            render_mode=render_mode,
-        )
+        self._open(simulator, lookout, workload, max_decisions, observation, reward, reference, render_mode)

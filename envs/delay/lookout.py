@@ -26,33 +26,12 @@ class DelayLookout(Lookout):
     columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
     turn = staticmethod(turn)
 
-    def __init__(
-        self,
-        *,
-        slots: int = 32,
-        running_slots: int = 16,
-        order: str = "arrival",
-        delays: tuple[float, ...] = DELAYS_S,
-        placer: str = "tier",
-        preemption: bool = True,
-        skip_idle: bool = True,
-        horizon_s: float | None = None,
-    ) -> None:
+    def __init__(self, *, delays: tuple[float, ...] = DELAYS_S, **window: Any) -> None:
         delays = numbers("delays", delays)
         if len(delays) > MAX_DELAYS - 2 or any(not 0.0 < delay < math.inf for delay in delays):
             raise InputError(f"delays = {delays!r}: expected at most {MAX_DELAYS - 2} finite numbers of seconds > 0")
         buckets = UNTIL_TIMER + 1 + len(delays)
-        super().__init__(
-            kinds=(PER_WAITING, PER_RUNNING),
-            part=Part(buckets, HOLD_COLUMN),
-            slots=slots,
-            running_slots=running_slots,
-            order=order,
-            placer=placer,
-            preemption=preemption,
-            skip_idle=skip_idle,
-            horizon_s=horizon_s,
-        )
+        super().__init__(kinds=(PER_WAITING, PER_RUNNING), part=Part(buckets, HOLD_COLUMN), **window)
         self.window.n_delays = buckets
         self.window.delay_s[:buckets] = (math.inf, math.inf, *delays)
         self._laid = KNOWN

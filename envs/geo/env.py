@@ -114,5 +114,4 @@ class GeoEnv(PlayedEnv):
             horizon_s=horizon_of(horizon_s),
             tables_every_s=numbers("tables_every_s", (tables_every_s,))[0],
         )
-        paid: dict[str, Any] = {"reward": reward, "reference": reference, "max_decisions": max_decisions}
-        self._open(simulator, lookout, workload=workload, observation=observation, render_mode=render_mode, **paid)
+        self._open(simulator, lookout, workload, max_decisions, observation, reward, reference, render_mode)

@@ -50,24 +50,18 @@ class GeoLookout(PlayedLookout):
         clusters: int = 6,
         region_slots: int = 8,
         slots: int = 16,
-        running_slots: int = 16,
         order: str = "priority",
-        skip_idle: bool = True,
-        horizon_s: float | None = None,
+        **window: Any,
     ) -> None:
         check_range("clusters", clusters, 1, MAX_CLUSTERS)
         check_range("region_slots", region_slots, 1, MOST_REGION_SLOTS)
         super().__init__(
             kinds=(2 * clusters + 1, 0),
             part=None,
-            slots=slots,
-            running_slots=running_slots,
-            order=order,
-            placer="tier",
-            preemption=True,
-            skip_idle=skip_idle,
-            horizon_s=horizon_s,
             more={"regions": Table(region_slots, len(REGIONS), 0)},
+            slots=slots,
+            order=order,
+            **window,
         )
         self.window.clusters, self.window.region_slots = clusters, region_slots
         self.clock = Rule("fifo", round=round)

@@ -16,7 +16,7 @@ from ...simulator.geo.kernels.search import BY_RACK, undo
 from ...simulator.kernels.bits import next_member
 from ...simulator.kernels.jit import entry, kernel
 from ...simulator.kernels.regions import candidate_regions
-from ..window import crowd, scaled_time
+from ..window import crowd, observe_size, scaled_time
 from .window import (
     IN_PLACE_OF_OTHERS,
     begin_window,
@@ -194,14 +194,6 @@ def _weigh_demand(s, w):
 
 
 @kernel
-def _observe_size(s, shown, job):
-    """Write the first columns of any row."""
-    shown[0] = 1.0
-    shown[1] = s.gpus[job] / s.n_gpus
-    shown[2] = math.log2(1.0 + s.gpus[job]) / math.log2(1.0 + s.n_gpus)
-
-
-@kernel
 def _observe_queue(s, w, r, level, features, row, candidate):
     """Write the rows of the waiting workloads from `row` on, and their candidates; returns the units that they ask."""
     asked = 0
@@ -219,7 +211,7 @@ def _observe_queue(s, w, r, level, features, row, candidate):
 @kernel
 def _observe_waiting(s, w, level, shown, job):
     """Write the row of a waiting workload."""
-    _observe_size(s, shown, job)
+    observe_size(s, shown, job)
     left_s = s.iterations_left[job] * s.base_iteration_s[job]
     age_s = s.now_s - s.arrival_s[job]
     bits = candidate_regions(s, job)
@@ -328,7 +320,7 @@ def _observe_running(s, w, level, features, row):
     for slot in range(w.running_shown):
         job = w.running_job[slot]
         shown = features[row : row + RUNNING_COLUMNS]
-        _observe_size(s, shown, job)
+        observe_size(s, shown, job)
         shown[3] = scaled_time(w, s.now_s - s.started_s[job])
         shown[4] = scaled_time(w, s.now_s - s.arrival_s[job])
         shown[5] = scaled_time(w, s.planned_finish_s[job] - s.now_s)

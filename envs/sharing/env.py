@@ -129,8 +129,7 @@ class SharingEnv(ClusterEnv):
             pace=_pace_of(elastic, gpu),
         )
         simulator.list_partners()
-        paid: dict[str, Any] = {"reward": reward, "reference": reference, "max_decisions": max_decisions}
-        self._open(simulator, lookout, workload=workload, observation=observation, render_mode=render_mode, **paid)
+        self._open(simulator, lookout, workload, max_decisions, observation, reward, reference, render_mode)
 
 
 def _pace_of(elastic: bool | Pace, gpu: str) -> Pace | None:

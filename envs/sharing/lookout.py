@@ -30,29 +30,17 @@ class SharingLookout(Lookout):
     def __init__(
         self,
         *,
-        slots: int = 32,
-        running_slots: int = 16,
-        order: str = "arrival",
-        placer: str = "tier",
         partners: int = PARTNERS,
         exponents: int = EXPONENTS,
         elastic: bool = False,
-        preemption: bool = True,
-        skip_idle: bool = True,
-        horizon_s: float | None = None,
+        **window: Any,
     ) -> None:
         check_range("partners", partners, 0, MAX_PARTNERS)
         check_range("exponents", exponents, 1, MAX_EXPONENTS)
         super().__init__(
             kinds=(4 + partners, 2 if elastic else 1),
             part=Part(exponents, START_COLUMN),
-            slots=slots,
-            running_slots=running_slots,
-            order=order,
-            placer=placer,
-            preemption=preemption,
-            skip_idle=skip_idle,
-            horizon_s=horizon_s,
+            **window,
         )
         self.window.partners, self.window.n_exponents, self.window.elastic = partners, exponents, elastic
 

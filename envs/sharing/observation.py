@@ -7,14 +7,12 @@ where it has no limit. Everything lies in [0, 1]; rows without a job, and candid
 
 from __future__ import annotations
 
-import math
-
 from ...simulator.kernels.alone import single_gpus
 from ...simulator.kernels.codes import FREE
 from ...simulator.kernels.jit import kernel
 from ...simulator.kernels.sharing import excess, memory_of
 from ...simulator.tiers import NETWORK
-from ..window import crowd, scaled_slowdown, scaled_time
+from ..window import crowd, observe_size, scaled_slowdown, scaled_time
 from .gangs import PARTNER_KIND
 from .offers import FREE_AFTER, OFFER, OFFER_COLUMNS, TIME_LEFT, scaled_interference, scaled_passes
 from .window import PREEMPT_KIND, per_running, per_waiting, starts_of
@@ -136,17 +134,9 @@ def _observe_queue(s, w, features, row, candidate):
 
 
 @kernel
-def _observe_size(s, shown, job):
-    """Write the first columns of any row."""
-    shown[0] = 1.0
-    shown[1] = s.gpus[job] / s.n_gpus
-    shown[2] = math.log2(1.0 + s.gpus[job]) / math.log2(1.0 + s.n_gpus)
-
-
-@kernel
 def _observe_waiting(s, w, shown, job):
     """Write the row of a waiting job."""
-    _observe_size(s, shown, job)
+    observe_size(s, shown, job)
     left_s = s.iterations_left[job] * s.base_iteration_s[job]
     sub_batch = max(1, s.sub_batch[job])
     shown[3] = scaled_time(w, s.now_s - s.waiting_since_s[job])
@@ -210,7 +200,7 @@ def _observe_running(s, w, features, row, candidate):
 @kernel
 def _observe_runner(s, w, shown, job):
     """Write the row of a running job."""
-    _observe_size(s, shown, job)
+    observe_size(s, shown, job)
     left_s = max(0.0, s.planned_finish_s[job] - s.now_s)
     shown[3] = scaled_time(w, s.now_s - s.started_s[job])
     shown[4] = scaled_time(w, s.now_s - s.arrival_s[job])

@@ -115,8 +115,7 @@ class TimeShiftEnv(PlayedEnv):
             horizon_s=horizon_of(horizon_s),
             sharing=None if jobs_per_gpu == 1 else Sharing(jobs_per_gpu, interference, memory_gb, gpu),
         )
-        paid: dict[str, Any] = {"reward": reward, "reference": reference, "max_decisions": max_decisions}
-        self._open(simulator, lookout, workload=workload, observation=observation, render_mode=render_mode, **paid)
+        self._open(simulator, lookout, workload, max_decisions, observation, reward, reference, render_mode)
 
     def act_of(self, policy: Decider) -> np.ndarray:
         """The action that plays what `policy` does next; mask and observation are then those that it belongs to.

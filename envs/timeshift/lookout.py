@@ -63,11 +63,8 @@ class TimeShiftLookout(PlayedLookout):
         *,
         scheduler: str | CandidateSource = "themis",
         candidates: int = 10,
-        slots: int = 32,
         running_slots: int = 24,
-        order: str = "arrival",
-        skip_idle: bool = True,
-        horizon_s: float | None = None,
+        **window: Any,
     ) -> None:
         check_range("candidates", candidates, LEAST_CANDIDATES, MOST_CANDIDATES)
         self.scheduler = source_of(scheduler)
@@ -75,14 +72,9 @@ class TimeShiftLookout(PlayedLookout):
         super().__init__(
             kinds=(0, 0),
             part=Part(BUCKETS, SHIFT_COLUMN, 1),
-            slots=slots,
-            running_slots=running_slots,
-            order=order,
-            placer="tier",
-            preemption=True,
-            skip_idle=skip_idle,
-            horizon_s=horizon_s,
             plans=candidates,
+            running_slots=running_slots,
+            **window,
         )
         self.num_offers = candidates
         self.guided: Way
