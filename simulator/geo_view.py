@@ -34,7 +34,8 @@ class RegionView:
         """What the jobs ask beyond GPUs and time."""
         geo = self._simulator.workload.geo
         if geo is None:
-            raise InputError(f"workload {self._simulator.workload.name!r} asks nothing of regions")
+            name = self._simulator.workload.name
+            raise InputError(f"workload {name!r} asks nothing of regions; expected one that does, as mast-like")
         return geo
 
     @property

@@ -72,7 +72,8 @@ def arguments_of(factory: Callable[..., Any], params: Mapping[str, Any], what: s
         what: how to call it in an error, e.g. "policy sjf".
 
     Raises:
-        InputError: unknown parameter, missing parameter, or a value that the annotation does not admit.
+        InputError: unknown parameter, missing parameter, a value that the annotation does not admit, or a
+            `seed` below 0.
     """
     signature = inspect.signature(factory)
     plain = factory.func if isinstance(factory, functools.partial) else factory
@@ -86,6 +87,8 @@ def arguments_of(factory: Callable[..., Any], params: Mapping[str, Any], what: s
             raise InputError(f"{what}: unknown parameter {key!r}; {hint}known: {', '.join(known) or 'none'}")
         text = isinstance(value, str)
         arguments[key] = convert(value, hints.get(key, str), f"{what}: {key}") if text else value
+        if key == "seed" and isinstance(arguments[key], int) and arguments[key] < 0:
+            raise InputError(f"{what}: seed = {arguments[key]}: expected a whole number of at least 0")
     missing = [
         name
         for name, parameter in signature.parameters.items()

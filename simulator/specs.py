@@ -316,12 +316,15 @@ def _expected(kind: str, problem: Mapping[str, Any]) -> str:
         "finite_number": "a finite number",
         "model_type": "a mapping",
         "dict_type": "a mapping",
-        "too_short": "a list with at least one item",
         "string_pattern_mismatch": "letters, digits, '_' and '-'",
         "invalid_key": "keys that are text",
     }
     if kind in fixed:
         return fixed[kind]
+    for short_or_long, key, words in (("too_short", "min_length", "at least"), ("too_long", "max_length", "at most")):
+        if kind == short_or_long:
+            count = context[key]
+            return f"a list with {words} {'one item' if count == 1 else f'{count} items'}"
     for key, words in (("ge", "at least"), ("gt", "more than"), ("le", "at most"), ("max_length", "at most")):
         if key in context:
             return f"{words} {context[key]}{' characters' if key == 'max_length' else ''}"

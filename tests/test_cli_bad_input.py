@@ -16,6 +16,8 @@ from clustergym.experiments.cli import run
 OWN = "job_id,arrival_s,gpus,duration_s"
 EVALUATE = ("evaluate", "Delay", "--seeds", "0", "--workload", "batch:jobs=4")
 ONE = (*EVALUATE, "--policies", "fifo")
+GEO = ("evaluate", "Geo", "--seeds", "0", "--policies", "mast")
+TABLES = ("evaluate", "DataPlacement", "--seeds", "0", "--policies", "static")
 
 # files that the arguments below name, written to the working folder of the test
 FILES: dict[str, str | bytes] = {
@@ -114,6 +116,25 @@ BAD: list[tuple[tuple[str, ...], int, str]] = [
     (("reproduce", "dally-peer", "--generated", "--traces", "."), 2, "--traces"),
     (("reproduce", "dally-peer", "--traces", "missing-folder"), 2, "missing-folder"),
     (("bench", "daly"), 2, "did you mean 'dally'|clone"),
+    # regions and tables
+    ((*GEO, "--topology", "mast:seed=-1"), 2, "seed = -1: expected a whole number of at least 0"),
+    ((*GEO, "--topology", "mast:regins=3"), 2, "did you mean 'regions'"),
+    ((*GEO, "--topology", "mast:regions=3"), 1, "expected the same, in the same order"),
+    ((*GEO, "--topology", "mast:storage_tb=0.000001"), 1, "region 'region0' of topology 'mast': it stores"),
+    ((*TABLES, "--topology", "flat"), 1, "no regions with storage"),
+    ((*GEO, "--workload", "mast-like:jobs=4,world=-1"), 2, "world=-1; expected a whole number of at least 0"),
+    ((*GEO, "--workload", "mast-like:jobs=4,seed=-1"), 2, "seed = -1"),
+    ((*GEO[:-1], "mast:scan_s=-1"), 2, "scan_s = -1"),
+    ((*GEO[:-1], "mast:slow=tetris-v3"), 2, "did you mean 'tetris-v2'"),
+    ((*GEO[:-1], "scope:queue=cluster,allocation=global"), 2, "Table 1 of paper mast has no such cell"),
+    ((*GEO[:-1], "zoo:Delay"), 2, "does not play in clustergym/Geo-v0|install"),
+    ((*GEO[:-1], "tetris-v2"), 2, "does not play in clustergym/Geo-v0"),
+    ((*GEO, "--set", "horizon_s=-5"), 2, "horizon_s = -5"),
+    ((*GEO, "--set", "region_mtbf_s=-5"), 2, "region_mtbf_s = -5"),
+    ((*GEO, "--set", "region_mttr_s=5"), 2, "region_mtbf_s"),
+    ((*TABLES, "--set", "tables_every_s=0"), 2, "tables_every_s = 0"),
+    ((*TABLES[:-1], "tetris-v2:quota=-1"), 2, "quota = -1"),
+    ((*TABLES[:-1], "tetris-v2:scheduler=fifo"), 2, "expected one for regions"),
     # seeds
     ((*ONE[:2], "--seeds", "a"), 2, "'a' is no seed"),
     ((*ONE[:2], "--seeds", ""), 2, "no seed"),

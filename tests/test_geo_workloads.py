@@ -354,6 +354,8 @@ def test_replicas_hold_the_share_of_the_partitions_that_jobs_read() -> None:
         ("cpu_machines=0", "has no CPU machines"),
         ("gpus=12", "gpus=12; expected a multiple of 8"),
         ("regins=3", "did you mean 'regions'"),
+        ("seed=-1", "seed = -1: expected a whole number of at least 0"),
+        ("world=-1", "world=-1; expected a whole number of at least 0"),
     ],
 )
 def test_bad_parameters_of_the_generator_are_one_sentence(word: str, said: str) -> None:

@@ -267,7 +267,7 @@ def test_a_region_without_room_for_a_copy_is_passed():
         ("scope:queue=rack", "unknown scope"),
         ("mast:joint=2", "joint"),
         ("global:joint=0", "joint"),
-        ("mast:scan_s=-1", "round"),
+        ("mast:scan_s=-1", "scan_s = -1"),
         ("mast:window_s=0", "window_s"),
         ("mast:age_weight=-1", "age_weight"),
         ("mast:slow=tetris-v9", "unknown"),

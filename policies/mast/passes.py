@@ -10,6 +10,7 @@ have their tables copied (simulator/geo/on_demand.py).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,6 +96,8 @@ class Passes(Policy):
     ) -> None:
         if joint < 1 or joint != int(joint):
             raise InputError(f"policy {name}: joint = {joint}: expected a whole number of at least 1")
+        if not 0.0 <= scan_s < math.inf:
+            raise InputError(f"policy {name}: scan_s = {scan_s:g}: expected a finite number of seconds, 0 or more")
         self.name = name
         self.clock = Rule("fifo", round=scan_s)
         self.weights = weights or Weights()

@@ -105,8 +105,8 @@ def mast_like(
     Raises:
         InputError: a parameter out of range.
     """
+    _check(days, load, jobs, tables, reads, longest_h, scale, machine_share, read_share, world)
     built = mast_world(regions, gpus, cpu_machines, largest_cluster, storage_tb, None, world)
-    _check(days, load, jobs, tables, reads, longest_h, scale, machine_share, read_share)
     largest = int(built.clusters.gpus.max())
     if scale is None:
         scale = min(1.0, largest / mast.GPUS[0.99])
@@ -135,6 +135,7 @@ def _check(
     scale: float | None,
     machine_share: float,
     read_share: float,
+    world: int,
 ) -> None:
     check_parameters("mast-like", load=load, jobs=1 if jobs is None else jobs)
     bounds = {
@@ -151,6 +152,8 @@ def _check(
         raise InputError(f"workload mast-like: reads={reads:g}; expected 1 to 100")
     if tables is not None and not 1 <= tables <= 1_000_000:
         raise InputError(f"workload mast-like: tables={tables}; expected 1 to 1000000")
+    if world < 0:
+        raise InputError(f"workload mast-like: world={world}; expected a whole number of at least 0")
 
 
 def _workload(

@@ -36,7 +36,7 @@ def read_text(path: str | Path) -> str:
     """
     data = read_bytes(path)
     if not data.strip():
-        raise InputError(f"{path}: the file is empty; expected a trace with at least one job")
+        raise InputError(f"{path}: the file is empty; expected at least one row")
     if (position := data.find(b"\0")) >= 0:
         line = data.count(b"\n", 0, position) + 1
         raise InputError(f"{path}, line {line}: a NUL byte; expected a text file")
