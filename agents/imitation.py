@@ -9,16 +9,19 @@ import torch
 
 from ..policies import make
 from .config import Config
+from .networks import LOWEST
 from .vec_env import ClusterVecEnv
 
 BATCH = 1024
 RATE = 1e-3
+IMPOSSIBLE = 0.5 * LOWEST  # a log-probability below this is that of an action that is never taken
 
 
 def clone(policy: Any, env: ClusterVecEnv, config: Config) -> float:
     """Modify `policy`: imitate `config.imitate` on decisions that it takes in `env`, then divide logits by `soften`.
 
-    A decision that no candidate of the window stands for is played, but not learned from.
+    A decision that no candidate of the window stands for, or that the agent may not take (`holds`), is played, but not
+    learned from.
 
     Args:
         policy: of `policies.py`.
@@ -30,6 +33,10 @@ def clone(policy: Any, env: ClusterVecEnv, config: Config) -> float:
     """
     assert config.imitate is not None
     observations, actions = _decisions(env, config.imitate, config.imitation_steps)
+    with torch.no_grad():
+        likely = [policy.evaluate_actions(observations[pick], actions[pick])[1] for pick in _batches(len(actions))]
+    possible = torch.cat(likely) > IMPOSSIBLE
+    observations, actions = observations[possible], actions[possible]
     optimizer = torch.optim.Adam(policy.parameters(), lr=RATE)
     for _ in range(config.imitation_epochs):
         for pick in torch.randperm(len(actions)).split(BATCH):
@@ -41,20 +48,28 @@ def clone(policy: Any, env: ClusterVecEnv, config: Config) -> float:
     with torch.no_grad():
         agreed = [
             (policy._predict(observations[pick], deterministic=True)[:, 0] == actions[pick][:, 0]).float()
-            for pick in torch.arange(len(actions)).split(BATCH)
+            for pick in _batches(len(actions))
         ]
     policy.network.soften(config.soften)
     return float(torch.cat(agreed).mean())
 
 
+def _batches(count: int) -> tuple[torch.Tensor, ...]:
+    """The numbers of so many decisions, in order, some at a time."""
+    return torch.arange(count).split(BATCH)
+
+
 def _decisions(env: ClusterVecEnv, word: str, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Observations (count, F) and the actions (count, parts) that the policy `word` takes there."""
-    policy = make(word)
+    """Observations (count, F) and the actions (count, parts) that the policy `word` takes there.
+
+    Every row has a policy of its own: many keep what they know of a run.
+    """
+    policies = [make(word) for _ in range(env.num_envs)]
     observations, actions = [], []
     learned = 0
     env.reset()
     while learned < count:
-        lessons = [env.envs[row].lesson(policy) for row in range(env.num_envs)]
+        lessons = [one.lesson(policy) for one, policy in zip(env.envs, policies, strict=True)]
         played, seen, known = (np.stack(column) for column in zip(*lessons, strict=True))
         observations.append(seen[known])
         actions.append(played[known])

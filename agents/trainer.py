@@ -138,10 +138,11 @@ class Training:
     def _calibrate(self) -> None:
         """Have the network scale features as they are spread where the reference decides."""
         env = make_env(self.config)
-        policy = make(self.config.reference)
+        policies = [make(self.config.reference) for _ in range(env.num_envs)]  # they keep what they know of a run
         seen = [env.reset()]
         for _ in range(CALIBRATION_STEPS):
-            seen.append(env.step(np.stack(env.env_method("act_of", policy)))[0])
+            actions = [one.act_of(policy) for one, policy in zip(env.envs, policies, strict=True)]
+            seen.append(env.step(np.stack(actions))[0])
         self.learner.policy.network.calibrate(torch.as_tensor(np.concatenate(seen)))
 
     def evaluate(self) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from clustergym import policies
 from clustergym.policies.tetris import VERSIONS, Tetris
+from clustergym.policies.tetris.search import wander, wander_again
 from clustergym.policies.tetris.slow import HALVES, slow_half
 from clustergym.simulator.decisions import Advance, Move
 from clustergym.simulator.engine import Simulator
@@ -69,6 +71,23 @@ def test_the_same_instant_gives_the_same_decisions(simulator):
     first, _ = day_of(simulator, slow_half("tetris-v2"))
     begin(simulator, seed=2)
     assert day_of(simulator, slow_half("tetris-v2"))[0] == first
+
+
+def test_what_was_found_before_is_what_would_be_found_again(simulator):
+    """Kept results are those of the search itself, and belong to one placement, quota and number of kicks."""
+    found = []
+    for seed in (3, 4):
+        warehouse = expected_warehouse(begin(simulator, seed))
+        bytes_ = float(warehouse.tables.size_bytes.sum())
+        for quota, kicks in ((0.25 * bytes_, 20), (0.05 * bytes_, 20), (0.25 * bytes_, 1)):
+            plain = Placement(warehouse, Objective())
+            moves = wander(plain, quota, kicks, np.random.default_rng(0))
+            for _ in range(2):
+                again = Placement(warehouse, Objective())
+                assert wander_again(again, quota, kicks) == moves
+                assert (again.home == plain.home).all()
+            found.append(moves)
+    assert len({tuple(moves) for moves in found}) > 3
 
 
 MALFORMED = {

@@ -24,7 +24,7 @@ from ...simulator.view import ClusterView
 from ..base import Policy
 from .blocks import best_homes
 from .day import DayPlan, Tetris
-from .search import Search, climb, wander
+from .search import Search, climb, wander_again
 from .versions import VERSIONS, Version
 
 QUOTA = 0.25  # of the bytes of all tables, in a day
@@ -129,7 +129,7 @@ def _search(kicks: int | None) -> Callable[[int], Search]:
         count = kicks if kicks is not None else KICKS if tables <= MOST_KICKED_TABLES else 0
         if count == 0:
             return climb
-        return lambda placement, quota_bytes: wander(placement, quota_bytes, count, np.random.default_rng(0))
+        return lambda placement, quota_bytes: wander_again(placement, quota_bytes, count)
 
     return search
 
