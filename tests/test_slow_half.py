@@ -87,7 +87,7 @@ def test_what_was_found_before_is_what_would_be_found_again(simulator):
                 assert wander_again(again, quota, kicks) == moves
                 assert (again.home == plain.home).all()
             found.append(moves)
-    assert len({tuple(moves) for moves in found}) > 3
+    assert len({tuple(moves) for moves in found}) >= 3
 
 
 MALFORMED = {
