@@ -10,7 +10,7 @@ import numpy as np
 from ...simulator.decisions import Drop, Move, Replicate
 from ...simulator.engine import Simulator
 from ...simulator.errors import InvalidDecision
-from ...simulator.geo.expected import expected_copies, expected_warehouse
+from ...simulator.geo.expected import expected_copies, expected_homes, expected_warehouse
 from ...simulator.geo.placement import Objective, Placement
 from ...simulator.tables import check_table, copied_bytes, is_idle
 from .readers import Readers
@@ -64,7 +64,7 @@ class Day:
 
     def legal(self) -> np.ndarray:
         """Which decisions about the offered table are allowed, bool (regions, kinds)."""
-        key = self.offered, int(self.simulator.state.decisions)
+        key = self.offered, int(self.simulator.plain.record["decisions"])
         if self._legal is None or self._legal[:2] != key:
             regions = len(self.placement.warehouse.world)
             found = [self.allows(self.decision(FIRST_REGION + i)) for i in range(regions * len(KINDS))]
@@ -106,8 +106,8 @@ class Day:
     def carried_out(self) -> None:
         """Take over what the decisions since have changed."""
         self.copies = expected_copies(self.simulator.view)
-        s, home = self.simulator.state, self.placement.ledger.home
-        target = np.where(s.table_target[: len(home)] >= 0, s.table_target[: len(home)], s.table_home[: len(home)])
+        home = self.placement.ledger.home
+        target = expected_homes(self.simulator.view)
         for table in np.flatnonzero(target != home).tolist():
             self.placement.move(table, int(target[table]))
 

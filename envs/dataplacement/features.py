@@ -23,9 +23,11 @@ COLUMN_OF_KIND = (IS_HOME, IS_REPLICA, IS_DROP)  # in the order of KINDS
 
 
 class Sight:
-    """What several features are made of, as it is now.
+    """What several features are made of, as it is until the next decision is carried out.
 
     Attributes:
+        decisions: that the run had made.
+        rows: features of tables that were looked at, by table.
         high_hours: GPU-hours of high-priority readers of all tables, > 0.
         runs: bool (readers, regions), where known readers have tables and hardware; waiting: the same of the queue.
         load: float64 (regions,), demand over supply of high-priority GPU-hours; load_of_all: of all.
@@ -33,6 +35,8 @@ class Sight:
 
     def __init__(self, day: Day) -> None:
         self.day, ledger = day, day.placement.ledger
+        self.decisions = int(day.simulator.plain.record["decisions"])
+        self.rows: dict[int, list[float]] = {}
         self.high_hours = max(float(day.known.hours.sum()), 1e-9)
         self.lacks = day.known.missing(day.copies)
         self.runs = (self.lacks == 0) & day.known.fits
@@ -41,6 +45,11 @@ class Sight:
         supply = np.maximum(ledger.supply.sum(axis=1), 1)
         self.load = ledger.demand[:, :, :HIGH_LEVELS].sum(axis=(1, 2)) / supply
         self.load_of_all = ledger.demand.sum(axis=(1, 2)) / supply
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether nothing has been decided since."""
+        return self.decisions == int(self.day.simulator.plain.record["decisions"])
 
     def readers(self, table: int) -> np.ndarray:
         """Known readers of a table."""
@@ -62,7 +71,9 @@ def observe(look: DataPlacementLookout, features: np.ndarray) -> None:
         _observe_clock(look, parts["cluster"])
         parts["candidates"][[LEGAL, IS_DONE]] = 1.0
         return
-    sight = Sight(look.day)
+    sight = look.sight
+    if sight is None or sight.day is not look.day or not sight.is_fresh:
+        sight = look.sight = Sight(look.day)
     _observe_clock(look, parts["cluster"])
     _observe_tables(look, sight, parts["cluster"])
     _observe_queue(look, sight, parts["queue"].reshape(-1, len(TABLE)))
@@ -121,7 +132,9 @@ def _observe_queue(look: DataPlacementLookout, sight: Sight, rows: np.ndarray) -
     day = sight.day
     following = [table for table in day.order[day.place :].tolist() if table != day.offered]
     for row, table in zip(rows, [day.offered, *following], strict=False):
-        row[:] = _table_row(look, sight, table)
+        if table not in sight.rows:
+            sight.rows[table] = _table_row(look, sight, table)
+        row[:] = sight.rows[table]
 
 
 def _table_row(look: DataPlacementLookout, sight: Sight, table: int) -> list[float]:

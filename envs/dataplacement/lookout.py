@@ -24,7 +24,7 @@ from ..played import PlayedLookout, Taken
 from ..tables import Table
 from .day import DONE, FIRST_REGION, KINDS, LEAVE, Day, TableDecision, candidate_of
 from .defaults import QUOTA, SCHEDULER
-from .features import observe
+from .features import Sight, observe
 from .observation import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING
 from .window import window_dtype
 
@@ -39,6 +39,7 @@ class DataPlacementLookout(PlayedLookout):
         scheduler: who places workloads.
         guest: the slow half of the policy that is played, if one is; guided: what it still decides at this instant.
         first_cost: of Figure 4, where the tables were at the beginning.
+        sight: what the features were made of when they were last written.
     """
 
     dtype = staticmethod(window_dtype)
@@ -79,6 +80,7 @@ class DataPlacementLookout(PlayedLookout):
         self._first_cost: float | None = None
         self._cost: float | None = None
         self._gains: tuple[int, np.ndarray] | None = None
+        self.sight: Sight | None = None
 
     def lay(self, simulator: Simulator) -> None:
         """Start looking at a run, whatever its state."""
