@@ -36,29 +36,33 @@ class FastCase(Configured):
 
     Attributes:
         policy: its word, without a slow half.
-        regions, gpus: of the preset and of the generator.
+        regions, gpus, cpus: of the preset and of the generator; `cpus` are CPU machines.
         hours: how long it is played; workloads arrive all the while.
         load: offered GPU-seconds over those that there are.
         tables: the version of Tetris that has placed the tables.
         seed: of the workloads.
+        raised: level 3 counts as level 2, so that nearly all are of high priority.
     """
 
     policy: str
     regions: int
     gpus: int
+    cpus: int
     hours: float
     load: float
     tables: str = "tetris-v2"
     seed: int = 0
+    raised: bool = False
 
     def columns(self) -> Mapping[str, Any]:
         """Play it."""
-        topology, workload = placed(self.regions, self.gpus, self.hours, self.load, self.tables, self.seed)
+        size = f"regions={self.regions},gpus={self.gpus},cpu_machines={self.cpus}"
+        topology, workload = placed(size, self.hours, self.load, self.tables, self.seed, self.raised)
         policy = make(self.policy)
         assert isinstance(policy, Paths) and workload.geo is not None
         simulator = Simulator(topology, horizon_s=self.hours * HOUR_S)
         simulator.reset(workload, self.seed)
-        within, fullest = _played(simulator, policy)
+        within, fullest, passes = _played(simulator, policy)
         s, jobs = simulator.state, len(workload)
         fast = policy.fast
         assert isinstance(fast, Passes)
@@ -67,6 +71,7 @@ class FastCase(Configured):
             "spared": fast.spared,
             "starts": float(s.starts[:jobs].sum()),
             "fullest": fullest,
+            "demand": _demand(workload, self.gpus, self.hours * HOUR_S),
         }
         return {
             "metrics": {**simulator.metrics(), **counts},
@@ -75,6 +80,7 @@ class FastCase(Configured):
             "level": workload.geo.level.astype(np.float64),
             "within": within.astype(np.float64),
             "gpus": workload.geo.asked[:, 0].astype(np.float64),
+            **dict(zip(("pass_pending", "pass_asked", "pass_spared"), passes.T, strict=True)),
         }
 
     def outcome(self, held: Mapping[str, Any]) -> FastOutcome:
@@ -84,15 +90,18 @@ class FastCase(Configured):
 
 @dataclass(frozen=True, eq=False)
 class FastOutcome:
-    """What a run gave; arrays of shape (jobs,), in order of arrival.
+    """What a run gave; arrays of shape (jobs,), in order of arrival, but those of passes.
 
     Attributes:
         metrics: by the names of `simulator/metrics.py`; how often regions were `asked` for a plan, for how many of
             these the negative cache `spared` the search; `starts` of workloads; `fullest`: of all passes the mean share
-            of a region's GPUs that high priorities hold, in the region where it is largest.
+            of a region's GPUs that high priorities hold, in the region where it is largest; `demand`: GPU-seconds that
+            all ask until the end of the run, over those that there are.
         arrival_s: seconds.
         wait_s: until the first start; inf: it has not started.
         level: priority. within: 1: within quota when GMS saw it first. gpus: that it asks.
+        pass_pending, pass_asked, pass_spared: at each instant with passes: how many were pending in the last one, how
+            often regions were asked, and for how many of these the negative cache had the answer.
     """
 
     metrics: dict[str, float]
@@ -101,33 +110,48 @@ class FastOutcome:
     level: np.ndarray
     within: np.ndarray
     gpus: np.ndarray
+    pass_pending: np.ndarray
+    pass_asked: np.ndarray
+    pass_spared: np.ndarray
 
 
 @lru_cache(maxsize=2)
-def placed(regions: int, gpus: int, hours: float, load: float, version: str, seed: int) -> tuple[Topology, Workload]:
-    """Regions and workloads, the tables where a version of Tetris has put them."""
-    size = f"regions={regions},gpus={gpus}"
+def placed(
+    size: str, hours: float, load: float, version: str, seed: int, raised: bool = False
+) -> tuple[Topology, Workload]:
+    """Regions and workloads, the tables where a version of Tetris has put them; see `FastCase`."""
     topology = Topology.load(f"mast:{size}")
     workload = open_workload(f"mast-like:days={hours / 24.0!r},{size},load={load!r}", seed=seed)
     assert workload.geo is not None
     warehouse = workload.geo.warehouse(topology)
     for word in dict.fromkeys(("static", version)):
         warehouse = Tetris(VERSIONS[word]).plan(warehouse).applied(warehouse)
-    return topology, workload.with_geo(replace(workload.geo, tables=warehouse.tables))
+    level = workload.geo.level
+    if raised:
+        level = np.where(level == HIGH_LEVELS, HIGH_LEVELS - 1, level)
+    return topology, workload.with_geo(replace(workload.geo, tables=warehouse.tables, level=level))
 
 
-def _played(simulator: Simulator, policy: Paths) -> tuple[np.ndarray, float]:
+def _demand(workload: Workload, gpus: int, horizon_s: float) -> float:
+    assert workload.geo is not None
+    runs_s = np.minimum(workload.duration_s, horizon_s - workload.arrival_s)
+    return float((workload.geo.asked[:, 0] * runs_s).sum() / (gpus * horizon_s))
+
+
+def _played(simulator: Simulator, policy: Paths) -> tuple[np.ndarray, float, np.ndarray]:
     """Play to the end. Returns which workloads GMS called within quota when it saw them first, bool (jobs,).
 
-    Only to these a start in time is promised (Sec. 2). And `fullest`, see `FastOutcome`.
+    Only to these a start in time is promised (Sec. 2). And `fullest`, and what there is of passes, float64 (n, 3); see
+    `FastOutcome`.
     """
     fast, geo, topology = policy.fast, simulator.workload.geo, simulator.topology
     assert isinstance(fast, Passes) and geo is not None
     units = np.bincount(topology.gpu_cluster, minlength=topology.num_clusters)
     gpus = np.array([kind != CPU_TYPE for kind in topology.cluster_gpu_type])
     there = np.bincount(topology.cluster_region[gpus], units[gpus])
-    within, seen, shares = np.zeros(len(geo), bool), 0, []
+    within, seen, shares, passes = np.zeros(len(geo), bool), 0, [], []
     while not simulator.ended:
+        before = (fast.asked, fast.spared)
         decision = policy.decide(simulator.view)
         come = int(simulator.state.next_arrival)
         within[seen:come] = fast.levels[seen:come] == geo.level[seen:come]
@@ -135,7 +159,9 @@ def _played(simulator: Simulator, policy: Paths) -> tuple[np.ndarray, float]:
         while not isinstance(decision, Advance):
             simulator.apply(decision)
             decision = policy.decide(simulator.view)
+        if fast.asked > before[0]:
+            passes.append((fast.pending, fast.asked - before[0], fast.spared - before[1]))
         held = fast.held[:, LEVELS - HIGH_LEVELS :].sum(axis=1)
         shares.append(float((np.bincount(topology.cluster_region[gpus], held[gpus]) / there).max()))
         simulator.advance()
-    return within, float(np.mean(shares))
+    return within, float(np.mean(shares)), np.array(passes, np.float64).reshape(-1, 3)

@@ -117,6 +117,11 @@ class Passes(Policy):
         return self._arrays.ranking.level
 
     @property
+    def pending(self) -> int:
+        """How many workloads were pending in the last pass."""
+        return self._pending
+
+    @property
     def held(self) -> np.ndarray:
         """Units of each cluster that workloads hold after the last pass, int64 (clusters, 7), highest priority last."""
         return self._arrays.regions.held

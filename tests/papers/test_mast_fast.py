@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from clustergym.experiments.reproduce import mast_fast, mast_speed
+from clustergym.experiments.reproduce.mast_case import FastOutcome
 from clustergym.experiments.reproduce.registry import Options
 
 pytestmark = pytest.mark.reproduction
@@ -31,6 +33,34 @@ def test_global_allocation_of_one_at_a_time_is_mast(rows):
 def test_the_cache_answers_most_attempts(rows):
     row = rows["hit rate of the negative cache"]
     assert row.paper == 80.0 and 50.0 < row.ours < 100.0
+
+
+def test_the_cache_is_counted_by_the_length_of_the_queue():
+    none = np.zeros(0)
+    passes = {
+        "pass_pending": np.array([10.0, 60.0, 60.0]),
+        "pass_asked": np.array([100.0, 300.0, 500.0]),
+        "pass_spared": np.array([20.0, 240.0, 440.0]),
+    }
+    outcome = FastOutcome({}, none, none, none, none, none, **passes)
+    assert mast_fast.hit_share(outcome) == pytest.approx(100.0 * 700.0 / 900.0)
+    assert mast_fast.hit_share(outcome, 0.0, 50.0) == pytest.approx(20.0)
+    assert mast_fast.hit_share(outcome, 50.0, 100.0) == pytest.approx(85.0)
+    assert np.isnan(mast_fast.hit_share(outcome, 100.0))
+
+
+def test_more_is_allocated_where_more_is_asked(rows):
+    """And the CPU machines are more than are needed."""
+    heavier = f"load {mast_fast.HEAVIER:g}"
+    assert rows[f"GPU allocation rate, mast, {heavier}"].ours > rows["GPU allocation rate, mast"].ours
+    asked = rows["GPU-hours asked over those that there are"].ours
+    assert rows["the same in the trace that asks least"].ours <= asked
+
+
+def test_high_priority_holds_more_where_level_3_is_of_it(rows):
+    for name in ("mast", "federated"):
+        words = f"GPUs held by high priority where that is most, {name}"
+        assert rows[f"{words[: -len(name) - 2]}, were level 3 of it too, {name}"].ours > rows[words].ours
 
 
 def test_fewer_wait_for_data_where_tetris_has_placed_the_tables(rows):
