@@ -236,8 +236,7 @@ def allocation(options: Options) -> Findings:
 ALLOCATION_NOTE = (
     "the paper's 87 % are of dedicated CPU machines, 72 % of borrowed ones, which are not told apart here: their "
     "number is chosen, in proportion to the load, so that no GPU waits for one. Where more is asked than there is, as "
-    f"in the paper, more is allocated: at load {LOAD:g} that is not so in every trace, as few of the longest runs end "
-    "in a week"
+    f"in the paper, more is allocated: load {LOAD:g} is a mean, and not every trace asks so much"
 )
 
 
