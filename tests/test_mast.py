@@ -228,6 +228,16 @@ def test_federated_binds_to_the_region_with_the_lowest_demand_over_supply():
     assert found == [0, 1, 2, 0, 0]
 
 
+def test_by_the_demand_of_a_day_federated_binds_all_to_one_region():
+    """A100: 64 hours a day are asked in the east, none in the west, which comes before the south."""
+    rows = [([(A100, 8)], [], 3, 0, 0.0)] * 4
+    log, _ = play("federated:slow=none,demand=day", workload_of(rows, quota=np.array([[64, 64]])))
+    topology = geo_small.small_topology()
+    found = [int(topology.cluster_region[topology.gpu_cluster[decision.gpus[0]]]) for _, decision in log]
+    assert found == [1, 1, 1, 1]
+    assert [time_s for time_s, _ in log][:2] == [0.0, 0.0] and log[2][0] > 0.0
+
+
 def test_federated_waits_in_its_region_while_mast_starts_elsewhere():
     """Bound early to the west, the third waits there for 1,000 s; south has room all the while."""
     rows = [([(A100, 48)], [0], 3, 0, 0.0), ([(A100, 16)], [], 3, 0, 0.0), ([(A100, 16)], [], 3, 0, 0.0)]
@@ -267,6 +277,9 @@ def test_a_region_without_room_for_a_copy_is_passed():
         ("scope:queue=rack", "unknown scope"),
         ("mast:joint=2", "joint"),
         ("global:joint=0", "joint"),
+        ("mast:demand=day", "demand"),
+        ("scope:queue=cluster,allocation=cluster,demand=now", "demand"),
+        ("federated:demand=dya", "did you mean 'day'"),
         ("mast:scan_s=-1", "scan_s = -1"),
         ("mast:window_s=0", "window_s"),
         ("mast:age_weight=-1", "age_weight"),

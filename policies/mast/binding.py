@@ -1,11 +1,13 @@
 """Early binding: a workload goes to a region, or to a cluster, when it arrives (paper mast, Sec. 4.1 and 5.6).
 
 Sec. 5.6: "dispatches a workload to the region with the lowest demand over supply rate of the required GPU type". The
-type is that of the first part. Demand is what the workloads bound there ask that have not finished; regions, or
-clusters, are those that have the tables and could hold the workload. One whose tables are nowhere together is bound
+type is that of the first part. Which demand is not said: `now` is what the workloads bound there ask that have not
+finished, `day` what the slow path knows (Expression 2: hours a day of the workloads that recur, at the homes of their
+tables), the same for a whole run. Regions, or clusters, are those that have the tables and could hold the workload. One
+whose tables are nowhere together is bound
 when they are; one whose region has lost them for good, or is down, is bound anew as soon as another one can run it.
 
-What a workload was bound to depends on who arrived and finished before it, not on when it is asked for.
+With `now` what a workload was bound to depends on who arrived and finished before it, not on when it is asked for.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from ...simulator.geo.demands import Demands
 from ...simulator.geo.kernels.auction import Queue
+from ...simulator.geo.world import NO_GPU
 from ...simulator.view import ClusterView
 
 NOWHERE = -1
@@ -25,10 +29,11 @@ class Binding:
 
     Args:
         to_cluster: bind the first part to a cluster of the region; the others go where RMS puts them there.
+        daily: the demand is that of a day, not of now.
     """
 
-    def __init__(self, to_cluster: bool) -> None:
-        self.to_cluster = to_cluster
+    def __init__(self, to_cluster: bool, daily: bool = False) -> None:
+        self.to_cluster, self.daily = to_cluster, daily
         self._run: tuple[Any, int] | None = None
 
     def bind(self, view: ClusterView, queue: Queue, pending: int) -> None:
@@ -62,6 +67,7 @@ class Binding:
         known = self._cluster_kind >= 0
         np.add.at(self._supply, (self._cluster_region[known], self._cluster_kind[known]), self._units[known])
         self._demand = np.zeros_like(self._supply)
+        self._day = hours_of_a_day(demands, self._supply.shape) if self.daily else None
         self._asked = np.zeros(clusters)
         self._bound = np.zeros(0, np.int64)  # those that have not finished, as far as was looked
         s = view.simulator.state
@@ -98,7 +104,22 @@ class Binding:
         clusters = np.flatnonzero(able)
         load = self._asked[clusters] / self._units[clusters]
         if not self.to_cluster:
-            rate = self._demand[:, kind] / np.maximum(self._supply[:, kind], 1.0)
+            demand = self._demand if self._day is None else self._day
+            rate = demand[:, kind] / np.maximum(self._supply[:, kind], 1.0)
             load = rate[self._cluster_region[clusters]]
         cluster = int(clusters[np.argmin(load)])
         self._note(job, int(self._cluster_region[cluster]), cluster)
+
+
+def hours_of_a_day(demands: Demands, shape: tuple[int, int]) -> np.ndarray:
+    """Hours a day of each type of units at each region, float64 (regions, types), of training jobs that recur.
+
+    A job counts where its first table has its home; of CPU machines, the last type, it counts its CPU-hours.
+    """
+    jobs, found = demands.history, np.zeros(shape)
+    known = np.flatnonzero(jobs.training & jobs.recurring)
+    home = demands.tables.home[jobs.table[jobs.first[known]]]
+    has = jobs.gpu_type[known] != NO_GPU
+    np.add.at(found, (home[has], jobs.gpu_type[known[has]]), jobs.gpu_hours[known[has]])
+    np.add.at(found[:, -1], home, jobs.cpu_hours[known])
+    return found

@@ -24,6 +24,7 @@ from .binding import Binding
 from .passes import SCAN_S, Passes, Weights
 
 SCOPES = ("cluster", "region", "global")
+DEMANDS = ("now", "day")
 JOINT = 8  # workloads that global allocation places jointly; the paper gives no number
 SLOW = "tetris-v2"
 
@@ -35,6 +36,7 @@ def cell(
     slow: str = SLOW,
     scan_s: float = SCAN_S,
     joint: int | None = None,
+    demand: str | None = None,
     age_weight: float = 1.0,
     age_cap_s: float = DAY_S,
     fair_weight: float = 1.0,
@@ -49,6 +51,7 @@ def cell(
         slow: the policy that places tables, or `none`.
         scan_s: seconds from one pass over the queue to the next; 0: at every event.
         joint: workloads that global allocation places jointly, 8 unless told; 1: one at a time.
+        demand: which demand binds a workload to a region: `now`, unless told, or `day` (binding.py).
         age_weight, age_cap_s, fair_weight, window_s: of the credit, see `simulator.geo.gms.lay_ranking`.
         cache: whether RMS keeps its negative cache.
 
@@ -63,9 +66,12 @@ def cell(
         )
     if joint is not None and allocation != "global":
         raise InputError(f"policy {name}: joint = {joint}: expected none, as allocation={allocation} is not global")
+    if demand is not None and queue != "region":
+        raise InputError(f"policy {name}: demand = {demand}: expected none, as the queue is not a region's")
+    daily = choose(demand or "now", DEMANDS, f"demand of policy {name}") == "day"
     fast = Passes(
         name,
-        binding=None if queue == "global" else Binding(to_cluster=queue == "cluster"),
+        binding=None if queue == "global" else Binding(queue == "cluster", daily),
         first_fit=allocation == "cluster" and queue != "cluster",
         joint=(joint if joint is not None else JOINT) if allocation == "global" else 1,
         scan_s=scan_s,
