@@ -4,8 +4,8 @@ Sec. 5.6: "dispatches a workload to the region with the lowest demand over suppl
 type is that of the first part. Which demand is not said: `now` is what the workloads bound there ask that have not
 finished, `day` what the slow path knows (Expression 2: hours a day of the workloads that recur, at the homes of their
 tables), the same for a whole run. Regions, or clusters, are those that have the tables and could hold the workload. One
-whose tables are nowhere together is bound
-when they are; one whose region has lost them for good, or is down, is bound anew as soon as another one can run it.
+whose tables are nowhere together is bound when they are; one whose region has lost them for good, or is down, is bound
+anew as soon as another one can run it.
 
 With `now` what a workload was bound to depends on who arrived and finished before it, not on when it is asked for.
 """
