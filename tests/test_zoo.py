@@ -55,7 +55,7 @@ def test_sharing_well_is_better_than_sjf_bsbf():
     assert paired_ratio(means["zoo:Sharing"], means["sjf-bsbf"]).mean < 0.9
 
 
-IMITATED = {"TimeShift": "themis+cassini", "Geo": "mast"}
+IMITATED = {"TimeShift": "themis+cassini", "Geo": "mast", "DataPlacement": "tetris-v2"}
 
 
 @pytest.mark.parametrize("environment", IMITATED)
@@ -86,6 +86,22 @@ def test_shifting_and_placing_well_is_better_than_chance():
         for word in ("zoo:TimeShift", "random")
     }
     assert paired_ratio(means["zoo:TimeShift"], means["random"]).mean < 0.9
+
+
+def test_placing_tables_well_is_better_than_leaving_them():
+    """0.78 over 10 seeds; it is level with Tetris, which it imitated."""
+    setting = Setting(
+        "clustergym/DataPlacement-v0",
+        "mast:regions=4,gpus=256",
+        "mast-like:load=1.1,scale=1,longest_h=24,tables=60",
+        "none",
+        tables_every_s=43_200.0,
+    )
+    means = {
+        word: [play(setting, word, seed).metrics["jct_mean"] for seed in range(4)]
+        for word in ("zoo:DataPlacement", "static")
+    }
+    assert paired_ratio(means["zoo:DataPlacement"], means["static"]).mean < 0.95
 
 
 def test_it_is_better_than_greedy_where_placement_matters_most():
