@@ -122,12 +122,14 @@ class AgentPolicy(Policy):
             lookout.lay(simulator)
             self._run, self._left, self._leaving = (simulator, simulator.runs), [], None
         s = simulator.state
+        turn = 0  # some actions decide nothing and go on, as to the next table
         while not self._left and self._leaving is None:
             lookout.look_into(self._features[0], self._mask[0])
             if lookout.can_act:
-                self._left = lookout.decisions(self._action(int(s.seed), int(s.instants), int(s.decisions)))
+                self._left = lookout.decisions(self._action(int(s.seed), int(s.instants), int(s.decisions), turn))
             else:
                 self._leaving = iter(lookout.leaving())
+            turn += 1
         if self._left:
             return self._left.pop(0)
         assert self._leaving is not None
@@ -136,12 +138,12 @@ class AgentPolicy(Policy):
             self._leaving = None
         return decision
 
-    def _action(self, seed: int, instant: int, number: int) -> list[int]:
+    def _action(self, seed: int, instant: int, number: int, turn: int) -> list[int]:
         """One value a part of the action: legal ones only, the likeliest or drawn."""
         scores = self._scores()
         scores[self._mask[0] == 0] = -np.inf
         if self.mode == "sampled":
-            scores += _gumbel(seed, instant, number, len(scores))
+            scores += _gumbel(seed, instant, number, turn, len(scores))
         ends = np.cumsum(self._sizes)
         return [int(scores[end - size : end].argmax()) for size, end in zip(self._sizes, ends, strict=True)]
 
@@ -178,10 +180,10 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _gumbel(seed: int, instant: int, number: int, size: int) -> np.ndarray:
-    """Noise that makes the largest of log-probabilities a draw; the numbers of one decision of a run."""
+def _gumbel(seed: int, instant: int, number: int, turn: int, size: int) -> np.ndarray:
+    """Noise that makes the largest of log-probabilities a draw; the numbers of one action of a run."""
     key = np.array([seed % 2**64, STREAM], np.uint64)
-    bits = np.random.Philox(key=key, counter=np.array([0, 0, number, instant], np.uint64))
+    bits = np.random.Philox(key=key, counter=np.array([0, turn, number, instant], np.uint64))
     drawn = np.random.Generator(bits).random(size)
     return -np.log(-np.log(np.maximum(drawn, np.finfo(np.float64).tiny)))
 

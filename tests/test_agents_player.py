@@ -196,10 +196,20 @@ def test_samples_have_the_probabilities_that_the_policy_gives():
     scores = np.where(policy._mask[0, :candidates] > 0, policy._scores()[:candidates], -np.inf)
     probability = np.exp(scores) / np.exp(scores).sum()
     count = 4000
-    drawn = [int((scores + player._gumbel(seed, 1, 0, candidates)).argmax()) for seed in range(count)]
+    drawn = [int((scores + player._gumbel(seed, 1, 0, 0, candidates)).argmax()) for seed in range(count)]
     found = np.bincount(drawn, minlength=candidates) / count
     assert (np.abs(found - probability) <= 4 * np.sqrt(probability * (1 - probability) / count)).all()
     assert (probability > 0.02).sum() >= 3
+
+
+def test_no_two_actions_of_a_run_are_drawn_with_the_same_numbers(monkeypatch):
+    """Nor where many are taken in turn that decide nothing: on to the next table."""
+    drawn, gumbel = [], player._gumbel
+    monkeypatch.setattr(player, "_gumbel", lambda *key: drawn.append(key) or gumbel(*key))
+    simulator = Simulator("mast:regions=4,gpus=256", tables_every_s=43_200.0)
+    simulator.reset(open_workload("mast-like:jobs=12,days=0.1,tables=20", seed=0), 0)
+    simulator.run(AgentPolicy(policies.make("zoo:DataPlacement").agent, mode="sampled"))
+    assert len(drawn) > 20 and len(set(drawn)) == len(drawn)
 
 
 def test_copies_in_other_processes_play_the_same():

@@ -44,7 +44,7 @@ SMALL: dict[str, dict[str, Any]] = {
         "reference": "federated:scan_s=0,slow=none",  # a compiled rule places nothing in regions
     },
 }
-STEPS = {"clustergym/TimeShift-v0": 300, "clustergym/Geo-v0": 160}  # much is decided in Python; else 10,000
+STEPS = {"clustergym/TimeShift-v0": 300, "clustergym/Geo-v0": 240}  # much is decided in Python; else 10,000
 
 
 def same(a: Any, b: Any) -> bool:
