@@ -193,6 +193,7 @@ def jit_of(package: Path) -> dict[str, Any]:
         ("simulator/rules/orders.py", True),
         ("simulator/kernels/codes.py", True),
         ("simulator/kernels/known.py", True),
+        ("simulator/kernels/linking.py", True),
         ("simulator/tiers.py", True),
         ("simulator/rows.py", True),
         ("envs/delay/transition.py", True),
@@ -220,6 +221,53 @@ def test_bounds_checked_code_has_a_cache_of_its_own(monkeypatch):
         monkeypatch.setattr(numba.config, "BOUNDSCHECK", flag)
         keys.add(jit_of(HERE.parent)["source_key"]())
     assert len(keys) == 2
+
+
+KERNELS = """
+import numba
+from clustergym.simulator.kernels.jit import entry, kernel
+
+@kernel
+def inner(x):
+    return x + 1
+
+@kernel
+def middle(x):
+    return 2 * inner(x)
+
+@entry
+def first(x):
+    return middle(x)
+
+@entry
+def second(x):
+    return first(x) + middle(x) + inner(x)
+
+@numba.njit
+def theirs(x):
+    return second(x) + middle(x)
+
+def read():
+    return [sum(function.stats.cache_hits.values()) for function in (inner, middle, first, second)]
+"""
+
+
+def test_what_one_process_has_compiled_the_kernels_of_another_are_linked_with(tmp_path):
+    """Kernels of kernels, entries that kernels call, and both in a compiled function of somebody else."""
+    (tmp_path / "some_kernels.py").write_text(KERNELS)
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    environ = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": path, "NUMBA_DISABLE_JIT": "0"}
+
+    def said(code: str) -> Any:
+        command = [sys.executable, "-c", f"from some_kernels import *\nprint({code}, read())"]
+        outcome = subprocess.run(command, check=False, capture_output=True, text=True, env=environ, timeout=300)
+        assert outcome.returncode == 0, outcome.stderr[-2000:]
+        return outcome.stdout.strip()
+
+    assert said("first(1)") == "4 [0, 0, 0, 0]"
+    assert said("second(1)") == "10 [1, 1, 1, 0]"
+    assert said("second(1)") == "10 [0, 0, 0, 1]"
+    assert said("theirs(1)") == "14 [0, 1, 0, 1]"
 
 
 def doubled(x):

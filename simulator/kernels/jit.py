@@ -24,12 +24,14 @@ from typing import Any, TypeVar
 import numba
 from numba.core.registry import CPUDispatcher
 
-from .known import ANSWER, Compiler
+from .known import ANSWER
+from .linking import EntryCompiler, KernelCache, KernelCompiler
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).resolve().parents[2]
 COMPILED_ROOMS = ("simulator", "envs")
+UNMARKED = ("codes.py", "tiers.py", "known.py", "linking.py")  # hold no kernels, but constants or how to compile
 KEPT_FOLDERS = 20  # those used last, whatever their age
 KEPT_S = 86_400.0  # and those used within a day
 
@@ -48,8 +50,7 @@ def source_key() -> str:
     for room in COMPILED_ROOMS:
         for path in sorted((PACKAGE / room).rglob("*.py")):
             text = path.read_bytes()
-            # Constants are frozen into machine code, so the files that only hold constants count as well.
-            if b"@kernel" in text or b"@entry" in text or path.name in ("codes.py", "known.py", "tiers.py"):
+            if b"@kernel" in text or b"@entry" in text or path.name in UNMARKED:
                 digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + text)
     return digest.hexdigest()[:16]
 
@@ -106,7 +107,7 @@ def kernel(function: F) -> F:
 
     Python cannot call it: what that takes is a fifth of the time that compiling costs. See `entry`.
     """
-    compiled = _compiled(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    compiled = _compiled(function, KernelCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True)
     if compiled is not function:
         compiled.__class__ = _Inner  # else a call from Python would be the end of the process
     return compiled
@@ -114,7 +115,7 @@ def kernel(function: F) -> F:
 
 def entry(function: F) -> F:
     """A `kernel` that Python calls too."""
-    return _compiled(function)
+    return _compiled(function, EntryCompiler)
 
 
 def known(function: F) -> F:
@@ -124,13 +125,12 @@ def known(function: F) -> F:
     return compiled
 
 
-def _compiled(function: F, **options: bool) -> F:
+def _compiled(function: F, compiler: type, **options: bool) -> F:
     if numba.config.DISABLE_JIT:
         return function
     with _our_cache():
-        compiled = numba.njit(
-            cache=True, nogil=True, error_model="numpy", _nrt=False, pipeline_class=Compiler, **options
-        )(function)
+        compiled = numba.njit(nogil=True, error_model="numpy", _nrt=False, pipeline_class=compiler, **options)(function)
+        compiled._cache = KernelCache(function)
     # Numba compiles a function anew for every constant that a call hands it; once for any integer is enough, and a
     # third less to compile.
     template = compiled.get_call_template

@@ -12,10 +12,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from numba.core import ir, types
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
+from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.ir_utils import build_definitions, get_definition, guard
-from numba.core.untyped_passes import WithLifting
 
 ANSWER = "answer_by_type"  # attribute of a compiled question: the Python function
 
@@ -31,7 +29,7 @@ class _Sizes:
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
-class _AnswerQuestions(FunctionPass):
+class AnswerQuestions(FunctionPass):
     """Put constants in place of the questions that are asked of a kernel's own arguments."""
 
     _name = "clustergym_answer_questions"
@@ -40,6 +38,7 @@ class _AnswerQuestions(FunctionPass):
         super().__init__()
 
     def run_pass(self, state: Any) -> bool:
+        """Numba's hook."""
         answered = False
         for block in state.func_ir.blocks.values():
             for statement in block.find_insts(ir.Assign):
@@ -62,14 +61,3 @@ def _answer(state: Any, value: Any) -> bool | None:
         return None
     record = state.args[about.index]
     return bool(question(_Sizes(record))) if isinstance(record, types.Record) else None
-
-
-class Compiler(CompilerBase):
-    """Numba's, with answers before it drops dead branches."""
-
-    def define_pipelines(self) -> list[PassManager]:
-        """The passes, in order."""
-        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.add_pass_after(_AnswerQuestions, WithLifting)
-        passes.finalize()
-        return [passes]
