@@ -44,7 +44,7 @@ def announced(part: str, capacity: Capacity) -> Iterator[None]:
         if not marker.exists():
             print(
                 f"clustergym: compiling {part} for up to {capacity.jobs:,} jobs on {capacity.gpus:,} GPUs "
-                "(once; up to a minute) ...",
+                "(once; up to half a minute) ...",
                 file=sys.stderr,
                 flush=True,
             )
