@@ -31,10 +31,13 @@ def in_regions(s: np.void, gpu_compute_s: float) -> dict[str, float]:
 
 
 def _late_share(s: np.void) -> float:
-    """Arrived jobs that waited too long for their first start, over those whose level has a limit."""
+    """Arrived jobs that waited too long for their first start, over those whose level has a limit.
+
+    The time to save the state of those that were stopped for that start is part of the wait (paper mast, Sec. 5.5).
+    """
     n = int(s["next_arrival"])
     limit, first = s["slo_s"][s["job_level"][:n]], s["first_start_s"][:n]
-    waited = np.where(first >= 0.0, first, s["now_s"]) - s["arrival_s"][:n]
+    waited = np.where(first >= 0.0, first + s["first_save_s"][:n], s["now_s"]) - s["arrival_s"][:n]
     limited = np.isfinite(limit)
     return _share(float((waited > limit)[limited].sum()), float(limited.sum()))
 

@@ -67,7 +67,7 @@ def _scalars(bins: int) -> list[Field]:
         ("tables_due", "i8"),  # the slow path is to look
         ("tables_seen", "i8"),  # decisions before it last did
         ("save_s", "f8"),  # to save the state of a workload that is stopped for another
-        ("slo_s", "f8", (LEVELS,)),  # how long a workload may wait for its first start, by level
+        ("slo_s", "f8", (LEVELS,)),  # how long a workload may wait for its first start and such a saving, by level
         ("course_s", "f8"),  # width of a bin
         ("course_held_s", "f8", (2, bins)),  # unit-seconds held in each: of GPUs, of CPU machines
         ("late_starts", "i8"),  # how many waited longer
@@ -113,6 +113,7 @@ def _job_fields(jobs: int, parts: int, uses: int) -> list[Field]:
         *[(name, "i8", (jobs,)) for name in integers],
         ("container_s", "f8", (jobs,)),  # of every start, until work begins
         ("data_wait_s", "f8", (jobs,)),  # from its arrival until a region could run it
+        ("first_save_s", "f8", (jobs,)),  # that its first start waits until the state of others is saved
         ("part_type", "i8", (jobs, parts)),  # -1 = no part
         ("part_units", "i8", (jobs, parts)),
         ("part_cluster", "i8", (jobs, parts)),  # of a running one

@@ -42,7 +42,8 @@ def check_table(simulator: Simulator, decision: TableDecision) -> tuple[int, int
     if isinstance(decision, Drop):
         _check_drop(simulator, what, table, region)
         return table, region
-    if not simulator.plain.record["up_regions"] >> region & 1:
+    gives_up = isinstance(decision, Move) and region == simulator.plain.record["table_home"][table]
+    if not gives_up and not simulator.plain.record["up_regions"] >> region & 1:
         raise InvalidDecision(f"{what}: the region is down")
     if isinstance(decision, Move):
         _check_move(simulator, what, table, region)

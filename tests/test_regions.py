@@ -287,6 +287,54 @@ def test_a_move_takes_over_a_copy_on_its_way_and_may_be_given_up():
     check_regions(simulator)
 
 
+@pytest.mark.parametrize("last", [Drop(CLICKS, WEST), Replicate(CLICKS, SOUTH)])
+def test_a_move_that_is_given_up_leaves_no_copy_that_nobody_wants(last):
+    """A quarter of the table lies in the west when its home no longer moves there: whoever wanted that wants it not."""
+    tables = replace(geo_small.small_tables(), read_share=np.array([0.25, 1, 1, 1, 1]))
+    simulator = laid(LATER, arrival_s=[0, 0], tables=tables)
+    view = simulator.view
+    simulator.apply(Replicate(CLICKS, WEST))
+    simulator.advance()
+    simulator.apply(Move(CLICKS, WEST))
+    simulator.apply(last)
+    simulator.apply(Move(CLICKS, EAST))
+    kept = isinstance(last, Replicate)
+    assert view.copies(CLICKS) == ([EAST, WEST] if kept else [EAST]) and view.doomed(CLICKS) == []
+    assert view.stored_bytes[WEST] == 450e9 + 25e9 * kept
+    check_regions(simulator)
+
+
+def test_a_doomed_copy_that_a_move_spared_is_doomed_again_when_that_is_given_up():
+    tables = replace(geo_small.small_tables(), read_share=np.array([0.25, 1, 1, 1, 1]))
+    simulator = laid([*ONE, *ONE], arrival_s=[0, 0], duration_s=500.0, tables=tables)
+    view = simulator.view
+    simulator.apply(Replicate(CLICKS, WEST))
+    simulator.advance()
+    started(simulator, 0, WEST)
+    simulator.apply(Drop(CLICKS, WEST))
+    assert view.doomed(CLICKS) == [WEST]  # job 0 reads it
+    simulator.apply(Move(CLICKS, WEST))
+    assert view.doomed(CLICKS) == [] and view.moving_to(CLICKS) == WEST
+    simulator.apply(Move(CLICKS, SOUTH))
+    assert view.doomed(CLICKS) == [WEST] and view.moving_to(CLICKS) == SOUTH
+    check_regions(simulator)
+    to_end(simulator)
+    assert view.copies(CLICKS) == [SOUTH]
+
+
+def test_a_move_is_given_up_while_its_home_is_down():
+    simulator = laid([*ONE, *ONE], arrival_s=[0, 0], failures=Failures(region_mtbf_s=NEVER, region_mttr_s=5e5))
+    view = simulator.view
+    simulator.apply(Move(CLICKS, WEST))
+    fail_at(simulator, EAST, 40.0)
+    simulator.advance()
+    assert view.up_regions == [WEST, SOUTH] and view.moving_to(CLICKS) == WEST
+    simulator.apply(Move(CLICKS, EAST))
+    assert view.moving_to(CLICKS) is None and not view.transfers and view.home(CLICKS) == EAST
+    assert "that is its home already" in said(simulator, Move(CLICKS, EAST))
+    check_regions(simulator)
+
+
 TABLE_SENTENCES = {
     "replicate table clicks, region east: a copy is there already": [Replicate(CLICKS, EAST), Replicate(CLICKS, EAST)],
     "replicate table clicks, region west: a copy is on the way there already": [Replicate(CLICKS, WEST)] * 2,
@@ -427,8 +475,42 @@ def test_slos_are_by_level_and_count_who_still_waits():
     assert simulator.state.late_starts == 1
     simulator.apply(Preempt(1))  # it never started
     assert simulator.state.late_starts == 0
+    assert np.isnan(simulator.jobs()["first_start_s"][1])
+    assert simulator.metrics()["slo_violation_rate"] == pytest.approx(2 / 3)
     to_end(simulator)
     assert simulator.state.late_starts == 2 and simulator.metrics()["slo_violation_rate"] == pytest.approx(2 / 3)
+
+
+def test_an_undone_start_is_no_start_where_it_would_have_been_in_time():
+    simulator = laid([([(A100, 32)], [CLICKS], 0, 0, 0.0)] * 2, arrival_s=[0, 0], duration_s=1000.0)
+    started(simulator, 1, EAST)
+    simulator.apply(Preempt(1))
+    assert np.isnan(simulator.jobs()["first_start_s"]).all()
+    started(simulator, 0, EAST)
+    simulator.advance()
+    assert simulator.metrics()["slo_violation_rate"] == 0.5  # job 1 waits, 1,000 s by now
+
+
+def test_who_waits_for_another_to_be_saved_waits_for_its_start():
+    """Level 0 may wait 300 s. The second comes at 100 s and takes the first one's units at 390 s, saved in 30 s."""
+    rows = [([(A100, 32)], [CLICKS], 6, 0, 0.0), ([(A100, 16)], [CLICKS], 0, 0, 0.0), ([(CPU, 1)], [], 6, 0, 0.0)]
+    simulator = laid(rows, arrival_s=[0, 100, 390], duration_s=1000.0)
+    taken = started(simulator, 0, EAST)
+    simulator.advance()
+    simulator.advance()
+    assert simulator.view.now_s == 390.0 and simulator.metrics()["slo_violation_rate"] == 0.0
+    simulator.apply(Preempt(0))
+    simulator.apply(Start(1, taken[:16]))
+    assert simulator.state.late_starts == 1 and simulator.metrics()["slo_violation_rate"] == 1.0
+    assert simulator.jobs()["first_start_s"][1] == 390.0
+    simulator.apply(Migrate(1, units_of(simulator.view, "east", "A100", 16, 1)))  # nobody was stopped for it there
+    assert simulator.state.late_starts == 0 and simulator.metrics()["slo_violation_rate"] == 0.0
+    simulator.apply(Migrate(1, taken[:16]))
+    simulator.apply(Preempt(1))
+    assert simulator.state.late_starts == 0 and simulator.metrics()["slo_violation_rate"] == 0.0
+    simulator.apply(Start(1, taken[:16]))
+    to_end(simulator)
+    assert simulator.state.late_starts == 1 and simulator.metrics()["slo_violation_rate"] == 1.0
 
 
 def test_gpus_and_cpu_machines_have_their_own_rates():

@@ -22,7 +22,7 @@ from .codes import AFFINITY, DONE, FREE, HELD, HOLD, MIGRATE, PREEMPT, RUNNING, 
 from .jit import kernel
 from .log import log, note
 from .placement import gang_was_held_by, is_spread, occupy, sign_gpus, vacate, vacate_gang
-from .regions import enter_region, has_regions, is_late, leave_region, note_arrival, set_up_s
+from .regions import enter_region, has_regions, is_late, leave_region, note_arrival, set_up
 from .sharing import has_berths, largest_sub_batch, rest_sub_batch
 from .stays import note_local, plays
 
@@ -242,7 +242,7 @@ def start(s, job):
         if s.starts[job] == 0:
             s.first_start_s[job] = now
         if has_regions(s):
-            s.since_s[job] += set_up_s(s, job)
+            set_up(s, job)
             s.late_starts += s.starts[job] == 0 and is_late(s, job)
         s.starts[job] += 1
         if s.delays and record_wait(s, job, s.tier[job]) and s.auctions == 0:
@@ -441,6 +441,8 @@ def preempt(s, job):
         s.starts[job] -= 1
         if has_regions(s):
             s.late_starts -= s.starts[job] == 0 and is_late(s, job)
+        if s.starts[job] == 0:
+            s.first_start_s[job] = -1.0
         leave_gpus(s, job)
     else:
         remember(s, job)
@@ -554,7 +556,10 @@ def migrate(s, job):
     if back:
         undo(s, job)
     elif fresh and has_regions(s):
-        s.since_s[job] = s.now_s + set_up_s(s, job)
+        s.late_starts -= s.starts[job] == 1 and is_late(s, job)
+        s.since_s[job] = s.now_s
+        set_up(s, job)
+        s.late_starts += s.starts[job] == 1 and is_late(s, job)
         if s.starts[job] > 1:
             s.since_s[job] += restore_cost_s(s, job)
     elif not fresh:
@@ -563,7 +568,7 @@ def migrate(s, job):
         s.starts[job] = s.stop_starts[job] + 1
         s.since_s[job] = s.now_s + restore_cost_s(s, job)
         if has_regions(s):
-            s.since_s[job] += set_up_s(s, job)
+            set_up(s, job)
         if has_berths(s):
             rates.begin_stretch(s, job)
         if s.lease_s > 0.0:

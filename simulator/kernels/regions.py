@@ -135,9 +135,16 @@ def leave_region(s, job):
 
 
 @kernel
-def set_up_s(s, job):
-    """Seconds from the start of a workload on `s.gang` until its work begins, a restore not counted."""
-    return s.container_s[job] + (s.save_s if _takes_over(s, job) else 0.0)
+def set_up(s, job):
+    """Modify `s`: a workload that starts on `s.gang` waits for its containers, and for the state of others to be saved.
+
+    If it starts for the first time, the latter is part of its wait for that (paper mast, Sec. 5.5: "The preemption time
+    of B counts towards A's latency").
+    """
+    save_s = s.save_s if _takes_over(s, job) else 0.0
+    s.since_s[job] += s.container_s[job] + save_s
+    if s.first_start_s[job] == s.now_s:
+        s.first_save_s[job] = save_s
 
 
 @kernel
@@ -154,7 +161,7 @@ def _takes_over(s, job):
 @kernel
 def is_late(s, job):
     """True if a workload that starts for the first time has waited longer than its level may."""
-    return s.first_start_s[job] - s.arrival_s[job] > s.slo_s[s.job_level[job]]
+    return s.first_start_s[job] + s.first_save_s[job] - s.arrival_s[job] > s.slo_s[s.job_level[job]]
 
 
 @kernel

@@ -309,7 +309,7 @@ def move(s, table, region):
 
 @kernel
 def _stay(s, table):
-    """Modify `s`: a home does not move any more; what is on the way goes on if it is to be a replica."""
+    """Modify `s`: a home does not move any more; what is on the way, or there, stays if it is to be a replica."""
     target = s.table_target[table]
     s.table_target[table] = -1
     if target < 0:
@@ -317,3 +317,5 @@ def _stay(s, table):
     is_replica = s.table_wanted[table] >> target & 1
     if not is_replica or s.table_copies[table] >> target & 1:
         _break_off(s, transfer_to(s, table, target))
+    if not is_replica and s.table_copies[table] >> target & 1:
+        doom(s, table, target)
