@@ -118,6 +118,41 @@ def test_workloads_without_data_have_it_copied():
     assert terminated and info["metrics"]["bytes_moved"] == 1e11 and info["metrics"]["data_wait_mean"] == 100.0
 
 
+def test_workloads_without_data_that_are_held_have_it_copied_too():
+    env = by_hand([([(V100, 8)], [0], 3, 0, 0.0)] * 2, [0.0, 900.0], skip_idle=False)
+    env.step((1 + HOLD,))
+    assert env.view.now_s == 100.0 and choices(env) >= {(0, WEST_V, 0)}  # the copy is there, and it is asked again
+
+
+def column(env, table, name, names):
+    """A column of a table of the observation, by its name."""
+    return env.observe()[table].reshape(-1, len(names))[:, names.index(name)]
+
+
+def test_the_demand_of_a_region_counts_who_is_held():
+    env = by_hand([([(V100, 8)], [2], 3, 0, 0.0)] * 3, [0.0, 0.0, 900.0], skip_idle=False)
+    before = column(env, "regions", "demand for its GPUs over them x: x / (1 + x)", REGIONS)
+    assert before[1] == np.float32(16 / (16 + 48))
+    env.step((1 + HOLD,))
+    assert env.view.held.tolist() == [0]
+    after = column(env, "regions", "demand for its GPUs over them x: x / (1 + x)", REGIONS)
+    assert after.tolist() == before.tolist()
+
+
+def test_gpus_of_a_region_are_of_the_priority_that_counts_also_at_the_instant_of_a_start():
+    """Of the 48 GPUs of the east 16 go to the lowest priority, 8 to the highest, 4 to one between them."""
+    rows = [([(A100, size), (CPU, 1)], [0], level, 1, 0.0) for size, level in ((16, 6), (8, 0), (4, 3))]
+    rows += [([(V100, 8)], [0], 3, 1, 0.0)]  # waits for its table: so the instant goes on
+    env = by_hand(rows, [0.0] * 4, skip_idle=False)
+    for job in range(3):
+        env.step(act(env, job, EAST_A))
+        high = column(env, "regions", "GPUs of workloads of the highest three priorities, of its own", REGIONS)
+        low = column(env, "regions", "GPUs of workloads of the lowest priority, of its own", REGIONS)
+        assert env.view.now_s == 0.0
+        assert high.tolist()[:3] == [np.float32(8 / 48) * (job > 0), 0.0, 0.0]
+        assert low.tolist()[:3] == [np.float32(16 / 48), 0.0, 0.0]
+
+
 def test_the_best_clusters_are_offered_where_there_are_many():
     rows = [([(A100, 16)], [], 6, 0, 0.0), ([(A100, 8)], [], 3, 0, 0.0)]
     env = by_hand(rows, [0.0, 0.0], clusters=1, skip_idle=False, order="arrival")

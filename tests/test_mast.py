@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from clustergym.policies import make
-from clustergym.simulator.decisions import Preempt, Replicate, Start
+from clustergym.simulator.decisions import Hold, Preempt, Replicate, Start
 from clustergym.simulator.engine import Simulator
 from clustergym.simulator.errors import InputError
 from clustergym.simulator.geo.gms import lay_ranking
@@ -260,6 +260,13 @@ def test_copies_are_made_where_the_fewest_bytes_are_missing():
     for decision in decisions:
         simulator.apply(decision)
     assert on_demand(simulator.view) == []  # they are on the way
+
+
+def test_copies_are_made_for_who_is_held_too():
+    simulator = started(workload_of([([(V100, 8)], [0], 3, 0, 0.0), ([(A100, 8)], [0, 4], 3, 0, 0.0)]))
+    simulator.apply(Hold(0))
+    assert lacking(simulator.view) == [0, 1]
+    assert on_demand(simulator.view) == [Replicate(0, 1), Replicate(0, 2)]
 
 
 def test_a_region_without_room_for_a_copy_is_passed():

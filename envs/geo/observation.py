@@ -3,8 +3,8 @@
 Units are GPUs, or CPU machines; counts n of jobs read n / (n + 32) where nothing else is said; times and services t
 (seconds, unit-seconds) are log1p(t) / log1p(horizon), cut at 1. Importance is that of the priority that counts now, 1
 the highest, 1/7 the lowest (a workload beyond its tenant's quota has the lowest). The demand of a region is what
-workloads hold there, and what those that wait ask, divided evenly among the regions that could run each. Everything
-lies in [0, 1]; rows without a job, or without a region, and candidates that are not legal, are zero.
+workloads hold there, and what those that wait or are held ask, divided evenly among the regions that could run each.
+Everything lies in [0, 1]; rows without a job, or without a region, and candidates that are not legal, are zero.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import math
 from ...simulator.geo.kernels.region import IMPORTANCES, LEAVES
 from ...simulator.geo.kernels.search import BY_RACK, undo
 from ...simulator.kernels.bits import next_member
+from ...simulator.kernels.codes import HELD
 from ...simulator.kernels.jit import entry, kernel
 from ...simulator.kernels.regions import candidate_regions
 from ..window import crowd, observe_size, scaled_time
@@ -40,7 +41,7 @@ CLUSTER = (
     "units d asked in the window: d / (d + units)",
     "regions that are up",
     "tables on the way to a region n: n / (n + 8)",
-    "waiting workloads that no region can run now",
+    "waiting and held workloads that no region can run now",
     "workloads that started too late, of those that have arrived",
 )
 QUEUE = (
@@ -129,8 +130,8 @@ def look(states, windows, row, r, g, features, mask):
     running = queue + w.slots * QUEUE_COLUMNS
     regions = running + w.running_slots * RUNNING_COLUMNS
     candidates = regions + w.region_slots * REGION_COLUMNS
-    _weigh_demand(s, w)
     level = g.level
+    _weigh_demand(s, w, level)
     asked = _observe_queue(s, w, r, level, features, queue, candidates + CANDIDATE_COLUMNS)
     _observe_running(s, w, level, features, running)
     _observe_regions(s, w, r, features, regions)
@@ -164,9 +165,11 @@ def count_regions(bits):
 
 
 @kernel
-def _weigh_demand(s, w):
-    """Modify the window in place: units asked by region and type, and how many workloads no region can run."""
+def _weigh_demand(s, w, level):
+    """Modify the window in place: units asked by region and type, GPUs held by priority, and who has no region."""
+    w.homeless = 0
     for region in range(s.n_regions):
+        w.high[region] = w.low[region] = 0.0
         for kind in range(s.n_types):
             w.demand[region, kind] = w.supply[region, kind] = 0.0
     for cluster in range(s.n_clusters):
@@ -174,23 +177,34 @@ def _weigh_demand(s, w):
         w.supply[region, kind] += s.cluster_gpus[cluster]
     for i in range(s.running):
         job = s.runner[i]
+        region = s.job_region[job]
         for part in range(s.part_type.shape[1]):
             if s.part_units[job, part] > 0:
-                w.demand[s.job_region[job], s.part_type[job, part]] += s.part_units[job, part]
-    w.homeless = 0
+                w.demand[region, s.part_type[job, part]] += s.part_units[job, part]
+        w.high[region] += s.gpu_units[job] if level[job] < HIGH_LEVELS else 0
+        w.low[region] += s.gpu_units[job] if level[job] == IMPORTANCES - 1 else 0
     low, mid, top = s.window_low, s.window_mid, s.window_top
     rank = next_member(low, mid, top, 0)
     while rank >= 0:
-        job = s.job_at_rank[rank]
-        bits = candidate_regions(s, job)
-        w.homeless += bits == 0
-        count = count_regions(bits)
-        for region in range(s.n_regions):
-            if (bits >> region) & 1:
-                for part in range(s.part_type.shape[1]):
-                    if s.part_units[job, part] > 0:
-                        w.demand[region, s.part_type[job, part]] += s.part_units[job, part] / count
+        _weigh_waiting(s, w, s.job_at_rank[rank])
         rank = next_member(low, mid, top, rank + 1)
+    if s.held > 0:
+        for job in range(s.next_arrival):
+            if s.status[job] == HELD:
+                _weigh_waiting(s, w, job)
+
+
+@kernel
+def _weigh_waiting(s, w, job):
+    """Modify the window in place: count a workload that waits or is held."""
+    bits = candidate_regions(s, job)
+    w.homeless += bits == 0
+    count = count_regions(bits)
+    for region in range(s.n_regions):
+        if (bits >> region) & 1:
+            for part in range(s.part_type.shape[1]):
+                if s.part_units[job, part] > 0:
+                    w.demand[region, s.part_type[job, part]] += s.part_units[job, part] / count
 
 
 @kernel
@@ -339,7 +353,7 @@ def _observe_regions(s, w, r, features, row):
     for region in range(min(w.region_slots, s.n_regions)):
         shown = features[row : row + REGION_COLUMNS]
         row += REGION_COLUMNS
-        gpus, free_gpus, high, low, cpus, free_cpus = 0, 0, 0, 0, 0, 0
+        gpus, free_gpus, cpus, free_cpus = 0, 0, 0, 0
         asked_gpus = 0.0
         for cluster in range(s.n_clusters):
             if s.cluster_region[cluster] != region:
@@ -350,9 +364,6 @@ def _observe_regions(s, w, r, features, row):
                 continue
             gpus += s.cluster_gpus[cluster]
             free_gpus += r.spare[cluster]
-            low += r.held[cluster, 0]
-            for importance in range(IMPORTANCES - HIGH_LEVELS, IMPORTANCES):
-                high += r.held[cluster, importance]
         for kind in range(s.n_types):
             asked_gpus += w.demand[region, kind] if kind != s.cpu_type else 0.0
         shown[0] = 1.0
@@ -363,8 +374,8 @@ def _observe_regions(s, w, r, features, row):
         shown[5] = free_cpus / max(1, cpus)
         shown[6] = ratio(asked_gpus, gpus)
         shown[7] = ratio(w.demand[region, s.cpu_type], cpus)
-        shown[8] = high / max(1, gpus)
-        shown[9] = low / max(1, gpus)
+        shown[8] = w.high[region] / max(1, gpus)
+        shown[9] = w.low[region] / max(1, gpus)
         shown[10] = s.stored_bytes[region] / max(1, s.storage_bytes[region])
         shown[11] = min(1.0, _bytes_to(s, region) / max(1, s.storage_bytes[region]))
 

@@ -42,6 +42,8 @@ def window_dtype() -> np.dtype:
             ("score", "f8", (MAX_CLUSTERS,)),  # scratch: of those that are offered
             ("demand", "f8", (MOST_REGIONS, MOST_TYPES)),  # scratch: units asked and there, by region and type
             ("supply", "f8", (MOST_REGIONS, MOST_TYPES)),
+            ("high", "f8", (MOST_REGIONS,)),  # scratch: GPUs held by the highest priorities, and by the lowest
+            ("low", "f8", (MOST_REGIONS,)),
             ("legal", "i1", (candidates,)),
         ],
         align=True,

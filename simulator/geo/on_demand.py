@@ -21,8 +21,8 @@ TableDecision = Replicate | Move | Drop
 
 
 def lacking(view: ClusterView) -> list[int]:
-    """The waiting jobs that no region can run now, in order of arrival."""
-    return [job for job in view.queue.tolist() if not view.regions_of(job)]
+    """The waiting and the held jobs that no region can run now, in order of arrival."""
+    return [job for job in sorted([*view.queue.tolist(), *view.held.tolist()]) if not view.regions_of(job)]
 
 
 def on_demand(view: ClusterView, jobs: Iterable[int] | None = None) -> list[TableDecision]:
