@@ -30,7 +30,8 @@ from .workloads.schema import Workload
 class Failures:
     """Failures of machines, and of regions: exponential times between failures of one and to repair, seconds.
 
-    A region that is down has no machine that runs, and nothing is copied from or to it; what lies there stays.
+    A region that is down has no machine that runs, and nothing is copied from or to it; what lies there stays. Each
+    fails by itself, whatever its fault group.
 
     Args:
         mtbf_s: mean time between failures of a machine, > 0; inf: none.

@@ -10,7 +10,7 @@ The schema (what has a value here is optional and that is its default; names mus
     regions:
       - name: east
         storage_tb: 5000
-        fault_group: east            # its own name; regions of one group may fail together
+        fault_group: east            # its own name; a copy for disasters lies in another group
         clusters:
           - {name: a, gpu_type: A100, gpu_machines: 100, gpus_per_machine: 8, cpu_machines: 0, machines_per_rack: 16}
     apps:                            # applications; CPU hours a day by region, 0 where none are given

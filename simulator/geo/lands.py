@@ -24,7 +24,8 @@ class Lands:
         storage_bytes: int64 (regions,), >= 0.
         wan_bytes_per_s: float64 (regions, regions), from a region to another, > 0 off the diagonal; the diagonal is
             not looked at.
-        fault_group: int64 (regions,): regions of one group may fail together.
+        fault_group: int64 (regions,): regions of one group may fail together, so a copy for disasters lies in another;
+            the simulator lets each fail by itself.
     """
 
     storage_bytes: np.ndarray
