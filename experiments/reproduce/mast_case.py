@@ -64,6 +64,7 @@ class FastCase(Configured):
         simulator.reset(workload, self.seed)
         within, fullest, passes = _played(simulator, policy)
         s, jobs = simulator.state, len(workload)
+        first_s = s.first_start_s[:jobs]
         fast = policy.fast
         assert isinstance(fast, Passes)
         counts = {
@@ -76,7 +77,7 @@ class FastCase(Configured):
         return {
             "metrics": {**simulator.metrics(), **counts},
             "arrival_s": workload.arrival_s,
-            "wait_s": np.where(s.first_start_s[:jobs] >= 0.0, s.first_start_s[:jobs], np.inf) - workload.arrival_s,
+            "wait_s": np.where(first_s >= 0.0, first_s + s.first_save_s[:jobs], np.inf) - workload.arrival_s,
             "level": workload.geo.level.astype(np.float64),
             "within": within.astype(np.float64),
             "gpus": workload.geo.asked[:, 0].astype(np.float64),
@@ -98,7 +99,7 @@ class FastOutcome:
             of a region's GPUs that high priorities hold, in the region where it is largest; `demand`: GPU-seconds that
             all ask until the end of the run, over those that there are.
         arrival_s: seconds.
-        wait_s: until the first start; inf: it has not started.
+        wait_s: until the first start, and until the state of those stopped for it is saved; inf: it has not started.
         level: priority. within: 1: within quota when GMS saw it first. gpus: that it asks.
         pass_pending, pass_asked, pass_spared: at each instant with passes: how many were pending in the last one, how
             often regions were asked, and for how many of these the negative cache had the answer.

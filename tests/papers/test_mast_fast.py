@@ -10,6 +10,7 @@ from clustergym.experiments.reproduce.mast_case import FastOutcome
 from clustergym.experiments.reproduce.registry import Options
 
 pytestmark = pytest.mark.reproduction
+WORST = "in the worst hour of each trace, "
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +82,9 @@ def test_fewer_wait_for_data_over_weeks_where_tetris_has_placed_the_tables(tmp_p
 
 
 def test_high_priority_within_quota_starts_in_time_under_mast(rows):
-    assert rows["start too late, within quota and high priority, mast"].ok
+    assert rows["the same of high priority, mast"].ok
+    busy, worst = (rows[f"start too late, within quota, {when}mast"] for when in ("", WORST))
+    assert worst.paper == (0.0, 1.3) and worst.ours >= busy.ours
     assert rows["start too late, over quota, mast"].ours > rows["start too late, within quota, mast"].ours
 
 
