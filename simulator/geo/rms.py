@@ -133,6 +133,7 @@ def lay_regions(hardware: Hardware, workloads: int) -> kernels.Regions:
         "importance": (workloads,),
         "refused": (groups + clusters, LEVELS),
         "part_cluster": (workloads, PARTS),
+        "spot": (PARTS,),
         "window": (2,),
         "count": (7,),
     }

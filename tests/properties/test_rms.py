@@ -65,10 +65,28 @@ class Region:
         for low, high in itertools.combinations_with_replacement(range(len(names)), 2):
             yield here[(rack >= names[low]) & (rack <= names[high])].sum(), high - low + 1
 
-    def best_score(self, kind, need, importance, now_s):
-        """The highest placement score over all clusters, all racks side by side and all sets that may leave."""
-        free, scores = self.free(), []
+    def packs(self, parts, importance, first=None):
+        """Whether all parts have room at once, part 0 in cluster `first`, if everybody less important leaves."""
+        held = [units for units, other, _ in self.held.values() if other >= importance]
+        clusters = range(len(self.types))
+        room = [self.machines[at].sum() - sum(len(self.inside(at, units)) for units in held) for at in clusters]
+        for where in itertools.product(clusters, repeat=len(parts)):
+            alike = all(self.types[at] == kind for at, (kind, _) in zip(where, parts, strict=True))
+            if alike and (first is None or where[0] == first):
+                asked = np.bincount(where, [need for _, need in parts], len(room))
+                if (asked <= room).all():
+                    return True
+        return False
+
+    def best_score(self, parts, importance, now_s, careful=True):
+        """Of part 0: the highest score over all clusters, all racks side by side and all sets that may leave.
+
+        `careful`: only over clusters that leave the other parts room.
+        """
+        (kind, need), free, scores = parts[0], self.free(), []
         for cluster in np.flatnonzero(np.array(self.types) == kind):
+            if careful and not self.packs(parts, importance, cluster):
+                continue
             spare = int(free[self.first[cluster] : self.first[cluster + 1]].sum())
             scores += [-1e-3 * racks for room, racks in self.windows(cluster, free) if room >= need]
             jobs = [(len(self.inside(cluster, units)), other, at) for units, other, at in self.held.values()]
@@ -82,8 +100,8 @@ class Region:
         return max(scores, default=None)
 
 
-def random_parts(rng, most):
-    return [(int(rng.integers(0, 2)), int(rng.integers(1, 9))) for _ in range(int(rng.integers(1, most + 1)))]
+def random_parts(rng, most, types=2):
+    return [(int(rng.integers(2 - types, 2)), int(rng.integers(1, 9))) for _ in range(int(rng.integers(1, most + 1)))]
 
 
 def check_part(region, cluster, kind, units):
@@ -101,39 +119,37 @@ def check_part(region, cluster, kind, units):
     assert len(local) <= int((np.cumsum(inside) < len(units)).sum()) + 1
 
 
-@pytest.mark.parametrize("most_parts", [1, 3])
-def test_the_plan_is_the_best_of_all_plans_on_1000_regions(most_parts):
-    """Of several parts: each on what those before it left, so the plan of the first k is that of all, cut off."""
-    preempted = planned = 0
+@pytest.mark.parametrize(("most_parts", "types"), [(1, 2), (3, 2), (4, 1)])
+def test_the_plan_is_the_best_of_all_plans_on_1000_regions(most_parts, types):
+    """Of several parts: each on what those before it left, where the later ones have room; none where none packs."""
+    preempted = planned = moved = 0
     for seed in range(REGIONS):
         rng = np.random.default_rng([seed, most_parts])
         region = Region(rng, most_parts=most_parts)
         free = np.bincount(region.machine_of[region.free()], minlength=region.rms.free.size)
         assert (region.rms.free == free).all() and sorted(region.held) == region.rms.running
-        parts, level = random_parts(rng, most_parts), int(rng.integers(0, 7))
-        before = dict(region.held)
-        total, done = 0.0, 0
-        for count in range(1, len(parts) + 1):
-            best = region.best_score(*parts[count - 1], 6 - level, 1e6)
-            plan = region.rms.plan(JOBS - 1, level, parts[:count], 1e6)
-            assert (plan is None) == (best is None)
-            assert (region.rms.free == free).all() and sorted(before) == region.rms.running  # planning changes nothing
-            if plan is None:
-                break
+        parts, level = random_parts(rng, most_parts, types), int(rng.integers(0, 7))
+        plan = region.rms.plan(JOBS - 1, level, parts, 1e6)
+        assert (region.rms.free == free).all() and sorted(region.held) == region.rms.running  # planning changes nothing
+        assert (plan is None) == (not region.packs(parts, 6 - level))
+        if plan is None:
+            continue
+        total, done, leaves = 0.0, 0, list(plan.leaves)
+        for place, (kind, need) in enumerate(parts):
+            best = region.best_score(parts[place:], 6 - level, 1e6)
+            moved += best < region.best_score(parts[place:], 6 - level, 1e6, careful=False)
             total += best
-            assert plan.score == pytest.approx(total, rel=1e-12)
-            for leaver in set(plan.leaves) & set(region.held):
+            leavers = leaves[: int(-best % 1e6 // 1e3)]
+            del leaves[: len(leavers)]
+            for leaver in leavers:
                 assert region.held.pop(leaver)[1] < 6 - level
-            units = plan.gpus[done:]
-            assert len(units) == parts[count - 1][1] and plan.gpus[:done] == region.held.pop(JOBS - 1, ((),))[0]
-            if done:
-                region.held[JOBS - 1] = (plan.gpus[:done], 6 - level, 1e6)
-            check_part(region, plan.clusters[-1], parts[count - 1][0], units)
-            region.held[JOBS - 1] = (plan.gpus, 6 - level, 1e6)
-            done = len(plan.gpus)
-            planned += 1
-            preempted += bool(plan.leaves)
-    assert planned > 300 and preempted > 60
+            check_part(region, plan.clusters[place], kind, plan.gpus[done : done + need])
+            done += need
+            region.held[JOBS - 1] = (plan.gpus[:done], 6 - level, 1e6)
+        assert plan.score == pytest.approx(total, rel=1e-12) and not leaves and len(plan.gpus) == done
+        planned += 1
+        preempted += bool(plan.leaves)
+    assert planned > 300 and preempted > 50 and (moved > 0) == (most_parts > 1)
 
 
 def one_cluster(*machines, rack=None, clusters=1):
@@ -181,6 +197,21 @@ def test_the_region_with_the_best_plan_wins_and_all_parts_lie_in_it():
     plan = regions.start(2, 3, [(0, 3), (1, 2)], 2.0)
     assert (plan.region, plan.clusters, plan.leaves) == (0, (0, 1), (0,))
     assert regions.free.tolist() == [1, 2, 1, 1]
+
+
+def test_a_part_leaves_the_cluster_that_only_a_later_one_fits():
+    """Clusters of 16 and 8: the first of two parts, 6 and 12, goes to the second, though the first cluster is free."""
+    region = RegionalScheduler(
+        Hardware.from_clusters([0, 0], [0, 0], [np.array([8, 8]), np.array([8])], [np.zeros(2, int), np.zeros(1, int)]),
+        8,
+    )
+    assert region.plan(1, 3, [(0, 6)], 0.0).clusters == (0,)
+    assert region.plan(1, 3, [(0, 6), (0, 12)], 0.0).clusters == (1, 0)
+    assert region.plan(1, 3, [(0, 6), (0, 12)], 0.0, cluster=0) is None
+    region.start(0, 5, [(0, 8)], 0.0, cluster=1)
+    plan = region.plan(1, 3, [(0, 6), (0, 12)], 60.0)
+    assert (plan.clusters, plan.leaves) == ((1, 0), (0,))
+    assert region.plan(1, 3, [(0, 6), (0, 12)], 60.0, preempts=False) is None
 
 
 def test_what_fails_in_its_second_part_leaves_no_trace():

@@ -62,6 +62,7 @@ class Regions(NamedTuple):
     log_end: Any  # (U,), the end in
     log_unit: Any  # (U,), the units
     tried: Any  # (C,), scratch
+    spot: Any  # (4,), scratch: where parts could lie, places in `clusters`
     window: Any  # (2,), scratch: racks from and to
     count: Any  # (7,)
     score: Any  # float64 (2,): of the part that was looked for last, of the plan

@@ -1,7 +1,9 @@
 """The best place for one more workload in a region, and in whichever region (paper mast, Sec. 4.3).
 
 A part is tried in every cluster of its type; without preemption first, else with as little as possible. The parts of a
-workload take their turns, each on the state that those before it left; if one fails, everything is as before.
+workload take their turns, each on the state that those before it left, and each only where the later ones of its type
+still have room. Who leaves makes no difference to that: what a workload can have of a cluster is what is free there or
+held by less important ones, whoever of them has left. So a workload has a plan wherever its parts can be packed.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from .region import (
     release,
 )
 
-MOST_NUMBER = 900  # of workloads that leave, in the score of a part
+MOST_NUMBER = 900  # of workloads that leave, in the score of a part: more count as so many
 BY_RACK = 1e-3  # without preemption, for each rack
 BY_IMPORTANCE, BY_NUMBER = 1e6, 1e3
 HOUR = 3600.0
@@ -85,15 +87,95 @@ def _least_importance(r, cluster, units, importance):
 
 
 @kernel
+def _obtainable(r, cluster, importance):
+    """Units of a cluster that are free, or that workloads below an importance hold."""
+    units = r.spare[cluster]
+    for other in range(importance):
+        units += r.held[cluster, other]
+    return units
+
+
+@kernel
 def is_possible(r, group, only, units, importance):
     """Whether a cluster of the group, or `only` that one, could make room for so many units at all."""
     for place in range(r.first_cluster[group], r.first_cluster[group + 1]):
         cluster = r.clusters[place]
-        if only != NONE and cluster != only:
-            continue
-        if r.spare[cluster] >= units or _least_importance(r, cluster, units, importance) != NONE:
+        if (only == NONE or cluster == only) and _obtainable(r, cluster, importance) >= units:
             return True
     return False
+
+
+@kernel
+def _after(kind, job, part):
+    """The next part of the same type, PARTS: there is none."""
+    for other in range(part + 1, PARTS):
+        if kind[job, other] == kind[job, part]:
+            return other
+    return PARTS
+
+
+@kernel
+def _before(kind, job, part):
+    """The part of the same type before one that is not the first of its type."""
+    other = part - 1
+    while kind[job, other] != kind[job, part]:
+        other -= 1
+    return other
+
+
+@kernel
+def _fits_beside(r, job, kind, need, first, part, importance):
+    """Whether a part has room at its spot, with those of its type from `first` on at theirs."""
+    units = need[job, part]
+    for other in range(first, part):
+        if kind[job, other] == kind[job, part] and r.spot[other] == r.spot[part]:
+            units += need[job, other]
+    return _obtainable(r, r.clusters[r.spot[part]], importance) >= units
+
+
+@kernel
+def _leaves_room(r, job, kind, need, part, place, importance):
+    """Whether all later parts of its type have room if a part lies in clusters[place]; all ways are tried."""
+    at = _after(kind, job, part)
+    if at == PARTS:
+        return True
+    group = r.cluster_group[r.clusters[place]]
+    begin, end = r.first_cluster[group], r.first_cluster[group + 1]
+    r.spot[part], r.spot[at] = place, begin - 1
+    while at > part:
+        r.spot[at] += 1
+        if r.spot[at] == end:
+            at = _before(kind, job, at)
+        elif _fits_beside(r, job, kind, need, part, at, importance):
+            at = _after(kind, job, at)
+            if at == PARTS:
+                return True
+            r.spot[at] = begin - 1
+    return False
+
+
+@kernel
+def _has_spot(r, job, kind, need, part, group, only, importance):
+    """Whether a part has room in a cluster of the group, or in `only` that one, and all later ones of its type too."""
+    for place in range(r.first_cluster[group], r.first_cluster[group + 1]):
+        cluster = r.clusters[place]
+        if (only != NONE and cluster != only) or _obtainable(r, cluster, importance) < need[job, part]:
+            continue
+        if _leaves_room(r, job, kind, need, part, place, importance):
+            return True
+    return False
+
+
+@kernel
+def _has_room(r, job, kind, need, region, only, importance):
+    """Whether a region has room for all parts, if workloads below an importance leave; `only`: see `place`."""
+    for part in range(PARTS - 1, -1, -1):  # from the last: what fits nowhere by itself is known at once
+        if kind[job, part] < 0:
+            continue
+        group, wanted = region * r.shape[1] + kind[job, part], only if part == 0 else NONE
+        if not _has_spot(r, job, kind, need, part, group, wanted, importance):
+            return False
+    return True
 
 
 @kernel
@@ -134,12 +216,14 @@ def preempting_score(importance, number, age_s):
 
 
 @kernel
-def _look_without(r, group, only, units):
+def _look_without(r, job, kind, need, part, group, only, importance):
     """Modify the chosen cluster and the score in place: where the fewest neighbouring racks suffice, as it is."""
-    fewest = 0
+    units, fewest = need[job, part], 0
     for place in range(r.first_cluster[group], r.first_cluster[group + 1]):
         cluster = r.clusters[place]
         if r.spare[cluster] < units or (only != NONE and cluster != only):
+            continue
+        if not _leaves_room(r, job, kind, need, part, place, importance):
             continue
         racks = _racks_needed(r, cluster, units)
         if fewest == 0 or racks < fewest:
@@ -151,15 +235,17 @@ def _look_without(r, group, only, units):
 
 
 @kernel
-def _look_with(r, group, only, units, importance, now_s):
+def _look_with(r, job, kind, need, part, group, only, importance, now_s):
     """Modify the chosen cluster and the score in place: where the least has to be preempted; who leaves is added."""
-    limit, latest_s = NONE, 0.0
+    units, limit, latest_s = need[job, part], NONE, 0.0
     for place in range(r.first_cluster[group], r.first_cluster[group + 1]):
         cluster = r.clusters[place]
         if only != NONE and cluster != only:
             continue
         least = _least_importance(r, cluster, units, importance)
         if least == NONE or (limit != NONE and least > limit):
+            continue
+        if not _leaves_room(r, job, kind, need, part, place, importance):
             continue
         missing = units - r.spare[cluster]
         number = _number(r, cluster, missing, least, math.inf)
@@ -187,12 +273,14 @@ def _choose_leavers(r, cluster, units, limit, latest_s):
 
 
 @kernel
-def find_part(r, group, only, units, importance, preempts, now_s):
+def find_part(r, job, kind, need, part, region, only, preempts, now_s):
     """Modify the chosen cluster, the score and who leaves in place: a part's best plan. Returns the cluster, or -1."""
+    group, wanted = region * r.shape[1] + kind[job, part], only if part == 0 else NONE
+    importance = r.importance[job] if preempts else 0
     r.count[CHOSEN] = NONE
-    _look_without(r, group, only, units)
+    _look_without(r, job, kind, need, part, group, wanted, importance)
     if r.count[CHOSEN] == NONE and preempts:
-        _look_with(r, group, only, units, importance, now_s)
+        _look_with(r, job, kind, need, part, group, wanted, importance, now_s)
     return r.count[CHOSEN]
 
 
@@ -248,18 +336,16 @@ def place(r, job, kind, need, region, only, preempts, now_s):
     `kind`, `need`: (J, 4), types and units of the parts, -1 after the last; `only`: the cluster of part 0, -1: any;
     `preempts`: whether others may leave. The plan and its log are left, the log after what was in it.
     """
-    logged, importance, total = r.count[LOGGED], r.importance[job], 0.0
+    if not _has_room(r, job, kind, need, region, only, r.importance[job] if preempts else 0):
+        return 0
+    total = 0.0
     for part in range(PARTS):
         r.part_cluster[job, part] = NONE
     for part in range(PARTS):
         if kind[job, part] < 0:
             break
-        group, before = region * r.shape[1] + kind[job, part], r.count[LEAVES]
-        wanted = only if part == 0 else NONE
-        cluster = find_part(r, group, wanted, need[job, part], importance, preempts, now_s)
-        if cluster == NONE:
-            _take_back(r, job, logged)
-            return 0
+        before = r.count[LEAVES]
+        cluster = find_part(r, job, kind, need, part, region, only, preempts, now_s)
         total += r.score[0]
         for leaver in range(before, r.count[LEAVES]):
             log_and_release(r, r.leaving[leaver])
@@ -270,21 +356,6 @@ def place(r, job, kind, need, region, only, preempts, now_s):
         r.part_cluster[job, part] = cluster
     r.score[1] = total
     return 1
-
-
-@kernel
-def _take_back(r, job, logged):
-    """Modify the regions in place: undo `place`, down to so many lines of the log."""
-    release(r, job)
-    begin = r.log_end[logged - 1] if logged > 0 else 0
-    first = begin
-    for line in range(logged, r.count[LOGGED]):
-        hold(r, r.log_job[line], r.log_cluster[line], r.log_unit, begin, r.log_end[line])
-        begin = r.log_end[line]
-    r.count[LOGGED] = logged
-    r.count[LOGGED_UNITS] = first
-    r.count[TAKEN] = 0
-    r.count[LEAVES] = 0
 
 
 @entry
@@ -298,7 +369,7 @@ def bid(r, job, kind, need, region, only, preempts, now_s):
     """The score of the best plan of a region for a workload, -inf: there is none. Nothing has changed."""
     if kind[job, 1] < 0:
         r.count[LEAVES] = 0
-        found = find_part(r, region * r.shape[1] + kind[job, 0], only, need[job, 0], r.importance[job], preempts, now_s)
+        found = find_part(r, job, kind, need, 0, region, only, preempts, now_s)
         r.count[LEAVES] = 0
         return r.score[0] if found != NONE else NO_PLAN
     begin_plan(r)
