@@ -5,9 +5,11 @@ type is that of the first part. Which demand is not said: `now` is what the work
 finished, `day` what the slow path knows (Expression 2: hours a day of the workloads that recur, at the homes of their
 tables), the same for a whole run. Regions, or clusters, are those that have the tables and could hold the workload. One
 whose tables are nowhere together is bound when they are; one whose region has lost them for good, or is down, is bound
-anew as soon as another one can run it.
+anew as soon as another one can run it. A cluster's demand is that of the first parts that are bound to it: the others
+go where RMS puts them.
 
-With `now` what a workload was bound to depends on who arrived and finished before it, not on when it is asked for.
+With `now` what a workload was bound to depends on who arrived, or had its tables, and finished before it, not on when
+it is asked for.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.geo.demands import Demands
+from ...simulator.geo.demands import Demands, packs
 from ...simulator.geo.kernels.auction import Queue
 from ...simulator.geo.world import NO_GPU
 from ...simulator.view import ClusterView
@@ -46,8 +48,10 @@ class Binding:
         bits = queue.bits[jobs]
         bound = self._region[jobs]
         lost = (bound != NOWHERE) & (bits >> np.maximum(bound, 0) & 1 == 0)
-        for job in np.sort(jobs[(bits != 0) & (lost | (bound == NOWHERE))]).tolist():
-            self._bind(view, job, int(queue.bits[job]))
+        free = jobs[(bits != 0) & (lost | (bound == NOWHERE))]
+        since_s = self._since_s(view, free)
+        for place in np.lexsort((free, since_s)).tolist():
+            self._bind(view, int(free[place]), int(queue.bits[free[place]]), float(since_s[place]))
         bound = self._region[jobs]
         queue.bits[jobs] = np.where(bound == NOWHERE, 0, bits & 1 << np.maximum(bound, 0))
         if self.to_cluster:
@@ -90,18 +94,18 @@ class Binding:
             self._asked[self._cluster[job]] -= self._need[job, 0]
         self._bound = self._bound[~np.isin(self._bound, jobs)]
 
-    def _bind(self, view: ClusterView, job: int, bits: int) -> None:
+    def _since_s(self, view: ClusterView, jobs: np.ndarray) -> np.ndarray:
+        """When each could be bound: as it arrived, when its data was there, or now that its region is lost to it."""
         s = view.simulator.state
+        return np.where(self._region[jobs] != NOWHERE, view.now_s, s.arrival_s[jobs] + s.data_wait_s[jobs])
+
+    def _bind(self, view: ClusterView, job: int, bits: int, since_s: float) -> None:
         if self._region[job] != NOWHERE:
             self._forget(np.array([job]))
-            arrival_s = view.now_s
-        else:
-            arrival_s = float(s.arrival_s[job])
-        finish_s = s.finish_s[self._bound]
-        self._forget(self._bound[(finish_s >= 0.0) & (finish_s <= arrival_s)])
-        kind, need = int(self._kind[job, 0]), int(self._need[job, 0])
-        able = (self._cluster_kind == kind) & (self._units >= need) & (bits >> self._cluster_region & 1 == 1)
-        clusters = np.flatnonzero(able)
+        finish_s = view.simulator.state.finish_s[self._bound]
+        self._forget(self._bound[(finish_s >= 0.0) & (finish_s <= since_s)])
+        kind = int(self._kind[job, 0])
+        clusters = self._clusters(job, bits)
         load = self._asked[clusters] / self._units[clusters]
         if not self.to_cluster:
             demand = self._demand if self._day is None else self._day
@@ -109,6 +113,21 @@ class Binding:
             load = rate[self._cluster_region[clusters]]
         cluster = int(clusters[np.argmin(load)])
         self._note(job, int(self._cluster_region[cluster]), cluster)
+
+    def _clusters(self, job: int, bits: int) -> np.ndarray:
+        """Clusters of these regions that can have the first part, and leave the others of its type room beside it."""
+        kind, units = int(self._kind[job, 0]), self._need[job].tolist()
+        rest = [units[part] for part in range(1, len(units)) if self._kind[job, part] == kind]
+        alike = self._cluster_kind == kind
+        able = np.flatnonzero(alike & (self._units >= units[0]) & (bits >> self._cluster_region & 1 == 1))
+        if not rest:
+            return able
+        found = []
+        for cluster in able.tolist():
+            there = np.flatnonzero(alike & (self._cluster_region == self._cluster_region[cluster]))
+            if packs(rest, np.where(there == cluster, self._units[there] - units[0], self._units[there]).tolist()):
+                found.append(cluster)
+        return np.array(found, np.int64)
 
 
 def hours_of_a_day(demands: Demands, shape: tuple[int, int]) -> np.ndarray:

@@ -156,11 +156,11 @@ class Demands:
             asked = np.where(self.part_type == code, self.part_units, 0)
             (several,) = np.nonzero((asked > 0).sum(axis=1) > 1)
             shapes, index = np.unique(asked[several], axis=0, return_inverse=True)
-            packs = [
-                [_packs([part for part in shape if part], by_type[code]) for by_type in rooms]
+            fitting = [
+                [packs([part for part in shape if part], by_type[code]) for by_type in rooms]
                 for shape in shapes.tolist()
             ]
-            fits[several] &= np.array(packs, bool).reshape(-1, len(rooms))[index.ravel()]
+            fits[several] &= np.array(fitting, bool).reshape(-1, len(rooms))[index.ravel()]
         return fits
 
     def warehouse(
@@ -183,14 +183,14 @@ class Demands:
         return Warehouse(World.of(topology, self.gpu_types[:-1]), tables, self.history, self.app_cpu_hours)
 
 
-def _packs(parts: list[int], rooms: list[int]) -> bool:
+def packs(parts: list[int], rooms: list[int]) -> bool:
     """Whether parts go into rooms, each whole into one, several into one where they fit."""
     if not parts:
         return True
     for room in range(len(rooms)):
         if rooms[room] >= parts[0]:
             left = [*rooms[:room], rooms[room] - parts[0], *rooms[room + 1 :]]
-            if _packs(parts[1:], left):
+            if packs(parts[1:], left):
                 return True
     return False
 
