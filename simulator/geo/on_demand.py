@@ -123,12 +123,21 @@ class _Storage:
         return True
 
     def _kept(self, job: int, region: int) -> set[int]:
-        """Tables that must stay in a region: of the job, of those that can run there only, and that are read there."""
+        """Tables that must stay in a region: of the job, of those that wait for it alone, and that are read there."""
         view = self.view
-        readers = [job, *(other for other in view.queue.tolist() if view.regions_of(other) == [region])]
+        readers = [job, *(other for other in view.queue.tolist() if self._needs(other, region))]
         readers += [other for other in view.running.tolist() if view.region_of(other) == region]
         kept = {table for reader in readers for table in view.tables_of(reader).tolist()}
         return kept | {table for table, source, target, _ in view.transfers if region in (source, target)}
+
+    def _needs(self, job: int, region: int) -> bool:
+        """Whether a waiting job has all its tables in a region, or on the way there, and can run nowhere else now."""
+        view = self.view
+        tables = view.tables_of(job).tolist()
+        if region not in view.hosts_of(job) or not all(self._is_there(table, region) for table in tables):
+            return False
+        others = [other for other in view.regions_of(job) if other != region]
+        return not any(self._gone.isdisjoint((table, other) for table in tables) for other in others)
 
     def _is_leaving(self, table: int, region: int) -> bool:
         view = self.view
