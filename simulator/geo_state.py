@@ -6,6 +6,7 @@ entry that nobody reads. Sets of regions are the bits of one word.
 
 from __future__ import annotations
 
+from .kernels.bits import words
 from .sharing_state import Field
 
 MOST_PARTS = 4  # of a workload: units of one type, in one cluster
@@ -121,6 +122,8 @@ def _job_fields(jobs: int, parts: int, uses: int) -> list[Field]:
         ("reader_job", "i8", (uses,)),
         ("reader_next", "i8", (uses,)),  # of the same table, from `table_reader` on: those that run or lack data
         ("reader_prev", "i8", (uses,)),
+        ("ended", "i8", (words(jobs)[0],)),  # of every 32 jobs in a row: how many are done,
+        ("ended_s", "f8", (words(jobs)[0],)),  # and when the last of them was
     ]
 
 

@@ -41,7 +41,7 @@ def ranking(view):
     whole = average.sum(axis=0)
     share = np.where(whole > 0, average / np.where(whole > 0, whole, 1.0), 0.0).max(axis=1)
     credit = {
-        job: min(float(s.now_s - s.arrival_s[job]), DAY_S) / DAY_S + 1.0 - share[demands.tenant[job]]
+        job: min(float(s.now_s - s.waiting_since_s[job]), DAY_S) / DAY_S + 1.0 - share[demands.tenant[job]]
         for job in view.queue.tolist()
     }
     pending = sorted(credit, key=lambda job: (-credit[job], job))

@@ -18,7 +18,7 @@ from . import heap, rates
 from .agenda import schedule_event
 from .alone import enlist
 from .bits import exclude, include
-from .codes import AFFINITY, DONE, FREE, HELD, HOLD, MIGRATE, PREEMPT, RUNNING, START, WAITING
+from .codes import AFFINITY, DONE, FREE, HELD, HOLD, MIGRATE, PREEMPT, RUNNING, START, WAITING, WORD
 from .jit import kernel
 from .log import log, note
 from .placement import gang_was_held_by, is_spread, occupy, sign_gpus, vacate, vacate_gang
@@ -590,3 +590,6 @@ def finish(s, job):
     s.slowdown_rate -= 1.0 / isolated_s(s, job)
     s.late += s.now_s > s.deadline_s[job]
     s.done += 1
+    if has_regions(s):
+        s.ended[job // WORD] += 1
+        s.ended_s[job // WORD] = s.now_s

@@ -3,6 +3,7 @@
     credit = w_age x min(age, C_age_cap)                                                            (Expression 10)
            + w_fair x (1 - window average of the tenant's resources / that of all tenants)          (Expression 11)
 
+The age is how long a workload has been waiting: since it arrived or was preempted last, as Sec. 5.5 counts it.
 Pending workloads are looked at in the order of their credit; one that would take its tenant beyond its quota gets the
 lowest priority. A tenant's running workloads count as within its quota in the order in which they started, as far as
 it goes; the others may be preempted like over-quota ones.
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ...kernels.codes import RUNNING, WAITING
+from ...kernels.codes import RUNNING, WAITING, WORD
 from ...kernels.jit import entry, kernel
 
 LOWEST = 6
@@ -115,19 +116,31 @@ def _held_s(s, job, window_s):
 
 
 @kernel
+def _add_use(g, job, held_s):
+    """Modify the averages in place: what a workload has used of the window."""
+    if held_s > 0.0:
+        for kind in range(KINDS):
+            used = held_s * g.asked[job, kind] / g.weight[WINDOW_S]
+            g.average[g.tenant[job], kind] += used
+            g.whole[kind] += used
+
+
+@kernel
 def _average(s, g):
-    """Modify the averages in place: resources of each tenant over the window."""
+    """Modify the averages in place: resources of each tenant over the window.
+
+    Of 32 jobs in a row that have all ended before it none is looked at.
+    """
     for kind in range(KINDS):
         g.whole[kind] = 0.0
         for tenant in range(g.quota.shape[0]):
             g.average[tenant, kind] = 0.0
-    for job in range(s.next_arrival):
-        held_s = _held_s(s, job, g.weight[WINDOW_S])
-        if held_s > 0.0:
-            for kind in range(KINDS):
-                used = held_s * g.asked[job, kind] / g.weight[WINDOW_S]
-                g.average[g.tenant[job], kind] += used
-                g.whole[kind] += used
+    begin_s = s.now_s - g.weight[WINDOW_S]
+    for first in range(0, s.next_arrival, WORD):
+        if s.ended[first // WORD] == WORD and s.ended_s[first // WORD] <= begin_s:
+            continue
+        for job in range(first, min(first + WORD, s.next_arrival)):
+            _add_use(g, job, _held_s(s, job, g.weight[WINDOW_S]))
 
 
 @kernel
@@ -137,8 +150,24 @@ def _credit(s, g, job):
     for kind in range(KINDS):
         if g.whole[kind] > 0.0:
             share = max(share, g.average[g.tenant[job], kind] / g.whole[kind])
-    age_s = min(s.now_s - s.arrival_s[job], g.weight[AGE_CAP_S])
+    age_s = min(s.now_s - s.waiting_since_s[job], g.weight[AGE_CAP_S])
     return g.weight[AGE_WEIGHT] * age_s + g.weight[FAIR_WEIGHT] * (1.0 - share)
+
+
+@kernel
+def _list_pending(s, g):
+    """Modify the ranking in place: pending workloads by number, their credits and keys. Returns how many."""
+    count = 0
+    for first in range(0, s.next_arrival, WORD):
+        if s.ended[first // WORD] == WORD:
+            continue
+        for job in range(first, min(first + WORD, s.next_arrival)):
+            if s.status[job] == WAITING:
+                g.credit[job] = _credit(s, g, job)
+                g.key[job] = -g.credit[job]
+                g.order[count] = job
+                count += 1
+    return count
 
 
 @kernel
@@ -149,13 +178,7 @@ def rank(s, g):
     """
     _rank_running(s, g)
     _average(s, g)
-    count = 0
-    for job in range(s.next_arrival):
-        if s.status[job] == WAITING:
-            g.credit[job] = _credit(s, g, job)
-            g.key[job] = -g.credit[job]
-            g.order[count] = job
-            count += 1
+    count = _list_pending(s, g)
     _sort(g, count)
     for level in range(LOWEST + 2):
         g.place[level] = 0
