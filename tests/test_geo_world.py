@@ -14,6 +14,9 @@ from clustergym.simulator.geo import published
 from clustergym.simulator.geo.files import load_warehouse, warehouse_from_mapping
 from clustergym.simulator.geo.mast_like import mast_like, skewed_loads
 from clustergym.simulator.geo.placement import Objective, Placement
+from clustergym.simulator.geo.standing import runs_in, standing_of
+
+from .geo_random import random_warehouse
 
 SPEC = {
     "wan_gbps": 100.0,
@@ -204,3 +207,18 @@ def test_any_scale_is_sound(tables, regions):
     warehouse = mast_like(tables, regions, seed=2)
     assert len(warehouse.tables) == tables and len(warehouse.world) == regions
     assert Placement(warehouse, Objective()).is_sound()
+
+
+def test_no_worst_region_is_below_all_regions_together():
+    """Both count the same jobs: those that no region can run are in neither, nor are first-time ones."""
+    stranded = 0
+    for seed in range(200):
+        warehouse = random_warehouse(seed)
+        found, jobs = standing_of(warehouse), warehouse.jobs
+        runs = runs_in(warehouse).any(axis=1)
+        counted = jobs.high & jobs.recurring & runs
+        supply_h = max(24.0 * warehouse.world.gpus.sum(), 1e-9)
+        assert found.least == pytest.approx(jobs.gpu_hours[counted].sum() / supply_h)
+        assert found.worst >= found.least * (1.0 - 1e-12)
+        stranded += bool((jobs.high & ~runs & (jobs.gpu_hours > 0)).any())
+    assert stranded > 20

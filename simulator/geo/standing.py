@@ -23,7 +23,7 @@ class Standing:
     Attributes:
         worst, deviation: demand over supply of GPU-hours of high-priority jobs, largest and standard deviation over the
             regions; a job counts where its tables have their home, else where replicas let it run.
-        least: the same over all regions together, which no placement can beat.
+        least: that of the same jobs over all regions together, below which the worst region cannot be.
         home: training jobs that train at home.
         collocated, collocated_at_home: GPU-hours of high-priority jobs that some region has tables and GPUs for; with
             replicas and without.
@@ -70,7 +70,7 @@ def standing_of(warehouse: Warehouse) -> Standing:
     return Standing(
         worst=float(load.max()),
         deviation=float(load.std()),
-        least=float(hours.sum() / max(24.0 * gpus.sum(), 1e-9)),
+        least=float(demand.sum() / max(24.0 * gpus.sum(), 1e-9)),
         home=_percent(first[known].any(axis=1)),
         collocated=_percent(np.asarray(some.any(axis=1)), hours),
         collocated_at_home=_percent(np.asarray(first.any(axis=1)), hours),
