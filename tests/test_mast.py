@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from clustergym.policies import make
-from clustergym.simulator.decisions import Hold, Preempt, Replicate, Start
+from clustergym.simulator.decisions import Hold, Move, Preempt, Replicate, Start
 from clustergym.simulator.engine import Simulator
 from clustergym.simulator.errors import InputError
 from clustergym.simulator.geo.gms import lay_ranking
 from clustergym.simulator.geo.kernels import scan
-from clustergym.simulator.geo.on_demand import lacking, on_demand
+from clustergym.simulator.geo.on_demand import _Storage, lacking, on_demand
 from clustergym.simulator.geo.rms import Hardware, RegionalScheduler
+from clustergym.simulator.geo.warehouse import Tables
 from clustergym.simulator.layout import Failures
 from clustergym.simulator.workloads import Workload
 
@@ -74,6 +75,20 @@ def test_credit_grows_with_the_wait_and_falls_with_what_the_tenant_used():
     assert found.order[:2].tolist() == [2, 1]
 
 
+def test_who_was_preempted_waits_since_then():
+    """Sec. 4.2: "if it has been waiting longer". It arrived 1,000 s ago, ran for 400 s, and has waited for 600 s."""
+    rows = [([(A100, 16)], [], 3, 0, 0.0), ([(V100, 8)], [], 3, 1, 0.0)]
+    simulator = started(workload_of(rows, arrival_s=[0.0, 400.0], duration_s=[5000.0, 600.0]))
+    simulator.apply(Start(0, range(16)))
+    simulator.advance()
+    simulator.apply(Preempt(0))
+    simulator.apply(Start(1, range(64, 72)))
+    simulator.advance()
+    found = lay_ranking(simulator.view.demands, fair_weight=0.0)
+    assert simulator.state.now_s == 1000.0 and scan.scan(simulator.records, 0, found) == 1
+    assert found.credit[0] == pytest.approx(600.0 / 86_400.0)
+
+
 def test_over_quota_is_the_lowest_level_and_quota_goes_by_credit():
     """A quota of 16 GPUs: of three workloads with 8 each the two that came first are within it."""
     rows = [([(A100, 8)], [], 2, 0, 0.0)] * 3
@@ -102,6 +117,64 @@ def test_gms_is_that_of_the_reference(seed):
 
     play("mast:slow=none,scan_s=0", geo_small.random_workload(seed), watch=watch)
     assert max(seen) > 3
+
+
+def test_a_scan_does_not_look_at_those_that_ended_before_the_window():
+    """200 workloads over ten days. Of 32 in a row that ended long ago none is looked at, and the credits are right."""
+    passed = []
+
+    def watch(view, policy, decision):
+        s = view.simulator.state
+        old = np.flatnonzero((s.ended == 32) & (s.ended_s <= s.now_s - 86_400.0))
+        found = lay_ranking(view.demands)
+        count = scan.scan(view.simulator.records, 0, found)
+        _, pending, credit = ranking(view)
+        assert found.order[:count].tolist() == pending
+        assert found.credit[pending] == pytest.approx([credit[job] for job in pending], rel=1e-12)
+        if count > 0 and len(old) > 0:
+            job, ended_s = 32 * int(old[0]), float(s.finish_s[32 * old[0]])
+            s.finish_s[job] = s.now_s  # whoever looks sees it
+            again = lay_ranking(view.demands)
+            scan.scan(view.simulator.records, 0, again)
+            s.finish_s[job] = ended_s
+            assert (again.credit == found.credit).all()
+            passed.append(len(old))
+
+    play("mast:slow=none", geo_small.random_workload(1, jobs=200, span_s=864_000.0, mean_s=20_000.0), watch=watch)
+    assert max(passed) > 3
+
+
+@pytest.mark.parametrize("word", CELLS.values())
+@pytest.mark.parametrize("parts", [[16, 32], [32, 16]])
+def test_what_a_region_can_hold_starts_in_it_whatever_the_order_of_its_parts(word, parts):
+    """The east's clusters have 32 and 16 A100: the part of 16 must not take the larger one."""
+    workload = workload_of([([(A100, units) for units in parts], [0], 3, 0, 0.0)], quota=np.array([[64, 64]]))
+    log, metrics = play(f"{word}{',' if ':' in word else ':'}slow=none", workload)
+    assert metrics["jobs_finished"] == 1 and [type(decision).__name__ for _, decision in log] == ["Start"]
+
+
+def test_who_lacks_data_is_bound_when_it_is_there():
+    """The first holds the east's first cluster for 10 s; the data of the second arrives after 50: nobody is there."""
+    rows = [([(A100, 8)], [0], 3, 0, 0.0), ([(A100, 8)], [0, 2], 3, 0, 0.0)]
+    log, _ = play(f"{CELLS[1]},slow=none", workload_of(rows, duration_s=[10.0, 10.0]))
+    cluster = geo_small.small_topology().gpu_cluster
+    starts = [(decision.job, int(cluster[decision.gpus[0]])) for _, decision in log if isinstance(decision, Start)]
+    assert starts == [(0, 0), (1, 0)]
+
+
+def test_tables_are_asked_for_before_a_pass_and_not_in_its_place():
+    simulator, policy, decisions = started(geo_small.random_workload(0)), make("mast:slow=none"), []
+    while not simulator.ended:
+        decisions.clear()
+        while type(decision := policy.decide(simulator.view)).__name__ != "Advance":
+            decisions.append(type(decision).__name__)
+            simulator.apply(decision)
+        if {"Replicate", "Start"} <= set(decisions) and "Preempt" not in decisions:
+            assert policy.fast._passes == 1
+            assert decisions == sorted(decisions)  # Drop, Move, Replicate, then Start
+            return
+        simulator.advance()
+    pytest.fail("expected an instant with both")
 
 
 @pytest.mark.parametrize("word", [*CELLS.values(), "random"])
@@ -274,6 +347,33 @@ def test_a_region_without_room_for_a_copy_is_passed():
     rows = [([(A100, 8)], [0, 3], 3, 0, 0.0)]
     simulator = started(workload_of(rows))
     assert on_demand(simulator.view) == [Replicate(0, 1)]
+
+
+def test_a_table_stays_where_another_job_waits_for_the_rest():
+    """V100 are in the west alone. `clicks` is on its way there for job 0, whose `users` lie there as a replica.
+
+    Job 1 asks for `videos`, 1 TB, where 750 GB are free: `logs` (400 GB) moves, `users` stay.
+    """
+    tables = geo_small.small_tables()
+    tables.copies[1, 1] = True
+    rows = [([(V100, 8)], [0, 1], 3, 0, 0.0), ([(V100, 8)], [4], 3, 0, 0.0)]
+    simulator = started(workload_of(rows, arrival_s=[0.0, 40.0], tables=tables))
+    assert on_demand(simulator.view) == [Replicate(0, 1)]
+    simulator.apply(Replicate(0, 1))
+    simulator.advance()
+    assert simulator.state.now_s == 40.0 and lacking(simulator.view) == [0, 1]
+    assert on_demand(simulator.view) == [Move(3, 0)]
+
+
+def test_a_table_stays_where_it_is_read_once_it_has_gone_from_elsewhere():
+    """Job 0 could run in the west or in the south; its table is about to be dropped in the south."""
+    tables = Tables.at(np.array([100, 200, 50, 100, 1000], np.int64) * 10**9, geo_small.HOME, 3)
+    tables.copies[3, 2] = True
+    rows = [([(A100, 16)], [3], 3, 0, 0.0), ([(V100, 8)], [4], 3, 0, 0.0)]
+    storage = _Storage(started(workload_of(rows, tables=tables)).view)
+    assert 3 not in storage._kept(1, 1)
+    storage._gone.add((3, 2))
+    assert 3 in storage._kept(1, 1)
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from ..rounds import is_round
 from .binding import Binding
 
 SCAN_S = 34.0  # Sec. 5.4: the mean time of a GMS-scan pass
-MOST_PASSES = 6  # at one instant
+MOST_PASSES, MOST_ROUNDS = 6, 6  # at one instant: over the queue; of decisions about tables
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Passes(Policy):
         self._laid: tuple[Any, Any] | None = None
         self._arrays: _Arrays
         self._now: tuple[Any, int, int] | None = None
-        self._decisions = self._passes = self._pending = 0
+        self._decisions = self._passes = self._rounds = self._pending = 0
         self._again = False
         self._left: list[Decision] = []
 
@@ -132,7 +132,7 @@ class Passes(Policy):
         simulator.use(self.clock)
         now, decisions = (simulator, simulator.runs, view.instant), int(simulator.state.decisions)
         if now != self._now or decisions not in (self._decisions, self._decisions + 1):  # or somebody else decides too
-            self._now, self._passes, self._left = now, 0, []
+            self._now, self._passes, self._rounds, self._left = now, 0, 0, []
             if self.clock.round == 0.0 or is_round(view.now_s, self.clock.round):
                 self._left = self._begin(view)
         elif decisions == self._decisions + 1:
@@ -149,13 +149,16 @@ class Passes(Policy):
             self._arrays = _Arrays.of(view, self.weights, self._option)
         decisions: list[Decision] = []
         lacking = self._open(view)
-        if lacking:
+        if lacking and self._rounds < MOST_ROUNDS:
             queue, pending = self._arrays.queue, self._pending
             jobs = queue.job[:pending]
             decisions += on_demand(view, np.sort(jobs[queue.bits[jobs] == 0]).tolist())
-        self._passes += 1
         self._again = bool(decisions)
-        return decisions or self._place(view)
+        if decisions:
+            self._rounds += 1
+            return decisions
+        self._passes += 1
+        return self._place(view)
 
     def _open(self, view: ClusterView) -> int:
         """Rank the pending workloads. Returns how many of them lack tables."""
