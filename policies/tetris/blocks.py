@@ -27,13 +27,13 @@ SLIGHT = 1e-9
 def best_homes(placement: Placement, quota_bytes: float) -> list[Move]:
     """Move the tables of a placement to the best homes that are found; one move a table, see `moves_from`.
 
-    Nothing moves where no placement within the quota satisfies Expressions 4 to 6.
+    An instance that HiGHS cannot solve, as nothing within the quota satisfies Expressions 4 to 6 or as it has too many
+    columns, is climbed as a larger one.
     """
     start, gains, bounds = placement.home, placement.best_moves(), Bounds(placement, quota_bytes)
     everything = np.ones(len(start), bool)
-    if len(start) <= EXACT_TABLES and _ways(placement, everything) <= EXACT_WAYS:
-        _solve(placement, bounds, everything, EXACT_WAYS)
-    else:
+    is_small = len(start) <= EXACT_TABLES and _ways(placement, everything) <= EXACT_WAYS
+    if not (is_small and _solve(placement, bounds, everything, EXACT_WAYS)):
         wander(placement, quota_bytes, KICKS, np.random.default_rng(0))
         for _ in range(MOST_ROUNDS):
             before = placement.cost
@@ -44,35 +44,38 @@ def best_homes(placement: Placement, quota_bytes: float) -> list[Move]:
     return moves_from(placement, start, gains)
 
 
-def _solve(placement: Placement, bounds: Bounds, free: np.ndarray, ways: int) -> None:
+def _solve(placement: Placement, bounds: Bounds, free: np.ndarray, ways: int) -> bool:
     """Modify the placement: the optimum of the free tables, where there is one that costs less.
 
-    HiGHS satisfies constraints up to a tolerance; what breaks one by so little is not taken.
+    HiGHS satisfies constraints up to a tolerance; what breaks one by so little is not taken. Returns whether the
+    placement has the best homes of these tables now.
     """
     before = placement.home
     try:
-        home, cost = optimum(placement, KIB * bounds.quota_kib, free, bounds.start, ways)
+        home, cost = optimum(placement, KIB * bounds.quota_kib, free, ways)
     except InputError:
-        return
+        return False
     if cost < placement.cost - SLIGHT:
         send_home(placement, home)
         if not bounds.hold():
             send_home(placement, before)
+            return False
+    return True
 
 
 def _ways(placement: Placement, free: np.ndarray) -> float:
-    """In how many ways the jobs of a GPU type can be seated, or the tables of an analytics job lie: the most."""
+    """In how many ways the jobs of a GPU type can be seated, or the tables of each analytics job lie: the larger."""
     ledger, regions = placement.ledger, len(placement.warehouse.world)
     by_type = np.zeros(len(ledger.bases))
-    most = 1.0
+    lie = 0.0
     for job, reads in enumerate(ledger.reads.tolist()):
         loose = int(free[placement.tables_of(job)].sum())
         if not ledger.training[job]:
-            most = max(most, float(regions) ** loose)
+            lie += float(regions) ** loose if loose and reads > 1 else 0.0
         elif loose and ledger.gpu_type[job] >= 0:
             choices = regions + (reads > 1) if loose == reads else 2
             by_type[ledger.gpu_type[job]] += math.log(choices)
-    return max(most, math.exp(by_type.max(initial=0.0)))
+    return max(lie, math.exp(by_type.max(initial=0.0)))
 
 
 def _blocks(placement: Placement) -> Iterator[np.ndarray]:

@@ -25,7 +25,7 @@ class DayPlan:
         home: int64 (tables,), after them.
         copies: bool (tables, regions), where each table should lie then; its home at least.
         cost: Expressions 1 to 3, before and after.
-        copied_bytes: that have to cross regions: moves and new replicas.
+        copied_bytes: that have to cross regions, for moves and new replicas: what does not lie there yet.
     """
 
     moves: list[Move]
@@ -64,7 +64,7 @@ class Tetris:
         if self.version.moves:
             progress("climbing")
             moves = self.search(placement, self.quota_bytes)
-        spent = KIB * float(sum(int(placement.ledger.size[move.table]) for move in moves))
+        spent = KIB * float(placement.moved_kib)
         progress("replicas")
         copies, copied = replicate(warehouse, placement.home, self.version, self.quota_bytes - spent)
         return DayPlan(moves, placement.home, copies, (before, placement.cost), spent + copied)

@@ -94,16 +94,14 @@ def optimum(
     placement: Placement,
     quota_bytes: float = math.inf,
     free: np.ndarray | None = None,
-    start: np.ndarray | None = None,
     ways: int = MOST_COLUMNS,
 ) -> tuple[np.ndarray, float]:
     """The homes with the least cost that satisfy Expressions 4 to 6, int64 (tables,), and that cost.
 
     Args:
         placement: where the tables are.
-        quota_bytes: of the tables that are elsewhere than at `start` then.
+        quota_bytes: to copy from where the tables of the warehouse lie.
         free: bool (tables,), those that may move; None: all.
-        start: int64 (tables,); None: where they are.
         ways: in how many the jobs of a GPU type may be seated at most.
 
     Raises:
@@ -116,7 +114,7 @@ def optimum(
         model.row([(column, 1.0) for column in home], 1.0, 1.0)
     tables = _tables_of(ledger)
     variables = _Variables(homes, tables, np.ones(len(homes), bool) if free is None else free)
-    _spend(model, variables, ledger, quota_bytes, placement.home if start is None else start)
+    _spend(model, variables, ledger, quota_bytes)
     constant = 0.0
     for job in range(len(tables)):
         add = _training if ledger.training[job] or len(tables[job]) == 1 else _analytics
@@ -138,13 +136,13 @@ def _tables_of(ledger: Ledger) -> list[list[int]]:
     return tables
 
 
-def _spend(model: _Model, variables: _Variables, ledger: Ledger, quota_bytes: float, start: np.ndarray) -> None:
-    """What is elsewhere than it was is within the quota, HiGHS's tolerance included."""
+def _spend(model: _Model, variables: _Variables, ledger: Ledger, quota_bytes: float) -> None:
+    """What moves copy is within the quota, HiGHS's tolerance included."""
     total = int(ledger.size.sum())
     if quota_bytes < KIB * total:
-        stays = zip(variables.homes, start.tolist(), ledger.size.tolist(), strict=True)
-        terms = [(home[region], size / total) for home, region, size in stays]
-        model.row(terms, 1.0 - quota_bytes / KIB / total + TOLERANCE, np.inf)
+        rows = zip(variables.homes, ledger.missing.tolist(), strict=True)
+        terms = [(home, kib / total) for homes, row in rows for home, kib in zip(homes, row, strict=True) if kib]
+        model.row(terms, -np.inf, max(quota_bytes / KIB / total - TOLERANCE, 0.0))
 
 
 def _regions_of(variables: _Variables, ledger: Ledger, table: int) -> list[int]:

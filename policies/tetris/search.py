@@ -60,14 +60,14 @@ def _climb_pairs(placement: Placement) -> list[Move]:
 
 
 def wander(placement: Placement, quota_bytes: float, kicks: int, rng: np.random.Generator) -> list[Move]:
-    """Climb one table at a time, then leave local optima by kicks, within a quota of what leaves its home.
+    """Climb one table at a time, then leave local optima by kicks, within a quota of what is copied.
 
     A kick sends the tables of a training job to one region, or a few tables anywhere, by turns; what a climb from there
     comes to is kept if it costs less, stays in the quota, and breaks Expressions 4 to 6 no more than the start did.
 
     Args:
         placement: changed in place.
-        quota_bytes: of all tables that end elsewhere than they began.
+        quota_bytes: to copy from where the tables of the warehouse lie.
         kicks: how often.
         rng: from which jobs, tables and regions are drawn.
 
@@ -77,13 +77,12 @@ def wander(placement: Placement, quota_bytes: float, kicks: int, rng: np.random.
     start, gains = placement.home, placement.best_moves()
     bounds = Bounds(placement, quota_bytes)
     bounds.settle()
-    if quota_bytes > 0:
-        for turn in range(kicks):
-            home, cost = placement.home, placement.cost
-            (_gather_job if turn % 2 else _scatter)(placement, rng)
-            bounds.settle()
-            if not (placement.cost < cost and bounds.hold()):
-                send_home(placement, home)
+    for turn in range(kicks):
+        home, cost = placement.home, placement.cost
+        (_gather_job if turn % 2 else _scatter)(placement, rng)
+        bounds.settle()
+        if not (placement.cost < cost and bounds.hold()):
+            send_home(placement, home)
     return moves_from(placement, start, gains)
 
 
@@ -121,26 +120,20 @@ def moves_from(placement: Placement, start: np.ndarray, gains: np.ndarray) -> li
 
 
 class Bounds:
-    """What a wandering placement must keep, measured from where it began."""
+    """What a wandering placement must keep: the quota, and Expressions 4 to 6 as far as they held where it began."""
 
     def __init__(self, placement: Placement, quota_bytes: float) -> None:
         ledger = placement.ledger
         self.placement, self.quota_kib = placement, quota_bytes / KIB
-        self.start = placement.home
         self.stored = np.maximum(ledger.storage, ledger.stored)
         self.cpu = np.maximum(ledger.app_cpu, ledger.cpu)
         self.met = min(int(ledger.threshold[0]), int(ledger.met[0]))
 
-    def moved_kib(self) -> int:
-        """Of tables that are elsewhere than they began."""
-        ledger = self.placement.ledger
-        return int(ledger.size[ledger.home != self.start].sum())
-
     def settle(self) -> None:
         """Climb until nothing gains, each run with what is left of the quota; of few tables also two at once."""
-        few = len(self.start) <= FEW_TABLES
+        few = len(self.placement.ledger.home) <= FEW_TABLES
         for _ in range(100):
-            left = self.quota_kib - self.moved_kib()
+            left = self.quota_kib - self.placement.moved_kib
             if left < 0 or not (climb(self.placement, KIB * left) or (few and self._pair())):
                 return
 
@@ -149,7 +142,7 @@ class Bounds:
         home = self.placement.home
         if not _climb_pairs(self.placement):
             return False
-        if self.moved_kib() > self.quota_kib:
+        if self.placement.moved_kib > self.quota_kib:
             send_home(self.placement, home)
             return False
         return True
@@ -158,7 +151,7 @@ class Bounds:
         """Whether the placement is one that may be kept."""
         ledger = self.placement.ledger
         fits = (ledger.stored <= self.stored).all() and (ledger.cpu <= self.cpu).all() and ledger.met[0] >= self.met
-        return bool(fits and self.moved_kib() <= self.quota_kib)
+        return bool(fits and self.placement.moved_kib <= self.quota_kib)
 
 
 def _scatter(placement: Placement, rng: np.random.Generator) -> None:

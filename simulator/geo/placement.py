@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import InputError
 from .kernels import climb, cost, pairs
 from .kernels.ledger import Ledger, fresh_sums
-from .warehouse import Jobs, Warehouse
+from .warehouse import Jobs, Tables, Warehouse
 from .world import LEVELS, NO_GPU
 
 KIB = 1024
@@ -94,6 +94,12 @@ class Placement:
         """Expressions 1 to 3, weighted."""
         return float(cost.total_cost(self.ledger))
 
+    @property
+    def moved_kib(self) -> int:
+        """KiB to copy so that the homes are where they are now: what the warehouse's copies there lack."""
+        home = self.ledger.home
+        return int(self.ledger.missing[np.arange(len(home)), home].sum())
+
     def tables_of(self, job: int) -> np.ndarray:
         """The tables of a job, by its row in the ledger: int64 (n,)."""
         return self.jobs.table[self.jobs.first[job] : self.jobs.first[job + 1]]
@@ -117,7 +123,10 @@ class Placement:
         return gains
 
     def follow(self, queue: np.ndarray, quota_bytes: float) -> list[Move]:
-        """Make the moves of a queue of tables, each to what is then its best home, within a quota."""
+        """Make the moves of a queue of tables, each to what is then its best home.
+
+        `quota_bytes` is what they may copy, beyond what the homes up to now do.
+        """
         log = np.zeros((3, max(len(queue), 1)), np.int64)
         quota = int(min(quota_bytes / KIB, 2.0**62))
         made = int(climb.follow(self.ledger, np.asarray(queue, np.int64), quota, log[0], log[1], log[2]))
@@ -165,6 +174,14 @@ def seconds(hours: np.ndarray) -> np.ndarray:
     return np.rint(np.asarray(hours) * 3600.0).astype(np.int64)
 
 
+def _missing(tables: Tables) -> np.ndarray:
+    """KiB that a move of each table to each region copies, int64 (tables, regions): a replica there has a part."""
+    rest = kib(tables.size_bytes - tables.replica_bytes)
+    missing = np.where(tables.copies, rest[:, None], kib(tables.size_bytes)[:, None])
+    missing[np.arange(len(tables)), tables.home] = 0
+    return missing
+
+
 def _ledger(warehouse: Warehouse, objective: Objective, jobs: Jobs) -> Ledger:
     world, tables = warehouse.world, warehouse.tables
     size, gpu_s = kib(tables.size_bytes), seconds(jobs.gpu_hours)
@@ -182,6 +199,7 @@ def _ledger(warehouse: Warehouse, objective: Objective, jobs: Jobs) -> Ledger:
     sums["home"][:] = tables.home
     ledger = Ledger(
         size=size,
+        missing=_missing(tables),
         first_user=np.concatenate([[0], np.cumsum(uses)]).astype(np.int64),
         user=jobs.owner[order],
         reads=jobs.reads.astype(np.int64),

@@ -255,21 +255,20 @@ def survey(l, begin, end, gains):
 def follow(l, queue, quota, moved, source, target):
     """Modify the ledger, and the log of moves, in place: make the moves of the queue within the quota.
 
-    The best region is found again before each move. A table that no longer gains is left; one that does not fit the
-    rest of the quota, KiB, is left too and smaller ones go on. Returns the number of moves.
+    The best region is found again before each move. A table that no longer gains is left; one whose move copies more
+    than the rest of the quota, KiB, is left too and others go on. Returns the number of moves.
     """
     total = total_size(l)
     moves = 0
     for place in range(queue.shape[0]):
         table = queue[place]
-        if l.size[table] > quota:
-            continue
         home = l.home[table]
         best = best_home(l, table, total)
-        if best == home:
+        copied = l.missing[table, best] - l.missing[table, home]
+        if best == home or copied > quota:
             continue
         move(l, table, best)
-        quota -= l.size[table]
+        quota -= copied
         moved[moves] = table
         source[moves] = home
         target[moves] = best

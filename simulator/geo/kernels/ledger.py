@@ -15,6 +15,7 @@ class Ledger(NamedTuple):
     """Arrays; the first group never changes, the second follows the placement, the third is scratch."""
 
     size: Any  # int64 (T,), KiB
+    missing: Any  # int64 (T, R), KiB that a move of the table to a region copies: what does not lie there yet
     first_user: Any  # int64 (T + 1,)
     user: Any  # int64 (uses,), jobs by table
     reads: Any  # int64 (J,), tables of each
