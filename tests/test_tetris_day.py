@@ -1,4 +1,4 @@
-"""A day of Tetris on instances of a few tables: what is charged to the quota, and what `milp` does."""
+"""A day of Tetris on instances of a few tables: what is charged to the quota, who gets copies, and what `milp` does."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import pytest
 
 from clustergym.policies.tetris import VERSIONS, Tetris, optimum
 from clustergym.policies.tetris.blocks import best_homes
+from clustergym.policies.tetris.replicas import replicate
 from clustergym.policies.tetris.search import climb, wander
 from clustergym.simulator.geo.files import warehouse_from_mapping
 from clustergym.simulator.geo.placement import Placement
 
-V2 = VERSIONS["tetris-v2"]
+V0, V2 = VERSIONS["static"], VERSIONS["tetris-v2"]
 TB = 1e12
 
 
@@ -36,6 +37,11 @@ def warehouse_of(regions, tables, jobs):
     return warehouse_from_mapping(
         {"wan_gbps": 100.0, "regions": regions, "tables": tables, "jobs": jobs}, "the warehouse of a test"
     )
+
+
+def copies_of(warehouse, version=V0, quota_bytes=math.inf):
+    copies, copied_bytes = replicate(warehouse, warehouse.tables.home, version, quota_bytes)
+    return copies.astype(int).tolist(), copied_bytes
 
 
 @pytest.mark.parametrize("search", [climb, best_homes, lambda placement, quota: wander(placement, quota, 0, None)])
@@ -62,6 +68,48 @@ def test_the_optimum_within_a_quota_counts_what_lies_there_as_nothing():
     )
     for quota_bytes, home in ((0.0, [1, 0]), (2.1 * TB, [1, 1])):
         assert optimum(Placement(warehouse, V2.objective), quota_bytes)[0].tolist() == home
+
+
+@pytest.mark.parametrize("quota_bytes", [0.0, 1.5 * TB, math.inf])
+def test_copies_of_stranded_jobs_that_lie_already_stay_whatever_the_quota(quota_bytes):
+    """Two tables of 1 TB lie where the only B GPUs are; the copy for disasters lies elsewhere."""
+    warehouse = warehouse_of(
+        [region("home", {"A": 4}), region("refuge", {"A": 9}), region("b", {"B": 8})],
+        [table(name, "home", replicas=["refuge", "b"]) for name in ("t", "u")],
+        [training("a", ["t"], "A"), training("a2", ["t", "u"], "A"), training("b", ["t", "u"], "B")],
+    )
+    assert copies_of(warehouse, V0, quota_bytes) == ([[1, 1, 1], [1, 1, 1]], 0.0)
+
+
+def test_a_quota_goes_to_tables_of_high_priority_first():
+    warehouse = warehouse_of(
+        [region("a", {"A": 4}), region("b", {"B": 4})],
+        [table("unread", "a", 9.0), table("cold", "a", 2.0), table("hot", "a")],
+        [training("b", ["hot"], "B", 500.0), training("low", ["cold"], "A", 500.0, priority=6)],
+    )
+    assert copies_of(warehouse, V2, 9.5 * TB) == ([[1, 0], [1, 1], [1, 1]], 3.0 * TB)
+
+
+def test_a_job_asks_its_gpus_once_however_many_tables_it_reads():
+    """60 h are asked in the first region and 100 h in the second: the first has more to spare."""
+    warehouse = warehouse_of(
+        [region(name, {"A": 1}) for name in ("two", "one", "home")],
+        [table("t", "two"), table("s", "two"), table("v", "one"), table("u", "home", 9.0)],
+        [
+            training("reads two", ["t", "s"], "A", 60.0, 3),
+            training("one", ["v"], "A", 100.0, 3),
+            training("u", ["u"], "A", 10.0),
+        ],
+    )
+    assert copies_of(warehouse)[0][3] == [1, 0, 1]
+
+
+def test_a_table_whose_fault_group_is_all_there_is_gets_a_copy_inside_it():
+    regions = [region("home", {"A": 1}, "one"), region("near", {"A": 9}, "one")]
+    tables, jobs = [table("t", "home")], [training("a", ["t"], "A")]
+    assert copies_of(warehouse_of(regions, tables, jobs))[0] == [[1, 1]]
+    far = [*regions, region("far", {"A": 1}, "other")]
+    assert copies_of(warehouse_of(far, tables, jobs))[0] == [[1, 0, 1]]
 
 
 def test_milp_climbs_what_is_too_much_for_it():

@@ -1,12 +1,16 @@
 """Replicas outside the home (paper mast, Sec. 3.5): for disasters, for jobs that could run nowhere, of hot tables.
 
-Where the paper is silent. Disasters: its policy weighs correlated failures and "the availability of hardware"; here
-the copy goes outside the home's fault group, where the GPUs that most of the table's demand is for are least asked
-for, or, for a table without such demand, where most storage is free; it holds the partitions that jobs read, as every
-replica does. Jobs that run nowhere are served in the order in which the version counts collocation: by falling
-GPU-hours with high priority first, or, where every job counts alike, those with the least to read first. Hot tables: a
-region's quota is split over GPU types by their supply there; hotness is the number of jobs of that type that read the
-table. Copies that lie already are kept where they serve, as they cost no traffic.
+The quota of a day goes to disasters first, the tables of high-priority jobs before all others: by the GPU-hours of such
+readers, then by size. Where the paper is silent: its policy for disasters weighs correlated failures and "the
+availability of hardware"; here the copy goes outside the home's fault group, or, where that cannot be, to another
+region of it: to one where a copy lies, else where the GPUs that most of the table's demand is for are least asked for,
+or, for a table without such demand, where most storage is free. It holds the partitions that jobs read, as every
+replica does. What a job asks is shared evenly by the tables that it reads. Jobs that run nowhere are served in the
+order in which the version counts collocation: by falling GPU-hours with high priority first, or, where every job counts
+alike, those with the least to read first; each gets the region with the highest supply of its GPUs (Sec. 3.5), wherever
+copies lie already. Hot tables: a region's quota is split over GPU types by their supply there, and counts the copies
+that are made for it, not what lies in the region for another reason; hotness is the number of jobs of that type that
+read the table. Copies that lie already cost no traffic.
 """
 
 from __future__ import annotations
@@ -38,13 +42,13 @@ def replicate(warehouse: Warehouse, home: np.ndarray, version: Version, quota_by
     room = world.storage_bytes // KIB - np.bincount(home, whole, len(world)).astype(np.int64)
     purse = np.array([int(np.clip(quota_bytes / KIB, 0, 2.0**62))], np.int64)
     first = int(purse[0])
-    demand = table_demand(jobs, len(tables), len(world.gpu_types))
+    demand = _table_demand(jobs, len(tables), len(world.gpu_types))
     supply = world.gpus * DAY_S
     asked = np.zeros_like(supply)
     np.add.at(asked, home, demand)
     gpu = np.where(demand.any(axis=1), demand.argmax(axis=1), NO_GPU)
     kernels.refuges(
-        np.argsort(-whole, kind="stable"),
+        np.lexsort((-whole, -urgency(jobs, len(tables)))),
         home,
         size,
         copies,
@@ -62,12 +66,18 @@ def replicate(warehouse: Warehouse, home: np.ndarray, version: Version, quota_by
     return copies, KIB * float(first - int(purse[0]))
 
 
-def table_demand(jobs: Jobs, tables: int, types: int) -> np.ndarray:
-    """GPU-seconds a day of the jobs that read each table, by type: int64 (tables, types)."""
+def urgency(jobs: Jobs, tables: int) -> np.ndarray:
+    """GPU-hours a day of the high-priority jobs that read each table, float64 (tables,): most come first (Sec. 3.5)."""
+    return np.bincount(jobs.table, (jobs.gpu_hours * jobs.high)[jobs.owner], tables)
+
+
+def _table_demand(jobs: Jobs, tables: int, types: int) -> np.ndarray:
+    """GPU-seconds a day by type, int64 (tables, types): of each job the same part at every table that it reads."""
     demand = np.zeros((tables, types), np.int64)
     with_gpu = jobs.gpu_type[jobs.owner] != NO_GPU
     owner = jobs.owner[with_gpu]
-    np.add.at(demand, (jobs.table[with_gpu], jobs.gpu_type[owner]), seconds(jobs.gpu_hours)[owner])
+    part = seconds(jobs.gpu_hours) // jobs.reads
+    np.add.at(demand, (jobs.table[with_gpu], jobs.gpu_type[owner]), part[owner])
     return demand
 
 

@@ -22,40 +22,33 @@ def _write(copies, old, room, purse, size, table, region):
 
 
 @kernel
-def _is_safe(copies, group, table, home):
-    for region in range(group.shape[0]):
-        if copies[table, region] and region != home and group[region] != group[home]:
-            return True
-    return False
-
-
-@kernel
 def _refuge(copies, old, room, purse, size, group, spare, gpu, table, home):
-    """Where a table's copy for disasters goes: where one lies, else where most of its GPUs, or most room, is spare."""
-    best, most, kept = NOWHERE, 0, False
+    """Where a table's copy for disasters goes: outside the home's fault group, if that can be.
+
+    Of such regions to one where a copy lies, else where most of its GPUs, or most room, is spare.
+    """
+    best, most, rank = NOWHERE, 0, 0
     for region in range(group.shape[0]):
         fits = room[region] >= size[table] and purse[0] >= _price(old, size, table, region)
-        if copies[table, region] or group[region] == group[home] or not fits:
+        if copies[table, region] or not fits:
             continue
         worth = spare[region, gpu] if gpu >= 0 else room[region]
-        lies = bool(old[table, region])
-        if best == NOWHERE or (lies and not kept) or (lies == kept and worth > most):
-            best, most, kept = region, worth, lies
+        ranks = (2 if group[region] != group[home] else 0) + (1 if old[table, region] else 0)
+        if best == NOWHERE or ranks > rank or (ranks == rank and worth > most):
+            best, most, rank = region, worth, ranks
     return best
 
 
 @entry
 def refuges(order, home, size, copies, old, room, purse, group, spare, gpu_type, gpu_s):
-    """Modify copies, room, purse and spare in place: a copy outside the home's fault group for each table of `order`.
+    """Modify copies, room, purse and spare in place: a copy for disasters of each table of `order`, all at home only.
 
     `spare`, int64 (regions, types): GPU-seconds that nobody needs; the table's, `gpu_s` of `gpu_type` (-1: none), are
-    taken off where its copy goes. Returns how many tables still have none.
+    taken off where its copy goes. Returns how many tables have none.
     """
     without = 0
     for place in range(order.shape[0]):
         table = order[place]
-        if _is_safe(copies, group, table, home[table]):
-            continue
         gpu = gpu_type[table]
         region = _refuge(copies, old, room, purse, size, group, spare, gpu, table, home[table])
         if region == NOWHERE:
@@ -105,17 +98,27 @@ def _runs_somewhere(first, table, gpu_type, supply, copies, size, job):
 
 
 @kernel
-def _host(first, table, gpu_type, supply, copies, size, room, purse, job):
+def _unpaid(first, table, copies, old, size, job, region):
+    """KiB of them that would be copied there now."""
+    unpaid = 0
+    for use in range(first[job], first[job + 1]):
+        if not copies[table[use], region]:
+            unpaid += _price(old, size, table[use], region)
+    return unpaid
+
+
+@kernel
+def _host(first, table, gpu_type, supply, copies, old, size, room, purse, job):
     """Where a job's tables are brought together: the highest supply of its GPUs; without GPUs, the least to copy."""
     best, most = NOWHERE, 0
     gpu = gpu_type[job]
     for region in range(supply.shape[0]):
         if not _has_gpus(supply, gpu, region):
             continue
-        missing = _missing(first, table, copies, size, job, region)
-        if missing > room[region] or missing > purse[0]:
+        unpaid = _unpaid(first, table, copies, old, size, job, region)
+        if unpaid > purse[0] or _missing(first, table, copies, size, job, region) > room[region]:
             continue
-        worth = supply[region, gpu] if gpu >= 0 else -missing
+        worth = supply[region, gpu] if gpu >= 0 else -unpaid
         if best == NOWHERE or worth > most:
             best, most = region, worth
     return best
@@ -132,7 +135,7 @@ def gather(order, first, table, gpu_type, supply, copies, old, size, room, purse
         job = order[place]
         if _runs_somewhere(first, table, gpu_type, supply, copies, size, job):
             continue
-        region = _host(first, table, gpu_type, supply, copies, size, room, purse, job)
+        region = _host(first, table, gpu_type, supply, copies, old, size, room, purse, job)
         if region == NOWHERE:
             stranded += 1
             continue
