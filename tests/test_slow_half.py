@@ -7,12 +7,14 @@ import pytest
 
 from clustergym import policies
 from clustergym.policies.tetris import VERSIONS, Tetris
+from clustergym.policies.tetris.day import DayPlan
 from clustergym.policies.tetris.search import wander, wander_again
-from clustergym.policies.tetris.slow import HALVES, slow_half
-from clustergym.simulator.decisions import Advance, Move
+from clustergym.policies.tetris.slow import HALVES, decisions_of, slow_half
+from clustergym.simulator.decisions import Advance, Drop, Move, Replicate
 from clustergym.simulator.engine import Simulator
 from clustergym.simulator.errors import InputError
 from clustergym.simulator.geo.expected import expected_warehouse
+from clustergym.simulator.geo.placement import Move as PlannedMove
 from clustergym.simulator.geo.placement import Objective, Placement
 from clustergym.simulator.geo.standing import runs_in
 from clustergym.simulator.tables import copied_bytes
@@ -88,6 +90,51 @@ def test_what_was_found_before_is_what_would_be_found_again(simulator):
                 assert (again.home == plain.home).all()
             found.append(moves)
     assert len({tuple(moves) for moves in found}) >= 3
+
+
+def test_what_was_copied_for_a_waiting_workload_stays_while_it_waits():
+    """At a look no copy goes without which a waiting workload could run nowhere, to be copied again at that instant."""
+    simulator = Simulator("mast:regions=4,gpus=256", tables_every_s=10_000.0)
+    view, policy = begin(simulator), policies.make("tetris-v2:kicks=0")
+    dropped: set[tuple[int, int]] = set()
+    looks = 0
+    while not simulator.ended:
+        decision = policy.decide(view)
+        if isinstance(decision, Advance):
+            simulator.advance()
+            dropped.clear()
+            looks += view.tables_due
+            continue
+        if isinstance(decision, Drop):
+            stranded = [job for job in view.queue.tolist() if view.regions_of(job) == [decision.region]]
+            assert not any(decision.table in view.tables_of(job) for job in stranded)
+            dropped.add((decision.table, decision.region))
+        assert not (isinstance(decision, Replicate) and (decision.table, decision.region) in dropped)
+        simulator.apply(decision)
+    assert looks > 5
+
+
+def test_the_old_home_of_a_table_is_given_up_even_if_it_was_a_replica_before(simulator):
+    view = begin(simulator)
+    table = int(expected_warehouse(view).tables.size_bytes.argmin())
+    first, second, third = [view.home(table), *(region for region in range(4) if region != view.home(table))][:3]
+    for decision in (Replicate(table, second), Move(table, second)):
+        simulator.apply(decision)
+    play_until_all_lies(simulator)
+    before = expected_warehouse(view)
+    home, copies = before.tables.home.copy(), before.tables.copies.copy()
+    home[table], copies[table] = third, [region in (first, third) for region in range(4)]
+    plan = DayPlan([PlannedMove(table, second, third)], home, copies, (0.0, 0.0), 0.0)
+    for decision in decisions_of(plan, before, view):
+        simulator.apply(decision)
+    play_until_all_lies(simulator)
+    assert view.home(table) == third and view.copies(table) == sorted([first, third]) and not view.doomed(table)
+
+
+def play_until_all_lies(simulator):
+    """Nothing is decided until no table is on the way."""
+    while simulator.view.transfers:
+        simulator.advance()
 
 
 MALFORMED = {

@@ -251,7 +251,7 @@ def _worth(look: DataPlacementLookout, sight: Sight, region: int, kind: int) -> 
 
 
 def _readers_after(sight: Sight, table: int, region: int, column: int) -> tuple[int, float, int, float, int]:
-    """Readers after a decision about a table; a home that moves leaves no copy behind.
+    """Readers after a decision about a table; a home that moves leaves a copy behind where it was made a replica too.
 
     Returns:
         Readers that come to the region; hours of those that ran nowhere; readers that go; hours of those that run
@@ -269,7 +269,8 @@ def _readers_after(sight: Sight, table: int, region: int, column: int) -> tuple[
         served = int((comes & sight.stranded[waiting]).sum())
     if column == IS_DROP:
         after[:, region] = False
-    if column == IS_HOME:
+    stays = bool(int(day.simulator.plain.record["table_wanted"][table]) >> home & 1)
+    if column == IS_HOME and not stays:
         after[:, home] = False
     could, can = runs.any(axis=1), after.any(axis=1)
     came, left = int((after & ~runs).sum()), int((runs & ~after).sum())

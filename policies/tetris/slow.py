@@ -1,9 +1,10 @@
 """Tetris in a simulation: what it plans at an instant at which tables may be looked at, as decisions about tables.
 
 In order: replicas that the plan does not want any more are dropped, homes move by falling gain, and replicas are made.
-The day's plan is made once, on the tables as they will be when everything that is on the way has arrived. What cannot
-be done now, as a region is full or down, is left to the next day. A replica is dropped only while as many others of
-the plan are complete as the table should have, two at most.
+All begin at once and share the links equally, so the order decides only who gets room, or the last of the copies that
+can be under way. The day's plan is made once, on the tables as they will be when everything that is on the way has
+arrived. What cannot be done now, as a region is full or down, is left to the next day. A replica is dropped only while
+as many others of the plan are complete as the table should have, two at most, and no waiting job needs it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from ...simulator.view import ClusterView
 from ..base import Policy
 from .blocks import best_homes
 from .day import DayPlan, Tetris
+from .replicas import urgency
 from .search import Search, climb, wander_again
 from .versions import VERSIONS, Version
 
@@ -137,23 +139,36 @@ def _search(kicks: int | None) -> Callable[[int], Search]:
 def decisions_of(plan: DayPlan, warehouse: Warehouse, view: ClusterView) -> Iterator[TableDecision]:
     """What leads from `warehouse`, the tables as expected, to the plan, in order; some of it may not be possible now.
 
-    Replicas are made first of the tables whose readers of high priority have the most GPU-hours (Sec. 3.5).
+    What waiting jobs need stays, as the plan knows only jobs that recur. Replicas are made first of the tables whose
+    readers of high priority have the most GPU-hours (Sec. 3.5).
     """
-    complete, lies, wanted = view.warehouse().tables.copies, warehouse.tables.copies, plan.copies
+    complete, lies = view.warehouse().tables.copies, warehouse.tables.copies
+    wanted = plan.copies | _needed(plan.copies & lies, lies, view)
     kept = (complete & wanted).sum(axis=1)
     enough = kept >= np.minimum(wanted.sum(axis=1), SAFE_COPIES)
     for table, region in np.argwhere(lies & ~wanted & (enough[:, None] | ~complete)).tolist():
         if region != view.home(table) and region != view.moving_to(table):
             yield Drop(table, region)
     for move in plan.moves:
+        if not wanted[move.table, move.source]:
+            yield Drop(move.table, move.source)  # possible where it was made a replica before it was a home
         yield Move(move.table, move.target)
     lacking = wanted & ~lies
     moved = np.flatnonzero(plan.home != warehouse.tables.home)
     old = warehouse.tables.home[moved]
     lacking[moved, old] = wanted[moved, old]  # it lies there, but would be deleted with the home
     lacking[np.arange(len(lacking)), plan.home] = False
-    jobs = warehouse.jobs
-    asked = np.bincount(jobs.table, (jobs.gpu_hours * jobs.high)[jobs.owner], len(lacking))
-    for table in np.argsort(-asked, kind="stable").tolist():
+    for table in np.argsort(-urgency(warehouse.jobs, len(lacking)), kind="stable").tolist():
         for region in np.flatnonzero(lacking[table]).tolist():
             yield Replicate(table, region)
+
+
+def _needed(kept: np.ndarray, lies: np.ndarray, view: ClusterView) -> np.ndarray:
+    """Copies that waiting jobs need, bool (tables, regions): wherever a job finds its tables if no `kept` ones do."""
+    needed, up = np.zeros_like(lies), set(view.up_regions)
+    for job in view.queue.tolist():
+        tables = view.tables_of(job)
+        hosts = np.array([region for region in view.hosts_of(job) if region in up], np.int64)
+        if not kept[tables][:, hosts].all(axis=0).any():
+            needed[np.ix_(tables, hosts[lies[tables][:, hosts].all(axis=0)])] = True
+    return needed
