@@ -15,6 +15,7 @@ from clustergym.envs.dataplacement.observation import CANDIDATES, CLUSTER, QUEUE
 from clustergym.simulator.decisions import Advance, Drop, Move, Replicate
 from clustergym.simulator.engine import Simulator
 from clustergym.simulator.errors import InputError, InvalidDecision
+from clustergym.simulator.geo.expected import expected_warehouse
 from clustergym.simulator.geo.placement import Objective, Placement
 from clustergym.simulator.geo.standing import table_metrics
 
@@ -95,6 +96,27 @@ def test_what_is_offered_of_a_table():
     assert not {*home_to(SOUTH), *replica_to(WEST), *drop_at(WEST)} & set(legal(env))
     env.step((DONE,))
     assert env.view.now_s == 612.0 and env.view.home(CLICKS) == SOUTH  # the east is still read
+
+
+def test_a_home_that_was_made_a_replica_too_keeps_its_readers_when_it_moves():
+    """Ads are read by one known workload, on V100s, which only the west has."""
+    env = begun()
+    column = CANDIDATES.index("readers that cannot run in the region then, and could")
+
+    def readers_left(found, candidate):
+        return found["candidates"].reshape(-1, len(CANDIDATES))[candidate, column].item()
+
+    turn_to(env, ADS)
+    found = env.step(replica_to(EAST))[0]
+    assert env.view.home(ADS) == WEST and readers_left(found, home_to(EAST)) > 0.0
+    env.step(home_to(EAST))
+    env.step(replica_to(WEST))
+    env.step((DONE,))
+    turn_to(env, ADS)
+    found = env.step(home_to(WEST))[0]
+    assert env.view.home(ADS) == WEST and readers_left(found, home_to(EAST)) == 0.0
+    env.step(home_to(EAST))
+    assert WEST in expected_warehouse(env.view).tables.copies[ADS].nonzero()[0]
 
 
 def test_the_quota_masks_what_is_beyond_it():
