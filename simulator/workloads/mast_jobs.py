@@ -4,9 +4,9 @@ Fitted (paper mast, Sec. 2, 3.4, 5.1, 5.5, 5.6; numbers in geo/published.py), P5
 workload 16, 64, 128; machines of any workload 72, 180, 205; run time with GPUs 20 min, 6.7 h, 66 h, without 38 min, 7.9
 h, 38 h; set-up of containers 150, 278, 449 s; sizes of tables, as if they were those of replications, 565 MB, 103 GB,
 7.5 TB; workloads of a day that read a table 3, 17, 45; shares of the seven levels; 70 % of workloads with GPUs; 30 %
-recurring; homes as users chose them (V0): demand over supply of the regions in the published proportions, 9 % of
-families with tables at two homes. How high that demand is follows from `load`: at 1.1 (8 regions, 4,096 GPUs) what
-recurs at high priority asks 0.4 to 0.5 of the worst region's GPUs, not the published 2.63.
+recurring; homes as users chose them (V0): 9 % of families with tables at two homes, and how uneven demand over
+supply of the regions is: worst 2.63, deviation 0.76 in proportion. How high it is follows from `load`: at 1.1 (8
+regions, 4,096 GPUs) what recurs at high priority asks 0.4 to 0.5 of the worst region's GPUs.
 
 Assumed, as nothing is published:
 * Machines without GPUs are shared: a workload takes a fifth of each that it uses (`machine_share`). The published sizes
@@ -18,7 +18,7 @@ Assumed, as nothing is published:
 * Size, run time, level and hardware are independent. A recurring workload comes each day at its time, give or take 10
   min, with its size; the others are Poisson, 1.4 times the mean rate at 15 h, 0.6 times at 3 h.
 * With `backlog` what would run at time 0, had the same workloads come before, is there at time 0, with what is left of
-  its run time; nothing of it is set up again. Three in ten of these are a run of yesterday of what recurs daily: the
+  its run time; nothing of it is set up again. Three in ten of these are a run, begun before, of what recurs daily: the
   slow path counts on it each day (a third to six tenths of the recurring GPU-hours), though no more runs of it come.
 * Of the GPU types at the home of its tables a family asks one so that all types are asked alike for their supply.
 * A tenant is a team at a level. Quotas share the supply out by what tenants ask in all, as within them a start in time
