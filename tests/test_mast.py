@@ -349,7 +349,8 @@ def test_a_region_without_room_for_a_copy_is_passed():
     assert on_demand(simulator.view) == [Replicate(0, 1)]
 
 
-def test_a_table_stays_where_another_job_waits_for_the_rest():
+@pytest.mark.parametrize("holds", [False, True])
+def test_a_table_stays_where_another_job_waits_for_the_rest(holds):
     """V100 are in the west alone. `clicks` is on its way there for job 0, whose `users` lie there as a replica.
 
     Job 1 asks for `videos`, 1 TB, where 750 GB are free: `logs` (400 GB) moves, `users` stay.
@@ -361,6 +362,8 @@ def test_a_table_stays_where_another_job_waits_for_the_rest():
     assert on_demand(simulator.view) == [Replicate(0, 1)]
     simulator.apply(Replicate(0, 1))
     simulator.advance()
+    if holds:
+        simulator.apply(Hold(0))
     assert simulator.state.now_s == 40.0 and lacking(simulator.view) == [0, 1]
     assert on_demand(simulator.view) == [Move(3, 0)]
 

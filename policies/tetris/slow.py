@@ -164,9 +164,9 @@ def decisions_of(plan: DayPlan, warehouse: Warehouse, view: ClusterView) -> Iter
 
 
 def _needed(kept: np.ndarray, lies: np.ndarray, view: ClusterView) -> np.ndarray:
-    """Copies that waiting jobs need, bool (tables, regions): wherever a job finds its tables if no `kept` ones do."""
+    """Copies that waiting or held jobs need, bool (tables, regions): where one finds its tables, if none `kept` do."""
     needed, up = np.zeros_like(lies), set(view.up_regions)
-    for job in view.queue.tolist():
+    for job in [*view.queue.tolist(), *view.held.tolist()]:
         tables = view.tables_of(job)
         hosts = np.array([region for region in view.hosts_of(job) if region in up], np.int64)
         if not kept[tables][:, hosts].all(axis=0).any():

@@ -22,7 +22,12 @@ TableDecision = Replicate | Move | Drop
 
 def lacking(view: ClusterView) -> list[int]:
     """The waiting and the held jobs that no region can run now, in order of arrival."""
-    return [job for job in sorted([*view.queue.tolist(), *view.held.tolist()]) if not view.regions_of(job)]
+    return [job for job in _pending(view) if not view.regions_of(job)]
+
+
+def _pending(view: ClusterView) -> list[int]:
+    """The waiting and the held jobs, in order of arrival."""
+    return sorted([*view.queue.tolist(), *view.held.tolist()])
 
 
 def on_demand(view: ClusterView, jobs: Iterable[int] | None = None) -> list[TableDecision]:
@@ -125,7 +130,7 @@ class _Storage:
     def _kept(self, job: int, region: int) -> set[int]:
         """Tables that must stay in a region: of the job, of those that wait for it alone, and that are read there."""
         view = self.view
-        readers = [job, *(other for other in view.queue.tolist() if self._needs(other, region))]
+        readers = [job, *(other for other in _pending(view) if self._needs(other, region))]
         readers += [other for other in view.running.tolist() if view.region_of(other) == region]
         kept = {table for reader in readers for table in view.tables_of(reader).tolist()}
         return kept | {table for table, source, target, _ in view.transfers if region in (source, target)}
