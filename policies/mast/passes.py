@@ -5,7 +5,12 @@ have its tables and could hold it, and gets the best plan of RMS (simulator/geo/
 were preempted, the pass is made again at the same instant, with them in the queue. Workloads that no region can run
 have their tables copied (simulator/geo/on_demand.py).
 
-`decide` depends on the record alone, but for regions to which workloads are bound early (binding.py).
+A pass is made at most six times at one instant, and so are rounds of copies before them. Sec. 5.4 gives the duration
+of a pass, 34 s, not its period; it says that 5 minutes suffice. RMS places only in a pass, where the paper's
+"constantly checks the job-queue database": `scan_s=0` comes nearest to that.
+
+At the beginning of an instant `decide` depends on the record alone, but for regions to which workloads are bound early
+(binding.py); within one the rest of the pass is kept.
 """
 
 from __future__ import annotations
@@ -29,7 +34,7 @@ from ..base import Policy
 from ..rounds import is_round
 from .binding import Binding
 
-SCAN_S = 34.0  # Sec. 5.4: the mean time of a GMS-scan pass
+SCAN_S = 34.0  # Sec. 5.4: how long a GMS-scan pass takes, on average; not how often it is made
 MOST_PASSES, MOST_ROUNDS = 6, 6  # at one instant: over the queue; of decisions about tables
 
 

@@ -6,6 +6,9 @@ The kernels are in kernels/scan.py. What the paper leaves open:
   credit while it waits for a day, at most that, and loses up to one as its tenant's share of all that was used in the
   last day grows: both count alike.
 * A tenant's resources are its GPUs and its CPU machines: the larger of the two shares counts.
+* In the paper a tenant has one priority level. Here a workload has one, and a tenant's quota is over all its levels: a
+  team that works at several is named as a tenant of its own at each.
+* The age counts from the last preemption, as Sec. 5.5 counts latency.
 * Whether a workload that runs beyond its tenant's quota counts within it later is not said: a tenant's running
   workloads are within quota in the order in which they started, as far as it goes. So a level is a function of who
   runs now.

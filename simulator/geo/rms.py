@@ -11,6 +11,11 @@ that those before it left; the region with the highest wins the auction.
   order, without weights. Its scan, by priority and running time, then by size, is a heuristic for the same: here the
   best plan is found. Its example comes out the same: for 10 GPUs from jobs with 4, 5 and 12, only the third leaves.
 
+The search is exhaustive part by part: over all clusters that leave the later parts of the type room, all neighbouring
+racks there, all sets that may leave; not over all combinations of parts. Of more than 900 that leave a cluster, the
+score counts 900. The negative cache keeps what single parts were refused, never combinations; after a start that
+preempts it forgets what lower priorities were refused in that region, after a joint move everything.
+
 A plan that does not preempt beats all that do. A workload that leaves takes all its parts with it. Departures: GPUs and
 CPU machines are the only resources, and a part takes them from any machines of its cluster in whatever pieces.
 """
