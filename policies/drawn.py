@@ -1,8 +1,9 @@
 """`random`: a random order and random places, drawn from the seed: what everything should beat.
 
 Without regions it is a compiled rule. With regions every waiting workload, in a random order, is offered to one region
-of those that have its tables, drawn at random, and there to a random cluster of its first part's type; it starts if it
-fits without preemption. Tables are copied where no region can run a workload (simulator/geo/on_demand.py).
+of those that have its tables, drawn at random, and there to the clusters of its first part's type, in a random order;
+it starts at the first where it fits without preemption. Tables are copied where no region can run a workload
+(simulator/geo/on_demand.py).
 """
 
 from __future__ import annotations
@@ -60,11 +61,13 @@ class Anywhere(Policy):
             parts = list(zip(demands.part_type[job].tolist(), demands.part_units[job].tolist(), strict=True))
             parts = [part for part in parts if part[0] >= 0]
             there = np.flatnonzero((clusters.region == region) & (clusters.kind == parts[0][0]))
-            plan = self._scheduler.start(
-                job, demands.level[job], parts, view.now_s, cluster=int(rng.choice(there)), preempts=False
-            )
-            if plan is not None:
-                found.append(Start(job, plan.gpus))
+            for cluster in rng.permutation(there).tolist():
+                plan = self._scheduler.start(
+                    job, demands.level[job], parts, view.now_s, cluster=cluster, preempts=False
+                )
+                if plan is not None:
+                    found.append(Start(job, plan.gpus))
+                    break
         return [*on_demand(view, sorted(lacking)), *found]
 
 
