@@ -123,8 +123,9 @@ class Replicate:
 class Move:
     """Give a table another home: all of it is copied there, then the copy at the old home is deleted.
 
-    That stays as long as somebody reads it, and for good if it was asked for by `Replicate`. A `Move` to the present
-    home gives up one that is under way.
+    That stays as long as somebody reads it, and for good if it was asked for by `Replicate`. To where all of the table
+    lies already its home moves at once; while the slow path looks (`view.tables_due`) the copy at the old one stays
+    until the instant is over. A `Move` to the present home gives up one that is under way.
     """
 
     table: int

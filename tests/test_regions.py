@@ -255,6 +255,23 @@ def test_a_replica_of_the_old_home_stays():
     assert simulator.view.home(CLICKS) == EAST and simulator.view.copies(CLICKS) == [EAST]
 
 
+@pytest.mark.parametrize("is_spared", [False, True])
+def test_at_a_look_the_old_home_of_a_table_may_still_be_asked_to_be_a_replica(is_spared):
+    simulator = laid(LATER, arrival_s=[0, 0], every_s=100.0)
+    view = simulator.view
+    simulator.apply(Replicate(CLICKS, WEST))
+    simulator.advance()
+    assert view.tables_due and view.now_s == 100.0 and view.copies(CLICKS) == [EAST, WEST]
+    simulator.apply(Move(CLICKS, WEST))
+    assert view.home(CLICKS) == WEST and view.copies(CLICKS) == [EAST, WEST] and view.doomed(CLICKS) == [EAST]
+    if is_spared:
+        simulator.apply(Replicate(CLICKS, EAST))
+        assert not view.doomed(CLICKS) and not view.transfers
+    simulator.advance()
+    assert view.copies(CLICKS) == ([EAST, WEST] if is_spared else [WEST])
+    check_regions(simulator)
+
+
 def test_a_replica_has_the_partitions_that_jobs_read_and_a_move_copies_the_rest():
     tables = replace(geo_small.small_tables(), read_share=np.array([0.25, 1, 1, 1, 1]))
     simulator = laid(LATER, arrival_s=[0, 0], tables=tables)

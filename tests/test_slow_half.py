@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from clustergym import policies
+from clustergym.policies.paths import Paths
 from clustergym.policies.tetris import VERSIONS, Tetris
 from clustergym.policies.tetris.day import DayPlan
 from clustergym.policies.tetris.search import wander, wander_again
@@ -17,6 +18,7 @@ from clustergym.simulator.geo.expected import expected_warehouse
 from clustergym.simulator.geo.placement import Move as PlannedMove
 from clustergym.simulator.geo.placement import Objective, Placement
 from clustergym.simulator.geo.standing import runs_in
+from clustergym.simulator.layout import Failures
 from clustergym.simulator.tables import copied_bytes
 from clustergym.simulator.workloads import open_workload
 
@@ -135,6 +137,28 @@ def play_until_all_lies(simulator):
     """Nothing is decided until no table is on the way."""
     while simulator.view.transfers:
         simulator.advance()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_looks_keep_the_quota_and_two_copies_of_what_has_two(seed):
+    """Also of tables that are on the move, and whose copy for disasters becomes their home."""
+    failures = Failures(region_mtbf_s=100_000.0, region_mttr_s=3000.0)
+    simulator = Simulator("mast:regions=4,gpus=256", tables_every_s=5000.0, failures=failures)
+    simulator.reset(open_workload("mast-like:jobs=60,scale=1,longest_h=3,tables=24", seed=seed), seed)
+    view, policy = simulator.view, policies.make("tetris-v2:kicks=0,quota=0.1")
+    assert isinstance(policy, Paths)
+    day_of(simulator, slow_half("static:quota=9"))
+    quota_bytes = 0.1 * float(view.warehouse().tables.size_bytes.sum())
+    had = view.warehouse().tables.copies.sum(axis=1)
+    while not simulator.ended:
+        if view.tables_due:
+            assert day_of(simulator, policy.slow)[1] <= quota_bytes
+        while not isinstance(decision := policy.fast.decide(view), Advance):
+            simulator.apply(decision)
+        simulator.advance()
+        has = view.warehouse().tables.copies.sum(axis=1)
+        assert (has >= np.minimum(had, 2)).all()
+        had = has
 
 
 MALFORMED = {

@@ -150,8 +150,8 @@ def decisions_of(plan: DayPlan, warehouse: Warehouse, view: ClusterView) -> Iter
         if region != view.home(table) and region != view.moving_to(table):
             yield Drop(table, region)
     for move in plan.moves:
-        if not wanted[move.table, move.source]:
-            yield Drop(move.table, move.source)  # possible where it was made a replica before it was a home
+        # Its copy there, which may be on the way or have been made a replica before, is a replica then, or goes.
+        yield (Replicate if wanted[move.table, move.source] else Drop)(move.table, move.source)
         yield Move(move.table, move.target)
     lacking = wanted & ~lies
     moved = np.flatnonzero(plan.home != warehouse.tables.home)

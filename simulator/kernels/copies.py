@@ -76,14 +76,17 @@ def is_read(s, table, region):
 
 
 @kernel
-def doom(s, table, region):
-    """Modify `s`: a copy is to be deleted: at once if nobody reads it, else when nobody does."""
+def doom(s, table, region, now):
+    """Modify `s`: a copy is to be deleted once nobody reads it: `now`, or not before the instant is over."""
     if s.table_doomed[table] == 0:
         s.doomed_table[s.n_doomed] = table
         s.doomed_place[table] = s.n_doomed
         s.n_doomed += 1
     s.table_doomed[table] |= 1 << region
-    _delete_if_free(s, table, region)
+    if now:
+        _delete_if_free(s, table, region)
+    else:
+        s.sweep = 1
 
 
 @kernel

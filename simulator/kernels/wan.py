@@ -183,7 +183,7 @@ def _complete(s, transfer):
     if held == s.table_size[table]:
         s.table_whole[table] |= 1 << region
     if s.table_target[table] == region:
-        _move_home(s, table)
+        _move_home(s, table, True)
     else:
         shrink(s, table, region)
     _go_on(s, table)
@@ -191,15 +191,15 @@ def _complete(s, transfer):
 
 
 @kernel
-def _move_home(s, table):
-    """Modify `s`: all of a table lies where its home moves to."""
+def _move_home(s, table, now):
+    """Modify `s`: all of a table lies where its home moves to; the old one goes `now`, or when the instant is over."""
     old = s.table_home[table]
     s.table_home[table] = s.table_target[table]
     s.table_target[table] = -1
     if s.table_wanted[table] >> old & 1:
         shrink(s, table, old)
     else:
-        doom(s, table, old)
+        doom(s, table, old, now)
 
 
 @kernel
@@ -283,7 +283,7 @@ def drop(s, table, region):
     if transfer >= 0:
         _break_off(s, transfer)
     else:
-        doom(s, table, region)
+        doom(s, table, region, True)
 
 
 @kernel
@@ -304,7 +304,7 @@ def move(s, table, region):
             _break_off(s, transfer)
         _begin(s, table, region, missing_bytes(s, table, region))
     elif transfer_to(s, table, region) < 0:
-        _move_home(s, table)
+        _move_home(s, table, s.tables_due == 0)  # at a look a replica may still be asked for where it was
 
 
 @kernel
@@ -318,4 +318,4 @@ def _stay(s, table):
     if not is_replica or s.table_copies[table] >> target & 1:
         _break_off(s, transfer_to(s, table, target))
     if not is_replica and s.table_copies[table] >> target & 1:
-        doom(s, table, target)
+        doom(s, table, target, True)
