@@ -36,7 +36,8 @@ class Day:
         placement: the tables at the homes that they will have, and what that costs.
         copies: bool (tables, regions), where they will lie.
         known, waiting: who reads them.
-        order: the tables, int64, those of which most bytes are read first; place: how many of them are behind.
+        order: the tables, int64, those of which most bytes are read, by training and analytics jobs that recur, first;
+            place: how many of them are behind.
         offered: the table to decide about, which may be another than that of `order`; -1: none is left.
         spent_bytes: copied by what is decided so far; quota_bytes: that may be.
     """

@@ -17,7 +17,6 @@ import numpy as np
 from ...simulator.decisions import Advance, Drop, Move, Replicate
 from ...simulator.errors import InputError, InvalidDecision
 from ...simulator.geo.expected import expected_warehouse
-from ...simulator.geo.transfers import SAFE_COPIES
 from ...simulator.geo.warehouse import Warehouse
 from ...simulator.names import bind, choose, parse_name
 from ...simulator.tables import check_table, is_idle
@@ -30,6 +29,7 @@ from .search import Search, climb, wander_again
 from .versions import VERSIONS, Version
 
 QUOTA = 0.25  # of the bytes of all tables, in a day
+SAFE_COPIES = 2  # complete ones that a dropped replica leaves, where the plan has as many
 KICKS, MOST_KICKED_TABLES = 300, 500  # kicks where nothing else is said, up to so many tables
 
 TableDecision = Move | Replicate | Drop

@@ -1,7 +1,8 @@
 """V0, V1 and V2 of Tetris, and what tells them apart (paper mast, Sec. 5.6).
 
 V0, `static`: users chose the regions by hand, and no table moves; copies for disasters and for jobs that could run
-nowhere there are, as the paper does not say that there were none. V1 places data as Section 3 says, but for three
+nowhere there are, as the paper does not say that there were none; a scheduler that copies on demand may still move a
+home to make room. V1 places data as Section 3 says, but for three
 things: overload costs no more than underload (no Expression 8); storage is a hard quota only (no Expressions 3 and 9);
 and collocation counts every workload alike, whatever its size and priority. V2 has all of it, and counts collocation
 in GPU-hours of high-priority workloads. The paper gives the last as a definition of a rate; here it is what Expression

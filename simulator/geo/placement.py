@@ -1,8 +1,11 @@
 """The home regions of tables as Tetris's hill climbing sees them: what they cost, what a move changes, what is allowed.
 
-Paper mast, Sec. 3.3, Figure 4. Where it is silent: Expression 1 is counted as a share of all bytes that jobs read, so
-that its weight is of the size of the others'; a share of a demand that is nowhere is 0; Expressions 4 and 5 are
-printed with "<", read as "at most", so that an application without a quota in a region may compute nothing there.
+Paper mast, Sec. 3.3, Figure 4: its first step, tables to regions. The second, partitions to the data centers of a
+region (Sec. 3.1), is left out, as every cluster reads all that lies in its region. Where the paper is silent:
+Expression 1 is counted as a share of all bytes that jobs read, so that its weight is of the size of the others'; if
+some job asks a GPU type at a level but none that trains at home does, each region's share of that demand is 0, and if
+no job asks it, it does not count; Expressions 4 and 5 are printed with "<", read as "at most", so that an application
+without a quota in a region may compute nothing there.
 """
 
 from __future__ import annotations
@@ -33,8 +36,9 @@ class Objective:
         overload: whether overload costs more than underload (Expression 8).
         at_home: what Expression 6 sums over the jobs that train at home: the GPU-hours of high-priority jobs, or
             one for each training job whatever its size and priority.
-        home_share: right side of Expression 6, as a share of that sum over all jobs; None: what holds at the start,
-            which then never falls ("we empirically validate but do not mandate" it, so less is allowed).
+        home_share: right side of Expression 6, as a share of that sum over all jobs; None: the sum at the start, so
+            that no day ends with less. That is stricter than the paper, which publishes no threshold: "we empirically
+            validate but do not mandate that the number of jobs satisfying this property does not decrease over time".
     """
 
     remote: float = 1.0

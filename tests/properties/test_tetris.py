@@ -21,7 +21,6 @@ from clustergym.policies.tetris.blocks import best_homes
 from clustergym.policies.tetris.search import climb, settle, wander
 from clustergym.simulator.geo.placement import KIB, Objective, Placement
 from clustergym.simulator.geo.standing import runs_in
-from clustergym.simulator.geo.transfers import Transfers
 
 SCRIPT = Path(__file__).resolve().parents[1] / "geo_random.py"
 random = runpy.run_path(str(SCRIPT))
@@ -184,27 +183,6 @@ def test_milp_is_the_least_of_all_placements(seed):
     home, cost = optimum(placement)
     assert cost == pytest.approx(least, abs=1e-7)
     assert cost_of(warehouse, objective, home) == pytest.approx(least, abs=1e-7)
-
-
-@calm
-@given(seeds, st.floats(0.0, 1.0), st.integers(0, 3))
-def test_no_data_is_lost_by_an_outage_in_the_middle_of_moves(seed, share, broken):
-    """A table with copies in two regions keeps a complete one, whenever one region goes down."""
-    warehouse = random_warehouse(seed, regions=4, tables=12, jobs=20)
-    start = warehouse.at(warehouse.tables.home, Tetris(VERSIONS["static"]).plan(warehouse).copies)
-    plan = Tetris(VERSIONS["tetris-v2"]).plan(start)
-    whole = Transfers(start.world, start.tables, plan.copies)
-    whole.advance(np.inf)
-    transfers = Transfers(start.world, start.tables, plan.copies)
-    transfers.advance(share * whole.now_s)
-    had = transfers.copies.sum(axis=1)
-    assert (had >= np.minimum(start.tables.copies.sum(axis=1), plan.copies.sum(axis=1)).clip(1, 2)).all()
-    transfers.outage(broken)
-    transfers.advance(np.inf)
-    assert set(transfers.lost) <= set(np.flatnonzero(had < 2))
-    assert (
-        transfers.room_bytes() >= np.minimum(Transfers(start.world, start.tables, start.tables.copies).room_bytes(), 0)
-    ).all()
 
 
 @calm
