@@ -21,6 +21,7 @@ from .sweep import sweep
 
 WEEKS, WEEK_H, QUICK_H = 5, 168.0, 12.0
 REGIONS, GPUS, LOAD, LIGHTER, HEAVIER = 8, 4096, 1.1, 0.9, 1.3
+MANY_GPUS = 16_384  # where a single late workload is less than a per cent of its hour
 CPUS = 1.2  # machines a GPU at load 1.1: Sec. 5.2, "slight overprovisioning"; then about four in five are allocated
 QUICK_REGIONS, QUICK_GPUS = 4, 208  # with its CPU machines a size class that all tests share
 TRACE_H = 21.0
@@ -53,9 +54,10 @@ class _Traces:
         tables: str = "tetris-v2",
         load: float = LOAD,
         raised: bool = False,
+        gpus: int = GPUS,
     ) -> None:
         self.seeds = options.seeds(WEEKS)
-        self.regions, self.gpus = (QUICK_REGIONS, QUICK_GPUS) if options.quick else (REGIONS, GPUS)
+        self.regions, self.gpus = (QUICK_REGIONS, QUICK_GPUS) if options.quick else (REGIONS, gpus)
         self.hours = min(hours, QUICK_H) if options.quick else hours
         cpus = round(CPUS * self.gpus * max(load, LOAD) / LOAD)
         case = partial(
@@ -157,8 +159,14 @@ def slo(options: Options) -> Findings:
 
 
 def _slo_evidence(options: Options) -> list[Row]:
-    """What federated's worst hour depends on."""
+    """What the worst hours depend on."""
     rows: list[Row] = []
+    if not options.quick:
+        many = _Traces("mast-slo, more GPUs", options, (MAST, FEDERATED), TRACE_H, gpus=MANY_GPUS)
+        for policy, name in ((MAST, "mast"), (FEDERATED, "federated")):
+            for levels, whose in ((range(PROMISED), ""), (range(HIGH_LEVELS), " of high priority")):
+                worst = many.mean(policy, partial(_worst_hour, levels=levels, hours=many.busy))
+                rows.append(printed(f"worst hour{whose}, {MANY_GPUS:,} GPUs, {name}", worst, "%"))
     raised = _Traces("mast-slo, level 3 raised", options, (MAST, FEDERATED), TRACE_H, raised=True)
     for policy, name in ((MAST, "mast"), (FEDERATED, "federated")):
         worst = raised.mean(policy, partial(_worst_hour, levels=range(HIGH_LEVELS), hours=raised.busy))
@@ -184,16 +192,18 @@ SLO_NOTE = (
     "levels 0 to 3 are to start within 10, 20, 30 and 60 minutes (mast-like's; the paper gives no times), high "
     "priority is 0 to 2; within quota is who GMS counted so when it saw them first. The minute to save who is "
     "preempted for a start is part of its wait (Sec. 5.5), the time to set up its containers is not. The published 1.3 "
-    "% are of all priorities, all the time: the worst hour is compared with it, not the mean over the busy ones"
+    "% are of all priorities, all the time: the worst hour is compared with it, not the mean over the busy ones. Some "
+    "30 come an hour within quota, so one that is late is 3 % of them; with four times the GPUs, at the same load, it "
+    "is less than 1 %, and the worst hour stays below the published rate"
 )
 SLO_WHY = (
     "federated does not reach 50 %: it knows exactly here what is asked of each region now, quotas promise no more "
     "than there is, and high priorities hold only a part of any region. Where users put the tables, what recurs of "
     "them asks nearly half of the worst region's GPUs, as the load has it (published: 2.63 times them, 0.98 under V1). "
     "That they hold a part alone is not why: were level 3 of high priority too, they would hold nearly all of one, and "
-    "the rate stays. What demand means is why: by the demand of a day that the slow path knows (the paper's word in "
-    "Sec. 3.3), federated binds all that may go there to the same region, and comes near the published rate, but "
-    "leaves most GPUs idle. The paper does not say which it took, nor the load of its trace and its quotas"
+    "the rate would be 8 %. What demand means is why: by the demand of a day that the slow path knows (the paper's "
+    "word in Sec. 3.3), federated binds all that may go there to the same region, and comes near the published rate, "
+    "but leaves most GPUs idle. The paper does not say which it took, nor the load of its trace and its quotas"
 )
 
 
