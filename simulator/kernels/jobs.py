@@ -11,7 +11,7 @@ from ..rules.orders import (
     has_levels,
     next_check_s,
     restore_cost_s,
-    running_key,
+    return_key,
 )
 from ..rules.placers import dedicate
 from . import heap, rates
@@ -235,6 +235,8 @@ def start(s, job):
     rates.take_rate(s, job, back)
     if back:
         undo(s, job)
+        if s.lease_s > 0.0 and s.lease_end_s[job] <= now:
+            grant_lease(s, job)
     else:
         s.since_s[job] = now
         if s.starts[job] > 0 or (has_berths(s) and s.restores_first):
@@ -253,14 +255,19 @@ def start(s, job):
         s.started_s[job] = now
         if has_berths(s):
             rates.begin_stretch(s, job)
-        if s.auctions or s.migrates:
-            s.begun_s[job] = now
-        s.lease_end_s[job] = now + s.lease_s if s.lease_s > 0.0 else math.inf
+        grant_lease(s, job)
         if has_levels(s):
             s.run_key[job] = s.order_key[job]
             join(s, job)
     plan(s, job)
     log(s, START, job)
+
+
+@kernel
+def grant_lease(s, job):
+    """Modify `s`: a lease of the job's GPUs begins."""
+    s.begun_s[job] = s.now_s
+    s.lease_end_s[job] = s.now_s + s.lease_s if s.lease_s > 0.0 else math.inf
 
 
 @kernel
@@ -497,7 +504,7 @@ def _requeue(s, job):
         s.gpus[job] = s.own_gpus[job]
         s.batch[job] = s.own_batch[job]
     rest_sub_batch(s, job)
-    enqueue(s, job, running_key(s, job))
+    enqueue(s, job, return_key(s, job))
     if has_levels(s):
         join(s, job)
     if demotion_is_due(s, job):
@@ -571,8 +578,7 @@ def migrate(s, job):
             set_up(s, job)
         if has_berths(s):
             rates.begin_stretch(s, job)
-        if s.lease_s > 0.0:
-            s.lease_end_s[job] = s.now_s + s.lease_s
+        grant_lease(s, job)
     plan(s, job)
     log(s, MIGRATE, job)
     offer(s)
