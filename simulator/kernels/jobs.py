@@ -156,7 +156,7 @@ def plan(s, job):
     s.planned_finish_s[job] = s.since_s[job] + s.iterations_left[job] * s.iteration_s[job]
     if not demotion_is_due(s, job):
         s.check_s[job] = next_check_s(s, job)
-    lease_end_s = s.lease_end_s[job] if s.lease_end_s[job] > s.now_s else math.inf  # else renewed on commit
+    lease_end_s = s.lease_end_s[job] if s.lease_end_s[job] > s.now_s else math.inf  # a new one begins on commit
     next_s = min(own_end_s(s, job), s.check_s[job], lease_end_s)
     if has_berths(s):
         next_s = min(next_s, rates.plan_phase(s, job))
@@ -235,8 +235,6 @@ def start(s, job):
     rates.take_rate(s, job, back)
     if back:
         undo(s, job)
-        if s.lease_s > 0.0 and s.lease_end_s[job] <= now:
-            grant_lease(s, job)
     else:
         s.since_s[job] = now
         if s.starts[job] > 0 or (has_berths(s) and s.restores_first):
@@ -247,7 +245,8 @@ def start(s, job):
             set_up(s, job)
             s.late_starts += s.starts[job] == 0 and is_late(s, job)
         s.starts[job] += 1
-        if s.delays and record_wait(s, job, s.tier[job]) and s.auctions == 0:
+        has_waited = s.left_s[job] != now  # else it was stopped at this instant: it has but moved
+        if s.delays and has_waited and record_wait(s, job, s.tier[job]) and s.auctions == 0:
             set_timers(s, s.demand[job])
         if s.placer == AFFINITY:
             dedicate(s, job)

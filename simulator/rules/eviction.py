@@ -8,7 +8,7 @@ from ..kernels.jit import kernel
 from ..kernels.jobs import preempt
 from ..kernels.placement import lift, lower
 from .delays import find_offer
-from .orders import has_levels, is_leased, key_now, running_key
+from .orders import has_levels, is_leased, key_now, lease_is_over, running_key
 
 
 @kernel
@@ -38,7 +38,7 @@ def pick_leases_over(s):
     s.n_picked = 0
     for i in range(s.running):
         job = s.runner[i]
-        if s.lease_end_s[job] <= s.now_s:
+        if lease_is_over(s, job):
             push_pick(s, -float(job), job)
 
 
@@ -146,6 +146,7 @@ def evict_for(s, job):
 
 @kernel
 def push_pick(s, key, job):
+    """Modify `s.pick_*`: the job joins the heap."""
     hole = s.n_picked
     s.n_picked += 1
     while hole > 0:
@@ -163,6 +164,7 @@ def push_pick(s, key, job):
 
 @kernel
 def pop_pick(s):
+    """Modify `s.pick_*`: the first of the heap leaves it."""
     count = s.n_picked - 1
     s.n_picked = count
     key = s.pick_key[count]

@@ -8,7 +8,7 @@ there on only jobs that have waited longer, so that they take more, are asked. N
 nothing, whom a later job may stop an earlier one might have stopped, and what a move leaves is offered in another pass.
 
 Under delay timers a lease that has ended is over as soon as somebody waits: the job gives its GPUs back and is offered
-GPUs like those that wait, its starvation at 0. Who gets the same GPUs has not stopped; its next lease begins.
+GPUs like those that wait, its starvation at 0. Who gets the same GPUs has not stopped: `commit` begins another lease.
 """
 
 from ..kernels.codes import RUNNING, WAITING
@@ -31,7 +31,7 @@ def make_offers(s):
     started = 0
     s.moved = 0
     leases_end = s.waiting > 0 and s.lease_s > 0.0 and s.auctions == 0  # nobody is stopped while nobody waits
-    if leases_end and s.delays:
+    if leases_end and s.delays and s.leases_over:
         _end_leases(s)
     forget(s)
     count = _gather(s)

@@ -198,6 +198,12 @@ def is_leased(s, job):
 
 
 @kernel
+def lease_is_over(s, job):
+    """True if the lease of a running job has ended, and no other has begun."""
+    return s.lease_s > 0.0 and s.auctions == 0 and s.lease_end_s[job] <= s.now_s
+
+
+@kernel
 def restore_cost_s(s, job):
     """Seconds without progress when a job that lost its GPUs, or moves, starts anew."""
     return s.cost_small_s if s.gpus[job] <= s.cost_split else s.cost_large_s
