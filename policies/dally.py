@@ -13,11 +13,11 @@ Choices where the paper is silent:
   every running job whose lease has ended joins the bids, its GPUs counted as free and its starvation 0, in the order of
   Nw_sens in millionths; ties: fewer GPUs, earlier last assignment (for those whose lease has ended: now), lower index.
   Who gets the same GPUs back has not stopped and begins a new lease; who gets others pays `preemption_cost`; who gets
-  none waits, its starvation counted from now. While nobody waits, a lease that has ended changes nothing. What is
-  accepted at the end of a lease is a placement by Algorithm 1, so a gang that lies across machines although one could
-  hold it starves for a machine anew; who only moves has not waited, and is not recorded. In the authors' simulator (`semantics=artist-sim`)
-  every lease ends in the loss of the GPUs, whoever waits, and only waiting jobs bid, at auctions. `lease=0`: nobody is
-  stopped, and whoever can move to a better tier does.
+  none waits, its starvation counted from now. While nobody waits, a lease that has ended changes nothing.
+  What is accepted at the end of a lease is a placement by Algorithm 1, so a gang that lies across machines although one
+  could hold it starves for a machine anew; who only moves has not waited, and is not recorded. `lease=0`: nobody is
+  stopped, and whoever can move to a better tier does. In the authors' simulator (`semantics=artist-sim`) every lease
+  ends in the loss of the GPUs, whoever waits, and only waiting jobs bid, at auctions.
 * Offers. A job is offered GPUs whenever something happens in the cluster and when one of its own timers runs out,
   which is the limit of "periodically generates resource offers"; `round` makes them periodic. (A timer that shrinks
   because a wait is forgotten is noticed at the next offer.)
