@@ -8,10 +8,16 @@ by Algorithm 2 (IV-B2, -B3; simulator/rules/delays.py), variants of Sec. V-C.
 * `dally-consolidated`: waits as long as needed for the most consolidated placement that its size admits.
 
 Choices where the paper is silent:
-* Preemption. The paper gives the priority but not the moment; its simulator stops every job after a lease of an hour.
-  Here a job whose lease has ended makes way for one that has been slowed down more, or moves to a better tier in its
-  own turn, which is a preemption after which it takes an offer at once; otherwise it goes on. So a job is stopped only
-  where that changes something. Under `semantics=artist-sim` every lease ends as it does there.
+* Leases. The paper names no lease and no moment of preemption. Ours: a lease is 3,600 s from the start. At every offer
+  round (an arrival, an end, the end of a lease, a timer) while a job waits, one that refused by its timers included,
+  every running job whose lease has ended joins the bids, its GPUs counted as free and its starvation 0, in the order of
+  Nw_sens in millionths; ties: fewer GPUs, earlier last assignment (for those whose lease has ended: now), lower index.
+  Who gets the same GPUs back has not stopped and begins a new lease; who gets others pays `preemption_cost`; who gets
+  none waits, its starvation counted from now. While nobody waits, a lease that has ended changes nothing.
+  What is accepted at the end of a lease is a placement by Algorithm 1, so a gang that lies across machines although one
+  could hold it starves for a machine anew; who only moves has not waited, and is not recorded. `lease=0`: nobody is
+  stopped, and whoever can move to a better tier does. In the authors' simulator (`semantics=artist-sim`) every lease
+  ends in the loss of the GPUs, whoever waits, and only waiting jobs bid, at auctions.
 * Offers. A job is offered GPUs whenever something happens in the cluster and when one of its own timers runs out,
   which is the limit of "periodically generates resource offers"; `round` makes them periodic. (A timer that shrinks
   because a wait is forgotten is noticed at the next offer.)
@@ -94,6 +100,6 @@ def _dally(
         lease=lease,
         timers=timers,
         tuner=tuner,
-        migrates=True,
+        migrates=lease == 0.0,
     )
     return RulePolicy(name, rule, replace(rule, placer="first", migrates=False))

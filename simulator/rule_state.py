@@ -42,6 +42,8 @@ def rule_fields(jobs: int, seats: int) -> list[Field]:
         ("chosen", "i8", (seats,)),  # scratch: jobs that are about to start
         ("migrates", "i8"),  # the rule moves running jobs to better tiers
         ("moved", "i8"),  # it did in this pass
+        ("leases_over", "i8"),  # the lease of a running job may have ended, and no other begun
+        ("offers", "i8"),  # jobs are offered GPUs at this instant
         ("fallback_defect", "i8"),  # of Gandiva in the simulator behind paper dally; see placers.py
         ("bid", "i8", (2 * jobs + seats,)),  # scratch: jobs that are offered GPUs, a heap in the order of the rule
     ]

@@ -157,7 +157,7 @@ def job_fields(jobs: int) -> list[Field]:
         "finish_s",
         "queued_s",  # total time without GPUs since arrival
         "attained_s",  # total time on GPUs, settled at the last stop
-        "begun_s",  # last time that it got GPUs, where jobs move or are granted leases; -1 = never
+        "begun_s",  # last time that it got GPUs, or a lease of those that it has; -1 = never
         "comm_s",
         "restore_s",
         "order_key",  # place in the order while waiting

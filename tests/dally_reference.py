@@ -1,303 +1,299 @@
-"""Reference of Dally's rules under `semantics=events`: delay timers, offers, leases; written to be read, not to be
-fast.
+"""Plain reference simulator of the scheduler "native Dally".
 
-The compiled kernels are checked against it; it shares no code with them. At every instant at which something happens it
-goes through all waiting jobs in order of Nw_sens, and each is asked for itself. A cluster is racks of machines of slots
-of GPUs: nested lists, whose leaves are the GPUs in ascending order.
+Written from the paper (Dally, Sec. IV-B: Algorithms 1 and 2, Nw_sens) and from the definition
+below only, without looking at any other code of this project, so that the two can be compared.
+
+"A lease is 3,600 s from the start. At every offer round (an arrival, an end, the end of a lease,
+a timer) while a job waits, one that refused by its timers included, every running job whose lease
+has ended joins the bids with its GPUs counted as free and its starvation at 0, in the order of
+Nw_sens rounded to 1e-6; ties: fewer GPUs, earlier last assignment, lower id. Who gets the same
+GPUs back has not stopped and begins a new lease; who gets others pays `preemption_cost`; who gets
+none waits, its starvation counted from now. While nobody waits, a lease that has ended changes
+nothing."
+
+Starvation 0 means a last assignment now, for the ties too; that of a waiting job is its arrival or
+the moment it lost its GPUs. All who bid while running give their GPUs back before the walk; then
+each is offered what the placer finds, with no preference for its own: the same set is a new lease
+and nothing else; another set is a stop and a start at once, no wait recorded, since it has not
+waited; if it accepts nothing, be it that it refuses the tier on which it ran, it is stopped.
+With `lease_s` 0 nobody is stopped; with `moves` too, a running job that does not lie inside one
+machine bids at starvation 0 (last assignment: when it got its GPUs), whether or not somebody
+waits, and moves if what it accepts, its own GPUs counted as free, is a better tier. After a walk
+with a move there is another, but who started or moved at this instant does not move again.
 """
-
-from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
-Unit = Any  # a GPU, or a list of units
 MACHINE, RACK, NETWORK = 1, 2, 3
 
 
-def gpus_of(unit: Unit) -> list[int]:
-    return [gpu for part in unit for gpu in gpus_of(part)] if isinstance(unit, list) else [unit]
-
-
-def pack(unit: Unit, need: int, free: set[int]) -> list[int]:
-    """The part with the fewest free GPUs that suffice, and inside it likewise; else all of the fullest, and so on."""
-    if not isinstance(unit[0], list):
-        return [gpu for gpu in unit if gpu in free][:need]
-    parts = [(len(free.intersection(gpus_of(part))), place) for place, part in enumerate(unit)]
-    taken: list[int] = []
-    while need > 0:
-        fitting = [part for part in parts if part[0] >= need]
-        room, place = part = min(fitting) if fitting else max(parts, key=lambda part: (part[0], -part[1]))
-        parts.remove(part)
-        taken += pack(unit[place], min(room, need), free)
-        need -= min(room, need)
-    return taken
-
-
-@dataclass
+@dataclass(eq=False)
 class Runner:
+    """One job: its request, what happened to it, and where it stands."""
+
+    id: int
     arrival_s: float
     gpus: int
     duration_s: float
-    left_s: float  # of isolated run time, when it last started
-    waiting_since_s: float = math.inf
-    key: float = 0.0  # Nw_sens when it began to wait
-    ring_s: float = math.inf  # when it is offered GPUs because a timer runs out
-    attained_s: float = 0.0
     starts: int = 0
     preempted: int = 0
     moved: int = 0
-    gang: frozenset[int] = frozenset()
+    gang: frozenset = frozenset()
     tier: int = 0
-    slowdown: float = 1.0
-    started_s: float = 0.0
-    since_s: float = 0.0  # progress counts from here
-    lease_end_s: float = math.inf
-    finish_s: float = math.inf
     first_start_s: float = math.inf
+    finish_s: float = math.inf  # while it runs: when it will end; while it waits: inf
+    history: list = field(default_factory=list)  # (time_s, "start" | "move" | "stop", gpus)
+    left_s: float = 0.0  # seconds of compute, settled when it stops or moves (no lease settles)
+    attained_s: float = 0.0  # seconds held on GPUs, settled with `left_s`
+    started_s: float = 0.0  # since when it holds the present gang
+    since_s: float = 0.0  # since when it progresses there: the start and the cost
+    slowdown: float = 1.0
+    assigned_s: float = 0.0  # last assignment of one who waits: it arrived or lost its GPUs
+    lease_end_s: float = math.inf
+    alarm_s: float = math.inf  # while it waits: when one of its timers ends
+    waiting_key: int = 0  # Nw_sens when it lost its GPUs; 0 if it never ran
+
+    def left_at(self, now):
+        return max(0.0, self.left_s - max(0.0, now - self.since_s) / self.slowdown)
+
+    def held_at(self, now):
+        return self.attained_s + (now - self.started_s)
+
+    def key_at(self, now):
+        """Nw_sens = (share done) / (held / ideal run time), in millionths."""
+        held = self.held_at(now) / self.duration_s
+        done = 1.0 - self.left_at(now) / self.duration_s
+        return math.floor(done / held * 1e6 + 0.5) if held > 0.0 else 0
 
 
 @dataclass
 class Dally:
-    """One run.
-
-    Args:
-        cluster: racks of machines of slots of GPUs.
-        jobs: (arrival_s, gpus, duration_s), ascending in arrival_s; the id is the index.
-        timers: seconds; None: tuned, by `history` and `initial` (leases), and `population` or sample deviations.
-        lease_s: 0: none.
-        first: the first place with room, in the order `scan` of the machines, instead of the tightest.
-        costs_s: of a start after the first, for up to 8 GPUs and more.
-        slowdowns: of gangs inside a machine, inside a rack, and across racks.
-        moves: running jobs whose lease is over move to better tiers.
-    """
-
-    cluster: Unit
-    jobs: list[tuple[float, int, float]]
-    timers: tuple[float, float] | None = None
-    history: float = 24.0
-    initial: tuple[float, float] = (1.0, 1.0)
+    cluster: list  # racks of machines of slots of GPUs
+    jobs: list  # (arrival_s, gpus, duration_s), ascending arrival
+    timers: tuple = None  # fixed (machine, rack) timers in seconds
+    history: float = 24.0  # leases
+    initial: tuple = (1.0, 1.0)  # leases: the timers of an empty list
     population: bool = False
     lease_s: float = 3600.0
     first: bool = False
-    scan: list[int] = field(default_factory=list)
-    costs_s: tuple[float, float] = (0.0, 0.0)
-    slowdowns: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    scan: list = field(default_factory=list)  # empty: every machine by index
+    costs_s: tuple = (0.0, 0.0)
+    slowdowns: tuple = (1.0, 1.0, 1.0)
     moves: bool = False
 
-    def __post_init__(self) -> None:
-        self.now_s = -1.0
-        self.runners = [Runner(*job, job[2]) for job in self.jobs]
-        self.waiting: set[int] = set()
-        self.running: set[int] = set()
-        self.free = set(gpus_of(self.cluster))
+    def __post_init__(self):
         self.machines = [machine for rack in self.cluster for machine in rack]
-        self.waits: dict[tuple[int, int], list[tuple[float, float]]] = {}  # by (GPUs, tier): (instant, leases)
-        self.largest = {MACHINE: max(map(len, map(gpus_of, self.machines)))}
-        self.largest[RACK] = max(map(len, map(gpus_of, self.cluster)))
+        parts = [self.cluster, *self.cluster, *self.machines]
+        parts += [slot for machine in self.machines for slot in machine]
+        self.gpus_of = {id(part): frozenset(leaves(part)) for part in parts}
+        self.free = set(leaves(self.cluster))
+        self.largest_machine = max(len(leaves(m)) for m in self.machines)
+        self.largest_rack = max(len(leaves(r)) for r in self.cluster)
+        self.unit_s = self.lease_s or 3600.0
+        self.waits = {}  # (gpus, tier) -> [(time_s, starvation in leases)]
+        self.waiting, self.running = [], []
+        self.now = -math.inf
 
-    # Algorithm 2
+    def run(self):
+        runners = [Runner(i, *job, left_s=job[2]) for i, job in enumerate(self.jobs)]
+        to_come = list(reversed(runners))
+        while True:
+            times = [to_come[-1].arrival_s] if to_come else []
+            times += [r.finish_s for r in self.running]
+            times += [r.lease_end_s for r in self.running if r.lease_end_s > self.now]
+            times += [r.alarm_s for r in self.waiting]
+            now = min(times, default=math.inf)
+            if now == math.inf:
+                return runners
+            self.now = now
+            for r in [r for r in self.running if r.finish_s <= now]:
+                self.running.remove(r)
+                self.free |= r.gang
+            rung = [r for r in self.waiting if r.alarm_s <= now]
+            while to_come and to_come[-1].arrival_s <= now:
+                r = to_come.pop()
+                r.assigned_s = now
+                self.waiting.append(r)
+            self.recorded = set()  # gang sizes with a wait recorded at this instant
+            if self.lease_s > 0:
+                if self.waiting:
+                    self.lease_round()
+            else:
+                while self.leaseless_walk():
+                    pass
+            for r in self.waiting:  # the alarms last: every record of this instant is in the lists
+                if r in rung or r.assigned_s == now or r.gpus in self.recorded:
+                    r.alarm_s = self.next_alarm(r)
 
-    def timer_s(self, job: int, tier: int) -> float:
-        need = self.runners[job].gpus
-        if need > self.largest[tier] or need > self.largest[RACK]:
-            return 0.0
-        if self.timers is not None:
-            return self.timers[tier - MACHINE]
-        unit_s = self.lease_s or 3600.0
-        known = self.waits.setdefault((need, tier), [])
-        known[:] = [entry for entry in known if entry[0] >= self.now_s - self.history * unit_s]
-        waits = [wait for _, wait in known]
-        if not waits:
-            return self.initial[tier - MACHINE] * unit_s
-        mean = sum(waits) / len(waits)
-        degrees = len(waits) if self.population else len(waits) - 1
-        deviation = math.sqrt(sum((wait - mean) * (wait - mean) for wait in waits) / degrees) if degrees else 0.0
-        return (mean + 2.0 * deviation) * unit_s
+    def order(self, runners):
+        """(runner, whether it runs) for all who bid, in the order of service."""
+        bids = [(r.waiting_key, r.gpus, r.assigned_s, r.id, r, False) for r in self.waiting]
+        for r in runners:
+            assigned_s = self.now if self.lease_s > 0 else r.started_s
+            bids.append((r.key_at(self.now), r.gpus, assigned_s, r.id, r, True))
+        return [bid[4:] for bid in sorted(bids)]
 
-    # Algorithm 1
+    def lease_round(self):
+        """One walk over the waiting jobs and the running ones whose lease has ended."""
+        ended = [r for r in self.running if r.lease_end_s <= self.now]
+        for r in ended:
+            self.free |= r.gang
+        for r, runs in self.order(ended):
+            gang, tier = self.offer(r, 0.0 if runs else self.now - r.assigned_s)
+            if runs and gang is not None and r.gang == set(gang):
+                self.free -= r.gang
+                r.lease_end_s = self.now + self.lease_s
+                continue
+            if runs:
+                self.stop(r)
+            self.start(r, gang, tier, waited=not runs)
 
-    def offer(self, job: int, free: set[int]) -> tuple[list[int], int] | None:
-        """The GPUs that the job accepts, and their tier."""
-        need, starved_s = self.runners[job].gpus, self.now_s - self.runners[job].waiting_since_s
-        if gang := self.find(need, MACHINE, free):
-            return gang, MACHINE
-        if starved_s < self.timer_s(job, MACHINE):
-            return None
-        if gang := self.find(need, RACK, free):
-            return gang, RACK
-        if starved_s < self.timer_s(job, RACK):
-            return None
-        return (self.find(need, NETWORK, free), NETWORK) if need <= len(free) else None
-
-    def find(self, need: int, tier: int, free: set[int]) -> list[int]:
-        if tier == NETWORK:
-            return sorted(free)[:need] if self.first else pack(self.cluster, need, free)
-        places = self.machines if tier == MACHINE else self.cluster
-        if self.first and tier == MACHINE:
-            scanned = [places[place] for place in self.scan]
-            places = [slot for machine in scanned for slot in machine] + scanned
-        roomy = [place for place in places if len(free.intersection(gpus_of(place))) >= need]
-        if self.first:
-            return [gpu for gpu in gpus_of(roomy[0]) if gpu in free][:need] if roomy else []
-        roomy.sort(key=lambda place: len(free.intersection(gpus_of(place))))  # stable: lowest index first
-        return pack(roomy[0], need, free) if roomy else []
-
-    # offers and leases
-
-    def sensitivity(self, job: int) -> float:
-        """Nw_sens of a running job."""
-        r = self.runners[job]
-        ran_s = r.attained_s + (self.now_s - r.started_s)
-        if ran_s <= 0.0:
-            return 0.0
-        return (1.0 - self.left_s(job) / r.duration_s) / (ran_s / r.duration_s)
-
-    def left_s(self, job: int) -> float:
-        r = self.runners[job]
-        return r.left_s - max(0.0, self.now_s - r.since_s) / r.slowdown
-
-    def upgrade(self, job: int, free: set[int]) -> tuple[list[int], int] | None:
-        """GPUs at a better tier that a running job would accept if it had just lost its own."""
-        r = self.runners[job]
-        free = free | r.gang
-        if r.tier > MACHINE and (gang := self.find(r.gpus, MACHINE, free)):
-            return gang, MACHINE
-        if r.tier > RACK and self.timer_s(job, MACHINE) <= 0.0 and (gang := self.find(r.gpus, RACK, free)):
-            return gang, RACK
-        return None
-
-    def make_offers(self) -> None:
-        """What a job leaves when it moves is offered once more, to all."""
-        while self.one_pass():
-            pass
-
-    def one_pass(self) -> bool:
-        """Waiting jobs, and running ones that may move, in order. Each may stop jobs behind it whose lease is over.
-
-        True if a job moved.
-        """
-        moved = False
-        over = {k: self.sensitivity(k) for k in self.running if self.runners[k].lease_end_s <= self.now_s}
-        over = over if self.waiting else {}  # nobody is stopped while nobody waits
-        bids = sorted((self.runners[j].key, j) for j in self.waiting)
+    def leaseless_walk(self):
+        """One walk without leases: nobody is stopped. True if somebody moved."""
+        movers, moved = [], False
         if self.moves:
-            movers = [k for k in self.running if not self.is_leased(k) and self.runners[k].tier > MACHINE]
-            bids = sorted(bids + [(self.sensitivity(k), k) for k in movers])
-        while bids:
-            key, job = bids.pop(0)
-            if job in self.running and self.runners[job].started_s == self.now_s:
+            movers = [r for r in self.running if r.tier > MACHINE and r.started_s < self.now]
+        for r, runs in self.order(movers):
+            if not runs:
+                self.start(r, *self.offer(r, self.now - r.assigned_s))
                 continue
-            wanted = self.upgrade if job in self.running else self.offer
-            stopped: list[int] = []
-            offered = wanted(job, self.free)
-            for _, k in sorted(((sens, k) for k, sens in over.items() if (sens, k) > (key, job)), reverse=True):
-                if offered:
-                    break
-                stopped.append(k)
-                offered = wanted(job, self.free.union(*(self.runners[i].gang for i in stopped)))
-            if not offered:
-                continue
-            for k in stopped[::-1]:  # best first: who is not needed after all goes on
-                fewer = [i for i in stopped if i != k]
-                if wanted(job, self.free.union(*(self.runners[i].gang for i in fewer))):
-                    stopped = fewer
-            for k in stopped:
-                del over[k]
-                self.stop(k)
-                bids = sorted({*bids, (self.runners[k].key, k)})
-            gang, tier = wanted(job, self.free) or ([], 0)
-            over.pop(job, None)
-            if job in self.running:
-                self.move(job, gang, tier)
+            self.free |= r.gang
+            gang, tier = self.offer(r, 0.0)
+            if gang is not None and tier < r.tier:
+                self.move(r, gang, tier)
                 moved = True
             else:
-                self.start(job, gang, tier)
+                self.free -= r.gang
         return moved
 
-    def is_leased(self, job: int) -> bool:
-        return self.lease_s > 0.0 and self.runners[job].lease_end_s > self.now_s
-
-    def start(self, job: int, gang: list[int], tier: int) -> None:
-        r = self.runners[job]
-        if tier <= RACK:
-            wait = (self.now_s - r.waiting_since_s) / (self.lease_s or 3600.0)
-            self.waits.setdefault((r.gpus, tier), []).append((self.now_s, wait))
-        r.first_start_s = min(r.first_start_s, self.now_s)
-        self.waiting.remove(job)
-        self.running.add(job)
-        for other in self.waiting:
-            if self.runners[other].gpus == r.gpus and tier <= RACK:
-                self.set_ring(other)
-        self.run_on(job, gang, tier)
-
-    def move(self, job: int, gang: list[int], tier: int) -> None:
-        self.settle(job)
-        self.runners[job].moved += 1
-        self.run_on(job, gang, tier)
-
-    def run_on(self, job: int, gang: list[int], tier: int) -> None:
-        r = self.runners[job]
-        r.started_s = self.now_s
-        r.since_s = self.now_s + (self.costs_s[r.gpus > 8] if r.starts else 0.0)
+    def start(self, r, gang, tier, waited=True):
+        """A waiting job takes its offer, if it got one."""
+        if gang is None:
+            return
+        if tier != NETWORK and waited:  # update_demand_delay
+            entry = (self.now, (self.now - r.assigned_s) / self.unit_s)
+            self.waits.setdefault((r.gpus, tier), []).append(entry)
+            self.recorded.add(r.gpus)
+        self.waiting.remove(r)
+        self.running.append(r)
+        self.settle_on(r, gang, tier, "start")
         r.starts += 1
-        r.gang, r.tier, r.slowdown = frozenset(gang), tier, self.slowdowns[tier - MACHINE] if r.gpus > 1 else 1.0
-        r.lease_end_s = self.now_s + self.lease_s if self.lease_s else math.inf
-        r.finish_s = r.since_s + r.left_s * r.slowdown
-        self.free -= r.gang
+        r.first_start_s = min(r.first_start_s, self.now)
 
-    def settle(self, job: int) -> None:
-        r = self.runners[job]
-        r.left_s = self.left_s(job)
-        r.attained_s += self.now_s - r.started_s
-        self.free |= r.gang
+    def move(self, r, gang, tier):
+        r.left_s, r.attained_s = r.left_at(self.now), r.held_at(self.now)
+        r.moved += 1
+        self.settle_on(r, gang, tier, "move")
 
-    def stop(self, job: int) -> None:
-        r = self.runners[job]
-        r.key = self.sensitivity(job)
-        self.settle(job)
-        r.waiting_since_s, r.finish_s, r.lease_end_s = self.now_s, math.inf, math.inf
+    def stop(self, r):
+        r.waiting_key = r.key_at(self.now)
+        r.left_s, r.attained_s = r.left_at(self.now), r.held_at(self.now)
         r.preempted += 1
-        self.running.remove(job)
-        self.waiting.add(job)
-        self.set_ring(job)
+        r.assigned_s = self.now
+        r.finish_s = math.inf
+        r.history.append((self.now, "stop", tuple(sorted(r.gang))))
+        self.running.remove(r)
+        self.waiting.append(r)
 
-    def set_ring(self, job: int) -> None:
-        """The next instant at which a timer of a waiting job runs out.
+    def settle_on(self, r, gang, tier, kind):
+        cost_s = self.costs_s[r.gpus > 8] if r.starts else 0.0
+        r.gang, r.tier = frozenset(gang), tier
+        self.free -= r.gang
+        r.slowdown = self.slowdowns[tier - 1] if r.gpus > 1 else 1.0
+        r.started_s = self.now
+        r.since_s = self.now + cost_s
+        r.finish_s = r.since_s + r.left_s * r.slowdown
+        r.history.append((self.now, kind, tuple(sorted(gang))))
+        r.lease_end_s = self.now + (self.lease_s or math.inf)
 
-        Looked up when it begins to wait, when it rings, and when a wait is recorded for its demand.
-        """
-        r = self.runners[job]
-        rings = []
-        for tier in (MACHINE, RACK):
-            wait_s = self.timer_s(job, tier)
-            ring_s = r.waiting_since_s + wait_s
-            while ring_s - r.waiting_since_s < wait_s < math.inf:
-                ring_s = math.nextafter(ring_s, math.inf)
-            rings.append(ring_s)
-        r.ring_s = min((ring_s for ring_s in rings if ring_s > self.now_s and r.gpus > 1), default=math.inf)
+    def offer(self, r, starvation_s):
+        """(GPUs, tier) that the job accepts now, or (None, 0)."""
+        machine_s, rack_s = self.tuned_timers(r.gpus)
+        for tier, timer_s in ((MACHINE, -math.inf), (RACK, machine_s), (NETWORK, rack_s)):
+            if starvation_s < timer_s:
+                break
+            if (gang := self.place(r.gpus, tier)) is not None:
+                return gang, tier
+        return None, 0
 
-    def run(self) -> list[Runner]:
-        arrived = 0
-        while arrived < len(self.jobs) or self.waiting or self.running:
-            times = [self.runners[j].ring_s for j in self.waiting]
-            ends = [(self.runners[j].finish_s, self.runners[j].lease_end_s) for j in self.running]
-            times += [time_s for pair in ends for time_s in pair if time_s > self.now_s]
-            times += [job[0] for job in self.jobs[arrived : arrived + 1]]
-            self.now_s = min(times)
-            assert self.now_s < math.inf
-            while arrived < len(self.jobs) and self.jobs[arrived][0] <= self.now_s:
-                self.runners[arrived].waiting_since_s = self.jobs[arrived][0]
-                self.waiting.add(arrived)
-                self.set_ring(arrived)
-                arrived += 1
-            for job in sorted(self.running):
-                if self.runners[job].finish_s <= self.now_s:
-                    self.free |= self.runners[job].gang
-                    self.running.remove(job)
-            for job in self.waiting:
-                if self.runners[job].ring_s <= self.now_s:
-                    self.set_ring(job)
-            self.make_offers()
-        return self.runners
+    def tuned_timers(self, gpus):
+        """(machine, rack) timers in seconds, both counted from the begin of the wait."""
+        if self.timers is not None:
+            machine_s, rack_s = self.timers
+        else:
+            machine_s = self.tuned(gpus, MACHINE, self.initial[0]) * self.unit_s
+            rack_s = self.tuned(gpus, RACK, self.initial[1]) * self.unit_s
+        if gpus > self.largest_rack:
+            return 0.0, 0.0
+        return (0.0 if gpus > self.largest_machine else machine_s), rack_s
+
+    def tuned(self, gpus, tier, initial):
+        oldest = self.now - self.history * self.unit_s
+        kept = [wait for wait in self.waits.get((gpus, tier), ()) if wait[0] >= oldest]
+        self.waits[gpus, tier] = kept
+        n = len(kept)
+        if n == 0:
+            return initial
+        mean = math.fsum(x for _, x in kept) / n
+        squares = math.fsum((x - mean) ** 2 for _, x in kept)  # 0 for one entry
+        return mean + 2.0 * math.sqrt(squares / (n if self.population else max(1, n - 1)))
+
+    def next_alarm(self, r):
+        """The next instant after now at which one of the two timers of a waiting job ends."""
+        if r.gpus == 1:
+            return math.inf
+        ends = [first_at(r.assigned_s, timer_s) for timer_s in self.tuned_timers(r.gpus)]
+        return min((t for t in ends if t > self.now), default=math.inf)
+
+    def place(self, gpus, tier):
+        """GPUs out of the free ones for a gang on this tier, or None."""
+        if len(self.free) < gpus:
+            return None
+        if tier != MACHINE:
+            parts = self.cluster if tier == RACK else [self.cluster]
+        elif self.first:
+            scanned = [self.machines[i] for i in (self.scan or range(len(self.machines)))]
+            parts = [slot for machine in scanned for slot in machine] + scanned
+        else:
+            parts = self.machines
+        fitting = [part for part in parts if self.room(part) >= gpus]
+        if not fitting or self.first:
+            return self.lowest(fitting[0])[:gpus] if fitting else None
+        return self.pack(min(fitting, key=self.room), gpus)
+
+    def lowest(self, part):
+        return sorted(self.free & self.gpus_of[id(part)])
+
+    def room(self, part):
+        return len(self.free & self.gpus_of[id(part)])
+
+    def pack(self, part, gpus):
+        """`gpus` of the free GPUs of a part that has so many; min and max keep the lowest index."""
+        if isinstance(part[0], int):
+            return self.lowest(part)[:gpus]
+        inner, gang = list(part), []
+        while True:
+            fitting = [p for p in inner if self.room(p) >= gpus]
+            if fitting:
+                return gang + self.pack(min(fitting, key=self.room), gpus)
+            fullest = max(range(len(inner)), key=lambda i: self.room(inner[i]))
+            whole = self.lowest(inner.pop(fullest))
+            gang += whole
+            gpus -= len(whole)
+
+
+def leaves(part):
+    return [part] if isinstance(part, int) else [g for p in part for g in leaves(p)]
+
+
+def first_at(since, timer):
+    """The smallest float t with t - since >= timer."""
+    t = since + timer
+    if not math.isfinite(t):
+        return t
+    while t - since < timer:
+        t = math.nextafter(t, math.inf)
+    while (before := math.nextafter(t, -math.inf)) - since >= timer:
+        t = before
+    return t

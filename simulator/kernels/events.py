@@ -72,6 +72,7 @@ def advance(s):
             commit(s)
         elif s.auctions or next_round_s(s) <= s.now_s:
             s.instants += 1
+            s.offers = s.waiting > 0
             return DECIDE
         else:
             schedule_event(s, s.round_event, next_round_s(s))
@@ -221,8 +222,9 @@ def _job_event(s, job):
     if s.check_s[job] <= s.now_s:
         jobs.demote(s, job)
     if s.lease_end_s[job] <= s.now_s:
-        # Its end stays known, but causes no further event until the lease is renewed on commit.
+        # Its end stays known, but causes no further event until another lease begins on commit.
         jobs.join(s, job)
+        s.leases_over = 1
         next_s = min(jobs.own_end_s(s, job), s.check_s[job])
         if has_berths(s):
             next_s = min(next_s, s.phase_s[job])

@@ -11,7 +11,7 @@ from ..rules.orders import (
     has_levels,
     next_check_s,
     restore_cost_s,
-    running_key,
+    return_key,
 )
 from ..rules.placers import dedicate
 from . import heap, rates
@@ -156,7 +156,7 @@ def plan(s, job):
     s.planned_finish_s[job] = s.since_s[job] + s.iterations_left[job] * s.iteration_s[job]
     if not demotion_is_due(s, job):
         s.check_s[job] = next_check_s(s, job)
-    lease_end_s = s.lease_end_s[job] if s.lease_end_s[job] > s.now_s else math.inf  # else renewed on commit
+    lease_end_s = s.lease_end_s[job] if s.lease_end_s[job] > s.now_s else math.inf  # a new one begins on commit
     next_s = min(own_end_s(s, job), s.check_s[job], lease_end_s)
     if has_berths(s):
         next_s = min(next_s, rates.plan_phase(s, job))
@@ -245,7 +245,8 @@ def start(s, job):
             set_up(s, job)
             s.late_starts += s.starts[job] == 0 and is_late(s, job)
         s.starts[job] += 1
-        if s.delays and record_wait(s, job, s.tier[job]) and s.auctions == 0:
+        has_waited = s.left_s[job] != now  # else it was stopped at this instant: it has but moved
+        if s.delays and has_waited and record_wait(s, job, s.tier[job]) and s.auctions == 0:
             set_timers(s, s.demand[job])
         if s.placer == AFFINITY:
             dedicate(s, job)
@@ -253,14 +254,19 @@ def start(s, job):
         s.started_s[job] = now
         if has_berths(s):
             rates.begin_stretch(s, job)
-        if s.auctions or s.migrates:
-            s.begun_s[job] = now
-        s.lease_end_s[job] = now + s.lease_s if s.lease_s > 0.0 else math.inf
+        grant_lease(s, job)
         if has_levels(s):
             s.run_key[job] = s.order_key[job]
             join(s, job)
     plan(s, job)
     log(s, START, job)
+
+
+@kernel
+def grant_lease(s, job):
+    """Modify `s`: a lease of the job's GPUs begins."""
+    s.begun_s[job] = s.now_s
+    s.lease_end_s[job] = s.now_s + s.lease_s if s.lease_s > 0.0 else math.inf
 
 
 @kernel
@@ -497,7 +503,7 @@ def _requeue(s, job):
         s.gpus[job] = s.own_gpus[job]
         s.batch[job] = s.own_batch[job]
     rest_sub_batch(s, job)
-    enqueue(s, job, running_key(s, job))
+    enqueue(s, job, return_key(s, job))
     if has_levels(s):
         join(s, job)
     if demotion_is_due(s, job):
@@ -571,8 +577,7 @@ def migrate(s, job):
             set_up(s, job)
         if has_berths(s):
             rates.begin_stretch(s, job)
-        if s.lease_s > 0.0:
-            s.lease_end_s[job] = s.now_s + s.lease_s
+        grant_lease(s, job)
     plan(s, job)
     log(s, MIGRATE, job)
     offer(s)

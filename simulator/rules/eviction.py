@@ -4,12 +4,11 @@ They are the ones that stand behind it in the order and have no lease that still
 then, best first, those that are not needed after all keep their GPUs.
 """
 
-from ..kernels.codes import RUNNING, WAITING
 from ..kernels.jit import kernel
 from ..kernels.jobs import preempt
 from ..kernels.placement import lift, lower
-from .delays import find_offer, find_upgrade
-from .orders import has_levels, is_leased, key_now, running_key
+from .delays import find_offer
+from .orders import has_levels, is_leased, key_now, lease_is_over, running_key
 
 
 @kernel
@@ -28,9 +27,19 @@ def pick_evictable(s, head_job):
             continue
         key = running_key(s, job)
         if key > head_key or (key == head_key and job > head_job):
-            _push_pick(s, key, job)
+            push_pick(s, key, job)
             gpus += s.gpus[job]
     return gpus
+
+
+@kernel
+def pick_leases_over(s):
+    """Modify `s.pick_*`: a heap, lowest index first, of the running jobs whose lease has ended."""
+    s.n_picked = 0
+    for i in range(s.running):
+        job = s.runner[i]
+        if lease_is_over(s, job):
+            push_pick(s, -float(job), job)
 
 
 @kernel
@@ -66,12 +75,12 @@ def give_up(s, out, need):
         s.out_job[out] = s.pick_job[0]
         gpus += s.gpus[s.pick_job[0]]
         out += 1
-        _pop_pick(s)
+        pop_pick(s)
     for i in range(out - 1, first - 1, -1):
         job = s.out_job[i]
         if gpus - s.gpus[job] >= need:
             gpus -= s.gpus[job]
-            _push_pick(s, s.out_key[i], job)
+            push_pick(s, s.out_key[i], job)
             s.out_job[i] = -1
     length = first
     for i in range(first, out):
@@ -84,16 +93,16 @@ def give_up(s, out, need):
 
 @kernel
 def evict_for(s, job):
-    """Modify `s`: stop running jobs so that `job` finds a gang, left in `s.gang`.
+    """Modify `s`: stop running jobs so that the waiting `job` finds a gang that it accepts, left in `s.gang`.
 
-    A waiting job one that it accepts, a running one a better one than it has. Returns how many were stopped, left in
-    `s.out_job`; 0, and nothing changed, if not even all of those that stand behind it would do. They are given up worst
-    first; then, best first, each one that is not needed after all keeps its GPUs.
+    Returns how many were stopped, left in `s.out_job`; 0, and nothing changed, if not even all of those that stand
+    behind it would do. They are given up worst first; then, best first, each one that is not needed after all keeps its
+    GPUs.
     """
     key = key_now(s, job)
     if s.pick_key[0] < key or (s.pick_key[0] == key and s.pick_job[0] < job):  # nobody stands behind it
         return 0
-    if s.status[job] == WAITING and s.free_gpus + gpus_behind(s, job) < s.gpus[job]:
+    if s.free_gpus + gpus_behind(s, job) < s.gpus[job]:
         return 0
     out = 0
     found = False
@@ -102,25 +111,25 @@ def evict_for(s, job):
         worst = s.pick_job[0]
         if worst_key < key or (worst_key == key and worst <= job):
             break
-        _pop_pick(s)
+        pop_pick(s)
         if s.started_s[worst] == s.now_s:  # it has moved since it was picked
             continue
         s.out_key[out] = worst_key
         s.out_job[out] = worst
         out += 1
         lift(s, worst)
-        found = _find_wanted(s, job)
+        found = find_offer(s, job)
     for i in range(out - 1, -1, -1):
         spared = not found
-        if found and (s.status[job] == RUNNING or s.free_gpus - s.gpus[s.out_job[i]] >= s.gpus[job]):
+        if found and s.free_gpus - s.gpus[s.out_job[i]] >= s.gpus[job]:
             lower(s, s.out_job[i])
-            spared = _find_wanted(s, job)
+            spared = find_offer(s, job)
             if not spared:
                 lift(s, s.out_job[i])
         elif spared:
             lower(s, s.out_job[i])
         if spared:
-            _push_pick(s, s.out_key[i], s.out_job[i])
+            push_pick(s, s.out_key[i], s.out_job[i])
             s.out_job[i] = -1
     stopped = 0
     for i in range(out):
@@ -131,17 +140,13 @@ def evict_for(s, job):
     for i in range(stopped):
         preempt(s, s.out_job[i])
     if stopped > 0:
-        _find_wanted(s, job)
+        find_offer(s, job)
     return stopped
 
 
 @kernel
-def _find_wanted(s, job):
-    return find_upgrade(s, job) if s.status[job] == RUNNING else find_offer(s, job)
-
-
-@kernel
-def _push_pick(s, key, job):
+def push_pick(s, key, job):
+    """Modify `s.pick_*`: the job joins the heap."""
     hole = s.n_picked
     s.n_picked += 1
     while hole > 0:
@@ -158,7 +163,8 @@ def _push_pick(s, key, job):
 
 
 @kernel
-def _pop_pick(s):
+def pop_pick(s):
+    """Modify `s.pick_*`: the first of the heap leaves it."""
     count = s.n_picked - 1
     s.n_picked = count
     key = s.pick_key[count]

@@ -6,16 +6,19 @@ is asked), or GPUs are offered to running jobs too, so that they move (Gandiva).
 jobs of a class take GPUs inside a machine alike: a class is represented by its first job until that one refuses. From
 there on only jobs that have waited longer, so that they take more, are asked. Nobody is missed: refusing changes
 nothing, whom a later job may stop an earlier one might have stopped, and what a move leaves is offered in another pass.
+
+Under delay timers a lease that has ended is over as soon as somebody waits: the job gives its GPUs back and is offered
+GPUs like those that wait, its starvation at 0. Who gets the same GPUs has not stopped: `commit` begins another lease.
 """
 
 from ..kernels.codes import RUNNING, WAITING
 from ..kernels.jit import kernel
-from ..kernels.jobs import migrate, start
+from ..kernels.jobs import migrate, preempt, start
 from ..kernels.placement import is_spread
 from .delays import find_offer, find_upgrade, patience
-from .eviction import evict_for, pick_evictable
+from .eviction import evict_for, pick_evictable, pick_leases_over, pop_pick
 from .foresight import forget
-from .orders import is_leased, key_now
+from .orders import has_places, is_leased, key_now, without_place
 from .placers import find_better
 
 
@@ -27,15 +30,18 @@ def make_offers(s):
     """
     started = 0
     s.moved = 0
+    leases_end = s.waiting > 0 and s.lease_s > 0.0 and s.auctions == 0  # nobody is stopped while nobody waits
+    if leases_end and s.delays and s.leases_over:
+        _end_leases(s)
     forget(s)
     count = _gather(s)
-    if s.waiting > 0 and s.lease_s > 0.0 and s.auctions == 0:  # nobody is stopped while nobody waits
+    if leases_end and s.delays == 0:
         pick_evictable(s, s.bid[0])
     while count > 0 and (s.free_gpus > 0 or s.n_picked > 0):
         job = s.bid[0]
         count = _remove_first(s, count)
         if s.status[job] == RUNNING:
-            count = _move(s, job, count)
+            _move(s, job)
             continue
         demand = s.demand[job]
         takes = patience(s, job)
@@ -66,6 +72,16 @@ def make_offers(s):
 
 
 @kernel
+def _end_leases(s):
+    """Modify `s`: running jobs whose lease has ended lose their GPUs, lowest index first."""
+    pick_leases_over(s)
+    while s.n_picked > 0:
+        job = s.pick_job[0]
+        pop_pick(s)
+        preempt(s, job)
+
+
+@kernel
 def _refused(s, demand):
     """The patience of the most patient job of a class that has refused in this pass; 0: none has."""
     refused = s.class_refused[demand]
@@ -73,27 +89,16 @@ def _refused(s, demand):
 
 
 @kernel
-def _move(s, job, count):
-    """Modify `s`: a running job moves if a better tier has room for it; returns the new length of the heap.
+def _move(s, job):
+    """Modify `s`: a running job moves if a better tier has room for it.
 
-    Gandiva: beside its own GPUs. Dally, when its lease has ended: as if it were preempted and took an offer at once.
+    Gandiva: beside its own GPUs. Dally without leases: as if it were preempted and took an offer at once.
     """
     if s.started_s[job] == s.now_s:
-        return count
-    if s.delays == 0:
-        if find_better(s, job, s.placer):
-            migrate(s, job)
-            s.moved = 1
-        return count
-    evicted = 0
-    found = find_upgrade(s, job)
-    if not found and s.n_picked > 0:
-        evicted = evict_for(s, job)
-        found = evicted > 0
-    if found:
+        return
+    if find_upgrade(s, job) if s.delays else find_better(s, job, s.placer):
         migrate(s, job)
         s.moved = 1
-    return _add_stopped(s, evicted, count)
 
 
 @kernel
@@ -175,12 +180,20 @@ def _remove_first(s, count):
 
 @kernel
 def _comes_before(s, a, b):
-    """Whether job `a` is offered GPUs before `b`: by key; at auctions, ties go to who got or lost GPUs longer ago."""
+    """Whether job `a` is offered GPUs before `b`: by key; at auctions, ties go to who got or lost GPUs longer ago.
+
+    So they do in order of Nw_sens, among those of as many GPUs; who asks fewer comes first there.
+    """
     key_a = key_now(s, a)
     key_b = key_now(s, b)
+    if has_places(s):
+        key_a = without_place(key_a)
+        key_b = without_place(key_b)
     if key_a != key_b:
         return key_a < key_b
-    if s.auctions:
+    if has_places(s) and s.gpus[a] != s.gpus[b]:
+        return s.gpus[a] < s.gpus[b]
+    if s.auctions or has_places(s):
         since_a = _last_assignment_s(s, a)
         since_b = _last_assignment_s(s, b)
         if since_a != since_b:

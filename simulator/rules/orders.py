@@ -4,11 +4,29 @@ Keys of waiting jobs never change while they wait. Keys of running jobs (preempt
 needed. Attained-service queues (2D-LAS, of Tiresias, NSDI'19) pack a level and a place inside it into one key:
 within a level all running jobs stand before all waiting ones, a job enters its level at the end, and a job that loses
 its GPUs stands before those that waited already.
+
+Nw_sens (paper dally) is compared in millionths: it is a ratio that is 1 for every job without communication, but comes
+out 1 +- 1e-16, and an order by rounding noise would depend on the unit in which iterations are counted. So ties are
+frequent; they go to who asks fewer GPUs, then to who got or lost GPUs longer ago (offers.py), which inside a class is
+who entered the queue first. A key packs both. Under auctions the ratio itself counts, as in the authors' simulator.
 """
 
 import math
 
-from ..kernels.codes import LAS, LATEST, LEVEL_SPAN, NW_SENS, RANDOM, RUNNING, RUNNING_BAND, SJF, SRSF, SRTF
+from ..kernels.codes import (
+    LAS,
+    LATEST,
+    LEVEL_SPAN,
+    MILLIONTHS,
+    NW_SENS,
+    PLACE_SPAN,
+    RANDOM,
+    RUNNING,
+    RUNNING_BAND,
+    SJF,
+    SRSF,
+    SRTF,
+)
 from ..kernels.jit import kernel
 from ..kernels.random import uniform
 
@@ -46,7 +64,7 @@ def plain_key(s, job):
     if order == LAS:  # without thresholds: the attained GPU-seconds themselves
         return s.service_gpu_s[job] if s.auctions else attained_now_s(s, job) * s.gpus[job]
     if order == NW_SENS:
-        return nw_sens(s, job)
+        return nw_sens(s, job) if s.auctions else math.floor(nw_sens(s, job) * MILLIONTHS + 0.5) * PLACE_SPAN
     if order == LATEST:  # who first started last; who never started (-1) comes last
         return -s.first_start_s[job]
     return s.arrival_s[job]
@@ -73,12 +91,27 @@ def has_levels(s):
 
 
 @kernel
+def has_places(s):
+    """True where the order packs the place among those who entered the queue into the keys of waiting jobs."""
+    return s.order == NW_SENS and s.auctions == 0
+
+
+@kernel
+def without_place(key):
+    """The millionths of Nw_sens in a key of that order."""
+    return math.floor(key / PLACE_SPAN)
+
+
+@kernel
 def arrival_key(s, job):
     """Modify `s`: key of a job that enters the queue for the first time, or for a reason outside the rule."""
-    if not has_levels(s):
-        return plain_key(s, job)
-    s.last_place += 1
-    return s.level[job] * LEVEL_SPAN + s.last_place
+    if has_levels(s):
+        s.last_place += 1
+        return s.level[job] * LEVEL_SPAN + s.last_place
+    if has_places(s):
+        s.last_place += 1
+        return plain_key(s, job) + s.last_place
+    return plain_key(s, job)
 
 
 @kernel
@@ -102,7 +135,15 @@ def running_key(s, job):
     """
     if has_levels(s):
         return s.run_key[job]
+    if has_places(s):  # behind all that wait and were slowed down as much
+        return plain_key(s, job) + (PLACE_SPAN - 1.0)
     return plain_key(s, job)
+
+
+@kernel
+def return_key(s, job):
+    """Modify `s`: key of a job that has just lost its GPUs."""
+    return arrival_key(s, job) if has_places(s) else running_key(s, job)
 
 
 @kernel
@@ -154,6 +195,12 @@ def is_leased(s, job):
     if s.auctions:
         return s.next_first_gpu[job] >= 0
     return s.lease_s > 0.0 and s.lease_end_s[job] > s.now_s
+
+
+@kernel
+def lease_is_over(s, job):
+    """True if the lease of a running job has ended, and no other has begun."""
+    return s.lease_s > 0.0 and s.auctions == 0 and s.lease_end_s[job] <= s.now_s
 
 
 @kernel

@@ -13,11 +13,11 @@ import math
 
 from ..kernels.codes import COUNT, RUNNING, WAITING
 from ..kernels.jit import kernel
-from ..kernels.jobs import enter_queue, leave_queue, plan, preempt, start
+from ..kernels.jobs import enter_queue, grant_lease, leave_queue, plan, preempt, start
 from ..kernels.sharing import has_berths
 from .eviction import evict_for, give_up, gpus_behind, pick_evictable
 from .offers import make_offers
-from .orders import has_levels, is_running_place, running_key, settle_place, stopped_key
+from .orders import has_levels, is_running_place, lease_is_over, running_key, settle_place, stopped_key
 from .packing import pack, unpack
 from .placers import find_gang
 from .sharing import share_pass
@@ -105,7 +105,8 @@ def next_round_s(s):
 def commit(s):
     """Modify `s`: the instant is over. Jobs that started, stopped or were demoted take their places in the order.
 
-    Leases that have ended are renewed.
+    Who has kept its GPUs after the end of its lease begins another: at once, or, under delay timers, when somebody was
+    offered GPUs.
     """
     _sort_joined(s)
     for i in range(s.n_joined):
@@ -114,8 +115,8 @@ def commit(s):
         if s.status[job] == RUNNING:
             if has_levels(s) and not is_running_place(s, job, s.run_key[job]):
                 settle_place(s, job)
-            if s.lease_s > 0.0 and s.auctions == 0 and s.delays == 0 and s.lease_end_s[job] <= s.now_s:
-                s.lease_end_s[job] = s.now_s + s.lease_s
+            if s.delays == 0 and lease_is_over(s, job):
+                grant_lease(s, job)
                 plan(s, job)
     for i in range(s.n_joined - 1, -1, -1):
         job = s.joined[i]
@@ -124,6 +125,13 @@ def commit(s):
             enter_queue(s, job, stopped_key(s, job))
     s.n_joined = 0
     s.demoted_now = 0
+    if s.delays and s.offers and s.leases_over:
+        s.leases_over = 0
+        for i in range(s.running):
+            if lease_is_over(s, s.runner[i]):
+                grant_lease(s, s.runner[i])
+                plan(s, s.runner[i])
+    s.offers = 0
 
 
 @kernel

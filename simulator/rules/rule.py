@@ -76,7 +76,8 @@ class Rule:
     Args:
         order: who comes first: `fifo` (arrival), `sjf` (isolated run time), `srtf` (isolated run time left), `srsf`
             (GPU-seconds left), `las` (attained service), `random` (a random order, drawn from the seed), `nw-sens`
-            (most slowed down so far: paper dally), `latest` (first started last; who never started comes last:
+            (most slowed down so far, in millionths; then fewer GPUs, then longest since it got or lost GPUs: paper
+            dally), `latest` (first started last; who never started comes last:
         Gandiva). head: `strict` (nobody passes a job that does not fit) or `skip` (every job in order that fits
         starts). placer: which GPUs: `count`, `consolidated`, `tier`, `skew` (consolidated for skewed models, else
             count), `random`, `first` (the first place with room on the best tier), `first-skew`, `affinity`;
@@ -88,12 +89,14 @@ class Rule:
         quantum: seconds; demotions happen at its multiples (0: at once).
         round: seconds; passes happen only at its multiples (0: at every event).
         lease: seconds; a started job cannot be stopped before its lease ends, and can then, whatever the order
-            (0: no leases). If it is not stopped at that instant, its lease is renewed; under delay timers it is not, so
-            that the job makes way as soon as another needs its GPUs.
+            (0: no leases). If it is not stopped at that instant, its lease is renewed. Under delay timers it is not:
+            as soon as a job waits, all whose lease has ended give their GPUs back and are offered GPUs like those that
+            wait (rules/offers.py).
         timers: delay timers: seconds for which a job refuses GPUs outside one machine, and outside one rack, counted
             from when it arrived or lost its GPUs; inf: for ever. The placer is `tier` or `first` then.
         tuner: delay timers that follow the waits of other jobs, instead of `timers`.
-        migrates: running jobs move when a better tier has room; under delay timers, those whose lease has ended.
+        migrates: running jobs move when a better tier has room; under delay timers only without leases, at whose end
+            all may move.
         margin: a job takes free GPUs only if its predicted end is at most this share of the one after waiting for a
             better tier (rules/foresight.py); 0: it always waits, where a better tier will have room; inf: never. The
             placer is `tier` or `first` then, and nobody is stopped or moved. None: nobody looks ahead.
@@ -129,6 +132,8 @@ class Rule:
             _choice("placer with delay timers", self.placer, DELAY_PLACERS)
             if self.order == "las" and self.thresholds:
                 raise InputError("delay timers go with an order without queues: give las thresholds=")
+            if self.migrates and self.lease:
+                raise InputError("under delay timers jobs move when their leases end: expected migrates or a lease")
         if self.margin is not None:
             self._check_margin()
         self._check_sharing()

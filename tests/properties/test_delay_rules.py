@@ -55,7 +55,7 @@ def random_rule(rng: np.random.Generator) -> Rule:
         margin, placer = float(rng.choice([0.0, 0.5, 0.9, 1.1, math.inf])), str(rng.choice(["tier", "first"]))
         return policies.make("greedy", margin=margin, placer=placer, preemption_cost=cost, round=round_s).rule
     common = {"placer": str(rng.choice(["tier", "first"])), "preemption_cost": cost, "lease": lease, "round": round_s}
-    common |= {"migrates": bool(rng.random() < 0.5), "head": str(rng.choice(["skip", "skip", "strict"]))}
+    common |= {"migrates": not lease and bool(rng.random() < 0.5), "head": str(rng.choice(["skip", "skip", "strict"]))}
     order = str(rng.choice(["nw-sens", "nw-sens", "fifo", "sjf", "latest"]))
     if rng.random() < 0.5:
         timers = tuple(rng.choice([0.0, 1e-9, 10.0, 60.0, 300.0, 1e300, math.inf], 2).tolist())
