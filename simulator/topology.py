@@ -161,19 +161,16 @@ class Topology:
         """Build from how many children each element has, level by level, in natural order; all counts >= 1.
 
         Args:
-            slot_gpus (S,), machine_slots (M,), rack_machines (R,), cluster_racks (C,), region_clusters: the
-                counts; without the last two there is one cluster, or one region, that holds everything.
-            cluster_gpu_type, cluster_names (one each per cluster), region_names: "" and numbered names by
-                default.
+            slot_gpus (S,), machine_slots (M,), rack_machines (R,), cluster_racks (C,), region_clusters: the counts;
+                without the last two there is one cluster, or one region, that holds everything.
+            cluster_gpu_type, cluster_names (one each per cluster), region_names: "" and numbered names by default.
             tiers: exactly slot, machine, rack and network.
             machine_order: natural, or the seed of a random order, a whole number of at most 18 digits.
-            links: the links between the machines, in the same order.
-            lands: storage of the regions and the links between them, in the same order.
+            links, lands: what the attributes say, in the same order.
             written: what of it the user wrote; None: the tiers and GPU types that are given here.
 
         Raises:
-            InputError: counts below 1 or that do not add up, more than a million GPUs, names of a wrong
-                number, no such order, links of another number of machines, or lands that do not fit (`Lands.check`).
+            InputError: counts that do not add up, too many GPUs, or names, an order, links or lands that do not fit.
         """
         racks, clusters = len(rack_machines), len(cluster_racks) or 1
         levels = {
