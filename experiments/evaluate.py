@@ -17,7 +17,7 @@ from ..simulator.engine import Simulator
 from ..simulator.errors import InputError
 from ..simulator.layout import Failures
 from ..simulator.names import parse_name
-from ..simulator.network import Contention, load_network, network_for
+from ..simulator.network import Contention, load_network, network_for, on_topology
 from ..simulator.semantics import load_semantics
 from ..simulator.sharing import Sharing
 from ..simulator.topology import Topology
@@ -445,6 +445,13 @@ def describe_workload(setting: Setting, seed: int) -> str:
     workload = workload_of(setting, seed if setting.is_drawn else 0)
     how = "drawn anew for each seed, the same for all policies" if setting.is_drawn else "the same for all seeds"
     return f"{setting.workload} ({len(workload):,} jobs; {how})"
+
+
+def describe_network(setting: Setting) -> str:
+    """The network with every parameter, and what the numbers that the user wrote about the topology change."""
+    network = on_topology(load_network(setting.network), Topology.load(setting.topology))
+    notes = "; ".join(getattr(network, "notes", ()))
+    return f"{network.describe()} ({notes})" if notes else network.describe()
 
 
 def describe_topology(word: str) -> str:

@@ -112,11 +112,13 @@ def warnings_on_one_line(quiet: bool) -> Iterator[None]:
             said.add(str(message))
             say(f"warning: {message}")
 
+    from ..simulator.saying import SettingWarning
     from ..simulator.workloads.schema import WorkloadWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", WorkloadWarning)
+        warnings.simplefilter("always", SettingWarning)
         warnings.showwarning = show
         yield
 

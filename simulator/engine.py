@@ -30,7 +30,7 @@ from .layout import (
     lay_semantics,
 )
 from .metrics import job_table, totals
-from .network import Contention, Network, load_network
+from .network import Contention, Network, load_network, on_topology
 from .network.entering import lay_network
 from .profiles.skew import is_skewed
 from .protocols import Pace
@@ -100,7 +100,7 @@ class Simulator:
             if not seconds > 0.0:
                 raise InputError(f"{name} = {seconds!r}: expected seconds > 0")
         self.topology = Topology.load(topology)
-        self.network = load_network(network)
+        self.network = on_topology(load_network(network), self.topology)
         self.rule = rule or FIRST_COME
         self.semantics = load_semantics(semantics)
         self.failures = failures

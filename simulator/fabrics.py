@@ -1,6 +1,7 @@
 """Topologies with links, by name: the testbed of paper cassini, fat trees, leaves and spines. Presets of `presets.py`.
 
-Every cable is full duplex, so it is two links of `LinkGraph`. Racks are the leaf (edge) switches.
+Every cable is full duplex, so it is two links of `LinkGraph`, and has 50 Gbps where its capacity is not given (none).
+Racks are the leaf (edge) switches.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ import numpy as np
 
 from .errors import InputError
 from .network.links import MOST_GBPS, check_routes
-from .tiers import TIER_NAMES
-from .topology import Tier, Topology, check_gpu_count
+from .topology import Topology, check_gpu_count
 
 if TYPE_CHECKING:
     import networkx
 
+CABLE_GBPS = 50.0  # of every cable whose capacity is not given: those of paper cassini's testbed
 
-def cassini_testbed(link_gbps: float = 50.0) -> Topology:
+
+def cassini_testbed(link_gbps: float | None = None) -> Topology:
     """24 servers of one A100, 13 switches, 48 cables of 50 Gbps, 2:1: the testbed of paper cassini (Figure 10).
 
     Sec. 5.1. The wiring is only in a picture. Assumed, and consistent with every count of the text: 6 leaves of 4
@@ -29,18 +31,18 @@ def cassini_testbed(link_gbps: float = 50.0) -> Topology:
     Raises:
         InputError: a capacity that is not more than 0.
     """
-    graph = _graph("A100")
+    graph, gbps = _graph("A100"), _capacity("cassini-testbed", "link_gbps", link_gbps)
     for leaf in range(6):
-        _servers(graph, f"leaf{leaf}", 4, 1, link_gbps, first=4 * leaf)
+        _servers(graph, f"leaf{leaf}", 4, 1, gbps, first=4 * leaf)
         for aggregation in (leaf // 2 * 2, leaf // 2 * 2 + 1):
-            graph.add_edge(f"leaf{leaf}", f"agg{aggregation}", capacity_gbps=link_gbps)
+            graph.add_edge(f"leaf{leaf}", f"agg{aggregation}", capacity_gbps=gbps)
     for aggregation in range(6):
         for _ in range(2):
-            graph.add_edge(f"agg{aggregation}", "core0", capacity_gbps=link_gbps)
-    return _topology("cassini-testbed", graph, link_gbps, 2.0)
+            graph.add_edge(f"agg{aggregation}", "core0", capacity_gbps=gbps)
+    return _topology("cassini-testbed", graph, link_gbps=link_gbps)
 
 
-def cassini_two_gpu(link_gbps: float = 50.0) -> Topology:
+def cassini_two_gpu(link_gbps: float | None = None) -> Topology:
     """6 servers of two A100 on 3 leaves and a core, 9 cables of 50 Gbps, 2:1: paper cassini, Figure 16(a).
 
     Sec. 5.6. The text has the servers only. Assumed: the testbed cut down, leaves of 2 servers with 1 uplink each.
@@ -48,14 +50,14 @@ def cassini_two_gpu(link_gbps: float = 50.0) -> Topology:
     Raises:
         InputError: a capacity that is not more than 0.
     """
-    graph = _graph("A100")
+    graph, gbps = _graph("A100"), _capacity("cassini-two-gpu", "link_gbps", link_gbps)
     for leaf in range(3):
-        _servers(graph, f"leaf{leaf}", 2, 2, link_gbps, first=2 * leaf)
-        graph.add_edge(f"leaf{leaf}", "core0", capacity_gbps=link_gbps)
-    return _topology("cassini-two-gpu", graph, link_gbps, 2.0)
+        _servers(graph, f"leaf{leaf}", 2, 2, gbps, first=2 * leaf)
+        graph.add_edge(f"leaf{leaf}", "core0", capacity_gbps=gbps)
+    return _topology("cassini-two-gpu", graph, link_gbps=link_gbps)
 
 
-def fat_tree(k: int = 4, gpus_per_machine: int = 1, link_gbps: float = 50.0) -> Topology:
+def fat_tree(k: int = 4, gpus_per_machine: int = 1, link_gbps: float | None = None) -> Topology:
     """A fat tree of k-port switches: k pods, k^3 / 4 machines, all cables equal, no oversubscription.
 
     Al-Fares, Loukissas, Vahdat (SIGCOMM'08), Sec. 3: each pod has k / 2 edge switches of k / 2 machines and k / 2
@@ -70,18 +72,18 @@ def fat_tree(k: int = 4, gpus_per_machine: int = 1, link_gbps: float = 50.0) -> 
     servers = k**3 // 4
     check_gpu_count(servers * gpus_per_machine, "topology fat-tree")
     check_routes(servers + 5 * k**2 // 4, servers, "topology fat-tree")
-    graph, half = _graph(), k // 2
+    graph, half, gbps = _graph(), k // 2, _capacity("fat-tree", "link_gbps", link_gbps)
     for pod in range(k):
         for edge in range(half):
             switch = pod * half + edge
-            _servers(graph, f"edge{switch}", half, gpus_per_machine, link_gbps, first=switch * half)
+            _servers(graph, f"edge{switch}", half, gpus_per_machine, gbps, first=switch * half)
             for aggregation in range(half):
-                graph.add_edge(f"edge{switch}", f"agg{pod * half + aggregation}", capacity_gbps=link_gbps)
+                graph.add_edge(f"edge{switch}", f"agg{pod * half + aggregation}", capacity_gbps=gbps)
         for aggregation in range(half):
             for core in range(half):
                 ends = f"agg{pod * half + aggregation}", f"core{aggregation * half + core}"
-                graph.add_edge(*ends, capacity_gbps=link_gbps)
-    return _topology("fat-tree", graph, link_gbps, 1.0)
+                graph.add_edge(*ends, capacity_gbps=gbps)
+    return _topology("fat-tree", graph, link_gbps=link_gbps)
 
 
 def leaf_spine(
@@ -89,8 +91,8 @@ def leaf_spine(
     spines: int = 2,
     machines: int = 4,
     gpus_per_machine: int = 1,
-    link_gbps: float = 50.0,
-    uplink_gbps: float = 50.0,
+    link_gbps: float | None = None,
+    uplink_gbps: float | None = None,
 ) -> Topology:
     """Leaf switches of `machines` machines each, one uplink from every leaf to every spine.
 
@@ -103,13 +105,12 @@ def leaf_spine(
     check_gpu_count(leaves * machines * gpus_per_machine, "topology leaf-spine")
     check_routes(leaves * machines + leaves + spines, leaves * machines, "topology leaf-spine")
     graph = _graph()
+    gbps, up_gbps = (_capacity("leaf-spine", *one) for one in (("link_gbps", link_gbps), ("uplink_gbps", uplink_gbps)))
     for leaf in range(leaves):
-        _servers(graph, f"leaf{leaf}", machines, gpus_per_machine, link_gbps, first=leaf * machines)
+        _servers(graph, f"leaf{leaf}", machines, gpus_per_machine, gbps, first=leaf * machines)
         for spine in range(spines):
-            graph.add_edge(f"leaf{leaf}", f"spine{spine}", capacity_gbps=uplink_gbps)
-    _check_capacity("leaf-spine", "uplink_gbps", uplink_gbps)
-    ratio = machines * link_gbps / (spines * uplink_gbps)
-    return _topology("leaf-spine", graph, link_gbps, max(ratio, 1.0), uplink_gbps)
+            graph.add_edge(f"leaf{leaf}", f"spine{spine}", capacity_gbps=up_gbps)
+    return _topology("leaf-spine", graph, link_gbps=link_gbps, uplink_gbps=uplink_gbps)
 
 
 def _graph(gpu_type: str = "") -> networkx.MultiGraph:
@@ -124,19 +125,19 @@ def _servers(graph: networkx.MultiGraph, switch: str, count: int, gpus: int, lin
         graph.add_edge(f"server{server}", switch, capacity_gbps=link_gbps)
 
 
-def _topology(
-    name: str, graph: networkx.MultiGraph, link_gbps: float, oversubscription: float, uplink_gbps: float | None = None
-) -> Topology:
+def _topology(name: str, graph: networkx.MultiGraph, **given: float | None) -> Topology:
+    """`given`: the capacities that are arguments of the preset; None: the user left one out."""
     from .link_files import topology_from_graph
 
-    _check_capacity(name, "link_gbps", link_gbps)
-    above = link_gbps if uplink_gbps is None else uplink_gbps
-    known = {
-        "rack": Tier("rack", bandwidth_gbps=link_gbps),
-        "network": Tier("network", bandwidth_gbps=above, oversubscription=oversubscription),
-    }
-    tiers = [known.get(tier, Tier(tier)) for tier in TIER_NAMES]
-    return topology_from_graph(graph, name, tiers=tiers, source=f"topology {name}")
+    words = [key for key, value in given.items() if value is not None]
+    return topology_from_graph(graph, name, source=f"topology {name}", capacities=" and ".join(words))
+
+
+def _capacity(name: str, key: str, value: float | None) -> float:
+    if value is None:
+        return CABLE_GBPS
+    _check_capacity(name, key, value)
+    return value
 
 
 def _check_counts(name: str, **counts: object) -> None:

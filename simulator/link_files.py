@@ -16,16 +16,17 @@ Machines are numbered rack by rack: racks in the order in which their first mach
 from __future__ import annotations
 
 import functools
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .errors import InputError
+from .link_tiers import tiers_of_links
 from .network.links import LinkGraph
 from .specs import validated
-from .topology import MAX_GPUS, UNKNOWN_TIERS, Tier, Topology, check_gpu_count
+from .topology import MAX_GPUS, NOTHING_WRITTEN, Topology, Written, check_gpu_count
 
 if TYPE_CHECKING:
     import networkx
@@ -35,14 +36,15 @@ def topology_from_graph(
     graph: networkx.Graph,
     name: str = "custom",
     *,
-    tiers: Sequence[Tier] = UNKNOWN_TIERS,
     source: str | None = None,
+    capacities: str = "capacity_gbps",
 ) -> Topology:
     """The topology of a graph with the attributes of this module's schema; its links are `Topology.links`.
 
     Args:
         graph: any networkx graph, directed or not, with parallel edges or not.
-        name: of the topology. tiers: of the topology, for networks that know no links. source: how errors call it.
+        name: of the topology. source: how errors call it.
+        capacities: the name under which the user gave the capacities of the links; "": all of the graph is a preset's.
 
     Raises:
         InputError: what `LinkGraph.from_graph` refuses, gpus that are no whole number of at least 1, or too many.
@@ -58,14 +60,17 @@ def topology_from_graph(
         racks.setdefault(_rack_of(graph, node, gpus), []).append(node)
     machines = [node for members in racks.values() for node in members]
     links = LinkGraph.from_graph(graph, machines, what)
+    tiers = tiers_of_links(links, np.repeat(np.arange(len(racks)), [len(members) for members in racks.values()]))
+    gpu_type = str(graph.graph.get("gpu_type", ""))
     return Topology.from_counts(
         name,
         slot_gpus=[int(gpus[node]) for node in machines],
         machine_slots=np.ones(len(machines), np.int64),
         rack_machines=[len(members) for members in racks.values()],
-        cluster_gpu_type=[str(graph.graph.get("gpu_type", ""))],
+        cluster_gpu_type=[gpu_type],
         tiers=tiers,
         links=links,
+        written=Written(tiers, bool(gpu_type), capacities) if capacities else NOTHING_WRITTEN,
     )
 
 

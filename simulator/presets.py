@@ -1,16 +1,40 @@
-"""Topologies by name, each with its source."""
+"""Topologies by name, each with its source.
+
+Presets without links take numbers of their tiers: `bandwidth_gbps`, `latency_us` and `oversubscription`, each a list
+SLOT/MACHINE/RACK/NETWORK, `none` where the user writes nothing (`dally:bandwidth_gbps=none/none/100/100`). Networks go
+by these, and by none of what a preset knows from its paper (`Topology.written`).
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .errors import InputError
 from .fabrics import cassini_testbed, cassini_two_gpu, fat_tree, leaf_spine
-from .topology import NATURAL, Tier, Topology, check_gpu_count, checked_order
+from .tiers import TIER_NAMES, TIERS
+from .topology import (
+    MOST_LATENCY_US,
+    NATURAL,
+    UNKNOWN_TIERS,
+    Tier,
+    Topology,
+    Written,
+    check_gpu_count,
+    checked_order,
+)
+
+PerTier = tuple[float | None, ...] | None
+# Least and most of the numbers that a user may write; the least is left out of bandwidths.
+LIMITS = {
+    "bandwidth_gbps": (0.0, math.inf),
+    "latency_us": (0.0, MOST_LATENCY_US),
+    "oversubscription": (1.0, math.inf),
+}
 
 # Bandwidths: paper dally, Sec. III-C and V-B: NVSwitch inside a machine "up to 900 Gb/s", NVIDIA Quantum
 # inside a rack "up to 400 Gb/s per port", NVIDIA Spectrum between racks "up to 800 Gb/s". The paper's
@@ -34,6 +58,9 @@ def flat(
     gpus_per_machine: int = 8,
     slots: int = 1,
     machine_order: str = NATURAL,
+    bandwidth_gbps: PerTier = None,
+    latency_us: PerTier = None,
+    oversubscription: PerTier = None,
 ) -> Topology:
     """Equal machines in one rack, so racks mean nothing; bandwidths and latencies unknown.
 
@@ -41,9 +68,10 @@ def flat(
 
     Raises:
         InputError: a count below 1, slots that do not divide a machine's GPUs, more than a million GPUs, or no
-            such machine order.
+            such machine order; numbers of tiers that are not four, or out of range.
     """
-    return _uniform("flat", 1, machines, gpus_per_machine, slots, machine_order)
+    given = _written("flat", bandwidth_gbps, latency_us, oversubscription)
+    return _uniform("flat", 1, machines, gpus_per_machine, slots, machine_order, given)
 
 
 def dally(
@@ -52,6 +80,9 @@ def dally(
     gpus_per_machine: int = 8,
     slots: int = 2,
     machine_order: str = NATURAL,
+    bandwidth_gbps: PerTier = None,
+    latency_us: PerTier = None,
+    oversubscription: PerTier = None,
 ) -> Topology:
     """Racks of 8 machines of 8 GPUs in 2 slots of 4: the three-tier data centre of paper dally, Sec. V-B.
 
@@ -62,29 +93,44 @@ def dally(
 
     Raises:
         InputError: a count below 1, slots that do not divide a machine's GPUs, more than a million GPUs, or no
-            such machine order.
+            such machine order; numbers of tiers that are not four, or out of range.
     """
-    return _uniform("dally", racks, machines, gpus_per_machine, slots, machine_order, DALLY_TIERS)
+    given = _written("dally", bandwidth_gbps, latency_us, oversubscription)
+    return _uniform("dally", racks, machines, gpus_per_machine, slots, machine_order, given, DALLY_TIERS)
 
 
-def bsbf_physical(machines: int = 4, gpus_per_machine: int = 4) -> Topology:
+def bsbf_physical(
+    machines: int = 4,
+    gpus_per_machine: int = 4,
+    bandwidth_gbps: PerTier = None,
+    latency_us: PerTier = None,
+    oversubscription: PerTier = None,
+) -> Topology:
     """The testbed of paper sjf-bsbf, Sec. VI-A: 4 machines of 4 RTX 2080 Ti, 10 Gbps each to a 100 Gbps switch.
 
     The paper names no GPU interconnect and no latencies: unknown. One rack.
 
     Raises:
-        InputError: a count below 1, or more than a million GPUs.
+        InputError: a count below 1, more than a million GPUs, or numbers of tiers that are not four, or out of range.
     """
-    return _uniform("bsbf-physical", 1, machines, gpus_per_machine, 1, NATURAL, BSBF_TIERS, "2080ti")
+    given = _written("bsbf-physical", bandwidth_gbps, latency_us, oversubscription)
+    return _uniform("bsbf-physical", 1, machines, gpus_per_machine, 1, NATURAL, given, BSBF_TIERS, "2080ti")
 
 
-def bsbf_simulation(machines: int = 16, gpus_per_machine: int = 4) -> Topology:
+def bsbf_simulation(
+    machines: int = 16,
+    gpus_per_machine: int = 4,
+    bandwidth_gbps: PerTier = None,
+    latency_us: PerTier = None,
+    oversubscription: PerTier = None,
+) -> Topology:
     """The simulated cluster of paper sjf-bsbf, Sec. VI-A: 16 machines of 4 GPUs, network and GPUs as on its testbed.
 
     Raises:
-        InputError: a count below 1, or more than a million GPUs.
+        InputError: a count below 1, more than a million GPUs, or numbers of tiers that are not four, or out of range.
     """
-    return _uniform("bsbf-simulation", 1, machines, gpus_per_machine, 1, NATURAL, BSBF_TIERS, "2080ti")
+    given = _written("bsbf-simulation", bandwidth_gbps, latency_us, oversubscription)
+    return _uniform("bsbf-simulation", 1, machines, gpus_per_machine, 1, NATURAL, given, BSBF_TIERS, "2080ti")
 
 
 def mast(
@@ -146,7 +192,8 @@ def _uniform(
     gpus_per_machine: int,
     slots: int,
     machine_order: str,
-    tiers: Any = None,
+    given: Sequence[Tier],
+    known: Sequence[Tier] = UNKNOWN_TIERS,
     gpu_type: str = "",
 ) -> Topology:
     counts = {"racks": racks, "machines": machines, "gpus_per_machine": gpus_per_machine, "slots": slots}
@@ -167,5 +214,39 @@ def _uniform(
         rack_machines=np.full(racks, machines),
         machine_order=order,
         cluster_gpu_type=[gpu_type],
-        **({"tiers": tiers} if tiers else {}),
+        tiers=[mine.over(theirs) for mine, theirs in zip(given, known, strict=True)],
+        written=Written(tuple(given)),
     )
+
+
+def _written(name: str, bandwidth_gbps: PerTier, latency_us: PerTier, oversubscription: PerTier) -> list[Tier]:
+    """The tiers with the numbers that are arguments of a preset, nan where there are none."""
+    bandwidth = _per_tier(name, "bandwidth_gbps", bandwidth_gbps)
+    latency = _per_tier(name, "latency_us", latency_us)
+    ratio = _per_tier(name, "oversubscription", oversubscription)
+    return [
+        Tier(tier, gbps, us * 1e-6, over)
+        for tier, gbps, us, over in zip(TIER_NAMES, bandwidth, latency, ratio, strict=True)
+    ]
+
+
+def _per_tier(name: str, key: str, values: PerTier) -> list[float]:
+    if values is None:
+        return [math.nan] * TIERS
+    least, most = LIMITS[key]
+    for value in values:
+        is_in = value is None or (
+            least <= value <= most and math.isfinite(value) and (value > 0 or key != "bandwidth_gbps")
+        )
+        if not is_in:
+            bound = "more than 0" if key == "bandwidth_gbps" else f"at least {least:g}"
+            raise InputError(
+                f"topology {name}: {key} = {value:g}, expected {bound}"
+                + (f" and at most {most:g}" if most < math.inf else "")
+            )
+    if len(values) != TIERS:
+        shown = "/".join("none" if value is None else f"{value:g}" for value in values)
+        raise InputError(
+            f"topology {name}: {key} = {shown!r}, expected SLOT/MACHINE/RACK/NETWORK, none for unknown ones"
+        )
+    return [math.nan if value is None else float(value) for value in values]

@@ -15,7 +15,7 @@ The schema, full form (every `count` is 1 where it is left out, names are number
               - count: 4                  # four equal racks
                 machines:
                   - {count: 8, slots: 2, gpus_per_slot: 4}      # slots: 1 by default
-    tiers:                                # optional; what is left out is unknown
+    tiers:                                # optional; what is left out is unknown; network/written.py
       - {name: rack, bandwidth_gbps: 400, latency_us: 5, oversubscription: 2}
 
 The short form, one cluster of equal machines: `{racks: 2, machines: 8, slots: 2, gpus_per_slot: 4}`; machines
@@ -41,7 +41,7 @@ import numpy as np
 
 from .errors import InputError
 from .tiers import TIER_NAMES
-from .topology import MAX_GPUS, NATURAL, Tier, Topology, check_gpu_count, checked_order
+from .topology import MAX_GPUS, MOST_LATENCY_US, NATURAL, Tier, Topology, check_gpu_count, checked_order
 
 MAX_FILE_BYTES = 4 * 2**20
 MAX_DEPTH = 100  # of lists and mappings in each other
@@ -233,7 +233,7 @@ def _models() -> SimpleNamespace:
     class TierSpec(Strict):
         name: Literal["slot", "machine", "rack", "network"]
         bandwidth_gbps: Annotated[Number, Field(gt=0)] | None = None
-        latency_us: Annotated[Number, Field(ge=0)] | None = None
+        latency_us: Annotated[Number, Field(ge=0, le=MOST_LATENCY_US)] | None = None
         oversubscription: Annotated[Number, Field(ge=1)] | None = None
 
     class Machines(Strict):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .network.links import LinkGraph
 
 MAX_GPUS = 1_000_000
+MOST_LATENCY_US = 1e6
 NATURAL = "natural"
 MOST_SEED = 10**18
 _SEED = re.compile(r"[0-9]{1,18}")
@@ -65,8 +66,31 @@ class Tier:
     def __hash__(self) -> int:
         return hash((self.name, self._numbers()))
 
+    def over(self, other: Tier) -> Tier:
+        """These numbers, and where they are not known those of `other`."""
+        mine, others = self._numbers(), (other.bandwidth_gbps, other.latency_s, other.oversubscription)
+        return Tier(self.name, *(theirs if own is None else own for own, theirs in zip(mine, others, strict=True)))
+
 
 UNKNOWN_TIERS = tuple(Tier(name) for name in TIER_NAMES)
+
+
+@dataclass(frozen=True)
+class Written:
+    """What the user wrote about a topology beside its shape, and no preset: networks go by it, or say that they do not.
+
+    Attributes:
+        tiers: numbers of the tiers; nan where the user wrote none.
+        gpu_type: a type of GPU was given that nothing goes by; with `Topology.lands`, parts of jobs ask for types.
+        capacities: the name under which capacities of links were given, which `tiers` were worked out from; "": none.
+    """
+
+    tiers: tuple[Tier, ...] = UNKNOWN_TIERS
+    gpu_type: bool = False
+    capacities: str = ""
+
+
+NOTHING_WRITTEN = Written()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,12 +108,13 @@ class Topology:
         machine_first_gpu, machine_gpus (M,): the contiguous range of GPUs of each machine.
         rack_first_machine, rack_machines (R,): the contiguous range of machines of each rack.
         cluster_gpu_type: GPU type per cluster, "" where it is not known.
-        tiers: slot, machine, rack, network, in this order.
+        tiers: slot, machine, rack, network, in this order: all that is known of them.
         machine_order: in which order first-fit placers look at machines: "natural" is ascending index, a
             whole number is the seed of a random order of all machines; see `machine_scan`.
         links: the links between the machines, where the topology knows them; None: it has tiers only.
         lands: storage of the regions and the links between them; None: regions are only names. With them a cluster has
             machines of one type and size; one unit of a cluster of type "CPU" is a machine without GPUs.
+        written: what of all this the user wrote; the rest is a preset's.
     """
 
     name: str
@@ -112,6 +137,7 @@ class Topology:
     machine_order: str = NATURAL
     links: LinkGraph | None = None
     lands: Lands | None = None
+    written: Written = NOTHING_WRITTEN
 
     @classmethod
     def from_counts(
@@ -130,22 +156,21 @@ class Topology:
         machine_order: str | int = NATURAL,
         links: LinkGraph | None = None,
         lands: Lands | None = None,
+        written: Written | None = None,
     ) -> Topology:
         """Build from how many children each element has, level by level, in natural order; all counts >= 1.
 
         Args:
-            slot_gpus (S,), machine_slots (M,), rack_machines (R,), cluster_racks (C,), region_clusters: the
-                counts; without the last two there is one cluster, or one region, that holds everything.
-            cluster_gpu_type, cluster_names (one each per cluster), region_names: "" and numbered names by
-                default.
+            slot_gpus (S,), machine_slots (M,), rack_machines (R,), cluster_racks (C,), region_clusters: the counts;
+                without the last two there is one cluster, or one region, that holds everything.
+            cluster_gpu_type, cluster_names (one each per cluster), region_names: "" and numbered names by default.
             tiers: exactly slot, machine, rack and network.
             machine_order: natural, or the seed of a random order, a whole number of at most 18 digits.
-            links: the links between the machines, in the same order.
-            lands: storage of the regions and the links between them, in the same order.
+            links, lands: what the attributes say, in the same order.
+            written: what of it the user wrote; None: the tiers and GPU types that are given here.
 
         Raises:
-            InputError: counts below 1 or that do not add up, more than a million GPUs, names of a wrong
-                number, no such order, links of another number of machines, or lands that do not fit (`Lands.check`).
+            InputError: counts that do not add up, too many GPUs, or names, an order, links or lands that do not fit.
         """
         racks, clusters = len(rack_machines), len(cluster_racks) or 1
         levels = {
@@ -170,6 +195,7 @@ class Topology:
             machine_order=checked_order(machine_order, f"topology {name!r}"),
             links=links,
             lands=lands,
+            written=Written(tuple(tiers), lands is None and any(cluster_gpu_type)) if written is None else written,
         )
         if lands is not None:
             lands.check(topology)
@@ -380,7 +406,7 @@ class Topology:
         return graph
 
     def __eq__(self, other: object) -> bool:
-        """Same name, same arrays, same names, tiers, links and lands."""
+        """Same name, same arrays, same names, tiers, links and lands, and the same of it written by the user."""
         if not isinstance(other, Topology):
             return NotImplemented
         return (
@@ -394,7 +420,7 @@ class Topology:
 
     def _plain(self) -> tuple[object, ...]:
         names = (self.name, self.machine_order, self.region_names, self.cluster_names)
-        return (*names, self.cluster_gpu_type, self.tiers, self.lands)
+        return (*names, self.cluster_gpu_type, self.tiers, self.lands, self.written)
 
     def __hash__(self) -> int:
         return hash((self._plain(), self.num_gpus, self.num_slots, self.num_machines, self.num_racks))

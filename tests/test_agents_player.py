@@ -41,9 +41,17 @@ WINDOWS = {
 CLUSTERS = {
     "two racks": SMALL | PENALTY,
     "one flat machine": {"topology": "flat", "workload": "poisson:jobs=30,load=1.2", "network": "none"},
-    "allreduce": {"topology": "dally:racks=3", "workload": "dally-like:jobs=20", "network": "allreduce:default=BERT"},
+    "allreduce": {
+        "topology": "dally:racks=3",
+        "workload": "dally-like:jobs=20",
+        "network": "allreduce:calibration=artist,default=BERT",
+    },
     "many racks": {"topology": "dally:racks=8", "workload": "poisson:jobs=30,backlog=20", **PENALTY},
-    "auctions": {**SMALL, "network": "allreduce:default=BERT", "semantics": "artist-sim:lease_s=400,chunk=20"},
+    "auctions": {
+        **SMALL,
+        "network": "allreduce:calibration=artist,default=BERT",
+        "semantics": "artist-sim:lease_s=400,chunk=20",
+    },
     "failures": {**SMALL, **PENALTY, "mtbf_s": 5000.0, "mttr_s": 900.0, "checkpoint_s": 300.0, "horizon_s": 60_000.0},
 }
 

@@ -214,14 +214,14 @@ def test_the_shape_of_a_gang_does_not_depend_on_the_order_of_its_gpus(gpus, flat
     """Racks of 8 machines of 2 slots of 4 GPUs."""
     topology = Topology.load("dally:racks=2")
     for uneven, units in (("flattened", flattened), ("largest", largest)):
-        network = load_network(f"allreduce:uneven={uneven}")
+        network = load_network(f"allreduce:calibration=artist,uneven={uneven}")
         for seed in range(3):
             mixed = random.Random(seed).sample(gpus, len(gpus))
             assert shape_of(network, topology, mixed) == units
 
 
 def test_the_memo_gives_what_the_computation_gives_even_when_it_is_full():
-    network = load_network("allreduce")
+    network = load_network("allreduce:calibration=artist")
     s = empty_state(Capacity.fitting(1, 1))[0]
     network.lay_models(s, network.calibration.models)
     for machines, models in itertools.product(range(2, 402), (1, 3, 4, 5)):
@@ -319,7 +319,7 @@ def tier_of(topology, gpus):
 def test_tier_factors_are_the_best_of_all_placements(name, size, uneven):
     """Every placement of a gang on 16 GPUs. A tier that no placement has is told by the next that one has."""
     topology = Topology.load(SMALL)
-    network = load_network(f"allreduce:uneven={uneven}")
+    network = load_network(f"allreduce:calibration=artist,uneven={uneven}")
     best: dict[int, float] = {}
     known: dict[tuple[int, ...], float] = {}
     for gpus in itertools.combinations(range(16), size):
@@ -334,7 +334,7 @@ def test_tier_factors_are_the_best_of_all_placements(name, size, uneven):
 
 def test_a_gang_that_no_tier_can_spread_has_the_nearest_tiers_value():
     """One machine with one slot: machine, rack and network are as the slot."""
-    network = load_network("allreduce")
+    network = load_network("allreduce:calibration=artist")
     (row,) = slowdowns(network, Topology.load("flat:machines=1,gpus_per_machine=4"), ("VGG", 4))
     assert len(set(row)) == 1 and row[0] == 1 + explain(network, "VGG", (4, 0, 0, 0)).exposed_over_compute
 
@@ -349,9 +349,11 @@ def played(topology, network, rows, models):
 
 def test_the_engine_runs_each_gang_at_the_speed_of_its_own_shape():
     """8 GPUs of 2 machines of 4: the first gang has a machine, the second (6) cannot start before it ends."""
-    network = load_network("allreduce")
+    network = load_network("allreduce:calibration=artist")
     topology = "flat:machines=2,gpus_per_machine=4"
-    simulator = played(topology, "allreduce", [(0, 4, 100), (0, 6, 100), (0, 1, 70)], ["VGG", "VGG", "no such"])
+    simulator = played(
+        topology, "allreduce:calibration=artist", [(0, 4, 100), (0, 6, 100), (0, 1, 70)], ["VGG", "VGG", "no such"]
+    )
     inside = explain(network, "VGG", shape_of(network, Topology.load(topology), range(4))).compute_fraction
     across = explain(network, "VGG", shape_of(network, Topology.load(topology), range(6))).compute_fraction
     finish = simulator.jobs()["finish_s"].tolist()
@@ -363,7 +365,7 @@ def test_the_engine_runs_each_gang_at_the_speed_of_its_own_shape():
 def test_a_trace_costs_its_distinct_shapes():
     """60 jobs of one kind on machines that hold one each: one shape."""
     rows = [(i, 4, 50) for i in range(60)]
-    simulator = played("flat:machines=2,gpus_per_machine=4", "allreduce", rows, ["BERT"] * 60)
+    simulator = played("flat:machines=2,gpus_per_machine=4", "allreduce:calibration=artist", rows, ["BERT"] * 60)
     assert int(simulator.state.shapes) == 1
     assert not simulator.state.slot_held.any() and not simulator.state.machine_held.any()
 
@@ -371,13 +373,13 @@ def test_a_trace_costs_its_distinct_shapes():
 def test_an_unknown_model_names_the_job_the_model_and_the_ways_out():
     workload = jobs(("VGG", 2), ("GPT", 8), job_id=np.array(["j7", "j8"], dtype=object))
     with pytest.raises(InputError) as raised:
-        load_network("allreduce").tier_factors(workload, None)
+        load_network("allreduce:calibration=artist").tier_factors(workload, None)
     for word in ("job j8", "8 GPUs", "'GPT'", "MobileNetV3", "layers=PATH", "default=MODEL"):
         assert word in str(raised.value)
 
 
 def test_default_stands_in_for_unknown_models_only():
-    network = load_network("allreduce:default=resnet-50")
+    network = load_network("allreduce:calibration=artist,default=resnet-50")
     topology = Topology.load("dally:racks=2")
     unknown, listed, vgg = slowdowns(network, topology, ("GPT", 8), ("ResNet50", 8), ("vgg11", 8))
     assert unknown.tolist() == listed.tolist() != vgg.tolist()
@@ -385,7 +387,9 @@ def test_default_stands_in_for_unknown_models_only():
 
 
 def test_one_gpu_is_neither_slowed_down_nor_refused():
-    assert slowdowns(load_network("allreduce"), None, ("GPT", 1), ("", 1)).tolist() == [[1.0] * 4] * 2
+    assert (
+        slowdowns(load_network("allreduce:calibration=artist"), None, ("GPT", 1), ("", 1)).tolist() == [[1.0] * 4] * 2
+    )
 
 
 def test_a_workload_of_too_many_layers_is_refused():
@@ -491,7 +495,7 @@ def test_own_tiers_keep_the_layers_of_the_calibration_and_own_layers_its_tiers(f
     own_tiers = load_network(f"allreduce:tiers={files}/tiers.yaml")
     assert own_tiers.layers_of("BERT") is not None and own_tiers.calibration.fabric.tiers[3].links == 2
     own_layers = load_network(f"allreduce:layers={files}/layers.csv")
-    assert own_layers.calibration.fabric == load_calibration("artist").fabric
+    assert own_layers.calibration.fabric == load_calibration("measured").fabric
     assert own_layers.layers_of("BERT") is None and own_layers.layers_of("other") is not None
 
 
@@ -597,7 +601,7 @@ def test_a_damaged_file_loads_or_is_one_sentence(tmp_path_factory, cut, noise, a
         ("allreduce:calibration=nowhere.yaml", "there is no such file"),
         ("allreduce:calibration=/", "is a folder"),
         ("allreduce:uneven=flat", "flattened"),
-        ("allreduce:default=GPT", "default = 'GPT', expected a model of its layer table (ResNet50"),
+        ("allreduce:calibration=artist,default=GPT", "default = 'GPT', expected a model of its layer table (ResNet50"),
         ("allreduce:layer=x.csv", "did you mean 'layers'"),
     ],
 )

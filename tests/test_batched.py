@@ -202,7 +202,7 @@ def test_a_larger_workload_moves_all_rows_and_changes_nothing():
 
 
 @pytest.mark.parametrize("reference", [None, "fifo"])
-@pytest.mark.parametrize("network", ["penalty:default=1/1.2/1.5", "allreduce"])
+@pytest.mark.parametrize("network", ["penalty:default=1/1.2/1.5", "allreduce:calibration=artist"])
 def test_replicas_take_over_what_their_first_has_drawn(network, reference):
     """They are environments that draw for themselves from the same seed, also in the episodes after the first."""
     kwargs = {**SMALL["clustergym/Delay-v0"], "observation": "flat", "network": network, "reference": reference}

@@ -105,7 +105,7 @@ def test_with_its_parameters_too(name, variant):
     assert differences(policies.make(f"{name}:{variant}"), **SETTINGS["crowded"]) == []
 
 
-@pytest.mark.parametrize("network", ["penalty:default=1/1.2/1.5", "allreduce:default=ResNet18"])
+@pytest.mark.parametrize("network", ["penalty:default=1/1.2/1.5", "allreduce:calibration=artist,default=ResNet18"])
 @pytest.mark.parametrize("word", NETWORK_SENSITIVE)
 def test_delay_timers_and_migration_with_their_parameters_too(word, network):
     assert differences(policies.make(word), **SETTINGS["crowded"] | {"network": network}) == []
@@ -114,7 +114,7 @@ def test_delay_timers_and_migration_with_their_parameters_too(word, network):
 @pytest.mark.parametrize("word", [*ORDERED, *NETWORK_SENSITIVE])
 def test_under_the_semantics_of_artist_sim_too(word):
     semantics = load_semantics("artist-sim:lease_s=400,chunk=20")
-    options = SETTINGS["crowded"] | {"network": "allreduce:default=BERT", "semantics": semantics}
+    options = SETTINGS["crowded"] | {"network": "allreduce:calibration=artist,default=BERT", "semantics": semantics}
     assert differences(policies.make(word), **options) == []
 
 

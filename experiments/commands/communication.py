@@ -61,7 +61,7 @@ def communication(
         _expect_picture(picture)
     network = _network(calibration, tiers, layers)
     with arguments():
-        shape = _shape(network, topology, gpus, units)
+        network, shape = _placed(network, topology, gpus, units)
         found = explain(network, model, shape)
     if picture is not None:
         from ..communication_picture import draw
@@ -69,9 +69,11 @@ def communication(
         with written_whole(picture) as draft:
             draw(found, draft)
     if json:
-        print_json(_document(found))
+        print_json(_document(found) | {"extrapolated": network.is_extrapolated(model), "notes": list(network.notes)})
     else:
         _print(found)
+        for note in (*network.notes, *_extrapolated(network, model)):
+            out().print(note, markup=False, soft_wrap=True)
         if picture is not None and not quiet:
             out().print(f"picture: {picture}", markup=False, soft_wrap=True)
 
@@ -92,8 +94,19 @@ def _network(calibration: str, tiers: str | None, layers: str | None) -> AllRedu
         return allreduce(calibration, tiers, layers)
 
 
-def _shape(network: AllReduce, topology: str | None, gpus: str | None, units: str | None) -> Units:
+def _extrapolated(network: AllReduce, model: str) -> list[str]:
+    layers = network.layers_of(model)
+    if layers is None or not network.is_extrapolated(model):
+        return []
+    tiers = network.calibration.fabric.measured_on
+    return [f"extrapolated: compute of {layers.model} was measured on {layers.measured_on}, the tiers on {tiers}"]
+
+
+def _placed(network: AllReduce, topology: str | None, gpus: str | None, units: str | None) -> tuple[AllReduce, Units]:
+    """The network with what the user wrote about the topology, and the shape of the placement."""
+    from ...simulator.network.allreduce import AllReduce
     from ...simulator.network.explain import shape_of
+    from ...simulator.network.written import on_topology
     from ...simulator.topology import Topology as Cluster
 
     if (gpus is None) == (units is None):
@@ -101,12 +114,14 @@ def _shape(network: AllReduce, topology: str | None, gpus: str | None, units: st
     if units is not None:
         if topology is not None:
             raise BadArgument("--topology goes with --gpus; --units is the shape itself")
-        return _units(units)
+        return network, _units(units)
     if topology is None or gpus is None:
         raise BadArgument("--gpus needs the --topology that its numbers belong to")
     with word_or_file(topology):
         cluster = Cluster.load(topology)
-    return shape_of(network, cluster, _gpu_numbers(gpus))
+    placed = on_topology(network, cluster)
+    assert isinstance(placed, AllReduce)
+    return placed, shape_of(placed, cluster, _gpu_numbers(gpus))
 
 
 def _units(text: str) -> Units:

@@ -76,7 +76,7 @@ def _format(workload: str | None, format: str | None, semantics: str) -> str | N
 
 
 def _open(setting: Setting, seed: int) -> None:
-    from ...simulator.network import load_network
+    from ...simulator.network import load_network, on_topology
     from ...simulator.topology import Topology
     from ..evaluate import workload_of
 
@@ -86,7 +86,7 @@ def _open(setting: Setting, seed: int) -> None:
         topology = Topology.load(setting.topology)
     with word_or_file(setting.workload):
         workload = workload_of(setting, seed if setting.is_drawn else 0)
-    network.tier_factors(workload, topology)
+    on_topology(network, topology).tier_factors(workload, topology)
 
 
 def chosen_policies(values: Sequence[str], env_id: str) -> list[str]:

@@ -16,6 +16,7 @@ from .looked_up import LookedUp
 from .measured import Measured, measured
 from .none import NoNetwork
 from .penalty import Penalty, penalty
+from .written import on_topology
 
 
 def none() -> NoNetwork:
@@ -24,7 +25,7 @@ def none() -> NoNetwork:
 
 
 def allreduce(
-    calibration: str = "artist",
+    calibration: str = "measured",
     tiers: str | None = None,
     layers: str | None = None,
     uneven: Literal["flattened", "largest"] | None = None,
@@ -36,7 +37,7 @@ def allreduce(
     """Exposed communication of each placement: ring all-reduces per layer on every tier that the gang spans.
 
     Args:
-        calibration: artist (the simulator behind paper dally), measured, or the path of a tiers file.
+        calibration: measured, artist (the simulator behind paper dally), or the path of a tiers file.
         tiers: path of a tiers file (calibration.py) in place of the calibration's.
         layers: path of a layer table in place of the calibration's.
         uneven: shape of gangs that divide unevenly, flattened or largest; None: as the tiers file says.
@@ -78,6 +79,7 @@ __all__ = [
     "load_network",
     "measured",
     "network_for",
+    "on_topology",
     "penalty",
 ]
 

@@ -6,22 +6,24 @@ found for predictions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ..errors import InputError
+from ..saying import say_once
 from ..state import LAYERS, MODELS, PROFILES, Capacity, empty_state
 from ..tiers import MACHINE, NETWORK, RACK, SLOT, TIERS
 from .base import Jobs, name_of_job
-from .calibration import KINDS, Calibration, ModelLayers, load_calibration
+from .calibration import KINDS, MOST_PASS_NS, Calibration, Link, ModelLayers, load_calibration
 from .collectives import best_fraction
+from .written import EVERYTHING, Used
 
 if TYPE_CHECKING:
-    from ..topology import Topology
+    from ..topology import Tier, Topology
 
 TRIES = 3  # numbers of slots, machines and racks that the search of the best placement looks at, on each level
 
@@ -34,21 +36,55 @@ class AllReduce:
         calibration: tiers and layer tables.
         words: the parameters that made it, for `describe`.
         default: the model that stands in for those that the calibration does not list; None: they are an error.
+        plain: the network before a topology's numbers took the place of the calibration's; None: none did.
     """
 
     calibration: Calibration
     words: tuple[tuple[str, str], ...] = ()
     default: str | None = None
     name: str = "allreduce"
+    plain: AllReduce | None = None
 
     def describe(self) -> str:
         """Its text with every parameter, for `load_network`."""
         return f"{self.name}:{','.join(f'{key}={value}' for key, value in self.words)}"
 
+    def on(self, tiers: tuple[Tier, ...]) -> tuple[AllReduce, Used]:
+        """The network with these numbers in place of the calibration's; see `written.TieredNetwork`.
+
+        Raises:
+            InputError: so little bandwidth that times would not be whole numbers of 64 bits.
+        """
+        plain = self.plain or self
+        fabric = plain.calibration.fabric
+        links = tuple(link.written_over(tier) for link, tier in zip(fabric.tiers, tiers, strict=True))
+        size = max(int(layers.gradient_bytes.sum()) for layers in plain.calibration.models)
+        for link in links:
+            if 2 * size > MOST_PASS_NS * link.bandwidth_gb_s:
+                raise InputError(
+                    f"network allreduce: tier {link.name} has {link.bandwidth_gb_s * 8:g} Gbit/s, expected at least "
+                    f"{2 * size / MOST_PASS_NS * 8:.2g}, for models of {size:,} bytes"
+                )
+        calibration = replace(plain.calibration, fabric=replace(fabric, tiers=links))
+        return replace(plain, calibration=calibration, plain=plain), EVERYTHING
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a topology's numbers changed, one for each tier."""
+        if self.plain is None:
+            return ()
+        pairs = zip(self.plain.calibration.fabric.tiers, self.calibration.fabric.tiers, strict=True)
+        return tuple(_change(own, now) for own, now in pairs if own != now)
+
     def layers_of(self, model: str) -> ModelLayers | None:
         """The layers of a model in any spelling, or of the default; None if there are none."""
         found = self.calibration.find(model)
         return self.calibration.find(self.default) if found is None and self.default is not None else found
+
+    def is_extrapolated(self, model: str) -> bool:
+        """Whether the compute times of a listed model are another GPU's than the tiers were measured on."""
+        layers = self.layers_of(model)
+        return layers is not None and self.calibration.is_extrapolated(layers)
 
     def tier_factors(self, workload: Jobs | Any, topology: Topology | None) -> tuple[np.ndarray, np.ndarray]:
         """Slowdowns of the best placement on each tier per (model, gang size); see `base.Network`.
@@ -70,6 +106,7 @@ class AllReduce:
             profile: self._layers_of_job(workload, int(job)) for profile, job in enumerate(first_job) if gpus[job] > 1
         }
         _check_room({layers.model: layers for layers in used.values()})
+        self._tell_extrapolated(used.values())
         for profile, layers in used.items():
             factors[profile] = self._best(layers, int(gpus[first_job[profile]]), sizes)
         return profile_of_job.astype(np.int64, copy=False), factors
@@ -115,6 +152,15 @@ class AllReduce:
             s["layer_ready_ns"][first:end] = issue_ns
             s["layer_update_ns"][first:end] = layers.update_ns
             first = end
+
+    def _tell_extrapolated(self, used: Iterable[ModelLayers]) -> None:
+        found = {layers.model: layers.measured_on for layers in used if self.calibration.is_extrapolated(layers)}
+        if found:
+            shown = ", ".join(f"{model} ({gpu})" for model, gpu in sorted(found.items()))
+            say_once(
+                f"network {self.name}: slowdowns of {shown} are extrapolated: compute of that GPU, bandwidths of a "
+                f"cluster of {self.calibration.fabric.measured_on}; docs/network.md says what to believe"
+            )
 
     def _layers_of_job(self, workload: Any, job: int) -> ModelLayers:
         model, gpus = str(workload.model[job]), int(workload.gpus[job])
@@ -169,6 +215,16 @@ def _check_room(used: dict[str, ModelLayers]) -> None:
         )
 
 
+def _change(own: Link, now: Link) -> str:
+    words = []
+    if now.bandwidth_gb_s != own.bandwidth_gb_s:
+        words.append(f"bandwidth {own.bandwidth_gb_s:.4g} -> {now.bandwidth_gb_s:.4g} GB/s")
+    if now.latency_ns != own.latency_ns:
+        words.append(f"latency {own.message_latency_ns / 1e3:g} -> {now.message_latency_ns / 1e3:g} us")
+    measured = "" if own.nominal_gbps is None else f" (measured on {own.nominal_gbps:g} Gbit/s)"
+    return f"{own.name}: {', '.join(words)}{measured}"
+
+
 def _sizes(topology: Topology | None) -> tuple[int, ...]:
     """GPUs of the largest slot, machine and rack, slots of a machine, machines of a rack, racks."""
     if topology is None:
@@ -212,7 +268,7 @@ def _filled(best: list[float | None]) -> list[float]:
 
 
 def allreduce(
-    calibration: str = "artist",
+    calibration: str = "measured",
     tiers: str | None = None,
     layers: str | None = None,
     uneven: Literal["flattened", "largest"] | None = None,
@@ -221,7 +277,7 @@ def allreduce(
     """Exposed communication of each placement: ring all-reduces per layer on every tier that the gang spans.
 
     Args:
-        calibration: artist (the simulator behind paper dally), measured, or the path of a tiers file.
+        calibration: measured, artist (the simulator behind paper dally), or the path of a tiers file.
         tiers: path of a tiers file (calibration.py) in place of the calibration's.
         layers: path of a layer table in place of the calibration's.
         uneven: shape of gangs that divide unevenly, flattened or largest; None: as the tiers file says.

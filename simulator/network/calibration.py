@@ -9,18 +9,22 @@ A tiers file is YAML (or JSON):
     memory_gb_s: 500000       # for adding what was received; left out: adding takes no time
     step_ns: 1                # on top of each operation of the forward and backward pass; default 0
     single_precision: true    # totals are rounded to 32 bits, as the simulator behind paper dally does; default false
+    measured_on: T4           # optional: the GPUs of the cluster that the tiers were measured on
     tiers:                    # exactly these four
       - {name: slot, kind: fully_connected, latency_ns: 0, bandwidth_gb_s: 600}
       - {name: machine, kind: ring, latency_ns: 500, bandwidth_gb_s: 600}
       - {name: rack, kind: ring, latency_ns: 5000, bandwidth_gb_s: 200}
-      - {name: network, kind: switch, latency_ns: 50000, bandwidth_gb_s: 400, links: 1}
+      - {name: network, kind: switch, latency_ns: 50000, bandwidth_gb_s: 400, links: 1, nominal_gbps: 50}
 
 Latency and bandwidth (1e9 bytes a second) are those of one link; a message passes two links of a switch, else one.
-`links` is how many a member has; left out, as many as the tier has members (a ring of two: four).
+`links` is how many a member has; left out, as many as the tier has members (a ring of two: four). `nominal_gbps`
+(gigabits per second) belongs to an effective bandwidth: what the links have on paper that it was measured on. The
+bandwidth of a topology scales such a tier by its ratio to this, and replaces any other.
 
 A layer table is a csv, one row per layer in order of the forward pass, with the columns `LAYER_COLUMNS`; lines that
 start with "#" are remarks. Times are ns, gradient_bytes is what is all-reduced, update_ns passes between the end of
-the all-reduce and the layer's completion.
+the all-reduce and the layer's completion. A column `measured_on` may name the GPU of the compute times: with tiers that
+were measured on another one, a model's slowdowns are extrapolated.
 
 `uneven`: flattened counts as the simulator behind paper dally does (collectives.flatten); largest takes the largest
 group on each tier.
@@ -36,6 +40,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -45,6 +50,9 @@ from ..profiles.model_names import normalised, plain
 from ..specs import load_mapping, read_text, validated
 from ..tiers import TIER_NAMES
 from .collectives import FULLY_CONNECTED, RING, SWITCH
+
+if TYPE_CHECKING:
+    from ..topology import Tier
 
 KINDS = {"fully_connected": FULLY_CONNECTED, "ring": RING, "switch": SWITCH}
 HOPS = {"fully_connected": 1, "ring": 1, "switch": 2}
@@ -57,22 +65,41 @@ LAYER_COLUMNS = (
     "gradient_bytes",
     "update_ns",
 )
+MEASURED_ON = "measured_on"
 # Limits that keep the sum of all collectives of 1,024 layers within whole numbers of 64 bits.
 MOST_NS = 1e14
 MOST_BYTES = 1e11
+MOST_PASS_NS = 1e17  # of all gradients of a model over one link, twice
 DATA = Path(__file__).resolve().parent / "data"
 CALIBRATIONS = {path.stem: path for path in sorted(DATA.glob("*.yaml"))}
 
 
 @dataclass(frozen=True)
 class Link:
-    """One tier. bandwidth_gb_s: of one link; latency_ns: of one link; links: of each member, 0 = as many as members."""
+    """One tier. bandwidth_gb_s: of one link; latency_ns: of one link; links: of each member, 0 = as many as members.
+
+    nominal_gbps: what the links have on paper that an effective bandwidth was measured on, gigabits per second.
+    """
 
     name: str
     kind: str
     latency_ns: float
     bandwidth_gb_s: float
     links: int
+    nominal_gbps: float | None = None
+
+    def written_over(self, tier: Tier) -> Link:
+        """With the numbers of `tier` that are known: its latency is a whole message's, its oversubscription divides."""
+        bandwidth, latency_ns = self.bandwidth_gb_s, self.latency_ns
+        if not math.isnan(tier.bandwidth_gbps):
+            bandwidth = tier.bandwidth_gbps / 8
+            if self.nominal_gbps is not None:
+                bandwidth = self.bandwidth_gb_s * tier.bandwidth_gbps / self.nominal_gbps
+        if not math.isnan(tier.oversubscription):
+            bandwidth /= tier.oversubscription
+        if not math.isnan(tier.latency_s):
+            latency_ns = round(tier.latency_s * 1e9, 6) / HOPS[self.kind]
+        return replace(self, bandwidth_gb_s=bandwidth, latency_ns=latency_ns)
 
     @property
     def message_latency_ns(self) -> float:
@@ -91,11 +118,15 @@ class Fabric:
     memory_gb_s: float
     step_ns: int
     single_precision: bool
+    measured_on: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class ModelLayers:
-    """The layers of one model in order of the forward pass: names, and int64 arrays of shape (layers,)."""
+    """The layers of one model in order of the forward pass: names, and int64 arrays of shape (layers,).
+
+    measured_on: the GPU of the compute times; "": nobody says.
+    """
 
     model: str
     names: tuple[str, ...]
@@ -104,6 +135,7 @@ class ModelLayers:
     weight_gradient_ns: np.ndarray
     gradient_bytes: np.ndarray
     update_ns: np.ndarray
+    measured_on: str = ""
 
     @property
     def compute_ns(self) -> int:
@@ -135,6 +167,11 @@ class Calibration:
         """
         return self._by_name.get(plain(model)) or self._by_alias.get(normalised(model))
 
+    def is_extrapolated(self, layers: ModelLayers) -> bool:
+        """Whether the compute times of a model are another GPU's than the tiers were measured on."""
+        gpu = self.fabric.measured_on
+        return bool(gpu and layers.measured_on) and layers.measured_on != gpu
+
     @functools.cached_property
     def _by_name(self) -> dict[str, ModelLayers]:
         return {plain(layers.model): layers for layers in self.models}
@@ -145,12 +182,12 @@ class Calibration:
 
 
 def load_calibration(
-    calibration: str = "artist", tiers: str | None = None, layers: str | None = None, uneven: str | None = None
+    calibration: str = "measured", tiers: str | None = None, layers: str | None = None, uneven: str | None = None
 ) -> Calibration:
     """A calibration by name or from files.
 
     Args:
-        calibration: artist, measured, or the path of a tiers file that names its layer table.
+        calibration: measured, artist, or the path of a tiers file that names its layer table.
         tiers: path of a tiers file, in place of the calibration's; its layer table counts too, if it names one.
         layers: path of a layer table, in place of any other.
         uneven: flattened or largest, in place of what the tiers file says.
@@ -200,11 +237,12 @@ def load_fabric(path: str) -> tuple[Fabric, str | None]:
         if count != 1:
             raise InputError(f"{place}: tiers names {name!r} {count} times, expected {', '.join(TIER_NAMES)} once each")
     links = tuple(
-        Link(name, tier.kind, float(tier.latency_ns), float(tier.bandwidth_gb_s), tier.links or 0)
+        Link(name, tier.kind, float(tier.latency_ns), float(tier.bandwidth_gb_s), tier.links or 0, tier.nominal_gbps)
         for name, tier in ((name, by_name[name]) for name in TIER_NAMES)
     )
     memory = math.inf if spec.memory_gb_s is None else float(spec.memory_gb_s)
-    fabric = Fabric(links, spec.order, spec.uneven, spec.endpoint_ns, memory, spec.step_ns, spec.single_precision)
+    rules = (spec.order, spec.uneven, spec.endpoint_ns, memory, spec.step_ns, spec.single_precision)
+    fabric = Fabric(links, *rules, measured_on=spec.measured_on)
     return fabric, None if spec.layers is None else str(Path(path).parent / spec.layers)
 
 
@@ -228,6 +266,7 @@ def _schema() -> SimpleNamespace:
         latency_ns: Annotated[Number, Field(ge=0, le=1e9)]
         bandwidth_gb_s: Bandwidth
         links: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] | None = None
+        nominal_gbps: Bandwidth | None = None
 
     class Tiers(Strict):
         tiers: Annotated[list[TierSpec], Field(min_length=1)]
@@ -238,6 +277,7 @@ def _schema() -> SimpleNamespace:
         memory_gb_s: Bandwidth | None = None
         step_ns: Whole = 0
         single_precision: Annotated[bool, Field(strict=True)] = False
+        measured_on: Annotated[str, Field(strict=True, max_length=100)] = ""
 
     return SimpleNamespace(Tiers=Tiers)
 
@@ -251,9 +291,10 @@ def load_layers(path: str) -> tuple[ModelLayers, ...]:
     reader = csv.reader(lines[header:], strict=True)
     rows: dict[str, list[tuple[str, list[int]]]] = {}
     spelling: dict[str, str] = {}
+    gpus: dict[str, str] = {}
     try:
         columns = [name.strip() for name in next(reader, [])]
-        if sorted(columns) != sorted(LAYER_COLUMNS):
+        if sorted({*columns, MEASURED_ON}) != sorted((*LAYER_COLUMNS, MEASURED_ON)) or len(columns) > len(set(columns)):
             raise InputError(_column_sentence(columns, f"{place}, line {header + 1}"))
         for row in reader:
             line = f"{place}, line {header + reader.line_num}"
@@ -267,20 +308,23 @@ def load_layers(path: str) -> tuple[ModelLayers, ...]:
                 raise InputError(f"{line}, column model: {_shown(model)}, expected a model's name")
             if spelling.setdefault(key, model) != model:
                 raise InputError(f"{line}, column model: {_shown(model)}, an earlier line spells it {spelling[key]!r}")
+            gpu = cells.get(MEASURED_ON, "").strip()
+            if gpus.setdefault(model, gpu) != gpu:
+                raise InputError(f"{line}, column {MEASURED_ON}: {_shown(gpu)}, an earlier line has {gpus[model]!r}")
             rows.setdefault(model, []).append((cells["layer"].strip(), _numbers(cells, line)))
     except csv.Error as error:
         raise InputError(f"{place}, line {header + reader.line_num}: not readable as csv ({error})") from None
     if not rows:
         raise InputError(f"{place} has a header and no rows, expected at least one layer")
-    return tuple(_model_layers(model, layers, place) for model, layers in rows.items())
+    return tuple(_model_layers(model, layers, gpus[model], place) for model, layers in rows.items())
 
 
 def _column_sentence(columns: list[str], line: str) -> str:
-    expected = f"expected exactly {', '.join(LAYER_COLUMNS)}"
+    expected = f"expected exactly {', '.join(LAYER_COLUMNS)}, and {MEASURED_ON} if you like"
     for name in columns:
         if columns.count(name) > 1:
             return f"{line}: column {_shown(name)} is given twice; {expected}"
-        if name not in LAYER_COLUMNS:
+        if name not in (*LAYER_COLUMNS, MEASURED_ON):
             return f"{line}: unknown column {_shown(name)}; {expected}"
     missing = next(name for name in LAYER_COLUMNS if name not in columns)
     return f"{line}: column {missing!r} is missing; {expected}"
@@ -305,10 +349,10 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
-def _model_layers(model: str, layers: list[tuple[str, list[int]]], place: str) -> ModelLayers:
+def _model_layers(model: str, layers: list[tuple[str, list[int]]], gpu: str, place: str) -> ModelLayers:
     columns = np.array([numbers for _, numbers in layers], dtype=np.int64).T.copy()
     columns.flags.writeable = False
-    built = ModelLayers(model, tuple(name for name, _ in layers), *columns)
+    built = ModelLayers(model, tuple(name for name, _ in layers), *columns, measured_on=gpu)
     if built.compute_ns <= 0:
         raise InputError(f"{place}: the layers of model {model!r} compute for 0 ns in all, expected more")
     return built

@@ -7,12 +7,18 @@ iteration takes the workload's own time, which is that of the whole batch placed
 
 so the fit says only what the placement and gradient accumulation cost. As to machines, it matters whether there is one
 or several; the best is one, where one is large enough and the fit does not say otherwise.
+
+Where the user wrote a topology's bandwidth or oversubscription, communication takes what the fit says times the
+bandwidth of the cluster that was measured over the one written, and times the oversubscription: inside a machine by the
+numbers of tier machine, between machines by those of tier rack. What the links of a cluster have on paper is known of
+the one that the calibration `measured` comes from, so bandwidths act with its GPU alone.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +27,14 @@ import numpy as np
 from ..errors import InputError
 from ..names import choose
 from ..profiles.models import Profiles, load_profiles
-from ..tiers import RACK, TIERS
+from ..tiers import MACHINE, RACK, TIERS
 from .base import Jobs, Network, name_of_job
+from .calibration import CALIBRATIONS, Link, load_fabric
 from .steps import step_time_s
+from .written import Used
 
 if TYPE_CHECKING:
-    from ..topology import Topology
+    from ..topology import Tier, Topology
 
 IN_MACHINE, BETWEEN = slice(2, 4), slice(4, 6)  # terms of a fit
 
@@ -38,16 +46,48 @@ class Measured:
     Attributes:
         gpu: the type, a key of the profiles' fits.
         path: of profiles beside the shipped ones; "": none.
+        longer: how many times longer communication takes inside a machine and between machines than the fits say.
     """
 
     gpu: str
     path: str = ""
     name: str = "allreduce"
+    longer: tuple[float, float] = (1.0, 1.0)
 
     def describe(self) -> str:
         """Its text with every parameter, for `load_network`."""
         own = f",profiles={self.path}" if self.path else ""
         return f"{self.name}:calibration=measured,gpu={self.gpu}{own}"
+
+    def on(self, tiers: tuple[Tier, ...]) -> tuple[Measured, Used]:
+        """The fits on links with these numbers; see `written.TieredNetwork`."""
+        longer, used = [], set()
+        links = self._links()
+        for place in (MACHINE, RACK):
+            tier, factor = tiers[place], 1.0
+            nominal = links[place].nominal_gbps if links else None
+            if nominal is not None and not math.isnan(tier.bandwidth_gbps):
+                factor *= nominal / tier.bandwidth_gbps
+                used.add((tier.name, "bandwidth_gbps"))
+            if not math.isnan(tier.oversubscription):
+                factor *= tier.oversubscription
+                used.add((tier.name, "oversubscription"))
+            longer.append(factor)
+        inside, between = longer
+        return replace(self, longer=(inside, between)), frozenset(used)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a topology's numbers changed."""
+        places = zip(("in a machine", "between machines"), self.longer, strict=True)
+        return tuple(
+            f"communication {place} takes {factor:.4g} times as long" for place, factor in places if factor != 1.0
+        )
+
+    def _links(self) -> tuple[Link, ...]:
+        """The tiers that the fits of this GPU were measured on; empty where nobody says."""
+        fabric, _ = load_fabric(str(CALIBRATIONS["measured"]))
+        return fabric.tiers if fabric.measured_on.lower() == self.gpu.lower() else ()
 
     @cached_property
     def profiles(self) -> Profiles:
@@ -64,6 +104,8 @@ class Measured:
         for part, other in ((IN_MACHINE, BETWEEN), (BETWEEN, IN_MACHINE)):
             missing = np.isnan(rows[:, part]).any(axis=1)
             rows[missing, part] = rows[missing, other]
+        rows[:, IN_MACHINE] *= self.longer[0]
+        rows[:, BETWEEN] *= self.longer[1]
         return rows
 
     def tier_factors(self, workload: Jobs | Any, topology: Topology | None) -> tuple[np.ndarray, np.ndarray]:

@@ -26,7 +26,12 @@ from clustergym.simulator.workloads import Workload
 checks = runpy.run_path(str(Path(__file__).with_name("test_simulator_invariants.py")))
 check_record, check_sums, check_end = checks["check_record"], checks["check_sums"], checks["check_end"]
 MODELS = ("VGG", "ResNet50")  # the others take up to a thousand times longer across racks, so as many leases
-NETWORKS = ("none", "penalty:default=1/1.2/1.5", "allreduce:calibration=artist", "allreduce:default=BERT")
+NETWORKS = (
+    "none",
+    "penalty:default=1/1.2/1.5",
+    "allreduce:calibration=artist",
+    "allreduce:calibration=artist,default=BERT",
+)
 
 
 def calm(examples):

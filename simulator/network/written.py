@@ -1,0 +1,77 @@
+"""What the user wrote about a topology (`Topology.written`) under a network: it acts, or one sentence says it does not.
+
+A bandwidth, a latency and an oversubscription are those of the traffic between the members that the tier joins: GPUs of
+a slot, slots of a machine, machines of a rack, racks. An oversubscription divides the bandwidth of its own tier alone,
+as if all members sent at once; traffic that goes on to an outer tier is divided by what is written there.
+
+Presets write nothing, so whatever was published on them rests on the network's own numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol, runtime_checkable
+
+from ..saying import say_once
+from ..topology import NOTHING_WRITTEN, Tier, Topology, Written
+from .base import Network
+
+NUMBERS = {"bandwidth_gbps": "bandwidth_gbps", "latency_us": "latency_s", "oversubscription": "oversubscription"}
+Used = frozenset[tuple[str, str]]  # tier and attribute of `Tier`
+EVERYTHING: Used = frozenset(
+    (tier, number) for tier in ("slot", "machine", "rack", "network") for number in NUMBERS.values()
+)
+
+
+@runtime_checkable
+class TieredNetwork(Network, Protocol):
+    """A network that goes by numbers of the tiers."""
+
+    def on(self, tiers: tuple[Tier, ...]) -> tuple[Network, Used]:
+        """The network with these numbers, nan where it keeps its own, and which of them it uses.
+
+        Asked of a network that was made so, it begins with that network's own numbers again.
+
+        Raises:
+            InputError: a number that it cannot compute with.
+        """
+
+
+def on_topology(network: Network, topology: Topology) -> Network:
+    """The network with what the user wrote about the topology; what it does not use is said once a process.
+
+    Raises:
+        InputError: a number that the network cannot compute with.
+    """
+    written = topology.written
+    if written == NOTHING_WRITTEN:
+        return network
+    used: Used = frozenset()
+    if isinstance(network, TieredNetwork):
+        network, used = network.on(written.tiers)
+    names = _unused(written, used, uses_links=hasattr(network, "dedicated"))
+    if names:
+        say_once(f"topology {topology.name!r}: network {_called(network)} does not use {', '.join(names)}")
+    return network
+
+
+def _called(network: Network) -> str:
+    """Its name; with the parameters that were given, where these decide what it uses."""
+    if not isinstance(network, TieredNetwork):
+        return network.name
+    return ",".join(word for word in network.describe().split(",") if not word.endswith("=none"))
+
+
+def _unused(written: Written, used: Used, uses_links: bool) -> list[str]:
+    names = ["gpu_type"] if written.gpu_type else []
+    if written.capacities and not used:
+        return names if uses_links else [*names, written.capacities]
+    for name, attribute in NUMBERS.items():
+        tiers = [
+            tier.name
+            for tier in written.tiers
+            if not math.isnan(getattr(tier, attribute)) and (tier.name, attribute) not in used
+        ]
+        if tiers:
+            names.append(f"{name} of {' and '.join(tiers)}")
+    return names
