@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from . import dally_autotuner, dally_network, dally_peer, dally_plots, dally_waiting
+from . import dally_autotuner, dally_native, dally_network, dally_peer, dally_plots, dally_waiting
 from . import dally_published as published
 from .compare import Grid, grid
 from .jobs import JobSet, dally_batch, dally_weeks
@@ -306,5 +306,6 @@ REPRODUCTIONS = (
         utilisation,
     ),
     *dally_autotuner.REPRODUCTIONS,
+    *dally_native.REPRODUCTIONS,
     *dally_waiting.REPRODUCTIONS,
 )
