@@ -1,4 +1,4 @@
-"""Our own experiments on native Dally (`semantics=events`): how long a lease should be, and how near it is to the paper.
+"""Our own experiments on native Dally (`semantics=events`): how long a lease should be, and how near it is to theirs.
 
 `dally-leases`: Delay-v0's default setting, leases from 5 minutes to 4 hours, against `greedy` and against the same
 policy at an hour. Shorter leases are finer time slicing; what they cost here is not the stops, which are free, but that
