@@ -6,6 +6,7 @@ import json
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 
 import gymnasium
 import numpy as np
@@ -27,6 +28,7 @@ from clustergym.agents.saved import Normalisation, save_agent  # noqa: E402
 from .agents import DELAY, WINDOW, agent  # noqa: E402
 
 SMALL = {"topology": "dally:racks=2,machines=2", "workload": "poisson:jobs=16,backlog=8"}
+SECONDS = replace(open_workload("poisson:jobs=16,backlog=8", seed=11, cluster_gpus=32), iterations_known=True)
 PENALTY = {"network": "penalty:default=1/1.2/1.5"}
 WINDOWS = {
     "as it comes": WINDOW,
@@ -43,7 +45,12 @@ CLUSTERS = {
     "one flat machine": {"topology": "flat", "workload": "poisson:jobs=30,load=1.2", "network": "none"},
     "allreduce": {"topology": "dally:racks=3", "workload": "dally-like:jobs=20", "network": "allreduce:default=BERT"},
     "many racks": {"topology": "dally:racks=8", "workload": "poisson:jobs=30,backlog=20", **PENALTY},
-    "auctions": {**SMALL, "network": "allreduce:default=BERT", "semantics": "artist-sim:lease_s=400,chunk=20"},
+    "auctions": {
+        **SMALL,
+        "workload": SECONDS,
+        "network": "allreduce:default=BERT",
+        "semantics": "artist-sim:lease_s=400,chunk=20",
+    },
     "failures": {**SMALL, **PENALTY, "mtbf_s": 5000.0, "mttr_s": 900.0, "checkpoint_s": 300.0, "horizon_s": 60_000.0},
 }
 

@@ -264,11 +264,20 @@ def start(s, job):
 
 
 @kernel
+def overrun_s(s, job):
+    """Seconds until now that a running job has gone on past its work, since its last chunk counts whole."""
+    if s.chunk == 0.0:
+        return 0.0
+    return max(0.0, s.now_s - s.since_s[job] - s.iterations_left[job] * s.iteration_s[job])
+
+
+@kernel
 def book(s, job, sign):
     """Modify `s`: add (`sign` = 1) or take back (-1) the present stretch of a running job in all totals."""
     begun_s = s.booked_s[job] if has_berths(s) else s.started_s[job]
     held = s.now_s - begun_s
-    ran = max(0.0, s.now_s - s.since_s[job])
+    over = overrun_s(s, job)
+    ran = max(0.0, s.now_s - s.since_s[job]) - over
     computed = ran / s.iteration_s[job] * s.base_iteration_s[job]
     restoring = min(held, max(0.0, s.since_s[job] - begun_s))
     gpus = sign * s.gpus[job]
@@ -281,6 +290,7 @@ def book(s, job, sign):
     s.restore_s[job] += sign * restoring
     s.comm_s[job] += sign * (ran - computed)
     s.used_gpu_s += gpus * held
+    s.lost_gpu_s += gpus * over
     s.restore_gpu_s += gpus * restoring
     s.compute_gpu_s += gpus * computed
     if has_regions(s):
@@ -477,10 +487,11 @@ def fail(s, job):
     if s.auctions and chunk_s > 0.0:
         kept = kept // chunk_s * chunk_s
     lost = ran - kept
+    over = overrun_s(s, job)  # lost already
     leave_gpus(s, job)
-    iterations = lost / s.iteration_s[job]
-    computed = iterations * s.base_iteration_s[job]
-    s.iterations_left[job] += iterations
+    s.iterations_left[job] += lost / s.iteration_s[job]
+    lost -= over
+    computed = lost / s.iteration_s[job] * s.base_iteration_s[job]
     s.lost_gpu_s += s.gpus[job] * lost
     s.compute_gpu_s -= s.gpus[job] * computed
     if has_regions(s):
