@@ -130,9 +130,7 @@ def _uncut_rows(path: str) -> list[Row]:
     for job_id, kept_s in UNCUT_S.items():
         ours = float(run_s[jobs.job_id.tolist().index(job_id)])
         within = (kept_s - 0.5, kept_s + 0.5)
-        rows.append(
-            Row(f"Poisson week 1: run time of job {job_id} without communication", kept_s, ours, within, unit="s")
-        )
+        rows.append(Row(f"Poisson week 1: run time of job {job_id}", kept_s, ours, within, unit="s"))
     return rows
 
 
