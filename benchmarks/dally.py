@@ -36,7 +36,7 @@ from clustergym.simulator.workloads import Workload, WorkloadWarning, open_workl
 
 TRACES = ROOT.parent / "shared" / "traces"
 BATCH = TRACES / "dally" / "batch_500.csv"
-BATCH_FORMAT = "artist-sim:scale=gang,caps=on"
+BATCH_FORMAT = "artist-sim:scale=gang,caps=batch"
 GENERATED_BATCH = "dally-like:jobs={jobs},scale=gang"
 PHILLY = TRACES / "adaptdl" / "simulator" / "traces" / "philly.csv"
 GENERATED_PHILLY = "philly-like:jobs={jobs}"

@@ -219,13 +219,15 @@ def _stamp(path: str) -> tuple[int, int] | None:
 @functools.lru_cache(maxsize=2)
 def _workload(setting: Setting, seed: int, _stamps: tuple[tuple[int, int] | None, ...]) -> Workload:
     topology = Topology.load(setting.topology)
-    return open_workload(
+    workload = open_workload(
         setting.workload,
         format=setting.format,
         seed=seed,
         oversize=setting.oversize,
         cluster_gpus=topology.num_gpus,
     )
+    load_semantics(setting.semantics).chunk_on(workload)  # its warning is told here, by the first process
+    return workload
 
 
 def depends_on_seed(setting: Setting, policy: Policy) -> bool:

@@ -175,7 +175,7 @@ class Simulator:
             self._cluster = cluster_of(self.topology)
         lay_cluster(self.plain, self._cluster)
         lay_jobs(s, workload, self.topology, self.network)
-        lay_semantics(s, self.semantics)
+        lay_semantics(s, self.semantics, workload)
         s["seed"] = seed
         s["horizon_s"] = s["start_s"] + self.horizon_s
         if capacity.berths > 1:

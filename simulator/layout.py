@@ -248,9 +248,9 @@ def _lay_set(low: np.ndarray, mid: np.ndarray, top: np.ndarray, is_member: np.nd
         is_member = level != 0
 
 
-def lay_semantics(s: np.void, semantics: Semantics) -> None:
-    """Write how leases end and when passes are made."""
-    s["auctions"], s["chunk"], s["release_s"] = semantics.auctions, semantics.chunk, semantics.release_s
+def lay_semantics(s: np.void, semantics: Semantics, workload: Workload) -> None:
+    """Write how leases end, in which steps the jobs progress, and when passes are made."""
+    s["auctions"], s["chunk"], s["release_s"] = semantics.auctions, semantics.chunk_on(workload), semantics.release_s
 
 
 def hand_over(states: np.recarray, s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Semantics) -> None:

@@ -13,7 +13,7 @@
 | `cpu_allocation_rate` | the same of CPU machines, where a simulation of regions has some; else 0 |
 | `fragmentation` | GPU-seconds free on machines that are partly used / all |
 | `jobs_finished`, `preemptions`, `migrations`, `failures` | counts |
-| `gpu_hours_lost` | GPU-hours of work undone by failures |
+| `gpu_hours_lost` | GPU-hours of work undone by failures, or that a job ran past its work in its last chunk |
 | `slo_violation_rate` | jobs that finish (or are still there) after their deadline / jobs with a deadline |
 | ... in regions | arrived jobs that waited for their first start longer than their level may / those with a limit |
 | `congestion_bytes`, `bytes_moved` | bytes offered above link capacity; bytes moved between regions |
@@ -145,6 +145,9 @@ def gpu_seconds(s: np.void) -> dict[str, float]:
     begun = s["booked_s" if is_shared else "started_s"][running]
     held = now - begun
     ran = np.maximum(0.0, now - s["since_s"][running])
+    left_s = s["iterations_left"][running] * s["iteration_s"][running]
+    over = np.maximum(0.0, ran - left_s) if s["chunk"] > 0.0 else np.zeros(len(running))  # as kernels/jobs.py books it
+    ran = ran - over
     done = ran / s["iteration_s"][running]
     computed = done * s["base_iteration_s"][running]
     hindered = ran - done * s["solo_s"][running] if is_shared else np.zeros(len(running))
@@ -157,7 +160,7 @@ def gpu_seconds(s: np.void) -> dict[str, float]:
         "comm": float(s["comm_gpu_s"] + (gpus * (ran - hindered - computed)).sum()),
         "interference": float(s["interference_gpu_s"] + (gpus * hindered).sum()),
         "restore": float(s["restore_gpu_s"] + (gpus * (restoring + idle)).sum()),
-        "lost": float(s["lost_gpu_s"]),
+        "lost": float(s["lost_gpu_s"] + (gpus * over).sum()),
         "down": float(s["down_integral"]),
         "shared": float(s["shared_integral"]),
     }

@@ -4,20 +4,23 @@
 be replaced by one that stands before it in the order, and goes on otherwise.
 
 `artist-sim`: as in ArtISt-sim, the simulator behind paper dally (Sec. IV-C), in its corrected form: only waiting jobs
-are offered GPUs. A grant is one lease; work counts in chunks of iterations; a job whose lease ends loses its GPUs and
-waits; they are free at once, and `release_s` per GPU later (at once, where the lease has time left but not for another
-chunk) an auction offers whatever is free then to every waiting job in the order of the rule. Arrivals and ends call
-auctions too. Nothing else does: a delay timer that runs out is noticed at the next auction. Theirs also holds one 60 s
-after everything else is over, but no job is refused in a cluster where nothing runs.
+are offered GPUs. A grant is one lease; work counts in chunks of iterations; a job ends with its last chunk, of which
+what goes past its work is lost; a job whose lease ends loses its GPUs and waits; they are free at once, and `release_s`
+per GPU later (at once, where the lease has time left but not for another chunk) an auction offers whatever is free then
+to every waiting job in the order of the rule. Arrivals and ends call auctions too. Nothing else does: a delay timer
+that runs out is noticed at the next auction. Theirs also holds one 60 s after everything else is over, but no job is
+refused in a cluster where nothing runs.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 
 from .errors import InputError
 from .names import bind, choose, parse_name
+from .workloads.schema import Workload, WorkloadWarning
 
 LEASE_S = 3600.0
 
@@ -48,6 +51,21 @@ class Semantics:
                 raise InputError(f"semantics {self.name}: {name} = {getattr(self, name):g}: expected a number >= 0")
         if 0.0 < self.lease_s < 0.001:
             raise InputError(f"semantics {self.name}: lease_s = {self.lease_s:g}: expected 0, or at least 0.001")
+
+    def chunk_on(self, workload: Workload) -> float:
+        """Iterations per GPU that count as one step of these jobs: `chunk`, or 0 where not all of them have iterations.
+
+        A warning says so: chunks of iterations that are but a second each would run for hours past the end of a job.
+        """
+        if self.chunk == 0.0 or workload.iterations_known:
+            return self.chunk
+        warnings.warn(
+            f"workload {workload.name!r} does not give the iterations of all its jobs, so a chunk of {self.chunk:g} "
+            f"has no length: semantics {self.name} runs with chunk=0, where progress is continuous",
+            WorkloadWarning,
+            stacklevel=1,  # one place whoever asks, so that it is said once
+        )
+        return 0.0
 
 
 def events() -> Semantics:

@@ -124,7 +124,7 @@ def clock_fields() -> list[Field]:
         ("compute_gpu_s", "f8"),
         ("comm_gpu_s", "f8"),
         ("restore_gpu_s", "f8"),
-        ("lost_gpu_s", "f8"),  # compute undone by failures (not in compute_gpu_s)
+        ("lost_gpu_s", "f8"),  # undone by failures, or past the work of a job (not in compute_gpu_s)
         ("preemptions", "i8"),
         ("migrations", "i8"),
         ("failures", "i8"),

@@ -127,7 +127,7 @@ class ClusterView(RegionView):
         left = s.iterations_left[job]
         if s.status[job] == RUNNING:
             left = left - max(0.0, s.now_s - s.since_s[job]) / s.iteration_s[job]
-        return float(left * s.base_iteration_s[job])
+        return float(max(0.0, left) * s.base_iteration_s[job])  # its last chunk may go on past its work
 
     def attained_gpu_s(self, job: int) -> float:
         """GPU-seconds held so far."""

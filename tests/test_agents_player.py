@@ -6,6 +6,7 @@ import json
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 
 import gymnasium
 import numpy as np
@@ -27,6 +28,7 @@ from clustergym.agents.saved import Normalisation, save_agent  # noqa: E402
 from .agents import DELAY, WINDOW, agent  # noqa: E402
 
 SMALL = {"topology": "dally:racks=2,machines=2", "workload": "poisson:jobs=16,backlog=8"}
+SECONDS = replace(open_workload("poisson:jobs=16,backlog=8", seed=11, cluster_gpus=32), iterations_known=True)
 PENALTY = {"network": "penalty:default=1/1.2/1.5"}
 WINDOWS = {
     "as it comes": WINDOW,
@@ -49,6 +51,7 @@ CLUSTERS = {
     "many racks": {"topology": "dally:racks=8", "workload": "poisson:jobs=30,backlog=20", **PENALTY},
     "auctions": {
         **SMALL,
+        "workload": SECONDS,
         "network": "allreduce:calibration=artist,default=BERT",
         "semantics": "artist-sim:lease_s=400,chunk=20",
     },

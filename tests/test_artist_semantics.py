@@ -209,7 +209,7 @@ def peer_ends(folder: Path, name: str) -> dict[str, float]:
 @pytest.mark.parametrize("name", LOGS)
 def test_kernels_make_the_grants_of_the_authors_simulator(name, shared_traces):
     """All of some 10,000 grants, the same GPUs in the same order at the same instant to the last bit."""
-    workload = open_workload(f"{shared_traces}/dally/batch_500.csv", format="artist-sim:scale=gang,caps=on")
+    workload = open_workload(f"{shared_traces}/dally/batch_500.csv", format="artist-sim:scale=gang,caps=batch")
     granted, simulator = by_kernels(LOGS[name], Topology.load("dally:racks=2"), workload)
     ids = workload.job_id
     assert [(time_s, ids[job], gang) for time_s, job, gang in granted] == peer_log(shared_traces, name)
@@ -218,7 +218,7 @@ def test_kernels_make_the_grants_of_the_authors_simulator(name, shared_traces):
 
 def reference_of_log(folder: Path, name: str, fractions: Fractions, stop_after: float) -> Any:
     """The reference's run of the batch set, up to the instant at which it has made so many grants."""
-    workload = open_workload(f"{folder}/dally/batch_500.csv", format="artist-sim:caps=on")
+    workload = open_workload(f"{folder}/dally/batch_500.csv", format="artist-sim:caps=batch")
     columns = (
         workload.job_id,
         workload.arrival_s,

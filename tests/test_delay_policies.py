@@ -23,7 +23,7 @@ def crowded() -> Workload:
     gpus, duration_s = np.minimum(2 ** rng.integers(0, 7, 60), 48), np.ceil(rng.lognormal(6, 1.2, 60))
     arrival_s = np.floor(np.sort(rng.uniform(0, (gpus * duration_s).sum() / 48 / 1.2, 60)))
     models = rng.choice(["VGG11", "ResNet50", "BERT-large", ""], 60)
-    return Workload.from_arrays("crowded", arrival_s, gpus, duration_s, model=models)
+    return Workload.from_arrays("crowded", arrival_s, gpus, duration_s, iterations=duration_s, model=models)
 
 
 SETTINGS = {

@@ -50,12 +50,14 @@ VARIANTS = (
 
 
 def crowded(seed: int, jobs: int = 60, gpus: int = 48) -> Workload:
-    """Jobs of 1 to `gpus` GPUs with models of either skew, at a load of 1.2, with ties."""
+    """Jobs of 1 to `gpus` GPUs with models of either skew, at a load of 1.2, with ties; iterations of 1 s."""
     rng = np.random.default_rng(seed)
     gang = np.minimum(2 ** rng.integers(0, 7, jobs), gpus)
     duration_s = np.ceil(rng.lognormal(6, 1.2, jobs))
     arrival_s = np.floor(np.sort(rng.uniform(0, (gang * duration_s).sum() / gpus / 1.2, jobs)))
-    return Workload.from_arrays(f"crowded {seed}", arrival_s, gang, duration_s, model=rng.choice(MODELS, jobs))
+    return Workload.from_arrays(
+        f"crowded {seed}", arrival_s, gang, duration_s, iterations=duration_s, model=rng.choice(MODELS, jobs)
+    )
 
 
 def outcome(simulator: Simulator, metrics: dict[str, float]) -> str:

@@ -229,6 +229,9 @@ def test_real_job_sets_are_read_as_the_authors_read_them(options, shared_traces)
     workload = open_workload(dally_batch(real).path)
     assert workload.duration_s[list(workload.job_id).index("396689")] == 633257 / 4
     one, two = (open_workload(week.path) for week in dally_weeks(real)[:2])
+    for week in (one, two):  # two jobs are cut in the batch, nowhere else
+        assert week.iterations[list(week.job_id).index("399455")] == 3_793_464_244
+    assert workload.iterations[list(workload.job_id).index("399455")] == 81_741_978
     assert sorted(one.job_id) == sorted(two.job_id)
     assert np.mean(np.diff(two.arrival_s)) == pytest.approx(np.mean(np.diff(one.arrival_s)), rel=0.2)
     assert not np.array_equal(one.arrival_s, two.arrival_s)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import gymnasium
 import numpy as np
 import pytest
 
 from clustergym import policies
+from clustergym.experiments.cli import run
+from clustergym.experiments.commands.setting import open_setting
 from clustergym.experiments.recording import decisions
 from clustergym.simulator.decisions import Migrate, Start
 from clustergym.simulator.engine import Simulator
@@ -15,7 +19,7 @@ from clustergym.simulator.kernels.codes import START
 from clustergym.simulator.layout import Failures
 from clustergym.simulator.metrics import gpu_seconds
 from clustergym.simulator.semantics import Semantics, artist_sim, load_semantics
-from clustergym.simulator.workloads import Workload
+from clustergym.simulator.workloads import Workload, WorkloadWarning
 
 LONG = 1e6
 ONE = "flat:machines=1,gpus_per_machine=4"
@@ -184,12 +188,113 @@ def test_a_chunk_larger_than_any_job_is_done_once():
     assert simulator.jobs()["finish_s"][0] == 4e12
 
 
+# work and waste
+
+
+@pytest.mark.parametrize("gpus", [1, 4, 8, 16])
+def test_a_trace_without_iterations_runs_with_chunk_0_and_says_so(gpus):
+    """One job of 1,800 s. With iterations of 1 s each it would run whole chunks: 2,000 to 16,000 s."""
+    simulator = Simulator("dally:racks=2", "none", semantics="artist-sim")
+    with pytest.warns(WorkloadWarning, match="does not give the iterations .* chunk=0"):
+        simulator.reset(Workload.from_arrays("by hand", [0.0], [gpus], [1800.0]))
+    metrics = simulator.run()
+    assert metrics["makespan"] == 1800.0
+    assert (metrics["gpu_hours_lost"], metrics["gpu_utilisation"]) == (0.0, gpus / 128)
+
+
+@pytest.mark.parametrize(
+    ("semantics", "known"), [("artist-sim", True), ("artist-sim:chunk=0", False), ("events", False)]
+)
+def test_nothing_is_said_where_chunks_have_a_length_or_there_are_none(semantics, known, recwarn):
+    iterations = [1800.0] if known else None
+    workload = Workload.from_arrays("by hand", [0.0], [1], [1800.0], iterations=iterations)
+    Simulator(ONE, "none", semantics=semantics).reset(workload)
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(("gpus", "ended_s"), [(1, 2000.0), (4, 4000.0), (8, 8000.0), (16, 16000.0)])
+def test_no_job_computes_longer_than_its_work(gpus, ended_s):
+    """1,800 iterations of 1 s in chunks of 1,000 a GPU: jobs end as in the authors' simulator, and the rest is lost."""
+    simulator = laid("artist-sim:lease_s=0", "dally:racks=2", (0, gpus, 1800))
+    metrics, parts = simulator.run(), gpu_seconds(simulator.state)
+    assert metrics["makespan"] == ended_s
+    assert (parts["held"], parts["compute"], parts["comm"]) == (gpus * ended_s, gpus * 1800.0, 0.0)
+    assert parts["lost"] == gpus * (ended_s - 1800.0) == pytest.approx(3600.0 * metrics["gpu_hours_lost"])
+    assert metrics["gpu_utilisation"] == pytest.approx(gpus * 1800.0 / (128 * ended_s))
+
+
+def test_the_rest_of_a_last_chunk_is_lost_while_it_runs():
+    """4 GPUs, 100 s of work in a chunk of 4,000 s; another job comes at 60 s and at 1,000 s."""
+    simulator = laid("artist-sim:lease_s=0", TWO, (0, 4, 100), (60, 1, 8), (1000, 1, 8))
+    found = {}
+    while not simulator.ended:
+        simulator.schedule()
+        parts = gpu_seconds(simulator.state)
+        found[simulator.view.now_s] = [parts[name] for name in ("held", "compute", "lost")]
+        simulator.advance()
+    assert found[60.0] == [240.0, 240.0, 0.0]
+    # by then the second job has run 940 s of its chunk of 1,000, and worked for 8 of them
+    assert found[1000.0] == [4000.0 + 940.0, 400.0 + 8.0, 3600.0 + 932.0]
+
+
+def test_the_rest_of_a_last_chunk_is_not_communication():
+    """2 GPUs on two machines at half the speed: 100 s of work take 200 of the chunk's 800 s, half of them to talk."""
+    simulator = laid("artist-sim:chunk=200,lease_s=0", TWO, (0, 2, 100), network="penalty:default=1/2/2")
+    simulator.apply(Start(0, [0, 4]))
+    metrics, parts = simulator.run(), gpu_seconds(simulator.state)
+    assert [parts[name] for name in ("held", "compute", "comm", "lost")] == [1600.0, 200.0, 200.0, 1200.0]
+    assert metrics["comm_time_mean"] == 100.0
+
+
+def test_what_a_failure_undoes_is_lost_once():
+    """100 s of work in chunks of 1,000 s, failures every 300 s or so: all but the last chunk's 100 s are lost."""
+    failures = Failures(300.0, 10.0, 0.0)
+    topology = "flat:machines=1,gpus_per_machine=1"
+    simulator = laid("artist-sim:lease_s=0,chunk=1000", topology, (0, 1, 100), failures=failures)
+    simulator.reset(simulator.workload, seed=1)
+    while not simulator.ended:
+        simulator.schedule()
+        parts = gpu_seconds(simulator.state)
+        assert parts["held"] == pytest.approx(parts["compute"] + parts["lost"])
+        assert 0.0 <= parts["compute"] <= 100.0 and simulator.state.iterations_left[0] >= 0.0
+        simulator.advance()
+    assert simulator.metrics()["failures"] > 0
+    assert gpu_seconds(simulator.state)["compute"] == pytest.approx(100.0)
+
+
+# files of jobs
+
+
+@pytest.mark.parametrize(("given", "read_as"), [(None, "gang,caps=batch"), ("artist-sim:caps=on", "gang,caps=on")])
+def test_a_file_of_artist_sim_is_read_as_there_unless_said_otherwise(given, read_as):
+    path = Path(__file__).parent / "data" / "workloads" / "synthetic_artist_sim.csv"
+    setting = open_setting("Delay", str(path), format=given, assignments=["semantics=artist-sim"])
+    assert setting.format == f"artist-sim:scale={read_as}"
+
+
+def test_the_command_says_once_that_chunks_have_no_length(capsys):
+    words = [
+        "evaluate",
+        "Delay",
+        "--workload",
+        "poisson:jobs=5",
+        "--network",
+        "none",
+        "--policies",
+        "fifo sjf",
+        "--seeds",
+        "0-2",
+    ]
+    assert run([*words, "--set", "semantics=artist-sim"]) == 0
+    assert capsys.readouterr().err.count("does not give the iterations") == 1
+
+
 # Delay-v0
 
 
 def env_of(rows, topology=TWO, **options):
     arrival_s, gpus, duration_s = map(list, zip(*rows, strict=True))
-    workload = Workload.from_arrays("by hand", arrival_s, gpus, duration_s)
+    workload = Workload.from_arrays("by hand", arrival_s, gpus, duration_s, iterations=duration_s)
     env = gymnasium.make(
         "clustergym/Delay-v0", topology=topology, workload=workload, network="none", **options
     ).unwrapped

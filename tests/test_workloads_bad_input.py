@@ -204,7 +204,7 @@ def test_missing_directory_unreadable(tmp_path):
         ("artist", "did you mean 'artist-sim'"),
         ("artist-sim:scal=gang", "did you mean 'scale'. known: scale, caps$"),
         ("artist-sim:scale=gang8", "unknown value of"),
-        ("artist-sim:caps=maybe", "expected true or false"),
+        ("artist-sim:caps=maybe", "known: batch, off, on$"),
         ("artist-sim:path=x", "unknown parameter 'path'"),
         ("chronus:slot_s=0", "slot_s=0"),
         ("gavel:steps_per_s=-1", "steps_per_s=-1"),

@@ -125,6 +125,38 @@ def test_own_csv_takes_iteration_s_row_by_row(tmp_path):
     assert open_workload(path).iteration_s.tolist() == [0.10000001, 0.1]
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    ("rows", "known", "written"),
+    [
+        (["iterations", "100", "20"], True, True),
+        (["iterations", "100", ""], False, True),
+        (["iterations", "", ""], False, False),
+        (["user", "a", "b"], False, False),
+    ],
+    ids=["all", "some", "none", "no column"],
+)
+def test_whether_iterations_are_known_is_kept(tmp_path, ending, rows, known, written):
+    """Through our own files, subsets, caps and orders: seconds that stand for iterations are not written as such."""
+    path, again = tmp_path / "jobs.csv", tmp_path / f"again.{ending}"
+    path.write_text(f"job_id,arrival_s,gpus,duration_s,{rows[0]}\nx,5,8,10,{rows[1]}\ny,0,1,20,{rows[2]}\n")
+    before = quiet(path)
+    before.save(again)
+    after = quiet(again)
+    assert before.iterations_known is after.iterations_known is known
+    assert (b"iterations" in again.read_bytes()) is written
+    assert after.iterations.tolist() == before.iterations.tolist()
+    with pytest.warns(WorkloadWarning, match="capped"):
+        assert after.take([0, 1]).oversize(4, "cap").iterations_known is known
+
+
+@pytest.mark.parametrize(
+    ("word", "known"), [("poisson:jobs=5", False), ("batch:jobs=5", False), ("dally-like:jobs=5", True)]
+)
+def test_generators_know_iterations_or_do_not(word, known):
+    assert open_workload(word).iterations_known is known
+
+
 def test_own_csv_ignores_other_columns_with_a_warning(tmp_path):
     path = tmp_path / "more.csv"
     path.write_text("job_id,arrival_s,gpus,duration_s,colour\n1,0,1,5,red\n")
@@ -143,6 +175,15 @@ def test_artist_sim_options(file):
     assert capped.duration_s[1] == pytest.approx(8174.1979 / 2, rel=1e-6)
     both = quiet(DATA / file, format="artist-sim:scale=gang,caps=on")
     assert both.duration_s.tolist() == pytest.approx([100.0, 8174.1979 / 8], rel=1e-6)
+
+
+def test_artist_sim_caps_the_batch_set_and_no_other(tmp_path):
+    """Jobs at 0 and 10 s are none; all at 10 s, wherever that is, are one: 399455 is cut to 81,741,978 iterations."""
+    assert quiet(DATA / "synthetic_artist_sim.csv", format="artist-sim:caps=batch").iterations[1] == 163_483_956
+    path = tmp_path / "batch.csv"
+    path.write_text((DATA / "synthetic_artist_sim.csv").read_text().replace("\n2,0,", "\n2,10,"))
+    assert open_workload(path, format="artist-sim:caps=batch").iterations.tolist() == [81_741_978.0, 200.0]
+    assert open_workload(path).iterations.tolist() == [163_483_956.0, 200.0]
 
 
 @pytest.mark.parametrize("file", ["synthetic_artist_sim.json", "synthetic_artist_sim.csv"])
@@ -299,7 +340,7 @@ def test_take_keeps_the_order_of_arrival():
 def test_the_list_names_every_generator_and_format():
     rows = {row["name"]: row for row in list_workloads()}
     assert {row["kind"] for row in rows.values()} == {"generator", "format"}
-    assert rows["artist-sim"]["parameters"] == "scale=none, caps=False"
+    assert rows["artist-sim"]["parameters"] == "scale=none, caps=off"
     assert all(row["summary"] for row in rows.values())
 
 
@@ -371,10 +412,10 @@ def test_the_whole_philly_list_is_read():
 
 @needs_traces
 def test_artist_sim_json_and_converted_csv_agree():
-    csv_ = quiet(TRACES / "dally/batch_500.csv", format="artist-sim:scale=gang,caps=on")
+    csv_ = quiet(TRACES / "dally/batch_500.csv", format="artist-sim:scale=gang,caps=batch")
     json_ = quiet(
         TRACES / "dally_cluster_sim/configuration/jobs/sense_500jobs_0start0arrival-withBert.json",
-        format="artist-sim:scale=gang,caps=on",
+        format="artist-sim:scale=gang,caps=batch",
     )
     a, b = (np.argsort(workload.job_id) for workload in (csv_, json_))  # the files list the jobs in other orders
     for column in ("job_id", "arrival_s", "gpus", "duration_s", "iterations", "model", "batch_size"):

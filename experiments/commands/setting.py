@@ -10,7 +10,7 @@ from ..terminal import BadArgument, arguments, word_or_file
 if TYPE_CHECKING:
     from ..evaluate import Setting
 
-ARTIST_READER = {"scale": "gang", "caps": "on"}
+ARTIST_READER = {"scale": "gang", "caps": "batch"}
 
 
 def open_setting(

@@ -23,7 +23,7 @@ PACKAGE = Path(__file__).resolve().parents[2]
 BATCH = "batch_500.csv"
 WEEK = "poisson_411_week1.csv"
 WEEKS = 3  # the paper's authors drew three weeks of arrivals for the same jobs
-AS_THE_AUTHORS_READ_IT = "artist-sim:scale=gang,caps=on"
+AS_THE_AUTHORS_READ_IT = "artist-sim:scale=gang,caps=batch"
 GENERATED_BATCH = "dally-like:jobs=500,scale=gang"
 GENERATED_WEEK = "dally-like:jobs=411,arrivals=poisson,jobs_per_day=58.7,scale=gang"
 
@@ -73,7 +73,7 @@ def dally_file(options: Options, name: str) -> Path | None:
 
 
 def dally_batch(options: Options) -> JobSet:
-    """The 500 jobs that are all there at time 0, with the authors' readings (facts of their simulator, 4.12)."""
+    """The 500 jobs that are all there at time 0, two of them cut, as the authors' simulator reads them."""
     path = dally_file(options, BATCH)
     if path is None:
         says = f"jobs: GENERATED with the statistics of the authors' set ({GENERATED_BATCH}); theirs is not here"
@@ -83,7 +83,7 @@ def dally_batch(options: Options) -> JobSet:
 
 
 def dally_weeks(options: Options) -> list[JobSet]:
-    """Weeks of Poisson arrivals of the same 411 jobs: the authors' own, and two drawn ones at its mean rate."""
+    """Weeks of Poisson arrivals of the same 411 jobs, none of them cut: the authors' own, and two drawn at its rate."""
     path = dally_file(options, WEEK)
     if path is None:
         says = f"jobs: GENERATED with the statistics of the authors' set ({GENERATED_WEEK}); theirs is not here"

@@ -19,14 +19,13 @@ from .agenda import schedule_event
 from .alone import enlist
 from .bits import exclude, include
 from .codes import AFFINITY, DONE, FREE, HELD, HOLD, MIGRATE, PREEMPT, RUNNING, START, WAITING, WORD
+from .grants import book_grant, overrun_s, plan_grant
 from .jit import kernel
 from .log import log, note
 from .placement import gang_was_held_by, is_spread, occupy, sign_gpus, vacate, vacate_gang
 from .regions import enter_region, has_regions, is_late, leave_region, note_arrival, set_up
 from .sharing import has_berths, largest_sub_batch, rest_sub_batch
 from .stays import note_local, plays
-
-MOST_CHUNKS = 5_000_000  # in one grant; where there would be more, one is too short to matter
 
 
 @kernel
@@ -171,46 +170,6 @@ def own_end_s(s, job):
 
 
 @kernel
-def plan_grant(s, job, move_s):
-    """Modify `s`: set the end of a grant: the end of the job, or of the last chunk that its lease has room for.
-
-    A chunk is `chunk` iterations per GPU, whose progress counts when it is done. The grant ends after the first chunk
-    whose end is past the lease, or from whose end one GPU's share of the next chunk would be: the authors' simulator
-    divides a chunk by the gang there, and then auctions the GPUs at once. A job that is to move ends its grant with the
-    first chunk that ends after `move_s`. Nothing else interrupts a grant, so all its chunks are added up here, in the
-    order and with the rounding of one after the other.
-    """
-    gpus = s.gpus[job]
-    size = s.chunk * gpus
-    chunk_s = s.iteration_s[job] * size
-    lease_end_s = s.leased_s[job] + s.lease_s if s.lease_s > 0.0 else math.inf
-    end_s = s.since_s[job]
-    left = s.iterations_left[job]
-    ran_s = s.ran_s[job]
-    service_gpu_s = s.service_gpu_s[job]
-    is_continuous = chunk_s * MOST_CHUNKS <= min(lease_end_s - end_s, left * s.iteration_s[job])
-    if is_continuous:
-        chunk_s = max(0.0, min(lease_end_s - end_s, left * s.iteration_s[job], move_s - end_s))
-        size = left if end_s + chunk_s < min(lease_end_s, move_s) else chunk_s / s.iteration_s[job]
-    while True:
-        end_s += chunk_s
-        ran_s += chunk_s
-        service_gpu_s += gpus * chunk_s
-        left = max(0.0, left - size)
-        if left == 0.0 or end_s >= lease_end_s or end_s + chunk_s / gpus > lease_end_s or end_s > move_s:
-            break
-        if is_continuous:
-            break
-    s.grant_left[job] = left
-    s.grant_ran_s[job] = ran_s
-    s.grant_service_gpu_s[job] = service_gpu_s
-    s.grant_pause_s[job] = s.release_s * gpus if left == 0.0 or end_s >= lease_end_s else 0.0
-    s.lease_end_s[job] = end_s
-    s.planned_finish_s[job] = max(end_s, s.since_s[job] + s.iterations_left[job] * s.iteration_s[job])
-    schedule_event(s, job, end_s)
-
-
-@kernel
 def start(s, job):
     """Modify `s`: the waiting or held job runs on `s.gang`.
 
@@ -274,7 +233,8 @@ def book(s, job, sign):
     """Modify `s`: add (`sign` = 1) or take back (-1) the present stretch of a running job in all totals."""
     begun_s = s.booked_s[job] if has_berths(s) else s.started_s[job]
     held = s.now_s - begun_s
-    ran = max(0.0, s.now_s - s.since_s[job])
+    over = overrun_s(s, job)
+    ran = max(0.0, s.now_s - s.since_s[job]) - over
     computed = ran / s.iteration_s[job] * s.base_iteration_s[job]
     restoring = min(held, max(0.0, s.since_s[job] - begun_s))
     gpus = sign * s.gpus[job]
@@ -287,6 +247,7 @@ def book(s, job, sign):
     s.restore_s[job] += sign * restoring
     s.comm_s[job] += sign * (ran - computed)
     s.used_gpu_s += gpus * held
+    s.lost_gpu_s += gpus * over
     s.restore_gpu_s += gpus * restoring
     s.compute_gpu_s += gpus * computed
     if has_regions(s):
@@ -410,14 +371,6 @@ def move_to_reserved(s, job):
 
 
 @kernel
-def book_grant(s, job):
-    """Modify `s`: the chunks of a grant that is over count as they were planned."""
-    s.iterations_left[job] = s.grant_left[job]
-    s.ran_s[job] = s.grant_ran_s[job]
-    s.service_gpu_s[job] = s.grant_service_gpu_s[job]
-
-
-@kernel
 def leave_gpus(s, job):
     """Modify `s`: book the stretch, free the GPUs, and take the job off the running ones."""
     settle(s, job)
@@ -483,10 +436,11 @@ def fail(s, job):
     if s.auctions and chunk_s > 0.0:
         kept = kept // chunk_s * chunk_s
     lost = ran - kept
+    over = overrun_s(s, job)  # lost already
     leave_gpus(s, job)
-    iterations = lost / s.iteration_s[job]
-    computed = iterations * s.base_iteration_s[job]
-    s.iterations_left[job] += iterations
+    s.iterations_left[job] += lost / s.iteration_s[job]
+    lost -= over
+    computed = lost / s.iteration_s[job] * s.base_iteration_s[job]
     s.lost_gpu_s += s.gpus[job] * lost
     s.compute_gpu_s -= s.gpus[job] * computed
     if has_regions(s):

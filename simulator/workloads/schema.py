@@ -8,7 +8,7 @@ The schema, one row a job, column by column (the csv has this header; the parque
 | `arrival_s`  | yes      | number | seconds >= 0 on the workload's clock |
 | `gpus`       | yes      | whole  | gang size, 1 to 10^9 |
 | `duration_s` | yes      | number | isolated run time on its GPUs at the best tier, seconds > 0 |
-| `iterations` | no       | number | iterations in all, > 0; none: `duration_s` (1 iteration = 1 s) |
+| `iterations` | no       | number | iterations in all, > 0; none: unknown, taken as `duration_s` (1 iteration = 1 s) |
 | `iteration_s`| no       | number | seconds per iteration; `duration_s / iterations` (the default) to a millionth |
 | `model`      | no       | text   | empty: unknown |
 | `batch_size` | no       | whole  | >= 0, 0: unknown |
@@ -20,18 +20,19 @@ The schema, one row a job, column by column (the csv has this header; the parque
 Workloads over regions have more columns, and files beside them: geo_columns.py.
 
 Rows may come in any order (they are sorted by arrival, stable, with a warning). Other columns are ignored
-with a warning. `Workload.save` writes every column (`iteration_s` only where it is not just the quotient);
-numbers come back bit for bit. A parquet file also keeps the workload's name, a csv takes its name from the
-file.
+with a warning. `Workload.save` writes every column (`iterations` only where they are known, `iteration_s` only
+where it is not just the quotient); numbers come back bit for bit. A parquet file also keeps the workload's name,
+a csv takes its name from the file.
 """
 
 from __future__ import annotations
 
 import csv
+import math
 import re
 import warnings
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -84,6 +85,7 @@ class Workload:
         deadline_s: float64 > 0, absolute seconds on the arrival clock, inf = none.
         geo: what the jobs ask of regions: parts of several unit types, tables, levels; `gpus` is then all units of the
             parts. None: nothing.
+        iterations_known: the source gives the iterations of every job; else an iteration of some is but a second.
 
     Build one with `from_arrays`, which checks; the constructor does not.
     """
@@ -102,6 +104,7 @@ class Workload:
     priority: np.ndarray
     deadline_s: np.ndarray
     geo: Demands | None = None
+    iterations_known: bool = True
 
     def __post_init__(self) -> None:
         for column in COLUMNS:
@@ -139,7 +142,7 @@ class Workload:
             warnings.warn(f"{name}: arrivals were not in order; sorted by arrival", WorkloadWarning, stacklevel=2)
             order = np.argsort(columns["arrival_s"], kind="stable")
             columns = {key: value[order] for key, value in columns.items()}
-        return cls(name, **columns, geo=None)
+        return cls(name, **columns, geo=None, iterations_known="iterations" in given)
 
     @classmethod
     def drawn(
@@ -158,7 +161,7 @@ class Workload:
         given = {"arrival_s": arrival_s, "gpus": gpus, "duration_s": duration_s, "model": model}
         n = len(arrival_s)
         columns = {**_defaults(n), "iterations": duration_s, "iteration_s": _ones(n), **given}
-        workload = cls(name, **columns, geo=None)
+        workload = cls(name, **columns, geo=None, iterations_known=False)
         workload.__dict__["model_code"] = model_code
         return workload
 
@@ -180,7 +183,8 @@ class Workload:
         if np.any(np.diff(chosen) == 0):
             raise InputError(f"workload {self.name!r}: a job is taken twice; job ids must stay unique")
         geo = None if self.geo is None else self.geo.take(chosen)
-        return Workload(self.name, **{column: getattr(self, column)[chosen] for column in COLUMNS}, geo=geo)
+        columns: dict[str, Any] = {column: getattr(self, column)[chosen] for column in COLUMNS}
+        return replace(self, **columns, geo=geo)
 
     def with_geo(self, geo: Demands) -> Workload:
         """The same jobs with what they ask of regions; rows of `geo` in the order of these jobs.
@@ -188,7 +192,7 @@ class Workload:
         Raises:
             InputError: another number of rows, or units that do not add up to `gpus`.
         """
-        return Workload(self.name, **{column: getattr(self, column) for column in COLUMNS}, geo=geo)
+        return replace(self, geo=geo)
 
     def oversize(self, cluster_gpus: int, action: Literal["error", "drop", "cap"] = "error") -> Workload:
         """Deal with jobs that ask more than `cluster_gpus`: refuse, drop, or cap the gang (same duration).
@@ -218,9 +222,7 @@ class Workload:
         )
         if action == "drop":
             return self.take(~too_big)
-        columns = {column: getattr(self, column) for column in COLUMNS}
-        columns["gpus"] = np.minimum(self.gpus, cluster_gpus)
-        return Workload(self.name, **columns)
+        return replace(self, gpus=np.minimum(self.gpus, cluster_gpus))
 
     def save(self, path: str | Path) -> None:
         """Write the workload in our own schema, csv or parquet by the path's ending, with the files beside it.
@@ -384,17 +386,26 @@ def clip(value: object, length: int = 60) -> str:
 
 
 def _saved_columns(workload: Workload) -> dict[str, Any]:
-    """The columns worth a place in a file: iteration_s only where it says more than duration_s / iterations."""
+    """The columns worth a place in a file: iteration_s only where it says more than duration_s / iterations.
+
+    Iterations that are not known are nan; no column, where none are.
+    """
     derived = np.array_equal(workload.iteration_s, workload.duration_s / workload.iterations)
     columns = {name: getattr(workload, name) for name in COLUMNS if name != "iteration_s" or not derived}
+    if not workload.iterations_known:
+        assumed = workload.iterations == workload.duration_s
+        columns["iterations"] = np.where(assumed, np.nan, workload.iterations)
+        if assumed.all():
+            del columns["iterations"]
     return columns if workload.geo is None else {**columns, **columns_of(workload.geo)}
 
 
 def _write_csv(workload: Workload, path: Path) -> None:
     saved = _saved_columns(workload).items()
     columns = {name: values.tolist() if isinstance(values, np.ndarray) else values for name, values in saved}
-    # an empty deadline reads better than inf
-    columns["deadline_s"] = ["" if value == np.inf else value for value in columns["deadline_s"]]
+    # an empty cell reads better than inf or nan
+    for name in columns.keys() & {"deadline_s", "iterations"}:
+        columns[name] = [value if math.isfinite(value) else "" for value in columns[name]]
     with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")  # str(float) is the shortest text that gives the same float back
         writer.writerow(columns)
@@ -413,4 +424,4 @@ def _write_parquet(workload: Workload, path: Path) -> None:
     pq.write_table(table, path)
 
 
-assert tuple(field.name for field in fields(Workload))[1:-1] == COLUMNS
+assert tuple(field.name for field in fields(Workload))[1:-2] == COLUMNS

@@ -52,6 +52,14 @@ def test_every_grant_of_the_authors_simulator(options, shared_traces):
     assert missed(findings) == []
 
 
+def test_no_job_of_the_poisson_set_is_cut(options, shared_traces):
+    """3,793,464,244 and 2,245,975,045 iterations are 237,092 and 1,122,988 chunks of 0.29823 and 0.28715 s."""
+    findings = peer(Options(cache=options.cache, traces=shared_traces, quiet=True))
+    rows = {row.quantity: round(row.ours) for row in findings.rows if "Poisson" in row.quantity}
+    assert list(rows.values()) == [70_708, 322_464]
+    assert all(job_id in quantity for job_id, quantity in zip(("399455", "399469"), rows, strict=True))
+
+
 def test_a_prefix_ends_at_another_job_place_or_time():
     theirs = [Grant(0.0, "a", ("0.0.0",)), Grant(1.0, "b", ("0.0.1", "0.0.2")), Grant(2.0, "c", ("0.0.0",))]
     assert identical_prefix(theirs, theirs) == 3

@@ -82,7 +82,8 @@ def random_workload(rng: np.random.Generator, total: int) -> Workload:
     gpus = np.minimum(rng.choice([1, 1, 2, 3, 4, 6, 8, total], n), total)
     arrival_s = np.sort(np.floor(rng.uniform(0, rng.choice([1, 300]), n)))
     duration_s = np.ceil(rng.lognormal(4, 1, n))
-    return Workload.from_arrays("random", arrival_s, gpus, duration_s, model=rng.choice(MODELS, n))
+    models = rng.choice(MODELS, n)
+    return Workload.from_arrays("random", arrival_s, gpus, duration_s, iterations=duration_s, model=models)
 
 
 def random_run(seed: int, fails: bool = True) -> tuple[Simulator, Rule, Workload]:
@@ -149,7 +150,7 @@ def test_a_snapshot_in_the_middle_brings_the_run_back(seed, decisions):
 @calm(150)
 @given(st.integers(0, 100_000))
 def test_without_failures_the_work_is_done_once(seed):
-    """Compute time is the work of all jobs; in chunks, at most the rest of one chunk more for each."""
+    """Compute time is the work of all jobs; in chunks, at most the rest of one chunk more for each is lost."""
     simulator, _, workload = random_run(seed, fails=False)
     simulator.reset(workload, seed)
     simulator.run()
@@ -158,9 +159,10 @@ def test_without_failures_the_work_is_done_once(seed):
     if not simulator.semantics.auctions:
         check_end(simulator)
         return
-    work, computed = workload.gpus * workload.duration_s, gpu_seconds(simulator.state)["compute"]
-    chunk_s = simulator.semantics.chunk * workload.gpus
-    assert work.sum() * (1 - 1e-9) <= computed <= (work + workload.gpus * chunk_s).sum() * (1 + 1e-9)
+    parts = gpu_seconds(simulator.state)
+    assert parts["compute"] == pytest.approx((workload.gpus * workload.duration_s).sum(), rel=1e-9)
+    chunk_s = simulator.semantics.chunk * workload.gpus * simulator.state.iteration_s[: len(workload)]
+    assert 0.0 <= parts["lost"] <= (workload.gpus * chunk_s).sum() * (1 + 1e-9)
     assert (simulator.jobs()["jct_s"] >= workload.duration_s * (1 - 1e-9)).all()
 
 
@@ -197,7 +199,8 @@ def test_extreme_values_on_extreme_clusters(cluster, semantics):
     simulator = Simulator(TINY[cluster], "penalty:default=1/1.2/1.5", semantics=semantics)
     total = simulator.topology.num_gpus
     gpus = np.minimum(rng.choice([1, 2, 3, 8, total], 8), total)
-    workload = Workload.from_arrays("tiny", np.sort(rng.integers(0, 30, 8)), gpus, rng.integers(1, 40, 8))
+    arrival_s, duration_s = np.sort(rng.integers(0, 30, 8)), rng.integers(1, 40, 8)
+    workload = Workload.from_arrays("tiny", arrival_s, gpus, duration_s, iterations=duration_s)
     for word in EXTREME:
         policy = policies.make(word)
         simulator.use(policy.rule_under(semantics))

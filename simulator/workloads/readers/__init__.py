@@ -2,7 +2,7 @@
 
 A format is a module with `NAME`, `SUMMARY`, `recognises(head)` and `read(path, **options)`; adding one is one
 file and one line in `_MODULES`. The annotated keyword parameters of `read` are the options of the format
-word: `artist-sim:scale=gang,caps=on`.
+word: `artist-sim:scale=gang,caps=batch`.
 """
 
 from __future__ import annotations

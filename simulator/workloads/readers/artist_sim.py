@@ -9,8 +9,9 @@ sensetime-1april sets, by up to 0.7 %) the duration counts.
 
 The authors' simulator departs from its files in two ways, both options here and off by default:
 `scale=gang` divides the duration by the gang size (it credits as many iterations per iteration time as there
-are GPUs), and `caps=on` cuts two batch jobs whose iteration count overflows there (399455 to 81,741,978 and
-399469 to 126,649,603).
+are GPUs), and `caps=batch` cuts two jobs whose iteration count overflows there (399455 to 81,741,978 and 399469
+to 126,649,603), but only in a set whose jobs all arrive at one time: in its batch set. Its Poisson sets have the
+same two jobs whole. `caps=on` cuts them in any set.
 """
 
 from __future__ import annotations
@@ -54,13 +55,16 @@ def recognises(head: Head) -> bool:
     return head.has("total_iterations", "time_per_iteration_s")
 
 
-def read(path: str | Path, *, scale: Literal["none", "gang"] = "none", caps: bool = False) -> Workload:
+def read(
+    path: str | Path, *, scale: Literal["none", "gang"] = "none", caps: Literal["off", "on", "batch"] = "off"
+) -> Workload:
     """Read an ArtISt-sim job file.
 
     Args:
         path: json or converted csv.
         scale: `gang` divides every duration by the job's GPUs.
-        caps: cut the two overflowing jobs; iterations and duration shrink together.
+        caps: `on` cuts the two overflowing jobs, `batch` where all jobs arrive at one time; iterations and duration
+            shrink together.
 
     Raises:
         InputError: naming file, job or line, column, value and what was expected.
@@ -80,7 +84,9 @@ def read(path: str | Path, *, scale: Literal["none", "gang"] = "none", caps: boo
             stacklevel=3,
         )
         per_iteration_s = np.where(exact, per_iteration_s, duration_s / iterations)
-    if caps:
+    dated = "arrival_s" not in table
+    arrival_s = table.date_s("submit_time") if dated else table.number("arrival_s", low=0)
+    if caps == "on" or (caps == "batch" and arrival_s.min() == arrival_s.max()):
         limit = np.array([ITERATION_CAPS.get(job_id, np.inf) for job_id in ids])
         capped = iterations > limit
         iterations = np.where(capped, limit, iterations)
@@ -88,10 +94,9 @@ def read(path: str | Path, *, scale: Literal["none", "gang"] = "none", caps: boo
     if scale == "gang":
         duration_s = duration_s / gpus
         per_iteration_s = per_iteration_s / gpus
-    dated = "arrival_s" not in table
     return table.workload(
         job_id="job_id",
-        arrival_s=table.date_s("submit_time") if dated else table.number("arrival_s", low=0),
+        arrival_s=arrival_s,
         gpus=gpus,
         duration_s=duration_s,
         from_start=dated,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,8 @@ def _workload(table: Table, name: str) -> Workload:
         )
     duration_s = table.number("duration_s", low=0, above=True)
     iterations = table.number("iterations", low=0, above=True, default=np.nan, blank=np.nan)
-    iterations = np.where(np.isnan(iterations), duration_s, iterations)
+    unknown = np.isnan(iterations)
+    iterations = np.where(unknown, duration_s, iterations)
     iteration_s = table.number("iteration_s", low=0, above=True, default=np.nan, blank=np.nan)
     arrival_s = table.number("arrival_s", low=0)
     read = table.workload(
@@ -106,4 +108,4 @@ def _workload(table: Table, name: str) -> Workload:
     geo = None
     if "parts" in table:
         geo = read_demands(table, table.path).take(np.argsort(arrival_s, kind="stable"))
-    return Workload(name, **{column: getattr(read, column) for column in COLUMNS}, geo=geo)
+    return replace(read, name=name, geo=geo, iterations_known=not unknown.any())
