@@ -15,8 +15,13 @@ from .reward import total_cost
 
 @kernel
 def open_step(s, w, reference):
-    """Modify `w`: a step begins now."""
-    w.cost = total_cost(s, w, reference)
+    """Modify `w`: a step begins now; the first one is charged for the time before its decision too.
+
+    Nobody is paid for the step that begins an episode.
+    """
+    if w.begins or not w.owes:
+        w.cost = total_cost(s, w, reference)
+    w.owes = w.begins
     w.began_s = s.now_s
     w.focus = -1
 
