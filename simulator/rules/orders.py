@@ -8,7 +8,7 @@ its GPUs stands before those that waited already.
 
 import math
 
-from ..kernels.codes import LAS, LATEST, LEVEL_SPAN, NW_SENS, RANDOM, RUNNING, RUNNING_BAND, SJF, SRSF, SRTF
+from ..kernels.codes import EDF, LAS, LATEST, LEVEL_SPAN, NW_SENS, RANDOM, RUNNING, RUNNING_BAND, SJF, SRSF, SRTF
 from ..kernels.jit import kernel
 from ..kernels.random import uniform
 
@@ -49,6 +49,8 @@ def plain_key(s, job):
         return nw_sens(s, job)
     if order == LATEST:  # who first started last; who never started (-1) comes last
         return -s.first_start_s[job]
+    if order == EDF:  # who has no deadline (infinity) comes last, by arrival as all that are equal
+        return s.deadline_s[job]
     return s.arrival_s[job]
 
 
