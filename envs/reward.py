@@ -47,6 +47,15 @@ def total_cost(s, w, reference):
 
 
 @kernel
+def first_cost(s, w):
+    """The cost before an episode begins: the clock stands at the first arrival, and nothing has been charged.
+
+    What was due before anybody arrived is charged like the rest.
+    """
+    return s.start_s if w.reward_kind == MAKESPAN else 0.0
+
+
+@kernel
 def reference_integral(s, w, finish_s):
     """Modify `w`: job-seconds that the reference has had in its system by now; in all, once every job is done."""
     while w.ref_arrived < s.next_arrival:

@@ -2,9 +2,9 @@
 
 Counts n of jobs read n / (n + 32) where nothing else is said; times t (seconds, GPU-seconds) are log1p(t) /
 log1p(horizon), slowdowns f log(f) / log(1000), all cut at 1; a slack t, which may be below 0, is 1/2 + or - half of
-what |t| would be. Excess is what jobs want of a link above its capacity, on average over their unified circle, as a fraction
-of the capacity (1 - the compatibility score of paper cassini), cut at 1. Everything lies in [0, 1]; rows without a job,
-and candidates that are not legal, are zero.
+what |t| would be. Excess is what jobs want of a link above its capacity, on average over their unified circle, as a
+fraction of the capacity (1 - the compatibility score of paper cassini), cut at 1. Everything lies in [0, 1]; rows
+without a job, and candidates that are not legal, are zero.
 """
 
 from __future__ import annotations
