@@ -182,7 +182,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self.lookout.lay(self.simulator)
         w = self.lookout.plain
         w["begins"], w["decisions"] = BEGINS, 0
-        w["reward_scale"] = reward_scale(self.simulator.plain.record, int(w["reward_kind"]))
+        w["reward_scale"] = reward_scale(self.simulator.plain.record, int(w["reward_kind"]), workload.name)
         if self._reference is not None:
             # In the reference's own terms rewards mean the same whatever the load.
             finish_s, w["ref_end_s"], w["reward_scale"] = self._reference.finishes_s(self.simulator)

@@ -5,17 +5,22 @@
 | `jct` | minus the mean JCT, in mean isolated run times |
 | `makespan` | minus the makespan, in units of its lower bound (all work on all GPUs) |
 | `slowdown` | minus the mean slowdown (JCT / isolated run time) |
-| `slo` | minus the share of jobs with a deadline that finish late; in regions, with a limit, that start late |
+| `slo` | minus the share of jobs with a deadline that miss it; in regions, with a limit, that start late |
 
 With a reference, `jct` sums to 1 - mean JCT / mean JCT of the reference: a step is
 paid the job-seconds that the reference spends in the same time minus the own ones, and the step that finishes the last
 job also what the reference still has to spend. An episode that is truncated ends for both at the same instant.
+
+`slo` charges a job at its deadline, whether it ever finishes or not; one that is not due yet when an episode is cut off
+has missed nothing. In regions it charges a start that is late. A workload in which nobody can be late is refused.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from ..simulator.errors import InputError
+from ..simulator.kernels.deadlines import late_now
 from ..simulator.kernels.jit import kernel
 from ..simulator.kernels.regions import has_regions
 
@@ -38,7 +43,16 @@ def total_cost(s, w, reference):
         return s.slowdown_integral
     if has_regions(s):
         return float(s.late_starts)
-    return float(s.late)
+    return float(late_now(s))
+
+
+@kernel
+def first_cost(s, w):
+    """The cost before an episode begins: the clock stands at the first arrival, and nothing has been charged.
+
+    What was due before anybody arrived is charged like the rest.
+    """
+    return s.start_s if w.reward_kind == MAKESPAN else 0.0
 
 
 @kernel
@@ -55,8 +69,12 @@ def reference_integral(s, w, finish_s):
     return (w.ref_arrived * passed_s - w.ref_arrived_s) - (w.ref_done * passed_s - w.ref_done_s)
 
 
-def reward_scale(s: np.void, kind: int) -> float:
-    """What the increase is divided by, so that returns mean the same on any workload."""
+def reward_scale(s: np.void, kind: int, workload: str) -> float:
+    """What the increase is divided by, so that returns mean the same on any workload.
+
+    Raises:
+        InputError: `slo`, and no job of the workload, called so, can be late.
+    """
     n = int(s["n_jobs"])
     isolated_s = s["iterations"][:n] * s["base_iteration_s"][:n]
     if kind == JCT:
@@ -66,5 +84,11 @@ def reward_scale(s: np.void, kind: int) -> float:
     if kind == SLOWDOWN:
         return float(n)
     if len(s["stored_bytes"]) > 1:
-        return float(max(1, np.isfinite(s["slo_s"][s["job_level"][:n]]).sum()))
-    return float(max(1, np.isfinite(s["deadline_s"][:n]).sum()))
+        limited = np.isfinite(s["slo_s"][s["job_level"][:n]]).sum()
+        expected = "has a level that limits its wait; expected a level with a finite slo_s"
+    else:
+        limited = s["n_due"]
+        expected = "has a deadline; expected deadlines=LOW/HIGH of its generator, or the column deadline_s"
+    if not limited:
+        raise InputError(f"reward = 'slo': no job of workload {workload!r} {expected}")
+    return float(limited)

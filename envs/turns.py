@@ -10,13 +10,20 @@ from ..simulator.kernels import events, jobs
 from ..simulator.kernels.codes import ASK, DECIDE, FINISHED, HORIZON, STALLED
 from ..simulator.kernels.jit import kernel
 from .codes import ELAPSED_S, REWARD, TERMINATED, TRUNCATED
-from .reward import total_cost
+from .reward import first_cost, total_cost
 
 
 @kernel
 def open_step(s, w, reference):
-    """Modify `w`: a step begins now."""
-    w.cost = total_cost(s, w, reference)
+    """Modify `w`: a step begins now; the first one is charged for the time before its decision too.
+
+    Nobody is paid for the step that begins an episode.
+    """
+    if w.begins:
+        w.cost = first_cost(s, w)
+    elif not w.owes:
+        w.cost = total_cost(s, w, reference)
+    w.owes = w.begins
     w.began_s = s.now_s
     w.focus = -1
 

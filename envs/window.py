@@ -14,6 +14,7 @@ from ..simulator.kernels.codes import FINISHED, HORIZON, RUNNING, WAITING, WORD
 from ..simulator.kernels.events import next_event_s
 from ..simulator.kernels.jit import kernel
 from ..simulator.kernels.logs import log_from_one
+from ..simulator.rules.orders import left_now
 
 MAX_SLOTS = 256
 NO_JOB = -1
@@ -24,7 +25,7 @@ CROWD = 32.0  # a queue of so many jobs reads 0.5
 def common_fields() -> list[tuple[Any, ...]]:
     """The fields that the modules beside this one read and write."""
     options = ("slots", "running_slots", "placer", "preemption", "skip_idle", "reward_kind", "max_decisions")
-    present = ("focus", "decisions", "can_act", "code", "begins", "waiting_shown", "running_shown")
+    present = ("focus", "decisions", "can_act", "code", "begins", "owes", "waiting_shown", "running_shown")
     reference = ("ref_on", "ref_jobs", "ref_arrived", "ref_done")  # see reward.py
     floats = ("reward_scale", "log_horizon", "ref_end_s", "ref_arrived_s", "ref_done_s")
     step = ("cost", "began_s")  # when the present step began
@@ -105,6 +106,21 @@ def scaled_time(w, value):
     """A time, or a service, as a feature."""
     # Without log1p, which is slow; the same in float32: what is below a nanosecond reads 0 either way.
     return min(1.0, log_from_one(1.0 + max(0.0, value)) / w.log_horizon)
+
+
+@kernel
+def scaled_slack(s, w, job):
+    """How long the start of a job may wait, alone at the best tier, until it misses its deadline, as a feature.
+
+    Slack: deadline - now - isolated run time left, seconds. 1/2 is none, more is to spare, less is missed, on the scale
+    of `scaled_time`; 1: no deadline.
+    """
+    deadline_s = s.deadline_s[job]
+    if deadline_s == math.inf:
+        return 1.0
+    slack_s = deadline_s - s.now_s - left_now(s, job) * s.base_iteration_s[job]
+    half = 0.5 * scaled_time(w, abs(slack_s))
+    return 0.5 + half if slack_s > 0.0 else 0.5 - half
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Schedulers that are an order plus a placement: random, FIFO, SJF, SRTF, SRSF and least attained service.
+"""Schedulers that are an order plus a placement: random, FIFO, SJF, EDF, SRTF, SRSF and least attained service.
 
 One trace and the one word "FIFO" give mean JCTs that differ by a factor of two, so their semantics are parameters:
 `head`, `placer`, `preemption_cost`, `round`, `lease`; simulator/rules/rule.py defines them. The defaults are those of
@@ -13,7 +13,7 @@ from typing import Literal
 from ..simulator.rules.rule import Rule
 from .base import RulePolicy
 
-Order = Literal["random", "fifo", "sjf", "srtf", "srsf"]
+Order = Literal["random", "fifo", "sjf", "edf", "srtf", "srsf"]
 Head = Literal["strict", "skip"]
 Placer = Literal["count", "consolidated", "tier", "skew", "random"]
 
@@ -26,7 +26,7 @@ def ordered(
     round: float = 0.0,
     lease: float = 0.0,
 ) -> RulePolicy:
-    """The policy of one order; `fifo`, `sjf` and `random` leave running jobs alone unless their lease has ended."""
+    """The policy of one order; all but `srtf` and `srsf` leave running jobs alone unless their lease has ended."""
     return RulePolicy(order, Rule(order, head, placer, preemption_cost, round=round, lease=lease))
 
 

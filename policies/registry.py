@@ -54,6 +54,9 @@ POLICIES: dict[str, Entry] = {
     "sjf": Entry(
         partial(ordered, "sjf"), "shortest job first, by isolated run time; running jobs are left alone", BOTH
     ),
+    "edf": Entry(
+        partial(ordered, "edf"), "earliest deadline first, jobs without one last; running jobs are left alone", BOTH
+    ),
     "srtf": Entry(partial(ordered, "srtf"), "shortest remaining time first: made anew at each event, preemptive"),
     "srsf": Entry(partial(ordered, "srsf"), "shortest remaining service (GPUs x time left) first, preemptive"),
     "las": Entry(las, "two-dimensional least attained service: queues by GPUs x time held, preemptive"),

@@ -514,7 +514,7 @@ class Simulator:
 
     def metrics(self) -> dict[str, float]:
         """Totals of the run so far, by the names of `metrics.py`."""
-        found = totals(self.plain.record, self.workload)
+        found = totals(self.plain.record)
         return found | table_metrics(self.view) if self.capacity.regions > 0 else found
 
     def jobs(self) -> dict[str, np.ndarray]:

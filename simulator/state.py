@@ -117,7 +117,9 @@ def clock_fields() -> list[Field]:
         ("active_integral", "f8"),  # job-seconds in the system
         ("slowdown_rate", "f8"),  # sum of 1 / isolated run time over the jobs in the system
         ("slowdown_integral", "f8"),  # its integral: the sum of slowdowns, once all are finished
-        ("late", "i8"),  # jobs that finished after their deadline
+        ("late", "i8"),  # jobs that had not finished at their deadline, of those due before now
+        ("next_due", "i8"),  # place in `due` of the first deadline that is not before now
+        ("n_due", "i8"),  # jobs with a deadline
         ("fragmented_integral", "f8"),  # GPU-seconds free on partly used machines
         ("down_integral", "f8"),  # GPU-seconds on failed machines
         ("used_gpu_s", "f8"),  # held by jobs; compute + communication + restore + lost
@@ -185,6 +187,7 @@ def job_fields(jobs: int) -> list[Field]:
         "is_joined",
         "rank",  # place in the window's order, and back:
         "job_at_rank",
+        "due",  # the jobs with a deadline, the next one first
     )
     columns: list[Field] = [(name, "f8", (jobs,)) for name in floats]
     columns += [(name, "i8", (jobs,)) for name in integers]

@@ -454,10 +454,10 @@ def test_features_by_hand():
     cluster = [scaled(4), 3 / 4, 0, 1 / 4, 1, 3 / 4, crowd, 0, crowd, 1, 0, 2 / 6]
     assert observation["cluster"].tolist() == pytest.approx(cluster, rel=1e-6)
     share = math.log2(3) / math.log2(5)
-    queue = [1, 2 / 4, share, 0, 0, scaled(9), scaled(18), 0, 0, 0, 0, 0]
+    queue = [1, 2 / 4, share, 0, 0, scaled(9), scaled(18), 0, 0, 0, 0, 0, 1]
     assert observation["queue"][: len(QUEUE)].tolist() == pytest.approx(queue, rel=1e-6)
     share = 1 / math.log2(5)
-    running = [1, 1 / 4, share, scaled(4), scaled(4), scaled(16), 0, 0, 0]
+    running = [1, 1 / 4, share, scaled(4), scaled(4), scaled(16), 0, 0, 0, 1]
     assert observation["running"][: len(RUNNING)].tolist() == pytest.approx(running, rel=1e-6)
     table = observation["candidates"].reshape(-1, len(CANDIDATES))
     assert table[0].tolist() == [1, 1] + [0] * 10

@@ -42,7 +42,7 @@ VARIANTS = (
 )
 
 
-ORDERED = ("random", "fifo", "sjf", "srtf", "srsf", "las", "tiresias")
+ORDERED = ("random", "fifo", "sjf", "edf", "srtf", "srsf", "las", "tiresias")
 NETWORK_SENSITIVE = (
     "greedy",
     "greedy:margin=0,placer=first,preemption_cost=20/30",

@@ -21,7 +21,7 @@ from clustergym.simulator.workloads import Workload, open_workload
 random_case = runpy.run_path(str(Path(__file__).with_name("random_workloads.py")))["random_case"]
 DALLY = "dally:racks=2,machines=3"
 MODELS = ("VGG11", "ResNet50", "BERT-large", "")
-ORDERED = ("random", "fifo", "sjf", "srtf", "srsf", "las", "tiresias")
+ORDERED = ("random", "fifo", "sjf", "edf", "srtf", "srsf", "las", "tiresias")
 NETWORK_SENSITIVE = (
     "greedy",
     "greedy:margin=0,placer=first,preemption_cost=20/30",
@@ -55,9 +55,9 @@ def crowded(seed: int, jobs: int = 60, gpus: int = 48) -> Workload:
     gang = np.minimum(2 ** rng.integers(0, 7, jobs), gpus)
     duration_s = np.ceil(rng.lognormal(6, 1.2, jobs))
     arrival_s = np.floor(np.sort(rng.uniform(0, (gang * duration_s).sum() / gpus / 1.2, jobs)))
-    return Workload.from_arrays(
-        f"crowded {seed}", arrival_s, gang, duration_s, iterations=duration_s, model=rng.choice(MODELS, jobs)
-    )
+    deadline_s = np.where(gang > 1, arrival_s + np.floor(gang / 2) * duration_s, np.inf)  # who asks one GPU has none
+    columns = {"iterations": duration_s, "model": rng.choice(MODELS, jobs), "deadline_s": deadline_s}
+    return Workload.from_arrays(f"crowded {seed}", arrival_s, gang, duration_s, **columns)
 
 
 def outcome(simulator: Simulator, metrics: dict[str, float]) -> str:
@@ -298,7 +298,8 @@ def test_the_list_of_policies():
     dally = ["dally", "dally-manual", "dally-nowait", "dally-consolidated"]
     expected = ["random", "greedy", *ORDERED[1:], "gandiva", *dally]
     assert policies.list("Delay") == policies.list("clustergym/Delay-v0") == expected
-    sharing = ["random", "fifo", "sjf", "tiresias", "sjf-ffs", "sjf-bsbf", "pollux", "tiresias-rounds", "gandiva"]
+    elastic = ["pollux", "tiresias-rounds"]
+    sharing = ["random", "fifo", "sjf", "edf", "tiresias", "sjf-ffs", "sjf-bsbf", *elastic, "gandiva"]
     assert policies.list("Sharing") == sharing
     augmented = ["themis+cassini", "pollux+cassini", "dally+cassini", "sjf-bsbf+cassini"]
     time_shift = ["random", "pollux", "themis", *augmented, "least-shared", "ideal"]

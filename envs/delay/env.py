@@ -24,8 +24,8 @@ class DelayEnv(ClusterEnv):
     """Place waiting jobs at a tier of the network, or let them wait for a better one.
 
     Source       Dally (delay scheduling over the tiers of a network); docs/delay.md.
-    Observation  Dict of float32 Boxes in [0, 1], tables row by row: cluster (12,), queue (slots x 12,), running
-                 (running_slots x 9,), candidates ((1 + 4 slots + 2 running_slots) x 12,); columns in observation.py.
+    Observation  Dict of float32 Boxes in [0, 1], tables row by row: cluster (12,), queue (slots x 13,), running
+                 (running_slots x 10,), candidates ((1 + 4 slots + 2 running_slots) x 12,); columns in observation.py.
                  `observation="flat"`: the four in one Box, in this order.
     Action       MultiDiscrete([1 + 4 slots + 2 running_slots, 2 + len(delays)]).
                  0: no more now, advance. 1 + 4 i + k: waiting slot i starts inside a machine, inside a rack, across

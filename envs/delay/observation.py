@@ -1,8 +1,8 @@
 """Features of the present, written by one kernel: what `Delay-v0` shows to an agent.
 
 Counts are shares of the cluster; times and services t (seconds, GPU-seconds) are log1p(t) / log1p(horizon), cut at 1; a
-slowdown f is log(f) / log(1000), cut at 1. Everything lies in [0, 1]; rows without a job, and candidates that are not
-legal, are zero.
+slowdown f is log(f) / log(1000), cut at 1; a slack t, which may be below 0, is 1/2 + or - half of what |t| would be.
+Everything lies in [0, 1]; rows without a job, and candidates that are not legal, are zero.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 from ...simulator.kernels.jit import kernel
 from ...simulator.kernels.logs import log_from_one
 from ...simulator.tiers import MACHINE, NETWORK
-from ..window import LOG_WORST, NO_JOB, crowd, scaled_slowdown, scaled_time
+from ..window import LOG_WORST, NO_JOB, crowd, scaled_slack, scaled_slowdown, scaled_time
 from .window import HOLD_KIND, KNOWN, PER_RUNNING, PER_WAITING, TARGETS
 
 CLUSTER = (
@@ -42,6 +42,7 @@ QUEUE = (
     "slowdown inside a rack",
     "slowdown across racks",
     "1: it has run before",
+    "slack: deadline - now - isolated run time left; 1/2 is none, 1: no deadline",
 )
 RUNNING = (
     "1: a job stands here",
@@ -53,6 +54,7 @@ RUNNING = (
     "slowdown now",
     "tier now / 3",
     "tier that it could move to now / 3",
+    "slack: deadline - now - isolated run time left; 1/2 is none, 1: no deadline",
 )
 CANDIDATES = (
     "1: legal",
@@ -225,6 +227,7 @@ def _observe_queue(s, w, features, mask, row, candidate):
             shown[4] = w.times[since_arrival]
             since_arrival += 1
         shown[11] = s.starts[job] > 0
+        shown[12] = scaled_slack(s, w, job)
         offered = features[candidate : candidate + width]
         first = 1 + PER_WAITING * slot
         legal = w.legal[first : first + PER_WAITING]
@@ -311,6 +314,7 @@ def _observe_running(s, w, features, mask, row, candidates):
         shown[4] = w.times[at + 1]
         shown[5] = w.times[at + 2]
         shown[7] = shown[8] = s.tier[job] / NETWORK
+        shown[9] = scaled_slack(s, w, job)
         if w.preemption:
             offered = features[candidate : candidate + width]
             _observe_moves(s, w, shown, offered, mask[first : first + PER_RUNNING], slot)

@@ -23,8 +23,8 @@ class SharingEnv(ClusterEnv):
     """Decide for waiting jobs whose GPUs they share, if anybody's, and how small their sub-batches are.
 
     Source       SJF-BSBF (GPU sharing with gradient accumulation); docs/sharing.md.
-    Observation  Dict of float32 Boxes in [0, 1], tables row by row: cluster (13,), queue (slots x 14,), running
-                 (running_slots x 13,), candidates ((1 + (4 + K) slots + running_slots) x 23,); K = partners; columns in
+    Observation  Dict of float32 Boxes in [0, 1], tables row by row: cluster (13,), queue (slots x 15,), running
+                 (running_slots x 14,), candidates ((1 + (4 + K) slots + running_slots) x 23,); K = partners; columns in
                  observation.py. `observation="flat"`: the four in one Box, in this order.
     Action       MultiDiscrete([1 + (4 + K) slots + running_slots, exponents]).
                  0: no more now, advance. 1 + (4 + K) i + k: waiting slot i starts on free GPUs (k = 0), beside the

@@ -1,8 +1,9 @@
 """Features of the present, written by one kernel: what `Sharing-v0` shows to an agent.
 
 Counts are shares of the cluster; times and services t (seconds, GPU-seconds) are log1p(t) / log1p(horizon), slowdowns f
-log(f) / log(1000), interference ratios xi log(xi) / log(10), all cut at 1; memory is a share of a GPU's, and 1 is left
-where it has no limit. Everything lies in [0, 1]; rows without a job, and candidates that are not legal, are zero.
+log(f) / log(1000), interference ratios xi log(xi) / log(10), all cut at 1; a slack t, which may be below 0, is 1/2 + or
+- half of what |t| would be; memory is a share of a GPU's, and 1 is left where it has no limit. Everything lies in
+[0, 1]; rows without a job, and candidates that are not legal, are zero.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from ...simulator.kernels.codes import FREE
 from ...simulator.kernels.jit import kernel
 from ...simulator.kernels.sharing import excess, memory_of
 from ...simulator.tiers import NETWORK
-from ..window import crowd, observe_size, scaled_slowdown, scaled_time
+from ..window import crowd, observe_size, scaled_slack, scaled_slowdown, scaled_time
 from .gangs import PARTNER_KIND
 from .offers import FREE_AFTER, OFFER, OFFER_COLUMNS, TIME_LEFT, scaled_interference, scaled_passes
 from .window import PREEMPT_KIND, per_running, per_waiting, starts_of
@@ -47,6 +48,7 @@ QUEUE = (
     "memory that it takes of an empty GPU",
     "interference that it would suffer, the mean over running jobs",
     "interference that they would suffer, their mean",
+    "slack: deadline - now - isolated run time left; 1/2 is none, 1: no deadline",
 )
 RUNNING = (
     "1: a job stands here",
@@ -62,6 +64,7 @@ RUNNING = (
     "GPUs that it holds alone, of its own",
     "log2(passes of an iteration) / 16",
     "memory left on its first GPU",
+    "slack: deadline - now - isolated run time left; 1/2 is none, 1: no deadline",
 )
 KINDS = (
     "1: legal",
@@ -155,6 +158,7 @@ def _observe_waiting(s, w, shown, job):
     running = max(1, s.running)
     shown[12] = scaled_interference(1.0 + suffered / running)
     shown[13] = scaled_interference(1.0 + caused / running)
+    shown[14] = scaled_slack(s, w, job)
 
 
 @kernel
@@ -213,6 +217,7 @@ def _observe_runner(s, w, shown, job):
     shown[11] = scaled_passes(-(-s.batch[job] // s.sub_batch[job]))
     used = s.gpu_memory_used[s.first_gpu[job] % s.gpu_slot.size]
     shown[12] = max(0.0, 1.0 - used / s.gpu_memory)
+    shown[13] = scaled_slack(s, w, job)
 
 
 @kernel

@@ -25,7 +25,7 @@ class TimeShiftEnv(PlayedEnv):
     """Choose among a scheduler's placements by how well jobs get along on links, then each job's time-shift.
 
     Source       CASSINI (network-aware scheduling by interleaving communication phases); docs/timeshift.md.
-    Observation  Dict of float32 Boxes in [0, 1]: cluster (13,), queue (slots x 9,), running (running_slots x 17,),
+    Observation  Dict of float32 Boxes in [0, 1]: cluster (13,), queue (slots x 10,), running (running_slots x 18,),
                  rotations (72,): the excess on the job's links at each rotation, others as they are, and candidates
                  ((1 + candidates) x 29,); columns in observation.py. `observation="flat"`: the five in one Box.
     Action       MultiDiscrete([1 + candidates, 72]). A decision point has two stages. Placing: 0 leaves all as it is, k

@@ -1,9 +1,10 @@
 """Features of the present: what `TimeShift-v0` shows to an agent.
 
 Counts n of jobs read n / (n + 32) where nothing else is said; times t (seconds, GPU-seconds) are log1p(t) /
-log1p(horizon), slowdowns f log(f) / log(1000), all cut at 1. Excess is what jobs want of a link above its capacity, on
-average over their unified circle, as a fraction of the capacity (1 - the compatibility score of paper cassini), cut at
-1. Everything lies in [0, 1]; rows without a job, and candidates that are not legal, are zero.
+log1p(horizon), slowdowns f log(f) / log(1000), all cut at 1; a slack t, which may be below 0, is 1/2 + or - half of
+what |t| would be. Excess is what jobs want of a link above its capacity, on average over their unified circle, as a
+fraction of the capacity (1 - the compatibility score of paper cassini), cut at 1. Everything lies in [0, 1]; rows
+without a job, and candidates that are not legal, are zero.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ QUEUE = (
     "isolated GPU-seconds left",
     "GPU-seconds attained",
     "1: it has run before",
+    "slack: deadline - now - isolated run time left; 1/2 is none, 1: no deadline",
 )
 RUNNING = (
     "1: a job stands here",
@@ -60,6 +62,7 @@ RUNNING = (
     "1: it has a shift",
     "its shift, of its period",
     "excess on its links, the mean, as all are turned now",
+    "slack: deadline - now - isolated run time left; 1/2 is none, 1: no deadline",
 )
 ACTIONS = ("1: legal", "1: no more now", "1: place", "1: leave its shift as it is", "1: shift", "1: run free")
 TURNS = (
@@ -96,6 +99,7 @@ def observe_queue(s: np.void, w: np.void, shown: np.ndarray) -> int:
     rows[:, 6] = _time(w, left_s * gpus)
     rows[:, 7] = _time(w, s["attained_s"][jobs] * gpus)
     rows[:, 8] = s["starts"][jobs] > 0
+    rows[:, 9] = _slack(s, w, jobs, left_s)
     return int(gpus.sum())
 
 
@@ -111,7 +115,9 @@ def observe_running(s: np.void, w: np.void, shown: np.ndarray) -> np.ndarray:
     rows[:, 3] = _time(w, now_s - s["started_s"][jobs])
     rows[:, 4] = _time(w, now_s - s["arrival_s"][jobs])
     left = np.maximum(0.0, s["iterations_left"][jobs] - on_gpus_s / s["iteration_s"][jobs])
-    rows[:, 5] = _time(w, left * s["base_iteration_s"][jobs])
+    left_s = left * s["base_iteration_s"][jobs]
+    rows[:, 5] = _time(w, left_s)
+    rows[:, 17] = _slack(s, w, jobs, left_s)
     slowdown = np.maximum(1.0, s["iteration_s"][jobs] / s["base_iteration_s"][jobs])
     rows[:, 6] = np.minimum(1.0, np.log(slowdown) / LOG_WORST)
     return jobs
@@ -127,6 +133,14 @@ def _observe_size(s: np.void, rows: np.ndarray, gpus: np.ndarray) -> None:
 def _time(w: np.void, value: np.ndarray) -> np.ndarray:
     """Times as features."""
     return np.minimum(1.0, np.log1p(np.maximum(0.0, value)) / float(w["log_horizon"]))
+
+
+def _slack(s: np.void, w: np.void, jobs: np.ndarray, left_s: np.ndarray) -> np.ndarray:
+    """As `window.scaled_slack`, of several jobs whose isolated run times left are known."""
+    deadline_s = s["deadline_s"][jobs]
+    slack_s = deadline_s - float(s["now_s"]) - left_s
+    half = np.copysign(0.5 * _time(w, np.abs(slack_s)), slack_s)
+    return np.where(np.isinf(deadline_s), 1.0, 0.5 + half)
 
 
 def observe_cluster(s: np.void, w: np.void, shown: np.ndarray, asked: int) -> None:

@@ -10,6 +10,7 @@ from .auctions import call_auction, open_auction
 from .codes import ASK, DECIDE, FINISHED, HELD, HORIZON, STALLED, WAITING
 from .contention import play_on
 from .copies import sweep
+from .deadlines import pass_deadlines
 from .jit import kernel
 from .links import has_links
 from .outages import machine_event, region_event
@@ -145,6 +146,7 @@ def _pass_time(s, time_s):
             s.averaged_bytes += elapsed * s.averaged_rate
         if has_regions(s):
             pass_region_time(s, elapsed)
+        pass_deadlines(s, time_s)
         s.now_s = time_s
 
 

@@ -547,7 +547,6 @@ def finish(s, job):
     life = s.now_s - s.arrival_s[job]
     s.mean_active[job] = (s.active_integral - s.active_at_arrival[job]) / life if life > 0.0 else 1.0
     s.slowdown_rate -= 1.0 / isolated_s(s, job)
-    s.late += s.now_s > s.deadline_s[job]
     s.done += 1
     if has_regions(s):
         s.ended[job // WORD] += 1

@@ -14,6 +14,7 @@ who entered the queue first. A key packs both. Under auctions the ratio itself c
 import math
 
 from ..kernels.codes import (
+    EDF,
     LAS,
     LATEST,
     LEVEL_SPAN,
@@ -67,6 +68,8 @@ def plain_key(s, job):
         return nw_sens(s, job) if s.auctions else math.floor(nw_sens(s, job) * MILLIONTHS + 0.5) * PLACE_SPAN
     if order == LATEST:  # who first started last; who never started (-1) comes last
         return -s.first_start_s[job]
+    if order == EDF:  # who has no deadline (infinity) comes last, by arrival as all that are equal
+        return s.deadline_s[job]
     return s.arrival_s[job]
 
 

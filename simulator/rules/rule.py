@@ -19,6 +19,7 @@ ORDERS = {
     "random": codes.RANDOM,
     "nw-sens": codes.NW_SENS,
     "latest": codes.LATEST,
+    "edf": codes.EDF,
 }
 PLACERS = {
     "count": codes.COUNT,
@@ -77,9 +78,10 @@ class Rule:
         order: who comes first: `fifo` (arrival), `sjf` (isolated run time), `srtf` (isolated run time left), `srsf`
             (GPU-seconds left), `las` (attained service), `random` (a random order, drawn from the seed), `nw-sens`
             (most slowed down so far, in millionths; then fewer GPUs, then longest since it got or lost GPUs: paper
-            dally), `latest` (first started last; who never started comes last:
-        Gandiva). head: `strict` (nobody passes a job that does not fit) or `skip` (every job in order that fits
-        starts). placer: which GPUs: `count`, `consolidated`, `tier`, `skew` (consolidated for skewed models, else
+            dally), `latest` (first started last; who never started comes last: Gandiva), `edf` (earliest deadline; who
+            has none comes last).
+        head: `strict` (nobody passes a job that does not fit) or `skip` (every job in order that fits starts).
+        placer: which GPUs: `count`, `consolidated`, `tier`, `skew` (consolidated for skewed models, else
             count), `random`, `first` (the first place with room on the best tier), `first-skew`, `affinity`;
             rules/placers.py has the definitions.
         preemption_cost: seconds without progress when a stopped or moved job starts anew; one number, or two: for

@@ -1,7 +1,8 @@
 """Generators of workloads: any size, vectorised, seeded (the same parameters and seed give the same arrays).
 
-Each returns a `Workload`; its keyword parameters are those of the word `poisson:jobs=200,load=0.9`. The
-statistics that they are fitted to are in published.py, with their sources.
+Each returns a `Workload`; its keyword parameters are those of the word `poisson:jobs=200,load=0.9`, where all but
+`mast-like` also take `deadlines=LOW/HIGH` (deadlines.py). The statistics that they are fitted to are in published.py,
+with their sources.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from ..errors import InputError
 from ..names import choose
 from . import published
 from .cassini_jobs import cassini_dynamic, cassini_dynamic_mp, cassini_multigpu, cassini_poisson, cassini_snapshot
+from .deadlines import with_deadlines
 from .draws import (
     bursts,
     check_parameters,
@@ -257,7 +259,7 @@ def _are_sound(gpus: tuple[int, ...], models: tuple[str, ...]) -> bool:
     return max(gpus) <= LARGEST_GANG and first_bad_text(models) is None
 
 
-GENERATORS: Mapping[str, Callable[..., Workload]] = {
+_OWN: Mapping[str, Callable[..., Workload]] = {
     "poisson": poisson,
     "batch": batch,
     "dally-like": dally_like,
@@ -270,6 +272,10 @@ GENERATORS: Mapping[str, Callable[..., Workload]] = {
     "cassini-dynamic-mp": cassini_dynamic_mp,
     "cassini-multigpu": cassini_multigpu,
     "cassini-snapshot": cassini_snapshot,
+}
+# In regions a level limits how late a job may start, whenever it ends.
+GENERATORS: Mapping[str, Callable[..., Workload]] = {
+    **{name: with_deadlines(name, generator) for name, generator in _OWN.items()},
     "mast-like": mast_like,
 }
 
