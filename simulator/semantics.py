@@ -14,10 +14,11 @@ after everything else is over, but no job is refused in a cluster where nothing 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .errors import InputError
 from .names import bind, choose, parse_name
+from .rules.rule import Rule
 
 LEASE_S = 3600.0
 
@@ -48,6 +49,16 @@ class Semantics:
                 raise InputError(f"semantics {self.name}: {name} = {getattr(self, name):g}: expected a number >= 0")
         if 0.0 < self.lease_s < 0.001:
             raise InputError(f"semantics {self.name}: lease_s = {self.lease_s:g}: expected 0, or at least 0.001")
+
+    def played(self, rule: Rule) -> Rule:
+        """What of a rule counts: at auctions leases are those of the semantics, and there are no rounds or slices.
+
+        Nor is there a quantum, since jobs are ordered without queues.
+        """
+        if not self.auctions:
+            return rule
+        order = "latest" if rule.slicing else rule.order
+        return replace(rule, order=order, lease=self.lease_s, round=0.0, slicing=0.0, quantum=Rule.quantum)
 
 
 def events() -> Semantics:

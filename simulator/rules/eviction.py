@@ -28,7 +28,7 @@ def pick_evictable(s, head_job):
             continue
         key = running_key(s, job)
         if key > head_key or (key == head_key and job > head_job):
-            _push_pick(s, key, job)
+            push_pick(s, key, job)
             gpus += s.gpus[job]
     return gpus
 
@@ -71,7 +71,7 @@ def give_up(s, out, need):
         job = s.out_job[i]
         if gpus - s.gpus[job] >= need:
             gpus -= s.gpus[job]
-            _push_pick(s, s.out_key[i], job)
+            push_pick(s, s.out_key[i], job)
             s.out_job[i] = -1
     length = first
     for i in range(first, out):
@@ -120,7 +120,7 @@ def evict_for(s, job):
         elif spared:
             lower(s, s.out_job[i])
         if spared:
-            _push_pick(s, s.out_key[i], s.out_job[i])
+            push_pick(s, s.out_key[i], s.out_job[i])
             s.out_job[i] = -1
     stopped = 0
     for i in range(out):
@@ -141,7 +141,8 @@ def _find_wanted(s, job):
 
 
 @kernel
-def _push_pick(s, key, job):
+def push_pick(s, key, job):
+    """Modify `s.pick_*`: a running job may be stopped; the largest keys first."""
     hole = s.n_picked
     s.n_picked += 1
     while hole > 0:

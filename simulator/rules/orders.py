@@ -8,7 +8,7 @@ its GPUs stands before those that waited already.
 
 import math
 
-from ..kernels.codes import LAS, LATEST, LEVEL_SPAN, NW_SENS, RANDOM, RUNNING, RUNNING_BAND, SJF, SRSF, SRTF
+from ..kernels.codes import LAS, LATEST, LEVEL_SPAN, NW_SENS, RANDOM, RUNNING, RUNNING_BAND, SJF, SRSF, SRTF, TURNS
 from ..kernels.jit import kernel
 from ..kernels.random import uniform
 
@@ -49,6 +49,8 @@ def plain_key(s, job):
         return nw_sens(s, job)
     if order == LATEST:  # who first started last; who never started (-1) comes last
         return -s.first_start_s[job]
+    if order == TURNS:  # who has waited longest; who is stopped now comes last
+        return s.now_s if s.status[job] == RUNNING else s.waiting_since_s[job]
     return s.arrival_s[job]
 
 
@@ -107,7 +109,13 @@ def running_key(s, job):
 
 @kernel
 def key_now(s, job):
-    """Key of a waiting or a running job."""
+    """Key of a waiting or a running job.
+
+    Where jobs take turns, running ones, which are only offered better tiers, come last at the end of a slice, else
+    first: in the order LATEST, as without slices.
+    """
+    if s.order == TURNS and s.status[job] == RUNNING:
+        return s.now_s if s.turn_s <= s.now_s else -s.first_start_s[job]
     return running_key(s, job) if s.status[job] == RUNNING else s.order_key[job]
 
 

@@ -19,6 +19,7 @@ ORDERS = {
     "random": codes.RANDOM,
     "nw-sens": codes.NW_SENS,
     "latest": codes.LATEST,
+    "turns": codes.TURNS,
 }
 PLACERS = {
     "count": codes.COUNT,
@@ -77,8 +78,9 @@ class Rule:
         order: who comes first: `fifo` (arrival), `sjf` (isolated run time), `srtf` (isolated run time left), `srsf`
             (GPU-seconds left), `las` (attained service), `random` (a random order, drawn from the seed), `nw-sens`
             (most slowed down so far: paper dally), `latest` (first started last; who never started comes last:
-        Gandiva). head: `strict` (nobody passes a job that does not fit) or `skip` (every job in order that fits
-        starts). placer: which GPUs: `count`, `consolidated`, `tier`, `skew` (consolidated for skewed models, else
+            Gandiva), `turns` (who has waited longest since it arrived or lost its GPUs: Gandiva with slices).
+        head: `strict` (nobody passes a job that does not fit) or `skip` (every job in order that fits starts).
+        placer: which GPUs: `count`, `consolidated`, `tier`, `skew` (consolidated for skewed models, else
             count), `random`, `first` (the first place with room on the best tier), `first-skew`, `affinity`;
             rules/placers.py has the definitions.
         preemption_cost: seconds without progress when a stopped or moved job starts anew; one number, or two: for
@@ -90,6 +92,9 @@ class Rule:
         lease: seconds; a started job cannot be stopped before its lease ends, and can then, whatever the order
             (0: no leases). If it is not stopped at that instant, its lease is renewed; under delay timers it is not, so
             that the job makes way as soon as another needs its GPUs.
+        slicing: seconds; while jobs wait, running jobs make way for them in turns whenever so much time has passed
+            (rules/turns.py; 0: no slices). The order is `turns` then, jobs migrate, and there are no other leases,
+            rounds, delay timers or packing.
         timers: delay timers: seconds for which a job refuses GPUs outside one machine, and outside one rack, counted
             from when it arrived or lost its GPUs; inf: for ever. The placer is `tier` or `first` then.
         tuner: delay timers that follow the waits of other jobs, instead of `timers`.
@@ -121,6 +126,7 @@ class Rule:
     sharing: str = "none"
     free: str = "last"
     packing: bool = False
+    slicing: float = 0.0
 
     def __post_init__(self) -> None:
         if self.timers is not None:
@@ -143,11 +149,13 @@ class Rule:
         for name in ("preemption_cost", "thresholds"):
             for value in getattr(self, name):
                 _not_negative(name, value)
-        for name in ("quantum", "round", "lease"):
+        for name in ("quantum", "round", "lease", "slicing"):
             (value,) = _numbers(name, getattr(self, name))
             _not_negative(name, value)
             if 0.0 < value < SHORTEST_S:
                 raise InputError(f"{name} = {value:g}: expected 0, or at least {SHORTEST_S:g} seconds")
+        if self.slicing:
+            self._check_slicing()
         if list(self.thresholds) != sorted(set(self.thresholds)):
             raise InputError(f"thresholds = {_slashed(self.thresholds)}: expected GPU-seconds in ascending order")
         if len(self.thresholds) >= codes.MAX_LEVELS:
@@ -163,6 +171,13 @@ class Rule:
             raise InputError("margin goes without delay timers, leases and migration")
         if self.order == "las" and self.thresholds:
             raise InputError("margin goes with an order without queues: give las no thresholds")
+
+    def _check_slicing(self) -> None:
+        _choice("order with slicing", self.order, ("turns",))
+        if not self.migrates or self.delays != codes.NO_DELAYS:
+            raise InputError("slicing goes with migration, and without delay timers")
+        if self.lease or self.round or self.packing:
+            raise InputError("slicing goes without leases, rounds and packing")
 
     def _check_sharing(self) -> None:
         _choice("sharing", self.sharing, SHARINGS)
