@@ -444,7 +444,7 @@ def semantics_of(policy: Policy, setting: Setting) -> dict[str, Any]:
     if rule.order != "las":
         unused |= {"thresholds", "quantum"}
     if not rule.migrates:
-        unused |= {"migrates", "fallback"}
+        unused |= {"migrates", "fallback", "slicing"}
     if semantics.auctions:
         unused |= {"lease", "round"}
     parameters = {key: value for key, value in asdict(rule).items() if key not in unused}

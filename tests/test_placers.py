@@ -110,7 +110,10 @@ def test_a_consolidated_gang_of_several_machines_takes_one_rack_where_it_can(tak
 
 def test_machines_of_unequal_size_suffice_by_their_gpus():
     """Racks {4, 8} and {8, 8}; 12 GPUs take rack 0, lowest index first: 4, then 8. 14 take rack 1: 8, then 6 of 8."""
-    racks = [{"machines": [{"gpus_per_slot": 4}, {"gpus_per_slot": 8}]}, {"machines": [{"count": 2, "gpus_per_slot": 8}]}]
+    racks = [
+        {"machines": [{"gpus_per_slot": 4}, {"gpus_per_slot": 8}]},
+        {"machines": [{"count": 2, "gpus_per_slot": 8}]},
+    ]
     topology = {"name": "uneven", "regions": [{"name": "r", "clusters": [{"name": "c", "racks": racks}]}]}
     assert sorted(among([], 12, topology).find_gpus(1, "consolidated")) == span(0, 12)
     assert sorted(among([], 14, topology).find_gpus(1, "consolidated")) == span(12, 26)
