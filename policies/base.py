@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -98,17 +99,18 @@ class RulePolicy(Policy):
         if not semantics.auctions:
             return self.rule
         if self.given and semantics != self._suits:
-            self._expect_played(semantics.played(self.at_auctions), semantics.name)
+            self._expect_played(semantics)
             self._suits = semantics
         return self.at_auctions
 
-    def _expect_played(self, played: Rule, semantics: str) -> None:
-        for name in sorted(self.given):
-            asked, done = getattr(self.rule, name, None), getattr(played, name, None)
+    def _expect_played(self, semantics: Semantics) -> None:
+        played = {**asdict(self.at_auctions), **semantics.in_place}
+        for name in sorted(self.given & played.keys()):
+            asked, done = getattr(self.rule, name), played[name]
             if asked != done:
                 raise InputError(
-                    f"policy {self.name}: semantics={semantics} sets {name} aside (there it is {_word(done)}); leave "
-                    f"{name}= out, or play semantics=events"
+                    f"policy {self.name}: semantics={semantics.name} sets {name} aside (there it is {_word(done)}); "
+                    f"leave {name}= out, or play semantics=events"
                 )
 
     def decide(self, view: ClusterView) -> Decision:

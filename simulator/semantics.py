@@ -14,7 +14,7 @@ after everything else is over, but no job is refused in a cluster where nothing 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from .errors import InputError
 from .names import bind, choose, parse_name
@@ -50,15 +50,16 @@ class Semantics:
         if 0.0 < self.lease_s < 0.001:
             raise InputError(f"semantics {self.name}: lease_s = {self.lease_s:g}: expected 0, or at least 0.001")
 
-    def played(self, rule: Rule) -> Rule:
-        """What of a rule counts: at auctions leases are those of the semantics, and there are no rounds or slices.
+    @property
+    def in_place(self) -> dict[str, float]:
+        """Fields of a rule that they set aside, and what is played in their place.
 
-        Nor is there a quantum, since jobs are ordered without queues.
+        At auctions leases are those of the semantics, and there are no rounds, no slices and, since jobs are ordered
+        without queues, no quantum.
         """
         if not self.auctions:
-            return rule
-        order = "latest" if rule.slicing else rule.order
-        return replace(rule, order=order, lease=self.lease_s, round=0.0, slicing=0.0, quantum=Rule.quantum)
+            return {}
+        return {"lease": self.lease_s, "round": Rule.round, "slicing": Rule.slicing, "quantum": Rule.quantum}
 
 
 def events() -> Semantics:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -97,7 +98,7 @@ def test_a_gang_that_finds_no_place_is_passed_over():
     assert len(late) > 100
     assert {job for _, job in late} == {0, 1}
     assert set(np.diff([time_s for time_s, _ in late]).round(6)) == {60.0}
-    assert all(a != b for (_, a), (_, b) in zip(late, late[1:], strict=False))
+    assert all(a != b for (_, a), (_, b) in pairwise(late))
 
 
 def round_robin(gpus, slice_s, arrival_s, duration_s):
