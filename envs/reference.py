@@ -12,7 +12,7 @@ from ..simulator.errors import InputError
 from ..simulator.kernels import codes
 from ..simulator.layout import lay_rule
 from ..simulator.network import network_for
-from ..simulator.profiles.skew import is_skewed
+from ..simulator.profiles.skew import skewed_jobs
 from ..simulator.protocols import policy_of
 from ..simulator.rules.rule import SKEW_PLACERS, Rule
 from ..simulator.state import Plain
@@ -67,7 +67,7 @@ class Reference:
             self._copy = simulator.records.copy()
             self._plain = Plain(self._copy, simulator.capacity)
         self._plain.data[:] = records.view(np.uint8)
-        skewed = is_skewed(simulator.workload.model) if rule.placer in SKEW_PLACERS else None
+        skewed = skewed_jobs(simulator.workload) if rule.placer in SKEW_PLACERS else None
         lay_rule(self._plain.record, rule, skewed, simulator.semantics)
         if rows.run(self._copy, 0, ALL_EVENTS) == codes.STALLED:
             raise InputError(f"reference {self.name}: it leaves jobs of workload {simulator.workload.name!r} waiting")

@@ -18,6 +18,8 @@ from ..simulator.errors import InputError
 from ..simulator.layout import Failures
 from ..simulator.names import parse_name
 from ..simulator.network import Contention, load_network, network_for, on_topology
+from ..simulator.profiles.skew import skewed_jobs
+from ..simulator.rules.rule import SKEW_PLACERS
 from ..simulator.semantics import load_semantics
 from ..simulator.sharing import Sharing
 from ..simulator.topology import Topology
@@ -384,10 +386,19 @@ def _in_processes(
 ) -> Iterator[Run]:
     from joblib import Parallel, delayed, parallel_config
 
-    workload_of(setting, tasks[0][1] if setting.is_drawn else 0)  # its mistakes and warnings are told here, once
+    _tell(setting, tasks)
     with parallel_config(backend="loky", inner_max_num_threads=1):
         parallel = Parallel(n_jobs=min(processes, len(tasks)), return_as="generator_unordered")
         yield from parallel(delayed(_play_quietly)(setting, *task, store) for task in tasks)
+
+
+def _tell(setting: Setting, tasks: Sequence[tuple[str, int, bool]]) -> None:
+    """The mistakes and warnings of the first workload, which processes that play keep to themselves: here, once."""
+    workload = workload_of(setting, tasks[0][1] if setting.is_drawn else 0)
+    semantics = load_semantics(setting.semantics)
+    rules = [make(word).rule_under(semantics) for word in dict.fromkeys(word for word, _, _ in tasks)]
+    if any(rule is not None and rule.placer in SKEW_PLACERS for rule in rules):
+        skewed_jobs(workload)
 
 
 def _play_quietly(setting: Setting, word: str, seed: int, record: bool, store: Store | None) -> Run:
@@ -435,7 +446,7 @@ def semantics_of(policy: Policy, setting: Setting) -> dict[str, Any]:
     if rule.order != "las":
         unused |= {"thresholds", "quantum"}
     if not rule.migrates:
-        unused |= {"migrates", "fallback"}
+        unused |= {"migrates", "fallback", "slicing"}
     if semantics.auctions:
         unused |= {"lease", "round"}
     parameters = {key: value for key, value in asdict(rule).items() if key not in unused}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ..simulator.decisions import Decision
 from ..simulator.engine import Simulator
+from ..simulator.errors import InputError
 from ..simulator.protocols import Pace
 from ..simulator.rules.rule import Rule
 from ..simulator.semantics import Semantics
@@ -21,6 +23,7 @@ class Policy:
         rule: the compiled rule that it is, or None for a policy that decides in Python.
         elastic: its jobs must be elastic: their simulator needs a pace that lets them (simulator/elastic.py).
         dedicated: its jobs are to meet nobody on their links: the network is put into the mode `dedicated` for it.
+        given: names of the parameters that whoever made it by name gave (registry.py).
         files: of a trained agent, all files that it was loaded from: who keeps results compares their content.
     """
 
@@ -28,6 +31,7 @@ class Policy:
     rule: Rule | None = None
     elastic: bool = False
     dedicated: bool = False
+    given: frozenset[str] = frozenset()
     files: tuple[Path, ...] = ()
 
     def rule_under(self, semantics: Semantics) -> Rule | None:
@@ -84,10 +88,30 @@ class RulePolicy(Policy):
         self.name = name
         self.rule: Rule = rule
         self.at_auctions = at_auctions or rule
+        self._suits: Semantics | None = None  # the last that had a use for all that was given
 
     def rule_under(self, semantics: Semantics) -> Rule:
-        """The rule under these semantics."""
-        return self.at_auctions if semantics.auctions else self.rule
+        """The rule under these semantics.
+
+        Raises:
+            InputError: a parameter was given that these semantics set aside.
+        """
+        if not semantics.auctions:
+            return self.rule
+        if self.given and semantics != self._suits:
+            self._expect_played(semantics)
+            self._suits = semantics
+        return self.at_auctions
+
+    def _expect_played(self, semantics: Semantics) -> None:
+        played = {**asdict(self.at_auctions), **semantics.in_place}
+        for name in sorted(self.given & played.keys()):
+            asked, done = getattr(self.rule, name), played[name]
+            if asked != done:
+                raise InputError(
+                    f"policy {self.name}: semantics={semantics.name} sets {name} aside (there it is {_word(done)}); "
+                    f"leave {name}= out, or play semantics=events"
+                )
 
     def decide(self, view: ClusterView) -> Decision:
         """The next decision of the rule's pass at this instant."""
@@ -97,3 +121,10 @@ class RulePolicy(Policy):
 
     def __repr__(self) -> str:
         return f"{self.name}: {self.rule}"
+
+
+def _word(value: Any) -> str:
+    """A value of a rule's field as the command line has it."""
+    if isinstance(value, tuple):
+        return "/".join(map(_word, value)) or "empty"
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -122,7 +122,11 @@ POLICIES: dict[str, Entry] = {
         tetris_v2, "Tetris, V2: overload costs more, storage is balanced too, hot tables are spread", (DATA_PLACEMENT,)
     ),
     "milp": Entry(milp, "the best homes by mixed-integer programming, replicas as tetris-v2", (DATA_PLACEMENT,)),
-    "gandiva": Entry(gandiva, "Gandiva (OSDI'18): by affinity of sizes, moves to better tiers, no preemption", BOTH),
+    "gandiva": Entry(
+        gandiva,
+        "Gandiva (OSDI'18) as Dally's authors read it: by affinity, moves to better tiers; slicing= adds time slices",
+        BOTH,
+    ),
     "dally": Entry(dally, "Dally (Big Data'25): delay timers, tuned by demand and tier; most slowed down first"),
     "dally-manual": Entry(dally_manual, "Dally with fixed timers: 12 h for a machine, 24 h in all for a rack"),
     "dally-nowait": Entry(dally_nowait, "Dally that never waits for a better tier"),
@@ -169,6 +173,7 @@ def make(name: str, **params: Any) -> Policy:
     entry = POLICIES[choose(word, (*POLICIES, *AGENTS), "policy")]
     policy = bind(entry.factory, {**given, **params}, f"policy {word}")
     if given or params:
+        policy.given = frozenset({**given, **params})
         policy.name = name if not params else f"{word}:" + ",".join(f"{k}={v}" for k, v in {**given, **params}.items())
     return policy
 

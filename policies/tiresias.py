@@ -6,7 +6,9 @@ queues by thresholds, first come first served inside a queue. Placement: "Tiresi
 while other jobs accept any resource offer they receive" (paper dally, Sec. III-B); skew is the largest tensor over all
 gradients.
 Choices: thresholds are fixed at 3250 and 7200 GPU-seconds, those of the published code; a job is never promoted; the
-skew above which a model is consolidated is not published as a number, `simulator/profiles/skew.py` says what we take.
+skew above which a model is consolidated is not published as a number, `simulator/profiles/skew.py` says what we take. A
+model whose skew is not known counts as skewed; where none is known, so that it is `las:placer=consolidated`, a warning
+says so.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from .layout import (
 from .metrics import job_table, totals
 from .network import Contention, Network, load_network, on_topology
 from .network.entering import lay_network
-from .profiles.skew import is_skewed
+from .profiles.skew import skewed_jobs
 from .protocols import Pace
 from .rules.rule import SKEW_PLACERS, Rule
 from .semantics import Semantics, load_semantics
@@ -277,7 +277,7 @@ class Simulator:
             self._planned = NOTHING
 
     def _skewed(self) -> np.ndarray | None:
-        return is_skewed(self.workload.model) if self.rule.placer in SKEW_PLACERS else None
+        return skewed_jobs(self.workload) if self.rule.placer in SKEW_PLACERS else None
 
     def note(self, code: int) -> None:
         """Take over why the run stopped from a kernel that advanced the state itself."""

@@ -284,6 +284,7 @@ def lay_rule(s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Seman
     s["strict"], s["preemptive"] = rule.head == "strict", rule.preemptive
     s["round_s"], s["quantum_s"] = rule.round, rule.quantum
     s["lease_s"] = lease_s = semantics.lease_s if semantics.auctions else rule.lease
+    s["slicing_s"], s["turn_s"] = 0.0 if semantics.auctions else rule.slicing, np.inf
     _lay_delays(s, rule, lease_s)
     s["waits"], s["margin"] = rule.margin is not None, rule.margin or 0.0
     s["cost_small_s"], s["cost_large_s"] = rule.preemption_cost[0], rule.preemption_cost[-1]

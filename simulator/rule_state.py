@@ -17,6 +17,8 @@ def rule_fields(jobs: int, seats: int) -> list[Field]:
         ("preemptive", "i8"),
         ("round_s", "f8"),
         ("lease_s", "f8"),
+        ("slicing_s", "f8"),  # time slices (rules/turns.py); 0 = none
+        ("turn_s", "f8"),  # when the present ones end; infinity while nobody waits
         ("cost_small_s", "f8"),  # restore after a preemption, gangs of up to cost_split GPUs
         ("cost_large_s", "f8"),
         ("cost_split", "i8"),

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from .errors import InputError
 from .names import bind, choose, parse_name
+from .rules.rule import Rule
 from .workloads.schema import Workload, WorkloadWarning
 
 LEASE_S = 3600.0
@@ -66,6 +67,17 @@ class Semantics:
             stacklevel=1,  # one place whoever asks, so that it is said once
         )
         return 0.0
+
+    @property
+    def in_place(self) -> dict[str, float]:
+        """Fields of a rule that they set aside, and what is played in their place.
+
+        At auctions leases are those of the semantics, and there are no rounds, no slices and, since jobs are ordered
+        without queues, no quantum.
+        """
+        if not self.auctions:
+            return {}
+        return {"lease": self.lease_s, "round": Rule.round, "slicing": Rule.slicing, "quantum": Rule.quantum}
 
 
 def events() -> Semantics:

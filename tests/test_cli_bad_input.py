@@ -16,6 +16,7 @@ from clustergym.experiments.cli import run
 OWN = "job_id,arrival_s,gpus,duration_s"
 EVALUATE = ("evaluate", "Delay", "--seeds", "0", "--workload", "batch:jobs=4")
 ONE = (*EVALUATE, "--policies", "fifo")
+AUCTIONS = (*EVALUATE, "--network", "none", "--set", "semantics=artist-sim")
 GEO = ("evaluate", "Geo", "--seeds", "0", "--policies", "mast")
 TABLES = ("evaluate", "DataPlacement", "--seeds", "0", "--policies", "static")
 
@@ -86,6 +87,11 @@ BAD: list[tuple[tuple[str, ...], int, str]] = [
     ((*EVALUATE, "--policies", "dally-manual:timers=12h/24h"), 2, "12h"),
     ((*EVALUATE, "--policies", "dally-nowait:timers=1"), 2, "timers"),
     ((*EVALUATE, "--policies", "gandiva:fallback=first"), 2, "most-free"),
+    ((*AUCTIONS, "--policies", "dally:lease=0"), 2, "sets lease aside (there it is 3600)"),
+    ((*AUCTIONS, "--policies", "fifo tiresias:round=60"), 2, "sets round aside (there it is 0)"),
+    ((*AUCTIONS, "--policies", "las:thresholds=100/200"), 2, "sets thresholds aside (there it is empty)"),
+    ((*AUCTIONS, "--policies", "gandiva:slicing=60"), 2, "slicing"),
+    ((*AUCTIONS, "--policies", "dally:placer=tier"), 2, "there it is first"),
     ((*ONE, "--set", "semantics=artist"), 2, "artist-sim"),
     ((*ONE, "--set", "semantics="), 2, "semantics"),
     ((*ONE, "--set", "semantics=artist-sim:lease_s=-1"), 2, "lease_s = -1"),

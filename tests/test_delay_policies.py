@@ -57,6 +57,14 @@ NETWORK_SENSITIVE = (
     "dally-consolidated:lease=200",
     "gandiva:preemption_cost=15/25",
     "gandiva:fallback=last,lease=300,round=60",
+    "gandiva:slicing=120,preemption_cost=15/25",
+)
+AT_AUCTIONS = (  # where leases and rounds are those of the semantics
+    *("greedy", "greedy:margin=0,placer=first,preemption_cost=20/30", "greedy:margin=1.2"),
+    *("dally", "dally:history=3,initial=0.5/2,placer=first,preemption_cost=20/30"),
+    *("dally:floors=1/3,history=6,deviation=population,placer=first", "dally-manual:timers=200/900"),
+    *("dally-manual:timers=inf/50,placer=first", "dally-nowait:preemption_cost=40", "dally-consolidated"),
+    *("gandiva:preemption_cost=15/25", "gandiva:fallback=last"),
 )
 
 
@@ -111,7 +119,7 @@ def test_delay_timers_and_migration_with_their_parameters_too(word, network):
     assert differences(policies.make(word), **SETTINGS["crowded"] | {"network": network}) == []
 
 
-@pytest.mark.parametrize("word", [*ORDERED, *NETWORK_SENSITIVE])
+@pytest.mark.parametrize("word", [*ORDERED, *AT_AUCTIONS])
 def test_under_the_semantics_of_artist_sim_too(word):
     semantics = load_semantics("artist-sim:lease_s=400,chunk=20")
     options = SETTINGS["crowded"] | {"network": "allreduce:calibration=artist,default=BERT", "semantics": semantics}

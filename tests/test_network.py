@@ -5,6 +5,7 @@ import json
 import math
 import statistics
 import time
+import warnings
 from collections import defaultdict
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clustergym import policies
+from clustergym.simulator.engine import Simulator
 from clustergym.simulator.errors import InputError
 from clustergym.simulator.network import Network, NoNetwork, list_networks, load_network
 from clustergym.simulator.network.tables import CHRONUS_SPEEDS, GAVEL_SLOWDOWNS, TABLES, load_table
@@ -21,6 +24,7 @@ from clustergym.simulator.profiles.model_names import normalised
 from clustergym.simulator.profiles.skew import DEFAULT_THRESHOLD, PROFILES, is_skewed, skew_of
 from clustergym.simulator.tiers import MACHINE, NETWORK, RACK, SLOT
 from clustergym.simulator.topology import Topology
+from clustergym.simulator.workloads import Workload, WorkloadWarning
 
 TRACES = Path(__file__).resolve().parents[2] / "shared" / "traces"
 GOOD = "model,machine,rack,network\nmine,1,2,4\n"
@@ -327,6 +331,30 @@ def test_the_rule_is_strictly_above_the_threshold():
     skew = skew_of("AlexNet")
     assert not is_skewed(np.array(["AlexNet"], dtype=object), skew)[0]
     assert is_skewed(np.array(["AlexNet"], dtype=object), np.nextafter(skew, 0))[0]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "models", "warns"),
+    [
+        ((1, 2, 4), ("VGG11", "", "mystery"), True),  # the only known model is that of a job of one GPU
+        ((1, 2, 4), ("mystery", "", "VGG11"), False),
+        ((1, 1, 1), ("", "", ""), False),  # nothing to consolidate
+    ],
+)
+def test_tiresias_says_where_the_skew_of_no_model_is_known(gpus, models, warns):
+    """Then it is `las:placer=consolidated`, whatever the models are: the same ends."""
+    workload = Workload.from_arrays("by hand", [0.0] * 3, gpus, [5.0] * 3, model=models)
+    simulator = Simulator("flat:machines=2,gpus_per_machine=2", rule=policies.make("tiresias").rule)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        simulator.reset(workload)
+    assert [warning.category for warning in caught] == [WorkloadWarning] * warns
+    assert not warns or "placer=consolidated" in str(caught[0].message)
+    simulator.run()
+    other = Simulator("flat:machines=2,gpus_per_machine=2", rule=policies.make("las:placer=consolidated").rule)
+    other.reset(workload)
+    other.run()
+    assert not warns or simulator.jobs()["finish_s"].tolist() == other.jobs()["finish_s"].tolist()
 
 
 @pytest.mark.parametrize("threshold", [-0.1, 1.5, float("nan"), float("inf")])

@@ -42,8 +42,11 @@ def span(first, end):
         # It waits rather than spill.
         ("consolidated", [g for m in range(4) for g in span(8 * m, 8 * m + 5)], 4, None),
         # A larger gang takes whole machines, lowest first, the last in part, or waits.
-        ("consolidated", [0], 10, [*span(8, 16), 16, 17]),
+        ("consolidated", [0], 10, span(16, 26)),
         ("consolidated", [0, 8, 16], 9, None),
+        # Of one rack, though machine 1 is free too and comes first; without such a rack the lowest, as they come.
+        ("consolidated", [0], 16, span(16, 32)),
+        ("consolidated", [0, 16], 16, [*span(8, 16), *span(24, 32)]),
         # In a machine: the slot with the fewest free that suffice, here the second one of machine 0.
         ("consolidated", [4, 5], 2, [6, 7]),
         ("tier", [4, 5], 2, [6, 7]),
@@ -71,6 +74,49 @@ def span(first, end):
 def test_placers_by_hand(placer, taken, need, gpus):
     found = among(taken, need).find_gpus(1, placer)
     assert (found and sorted(found)) == (gpus and sorted(gpus))
+
+
+# Racks of 3, 2, 2 machines of 8: machines 0-2, 3-4, 5-6.
+THREE_RACKS = {
+    "name": "three-racks",
+    "regions": [
+        {"name": "r", "clusters": [{"name": "c", "racks": [
+            {"machines": [{"count": 3, "slots": 2, "gpus_per_slot": 4}]},
+            {"count": 2, "machines": [{"count": 2, "slots": 2, "gpus_per_slot": 4}]},
+        ]}]}
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("taken", "need", "machines"),
+    [
+        ([], 16, [3, 4]),  # the fullest rack that suffices: 2 wholly free machines, not 3; of two such the lower
+        ([0], 16, [1, 2]),  # of three racks with 2 wholly free machines the lowest
+        ([0, 24], 16, [1, 2]),
+        ([0, 8, 24], 16, [5, 6]),
+        ([0, 8, 24, 40], 16, [2, 4]),  # no rack has two: the lowest
+        ([], 17, [0, 1, 2]),  # only rack 0 has three
+        ([0], 17, [1, 2, 3]),
+        ([0, 8, 24, 40], 17, [2, 4, 6]),
+        ([0, 8, 16, 24, 32], 17, None),
+    ],
+)
+def test_a_consolidated_gang_of_several_machines_takes_one_rack_where_it_can(taken, need, machines):
+    found = among(taken, need, THREE_RACKS).find_gpus(1, "consolidated")
+    assert (found and sorted({gpu // 8 for gpu in found})) == machines
+    assert found is None or len(found) == need
+
+
+def test_machines_of_unequal_size_suffice_by_their_gpus():
+    """Racks {4, 8} and {8, 8}; 12 GPUs take rack 0, lowest index first: 4, then 8. 14 take rack 1: 8, then 6 of 8."""
+    racks = [
+        {"machines": [{"gpus_per_slot": 4}, {"gpus_per_slot": 8}]},
+        {"machines": [{"count": 2, "gpus_per_slot": 8}]},
+    ]
+    topology = {"name": "uneven", "regions": [{"name": "r", "clusters": [{"name": "c", "racks": racks}]}]}
+    assert sorted(among([], 12, topology).find_gpus(1, "consolidated")) == span(0, 12)
+    assert sorted(among([], 14, topology).find_gpus(1, "consolidated")) == span(12, 26)
 
 
 @pytest.mark.parametrize(("model", "waits"), [("VGG11", True), ("alexnet", True), ("ResNet50", False), ("", True)])

@@ -368,3 +368,36 @@ def test_a_mistake_is_one_sentence(text, says):
 def test_semantics_are_values():
     assert load_semantics("artist-sim:lease_s=1800") == artist_sim(1800.0)
     assert load_semantics(Semantics()) == load_semantics("events")
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "there"),
+    [
+        ("dally", {"lease": 0.0}, "3600"),
+        ("dally", {"placer": "tier"}, "first"),
+        ("tiresias", {"round": 60.0}, "0"),
+        ("las", {"thresholds": (1.0, 2.0)}, "empty"),
+        ("tiresias", {"quantum": 60.0}, "1"),
+        ("gandiva", {"slicing": 60.0}, "0"),
+    ],
+)
+def test_what_auctions_set_aside_is_refused_where_it_was_given(name, given, there):
+    """Not where it was left out, nor where it is what is played there."""
+    auctions, policy = load_semantics("artist-sim"), policies.make(name, **given)
+    (parameter,) = given
+    with pytest.raises(InputError, match=rf"sets {parameter} aside \(there it is {there}\)"):
+        policy.rule_under(auctions)
+    assert policy.rule_under(load_semantics("events")) == policy.rule
+    assert policies.make(name).rule_under(auctions).order != "turns"
+
+
+@pytest.mark.parametrize("word", ["dally:lease=3600,round=0,placer=first", "las:thresholds=", "gandiva:slicing=0"])
+def test_what_auctions_play_anyway_may_be_given(word):
+    policies.make(word).rule_under(load_semantics("artist-sim"))
+
+
+def test_an_environment_under_auctions_refuses_such_a_policy():
+    env = env_of(((0, 1, 10), (0, 1, 10)), semantics="artist-sim")
+    env.reset(seed=0)
+    with pytest.raises(InputError, match="sets lease aside"):
+        policies.make("dally:lease=0").act(env)

@@ -106,7 +106,7 @@ def evaluate(
             assignments=set_ or (),
             seed=chosen[0],
         )
-        words = chosen_policies(policies or (), setting.environment)
+        words = chosen_policies(policies or (), setting.environment, setting.semantics)
         if baseline is not None and baseline not in words:
             raise BadArgument(f"--baseline {baseline!r} is none of the policies: {' '.join(words)}")
         if decisions is not None:

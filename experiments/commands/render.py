@@ -76,7 +76,7 @@ def render(
             raise BadArgument(f"--at {at:g}: expected seconds, and an --out that ends in .png")
         pixels = _size(size)
         setting = open_setting(env, workload, topology, network, format=format, oversize=oversize, seed=seed)
-        if len(chosen_policies([policy], setting.environment)) > 1:
+        if len(chosen_policies([policy], setting.environment, setting.semantics)) > 1:
             raise BadArgument(f"--policy {policy!r}: expected one policy")
         expect_writable(file, "--out")
         expect_writer(kind)

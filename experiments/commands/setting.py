@@ -89,15 +89,17 @@ def _open(setting: Setting, seed: int) -> None:
     on_topology(network, topology).tier_factors(workload, topology)
 
 
-def chosen_policies(values: Sequence[str], env_id: str) -> list[str]:
+def chosen_policies(values: Sequence[str], env_id: str, semantics: str = "events") -> list[str]:
     """The words of policies in `values`, each of which may hold several; all that play in the environment if none.
 
     Raises:
-        BadArgument: an unknown policy or parameter, one that does not play there, or one that is given twice.
+        BadArgument: an unknown policy or parameter, one that does not play there or that the semantics set aside, or
+            one that is given twice.
         InputError: a trained agent that cannot be loaded.
     """
     from ...policies import environments_of, make
     from ...policies import list as policies_of
+    from ...simulator.semantics import load_semantics
 
     playing = policies_of(env_id)
     words = " ".join(values).split() if values else playing
@@ -105,7 +107,7 @@ def chosen_policies(values: Sequence[str], env_id: str) -> list[str]:
         raise BadArgument("--policies: no name is given; leave the option out to play all of them")
     for word in words:
         with word_or_file(word.partition(":")[2]):
-            make(word)
+            make(word).rule_under(load_semantics(semantics))
         if env_id not in environments_of(word):
             raise BadArgument(f"policy {word!r} does not play in {env_id}; these do: {', '.join(playing)}")
         if words.count(word) > 1:

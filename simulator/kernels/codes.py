@@ -7,7 +7,7 @@ PENDING, WAITING, HELD, RUNNING, DONE = 0, 1, 2, 3, 4
 DECIDE, FINISHED, STALLED, HORIZON, ASK = 0, 1, 2, 3, 4
 
 # Order of the queue (rules/orders.py).
-FIFO, SJF, SRTF, SRSF, LAS, RANDOM, NW_SENS, LATEST, EDF = 0, 1, 2, 3, 4, 5, 6, 7, 8
+FIFO, SJF, SRTF, SRSF, LAS, RANDOM, NW_SENS, LATEST, EDF, TURNS = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 
 # Placer (rules/placers.py).
 COUNT, CONSOLIDATED, TIER, SKEW, SCATTER, FIRST, FIRST_SKEW, AFFINITY = 0, 1, 2, 3, 4, 5, 6, 7

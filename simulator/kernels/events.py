@@ -4,6 +4,7 @@ import math
 
 from ..rules.delays import next_ring_s
 from ..rules.passes import commit, next_round_s, schedule
+from ..rules.turns import plan_turn
 from . import jobs
 from .agenda import schedule_event
 from .auctions import call_auction, open_auction
@@ -45,6 +46,8 @@ def advance(s):
         commit(s)
         s.log_count = 0
         s.log_gpus = 0
+        if s.slicing_s > 0.0:
+            plan_turn(s)
         if has_regions(s):
             _close_instant(s)
     while s.done < s.n_jobs:

@@ -4,7 +4,7 @@ A tiers file is YAML (or JSON):
 
     layers: my_layers.csv     # optional: the layer table that belongs to it, relative to this file
     order: lifo               # of the collectives that wait for a tier: lifo (default) or fifo, by time of issue
-    uneven: flattened         # shape of gangs that divide unevenly: flattened (default) or largest, see below
+    uneven: largest           # shape of gangs that divide unevenly: largest (default) or flattened, see below
     endpoint_ns: 10           # per step of a ring, and once at the end; default 0
     memory_gb_s: 500000       # for adding what was received; left out: adding takes no time
     step_ns: 1                # on top of each operation of the forward and backward pass; default 0
@@ -272,7 +272,7 @@ def _schema() -> SimpleNamespace:
         tiers: Annotated[list[TierSpec], Field(min_length=1)]
         layers: Annotated[str, Field(strict=True, min_length=1, max_length=1000)] | None = None
         order: Literal["lifo", "fifo"] = "lifo"
-        uneven: Literal["flattened", "largest"] = "flattened"
+        uneven: Literal["flattened", "largest"] = "largest"
         endpoint_ns: Whole = 0
         memory_gb_s: Bandwidth | None = None
         step_ns: Whole = 0

@@ -9,11 +9,13 @@ are not consolidated.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..errors import InputError
+from ..workloads.schema import Workload, WorkloadWarning
 from .model_names import normalised
 
 # Neither paper prints the threshold. Every one in [0.2020, 0.4150) gives the column "Skew" of paper dally,
@@ -98,3 +100,20 @@ def is_skewed(models: np.ndarray, threshold: float = DEFAULT_THRESHOLD, unknown:
         skew = skew_of(str(model))
         verdicts[model] = unknown if np.isnan(skew) else bool(skew > threshold)
     return np.fromiter((verdicts[model] for model in models), dtype=bool, count=len(models))
+
+
+def skewed_jobs(workload: Workload) -> np.ndarray:
+    """Which jobs of a workload Tiresias consolidates (`is_skewed`), bool (n,).
+
+    Warns where no model of its jobs on several GPUs is known: all of them are consolidated then.
+    """
+    models = workload.model
+    several = dict.fromkeys(models[workload.gpus > 1])
+    if several and all(np.isnan(skew_of(str(model))) for model in several):
+        warnings.warn(
+            f"workload {workload.name!r}: no model of its jobs on several GPUs has a known skew, so Tiresias' "
+            "placement takes all of them for skewed and consolidates them, as placer=consolidated does",
+            WorkloadWarning,
+            stacklevel=2,
+        )
+    return is_skewed(models)

@@ -146,7 +146,7 @@ def evict_for(s, job):
 
 @kernel
 def push_pick(s, key, job):
-    """Modify `s.pick_*`: the job joins the heap."""
+    """Modify `s.pick_*`: a running job may be stopped; the largest keys first."""
     hole = s.n_picked
     s.n_picked += 1
     while hole > 0:

@@ -20,6 +20,7 @@ from .eviction import evict_for, pick_evictable, pick_leases_over, pop_pick
 from .foresight import forget
 from .orders import has_places, is_leased, key_now, without_place
 from .placers import find_better
+from .turns import may_stop, pick_turns_over, turn_is_over
 
 
 @kernel
@@ -37,6 +38,8 @@ def make_offers(s):
     count = _gather(s)
     if leases_end and s.delays == 0:
         pick_evictable(s, s.bid[0])
+    elif s.waiting > 0 and turn_is_over(s):
+        pick_turns_over(s)
     while count > 0 and (s.free_gpus > 0 or s.n_picked > 0):
         job = s.bid[0]
         count = _remove_first(s, count)
@@ -50,7 +53,7 @@ def make_offers(s):
         stands_for_class = s.class_blocked[demand] != s.pass_number
         evicted = 0
         taken = find_offer(s, job)
-        if not taken and s.n_picked > 0:
+        if not taken and s.n_picked > 0 and may_stop(s, job):
             evicted = evict_for(s, job)
             taken = evicted > 0
         if taken:

@@ -27,6 +27,7 @@ from ..kernels.codes import (
     SJF,
     SRSF,
     SRTF,
+    TURNS,
 )
 from ..kernels.jit import kernel
 from ..kernels.random import uniform
@@ -70,6 +71,8 @@ def plain_key(s, job):
         return -s.first_start_s[job]
     if order == EDF:  # who has no deadline (infinity) comes last, by arrival as all that are equal
         return s.deadline_s[job]
+    if order == TURNS:  # who has waited longest; who is stopped now comes last
+        return s.now_s if s.status[job] == RUNNING else s.waiting_since_s[job]
     return s.arrival_s[job]
 
 
@@ -151,7 +154,13 @@ def return_key(s, job):
 
 @kernel
 def key_now(s, job):
-    """Key of a waiting or a running job."""
+    """Key of a waiting or a running job.
+
+    Where jobs take turns, running ones, which are only offered better tiers, come last at the end of a slice, else
+    first: in the order LATEST, as without slices.
+    """
+    if s.order == TURNS and s.status[job] == RUNNING:
+        return s.now_s if s.turn_s <= s.now_s else -s.first_start_s[job]
     return running_key(s, job) if s.status[job] == RUNNING else s.order_key[job]
 
 

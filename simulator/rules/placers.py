@@ -176,8 +176,18 @@ def take_lowest(s, first, end, need):
 
 @kernel
 def _take_whole_machines(s, need):
-    """Wholly free machines, lowest index first; the last one may be used in part."""
-    for machine in range(s.n_machines):
+    """Wholly free machines of one rack if it has enough of them, else of all racks; lowest index first.
+
+    Enough are machines whose GPUs together suffice; of machines of one size these are ceil(need / size). Of several
+    racks the fullest, which has the fewest wholly free machines that suffice, lowest index on ties. The last machine
+    may be used in part, so of unequal machines it may be one that a smaller one could stand for.
+    """
+    rack = _fullest_rack_of_whole(s, need)
+    first, end = 0, s.n_machines
+    if rack >= 0:
+        first = s.rack_first_machine[rack]
+        end = first + s.rack_machines[rack]
+    for machine in range(first, end):
         size = s.machine_gpus[machine]
         if s.machine_free[machine] == size:
             take = min(need, size)
@@ -186,6 +196,26 @@ def _take_whole_machines(s, need):
             if need == 0:
                 return True
     return False
+
+
+@kernel
+def _fullest_rack_of_whole(s, need):
+    """The rack with the fewest wholly free machines among those whose wholly free machines have `need` GPUs; or -1."""
+    best = -1
+    fewest = s.n_machines + 1
+    for rack in range(s.n_racks):
+        if s.rack_free[rack] < need:
+            continue
+        first = s.rack_first_machine[rack]
+        whole = 0
+        gpus = 0
+        for machine in range(first, first + s.rack_machines[rack]):
+            if s.machine_free[machine] == s.machine_gpus[machine]:
+                whole += 1
+                gpus += s.machine_gpus[machine]
+        if gpus >= need and whole < fewest:
+            best, fewest = rack, whole
+    return best
 
 
 @kernel

@@ -20,6 +20,7 @@ ORDERS = {
     "nw-sens": codes.NW_SENS,
     "latest": codes.LATEST,
     "edf": codes.EDF,
+    "turns": codes.TURNS,
 }
 PLACERS = {
     "count": codes.COUNT,
@@ -79,7 +80,8 @@ class Rule:
             (GPU-seconds left), `las` (attained service), `random` (a random order, drawn from the seed), `nw-sens`
             (most slowed down so far, in millionths; then fewer GPUs, then longest since it got or lost GPUs: paper
             dally), `latest` (first started last; who never started comes last: Gandiva), `edf` (earliest deadline; who
-            has none comes last).
+            has none comes last), `turns` (who has waited longest since it arrived or lost its GPUs: Gandiva with
+            slices).
         head: `strict` (nobody passes a job that does not fit) or `skip` (every job in order that fits starts).
         placer: which GPUs: `count`, `consolidated`, `tier`, `skew` (consolidated for skewed models, else
             count), `random`, `first` (the first place with room on the best tier), `first-skew`, `affinity`;
@@ -94,6 +96,9 @@ class Rule:
             (0: no leases). If it is not stopped at that instant, its lease is renewed. Under delay timers it is not:
             as soon as a job waits, all whose lease has ended give their GPUs back and are offered GPUs like those that
             wait (rules/offers.py).
+        slicing: seconds; while jobs wait, running jobs make way for them in turns whenever so much time has passed
+            (rules/turns.py; 0: no slices). The order is `turns` then, jobs migrate, and there are no other leases,
+            rounds, delay timers or packing.
         timers: delay timers: seconds for which a job refuses GPUs outside one machine, and outside one rack, counted
             from when it arrived or lost its GPUs; inf: for ever. The placer is `tier` or `first` then.
         tuner: delay timers that follow the waits of other jobs, instead of `timers`.
@@ -126,6 +131,7 @@ class Rule:
     sharing: str = "none"
     free: str = "last"
     packing: bool = False
+    slicing: float = 0.0
 
     def __post_init__(self) -> None:
         if self.timers is not None:
@@ -150,11 +156,13 @@ class Rule:
         for name in ("preemption_cost", "thresholds"):
             for value in getattr(self, name):
                 _not_negative(name, value)
-        for name in ("quantum", "round", "lease"):
+        for name in ("quantum", "round", "lease", "slicing"):
             (value,) = _numbers(name, getattr(self, name))
             _not_negative(name, value)
             if 0.0 < value < SHORTEST_S:
                 raise InputError(f"{name} = {value:g}: expected 0, or at least {SHORTEST_S:g} seconds")
+        if self.slicing:
+            self._check_slicing()
         if list(self.thresholds) != sorted(set(self.thresholds)):
             raise InputError(f"thresholds = {_slashed(self.thresholds)}: expected GPU-seconds in ascending order")
         if len(self.thresholds) >= codes.MAX_LEVELS:
@@ -170,6 +178,13 @@ class Rule:
             raise InputError("margin goes without delay timers, leases and migration")
         if self.order == "las" and self.thresholds:
             raise InputError("margin goes with an order without queues: give las no thresholds")
+
+    def _check_slicing(self) -> None:
+        _choice("order with slicing", self.order, ("turns",))
+        if not self.migrates or self.delays != codes.NO_DELAYS:
+            raise InputError("slicing goes with migration, and without delay timers")
+        if self.lease or self.round or self.packing:
+            raise InputError("slicing goes without leases, rounds and packing")
 
     def _check_sharing(self) -> None:
         _choice("sharing", self.sharing, SHARINGS)

@@ -55,6 +55,9 @@ def random_rule(rng: np.random.Generator) -> Rule:
     round_s = rng.choice([0.0, 0.0, 25.0])
     if rng.random() < 0.3:
         fallback = str(rng.choice(["most-free", "last"]))
+        if lease == round_s == 0.0:
+            slicing = float(rng.choice([0.0, 3.0, 40.0]))
+            return policies.make("gandiva", fallback=fallback, preemption_cost=cost, slicing=slicing).rule
         return policies.make("gandiva", fallback=fallback, preemption_cost=cost, lease=lease, round=round_s).rule
     if rng.random() < 0.25:
         margin, placer = float(rng.choice([0.0, 0.5, 0.9, 1.1, math.inf])), str(rng.choice(["tier", "first"]))
@@ -180,6 +183,22 @@ EXTREME = (
     "greedy:margin=0,placer=first,round=11",
     "greedy:margin=1e300,preemption_cost=0.1/3",
     "gandiva:fallback=last,round=13",
+    "gandiva:slicing=0.5,preemption_cost=0.1/3",
+)
+AT_AUCTIONS = (
+    "dally:history=1e-9",
+    "dally:history=1e300,initial=1e300,floors=1/1e300",
+    "dally:initial=0",
+    "dally-manual:timers=0/inf",
+    "dally-manual:timers=1e300/1e-300",
+    "dally-manual:timers=1e-9",
+    "dally-nowait:preemption_cost=0.1/3",
+    "dally-consolidated:placer=first",
+    "gandiva",
+    "greedy",
+    "greedy:margin=0,placer=first",
+    "greedy:margin=1e300,preemption_cost=0.1/3",
+    "gandiva:fallback=last",
 )
 TINY = {
     "one GPU": "flat:machines=1,gpus_per_machine=1",
@@ -201,7 +220,7 @@ def test_extreme_values_on_extreme_clusters(cluster, semantics):
     gpus = np.minimum(rng.choice([1, 2, 3, 8, total], 8), total)
     arrival_s, duration_s = np.sort(rng.integers(0, 30, 8)), rng.integers(1, 40, 8)
     workload = Workload.from_arrays("tiny", arrival_s, gpus, duration_s, iterations=duration_s)
-    for word in EXTREME:
+    for word in EXTREME if not semantics.auctions else AT_AUCTIONS:
         policy = policies.make(word)
         simulator.use(policy.rule_under(semantics))
         simulator.reset(workload, 1)

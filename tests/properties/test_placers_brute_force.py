@@ -23,6 +23,7 @@ RACKS = [
 UNEVEN = {"name": "uneven", "regions": [{"name": "r", "clusters": [{"name": "c", "racks": RACKS}]}]}
 TOPOLOGIES = [
     Topology.load("dally:racks=2,machines=3"),
+    Topology.load("dally:racks=4,machines=3"),
     Topology.load("flat:machines=5,gpus_per_machine=3"),
     Topology.load(UNEVEN),
 ]
@@ -35,7 +36,8 @@ def clusters(draw):
     size = topology.num_gpus
     share = draw(st.sampled_from([0.0, 0.3, 0.6, 0.9]))
     rng = np.random.default_rng(draw(st.integers(0, 10_000)))
-    taken = np.flatnonzero(rng.random(size) < share).tolist()
+    drawn = rng.random(topology.num_machines)[topology.gpu_machine] if draw(st.booleans()) else rng.random(size)
+    taken = np.flatnonzero(drawn < share).tolist()  # whole machines, or any GPUs
     return topology, taken, draw(st.integers(1, size))
 
 
@@ -102,13 +104,16 @@ class Definition:
         sizes = self.topology.machine_gpus
         if need <= sizes.max():
             return self.within(need, MACHINE)
-        groups = grouped(self.free, self.machine)
+        free_of = grouped(self.free, self.machine)
+        whole = [machine for machine in sorted(free_of) if len(free_of[machine]) == sizes[machine]]
+        by_rack = [[m for m in whole if self.topology.machine_rack[m] == r] for r in range(self.topology.num_racks)]
+        enough = [pool for pool in (*sorted(by_rack, key=len), whole) if sizes[pool].sum() >= need]
+        if not enough:
+            return None
         chosen: list[int] = []
-        for machine in sorted(groups):
-            if len(groups[machine]) == sizes[machine] and need > 0:
-                chosen += self.in_machine(groups[machine], min(need, len(groups[machine])))
-                need -= min(need, len(groups[machine]))
-        return chosen if need == 0 else None
+        for machine in enough[0]:
+            chosen += self.in_machine(free_of[machine], min(int(sizes[machine]), need - len(chosen)))
+        return chosen
 
 
 def same(found, expected):
