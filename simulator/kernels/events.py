@@ -17,6 +17,7 @@ from .links import has_links
 from .outages import machine_event, region_event
 from .regions import has_regions, pass_region_time
 from .rerating import end_phase, settle_rates
+from .rounding import SAME_INSTANT
 from .sharing import has_berths
 from .stays import let_go
 from .wan import end_transfers
@@ -68,6 +69,7 @@ def advance(s):
             return STALLED
         _pass_time(s, time_s)
         auctioned = _all_events_now(s)
+        _catch_up(s)
         if has_regions(s) and s.sweep:
             sweep(s)
         if has_berths(s):
@@ -186,6 +188,20 @@ def _all_events_now(s):
     if freed:
         jobs.offer(s)
     return auctioned
+
+
+@kernel
+def _catch_up(s):
+    """Modify `s`: events that come later by rounding only are of this instant: the clock goes on to them.
+
+    Not at auctions, whose instants are those of the authors' simulator, nor on links, where time is the network's.
+    """
+    if s.auctions or has_links(s):
+        return
+    until_s = min(s.now_s * (1.0 + SAME_INSTANT), s.horizon_s)
+    while next_event_s(s) <= until_s:
+        _pass_time(s, next_event_s(s))
+        _all_events_now(s)
 
 
 @kernel

@@ -31,6 +31,7 @@ from ..kernels.codes import (
 )
 from ..kernels.jit import kernel
 from ..kernels.random import uniform
+from ..kernels.rounding import NEAR, rounded
 
 
 @kernel
@@ -53,18 +54,18 @@ def attained_now_s(s, job):
 
 @kernel
 def plain_key(s, job):
-    """Key of a job in the orders without levels."""
+    """Key of a job in the orders without levels: what is equal but for rounding is a tie."""
     order = s.order
     if order == SJF:
-        return s.iterations[job] * s.base_iteration_s[job]
+        return rounded(s.iterations[job] * s.base_iteration_s[job])
     if order == SRTF:
-        return left_now(s, job) * s.base_iteration_s[job]
+        return rounded(left_now(s, job) * s.base_iteration_s[job])
     if order == SRSF:
-        return left_now(s, job) * s.base_iteration_s[job] * s.gpus[job]
+        return rounded(left_now(s, job) * s.base_iteration_s[job] * s.gpus[job])
     if order == RANDOM:
         return uniform(s.seed, job, 0)
     if order == LAS:  # without thresholds: the attained GPU-seconds themselves
-        return s.service_gpu_s[job] if s.auctions else attained_now_s(s, job) * s.gpus[job]
+        return s.service_gpu_s[job] if s.auctions else rounded(attained_now_s(s, job) * s.gpus[job])
     if order == NW_SENS:
         return nw_sens(s, job) if s.auctions else math.floor(nw_sens(s, job) * MILLIONTHS + 0.5) * PLACE_SPAN
     if order == LATEST:  # who first started last; who never started (-1) comes last
@@ -189,7 +190,7 @@ def next_check_s(s, job):
         return math.inf
     exact = s.started_s[job] + (s.thresholds[s.level[job]] / s.gpus[job] - s.attained_s[job])
     if s.quantum_s > 0.0:
-        exact = max(exact, math.ceil(exact / s.quantum_s) * s.quantum_s)
+        exact = max(exact, math.ceil(exact / s.quantum_s - NEAR) * s.quantum_s)
     return max(exact, s.now_s)
 
 
@@ -198,7 +199,7 @@ def demotion_is_due(s, job):
     """True if a job has reached its level's threshold by its last stop, and `check_s` says when it will be noticed."""
     if not has_levels(s) or s.level[job] >= s.n_thresholds:
         return False
-    return s.attained_s[job] >= s.thresholds[s.level[job]] / s.gpus[job]
+    return s.attained_s[job] >= s.thresholds[s.level[job]] / s.gpus[job] * (1.0 - NEAR)
 
 
 @kernel

@@ -16,6 +16,7 @@ offered. Our reading:
 from ..kernels.alone import append_alone, work_left_s
 from ..kernels.codes import BEST_BENEFIT
 from ..kernels.jit import kernel
+from ..kernels.rounding import rounded
 from ..kernels.sharing import memory_of
 from ..network.steps import best_nodes, stretch
 from ..tiers import MACHINE, RACK
@@ -152,7 +153,7 @@ def _pair_s(s, c, job, place, halvings):
     running_s = work_left_s(s, place)
     model, other = s.model[job], s.alone_model[place]
     together = together_s(new_s, s.xi[model, other], running_s, s.xi[other, model])
-    return together if shares(together, apart_s(new_s, running_s)) else -1.0
+    return rounded(together) if shares(together, apart_s(new_s, running_s)) else -1.0
 
 
 @kernel

@@ -14,6 +14,7 @@ import math
 from ..kernels.codes import COUNT, RUNNING, WAITING
 from ..kernels.jit import kernel
 from ..kernels.jobs import enter_queue, grant_lease, leave_queue, plan, preempt, start
+from ..kernels.rounding import NEAR
 from ..kernels.sharing import has_berths
 from .eviction import evict_for, give_up, gpus_behind, pick_evictable
 from .offers import make_offers
@@ -96,9 +97,9 @@ def next_round_s(s):
     """The first instant from now on at which a pass may be made."""
     if s.round_s <= 0.0:
         return s.now_s
-    tick_s = math.ceil(s.now_s / s.round_s) * s.round_s
-    # A multiple of a fraction may come out a rounding error beyond the clock, which stands on that very multiple.
-    return s.now_s if tick_s <= s.now_s + 1e-9 * s.round_s else tick_s
+    # The clock may stand a rounding error before or behind the very multiple that it stands on.
+    tick_s = math.ceil(s.now_s / s.round_s - NEAR) * s.round_s
+    return s.now_s if tick_s <= s.now_s + NEAR * s.round_s else tick_s
 
 
 @kernel
