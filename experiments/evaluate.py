@@ -17,7 +17,7 @@ from ..simulator.engine import Simulator
 from ..simulator.errors import InputError
 from ..simulator.layout import Failures
 from ..simulator.names import parse_name
-from ..simulator.network import Contention, load_network, network_for
+from ..simulator.network import Contention, Network, load_network, network_for
 from ..simulator.semantics import load_semantics
 from ..simulator.sharing import Sharing
 from ..simulator.topology import Topology
@@ -196,6 +196,11 @@ def own_fields(environment: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return {**sharing_of(environment, given), **own}
 
 
+def network_of(setting: Setting) -> Network:
+    """The network of a setting; what `duration_s` means is as its semantics have it, unless its words say so."""
+    return load_network(setting.network, load_semantics(setting.semantics).duration)
+
+
 def workload_of(setting: Setting, seed: int) -> Workload:
     """The workload of one seed, checked against the cluster; the last two are kept while their files stay the same."""
     return _workload(setting, seed, stamps(setting))
@@ -238,7 +243,7 @@ def depends_on_seed(setting: Setting, policy: Policy) -> bool:
 def simulator_of(setting: Setting, policy: Policy) -> Simulator:
     """The simulator in which `policy` plays; its compiled rule, if it is one, is in it already."""
     semantics = load_semantics(setting.semantics)
-    network = network_for(policy, load_network(setting.network))
+    network = network_for(policy, network_of(setting))
     return Simulator(
         setting.topology,
         network,

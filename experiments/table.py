@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..policies import make
-from ..simulator.network import load_network
 from .estimates import Comparison, Estimate, against, by_policy
-from .evaluate import Run, Setting, describe_topology, describe_workload, semantics_of
+from .evaluate import Run, Setting, describe_topology, describe_workload, network_of, semantics_of
 from .terminal import plain_table
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def print_setting(console: Console, setting: Setting, words: Sequence[str], seed
         "environment": setting.environment,
         "topology": describe_topology(setting.topology),
         "workload": describe_workload(setting, seeds[0]),
-        "network": load_network(setting.network).describe(),
+        "network": network_of(setting).describe(),
         "seeds": ranges(seeds),
     }
     if setting.oversize != "error":

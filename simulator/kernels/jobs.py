@@ -73,7 +73,7 @@ def dequeue(s, job):
 
 @kernel
 def isolated_s(s, job):
-    """Run time of the whole job, alone at the best tier, seconds."""
+    """Run time of the whole job, alone on the best placement, seconds."""
     return s.iterations[job] * s.base_iteration_s[job]
 
 
@@ -269,7 +269,7 @@ def book(s, job, sign):
     begun_s = s.booked_s[job] if has_berths(s) else s.started_s[job]
     held = s.now_s - begun_s
     ran = max(0.0, s.now_s - s.since_s[job])
-    computed = ran / s.iteration_s[job] * s.base_iteration_s[job]
+    computed = ran / s.iteration_s[job] * s.compute_iteration_s[job]
     restoring = min(held, max(0.0, s.since_s[job] - begun_s))
     gpus = sign * s.gpus[job]
     note_local(s, job, ran, sign)
@@ -479,7 +479,7 @@ def fail(s, job):
     lost = ran - kept
     leave_gpus(s, job)
     iterations = lost / s.iteration_s[job]
-    computed = iterations * s.base_iteration_s[job]
+    computed = iterations * s.compute_iteration_s[job]
     s.iterations_left[job] += iterations
     s.lost_gpu_s += s.gpus[job] * lost
     s.compute_gpu_s -= s.gpus[job] * computed
