@@ -18,6 +18,7 @@ from ..simulator.errors import InputError
 from ..simulator.layout import Failures
 from ..simulator.names import parse_name
 from ..simulator.network import Contention, Network, load_network, network_for
+from ..simulator.offered import offered_load
 from ..simulator.semantics import load_semantics
 from ..simulator.sharing import Sharing
 from ..simulator.topology import Topology
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 Record = Literal["nothing", "first", "all"]
 SHARING = ("jobs_per_gpu", "interference", "memory_gb", "gpu")  # fields of a setting, arguments of `Sharing`
+LOADS, MOST_JOBS = 10, 100_000  # workloads whose load is told, and jobs that are drawn for it before it is enough
 DECISION_COLUMNS = ("policy", "seed", "time_s", "job_id", "decision", "gpus", "shift_s")
 
 
@@ -450,6 +452,25 @@ def describe_workload(setting: Setting, seed: int) -> str:
     workload = workload_of(setting, seed if setting.is_drawn else 0)
     how = "drawn anew for each seed, the same for all policies" if setting.is_drawn else "the same for all seeds"
     return f"{setting.workload} ({len(workload):,} jobs; {how})"
+
+
+def describe_load(setting: Setting, seeds: Sequence[int]) -> str:
+    """What the workloads offer to the cluster on the network of the setting: the mean over the first few seeds."""
+    topology, network = Topology.load(setting.topology), network_of(setting)
+    loads: list[float] = []
+    jobs = at_once = 0
+    for seed in seeds[:LOADS] if setting.is_drawn else (0,):
+        workload = workload_of(setting, seed)
+        load = offered_load(workload, topology, network)
+        if load is None:
+            return "all jobs are there at once"
+        loads.append(load)
+        jobs, at_once = jobs + len(workload), int((workload.arrival_s == workload.arrival_s[0]).sum())
+        if jobs > MOST_JOBS:
+            break
+    there = f", after {at_once:,} jobs that are there at once" if at_once > 1 else ""
+    several = f"; from {min(loads):.3g} to {max(loads):.3g} in the first {len(loads)} workloads" if loads[1:] else ""
+    return f"{sum(loads) / len(loads):.3g} of the GPUs{there}, as jobs run alone{several}"
 
 
 def describe_topology(word: str) -> str:

@@ -396,7 +396,8 @@ def test_kernels_do_what_the_reference_does(block):
     for seed in range(20 * block, 20 * block + 20):
         topology, options, rule = random_case(seed)
         runners = Dally(nested(topology), scan=topology.machine_scan.tolist(), **options).run()
-        simulator = Simulator(topology, "penalty:default={:g}/{:g}/{:g},duration=compute".format(*options["slowdowns"]), rule=rule)
+        network = "penalty:default={:g}/{:g}/{:g},duration=compute".format(*options["slowdowns"])
+        simulator = Simulator(topology, network, rule=rule)
         simulator.reset(jobs_of(*options["jobs"]))
         simulator.run()
         table, moved = simulator.jobs(), simulator.state.migrated[: len(runners)]
