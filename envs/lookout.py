@@ -16,7 +16,6 @@ from ..simulator.kernels.codes import DECIDE
 from ..simulator.layout import lay_window_order
 from ..simulator.names import choose
 from ..simulator.rules.rule import PLACERS
-from ..simulator.workloads import Workload
 from .tables import Part, Table, Tables
 from .window import MAX_SLOTS
 
@@ -105,15 +104,19 @@ class Lookout:
     def lay(self, simulator: Simulator) -> None:
         """Start looking at a run, whatever its state; its window is put into this one's order."""
         self.simulator = simulator
-        lay_window_order(simulator.plain.record, self.ordered(simulator.workload))
+        lay_window_order(simulator.plain.record, self.ordered(simulator))
         w = self.plain
         w["placer"], w["focus"], w["code"] = PLACERS[self.placer], -1, DECIDE
 
-    def ordered(self, workload: Workload) -> np.ndarray:
-        """The jobs, int64 (jobs,), in the order in which the window shows them first."""
+    def ordered(self, simulator: Simulator) -> np.ndarray:
+        """The jobs of a run, int64 (jobs,), in the order in which the window shows them first."""
+        workload = simulator.workload
         if self.order == "arrival":
             return np.arange(len(workload))
-        return np.argsort(workload.duration_s if self.order == "shortest" else workload.gpus, kind="stable")
+        if self.order == "smallest":
+            return np.argsort(workload.gpus, kind="stable")
+        s = simulator.plain.record
+        return np.argsort(s["iterations"][: len(workload)] * s["base_iteration_s"][: len(workload)], kind="stable")
 
     def resume(self, simulator: Simulator) -> None:
         """Go on with a window that has just been written over, and that looks at this run."""

@@ -17,7 +17,8 @@ from ..simulator.engine import Simulator
 from ..simulator.errors import InputError
 from ..simulator.layout import Failures
 from ..simulator.names import parse_name
-from ..simulator.network import Contention, load_network, network_for, on_topology
+from ..simulator.network import Contention, Network, load_network, network_for, on_topology
+from ..simulator.offered import offered_load
 from ..simulator.profiles.skew import skewed_jobs
 from ..simulator.rules.rule import SKEW_PLACERS
 from ..simulator.semantics import load_semantics
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 Record = Literal["nothing", "first", "all"]
 SHARING = ("jobs_per_gpu", "interference", "memory_gb", "gpu")  # fields of a setting, arguments of `Sharing`
+LOADS, MOST_JOBS = 10, 100_000  # workloads whose load is told, and jobs that are drawn for it before it is enough
 DECISION_COLUMNS = ("policy", "seed", "time_s", "job_id", "decision", "gpus", "shift_s")
 
 
@@ -198,6 +200,11 @@ def own_fields(environment: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return {**sharing_of(environment, given), **own}
 
 
+def network_of(setting: Setting) -> Network:
+    """The network of a setting; what `duration_s` means is as its semantics have it, unless its words say so."""
+    return load_network(setting.network, load_semantics(setting.semantics).duration)
+
+
 def workload_of(setting: Setting, seed: int) -> Workload:
     """The workload of one seed, checked against the cluster; the last two are kept while their files stay the same."""
     return _workload(setting, seed, stamps(setting))
@@ -242,7 +249,7 @@ def depends_on_seed(setting: Setting, policy: Policy) -> bool:
 def simulator_of(setting: Setting, policy: Policy) -> Simulator:
     """The simulator in which `policy` plays; its compiled rule, if it is one, is in it already."""
     semantics = load_semantics(setting.semantics)
-    network = network_for(policy, load_network(setting.network))
+    network = network_for(policy, network_of(setting))
     return Simulator(
         setting.topology,
         network,
@@ -462,9 +469,28 @@ def describe_workload(setting: Setting, seed: int) -> str:
 
 def describe_network(setting: Setting) -> str:
     """The network with every parameter, and what the numbers that the user wrote about the topology change."""
-    network = on_topology(load_network(setting.network), Topology.load(setting.topology))
+    network = on_topology(network_of(setting), Topology.load(setting.topology))
     notes = "; ".join(getattr(network, "notes", ()))
     return f"{network.describe()} ({notes})" if notes else network.describe()
+
+
+def describe_load(setting: Setting, seeds: Sequence[int]) -> str:
+    """What the workloads offer to the cluster on the network of the setting: the mean over the first few seeds."""
+    topology, network = Topology.load(setting.topology), network_of(setting)
+    loads: list[float] = []
+    jobs = at_once = 0
+    for seed in seeds[:LOADS] if setting.is_drawn else (0,):
+        workload = workload_of(setting, seed)
+        load = offered_load(workload, topology, network)
+        if load is None:
+            return "all jobs are there at once"
+        loads.append(load)
+        jobs, at_once = jobs + len(workload), int((workload.arrival_s == workload.arrival_s[0]).sum())
+        if jobs > MOST_JOBS:
+            break
+    there = f", after {at_once:,} jobs that are there at once" if at_once > 1 else ""
+    several = f"; from {min(loads):.3g} to {max(loads):.3g} in the first {len(loads)} workloads" if loads[1:] else ""
+    return f"{sum(loads) / len(loads):.3g} of the GPUs{there}, as jobs run alone{several}"
 
 
 def describe_topology(word: str) -> str:

@@ -15,9 +15,8 @@ import numpy as np
 
 from ..policies import Policy
 from ..simulator.errors import InputError
-from ..simulator.network import load_network
 from ..simulator.topology import Topology
-from .evaluate import Setting, workload_of
+from .evaluate import Setting, network_of, workload_of
 from .run_files import short_hash
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -63,7 +62,7 @@ def content(setting: Setting) -> dict[str, str]:
     return {
         "topology": fingerprint(Topology.load(setting.topology)),
         "workload": fingerprint(workload_of(setting, 0)),
-        "network": fingerprint(load_network(setting.network)),
+        "network": fingerprint(network_of(setting)),
     }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..policies import make
 from .estimates import Comparison, Estimate, against, by_policy
-from .evaluate import Run, Setting, describe_network, describe_topology, describe_workload, semantics_of
+from .evaluate import Run, Setting, describe_load, describe_network, describe_topology, describe_workload, semantics_of
 from .terminal import plain_table
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def print_setting(console: Console, setting: Setting, words: Sequence[str], seed
         "topology": describe_topology(setting.topology),
         "workload": describe_workload(setting, seeds[0]),
         "network": describe_network(setting),
+        "load": describe_load(setting, seeds),
         "seeds": ranges(seeds),
     }
     if setting.oversize != "error":

@@ -56,7 +56,7 @@ def _problem(view: ClusterView, jobs: np.ndarray, held: np.ndarray, exponent: fl
     for row, (job, gpus) in enumerate(zip(jobs.tolist(), asked.tolist(), strict=True)):
         over = scattered[:gpus] if gpus <= len(scattered) else every[:gpus]
         spread_s = network.alone(topology, view.workload, job, over)[0].iteration_s
-        best_s = float(view.workload.iteration_s[job])
+        best_s = float(s.base_iteration_s[job])
         speedups[row, 1, gpus] = best_s / spread_s
         speedups[row, 0, gpus] = 1.0 if gpus <= largest else best_s / spread_s
     age_s = view.now_s - s.arrival_s[jobs]

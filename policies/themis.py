@@ -87,7 +87,7 @@ def finish_time_fairness(view: ClusterView, jobs: list[int]) -> np.ndarray:
         if age_s > 0.0:
             active = (s.active_integral - s.active_at_arrival[job]) / age_s
         share = s.n_gpus / max(1.0, float(active))
-        alone_s = float(view.workload.duration_s[job]) * max(1.0, view.gpus(job) / share)
+        alone_s = view.isolated_s(job) * max(1.0, view.gpus(job) / share)
         found.append((age_s + view.remaining_s(job)) / alone_s)
     return np.array(found)
 

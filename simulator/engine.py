@@ -59,7 +59,8 @@ class Simulator:
 
     Args:
         topology: the cluster: a `Topology`, a preset (`"dally:racks=2"`), a specification or its path.
-        network: the network fidelity (`"none"`, `"penalty:table=chronus"`) or a `Network`.
+        network: the network fidelity (`"none"`, `"penalty:table=chronus"`) or a `Network`; text that does not say what
+            `duration_s` means (network/isolated.py) takes it as the semantics does.
         rule: the compiled scheduler that `run` plays, and whose preemption cost, rounds and leases hold whoever
             decides; by default first come first served.
         semantics: how leases end and when passes are made: `events` or `artist-sim` (semantics.py).
@@ -100,9 +101,9 @@ class Simulator:
             if not seconds > 0.0:
                 raise InputError(f"{name} = {seconds!r}: expected seconds > 0")
         self.topology = Topology.load(topology)
-        self.network = on_topology(load_network(network), self.topology)
         self.rule = rule or FIRST_COME
         self.semantics = load_semantics(semantics)
+        self.network = on_topology(load_network(network, self.semantics.duration), self.topology)
         self.failures = failures
         self.horizon_s = horizon_s
         self.tables_every_s = tables_every_s

@@ -16,6 +16,7 @@ from .errors import InputError
 from .kernels.bits import words
 from .kernels.codes import BEST_BENEFIT, FIRST_FIT, FREE, NOT_SHARED, RUNNING, WAITING, WORD
 from .network.base import Network
+from .network.isolated import iteration_times_s
 from .rows import adopt
 from .rules.pairs import EQUAL
 from .rules.rule import COST_SPLIT_GPUS, ORDERS, PLACERS, SHARINGS, Rule
@@ -208,12 +209,13 @@ def lay_jobs(s: np.void, workload: Workload, topology: Topology, network: Networ
     s["gpus"][:n] = workload.gpus
     s["own_gpus"][:n] = workload.gpus[: len(s["own_gpus"])]  # one that nobody reads, where no job is elastic
     s["iterations"][:n] = s["iterations_left"][:n] = workload.iterations
-    s["base_iteration_s"][:n] = workload.iteration_s
     profile, factors = network.tier_factors(workload, topology)
     if len(factors) > PROFILES:
         raise InputError(f"workload {workload.name!r}: {len(factors)} pairs of model and GPUs; at most {PROFILES}")
     s["profile"][:n] = profile
     s["tier_factor"][: len(factors)] = factors
+    times_s = iteration_times_s(network, workload, topology, profile, factors)
+    s["compute_iteration_s"][:n], s["base_iteration_s"][:n] = times_s
     if hasattr(network, "lay"):  # a ShapedNetwork; asking so by isinstance takes longer than all the rest
         network.lay(s, workload, profile)
     s["check_s"][:n] = s["lease_end_s"][:n] = s["planned_finish_s"][:n] = np.inf

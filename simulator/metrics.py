@@ -5,10 +5,10 @@
 | `jct_mean`, `_median`, `_p95`, `_p99` | job completion time of finished jobs: finish - arrival |
 | `makespan` | last finish - first arrival (unfinished runs: until now) |
 | `queueing_delay_mean`, `_p95`, `_p99` | time without GPUs between arrival and finish, of finished jobs |
-| `comm_time_mean` | exposed communication per finished job: running time beyond that at the best tier |
-| `slowdown_mean` | JCT / isolated run time |
+| `comm_time_mean` | exposed communication per finished job: running time beyond computing alone |
+| `slowdown_mean` | JCT / isolated run time: alone on the best placement of the empty cluster |
 | `finish_time_fairness_mean`, `_max` | Themis' rho: JCT / time alone on a 1/N share, N the mean number of jobs |
-| `gpu_utilisation` | GPU-seconds of work done, as it takes alone and placed best / all GPU-seconds of the makespan |
+| `gpu_utilisation` | GPU-seconds of computing that is done / all GPU-seconds of the makespan |
 | `allocation_rate` | GPU-seconds during which a job (or several) held the GPU / all |
 | `cpu_allocation_rate` | the same of CPU machines, where a simulation of regions has some; else 0 |
 | `fragmentation` | GPU-seconds free on machines that are partly used / all |
@@ -149,7 +149,7 @@ def gpu_seconds(s: np.void) -> dict[str, float]:
     over = np.maximum(0.0, ran - left_s) if s["chunk"] > 0.0 else np.zeros(len(running))  # as kernels/jobs.py books it
     ran = ran - over
     done = ran / s["iteration_s"][running]
-    computed = done * s["base_iteration_s"][running]
+    computed = done * s["compute_iteration_s"][running]
     hindered = ran - done * s["solo_s"][running] if is_shared else np.zeros(len(running))
     restoring = np.minimum(held, np.maximum(0.0, s["since_s"][running] - begun))
     idle = np.where(s["next_first_gpu"][running] >= 0, now - s["reserved_s"][running], 0.0)  # a gang to move to

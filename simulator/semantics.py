@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from .errors import InputError
 from .names import bind, choose, parse_name
+from .network.isolated import COMPUTE, ISOLATED, Duration
 from .rules.rule import Rule
 from .workloads.schema import Workload, WorkloadWarning
 
@@ -37,6 +38,7 @@ class Semantics:
         chunk: iterations per GPU that count as one step, >= 0; 0: progress is continuous.
         release_s: seconds per GPU between the end of a grant and its auction, >= 0.
         network: the network that belongs to it, where nobody names another; None: no special one.
+        duration: what networks given as text take `duration_s` for unless they say so: see network/isolated.py.
     """
 
     name: str = "events"
@@ -45,6 +47,7 @@ class Semantics:
     chunk: float = 0.0
     release_s: float = 0.0
     network: str | None = None
+    duration: Duration = ISOLATED
 
     def __post_init__(self) -> None:
         for name in ("lease_s", "chunk", "release_s"):
@@ -87,7 +90,7 @@ def events() -> Semantics:
 
 def artist_sim(lease_s: float = LEASE_S, chunk: float = 1000.0, release_s: float = 1.0) -> Semantics:
     """Leases, chunks and auctions as in the simulator behind paper dally."""
-    return Semantics("artist-sim", True, lease_s, chunk, release_s, "allreduce:calibration=artist")
+    return Semantics("artist-sim", True, lease_s, chunk, release_s, "allreduce:calibration=artist", COMPUTE)
 
 
 SEMANTICS = {"events": events, "artist-sim": artist_sim}

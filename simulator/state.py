@@ -139,7 +139,8 @@ def job_fields(jobs: int) -> list[Field]:
         "arrival_s",
         "deadline_s",  # absolute; inf = none
         "iterations",
-        "base_iteration_s",  # isolated seconds per iteration at the best tier
+        "base_iteration_s",  # isolated: seconds per iteration on the best placement of the empty cluster;
+        "compute_iteration_s",  # of these what the network does not add: `tier_factor` is relative to it
         "iterations_left",  # when last settled
         "iteration_s",  # seconds per iteration at the present placement
         "started_s",  # present stretch on GPUs: when it began,

@@ -121,6 +121,11 @@ class ClusterView(RegionView):
         """Seconds since a waiting job arrived or lost its GPUs."""
         return float(self._simulator.state.now_s - self._simulator.state.waiting_since_s[job])
 
+    def isolated_s(self, job: int) -> float:
+        """Isolated run time of the whole job: alone on the best placement of the empty cluster, seconds."""
+        s = self._simulator.state
+        return float(s.iterations[job] * s.base_iteration_s[job])
+
     def remaining_s(self, job: int) -> float:
         """Isolated run time that is left, seconds."""
         s = self._simulator.state
@@ -204,9 +209,9 @@ class ClusterView(RegionView):
         return float(solo_gang_s(self._simulator.records, 0, job, sub_batch))
 
     def slowdown(self, job: int, tier: int) -> float:
-        """How many times longer an iteration takes at a tier than alone at the best one."""
+        """How many times longer an iteration takes at a tier than alone on the best placement (isolated)."""
         s = self._simulator.state
-        return float(s.tier_factor[s.profile[job], tier])
+        return float(s.tier_factor[s.profile[job], tier] * s.compute_iteration_s[job] / s.base_iteration_s[job])
 
     def iteration_s(self, job: int) -> float:
         """Seconds per iteration of a running job on its GPUs: the mean so far where it changes; nan: it does not run.

@@ -32,7 +32,7 @@ LONGEST_S = 20_000.0  # the longest of their jobs
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of the jobs: when each first started and ended, since the first arrival, its GPUs and its last tier."""
+    """What became of the jobs: when each first started and ended, since the first arrival, its GPUs and last tier."""
 
     start_s: np.ndarray
     end_s: np.ndarray
@@ -138,9 +138,8 @@ def has_units(env_id: str) -> bool:
 
 def in_units(workload: Workload, factor: float) -> Workload:
     """The same jobs, their work cut into `factor` times as many iterations."""
-    return replace(
-        workload, iterations=workload.iterations * factor, iteration_s=workload.duration_s / (workload.iterations * factor)
-    )
+    iterations = workload.iterations * factor
+    return replace(workload, iterations=iterations, iteration_s=workload.duration_s / iterations)
 
 
 def later(workload: Workload, seconds: float) -> Workload:

@@ -348,12 +348,13 @@ def played(topology, network, rows, models):
 
 
 def test_the_engine_runs_each_gang_at_the_speed_of_its_own_shape():
-    """8 GPUs of 2 machines of 4: the first gang has a machine, the second (6) cannot start before it ends."""
+    """8 GPUs of 2 machines of 4: the first gang has a machine, the second (6) cannot start before it ends.
+
+    Durations are computing alone.
+    """
     network = load_network("allreduce:calibration=artist")
-    topology = "flat:machines=2,gpus_per_machine=4"
-    simulator = played(
-        topology, "allreduce:calibration=artist", [(0, 4, 100), (0, 6, 100), (0, 1, 70)], ["VGG", "VGG", "no such"]
-    )
+    topology, word = "flat:machines=2,gpus_per_machine=4", "allreduce:calibration=artist,duration=compute"
+    simulator = played(topology, word, [(0, 4, 100), (0, 6, 100), (0, 1, 70)], ["VGG", "VGG", "no such"])
     inside = explain(network, "VGG", shape_of(network, Topology.load(topology), range(4))).compute_fraction
     across = explain(network, "VGG", shape_of(network, Topology.load(topology), range(6))).compute_fraction
     finish = simulator.jobs()["finish_s"].tolist()
@@ -405,6 +406,7 @@ def test_the_network_is_listed_with_its_parameters():
         "gpu",
         "profiles",
         "tables",
+        "duration",
     }
     assert isinstance(load_network("allreduce"), ShapedNetwork)
 

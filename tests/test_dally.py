@@ -255,14 +255,14 @@ def test_without_leases_nobody_is_stopped():
 
 @pytest.mark.parametrize(("network", "start_s"), [(SLOWER, 300.0), ("none", 200.0)])
 def test_who_was_slowed_down_more_is_not_stopped(network, start_s):
-    """2 machines of 2. Job 0 ran at full speed until it was stopped at 100, for job 1, on both machines, 100 s of work.
+    """2 machines of 2. Job 0 ran at full speed until it was stopped at 100, for job 1, on both machines, 200 s alone.
 
     Slowed down by 2, job 1 has Nw_sens 0.5 when its lease ends at 200, so runs to 300. Else both have 1, and job 0
     comes first by its number.
     """
     rule = policies.make("dally:lease=100").rule
     simulator = Simulator("flat:machines=2,gpus_per_machine=2", network, rule=rule)
-    simulator.reset(jobs_of((0, 2, 1000), (100, 4, 150 if network == "none" else 100)))
+    simulator.reset(jobs_of((0, 2, 1000), (100, 4, 150 if network == "none" else 200)))
     simulator.apply(Start(0, [0, 1]))
     simulator.advance()
     simulator.apply(Preempt(0))
@@ -476,7 +476,8 @@ def test_kernels_do_what_the_reference_does(block):
     for seed in range(20 * block, 20 * block + 20):
         topology, options, rule = random_case(seed)
         runners = Dally(nested(topology), scan=topology.machine_scan.tolist(), **options).run()
-        simulator = Simulator(topology, "penalty:default={:g}/{:g}/{:g}".format(*options["slowdowns"]), rule=rule)
+        network = "penalty:default={:g}/{:g}/{:g},duration=compute".format(*options["slowdowns"])
+        simulator = Simulator(topology, network, rule=rule)
         simulator.reset(jobs_of(*options["jobs"]))
         simulator.run()
         table, moved = simulator.jobs(), simulator.state.migrated[: len(runners)]

@@ -100,20 +100,20 @@ def test_a_spread_job_moves_to_the_most_free_machine():
 
 
 def test_a_large_gang_moves_from_the_network_to_a_rack_that_has_room_beside_it():
-    """Racks of 24 GPUs; 12 GPUs, 6 in each. 18 are free in rack 0. 1000 s, at 150 37.5 done, the rest twice slower."""
+    """Racks of 24 GPUs; 12 GPUs, 6 in each. 18 are free in rack 0. 2000 s, at 150 75 done, the rest in a rack."""
     topology = "dally:racks=2,machines=3"
-    simulator = laid("gandiva", topology, (0, 12, 1000), (150, 1, 10), network=SLOWER)
+    simulator = laid("gandiva", topology, (0, 12, 2000), (150, 1, 10), network=SLOWER)
     simulator.apply(Start(0, [*range(6), *range(24, 30)]))
     simulator.advance()
     assert simulator.view.tier_of(0) == NETWORK
     simulator.run()
-    assert simulator.jobs()["finish_s"][0] == 150 + 2 * (1000 - 37.5)
+    assert simulator.jobs()["finish_s"][0] == 150 + (2000 - 75)
     assert simulator.jobs()["tier"][0] == RACK
 
 
 def test_its_own_gpus_do_not_count_for_a_move():
     """Racks of 16; 12 GPUs, 6 in each: 10 are free in either, which with 6 of its own would do."""
-    simulator = laid("gandiva", DALLY, (0, 12, 1000), (150, 1, 10), network=SLOWER)
+    simulator = laid("gandiva", DALLY, (0, 12, 2000), (150, 1, 10), network=SLOWER)
     simulator.apply(Start(0, [*range(6), *range(16, 22)]))
     metrics = simulator.run()
     assert metrics["migrations"] == 0

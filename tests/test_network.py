@@ -158,7 +158,7 @@ def test_a_users_table_from_csv(tmp_path):
     path.write_text("model,slot,machine,rack,network\nMy-Model,1,1.1,1.5,3\n other ,,1,2,2\n")
     rows = slowdowns(f"penalty:table={path}", ("my_model", 64), ("other", 2))
     assert rows.tolist() == [[1.0, 1.1, 1.5, 3.0], [1.0, 1.0, 2.0, 2.0]]
-    assert load_network(f"penalty:table={path}").describe() == f"penalty:table={path},default=none"
+    assert load_network(f"penalty:table={path}").describe() == f"penalty:table={path},default=none,duration=isolated"
 
 
 BAD_TABLES = [
@@ -242,14 +242,14 @@ def test_a_bad_network_is_one_sentence(source, says):
 def test_load_network_passes_objects_through_and_describes_itself():
     network = NoNetwork()
     assert load_network(network) is network and isinstance(network, Network)
-    text = "penalty:table=gavel,default=1/1.2/1.5"
+    text = "penalty:table=gavel,default=1/1.2/1.5,duration=compute"
     assert load_network(text).describe() == text
     assert load_network(load_network(text).describe()) == load_network(text)
 
 
 def test_list_networks_lists_only_what_loads():
     assert [entry["name"] for entry in list_networks()] == ["none", "penalty", "allreduce", "contention"]
-    assert list_networks()[1]["parameters"] == {"table": "chronus", "default": None}
+    assert list_networks()[1]["parameters"] == {"table": "chronus", "default": None, "duration": "isolated"}
 
 
 def test_chronus_numbers_equal_the_real_file():

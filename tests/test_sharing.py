@@ -269,7 +269,7 @@ def test_accumulation_on_the_measured_network_is_equation_7(gpus, sub_batch):
 
 def test_the_measured_network_needs_batches():
     simulator = Simulator(TWO, "allreduce:calibration=measured,gpu=t4")
-    assert simulator.network.describe() == "allreduce:calibration=measured,gpu=t4"
+    assert simulator.network.describe() == "allreduce:calibration=measured,gpu=t4,duration=isolated"
     with pytest.raises(InputError, match=r"job 0 \(2 GPUs\) has no batch_size"):
         simulator.reset(Workload.from_arrays("hand", [0], [2], [100], model=["bert"]))
     with pytest.raises(InputError, match="gpu, profiles and tables go with calibration=measured"):

@@ -186,10 +186,10 @@ def test_migration_changes_the_tier_and_costs_a_restore():
     """2 racks of one machine, slowdown 1.5 across racks. 0 (100 s) runs across them until 30: 20 s of work done.
 
     It moves into one slot at 30, restores until 40, and needs 80 s more: 120. Of its 120 s, 10 restore, 10 communicate.
-    1 needs both machines: 120 + 5 x 1.5 = 127.5.
+    1 needs both machines, and its 7.5 s are those it takes there alone: 127.5, of which 5 compute.
     """
     rule = Rule("fifo", preemption_cost=(10.0,))
-    simulator = laid("dally:racks=2,machines=1", [(0, 2, 100), (30, 16, 5)], rule, TIERED)
+    simulator = laid("dally:racks=2,machines=1", [(0, 2, 100), (30, 16, 7.5)], rule, TIERED)
     simulator.apply(Start(0, [0, 8]))
     assert simulator.view.tier_of(0) == NETWORK
     simulator.advance()

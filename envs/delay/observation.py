@@ -76,7 +76,8 @@ HOLD_COLUMN = CANDIDATES.index("1: hold")
 
 @kernel
 def _slowdown(s, job, tier):
-    return scaled_slowdown(s.tier_factor[s.profile[job], tier])
+    """Slowdown of the best gang at a tier, relative to the isolated run, as a feature; 0 too where none can be."""
+    return scaled_slowdown(s.tier_factor[s.profile[job], tier] * s.compute_iteration_s[job] / s.base_iteration_s[job])
 
 
 @kernel

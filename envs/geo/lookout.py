@@ -16,7 +16,6 @@ from ...simulator.geo.rms import Hardware, lay_regions
 from ...simulator.kernels.jit import direct
 from ...simulator.protocols import policy_of
 from ...simulator.rules.rule import Rule
-from ...simulator.workloads import Workload
 from ..guest import Mirror
 from ..lookout import ORDERS, check_range
 from ..played import PlayedLookout, Taken
@@ -92,12 +91,12 @@ class GeoLookout(PlayedLookout):
         self._regions = lay_regions(Hardware.of(topology, workload.geo), len(workload))
         self._ranking = lay_ranking(workload.geo)
 
-    def ordered(self, workload: Workload) -> np.ndarray:
-        """The jobs, int64 (jobs,), in the order in which the window shows them first."""
-        if self.order != "priority":
-            return super().ordered(workload)
-        assert workload.geo is not None
-        return np.argsort(workload.geo.level, kind="stable")
+    def ordered(self, simulator: Simulator) -> np.ndarray:
+        """The jobs of a run, int64 (jobs,), in the order in which the window shows them first."""
+        geo = simulator.workload.geo
+        if self.order != "priority" or geo is None:
+            return super().ordered(simulator)
+        return np.argsort(geo.level, kind="stable")
 
     # What there is to decide.
 

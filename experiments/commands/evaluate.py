@@ -137,14 +137,13 @@ def _print(
 def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
     """The runs as JSON: policy, seed and metrics, and what they are to be read with."""
     from ...policies import make
-    from ...simulator.network import load_network
-    from ..evaluate import SHARING, semantics_of
+    from ..evaluate import SHARING, network_of, semantics_of
 
     common = {
         "environment": setting.environment,
         "topology": setting.topology,
         "workload": setting.workload,
-        "network": load_network(setting.network).describe(),
+        "network": network_of(setting).describe(),
         "semantics": setting.semantics,
         "horizon_s": setting.horizon_s,
         "failures": vars(setting.failures) if setting.failures is not None else None,

@@ -76,12 +76,12 @@ def _format(workload: str | None, format: str | None, semantics: str) -> str | N
 
 
 def _open(setting: Setting, seed: int) -> None:
-    from ...simulator.network import load_network, on_topology
+    from ...simulator.network import on_topology
     from ...simulator.topology import Topology
-    from ..evaluate import workload_of
+    from ..evaluate import network_of, workload_of
 
     with arguments():
-        network = load_network(setting.network)
+        network = network_of(setting)
     with word_or_file(setting.topology):
         topology = Topology.load(setting.topology)
     with word_or_file(setting.workload):

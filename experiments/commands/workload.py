@@ -9,7 +9,7 @@ import warnings
 from dataclasses import asdict
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -25,7 +25,7 @@ from ..terminal import (
     word_or_file,
     written_whole,
 )
-from .options import Format, Json, NoSeed, Quiet, Seed, Topology, whole
+from .options import Format, Json, Network, NoSeed, Quiet, Seed, Topology, whole
 
 if TYPE_CHECKING:
     from ...simulator.profiles.fitting import Fitted
@@ -52,11 +52,13 @@ def inspect(
     picture: Annotated[
         Path | None, typer.Option("--picture", metavar="OUT.png", help="Draw the distributions there.")
     ] = None,
+    topology: Topology = None,
+    network: Network = None,
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Show demand, durations, arrivals and models of a workload."""
+    """Show demand, durations, arrivals and models of a workload; with --topology also the load that it offers there."""
     from ...simulator.workloads import open_workload
 
     with warnings_on_one_line(quiet):
@@ -64,14 +66,38 @@ def inspect(
             expect_writable(picture, "--picture")
         with word_or_file(source):
             jobs = open_workload(source, format=format, seed=seed)
+        load = _offered(jobs, topology, network)
         from ..workload_report import draw, print_report, summary
 
         if picture is not None:
             draw(jobs, picture)
         if json:
-            print_json(summary(jobs))
-        else:
-            print_report(jobs, out())
+            print_json(summary(jobs) | load)
+            return
+        print_report(jobs, out())
+        if load:
+            share = (
+                "none, as all jobs arrive at once" if load["offered_load"] is None else f"{load['offered_load']:.4g}"
+            )
+            said = f"offered load, as jobs run alone: {share} ({topology}, {load['network']})"
+            out().print(said, markup=False, soft_wrap=True, highlight=False)
+
+
+def _offered(jobs: Workload, topology: str | None, network: str | None) -> dict[str, Any]:
+    """The load that the jobs offer to a cluster, and the network on which they do; nothing without a cluster."""
+    from ...simulator.network import load_network
+    from ...simulator.offered import offered_load
+    from ...simulator.topology import Topology as Cluster
+
+    if topology is None:
+        if network is not None:
+            raise BadArgument("--network: the load depends on the cluster too; give --topology")
+        return {}
+    with arguments():
+        fidelity = load_network("none" if network is None else network)
+    with word_or_file(topology):
+        cluster = Cluster.load(topology)
+    return {"offered_load": offered_load(jobs, cluster, fidelity), "network": fidelity.describe()}
 
 
 @app.command()

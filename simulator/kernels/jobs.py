@@ -72,7 +72,7 @@ def dequeue(s, job):
 
 @kernel
 def isolated_s(s, job):
-    """Run time of the whole job, alone at the best tier, seconds."""
+    """Run time of the whole job, alone on the best placement, seconds."""
     return s.iterations[job] * s.base_iteration_s[job]
 
 
@@ -235,7 +235,7 @@ def book(s, job, sign):
     held = s.now_s - begun_s
     over = overrun_s(s, job)
     ran = max(0.0, s.now_s - s.since_s[job]) - over
-    computed = ran / s.iteration_s[job] * s.base_iteration_s[job]
+    computed = ran / s.iteration_s[job] * s.compute_iteration_s[job]
     restoring = min(held, max(0.0, s.since_s[job] - begun_s))
     gpus = sign * s.gpus[job]
     note_local(s, job, ran, sign)
@@ -440,7 +440,7 @@ def fail(s, job):
     leave_gpus(s, job)
     s.iterations_left[job] += lost / s.iteration_s[job]
     lost -= over
-    computed = lost / s.iteration_s[job] * s.base_iteration_s[job]
+    computed = lost / s.iteration_s[job] * s.compute_iteration_s[job]
     s.lost_gpu_s += s.gpus[job] * lost
     s.compute_gpu_s -= s.gpus[job] * computed
     if has_regions(s):

@@ -116,7 +116,7 @@ def lose_unsaved(s, job, iterations):
     """Modify `s`: take the iterations since its last checkpoint back from a job that has just lost its GPUs."""
     gpus = s.gpus[job]
     lost_s = s.now_s - last_checkpoint_s(s, job) if iterations > 0.0 else 0.0
-    computed = iterations * s.base_iteration_s[job]
+    computed = iterations * s.compute_iteration_s[job]
     alone = min(lost_s, iterations * s.solo_s[job])
     s.iterations_left[job] += iterations
     s.lost_gpu_s += gpus * lost_s

@@ -12,6 +12,7 @@ from .allreduce import AllReduce
 from .allreduce import allreduce as rings
 from .base import Network
 from .contention import Contention
+from .isolated import ISOLATED, Duration
 from .looked_up import LookedUp
 from .measured import Measured, measured
 from .none import NoNetwork
@@ -19,9 +20,9 @@ from .penalty import Penalty, penalty
 from .written import on_topology
 
 
-def none() -> NoNetwork:
-    """Every placement runs at full speed."""
-    return NoNetwork()
+def none(duration: Duration = ISOLATED) -> NoNetwork:
+    """Every placement runs at full speed; what `duration_s` means makes no difference."""
+    return NoNetwork(duration)
 
 
 def allreduce(
@@ -33,6 +34,7 @@ def allreduce(
     gpu: str | None = None,
     profiles: str | None = None,
     tables: str | None = None,
+    duration: Duration = ISOLATED,
 ) -> AllReduce | Measured | LookedUp:
     """Exposed communication of each placement: ring all-reduces per layer on every tier that the gang spans.
 
@@ -45,17 +47,18 @@ def allreduce(
         gpu: with calibration=measured: t4, 2080ti or a100, whose fitted iteration times (measured.py) hold instead.
         profiles: with gpu: path of the user's own profiles beside the shipped ones.
         tables: with gpu: folder of measured tables (looked_up.py), for what the fits only come near to.
+        duration: isolated or compute: what `duration_s` means (isolated.py).
 
     Raises:
         InputError: files that cannot be used, a default that is not listed, or parameters that do not go together.
     """
     if gpu is None and profiles is None and tables is None:
-        return rings(calibration, tiers, layers, uneven, default)
+        return rings(calibration, tiers, layers, uneven, default, duration)
     if gpu is None or calibration != "measured" or any((tiers, layers, uneven, default)):
         raise InputError(
             "network allreduce: gpu, profiles and tables go with calibration=measured,gpu=TYPE, and nothing else"
         )
-    fits = measured(gpu, profiles or "")
+    fits = measured(gpu, profiles or "", duration)
     return fits if tables is None else LookedUp(fits, tables)
 
 
@@ -84,15 +87,20 @@ __all__ = [
 ]
 
 
-def load_network(source: str | Network) -> Network:
+def load_network(source: str | Network, duration: Duration = ISOLATED) -> Network:
     """A network from its text, e.g. "penalty:table=gavel,default=1/1.2/1.5", or an object that is one.
+
+    Args:
+        source: the text, or the object.
+        duration: what `duration_s` means where a text does not say it: that of the semantics; see isolated.py.
 
     Raises:
         InputError: an unknown name, an unknown or bad parameter, or an object of another kind.
     """
     if isinstance(source, str):
         name, params = parse_name(source, "network")
-        return bind(NETWORKS[choose(name, NETWORKS, "network")], params, f"network {name}")
+        factory = NETWORKS[choose(name, NETWORKS, "network")]
+        return bind(factory, {"duration": duration} | params, f"network {name}")
     if not isinstance(source, Network):
         raise InputError(f"network {source!r}: expected a name, or an object with name, describe and tier_factors")
     return source

@@ -19,7 +19,8 @@ from ..state import LAYERS, MODELS, PROFILES, Capacity, empty_state
 from ..tiers import MACHINE, NETWORK, RACK, SLOT, TIERS
 from .base import Jobs, name_of_job
 from .calibration import KINDS, MOST_PASS_NS, Calibration, Link, ModelLayers, load_calibration
-from .collectives import best_fraction
+from .collectives import best_fraction, compute_fraction, flatten
+from .isolated import ISOLATED, Duration, Shape, best_shape
 from .written import EVERYTHING, Used
 
 if TYPE_CHECKING:
@@ -36,12 +37,14 @@ class AllReduce:
         calibration: tiers and layer tables.
         words: the parameters that made it, for `describe`.
         default: the model that stands in for those that the calibration does not list; None: they are an error.
+        duration: what `duration_s` means (isolated.py).
         plain: the network before a topology's numbers took the place of the calibration's; None: none did.
     """
 
     calibration: Calibration
     words: tuple[tuple[str, str], ...] = ()
     default: str | None = None
+    duration: Duration = ISOLATED
     name: str = "allreduce"
     plain: AllReduce | None = None
 
@@ -111,6 +114,17 @@ class AllReduce:
             factors[profile] = self._best(layers, int(gpus[first_job[profile]]), sizes)
         return profile_of_job.astype(np.int64, copy=False), factors
 
+    def best_factors(self, workload: Jobs | Any, topology: Topology | None, profile_of_job: np.ndarray) -> np.ndarray:
+        """Slowdown of each job on the best placement of the empty cluster, (n,); see `base.ShapedNetwork`."""
+        gpus = np.asarray(workload.gpus, dtype=np.int64)
+        profiles, first_job = np.unique(profile_of_job, return_index=True)
+        best = np.ones(int(profiles.max(initial=0)) + 1)
+        for profile, job in zip(profiles.tolist(), first_job.tolist(), strict=True):
+            if gpus[job] > 1:
+                shape = best_shape(topology, int(gpus[job]))
+                best[profile] = 1.0 / self._fraction(self._layers_of_job(workload, job), int(gpus[job]), shape)
+        return best[profile_of_job]
+
     def lay(self, s: np.record, workload: Jobs | Any, profile_of_job: np.ndarray) -> None:
         """Modify `s`: write the tables of the models of the workload; see `base.ShapedNetwork`."""
         gpus = np.asarray(workload.gpus, dtype=np.int64)
@@ -178,16 +192,36 @@ class AllReduce:
         known: dict[tuple[Any, ...], list[float]] = self._known
         key = (layers.model, gpus, sizes)
         if key not in known:
-            states = self._scratch
-            s = states[0]
-            self.lay_models(s, [layers])
-            s["shape_second"], s["shapes"] = 0, 0  # the memo of another model
+            states = self._laid(layers)
             best: list[float | None] = []
             for tier in range(TIERS):
                 shapes = np.array(list(_shapes(gpus, tier, sizes)), np.int64)
                 best.append(1.0 / float(best_fraction(states, 0, gpus, shapes)) if len(shapes) else None)
             known[key] = _filled(best)
         return known[key]
+
+    def _fraction(self, layers: ModelLayers, gpus: int, shape: Shape) -> float:
+        """Compute over the duration of an iteration, as kernels have it for a gang of this shape."""
+        key = layers.model, gpus, shape
+        if key not in self._fractions:
+            s = self._laid(layers)[0]
+            if self.calibration.fabric.uneven == "flattened":
+                flatten(s, gpus, shape.slots, shape.machines, shape.racks)
+            else:
+                s["units"] = shape.most_gpus, shape.most_slots, shape.most_machines, shape.racks
+            self._fractions[key] = float(compute_fraction(s, 0))
+        return self._fractions[key]
+
+    def _laid(self, layers: ModelLayers) -> np.recarray:
+        """Scratch records whose first one has the tables of one model, and no memo of another."""
+        s = self._scratch[0]
+        self.lay_models(s, [layers])
+        s["shape_second"], s["shapes"] = 0, 0
+        return self._scratch
+
+    @cached_property
+    def _fractions(self) -> dict[tuple[str, int, Shape], float]:
+        return {}
 
     @cached_property
     def _known(self) -> dict[tuple[Any, ...], list[float]]:
@@ -273,6 +307,7 @@ def allreduce(
     layers: str | None = None,
     uneven: Literal["flattened", "largest"] | None = None,
     default: str | None = None,
+    duration: Duration = ISOLATED,
 ) -> AllReduce:
     """Exposed communication of each placement: ring all-reduces per layer on every tier that the gang spans.
 
@@ -291,5 +326,6 @@ def allreduce(
         known = ", ".join(loaded.model_names())
         raise InputError(f"network allreduce: default = {default!r}, expected a model of its layer table ({known})")
     given = {"calibration": calibration, "tiers": tiers, "layers": layers, "uneven": uneven, "default": default}
+    given["duration"] = duration
     words = tuple((key, "none" if value is None else value) for key, value in given.items())
-    return AllReduce(loaded, words, default)
+    return AllReduce(loaded, words, default, duration)

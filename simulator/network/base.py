@@ -1,7 +1,8 @@
 """What every network model offers to the simulator, whatever its fidelity.
 
 A network says how much longer one iteration takes because of where the gang lies. The engine keeps, per job,
-one number: the slowdown of its current placement; its rate of progress is iterations / duration_s / slowdown.
+one number: the slowdown of its current placement; its rate of progress is 1 / (compute_iteration_s x slowdown).
+Which of a job's times `duration_s` gives is the argument `duration` of every network (isolated.py).
 
 How the fidelities fit the same interface:
 
@@ -60,11 +61,10 @@ class Network(Protocol):
         """The slowdown of each kind of job on each tier.
 
         Returns:
-            (profile_of_job, factors): int64 (n,) and float64 (P, 4), P profiles. factors[p, t] >= 1 is the
-                duration
-            of one iteration when the innermost level that holds the whole gang is t (slot, machine, rack,
-                network:
-            simulator/tiers.py), relative to the job's isolated run. Jobs of one GPU are always 1.
+            (profile_of_job, factors): int64 (n,) and float64 (P, 4), P profiles. factors[p, t] >= 1 is the duration of
+            one iteration when the innermost level that holds the whole gang is t (slot, machine, rack, network:
+            simulator/tiers.py), relative to one to which the network adds nothing. What the job's `duration_s` says
+            then follows from that of its best placement (isolated.py). Jobs of one GPU are always 1.
 
         Raises:
             InputError: a job that the network knows nothing about.
@@ -74,6 +74,9 @@ class Network(Protocol):
 @runtime_checkable
 class ShapedNetwork(Network, Protocol):
     """A network whose slowdown depends on the shape of the placement."""
+
+    def best_factors(self, workload: Jobs | Any, topology: Topology | None, profile_of_job: np.ndarray) -> np.ndarray:
+        """The slowdown of each job on the best placement of the empty cluster (isolated.py), float64 (n,)."""
 
     def lay(self, s: np.record, workload: Jobs | Any, profile_of_job: np.ndarray) -> None:
         """Modify `s`: write the tables that network/collectives.py computes from.

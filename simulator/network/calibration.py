@@ -352,7 +352,7 @@ def _shown(text: str) -> str:
 def _model_layers(model: str, layers: list[tuple[str, list[int]]], gpu: str, place: str) -> ModelLayers:
     columns = np.array([numbers for _, numbers in layers], dtype=np.int64).T.copy()
     columns.flags.writeable = False
-    built = ModelLayers(model, tuple(name for name, _ in layers), *columns, measured_on=gpu)
+    built = replace(ModelLayers(model, tuple(name for name, _ in layers), *columns), measured_on=gpu)
     if built.compute_ns <= 0:
         raise InputError(f"{place}: the layers of model {model!r} compute for 0 ns in all, expected more")
     return built

@@ -8,6 +8,7 @@ How long an iteration is alone. The phases say how its time is divided between c
 iteration time, which is that of the job placed best, says how long it is. Phases are stretched, Down times and bytes
 alike, until the iteration alone at the best tier takes that: inside one machine where one is large enough for the gang,
 else between machines. Generators that take their iteration times from the phases themselves are stretched by 1.
+With `duration=compute` the workload says how long it is inside one machine, for every gang.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from ..profiles.phases import Phases
 from ..state import PROFILES
 from ..tiers import RACK, TIERS
 from .base import Jobs, name_of_job
+from .isolated import ISOLATED, Duration
 from .measured import batch_of, factors_by_batch
 from .own_patterns import read_patterns
 from .patterns import pattern_of, scaled, throttled
@@ -84,6 +86,7 @@ class Contention:
         padding: how much longer than an iteration the period of a shift may be for the sake of a short common circle
             (compatibility/circle.py), a fraction.
         models: path of the user's own phases (own_patterns.py); "": none.
+        duration: isolated or compute: what `duration_s` means (isolated.py). Computing is an iteration on one machine.
 
     Raises:
         InputError: a number out of range, or a file of phases that cannot be used.
@@ -98,6 +101,7 @@ class Contention:
     adjust: float | Literal["off"] = "off"
     padding: float = TOLERANCE
     models: str = ""
+    duration: Duration = ISOLATED
     name: str = field(default="contention", init=False)
     _alone: dict[tuple[Any, ...], _Own] = field(default_factory=dict, init=False, repr=False)
     _routes: dict[tuple[int, ...], LinkUse] = field(default_factory=dict, init=False, repr=False)
@@ -159,9 +163,9 @@ class Contention:
 
     def _factors(self, model: str, gpus: int, batch: int, largest_machine: int) -> np.ndarray:
         pattern = pattern_of(model, gpus, batch, self.gbps, self.collective, self.models)
-        if gpus > largest_machine:
-            return np.ones(TIERS)
         between = max(1.0, pattern.phases.iteration_s / pattern.local_s)
+        if gpus > largest_machine:
+            return np.full(TIERS, 1.0 if self.duration == ISOLATED else between)
         return np.array([between if tier >= RACK else 1.0 for tier in range(TIERS)])
 
     def alone(self, topology: Topology, workload: Workload, job: int, gpus: Any) -> _Own:
@@ -197,8 +201,8 @@ class Contention:
         if gpus == 1:
             return Phases(base_s), NO_LINKS
         pattern = pattern_of(model, gpus, batch, self.gbps, self.collective, self.models)
-        fits = gpus <= int(topology.machine_gpus.max())
-        factor = base_s / (pattern.local_s if fits else pattern.phases.iteration_s)
+        is_local = self.duration != ISOLATED or gpus <= int(topology.machine_gpus.max())
+        factor = base_s / (pattern.local_s if is_local else pattern.phases.iteration_s)
         factor = 1.0 if abs(factor - 1.0) <= SAME else factor
         if len(machines) == 1:
             return Phases(pattern.local_s * factor), NO_LINKS

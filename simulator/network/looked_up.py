@@ -15,9 +15,9 @@ import numpy as np
 
 from ..errors import InputError
 from ..profiles.measured_tables import MeasuredTables, read_tables
-from ..tiers import RACK, TIERS
 from .base import Jobs
-from .measured import Measured, batch_of, factors_by_batch
+from .isolated import COMPUTE, Duration
+from .measured import Measured, batch_of, factors_by_batch, relative
 
 if TYPE_CHECKING:
     from ..engine import Simulator
@@ -41,6 +41,11 @@ class LookedUp:
     elastic: bool = False
     restores_first: bool = False
     _known: dict[tuple[str, Placement, int, int], float] = field(default_factory=dict)
+
+    @property
+    def duration(self) -> Duration:
+        """What `duration_s` means (isolated.py)."""
+        return self.fits.duration
 
     @property
     def pace(self) -> LookedUp:
@@ -98,8 +103,12 @@ class LookedUp:
         inside, between = _placements(gpus, room)
         between_s = self.step_s(model, between, batch, batch)
         inside_s = between_s if inside is None else self.step_s(model, inside, batch, batch)
-        best_s = self._best_s(model, gpus, batch, room)
-        return np.array([(between_s if tier >= RACK else inside_s) / best_s for tier in range(TIERS)])
+        if self.duration != COMPUTE:
+            return relative(inside_s, between_s, inside_s)
+        tables = read_tables(self.folder, model)
+        passes = -(-batch // tables.largest_local)
+        whole_s, exposed_s = self._pass_s(tables, inside or between, -(-batch // passes))
+        return relative(inside_s, between_s, passes * (whole_s - exposed_s))
 
 
 def _placements(gpus: int, room: int) -> tuple[Placement | None, Placement]:

@@ -6,7 +6,8 @@ iteration takes the workload's own time, which is that of the whole batch placed
     t(GPUs, machines, batch, sub-batch) / t(GPUs, best machines, batch, batch)
 
 so the fit says only what the placement and gradient accumulation cost. As to machines, it matters whether there is one
-or several; the best is one, where one is large enough and the fit does not say otherwise.
+or several; the best is one, where one is large enough. With `duration=compute` the workload's own time is t_comp of the
+whole batch instead, and slowdowns are relative to that.
 
 Where the user wrote a topology's bandwidth or oversubscription, communication takes what the fit says times the
 bandwidth of the cluster that was measured over the one written, and times the oversubscription: inside a machine by the
@@ -30,7 +31,8 @@ from ..profiles.models import Profiles, load_profiles
 from ..tiers import MACHINE, RACK, TIERS
 from .base import Jobs, Network, name_of_job
 from .calibration import CALIBRATIONS, Link, load_fabric
-from .steps import step_time_s
+from .isolated import COMPUTE, ISOLATED, Duration
+from .steps import A, B, step_time_s
 from .written import Used
 
 if TYPE_CHECKING:
@@ -46,18 +48,20 @@ class Measured:
     Attributes:
         gpu: the type, a key of the profiles' fits.
         path: of profiles beside the shipped ones; "": none.
+        duration: what `duration_s` means (isolated.py).
         longer: how many times longer communication takes inside a machine and between machines than the fits say.
     """
 
     gpu: str
     path: str = ""
+    duration: Duration = ISOLATED
     name: str = "allreduce"
     longer: tuple[float, float] = (1.0, 1.0)
 
     def describe(self) -> str:
         """Its text with every parameter, for `load_network`."""
         own = f",profiles={self.path}" if self.path else ""
-        return f"{self.name}:calibration=measured,gpu={self.gpu}{own}"
+        return f"{self.name}:calibration=measured,gpu={self.gpu}{own},duration={self.duration}"
 
     def on(self, tiers: tuple[Tier, ...]) -> tuple[Measured, Used]:
         """The fits on links with these numbers; see `written.TieredNetwork`."""
@@ -124,11 +128,18 @@ class Measured:
                 f"of {gpus} GPUs"
             )
         between_s = float(step_time_s(row, gpus, 2, batch, batch))
-        if gpus > largest_machine:
-            return np.ones(TIERS)
-        inside_s = float(step_time_s(row, gpus, 1, batch, batch))
-        best_s = min(inside_s, between_s)
-        return np.array([(between_s if tier >= RACK else inside_s) / best_s for tier in range(TIERS)])
+        inside_s = between_s if gpus > largest_machine else float(step_time_s(row, gpus, 1, batch, batch))
+        computed_s = float(row[A] + row[B] * batch) if self.duration == COMPUTE else inside_s
+        return relative(inside_s, between_s, computed_s)
+
+
+def relative(inside_s: float, between_s: float, unit_s: float) -> np.ndarray:
+    """Slowdowns by tier, (TIERS,), of a gang on as few machines as hold it, and on several, in a unit of its time.
+
+    Several machines are never quicker than one: where measurements or fits say so, it is their error.
+    """
+    spread_s = max(inside_s, between_s)
+    return np.array([(spread_s if tier >= RACK else inside_s) / unit_s for tier in range(TIERS)])
 
 
 def factors_by_batch(
@@ -170,17 +181,18 @@ def batch_of(network: Network, workload: Any, job: int) -> int:
     return -(-batch // gpus)
 
 
-def measured(gpu: str, profiles: str = "") -> Measured:
+def measured(gpu: str, profiles: str = "", duration: Duration = ISOLATED) -> Measured:
     """The fits of a GPU type.
 
     Args:
         gpu: t4, 2080ti, a100, or a type of the user's profiles.
         profiles: path of profiles beside the shipped ones (profiles/models.py).
+        duration: isolated or compute: what `duration_s` means (isolated.py).
 
     Raises:
         InputError: no profile has a fit for this type.
     """
-    network = Measured(gpu, profiles)
+    network = Measured(gpu, profiles, duration)
     known = {name for profile in network.profiles.models.values() for name in profile.fits}
     choose(gpu, known, "GPU type")
     return network

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..tiers import TIERS
 from .base import Jobs
+from .isolated import ISOLATED, Duration
 
 if TYPE_CHECKING:
     from ..topology import Topology
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NoNetwork:
-    """Every placement runs at full speed."""
+    """Every placement runs at full speed, so `duration_s` means the same either way (isolated.py)."""
 
+    duration: Duration = ISOLATED
     name: str = "none"
 
     def describe(self) -> str:

@@ -11,6 +11,7 @@ from ..errors import InputError
 from ..names import numbered
 from ..tiers import TIERS
 from .base import Jobs, name_of_job
+from .isolated import ISOLATED, Duration
 from .tables import MAX_FACTOR, Factors, PenaltyTable, load_table
 
 if TYPE_CHECKING:
@@ -21,19 +22,23 @@ MOST_MARKS = 4096
 
 @dataclass(frozen=True)
 class Penalty:
-    """The slowdown of `table`; for models that it does not list `default`, or an error if that is None."""
+    """The slowdown of `table`; for models that it does not list `default`, or an error if that is None.
+
+    `duration`: what `duration_s` means (isolated.py).
+    """
 
     table: PenaltyTable
     default: Factors | None = None
+    duration: Duration = ISOLATED
     name: str = "penalty"
 
     def describe(self) -> str:
         """Its text with every parameter, for `load_network`."""
         values = "none" if self.default is None else "/".join(f"{value:.12g}" for value in self.default[1:])
-        return f"{self.name}:table={self.table.name},default={values}"
+        return f"{self.name}:table={self.table.name},default={values},duration={self.duration}"
 
     def tier_factors(self, workload: Jobs | Any, topology: Topology | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Slowdowns per (model, gang size) pair; see `base.Network`. The topology does not matter here.
+        """Slowdowns per (model, gang size) pair; see `base.Network`. The topology does not matter.
 
         Raises:
             InputError: a job of several GPUs whose model the table does not list, and there is no default.
@@ -77,18 +82,19 @@ def _distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return first_of[found], number_of[values]
 
 
-def penalty(table: str = "chronus", default: tuple[float, ...] | None = None) -> Penalty:
+def penalty(table: str = "chronus", default: tuple[float, ...] | None = None, duration: Duration = ISOLATED) -> Penalty:
     """A fixed slowdown per model, gang size and tier, from a table.
 
     Args:
         table: chronus, gavel, dally-table1, or the path of a csv file (see `tables.load_table`).
         default: slowdowns on machine, rack and network of models that the table does not list, from 1 to 1e6.
+        duration: isolated or compute: what `duration_s` means (isolated.py).
 
     Raises:
         InputError: an unknown or malformed table, or a default that is not three slowdowns.
     """
     if default is None:
-        return Penalty(load_table(table))
+        return Penalty(load_table(table), None, duration)
     if len(default) != 3 or not all(1.0 <= value <= MAX_FACTOR for value in default):
         given = "/".join(f"{value:g}" for value in default)
         raise InputError(
@@ -96,4 +102,4 @@ def penalty(table: str = "chronus", default: tuple[float, ...] | None = None) ->
             f"{MAX_FACTOR:g} such as 1/1.2/1.5"
         )
     machine, rack, network = (float(value) for value in default)
-    return Penalty(load_table(table), (machine, machine, rack, network))
+    return Penalty(load_table(table), (machine, machine, rack, network), duration)

@@ -28,7 +28,10 @@ def gang_iteration_s(s, job, tier):
 
 @kernel
 def solo_iteration_s(s, job, tier, sub_batch):
-    """Modify scratch space of `s`: seconds per iteration of a job, alone on `s.gang`, in passes of `sub_batch`."""
+    """Modify scratch space of `s`: seconds per iteration of a job, alone on `s.gang`, in passes of `sub_batch`.
+
+    Where the network is measured, `stretch` is relative to the isolated time, else to that of the placement.
+    """
     if s.net_steps:
         return s.base_iteration_s[job] * stretch(s, job, tier, sub_batch)
     return _placed_s(s, job, tier) * stretch(s, job, tier, sub_batch)
@@ -38,9 +41,9 @@ def solo_iteration_s(s, job, tier, sub_batch):
 def _placed_s(s, job, tier):
     """Modify scratch space of `s`: seconds per iteration of a job's whole batch, alone on `s.gang`.
 
-    Without `net_models`: isolated time x slowdown of its profile at its tier. With them (network allreduce): compute
+    Without `net_models`: compute time x slowdown of its profile at its tier. With them (network allreduce): compute
     time over its share of the iteration, at the shape of the placement.
     """
     if s.net_models > 0:
-        return s.base_iteration_s[job] / gang_fraction(s, job)
-    return s.base_iteration_s[job] * s.tier_factor[s.profile[job], tier]
+        return s.compute_iteration_s[job] / gang_fraction(s, job)
+    return s.compute_iteration_s[job] * s.tier_factor[s.profile[job], tier]

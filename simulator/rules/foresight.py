@@ -39,7 +39,7 @@ def takes_now(s, job):
     left = s.iterations_left[job]
     now_s = left * gang_iteration_s(s, job, tier)
     for better in range(MACHINE, min(tier, RACK) + 1):
-        then_s = left * s.base_iteration_s[job] * s.tier_factor[s.profile[job], better]
+        then_s = left * s.compute_iteration_s[job] * s.tier_factor[s.profile[job], better]
         if then_s < now_s * LESS:
             wait_s = _room_s(s, s.gpus[job], better) - s.now_s
             if wait_s < math.inf and now_s > s.margin * (wait_s + then_s):

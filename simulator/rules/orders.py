@@ -87,7 +87,7 @@ def nw_sens(s, job):
     if ran_s <= 0.0:
         return 0.0
     completed = 1.0 - left_now(s, job) / s.iterations[job]
-    ideal_s = s.base_iteration_s[job] * s.iterations[job]
+    ideal_s = s.compute_iteration_s[job] * s.iterations[job]
     return completed / (ran_s / ideal_s)
 
 

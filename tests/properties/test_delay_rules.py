@@ -25,6 +25,7 @@ from clustergym.simulator.workloads import Workload
 
 checks = runpy.run_path(str(Path(__file__).with_name("test_simulator_invariants.py")))
 check_record, check_sums, check_end = checks["check_record"], checks["check_sums"], checks["check_end"]
+computing_s = checks["computing_s"]
 MODELS = ("VGG", "ResNet50")  # the others take up to a thousand times longer across racks, so as many leases
 NETWORKS = (
     "none",
@@ -162,11 +163,11 @@ def test_without_failures_the_work_is_done_once(seed):
     if not simulator.semantics.auctions:
         check_end(simulator)
         return
-    parts = gpu_seconds(simulator.state)
-    assert parts["compute"] == pytest.approx((workload.gpus * workload.duration_s).sum(), rel=1e-9)
-    chunk_s = simulator.semantics.chunk * workload.gpus * simulator.state.iteration_s[: len(workload)]
+    alone_s, s, parts = computing_s(simulator), simulator.state, gpu_seconds(simulator.state)
+    assert parts["compute"] == pytest.approx((workload.gpus * alone_s).sum(), rel=1e-9)
+    chunk_s = s.chunk * workload.gpus * s.iteration_s[: len(workload)]
     assert 0.0 <= parts["lost"] <= (workload.gpus * chunk_s).sum() * (1 + 1e-9)
-    assert (simulator.jobs()["jct_s"] >= workload.duration_s * (1 - 1e-9)).all()
+    assert (simulator.jobs()["jct_s"] >= alone_s * (1 - 1e-9)).all()
 
 
 EXTREME = (
@@ -272,4 +273,6 @@ def test_random_legal_play_of_the_environment_comes_to_its_end(seed):
         if step < 300:
             check_record(env.simulator)
             check_sums(env.simulator)
-    assert total == pytest.approx(-info["metrics"]["jct_mean"] / workload.duration_s.mean(), rel=1e-9)
+    s, n = env.simulator.state, len(workload)
+    isolated_s = s.iterations[:n] * s.base_iteration_s[:n]
+    assert total == pytest.approx(-info["metrics"]["jct_mean"] / isolated_s.mean(), rel=1e-9)

@@ -105,19 +105,25 @@ def check_sums(simulator):
     assert parts["all"] == pytest.approx(parts["held"] + parts["free"] + parts["down"], rel=1e-9, abs=1e-6)
 
 
+def computing_s(simulator):
+    """Seconds that each job computes, whatever its placement adds, (n,)."""
+    s, n = simulator.state, len(simulator.workload)
+    return s.iterations[:n] * s.compute_iteration_s[:n]
+
+
 def check_end(simulator):
     """All work done once; no job before its arrival; waiting and running make up the JCT."""
     workload, table, s = simulator.workload, simulator.jobs(), simulator.state
     assert simulator.done
-    work = float((workload.gpus * workload.duration_s).sum())
-    assert gpu_seconds(s)["compute"] == pytest.approx(work, rel=1e-9)
+    alone_s = computing_s(simulator)
+    assert gpu_seconds(s)["compute"] == pytest.approx(float((workload.gpus * alone_s).sum()), rel=1e-9)
     assert (table["first_start_s"] >= table["arrival_s"]).all()
     assert (table["finish_s"] > table["first_start_s"]).all()
     ran = s.attained_s[: len(workload)]
     assert table["queueing_delay_s"] + ran == pytest.approx(table["jct_s"], rel=1e-9, abs=1e-6)
-    assert (table["jct_s"] >= workload.duration_s * (1 - 1e-9)).all()
+    assert (table["jct_s"] >= alone_s * (1 - 1e-9)).all()
     if simulator.failures is None:
-        spent = workload.duration_s + table["comm_time_s"] + table["restore_s"]
+        spent = alone_s + table["comm_time_s"] + table["restore_s"]
         assert ran == pytest.approx(spent, rel=1e-9, abs=1e-6)
     check_sums(simulator)
 

@@ -1,0 +1,167 @@
+"""What `duration_s` means: the one definition of a job's isolated time, under every network.
+
+`duration=isolated`, the default: `duration_s` is the run time alone on the best placement that a gang of its size can
+have on the empty cluster, communication included. `duration=compute`: it is computing alone, as the authors of paper
+dally read their traces, and what the network adds on the best placement comes on top. Of each job there are then two
+iteration times, `best` being the slowdown of its best placement by this very network:
+
+    isolated:  base = as in the workload       compute = base / best
+    compute:   compute = as in the workload    base = compute x best
+
+Rates are made of `compute`; whatever is said of isolated times (orders, predictions, slowdowns, rewards) of `base`.
+
+The best placement is on one machine where one holds the gang, else in one rack where one does, else on as few racks as
+can be; there on as few machines, then slots, as can be. One GPU is not slowed down anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ..tiers import SLOT
+
+if TYPE_CHECKING:
+    from ..topology import Topology
+    from .base import Network
+
+Duration = Literal["isolated", "compute"]
+ISOLATED: Duration = "isolated"
+COMPUTE: Duration = "compute"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The shape of a gang.
+
+    Attributes:
+        slots, machines, racks: how many it uses in all.
+        most_gpus, most_slots, most_machines: GPUs in the slot, slots in the machine, machines in the rack with most.
+    """
+
+    slots: int = 1
+    machines: int = 1
+    racks: int = 1
+    most_gpus: int = 1
+    most_slots: int = 1
+    most_machines: int = 1
+
+
+@dataclass(frozen=True)
+class _Room:
+    """GPUs of the largest slot, machine and rack, and the best shapes that are known already, by gang size."""
+
+    largest: np.ndarray
+    shapes: dict[int, Shape] = field(default_factory=dict)
+
+
+_ROOMS: WeakKeyDictionary[Topology, _Room] = WeakKeyDictionary()
+
+
+def iteration_times_s(
+    network: Network, workload: Any, topology: Topology | None, profile: np.ndarray, factors: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Seconds per iteration without what the network adds, and isolated, float64 (n,) each; see the module.
+
+    Args:
+        network: `duration` says what the workload's times are; a network without one takes them as isolated.
+        workload: the jobs.
+        topology: the cluster; None: any gang fits a slot.
+        profile, factors: what `network.tier_factors` gave for them.
+    """
+    given_s = workload.iteration_s
+    best = best_slowdowns(network, workload, topology, profile, factors)
+    if getattr(network, "duration", ISOLATED) == COMPUTE:
+        return given_s, given_s * best
+    return given_s / best, given_s
+
+
+def best_slowdowns(
+    network: Network, workload: Any, topology: Topology | None, profile: np.ndarray, factors: np.ndarray
+) -> np.ndarray:
+    """Slowdown of each job on its best placement, relative to its computing, float64 (n,); arguments as above."""
+    if hasattr(network, "best_factors"):  # a ShapedNetwork: the tier alone does not say it
+        best: np.ndarray = network.best_factors(workload, topology, profile)
+        return best
+    return factors[profile, innermost_tiers(topology, np.asarray(workload.gpus))]
+
+
+def innermost_tiers(topology: Topology | None, gpus: np.ndarray) -> np.ndarray:
+    """The innermost tier that holds each gang on the empty cluster, int64 (n,)."""
+    if topology is None:
+        return np.full(len(gpus), SLOT)
+    return _room_of(topology).largest.searchsorted(gpus)
+
+
+def best_shape(topology: Topology | None, gpus: int) -> Shape:
+    """The shape of the best placement of a gang on the empty cluster; see the module."""
+    if topology is None:
+        return Shape(most_gpus=gpus)
+    shapes = _room_of(topology).shapes
+    if gpus not in shapes:
+        shapes[gpus] = _best_shape(topology, gpus)
+    return shapes[gpus]
+
+
+def _room_of(topology: Topology) -> _Room:
+    room = _ROOMS.get(topology)
+    if room is None:
+        racks = np.bincount(topology.machine_rack, weights=topology.machine_gpus)
+        largest = (topology.slot_gpus.max(), topology.machine_gpus.max(), int(racks.max()))
+        room = _ROOMS[topology] = _Room(np.array(largest, np.int64))
+    return room
+
+
+def _best_shape(topology: Topology, gpus: int) -> Shape:
+    slot, machine, rack = _room_of(topology).largest.tolist()
+    if gpus <= slot:
+        return Shape(most_gpus=gpus)
+    if gpus <= machine:
+        fitting = np.flatnonzero(topology.machine_gpus >= gpus)
+        return min((_filled(topology, [one], gpus) for one in fitting.tolist()), key=_size)
+    if gpus > rack:
+        return _filled(topology, _largest_racks(topology, gpus), gpus)
+    fitting = np.flatnonzero(np.bincount(topology.machine_rack, weights=topology.machine_gpus) >= gpus)
+    return min((_filled(topology, _machines(topology, [one]), gpus) for one in fitting.tolist()), key=_size)
+
+
+def _size(shape: Shape) -> tuple[int, int, int]:
+    return shape.racks, shape.machines, shape.slots
+
+
+def _largest_racks(topology: Topology, gpus: int) -> Sequence[int]:
+    """The machines of as few racks as hold the gang, the largest first."""
+    room = np.bincount(topology.machine_rack, weights=topology.machine_gpus)
+    order = np.argsort(-room, kind="stable")
+    count = int(room[order].cumsum().searchsorted(gpus)) + 1
+    return _machines(topology, order[:count].tolist())
+
+
+def _machines(topology: Topology, racks: Sequence[int]) -> list[int]:
+    """The machines of some racks, the largest first."""
+    found = np.flatnonzero(np.isin(topology.machine_rack, racks))
+    return found[np.argsort(-topology.machine_gpus[found], kind="stable")].tolist()
+
+
+def _filled(topology: Topology, machines: Sequence[int], gpus: int) -> Shape:
+    """The shape of a gang that takes these machines one after the other, of each the largest slots first."""
+    used_slots: list[int] = []
+    in_slot: list[int] = []
+    racks: list[int] = []
+    for machine in machines:
+        slots = topology.slot_gpus[topology.slot_machine == machine]
+        sizes = np.sort(slots)[::-1]
+        held = np.minimum(sizes, np.maximum(gpus - (sizes.cumsum() - sizes), 0))
+        held = held[held > 0]
+        used_slots.append(len(held))
+        in_slot.append(int(held.max()))
+        racks.append(int(topology.machine_rack[machine]))
+        gpus -= int(held.sum())
+        if gpus == 0:
+            break
+    in_rack = np.unique(racks, return_counts=True)[1]
+    return Shape(sum(used_slots), len(racks), len(in_rack), max(in_slot), max(used_slots), int(in_rack.max()))
