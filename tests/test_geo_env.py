@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import gymnasium
 import numpy as np
 import pytest
@@ -170,6 +172,15 @@ def test_a_first_start_that_is_too_late_costs_what_slo_says():
         _, reward, ended, _, info = env.step(action)
         total += reward
     assert total == -1.0 and info["metrics"]["slo_violation_rate"] == 1.0
+
+
+def test_reward_slo_is_refused_where_no_level_limits_a_start():
+    asked = dataclasses.replace(demands([([(A100, 8)], [0], 3, 0, 0.0)]), slo_s=np.full(7, np.inf))
+    workload = Workload.from_arrays("by hand", [0.0], asked.units, [600.0]).with_geo(asked)
+    with pytest.raises(
+        InputError, match="reward = 'slo': no job of workload 'by hand' has a level that limits its wait"
+    ):
+        geo(workload=workload, reward="slo").reset(seed=0)
 
 
 def test_an_invalid_action_counts_as_advance():
