@@ -43,7 +43,7 @@ GENERATED_PHILLY = "philly-like:jobs={jobs}"
 PHILLY_JOBS = 82_247
 PHILLY_TOPOLOGY = "dally:racks=30,machines=10"  # 2,400 GPUs
 MODELS = ("AlexNet", "BERT", "MobileNetV3", "ResNet18", "ResNet50", "VGG")
-NETWORK = "allreduce:calibration=artist"
+NETWORK = "allreduce:calibration=artist,duration=compute"
 PEER_POLICIES = ("tiresias", "dally:history=24,floors=6/12,deviation=population", "dally-nowait")
 PEER_S = (13.0, 30.0)  # the authors' simulator with memoised network calls
 BATCH_TARGET_S, PHILLY_TARGET_S = 1.0, 60.0

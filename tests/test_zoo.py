@@ -12,9 +12,12 @@ from clustergym.policies import make, shipped
 
 TOPOLOGY = "dally:racks=2,machines=4"
 SETTINGS = {
-    "congested": ("penalty:table=chronus", "poisson:jobs=128,backlog=48,load=1.1"),
-    "dally-like": ("allreduce:calibration=artist", "dally-like:jobs=128,arrivals=poisson,jobs_per_day=40"),
-    "low load": ("penalty:table=chronus", "poisson:jobs=128,load=0.7"),
+    "congested": ("penalty:table=chronus", "poisson:jobs=128,backlog=48,load=1.3"),
+    "dally-like": (
+        "allreduce:calibration=artist,duration=compute",
+        "dally-like:jobs=128,arrivals=poisson,jobs_per_day=40",
+    ),
+    "low load": ("penalty:table=chronus", "poisson:jobs=128,load=0.84"),
 }
 
 

@@ -51,7 +51,7 @@ def train(updates: int, num_envs: int = 16, steps: int = 128, seed: int = 0) -> 
         running_slots=4,
         preemption=False,
         reference="sjf",
-        workload="poisson:jobs=48,backlog=24,load=1.1",
+        workload="poisson:jobs=48,backlog=24,load=1.3",
     )
     agent = Agent(envs.single_observation_space.shape[0], envs.single_action_space.nvec.tolist())
     optimiser = torch.optim.Adam(agent.parameters(), lr=1e-3)

@@ -55,7 +55,7 @@ def algorithm(**settings: Any) -> Any:
     small = {"slots": 8, "running_slots": 4, "preemption": False, "reference": "sjf"}
     config = (
         PPOConfig()
-        .environment("masked-delay", env_config={**small, "workload": "poisson:jobs=48,backlog=24,load=1.1"})
+        .environment("masked-delay", env_config={**small, "workload": "poisson:jobs=48,backlog=24,load=1.3"})
         .env_runners(num_env_runners=0, num_envs_per_env_runner=4)
         .rl_module(rl_module_spec=RLModuleSpec(module_class=ActionMaskingTorchRLModule))
         .training(gamma=1.0, **settings)

@@ -51,7 +51,8 @@ def poisson(
 
     Args:
         jobs: how many, 1 to 10 million.
-        load: offered GPU-seconds per second / cluster_gpus, in the mean of the distributions, > 0.
+        load: offered GPU-seconds per second / cluster_gpus, in the mean of the distributions, > 0; `duration_s` is the
+            isolated run time, so it is the same on every network.
         cluster_gpus: the cluster that `load` refers to.
         backlog: the first so many jobs are there at time 0, the others arrive from then on.
         rate: jobs per hour, in place of `load`.
@@ -114,7 +115,8 @@ def dally_like(
     gang (1, 2-4,
     8, above), over all P50 55,975 s, P90 203,004 s, mean 93,988 s; model shares by gang, over all
     MobileNetV3, BERT and ResNet50 25 % each, AlexNet 10.6, ResNet18 7.6, VGG 6.8. Iterations are the duration
-    over the model's median time per iteration, 32 samples a batch.
+    over the model's median time per iteration, 32 samples a batch. The trace's durations were measured on the job's
+    GPUs, so they are isolated run times; the authors' simulator takes them for computing alone (`duration=compute`).
 
     Args:
         jobs: how many.

@@ -92,7 +92,8 @@ def mast_like(
 
     Args:
         days: over which workloads arrive, above 0, up to 366.
-        load: offered GPU-seconds per second and GPU, in the mean of the distributions.
+        load: offered GPU-seconds per second and GPU, in the mean of the distributions; what recurs daily and which
+            families have GPUs is drawn once, so that seeds differ (256 GPUs: by 0.17 at load 1 over a year).
         jobs: how many arrive, in place of `load`.
         tables: how many; none: so many that each is read as often as published.
         reads: tables that a workload reads, in the mean, 1 to 100; fewer by the duplicates.

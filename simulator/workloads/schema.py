@@ -7,7 +7,7 @@ The schema, one row a job, column by column (the csv has this header; the parque
 | `job_id`     | yes      | text   | unique, not empty |
 | `arrival_s`  | yes      | number | seconds >= 0 on the workload's clock |
 | `gpus`       | yes      | whole  | gang size, 1 to 10^9 |
-| `duration_s` | yes      | number | isolated run time on its GPUs at the best tier, seconds > 0 |
+| `duration_s` | yes      | number | run time alone on its GPUs, placed best, seconds > 0 |
 | `iterations` | no       | number | iterations in all, > 0; none: unknown, taken as `duration_s` (1 iteration = 1 s) |
 | `iteration_s`| no       | number | seconds per iteration; `duration_s / iterations` (the default) to a millionth |
 | `model`      | no       | text   | empty: unknown |
@@ -73,7 +73,8 @@ class Workload:
         job_id: str objects, unique, not empty.
         arrival_s: float64 seconds >= 0, ascending.
         gpus: int64 >= 1, the gang size.
-        duration_s: float64 seconds > 0, isolated run time on its GPUs at the best tier.
+        duration_s: float64 seconds > 0, run time alone on its GPUs, placed best on the empty cluster; or computing
+            alone, if the network is told so (network/isolated.py).
         iterations: float64 > 0; `duration_s` itself where the source has none (then 1 iteration = 1 s).
         iteration_s: float64 > 0, seconds per iteration on its GPUs at the best tier, as exact as the source has it;
             `duration_s / iterations` where the source has none.
