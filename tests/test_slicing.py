@@ -200,6 +200,7 @@ def test_slices_change_nothing_while_nobody_waits():
         ("gandiva:slicing=60,lease=60", "without leases"),
         ("gandiva:slicing=60,round=60", "rounds"),
         ("gandiva:slicing=60,packing=on", "packing"),
+        ("gandiva:slicing=60,preemption_cost=40/60", "slicing = 60: expected more than preemption_cost = 40/60"),
     ],
 )
 def test_slices_stand_alone(word, said):

@@ -97,8 +97,8 @@ class Rule:
             as soon as a job waits, all whose lease has ended give their GPUs back and are offered GPUs like those that
             wait (rules/offers.py).
         slicing: seconds; while jobs wait, running jobs make way for them in turns whenever so much time has passed
-            (rules/turns.py; 0: no slices). The order is `turns` then, jobs migrate, and there are no other leases,
-            rounds, delay timers or packing.
+            (rules/turns.py; 0: no slices), which must be more than a restart costs. The order is `turns` then, jobs
+            migrate, and there are no leases, rounds, delay timers or packing.
         timers: delay timers: seconds for which a job refuses GPUs outside one machine, and outside one rack, counted
             from when it arrived or lost its GPUs; inf: for ever. The placer is `tier` or `first` then.
         tuner: delay timers that follow the waits of other jobs, instead of `timers`.
@@ -185,6 +185,9 @@ class Rule:
             raise InputError("slicing goes with migration, and without delay timers")
         if self.lease or self.round or self.packing:
             raise InputError("slicing goes without leases, rounds and packing")
+        if self.slicing <= max(self.preemption_cost):  # else jobs would do nothing but restore
+            cost = f"preemption_cost = {_slashed(self.preemption_cost)}"
+            raise InputError(f"slicing = {self.slicing:g}: expected more than {cost}, the seconds that a restart takes")
 
     def _check_sharing(self) -> None:
         _choice("sharing", self.sharing, SHARINGS)

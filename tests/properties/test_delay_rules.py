@@ -57,7 +57,7 @@ def random_rule(rng: np.random.Generator) -> Rule:
     if rng.random() < 0.3:
         fallback = str(rng.choice(["most-free", "last"]))
         if lease == round_s == 0.0:
-            slicing = float(rng.choice([0.0, 3.0, 40.0]))
+            slicing = float(rng.choice([0.0, 12.0, 40.0]))
             return policies.make("gandiva", fallback=fallback, preemption_cost=cost, slicing=slicing).rule
         return policies.make("gandiva", fallback=fallback, preemption_cost=cost, lease=lease, round=round_s).rule
     if rng.random() < 0.25:
@@ -184,7 +184,8 @@ EXTREME = (
     "greedy:margin=0,placer=first,round=11",
     "greedy:margin=1e300,preemption_cost=0.1/3",
     "gandiva:fallback=last,round=13",
-    "gandiva:slicing=0.5,preemption_cost=0.1/3",
+    "gandiva:slicing=3.5,preemption_cost=0.1/3",
+    "gandiva:slicing=0.5",
 )
 AT_AUCTIONS = (
     "dally:history=1e-9",
