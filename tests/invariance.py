@@ -27,12 +27,14 @@ GEO_ROWS = ("level", "tenant", "recurring", "part_type", "part_units", "containe
 UNITS = (2.0, 3.7, 1 / 7)
 CLOSE = 1e-6  # relative
 JOBS = (6, 28)  # of a random workload: at least, and below
-LONGEST_S = 20_000.0  # the longest of their jobs
+LONGEST_S = 20_000.0  # the longest of their jobs,
+CONTENDED_S = 600.0  # where every iteration is played,
+ELASTIC_S = 100.0  # and where a search is made every minute
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of the jobs: when each first started and ended, since the first arrival, its GPUs and last tier."""
+    """What became of the jobs: when each first started and ended, since the first arrival, its GPUs and its last tier."""
 
     start_s: np.ndarray
     end_s: np.ndarray
@@ -72,8 +74,13 @@ class Player:
     """One policy in one environment; it may be asked again and again."""
 
     def __init__(self, env_id: str, word: str) -> None:
-        self.policy = make(word)
+        self.env_id, self.policy = env_id, make(word)
         self.simulator: Simulator = simulator_of(setting_of(env_id), self.policy)
+
+    def workload(self, seed: int) -> Workload:
+        """A random workload to play."""
+        longest_s = LONGEST_S if has_units(self.env_id) else CONTENDED_S
+        return workload_for(self.env_id, seed, ELASTIC_S if self.policy.elastic else longest_s)
 
     def play(self, workload: Workload, seed: int) -> Outcome:
         """The whole run."""
@@ -88,8 +95,8 @@ class Player:
 
 
 @functools.lru_cache(maxsize=64)
-def workload_for(env_id: str, seed: int) -> Workload:
-    """A random workload for an environment: at the first arrival 0 s."""
+def workload_for(env_id: str, seed: int, longest_s: float = LONGEST_S) -> Workload:
+    """A random workload for an environment, no job longer than `longest_s`; the first arrives at 0 s."""
     rng = np.random.default_rng([seed, sum(map(ord, env_id))])
     setting = setting_of(env_id)
     with warnings.catch_warnings():
@@ -97,7 +104,7 @@ def workload_for(env_id: str, seed: int) -> Workload:
         drawn = workload_of(setting, seed if setting.is_drawn else 0)
     jobs = drawn_rows(drawn, rng.permutation(len(drawn))[: int(rng.integers(*JOBS))])
     n = len(jobs)
-    duration_s = jobs.duration_s * min(1.0, LONGEST_S / jobs.duration_s.max())
+    duration_s = jobs.duration_s * min(1.0, longest_s / jobs.duration_s.max())
     # Some take as long as others, or half as long: where such jobs follow each other, ends coincide.
     like = duration_s[rng.integers(0, n, n)] * rng.choice([1.0, 0.5], n)
     duration_s = np.where(rng.random(n) < 0.3, like, duration_s)
@@ -138,8 +145,11 @@ def has_units(env_id: str) -> bool:
 
 def in_units(workload: Workload, factor: float) -> Workload:
     """The same jobs, their work cut into `factor` times as many iterations."""
-    iterations = workload.iterations * factor
-    return replace(workload, iterations=iterations, iteration_s=workload.duration_s / iterations)
+    return replace(
+        workload,
+        iterations=workload.iterations * factor,
+        iteration_s=workload.duration_s / (workload.iterations * factor),
+    )
 
 
 def later(workload: Workload, seconds: float) -> Workload:
