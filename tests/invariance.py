@@ -34,7 +34,7 @@ ELASTIC_S = 100.0  # and where a search is made every minute
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of the jobs: when each first started and ended, since the first arrival, its GPUs and its last tier."""
+    """What became of the jobs: when each first started and ended, since the first arrival, its GPUs and last tier."""
 
     start_s: np.ndarray
     end_s: np.ndarray
