@@ -107,7 +107,8 @@ def test_evaluate_prints_semantics_and_a_row_a_policy(capsys):
         "thresholds=3250/7200",
         "poisson:jobs=20,backlog=10",
         "dally:racks=2,machines=4 (64 GPUs",
-        "penalty:table=chronus",
+        "penalty:table=chronus,default=none,duration=isolated",
+        "of the GPUs, after 10 jobs that are there at once, as jobs run alone",
         "JCT mean",
         "interval",
     ):
@@ -255,6 +256,19 @@ def test_inspect_reports_and_draws(capsys, trace, tmp_path):
     assert "3 jobs" in out
     assert picture.stat().st_size > 10_000
     assert call_json(capsys, "workload", "inspect", "poisson:jobs=50", "--seed", 2)["jobs"] == 50
+
+
+def test_inspect_tells_the_load_that_a_workload_offers_to_a_cluster(capsys, tmp_path):
+    """2 of 4 GPUs for 30 s, twice in 60 s after the first job: 120 / (4 x 60); without a cluster there is no load."""
+    path = tmp_path / "mine.csv"
+    path.write_text("job_id,arrival_s,gpus,duration_s\na,0,4,10\nb,40,2,30\nc,60,2,30\n")
+    where = ("--topology", "flat:machines=1,gpus_per_machine=4")
+    facts = call_json(capsys, "workload", "inspect", path, *where)
+    assert (facts["offered_load"], facts["network"]) == (0.5, "none")
+    assert "offered load, as jobs run alone: 0.5 (flat" in call(capsys, "workload", "inspect", path, *where)[1]
+    assert "offered_load" not in call_json(capsys, "workload", "inspect", path)
+    status, _, err = call(capsys, "workload", "inspect", path, "--network", "none")
+    assert status == 2 and "give --topology" in err
 
 
 def test_generated_csv_comes_back_the_same(capsys, tmp_path):

@@ -14,6 +14,8 @@ from clustergym.simulator.errors import InputError
 from clustergym.simulator.network import Contention, load_network
 from clustergym.simulator.network.isolated import Shape, best_shape, innermost_tiers
 from clustergym.simulator.offered import offered_load
+from clustergym.simulator.profiles.measured_tables import read_tables
+from clustergym.simulator.rules.rule import Rule
 from clustergym.simulator.topology import Topology
 from clustergym.simulator.workloads import Workload, open_workload
 
@@ -32,8 +34,6 @@ NETWORKS = {  # network: a model that it knows
 
 def alone(topology, network, gpus, model="", semantics="events"):
     """A simulator whose one job of 1,000 s in 123 iterations has run, by fifo and the tightest placement."""
-    from clustergym.simulator.rules.rule import Rule
-
     simulator = Simulator(topology, network, rule=Rule("fifo", placer="tier"), semantics=semantics)
     optional = {"model": [model], "batch_size": [32 * gpus], "iterations": [123.0]}
     simulator.reset(Workload.from_arrays("alone", [0.0], [gpus], [1000.0], **optional))
@@ -145,6 +145,21 @@ def test_a_duration_that_nobody_knows_is_refused():
         InputError, match="unknown value of network penalty: duration 'isolate'; did you mean 'isolated'"
     ):
         load_network("penalty:duration=isolate")
+
+
+@pytest.mark.parametrize(("gpus", "gang"), [(4, 1), (8, 2)])
+def test_on_measured_tables_nobody_is_slowed_down_alone_either(shared_traces, gpus, gang):
+    """12 samples a GPU of bert on one machine of 4 T4, or two: computing is the time less the synchronisation."""
+    folder = shared_traces / "adaptdl" / "simulator" / "traces"
+    tables = read_tables(str(folder), "bert")
+    whole_s, exposed_s = tables.times_s((4,) * gang, 12)
+    for duration, expected in (("isolated", 1000.0), ("compute", 1000.0 * whole_s / (whole_s - exposed_s))):
+        network = f"allreduce:calibration=measured,gpu=t4,tables={folder},duration={duration}"
+        simulator = Simulator("flat:machines=4,gpus_per_machine=4", network, rule=Rule("fifo", placer="tier"))
+        simulator.reset(Workload.from_arrays("bert", [0.0], [gpus], [1000.0], model=["bert"], batch_size=[12 * gpus]))
+        metrics = simulator.run()
+        assert metrics["jct_mean"] == pytest.approx(expected, rel=1e-9)
+        assert metrics["slowdown_mean"] == pytest.approx(1.0, rel=1e-9)
 
 
 # The best placement

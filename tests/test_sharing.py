@@ -447,7 +447,7 @@ def test_a_run_goes_on_the_same_in_a_larger_record():
 def test_measured_tables_say_how_long_a_placement_takes(shared_traces, gpus, counts):
     """The time of the table over that on one machine; what it does not have comes from the fit."""
     folder = shared_traces / "adaptdl" / "simulator" / "traces"
-    network = f"allreduce:calibration=measured,gpu=t4,tables={folder}"
+    network = f"allreduce:calibration=measured,gpu=t4,duration=isolated,tables={folder}"
     tables = read_tables(str(folder), "bert")
     simulator = Simulator("flat:machines=4,gpus_per_machine=4", network)
     assert simulator.network.describe() == network
