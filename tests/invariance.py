@@ -26,15 +26,16 @@ from clustergym.simulator.workloads.schema import COLUMNS, text_array
 GEO_ROWS = ("level", "tenant", "recurring", "part_type", "part_units", "container_s")
 UNITS = (2.0, 3.7, 1 / 7)
 CLOSE = 1e-6  # relative
-JOBS = (6, 28)  # of a random workload: at least, and below
+JOBS = (6, 28)  # of a random workload without twins: at least, and below,
+ELASTIC_JOBS = (3, 8)  # and where a search is made every minute
 LONGEST_S = 20_000.0  # the longest of their jobs,
 CONTENDED_S = 600.0  # where every iteration is played,
-ELASTIC_S = 100.0  # and where a search is made every minute
+ELASTIC_S = 100.0  # and in such searches
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of the jobs: when each first started and ended, since the first arrival, its GPUs and last tier."""
+    """What became of the jobs: when each first started and ended, after the first arrival, its gang and last tier."""
 
     start_s: np.ndarray
     end_s: np.ndarray
@@ -79,8 +80,9 @@ class Player:
 
     def workload(self, seed: int) -> Workload:
         """A random workload to play."""
-        longest_s = LONGEST_S if has_units(self.env_id) else CONTENDED_S
-        return workload_for(self.env_id, seed, ELASTIC_S if self.policy.elastic else longest_s)
+        if self.policy.elastic:
+            return workload_for(self.env_id, seed, ELASTIC_S, ELASTIC_JOBS)
+        return workload_for(self.env_id, seed, LONGEST_S if has_units(self.env_id) else CONTENDED_S)
 
     def play(self, workload: Workload, seed: int) -> Outcome:
         """The whole run."""
@@ -95,14 +97,14 @@ class Player:
 
 
 @functools.lru_cache(maxsize=64)
-def workload_for(env_id: str, seed: int, longest_s: float = LONGEST_S) -> Workload:
+def workload_for(env_id: str, seed: int, longest_s: float = LONGEST_S, count: tuple[int, int] = JOBS) -> Workload:
     """A random workload for an environment, no job longer than `longest_s`; the first arrives at 0 s."""
     rng = np.random.default_rng([seed, sum(map(ord, env_id))])
     setting = setting_of(env_id)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         drawn = workload_of(setting, seed if setting.is_drawn else 0)
-    jobs = drawn_rows(drawn, rng.permutation(len(drawn))[: int(rng.integers(*JOBS))])
+    jobs = drawn_rows(drawn, rng.permutation(len(drawn))[: int(rng.integers(*count))])
     n = len(jobs)
     duration_s = jobs.duration_s * min(1.0, longest_s / jobs.duration_s.max())
     # Some take as long as others, or half as long: where such jobs follow each other, ends coincide.

@@ -50,7 +50,7 @@ CLOCKS = {
 EXCLUDED = {
     ("clustergym/TimeShift-v0", "*", UNIT): "contention: an iteration is what a job sends and computes, not a unit",
     ("clustergym/TimeShift-v0", "*", ORIGIN): (
-        "contention: every model's period is a clock of its own, time-shifts stand on its multiples and the periods "
+        "contention: every model's period is a clock of its own, time-shifts stand on its multiples, and the periods "
         "have no common one; of phases that begin together it is a matter of rounding which is the first to send"
     ),
     ("clustergym/Sharing-v0", "pollux", UNIT): "goodput: an iteration is a batch of samples that trains the model",
@@ -144,7 +144,7 @@ def test_contention_is_where_iterations_are_no_unit():
 def test_ends_that_coincide_are_one_instant_in_every_unit():
     """Sharing-v0's default, fifo, seed 0: two jobs end together; a gang of 16 must find the GPUs of both.
 
-    In another unit their ends differ by 1e-12 s. Jobs of 6 GPUs that passed it in between made the mean JCT 9,112 s.
+    In another unit their ends differ by 1e-12 s. With jobs of 6 GPUs that passed it meanwhile, the mean JCT was 9,112 s.
     """
     from clustergym.experiments.evaluate import workload_of
 
