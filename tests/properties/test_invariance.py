@@ -144,7 +144,7 @@ def test_contention_is_where_iterations_are_no_unit():
 def test_ends_that_coincide_are_one_instant_in_every_unit():
     """Sharing-v0's default, fifo, seed 0: two jobs end together; a gang of 16 must find the GPUs of both.
 
-    In another unit their ends differ by 1e-12 s. With jobs of 6 GPUs that passed it meanwhile, the mean JCT was 9,112 s.
+    In another unit their ends differ by 1e-12 s. Jobs of 6 GPUs that passed it meanwhile made the mean JCT 9,112 s.
     """
     from clustergym.experiments.evaluate import workload_of
 
