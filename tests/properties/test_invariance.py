@@ -162,9 +162,9 @@ def test_ends_that_coincide_are_one_instant_in_every_unit():
 
 
 def test_a_round_is_met_by_what_ends_a_rounding_behind_it():
-    """Rounds of 0.3 s; three iterations of 0.1 s end at 0.30000000000000004 s: the next job starts then, not at 0.6 s."""
+    """Rounds of 0.3 s; three iterations of 0.1 s end at 0.30000000000000004 s: the next job starts then, not at 0.6."""
     simulator = Simulator("flat:machines=1,gpus_per_machine=1", rule=make("fifo:round=0.3").rule)
-    jobs = Workload.from_arrays("two", [0.0, 0.0], [1, 1], [0.3, 0.3], iterations=[3.0, 3.0], iteration_s=[0.1, 0.1])
+    jobs = Workload.from_arrays("two", [0.0] * 2, [1, 1], [0.3, 0.3], iterations=[3.0, 3.0], iteration_s=[0.1, 0.1])
     simulator.reset(jobs)
     simulator.run()
     assert simulator.state.first_start_s[:2].tolist() == [0.0, pytest.approx(0.3)]
