@@ -18,6 +18,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from clustergym.experiments.evaluate import workload_of
+from clustergym.policies import make
+from clustergym.simulator.engine import Simulator
+from clustergym.simulator.workloads import Workload
+
 invariance = runpy.run_path(str(Path(__file__).parents[1] / "invariance.py"))
 Player, UNITS, exchanged, has_units, in_units, later, pairs, workload_for = (
     invariance[name]
@@ -146,11 +151,27 @@ def test_ends_that_coincide_are_one_instant_in_every_unit():
 
     In another unit their ends differ by 1e-12 s. Jobs of 6 GPUs that passed it meanwhile made the mean JCT 9,112 s.
     """
-    from clustergym.experiments.evaluate import workload_of
-
     player = Player("clustergym/Sharing-v0", "fifo")
     workload = workload_of(invariance["setting_of"]("clustergym/Sharing-v0"), 0)
     expected = player.play(workload, 0)
     for factor in UNITS:
         assert not expected.differs(player.play(in_units(workload, factor), 0))
     assert float((expected.end_s - (workload.arrival_s - workload.arrival_s[0])).mean()) == pytest.approx(24_986, abs=1)
+
+
+def test_a_round_is_met_by_what_ends_a_rounding_behind_it():
+    """Rounds of 0.3 s; three iterations of 0.1 s end at 0.30000000000000004 s: the next job starts then, not at 0.6."""
+    simulator = Simulator("flat:machines=1,gpus_per_machine=1", rule=make("fifo:round=0.3").rule)
+    jobs = Workload.from_arrays("two", [0.0] * 2, [1, 1], [0.3, 0.3], iterations=[3.0, 3.0], iteration_s=[0.1, 0.1])
+    simulator.reset(jobs)
+    simulator.run()
+    assert simulator.state.first_start_s[:2].tolist() == [0.0, pytest.approx(0.3)]
+
+
+def test_durations_that_are_equal_but_for_rounding_are_a_tie():
+    """0.3 s as 3 x 0.1 s is 0.30000000000000004 s, but the first of two such jobs is the first, also under sjf."""
+    simulator = Simulator("flat:machines=1,gpus_per_machine=1", rule=make("sjf").rule)
+    jobs = Workload.from_arrays("two", [0.0, 0.0], [1, 1], [0.3, 0.3], iterations=[3.0, 1.0], iteration_s=[0.1, 0.3])
+    simulator.reset(jobs)
+    simulator.run()
+    assert simulator.state.first_start_s[:2].tolist() == [0.0, pytest.approx(0.3)]
