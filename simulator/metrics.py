@@ -51,6 +51,7 @@ import numpy as np
 
 from .geo_metrics import in_regions
 from .kernels.codes import DONE, RUNNING
+from .kernels.rounding import SAME_INSTANT
 from .kernels.rounds import PER_FOLD, SHORTEST_S
 from .kernels.stays import LEAST_S
 from .workloads.schema import Workload
@@ -245,7 +246,8 @@ def _fairness(s: np.void) -> np.ndarray:
 def _violations(s: np.void) -> float:
     n = int(s["n_jobs"])
     deadline_s = s["deadline_s"][:n]
-    is_late = np.where(s["status"][:n] == DONE, s["finish_s"][:n] > deadline_s, deadline_s <= s["now_s"])
+    ended_late = s["finish_s"][:n] > deadline_s * (1.0 + SAME_INSTANT)
+    is_late = np.where(s["status"][:n] == DONE, ended_late, deadline_s <= s["now_s"])
     return _share(float(is_late.sum()), float(s["n_due"]))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .network import Network, load_network
+from .network import Network, load_network, on_topology
 from .network.isolated import iteration_times_s
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def isolated_s(workload: Workload, topology: Topology, network: Network | str = 
     Raises:
         InputError: a network that does not load, or a job that it knows nothing about.
     """
-    network = load_network(network)
+    network = on_topology(load_network(network), topology)
     profile, factors = network.tier_factors(workload, topology)
     return workload.iterations * iteration_times_s(network, workload, topology, profile, factors)[1]
 

@@ -239,7 +239,7 @@ def _per_tier(name: str, key: str, values: PerTier) -> list[float]:
             least <= value <= most and math.isfinite(value) and (value > 0 or key != "bandwidth_gbps")
         )
         if not is_in:
-            bound = "more than 0" if key == "bandwidth_gbps" else f"at least {least:g}"
+            bound = "a finite number more than 0" if key == "bandwidth_gbps" else f"at least {least:g}"
             raise InputError(
                 f"topology {name}: {key} = {value:g}, expected {bound}"
                 + (f" and at most {most:g}" if most < math.inf else "")

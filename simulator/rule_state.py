@@ -45,7 +45,7 @@ def rule_fields(jobs: int, seats: int) -> list[Field]:
         ("migrates", "i8"),  # the rule moves running jobs to better tiers
         ("moved", "i8"),  # it did in this pass
         ("leases_over", "i8"),  # the lease of a running job may have ended, and no other begun
-        ("offers", "i8"),  # jobs are offered GPUs at this instant
+        ("offers", "i8"),  # jobs were offered GPUs at the last decision point
         ("fallback_defect", "i8"),  # of Gandiva in the simulator behind paper dally; see placers.py
         ("bid", "i8", (2 * jobs + seats,)),  # scratch: jobs that are offered GPUs, a heap in the order of the rule
     ]

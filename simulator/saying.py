@@ -14,5 +14,5 @@ class SettingWarning(UserWarning):
 def say_once(sentence: str) -> None:
     """Warn of `sentence` as a SettingWarning, unless this process has done so before."""
     if sentence not in _said:
-        _said.add(sentence)
         warnings.warn(sentence, SettingWarning, stacklevel=2)
+        _said.add(sentence)

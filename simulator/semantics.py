@@ -1,7 +1,8 @@
 """What the clock does besides arrivals and ends: how leases end, in which steps work progresses, when passes are made.
 
 `events`, the default: progress is continuous; a pass is made at every event (or round); a job whose lease has ended can
-be replaced by one that stands before it in the order, and goes on otherwise.
+be replaced by one that stands before it in the order, and goes on otherwise; under delay timers it bids anew as soon as
+somebody waits (rules/offers.py).
 
 `artist-sim`: as in ArtISt-sim, the simulator behind paper dally (Sec. IV-C), in its corrected form: only waiting jobs
 are offered GPUs. A grant is one lease; work counts in chunks of iterations; a job ends with its last chunk, of which
@@ -75,16 +76,17 @@ class Semantics:
     def in_place(self) -> dict[str, float]:
         """Fields of a rule that they set aside, and what is played in their place.
 
-        At auctions leases are those of the semantics, and there are no rounds, no slices and, since jobs are ordered
-        without queues, no quantum.
+        At auctions leases are those of the semantics, GPUs are not shared, and there are no rounds, no slices and, as
+        jobs are ordered without queues, no quantum.
         """
         if not self.auctions:
             return {}
-        return {"lease": self.lease_s, "round": Rule.round, "slicing": Rule.slicing, "quantum": Rule.quantum}
+        absent = ("round", "slicing", "quantum", "packing")
+        return {"lease": self.lease_s, **{name: getattr(Rule, name) for name in absent}}
 
 
 def events() -> Semantics:
-    """A pass at every event; a job whose lease has ended makes way only for another."""
+    """A pass at every event; a lease that has ended matters only while another job waits."""
     return Semantics()
 
 

@@ -310,6 +310,21 @@ def test_who_gets_its_gpus_back_has_not_stopped_and_begins_a_new_lease():
     assert simulator.jobs()["preemptions"].tolist() == [0, 1, 0]
 
 
+def test_who_is_back_on_its_gpus_does_not_bid_again_at_the_same_instant():
+    """The same jobs: at 100 the first is back; a second look at that instant, as after others decided, is idle."""
+    rule = policies.make("dally-nowait:lease=100").rule
+    simulator = Simulator("flat:machines=2,gpus_per_machine=4", rule=rule)
+    simulator.reset(jobs_of((0, 4, 330), (50, 4, 1000), (60, 8, 10)))
+    while simulator.view.now_s < 100.0:
+        simulator.schedule()
+        simulator.advance()
+    simulator.schedule()
+    decided = int(simulator.state.decisions)
+    simulator.schedule()
+    assert simulator.view.now_s == 100.0
+    assert int(simulator.state.decisions) == decided
+
+
 def test_a_job_on_two_machines_bids_anew_when_its_lease_ends_and_somebody_waits():
     """2 machines of 4, slowdown 2 across them, 5 s to restore, leases of 100 s: jobs of 3 and 3, at 2 one of 2 on both.
 

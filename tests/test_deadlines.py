@@ -340,3 +340,14 @@ def test_the_same_bits_without_compilation():
 
     compiled = fingerprint()
     assert compiled.startswith("True") and compiled == fingerprint(NUMBA_DISABLE_JIT="1")
+
+
+def test_who_ends_at_its_deadline_but_for_rounding_is_in_time():
+    """One job alone, due when it must end, its work cut anyhow, at any hour."""
+    rng = np.random.default_rng(0)
+    simulator = Simulator("flat:machines=1,gpus_per_machine=1")
+    for _ in range(200):
+        arrival_s, duration_s, iterations = rng.uniform(0, 1e6), rng.lognormal(7, 2), rng.lognormal(3, 2)
+        times = {"iterations": [iterations], "deadline_s": [arrival_s + duration_s]}
+        simulator.reset(Workload.from_arrays("one", [arrival_s], [1], [duration_s], **times))
+        assert simulator.run()["slo_violation_rate"] == 0.0

@@ -230,12 +230,12 @@ def test_features_of_a_waiting_job_follow_it_through_an_undone_stop():
     env.step((1, 0))  # job 0 starts at 0; the next decision is at 3 h
     first_running = 1 + 4 * 32
     env.step((first_running, 0))
-    shown = env.observe()["queue"].reshape(32, 12)
+    shown = env.observe()["queue"].reshape(32, 13)
     slot = int(np.flatnonzero(shown[:, 11] == 1.0)[0])
     env.step((1 + 4 * slot, 0))  # back on its GPUs
     while env.view.now_s < 7 * hour:
         env.step((0, 0))
-    observation = env.step((first_running, 0))[0]["queue"].reshape(32, 12)
+    observation = env.step((first_running, 0))[0]["queue"].reshape(32, 13)
     row = observation[np.flatnonzero(observation[:, 11] == 1.0)[0]]
     scale = np.log1p(30 * 86400.0)
     assert row[5] == pytest.approx(np.log1p(3 * hour) / scale, abs=1e-6)

@@ -10,7 +10,7 @@ import pytest
 
 from clustergym import policies
 from clustergym.experiments.cli import run
-from clustergym.experiments.commands.setting import open_setting
+from clustergym.experiments.commands.setting import described_setting
 from clustergym.experiments.recording import decisions
 from clustergym.simulator.decisions import Migrate, Start
 from clustergym.simulator.engine import Simulator
@@ -268,7 +268,7 @@ def test_what_a_failure_undoes_is_lost_once():
 @pytest.mark.parametrize(("given", "read_as"), [(None, "gang,caps=batch"), ("artist-sim:caps=on", "gang,caps=on")])
 def test_a_file_of_artist_sim_is_read_as_there_unless_said_otherwise(given, read_as):
     path = Path(__file__).parent / "data" / "workloads" / "synthetic_artist_sim.csv"
-    setting = open_setting("Delay", str(path), format=given, assignments=["semantics=artist-sim"])
+    setting = described_setting("Delay", str(path), format=given, assignments=["semantics=artist-sim"])
     assert setting.format == f"artist-sim:scale={read_as}"
 
 

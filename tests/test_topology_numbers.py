@@ -10,7 +10,7 @@ import pytest
 
 from clustergym.envs.delay.env import DelayEnv
 from clustergym.experiments.cli import run
-from clustergym.experiments.commands.setting import open_setting
+from clustergym.experiments.commands.setting import described_setting
 from clustergym.simulator import saying
 from clustergym.simulator.engine import Simulator
 from clustergym.simulator.errors import InputError
@@ -97,15 +97,15 @@ def test_fits_of_a_t4_take_longer_by_the_ratio_of_bandwidths_and_the_oversubscri
         "communication in a machine takes 2 times as long",
         "communication between machines takes 6 times as long",
     )
-    assert said() == ["topology 'flat': network allreduce:calibration=measured,gpu=t4 does not use latency_us of rack"]
+    word = "allreduce:calibration=measured,gpu=t4,duration=isolated"
+    assert said() == [f"topology 'flat': network {word} does not use latency_us of rack"]
 
 
 def test_fits_of_a_cluster_whose_links_nobody_states_do_not_use_bandwidths(said):
     network = load_network("allreduce:gpu=a100")
     assert on_topology(network, Topology.from_spec(spec(bandwidth_gbps=10))).longer == (1.0, 1.0)
-    assert said() == [
-        "topology 'mine': network allreduce:calibration=measured,gpu=a100 does not use bandwidth_gbps of rack"
-    ]
+    word = "allreduce:calibration=measured,gpu=a100,duration=isolated"
+    assert said() == [f"topology 'mine': network {word} does not use bandwidth_gbps of rack"]
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_what_a_network_does_not_use_is_named_once(network, said):
 
 def test_allreduce_uses_everything_but_the_type_of_gpus(said):
     on_topology(load_network("allreduce"), Topology.from_spec(spec(bandwidth_gbps=10) | {"gpu_type": "K80"}))
-    assert said() == ["topology 'mine': network allreduce:calibration=measured does not use gpu_type"]
+    assert said() == ["topology 'mine': network allreduce:calibration=measured,duration=isolated does not use gpu_type"]
 
 
 def test_the_command_line_says_so_on_one_line_and_the_header_what_acts(tmp_path, capsys):
@@ -148,7 +148,8 @@ def test_the_command_line_says_so_on_one_line_and_the_header_what_acts(tmp_path,
     out, err = capsys.readouterr()
     assert "rack: bandwidth 214.7 -> 3.125 GB/s" in " ".join(out.split())
     assert [line for line in err.splitlines() if "topology" in line] == [
-        "clustergym: warning: topology 'mine': network allreduce:calibration=artist does not use gpu_type"
+        "clustergym: warning: topology 'mine': network allreduce:calibration=artist,duration=isolated does not use "
+        "gpu_type"
     ]
     assert run([*words, "--quiet"]) == 0
     assert "warning" not in capsys.readouterr().err
@@ -185,8 +186,8 @@ def test_a_capacity_that_is_a_presets_argument_acts_and_its_default_does_not():
     ("word", "expected"),
     [
         ("dally:bandwidth_gbps=1/2/3", "bandwidth_gbps = '1/2/3', expected SLOT/MACHINE/RACK/NETWORK"),
-        ("dally:bandwidth_gbps=none/none/0/1", "bandwidth_gbps = 0, expected more than 0"),
-        ("flat:bandwidth_gbps=none/none/inf/1", "bandwidth_gbps = inf, expected more than 0"),
+        ("dally:bandwidth_gbps=none/none/0/1", "bandwidth_gbps = 0, expected a finite number more than 0"),
+        ("flat:bandwidth_gbps=none/none/inf/1", "bandwidth_gbps = inf, expected a finite number more than 0"),
         ("flat:latency_us=none/none/-1/1", "latency_us = -1, expected at least 0 and at most 1e+06"),
         ("bsbf-physical:oversubscription=none/none/0.5/1", "oversubscription = 0.5, expected at least 1"),
         ("bsbf-simulation:latency_us=none/none/x/1", "latency_us = 'x': expected a number"),
@@ -200,7 +201,7 @@ def test_bad_numbers_of_a_preset_are_one_sentence(word, expected):
 
 def test_a_bandwidth_that_no_time_can_be_computed_with_is_refused():
     topology = Topology.from_spec(spec(bandwidth_gbps=1e-12))
-    with pytest.raises(InputError, match=r"tier rack has .* Gbit/s, expected at least"):
+    with pytest.raises(InputError, match=r"tier rack has .* Gbit/s in effect, expected at least"):
         on_topology(load_network("allreduce"), topology)
 
 
@@ -209,7 +210,7 @@ def test_a_bandwidth_that_no_time_can_be_computed_with_is_refused():
 
 def test_measured_is_the_calibration_unless_the_semantics_are_the_authors():
     assert load_network("allreduce").describe() == load_network("allreduce:calibration=measured").describe()
-    setting = open_setting("Delay", "dally-like:jobs=3", assignments=["semantics=artist-sim"])
+    setting = described_setting("Delay", "dally-like:jobs=3", assignments=["semantics=artist-sim"])
     assert setting.network == "allreduce:calibration=artist"
 
 

@@ -15,6 +15,7 @@ from ..terminal import (
     out,
     plain_table,
     print_json,
+    warnings_on_one_line,
     word_or_file,
     written_whole,
 )
@@ -60,7 +61,7 @@ def communication(
     if picture is not None:
         _expect_picture(picture)
     network = _network(calibration, tiers, layers)
-    with arguments():
+    with warnings_on_one_line(quiet), arguments():
         network, shape = _placed(network, topology, gpus, units)
         found = explain(network, model, shape)
     if picture is not None:

@@ -11,7 +11,7 @@ import typer
 
 from ..terminal import BadArgument, expect_writable, out, print_json, progress, warnings_on_one_line
 from .options import Format, Json, Network, Oversize, Quiet, Topology, TrustZip, Workload, whole
-from .setting import chosen_policies, open_setting
+from .setting import chosen_policies, described_setting, open_setting
 
 if TYPE_CHECKING:
     from ..evaluate import Run, Setting
@@ -99,14 +99,14 @@ def evaluate(
         chosen = _seeds(seeds, seed)
         if fresh and logdir is None:
             raise BadArgument("--fresh: it forgets the runs in --logdir, which is not given")
-        setting = open_setting(
+        setting = described_setting(
             *(env, workload, topology, network),
             format=format,
             oversize=oversize,
             assignments=set_ or (),
-            seed=chosen[0],
         )
         words = chosen_policies(policies or (), setting.environment, setting.semantics)
+        open_setting(setting, chosen[0])
         if baseline is not None and baseline not in words:
             raise BadArgument(f"--baseline {baseline!r} is none of the policies: {' '.join(words)}")
         if decisions is not None:

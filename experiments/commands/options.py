@@ -56,6 +56,9 @@ Topology = Annotated[
     str | None, typer.Option("--topology", metavar="NAME|PATH", help="Preset with parameters, or a file.")
 ]
 Network = Annotated[
-    str | None, typer.Option("--network", metavar="NAME", help="Network model: none, penalty:table=..., allreduce")
+    str | None,
+    typer.Option(
+        "--network", metavar="NAME", help="Network model with parameters, as penalty:table=...; `networks` lists them."
+    ),
 ]
 Oversize = Annotated[str, typer.Option("--oversize", metavar="error|drop|cap", help="Jobs larger than the cluster.")]

@@ -21,7 +21,7 @@ from ..terminal import (
     written_whole,
 )
 from .options import Format, Json, Quiet, Seed, TrustZip
-from .setting import chosen_policies, open_setting
+from .setting import chosen_policies, described_setting, open_setting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,9 +75,10 @@ def render(
         if at is not None and (kind != "png" or not math.isfinite(at)):
             raise BadArgument(f"--at {at:g}: expected seconds, and an --out that ends in .png")
         pixels = _size(size)
-        setting = open_setting(env, workload, topology, network, format=format, oversize=oversize, seed=seed)
+        setting = described_setting(env, workload, topology, network, format=format, oversize=oversize)
         if len(chosen_policies([policy], setting.environment, setting.semantics)) > 1:
             raise BadArgument(f"--policy {policy!r}: expected one policy")
+        open_setting(setting, seed)
         expect_writable(file, "--out")
         expect_writer(kind)
         take = _Take(setting, policy, seed)

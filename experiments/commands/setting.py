@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 ARTIST_READER = {"scale": "gang", "caps": "batch"}
 
 
-def open_setting(
+def described_setting(
     env: str,
     workload: str | None = None,
     topology: str | None = None,
@@ -22,9 +22,8 @@ def open_setting(
     format: str | None = None,
     oversize: str = "error",
     assignments: Sequence[str] = (),
-    seed: int = 0,
 ) -> Setting:
-    """The setting that the options of a command describe; None: the environment's default.
+    """The setting that the options of a command describe, not opened yet; None: the environment's default.
 
     Args:
         env: id or short name of the environment.
@@ -32,7 +31,6 @@ def open_setting(
         format: of a trace.
         oversize: what to do with jobs larger than the cluster.
         assignments: values of `--set`, `key=value` each.
-        seed: the first that will be played.
 
     Raises:
         BadArgument: a name or a value that cannot be meant.
@@ -47,7 +45,7 @@ def open_setting(
         given = bind(settings, pairs(assignments), "--set")
         given |= own_fields(env_id, given)
         choose(oversize, ("error", "drop", "cap"), "value of --oversize")
-    setting = Setting(
+    return Setting(
         env_id,
         topology=defaults["topology"] if topology is None else topology,
         workload=defaults["workload"] if workload is None else workload,
@@ -56,8 +54,6 @@ def open_setting(
         oversize=oversize,  # type: ignore[arg-type]
         **given,
     )
-    _open(setting, seed)
-    return setting
 
 
 def _format(workload: str | None, format: str | None, semantics: str) -> str | None:
@@ -75,7 +71,13 @@ def _format(workload: str | None, format: str | None, semantics: str) -> str | N
     return "artist-sim:" + ",".join(f"{key}={value}" for key, value in (ARTIST_READER | options).items())
 
 
-def _open(setting: Setting, seed: int) -> None:
+def open_setting(setting: Setting, seed: int = 0) -> None:
+    """Open what the words of a setting name; `seed`: the first that will be played.
+
+    Raises:
+        BadArgument: a name or a value that cannot be meant.
+        InputError: a file that cannot be used.
+    """
     from ...simulator.network import on_topology
     from ...simulator.topology import Topology
     from ..evaluate import network_of, workload_of

@@ -11,7 +11,7 @@ import typer
 
 from ..terminal import BadArgument, arguments, out, print_json, progress, warnings_on_one_line
 from .options import Json, Network, Quiet, Topology, whole
-from .setting import chosen_policies, open_setting, pairs
+from .setting import chosen_policies, described_setting, open_setting, pairs
 
 if TYPE_CHECKING:
     from ...agents.config import Config
@@ -156,7 +156,7 @@ def _open(config: Config) -> None:
         expect_fitting(config)
     for scenario in (*config.training, *config.validation):
         for workload in scenario.workloads:
-            open_setting(config.environment, workload, scenario.topology, scenario.network)
+            open_setting(described_setting(config.environment, workload, scenario.topology, scenario.network))
     for word in (config.reference, config.imitate):
         if word is not None:
             chosen_policies([word], config.environment)

@@ -2,9 +2,9 @@
 
 Dally's order on 2 racks; only the timers differ. The average JCT is compared with that of `dally-nowait` on the same
 jobs. How leases end matters as much as the timers, so all is played twice: under `artist-sim`, where every lease ends
-and a job starves anew, and under `events`, where it goes on until a job that was slowed down more takes its place, or a
-better tier has room. Jobs are drawn with the statistics of the authors' set (`dally-like`), with the durations of the
-trace on its own GPUs, taken for computing alone as its authors do (`duration=compute`) under both semantics, and
+and a job starves anew, and under `events`, where that is so only while others wait, and who gets the same GPUs back
+goes on. Jobs are drawn with the statistics of the authors' set (`dally-like`), with the durations of the trace on its
+own GPUs, taken for computing alone as its authors do (`duration=compute`) under both semantics, and
 Poisson arrivals at a load.
 """
 

@@ -1,19 +1,21 @@
 """Deadlines: a job is late from the instant of its deadline on, unless it has finished by then.
 
 They are passed as the clock passes them, in their order, like arrivals; they are no events, so nothing stops for them.
-What is due at the present instant is only counted, not passed: a job that ends at this very instant is in time.
+What is due at the present instant is only counted, not passed: a job that ends at this very instant is in time, and one
+that ends later by rounding only (rounding.py) ends at it.
 """
 
 from __future__ import annotations
 
 from .codes import DONE
 from .jit import kernel
+from .rounding import SAME_INSTANT
 
 
 @kernel
 def pass_deadlines(s, time_s):
     """Modify `s`: the clock goes on to `time_s`: what was due before and has not finished is late, for good."""
-    while s.next_due < s.n_due and s.deadline_s[s.due[s.next_due]] < time_s:
+    while s.next_due < s.n_due and s.deadline_s[s.due[s.next_due]] * (1.0 + SAME_INSTANT) < time_s:
         s.late += s.status[s.due[s.next_due]] != DONE
         s.next_due += 1
 

@@ -44,7 +44,7 @@ def advance(s):
     if has_berths(s) and s.asking:
         s.asking = 0
     else:
-        commit(s)
+        commit(s, s.offers)
         s.log_count = 0
         s.log_gpus = 0
         if s.slicing_s > 0.0:
@@ -75,7 +75,7 @@ def advance(s):
         if has_berths(s):
             settle_rates(s)
         if not _may_decide(s) or auctioned != s.auctions:
-            commit(s)
+            commit(s, 0)
         elif s.auctions or next_round_s(s) <= s.now_s:
             s.instants += 1
             s.offers = s.waiting > 0

@@ -260,7 +260,8 @@ def settle(s, job):
     """Modify `s`: book the present stretch of a running job until now; progress is taken off its iterations."""
     now = s.now_s
     book(s, job, 1.0)
-    s.iterations_left[job] -= max(0.0, now - s.since_s[job]) / s.iteration_s[job]
+    done = max(0.0, now - s.since_s[job]) / s.iteration_s[job]
+    s.iterations_left[job] = max(0.0, s.iterations_left[job] - done)  # the last chunk may go past the work
     s.attained_s[job] += now - s.started_s[job]
     if s.auctions:
         s.ran_s[job] += now - s.started_s[job]

@@ -65,8 +65,8 @@ class AllReduce:
         for link in links:
             if 2 * size > MOST_PASS_NS * link.bandwidth_gb_s:
                 raise InputError(
-                    f"network allreduce: tier {link.name} has {link.bandwidth_gb_s * 8:g} Gbit/s, expected at least "
-                    f"{2 * size / MOST_PASS_NS * 8:.2g}, for models of {size:,} bytes"
+                    f"network allreduce: tier {link.name} has {link.bandwidth_gb_s * 8:.3g} Gbit/s in effect, expected "
+                    f"at least {2 * size / MOST_PASS_NS * 8:.2g}, for models of {size:,} bytes"
                 )
         calibration = replace(plain.calibration, fabric=replace(fabric, tiers=links))
         return replace(plain, calibration=calibration, plain=plain), EVERYTHING
@@ -172,8 +172,8 @@ class AllReduce:
         if found:
             shown = ", ".join(f"{model} ({gpu})" for model, gpu in sorted(found.items()))
             say_once(
-                f"network {self.name}: slowdowns of {shown} are extrapolated: compute of that GPU, bandwidths of a "
-                f"cluster of {self.calibration.fabric.measured_on}; docs/network.md says what to believe"
+                f"network {self.name}: slowdowns of {shown} are extrapolated: compute of the GPU named, "
+                f"bandwidths of a cluster of {self.calibration.fabric.measured_on}; docs/network.md says what to believe"
             )
 
     def _layers_of_job(self, workload: Any, job: int) -> ModelLayers:

@@ -6,7 +6,7 @@ the others let it. A job on one machine sends nothing over the network.
 
 How long an iteration is alone. The phases say how its time is divided between computing and sending; the workload's
 iteration time, which is that of the job placed best, says how long it is. Phases are stretched, Down times and bytes
-alike, until the iteration alone at the best tier takes that: inside one machine where one is large enough for the gang,
+alike, until the iteration alone, placed best, takes that: inside one machine where one is large enough for the gang,
 else between machines. Generators that take their iteration times from the phases themselves are stretched by 1.
 With `duration=compute` the workload says how long it is inside one machine, for every gang.
 """

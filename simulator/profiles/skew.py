@@ -105,14 +105,17 @@ def is_skewed(models: np.ndarray, threshold: float = DEFAULT_THRESHOLD, unknown:
 def skewed_jobs(workload: Workload) -> np.ndarray:
     """Which jobs of a workload Tiresias consolidates (`is_skewed`), bool (n,).
 
-    Warns where no model of its jobs on several GPUs is known: all of them are consolidated then.
+    Warns where models of its jobs on several GPUs are not known: those are consolidated.
     """
     models = workload.model
     several = dict.fromkeys(models[workload.gpus > 1])
-    if several and all(np.isnan(skew_of(str(model))) for model in several):
+    unknown = [model for model in several if np.isnan(skew_of(str(model)))]
+    if unknown:
+        which = "no model" if len(unknown) == len(several) else f"{len(unknown)} of the {len(several)} models"
+        what = "has a known skew" if len(unknown) == len(several) else "have no known skew"
         warnings.warn(
-            f"workload {workload.name!r}: no model of its jobs on several GPUs has a known skew, so Tiresias' "
-            "placement takes all of them for skewed and consolidates them, as placer=consolidated does",
+            f"workload {workload.name!r}: {which} of its jobs on several GPUs {what}, so Tiresias' placement takes "
+            "those for skewed and consolidates them",
             WorkloadWarning,
             stacklevel=2,
         )

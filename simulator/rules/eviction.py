@@ -34,11 +34,14 @@ def pick_evictable(s, head_job):
 
 @kernel
 def pick_leases_over(s):
-    """Modify `s.pick_*`: a heap, lowest index first, of the running jobs whose lease has ended."""
+    """Modify `s.pick_*`: a heap, lowest index first, of the running jobs whose lease has ended.
+
+    Who was stopped at this instant and is back has bid already; its next lease begins when the instant is over.
+    """
     s.n_picked = 0
     for i in range(s.running):
         job = s.runner[i]
-        if lease_is_over(s, job):
+        if lease_is_over(s, job) and s.left_s[job] != s.now_s:
             push_pick(s, -float(job), job)
 
 

@@ -103,11 +103,11 @@ def next_round_s(s):
 
 
 @kernel
-def commit(s):
+def commit(s, offered):
     """Modify `s`: the instant is over. Jobs that started, stopped or were demoted take their places in the order.
 
     Who has kept its GPUs after the end of its lease begins another: at once, or, under delay timers, when somebody was
-    offered GPUs.
+    offered GPUs (`offered`).
     """
     _sort_joined(s)
     for i in range(s.n_joined):
@@ -126,13 +126,12 @@ def commit(s):
             enter_queue(s, job, stopped_key(s, job))
     s.n_joined = 0
     s.demoted_now = 0
-    if s.delays and s.offers and s.leases_over:
+    if s.delays and offered and s.leases_over:
         s.leases_over = 0
         for i in range(s.running):
             if lease_is_over(s, s.runner[i]):
                 grant_lease(s, s.runner[i])
                 plan(s, s.runner[i])
-    s.offers = 0
 
 
 @kernel

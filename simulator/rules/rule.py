@@ -141,7 +141,7 @@ class Rule:
             if self.order == "las" and self.thresholds:
                 raise InputError("delay timers go with an order without queues: give las thresholds=")
             if self.migrates and self.lease:
-                raise InputError("under delay timers jobs move when their leases end: expected migrates or a lease")
+                raise InputError("under delay timers jobs move when their leases end: give migrates=False, or lease=0")
         if self.margin is not None:
             self._check_margin()
         self._check_sharing()

@@ -76,7 +76,7 @@ class Workload:
         duration_s: float64 seconds > 0, run time alone on its GPUs, placed best on the empty cluster; or computing
             alone, if the network is told so (network/isolated.py).
         iterations: float64 > 0; `duration_s` itself where the source has none (then 1 iteration = 1 s).
-        iteration_s: float64 > 0, seconds per iteration on its GPUs at the best tier, as exact as the source has it;
+        iteration_s: float64 > 0, seconds per iteration on its GPUs, placed best, as exact as the source has it;
             `duration_s / iterations` where the source has none.
         model: str objects, "" unknown.
         batch_size: int64 >= 0, 0 unknown.

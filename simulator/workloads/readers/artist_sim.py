@@ -86,7 +86,7 @@ def read(
         per_iteration_s = np.where(exact, per_iteration_s, duration_s / iterations)
     dated = "arrival_s" not in table
     arrival_s = table.date_s("submit_time") if dated else table.number("arrival_s", low=0)
-    if caps == "on" or (caps == "batch" and arrival_s.min() == arrival_s.max()):
+    if caps == "on" or (caps == "batch" and len(arrival_s) > 1 and arrival_s.min() == arrival_s.max()):
         limit = np.array([ITERATION_CAPS.get(job_id, np.inf) for job_id in ids])
         capped = iterations > limit
         iterations = np.where(capped, limit, iterations)
