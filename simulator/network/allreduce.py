@@ -172,7 +172,7 @@ class AllReduce:
         if found:
             shown = ", ".join(f"{model} ({gpu})" for model, gpu in sorted(found.items()))
             say_once(
-                f"network {self.name}: slowdowns of {shown} are extrapolated: compute of the GPU named, "
+                f"network {self.name}: slowdowns of {shown} are extrapolated: compute of that GPU, "
                 f"bandwidths of a cluster of {self.calibration.fabric.measured_on}; docs/network.md says what to believe"
             )
 
