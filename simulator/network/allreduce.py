@@ -171,9 +171,10 @@ class AllReduce:
         found = {layers.model: layers.measured_on for layers in used if self.calibration.is_extrapolated(layers)}
         if found:
             shown = ", ".join(f"{model} ({gpu})" for model, gpu in sorted(found.items()))
+            tiers = self.calibration.fabric.measured_on
             say_once(
-                f"network {self.name}: slowdowns of {shown} are extrapolated: compute of that GPU, "
-                f"bandwidths of a cluster of {self.calibration.fabric.measured_on}; docs/network.md says what to believe"
+                f"network {self.name}: slowdowns of {shown} are extrapolated: compute of the GPU in brackets, "
+                f"bandwidths of a cluster of {tiers}; docs/network.md says what to believe"
             )
 
     def _layers_of_job(self, workload: Any, job: int) -> ModelLayers:
