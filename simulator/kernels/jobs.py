@@ -436,11 +436,9 @@ def fail(s, job):
     chunk_s = s.iteration_s[job] * s.chunk * s.gpus[job]
     if s.auctions and chunk_s > 0.0:
         kept = kept // chunk_s * chunk_s
-    lost = ran - kept
-    over = overrun_s(s, job)  # lost already
+    lost = max(0.0, ran - kept - overrun_s(s, job))  # what went past the work is lost already
     leave_gpus(s, job)
     s.iterations_left[job] += lost / s.iteration_s[job]
-    lost -= over
     computed = lost / s.iteration_s[job] * s.compute_iteration_s[job]
     s.lost_gpu_s += s.gpus[job] * lost
     s.compute_gpu_s -= s.gpus[job] * computed
