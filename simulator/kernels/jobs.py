@@ -155,7 +155,10 @@ def plan(s, job):
     s.planned_finish_s[job] = s.since_s[job] + s.iterations_left[job] * s.iteration_s[job]
     if not demotion_is_due(s, job):
         s.check_s[job] = next_check_s(s, job)
-    lease_end_s = s.lease_end_s[job] if s.lease_end_s[job] > s.now_s else math.inf  # a new one begins on commit
+    lease_end_s = s.lease_end_s[job]
+    if lease_end_s <= s.now_s:  # another begins on commit
+        s.leases_over = 1
+        lease_end_s = math.inf
     next_s = min(own_end_s(s, job), s.check_s[job], lease_end_s)
     if has_berths(s):
         next_s = min(next_s, rates.plan_phase(s, job))
