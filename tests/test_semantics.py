@@ -393,7 +393,8 @@ def test_what_auctions_set_aside_is_refused_where_it_was_given(name, given, ther
 
 @pytest.mark.parametrize("word", ["dally:lease=3600,round=0,placer=first", "las:thresholds=", "gandiva:slicing=0"])
 def test_what_auctions_play_anyway_may_be_given(word):
-    policies.make(word).rule_under(load_semantics("artist-sim"))
+    policy = policies.make(word)
+    assert policy.rule_under(load_semantics("artist-sim")) == policy.at_auctions
 
 
 def test_an_environment_under_auctions_refuses_such_a_policy():
