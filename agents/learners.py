@@ -49,7 +49,7 @@ def make_learner(config: Config, env: ClusterVecEnv) -> Any:
     learner = LEARNERS[config.algo, grouped](
         policy_class(config.algo),
         wrapped,
-        learning_rate=lambda left: config.learning_rate * left,
+        learning_rate=lambda left: config.learning_rate * max(left, 0.0),  # the last rollout may go past the end
         n_steps=config.n_steps,
         batch_size=config.batch_size,
         n_epochs=config.n_epochs,

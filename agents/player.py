@@ -84,7 +84,7 @@ class AgentPolicy(Policy):
         self.environments = (environment,)
         try:
             self._lookout = _lookout(LOOKOUTS[environment], self.env_kwargs)
-            self._terms = getattr(self._lookout, "clock", None) or _terms(self.env_kwargs)
+            self._terms = getattr(self._lookout, "clock", None) or self._lookout.terms(self.env_kwargs)
         except (InputError, TypeError, ValueError) as error:
             raise InputError(f"{source}: env_kwargs: {error}") from None
         self._sizes = self._lookout.parts
@@ -192,17 +192,6 @@ def _lookout(kind: type[Lookout], env_kwargs: Mapping[str, Any]) -> Lookout:
     """The window of an environment with these keyword arguments."""
     known = {*inspect.signature(kind).parameters, *inspect.signature(Lookout).parameters}
     return kind(**{key: value for key, value in env_kwargs.items() if key in known})
-
-
-def _terms(env_kwargs: Mapping[str, Any]) -> Rule:
-    """What holds in an environment whoever decides: the cost of preemption, and whether there are points to move at."""
-    cost = env_kwargs.get("preemption_cost", 0.0)
-    return Rule(
-        "fifo",
-        placer=env_kwargs.get("placer", "tier"),
-        preemption_cost=tuple(cost) if isinstance(cost, list) else cost,
-        migrates=bool(env_kwargs.get("migration", False)),
-    )
 
 
 def open_agent(

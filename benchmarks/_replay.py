@@ -10,8 +10,19 @@ from typing import Any
 import numpy as np
 
 MOST_STEPS = 20_000
+TIERS = 2  # values of the last part of an action
 SLOTS = 32  # of the environment, unless told otherwise
-KINDS = ("advance", "start: machine", "start: rack", "start: network", "hold", "preempt", "migrate")
+KINDS = (
+    "advance",
+    "start: machine",
+    "start: rack",
+    "start: network",
+    "make room",
+    "hold",
+    "preempt",
+    "migrate",
+    "defragment",
+)
 
 
 @dataclass(frozen=True)
@@ -24,14 +35,15 @@ class Episode:
 
 
 def drawn(rng: np.random.Generator, mask: np.ndarray, candidates: int) -> np.ndarray:
-    """Any legal action, each candidate and each delay as likely as another."""
-    return np.array([rng.choice(np.flatnonzero(mask[:candidates])), rng.choice(np.flatnonzero(mask[candidates:]))])
+    """Any legal action, each candidate, each delay and each tier as likely as another."""
+    delays = np.flatnonzero(mask[candidates:-TIERS])
+    return np.array([rng.choice(np.flatnonzero(mask[:candidates])), rng.choice(delays), rng.integers(TIERS)])
 
 
 def first_start(rng: np.random.Generator, mask: np.ndarray, candidates: int) -> np.ndarray:
     """The first waiting job that can start does so, at the best tier that has room; else advance."""
     starts = [c for c in np.flatnonzero(mask[:candidates]).tolist() if kind_of(c, SLOTS) in (1, 2, 3)]
-    return np.array([min(starts, default=0), 0])
+    return np.array([min(starts, default=0), 0, 0])
 
 
 PLAYERS: dict[str, Callable[..., np.ndarray]] = {"random legal": drawn, "first start": first_start}
@@ -112,4 +124,4 @@ def kind_of(candidate: int, slots: int) -> int:
     if candidate == 0:
         return 0
     waiting = candidate - 1
-    return 1 + waiting % 4 if waiting < 4 * slots else 5 + (waiting - 4 * slots) % 2
+    return 1 + waiting % 5 if waiting < 5 * slots else 6 + (waiting - 5 * slots) % 3

@@ -43,7 +43,7 @@ STEPS_TARGET = 200_000.0
 START_TARGETS_S = {"warm": 1.0, "cold": 20.0}
 FIRST_STEP = (
     "import json, time, clustergym, gymnasium; "
-    f"env = gymnasium.make({ENV_ID!r}); env.reset(seed=0); env.step([0, 0]); "
+    f"env = gymnasium.make({ENV_ID!r}); env.reset(seed=0); env.step([0, 0, 0]); "
     "print(json.dumps({'cpu_s': time.process_time()}))"
 )
 

@@ -88,13 +88,13 @@ def memory_of(count: int, seed: int) -> dict[str, Any]:
     """Resident bytes that each of `count` more environments takes once it has been reset and stepped."""
     first = gymnasium.make(ENV_ID)
     first.reset(seed=seed)
-    first.step([0, 0])
+    first.step([0, 0, 0])
     before = resident_bytes()
     kept = []
     for i in range(count):
         env = gymnasium.make(ENV_ID)
         env.reset(seed=seed + i)
-        env.step([0, 0])
+        env.step([0, 0, 0])
         kept.append(env)
     return {
         "environments": count,

@@ -54,7 +54,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
     Attributes:
         part: what a message about compiling calls it.
-        second: what the second part of an action is, for messages; empty: it has one part.
+        others: what the parts of an action after the candidate are, for messages.
         step_rows: its kernel, see `Stepper`.
         rewards: what it can pay, by name, with their code in the kernel.
         lookout, simulator, rule: what it looks at, on what it plays, and what holds there whoever decides.
@@ -62,7 +62,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
     metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 10}  # noqa: RUF012
     part: ClassVar[str]
-    second: ClassVar[str] = ""
+    others: ClassVar[tuple[str, ...]] = ()
     step_rows: ClassVar[Callable[..., Any]]
     rewards: ClassVar[Mapping[str, int]] = REWARDS
 
@@ -220,8 +220,9 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         try:
             candidate, *others = [operator.index(action[part]) for part in range(len(self._action))]
         except (TypeError, IndexError, KeyError):
-            wanted = f"two whole numbers, (candidate, {self.second})" if self.second else "a whole number, (candidate,)"
-            raise InputError(f"action {action!r}: expected {wanted}") from None
+            count = ("a whole number", "two whole numbers", "three whole numbers")[len(self.others)]
+            parts = ", ".join(("candidate", *self.others)) + ("," if not self.others else "")
+            raise InputError(f"action {action!r}: expected {count}, ({parts})") from None
         self._action[0] = candidate if 0 <= candidate < self.lookout.candidates else -1
         for part, value in enumerate(others, 1):
             self._action[part] = max(-1, min(value, FARTHEST))
@@ -285,12 +286,13 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
             InvalidDecision: the decision cannot be played here (see `Lookout.action`).
         """
         self._expect_reset()
-        decision: Decision = policy.decide(self.simulator.view)
+        decided: Decision = policy.decide(self.simulator.view)
+        decision = self.lookout.composed(decided)
         is_rule = getattr(policy, "rule", None) is not None  # it has handed its rule to the simulator
         w = self._window
         w.placer = PLACERS[self.simulator.rule.placer if is_rule else self.placer]
         w.focus = getattr(decision, "job", -1)
-        self.lookout.dictate(None if is_rule else decision)
+        self.lookout.dictate(None if is_rule else decided)
         rows = self.stepper.rows
         self.stepper.call(self.lookout.turn, rows.records, rows.windows, self._row, self._features, self._mask)
         return self.lookout.action(decision)
@@ -305,7 +307,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self._expect_reset()
         features = self._features.copy()
         try:
-            return self.lookout.action(policy.decide(self.simulator.view)), features, True
+            return self.lookout.action(self.lookout.composed(policy.decide(self.simulator.view))), features, True
         except InvalidDecision:
             return self.act_of(policy), features, False
 

@@ -15,11 +15,11 @@ from ..simulator.errors import InputError
 from ..simulator.kernels.codes import DECIDE
 from ..simulator.layout import lay_window_order
 from ..simulator.names import choose
-from ..simulator.rules.rule import PLACERS
+from ..simulator.rules.rule import PLACERS, Rule
 from .tables import Part, Table, Tables
-from .window import MAX_SLOTS
+from .window import KINDS, MAX_SLOTS
 
-ORDERS = ("arrival", "shortest", "smallest")
+ORDERS = ("arrival", "shortest", "smallest", "classes")
 TIME_SCALE_S = 30 * 86400.0  # what times are scaled by where there is no horizon
 
 
@@ -31,13 +31,13 @@ class Lookout:
 
     Args:
         kinds: candidates of a waiting and of a running slot.
-        part: the second part of the action; None: it has one part.
+        others: the parts of the action after the candidate.
         plans: candidates that belong to no slot.
         more: further tables of the observation, by their names; no candidate belongs to them.
         slots, running_slots, order, placer, preemption, skip_idle, horizon_s: of the environment.
 
     Attributes:
-        sizes: number of features of cluster, queue, running, further tables, the second part's values if they have
+        sizes: number of features of cluster, queue, running, further tables, the other parts' values if they have
             any, and candidates, as they follow each other.
         tables: how the flat observation is laid out.
         candidates: length of the first part of the action space; `parts`: of all parts.
@@ -57,7 +57,7 @@ class Lookout:
         self,
         *,
         kinds: tuple[int, int],
-        part: Part | None,
+        others: tuple[Part, ...],
         plans: int = 0,
         more: Mapping[str, Table] = MappingProxyType({}),
         slots: int = 32,
@@ -80,14 +80,14 @@ class Lookout:
         w.log_horizon = math.log1p(TIME_SCALE_S if horizon_s is None or horizon_s == math.inf else horizon_s)
         cluster, queue, running, candidates = (len(names) for names in self.columns)
         waiting_table, running_table = Table(slots, queue, kinds[0]), Table(running_slots, running, kinds[1])
-        further, parts = tuple(more.values()), () if part is None else (part,)
-        self.tables = Tables(cluster, (waiting_table, running_table, *further), candidates, parts, plans)
+        self.tables = Tables(cluster, (waiting_table, running_table, *more.values()), candidates, others, plans)
         self.candidates = self.tables.candidates
-        self.parts = (self.candidates, *(part.size for part in parts))
+        self.parts = (self.candidates, *(part.size for part in others))
         self.sizes = {"cluster": cluster, "queue": slots * queue, "running": running_slots * running}
         self.sizes |= {name: table.rows * table.columns for name, table in more.items()}
-        if part is not None and part.features:
-            self.sizes[self.values] = part.size * part.features
+        told = sum(part.size * part.features for part in others)
+        if told:
+            self.sizes[self.values] = told
         self.sizes["candidates"] = self.candidates * candidates
         self.simulator: Simulator
 
@@ -107,16 +107,27 @@ class Lookout:
         lay_window_order(simulator.plain.record, self.ordered(simulator))
         w = self.plain
         w["placer"], w["focus"], w["code"] = PLACERS[self.placer], -1, DECIDE
+        w["n_kinds"] = 0
+        if self.order == "classes":
+            count = np.bincount(_kinds(simulator.workload.gpus), minlength=1)
+            w["n_kinds"] = len(count)
+            w["kind_rank"][: len(count) + 1] = [0, *np.cumsum(count)]
 
     def ordered(self, simulator: Simulator) -> np.ndarray:
-        """The jobs of a run, int64 (jobs,), in the order in which the window shows them first."""
+        """The jobs of a run, int64 (jobs,), in the order in which the window shows them first.
+
+        In the order `classes` kind by kind; the window deals from all of them (window.py).
+        """
         workload = simulator.workload
         if self.order == "arrival":
             return np.arange(len(workload))
         if self.order == "smallest":
             return np.argsort(workload.gpus, kind="stable")
         s = simulator.plain.record
-        return np.argsort(s["iterations"][: len(workload)] * s["base_iteration_s"][: len(workload)], kind="stable")
+        isolated_s = s["iterations"][: len(workload)] * s["base_iteration_s"][: len(workload)]
+        if self.order == "classes":
+            return np.lexsort((isolated_s, _kinds(workload.gpus)))
+        return np.argsort(isolated_s, kind="stable")
 
     def resume(self, simulator: Simulator) -> None:
         """Go on with a window that has just been written over, and that looks at this run."""
@@ -124,6 +135,21 @@ class Lookout:
 
     def dictate(self, decision: Decision | None) -> None:
         """Modify the window: candidates stand for what a policy that is no rule is about to decide; None: no more."""
+
+    @staticmethod
+    def terms(env_kwargs: Mapping[str, Any]) -> Rule:
+        """What holds, whoever decides, in an environment with these keyword arguments, those of others among them."""
+        cost = env_kwargs.get("preemption_cost", 0.0)
+        return Rule(
+            "fifo",
+            placer=env_kwargs.get("placer", "tier"),
+            preemption_cost=tuple(cost) if isinstance(cost, list) else cost,
+            migrates=bool(env_kwargs.get("migration", False)),
+        )
+
+    def composed(self, decision: Decision) -> Any:
+        """What one action stands for that begins with `decision`: it alone, in most environments."""
+        return decision
 
     def leaving(self) -> Iterable[Decision]:
         """What is decided at the end of the present instant, whoever decides: nothing, in most environments.
@@ -164,6 +190,11 @@ class Lookout:
     def decision(self, action: Any) -> Decision:
         """The decision that an action stands for now; `Advance` for 0 or an illegal one."""
         raise TypeError(f"{type(self).__name__} does not say what actions mean: define decision")
+
+
+def _kinds(gpus: np.ndarray) -> np.ndarray:
+    """The kinds of gangs in the order `classes`: 0 for one GPU, then those of up to 2, 4, 8, ..., int64."""
+    return np.minimum(np.ceil(np.log2(gpus)).astype(np.int64), KINDS - 1)
 
 
 def numbers(name: str, value: Any) -> tuple[float, ...]:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
-from ..simulator.decisions import Hold, Migrate, Preempt, Resize, Start
 from ..simulator.errors import InvalidDecision
 
 
-def slot_of(shown: np.ndarray, decision: Start | Hold | Preempt | Migrate | Resize) -> int:
+class OfJob(Protocol):
+    """A decision about a job."""
+
+    @property
+    def job(self) -> int:
+        """Which."""
+
+
+def slot_of(shown: np.ndarray, decision: OfJob) -> int:
     """The slot that shows the job of a decision.
 
     Raises:

@@ -20,30 +20,80 @@ MAX_SLOTS = 256
 NO_JOB = -1
 LOG_WORST = math.log(1000.0)  # no slowdown is larger, as a feature
 CROWD = 32.0  # a queue of so many jobs reads 0.5
+KINDS = 32  # of gangs: those of up to 1, 2, 4, ... GPUs
 
 
 def common_fields() -> list[tuple[Any, ...]]:
     """The fields that the modules beside this one read and write."""
     options = ("slots", "running_slots", "placer", "preemption", "skip_idle", "reward_kind", "max_decisions")
     present = ("focus", "decisions", "can_act", "code", "begins", "owes", "waiting_shown", "running_shown")
+    kinds = ("n_kinds",)  # of gangs, where the window shows some of each; see `_deal`
     reference = ("ref_on", "ref_jobs", "ref_arrived", "ref_done")  # see reward.py
     floats = ("reward_scale", "log_horizon", "ref_end_s", "ref_arrived_s", "ref_done_s")
     step = ("cost", "began_s")  # when the present step began
     return [
-        *[(name, "i8") for name in options + present + reference],
+        *[(name, "i8") for name in options + present + kinds + reference],
         *[(name, "f8") for name in floats + step],
         ("waiting_job", "i8", (MAX_SLOTS,)),
         ("running_job", "i8", (MAX_SLOTS,)),
+        ("kind_rank", "i8", (KINDS + 1,)),  # in the order of the window, the first job of each kind of gang
+        ("kind_next", "i8", (KINDS,)),  # scratch: where to look for the next one of each
     ]
 
 
 @kernel
 def fill_slots(s, w):
     """Modify `w`: show the jobs of the present; the job in focus before all others."""
-    low, mid, top = s.window_low, s.window_mid, s.window_top
-    w.waiting_shown = _fill(s, w.focus, WAITING, w.slots, low, mid, top, w.waiting_job)
+    fill_waiting(s, w)
+    fill_running(s, w)
+
+
+@kernel
+def fill_running(s, w):
+    """Modify `w`: show the running jobs of the present; the one in focus before all others."""
     low, mid, top = s.running_low, s.running_mid, s.running_top
     w.running_shown = _fill(s, w.focus, RUNNING, w.running_slots, low, mid, top, w.running_job)
+
+
+@kernel
+def fill_waiting(s, w):
+    """Modify `w`: show the waiting jobs of the present; the one in focus before all others."""
+    low, mid, top = s.window_low, s.window_mid, s.window_top
+    if w.n_kinds > 0 and s.waiting > w.slots:
+        w.waiting_shown = _deal(s, w)
+    else:
+        w.waiting_shown = _fill(s, w.focus, WAITING, w.slots, low, mid, top, w.waiting_job)
+
+
+@kernel
+def _deal(s, w):
+    """Modify `w.waiting_job`: of more waiting jobs than slots, the first of every kind of gang, then the second, ...
+
+    Among jobs of one size the shortest dominates, so a few of each size say more than many of the size that does not
+    fit. Returns how many they are: all slots.
+    """
+    slot = 0
+    if w.focus >= 0 and s.status[w.focus] == WAITING:
+        w.waiting_job[0] = w.focus
+        slot = 1
+    for kind in range(w.n_kinds):
+        w.kind_next[kind] = w.kind_rank[kind]
+    while slot < w.slots:
+        for kind in range(w.n_kinds):
+            rank = w.kind_next[kind]
+            end = w.kind_rank[kind + 1]
+            if rank >= end or slot == w.slots:
+                continue
+            rank = next_member(s.window_low, s.window_mid, s.window_top, rank)
+            if 0 <= rank < end and s.job_at_rank[rank] == w.focus:
+                rank = next_member(s.window_low, s.window_mid, s.window_top, rank + 1)
+            if rank < 0 or rank >= end:
+                w.kind_next[kind] = end
+                continue
+            w.kind_next[kind] = rank + 1
+            w.waiting_job[slot] = s.job_at_rank[rank]
+            slot += 1
+    return slot
 
 
 @kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -375,6 +375,11 @@ class Simulator:
         self._planned = (s.instants, s.decisions + (self._handed_out is not None))
         return self._handed_out or Advance()
 
+    @property
+    def coming(self) -> tuple[Decision, ...]:
+        """What the compiled rule will decide at this instant after what `next_decision` gave last."""
+        return tuple(self._plan)
+
     def pass_ahead(self) -> list[Decision]:
         """All decisions of the pass that the compiled rule would make at this instant; nothing is carried out."""
         return self._pass_on_copy()
@@ -399,13 +404,17 @@ class Simulator:
 
     def _pass_on_copy(self) -> list[Decision]:
         self._expect_no_regions()
+        return self.rehearse(rows.schedule)
+
+    def rehearse(self, kernel: Callable[..., Any], *arguments: int) -> list[Decision]:
+        """The decisions that `kernel(records, row, *arguments)` would carry out now; nothing is carried out."""
         if self._copy is None or self._copy.dtype != self.records.dtype:
             self._copy = self.records.copy()
         else:
             self._copy[0] = self.state
         s = self._copy[0]
         s.log_on, s.log_count, s.log_gpus = 1, 0, 0
-        rows.schedule(self._copy, 0)
+        kernel(self._copy, 0, *arguments)
         return [decision for _, decision in logged(s)]
 
     def schedule(self) -> int:

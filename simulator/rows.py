@@ -9,7 +9,7 @@ from .kernels.jit import entry
 from .kernels.placement import tier_of_gang
 from .network import speed, steps
 from .rules import adopt as adoption
-from .rules import delays, passes, placers
+from .rules import delays, passes, placers, room
 
 
 @entry

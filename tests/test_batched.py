@@ -270,7 +270,7 @@ def test_a_reference_that_decides_in_python_gives_the_rewards_of_the_rule_that_i
     for reference in (policy.rule, Wrapped(policy)):
         env = gymnasium.make("clustergym/Delay-v0", reference=reference, workload="poisson:jobs=30,backlog=10")
         env.reset(seed=0)
-        rewards.append([env.step([0, 0])[1] for _ in range(20)])
+        rewards.append([env.step([0, 0, 0])[1] for _ in range(20)])
     assert rewards[0] == pytest.approx(rewards[1], abs=1e-12)
 
 

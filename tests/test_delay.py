@@ -17,7 +17,7 @@ DELAY = "clustergym/Delay-v0"
 TWO = "flat:machines=1,gpus_per_machine=2"
 TIERED = "dally:racks=2,machines=2"
 SMALL = {"topology": TIERED, "workload": "poisson:jobs=40,backlog=12,load=1.2", "slots": 8, "running_slots": 8}
-ADVANCE = (0, 0)
+ADVANCE = (0, 0, 0)
 DELAYS = 11
 OPTIONS = {
     "default": {},
@@ -45,19 +45,28 @@ def by_hand(jobs, topology=TWO, **options):
 
 def start(slot, tier=0):
     """Tier 0: inside a machine, 1: inside a rack, 2: across racks."""
-    return (1 + 4 * slot + tier, 0)
+    return (1 + 5 * slot + tier, 0, 0)
 
 
-def hold(slot, bucket=0):
-    return (1 + 4 * slot + 3, bucket)
+def make_room(slot):
+    return (1 + 5 * slot + 3, 0, 0)
+
+
+def hold(slot, bucket=0, tier=0):
+    """Tier 0: a machine, 1: a rack."""
+    return (1 + 5 * slot + 4, bucket, tier)
 
 
 def preempt(slot, slots=2):
-    return (1 + 4 * slots + 2 * slot, 0)
+    return (1 + 5 * slots + 3 * slot, 0, 0)
 
 
 def migrate(slot, slots=2):
-    return (1 + 4 * slots + 2 * slot + 1, 0)
+    return (1 + 5 * slots + 3 * slot + 1, 0, 0)
+
+
+def defragment(slot, slots=2):
+    return (1 + 5 * slots + 3 * slot + 2, 0, 0)
 
 
 def candidates(env):
@@ -66,8 +75,8 @@ def candidates(env):
 
 
 def legal_action(env, rng):
-    """A uniform choice among the legal candidates, any delay."""
-    return np.array([rng.choice(candidates(env)), rng.integers(env.action_space.nvec[1])])
+    """A uniform choice among the legal candidates, any delay, any tier."""
+    return np.array([rng.choice(candidates(env)), *(rng.integers(n) for n in env.action_space.nvec[1:])])
 
 
 def episode(env, choose, seed=0):
@@ -185,7 +194,7 @@ def test_ten_thousand_random_unmasked_actions_never_crash(observation):
     env.reset(seed=5)
     invalid = 0
     for step in range(10_000):
-        action = env.action_space.sample() if step % 50 else np.array([(-1) ** step * 10**9, -(10**12)])
+        action = env.action_space.sample() if step % 50 else np.array([(-1) ** step * 10**9, -(10**12), 10**12])
         *_, terminated, truncated, info = env.step(action)
         invalid += info["invalid_action"]
         if terminated or truncated:
@@ -195,7 +204,7 @@ def test_ten_thousand_random_unmasked_actions_never_crash(observation):
 
 def test_an_invalid_action_counts_as_advance():
     """A start that does not fit, an empty slot, a number out of the space: the same as 0, but for the flag."""
-    for action in (start(0, 2), start(1), hold(1), preempt(1), (999, 0), (-1, 0)):
+    for action in (start(0, 2), start(1), hold(1), preempt(1), make_room(0), (999, 0, 0), (-1, 0, 0)):
         env, plain = (by_hand([(0, 1, 10), (5, 2, 5), (30, 1, 1)]) for _ in range(2))
         outcomes = []
         for one, choice in ((env, action), (plain, ADVANCE)):
@@ -231,13 +240,16 @@ def test_a_delay_out_of_range_becomes_the_nearest(bucket, played):
 
 def test_a_delay_in_range_is_never_adjusted_even_where_it_does_not_apply():
     env = by_hand([(0, 1, 10)])
-    assert not env.step((start(0)[0], 5))[-1]["adjusted_action"]
+    assert not env.step((start(0)[0], 5, 1))[-1]["adjusted_action"]
 
 
 @pytest.mark.parametrize(("bucket", "until_s"), [(2, 60.0), (3, 300.0), (10, 86_400.0), (0, 1000.0), (1, 1000.0)])
 def test_a_held_job_leaves_the_window_and_comes_back(bucket, until_s):
-    """2 GPUs; 0 runs until 1,000 if that is the offer, else until 200,000. 1 is held till its delay or 0 ends."""
-    env = by_hand([(0, 1, 1000.0 if bucket < 2 else 200_000.0), (0, 1, 5)])
+    """2 GPUs; 0 runs on one until 1,000 if that is the offer, else until 200,000. 1, of 2 GPUs, is held till its delay.
+
+    Its timer of a machine is a lease, an hour, as nobody has accepted anything: 0 ends before that.
+    """
+    env = by_hand([(0, 1, 1000.0 if bucket < 2 else 200_000.0), (0, 2, 5)])
     env.step(start(0))
     observation, *_ = env.step(hold(0, bucket))
     assert (env.view.now_s, env.view.queue.tolist(), env.view.held.tolist()) == (until_s, [1], [])
@@ -266,8 +278,8 @@ def test_jobs_held_until_the_offer_come_back_together():
 
 def test_own_delays():
     """Two buckets of one's own: 2 is 7 s, 3 is 9 s."""
-    env = by_hand([(0, 1, 100), (0, 1, 5)], delays=(7.0, 9.0))
-    assert env.action_space.nvec.tolist() == [1 + 8 + 4, 4]
+    env = by_hand([(0, 1, 100), (0, 2, 5)], delays=(7.0, 9.0))
+    assert env.action_space.nvec.tolist() == [1 + 10 + 6, 4, 2]
     env.step(start(0))
     env.step(hold(0, 3))
     assert env.view.now_s == 9.0
@@ -315,7 +327,8 @@ def test_a_job_moves_to_a_better_tier():
     for action in (start(0), start(0), start(0, 2)):
         assert not env.step(action)[-1]["invalid_action"]
     assert (env.view.now_s, env.view.running.tolist(), env.view.tier_of(2)) == (20.0, [1, 2], 3)
-    assert candidates(env) == [0, hold(0)[0], preempt(0, 4)[0], preempt(1, 4)[0], migrate(1, 4)[0]]
+    stops = [preempt(0, 4)[0], preempt(1, 4)[0], migrate(1, 4)[0]]
+    assert candidates(env) == [0, make_room(0)[0], hold(0)[0], *stops]
     env.step(migrate(1, 4))
     assert (env.view.now_s, candidates(env)) == (20.0, [0, hold(0)[0], preempt(0, 4)[0]])
     observation, *_ = env.step(ADVANCE)
@@ -331,10 +344,13 @@ def test_a_tier_that_a_start_takes_is_the_candidates():
     assert candidates(env) == [start(0, 0)[0], start(1, 1)[0], start(2, 2)[0]]
     env.step(start(2, 2))
     assert env.view.tier_of(2) == 3
-    assert candidates(env) == [0, *(1 + k for k in (0, 3)), *(5 + k for k in (1, 3))]
+    assert candidates(env) == [0, *(1 + k for k in (0, 4)), *(6 + k for k in (1, 4))]
 
 
-@pytest.mark.parametrize(("order", "shown"), [("arrival", [0, 1, 2]), ("shortest", [2, 1, 0]), ("smallest", [1, 2, 0])])
+@pytest.mark.parametrize(
+    ("order", "shown"),
+    [("arrival", [0, 1, 2]), ("shortest", [2, 1, 0]), ("smallest", [1, 2, 0]), ("classes", [2, 1, 0])],
+)
 def test_the_window_shows_the_first_jobs_in_its_order(order, shown):
     """Gangs of 2, 1, 1; run times 9, 5, 3; ties by arrival. Starting slot 0 starts the first of them."""
     for slots in (1, 3):
@@ -404,7 +420,7 @@ def test_every_instant_is_shown_without_skip_idle():
         env.reset(seed=3)
         terminated, count = False, 0
         while not terminated:
-            can_start = any(c % 4 != 0 for c in candidates(env) if c > 0)
+            can_start = any(c % 5 != 0 for c in candidates(env) if c > 0)
             assert can_start or not skip_idle
             *_, terminated, _, info = env.step(policy.act(env))
             count += 1
@@ -431,7 +447,7 @@ def test_empty_slots_and_illegal_candidates_are_zero_and_legal_ones_say_so():
         legal = env.action_masks()[: env.action_space.nvec[0]]
         assert np.array_equal(table[:, 0], legal.astype(np.float32))
         assert not table[~legal].any()
-        assert (table[legal, 1:6].sum(axis=1) == 1.0).all()
+        assert (table[legal][:, [1, 2, 3, 4, 5, 12, 13]].sum(axis=1) == 1.0).all()
         observation, _, terminated, *_ = env.step(legal_action(env, rng))
 
 
@@ -450,23 +466,85 @@ def test_features_by_hand():
         return math.log1p(seconds) / 10.0
 
     assert len(observation["cluster"]) == len(CLUSTER)
-    crowd = 1 / 33
-    cluster = [scaled(4), 3 / 4, 0, 1 / 4, 1, 3 / 4, crowd, 0, crowd, 1, 0, 2 / 6]
+    crowd = 16 / (16 + 32)  # one job on 4 GPUs is as 16 on 64
+    cluster = [scaled(4), 3 / 64, 0, 1 / 64, 1, 3 / 64, crowd, 0, crowd, 2 / 66, 1]
     assert observation["cluster"].tolist() == pytest.approx(cluster, rel=1e-6)
-    share = math.log2(3) / math.log2(5)
-    queue = [1, 2 / 4, share, 0, 0, scaled(9), scaled(18), 0, 0, 0, 0, 0, 1]
+    size = math.log2(3) / math.log2(65)
+    outlook = [0, 0, scaled(3600), scaled(3600)]  # a machine has room; nobody has waited, so timers are one lease
+    queue = [1, 2 / 64, size, 0, 0, scaled(9), scaled(18), 0, 0, 0, 0, 0, 1, *outlook]
     assert observation["queue"][: len(QUEUE)].tolist() == pytest.approx(queue, rel=1e-6)
-    share = 1 / math.log2(5)
-    running = [1, 1 / 4, share, scaled(4), scaled(4), scaled(16), 0, 0, 0, 1]
+    size = 1 / math.log2(65)
+    running = [1, 1 / 64, size, scaled(4), scaled(4), scaled(16), 0, 0, 0, 1, 1 / 2, 3 / 4]
     assert observation["running"][: len(RUNNING)].tolist() == pytest.approx(running, rel=1e-6)
     table = observation["candidates"].reshape(-1, len(CANDIDATES))
-    assert table[0].tolist() == [1, 1] + [0] * 10
-    offer = [1, 0, 1, 0, 0, 0, 0, 0, scaled(9), 2 / 4, 1 / 4, 0]
+    assert table[0].tolist() == [1, 1] + [0] * 16
+    offer = [1, 0, 1, 0, 0, 0, 0, 0, scaled(9), 2 / 64, 1 / 64] + [0] * 7
     assert table[start(0)[0]].tolist() == pytest.approx(offer, rel=1e-6)
-    wait = [1, 0, 0, 1, 0, 0, 0, 0, scaled(9), 2 / 4, 3 / 4, 0]
+    wait = [1, 0, 0, 1, 0, 0, 0, 0, scaled(9), 2 / 64, 3 / 64] + [0] * 7
     assert table[hold(0)[0]].tolist() == pytest.approx(wait, rel=1e-6)
-    stop = [1, 0, 0, 0, 1, 0, 0, 0, scaled(16), 1 / 4, 4 / 4, 0]
+    stop = [1, 0, 0, 0, 1, 0, 0, 0, scaled(16), 1 / 64, 4 / 64] + [0] * 7
     assert table[preempt(0)[0]].tolist() == pytest.approx(stop, rel=1e-6)
+
+
+def test_features_of_making_room_by_hand():
+    """One machine of 8, 30 s to restore, horizon e^10 - 1 s. 0 (8 GPUs, 1,000 s) runs when 1 (4 GPUs, 100 s) comes at 10.
+
+    0 has 990 s left: 990 sqrt(8) > 1.2 x 100 sqrt(4) + 30, so it can be stopped, which costs it 100 + 30 s. It has no
+    room elsewhere. Afterwards it starts anew at 110, and ends at 110 + 30 + 990.
+    """
+    horizon_s = math.expm1(10.0)
+    env = by_hand([(0, 8, 1000), (10, 4, 100)], "dally:racks=1,machines=1", preemption_cost=30.0, horizon_s=horizon_s)
+    observation, *_ = env.step(start(0))
+    table = observation["candidates"].reshape(-1, len(CANDIDATES))
+    assert candidates(env) == [0, make_room(0)[0], hold(0)[0], preempt(0)[0]]
+
+    def scaled(seconds):
+        return math.log1p(seconds) / 10.0
+
+    room = [1, 0, 0, 0, 0, 0, 1 / 3, 0, scaled(100), 4 / 64, 0, 0, 1, 0, 1 / 5, 0, scaled(990), scaled(130)]
+    assert table[make_room(0)[0]].tolist() == pytest.approx(room, rel=1e-6)
+    assert observation["queue"][13:15].tolist() == pytest.approx([scaled(990), scaled(990)], rel=1e-6)
+    env.step(make_room(0))
+    assert (env.view.running.tolist(), env.view.now_s) == ([1], 110.0 if not env.view.queue.size else 10.0)
+    while not env.simulator.done:
+        env.step(start(0) if start(0)[0] in candidates(env) else ADVANCE)
+    assert env.simulator.jobs()["finish_s"].tolist() == [1130.0, 110.0]
+
+
+def test_a_running_job_moves_to_the_fullest_machine_where_that_leaves_another_free():
+    """3 machines of 8, no cost. 0 (4 GPUs), 1 (4) fill machine 0, 2 (2) lies on 1; 0 ends at 10.
+
+    Then 1 could join 2, and 2 could join 1: either leaves a machine wholly free, though nobody needs it. Of the two
+    places with room for 2, machine 0 is fuller than 2. Waiting 3 (24 GPUs) makes it a decision.
+    """
+    jobs = [(0, 4, 10), (0, 4, 500), (0, 2, 500), (5, 24, 1)]
+    env = by_hand(jobs, "flat:machines=3,gpus_per_machine=8", slots=4, running_slots=4)
+    for action in (start(0), start(0), start(0)):
+        assert not env.step(action)[-1]["invalid_action"]
+    while env.view.now_s < 10.0:
+        env.step(ADVANCE)
+    assert [defragment(slot, 4)[0] in candidates(env) for slot in (0, 1)] == [True, True]
+    env.step(defragment(1, 4))
+    assert env.view.free_by_machine.tolist() == [2, 8, 8]
+    assert defragment(0, 4)[0] not in candidates(env)
+
+
+def test_the_delay_bucket_of_the_timer_is_the_jobs_own():
+    """2 machines of 2 in one rack, timers of a lease, an hour. At 10 one GPU of each machine is free, until 100,000.
+
+    3 (2 GPUs) comes at 20, and is held for a machine by its timer: it is back at 3,620, and takes the rack. It has
+    waited one lease for a rack, the only wait known, so the timer of a rack for its like is an hour; that of a machine
+    is what it was.
+    """
+    env = by_hand([(0, 1, 1e5), (0, 1, 10), (0, 1, 1e5), (20, 2, 100)], "flat:machines=2,gpus_per_machine=2", slots=3)
+    for _ in range(3):
+        env.step(start(0))
+    assert (env.view.now_s, env.view.free_by_machine.tolist()) == (20.0, [1, 1])
+    env.step(hold(0, 1, 0))
+    assert (env.view.now_s, start(0, 1)[0] in candidates(env)) == (3620.0, True)
+    observation, *_ = env.step(hold(0, 2, 1))  # a rack has room: it starts by itself when the instant is over
+    assert env.view.now_s > 3620.0 or env.simulator.done
+    assert env.simulator.jobs()["first_start_s"][3] == 3620.0
 
 
 def test_the_flat_observation_is_the_dict_in_a_row():
@@ -531,6 +609,11 @@ BAD_ARGUMENTS = {
     "slots true": ({"slots": True}, "slots"),
     "running slots": ({"running_slots": -1}, "running_slots"),
     "order": ({"order": "longest"}, "order"),
+    "running order": ({"running_order": "longest"}, "running_order"),
+    "round": ({"round": -1.0}, "round"),
+    "lease": ({"lease": -1.0}, "lease"),
+    "tuner": ({"tuner": "quick"}, "tuner"),
+    "tuner's argument": ({"tuner": {"memory": 3}}, "tuner"),
     "delays 0": ({"delays": (60.0, 0.0)}, "delays"),
     "delays for ever": ({"delays": (math.inf,)}, "delays"),
     "too many delays": ({"delays": tuple(range(1, 40))}, "delays"),
@@ -565,9 +648,9 @@ def test_an_unknown_option_of_reset_is_one_sentence(options):
         delay().reset(options=options)
 
 
-@pytest.mark.parametrize("action", [3, None, "advance", [1], [1.0, 0.0], {"candidate": 1}])
+@pytest.mark.parametrize("action", [3, None, "advance", [1], [1, 0], [1.0, 0.0, 0.0], {"candidate": 1}])
 def test_an_action_that_is_none_is_one_sentence(action):
     env = delay()
     env.reset(seed=0)
-    with pytest.raises(InputError, match="two whole numbers"):
+    with pytest.raises(InputError, match="three whole numbers"):
         env.step(action)

@@ -59,7 +59,7 @@ class DataPlacementLookout(PlayedLookout):
             raise InputError(f"quota = {quota!r}; expected a share of all bytes, 0 or more")
         super().__init__(
             kinds=(0, 0),
-            part=None,
+            others=(),
             plans=LEAVE,
             more={"regions": Table(region_slots, len(REGIONS), len(KINDS))},
             **window,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,16 +24,20 @@ from ...simulator.decisions import (
 from ...simulator.engine import Simulator
 from ...simulator.errors import InvalidDecision
 from ...simulator.kernels.placement import tier_of_gang
+from ...simulator.tiers import MACHINE, RACK
 from ..slots import slot_of
+from .moves import find_defragment, find_move
 from .window import (
+    DEFRAGMENT_KIND,
     HOLD_KIND,
+    HOLD_TIERS,
     MIGRATE_KIND,
     PER_RUNNING,
     PER_WAITING,
     PREEMPT_KIND,
+    ROOM_KIND,
     UNTIL_OFFER,
     UNTIL_TIMER,
-    find_move,
     find_target,
     target_of,
 )
@@ -39,71 +45,111 @@ from .window import (
 DELAYS_S = (60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0, 86400.0)
 
 
-def encode(simulator: Simulator, window: np.record, decision: Decision) -> np.ndarray:
-    """The action (candidate, delay bucket), int64 (2,), that plays `decision` in the window as it stands.
+PARTS = 3  # candidate, delay bucket, tier of the hold
+
+
+@dataclass(frozen=True)
+class MakeRoom:
+    """What a rule that may stop others decides at once: whoever makes way for a job, and its start.
+
+    Attributes:
+        job: which starts.
+        decisions: all of it, in order.
+    """
+
+    job: int
+    decisions: tuple[Decision, ...]
+
+
+def composed(simulator: Simulator, decision: Decision) -> Decision | MakeRoom:
+    """`decision`, or what begins with it: the rule that hands it out makes room for a job that starts then."""
+    if not isinstance(decision, Preempt | Migrate) or not simulator.rule.preempt:
+        return decision
+    coming = simulator.coming
+    for place, following in enumerate(coming):
+        if isinstance(following, Start):
+            return MakeRoom(following.job, (decision, *coming[: place + 1]))
+    return decision
+
+
+def encode(simulator: Simulator, window: np.record, decision: Decision | MakeRoom) -> np.ndarray:
+    """The action (candidate, delay bucket, tier of the hold), int64 (3,), that plays `decision` in the window now.
 
     Raises:
         InvalidDecision: the window offers no such action: the job is not shown, or the environment's placer gives other
             GPUs than the decision asks for.
     """
     if isinstance(decision, Advance):
-        return np.zeros(2, np.int64)
+        return np.zeros(PARTS, np.int64)
     if isinstance(decision, Resize):
         raise InvalidDecision(f"{decision!r}: jobs have one size in this environment")
     if isinstance(decision, Shift) or getattr(decision, "time_shift", None) is not None:
         raise InvalidDecision(f"{decision!r}: nothing in this environment stands for a time-shift")
     if isinstance(decision, TABLE_DECISIONS):
         raise InvalidDecision(f"{decision!r}: there are no tables in this environment")
-    bucket = UNTIL_OFFER
-    if isinstance(decision, Start):
-        tier = _tier(simulator, decision.gpus)
-        candidate = 1 + PER_WAITING * slot_of(window.waiting_job, decision) + target_of(tier)
-    elif isinstance(decision, Hold):
-        candidate = 1 + PER_WAITING * slot_of(window.waiting_job, decision) + HOLD_KIND
-        bucket = _bucket(simulator, window, decision)
+    bucket, tier = UNTIL_OFFER, 0
+    if isinstance(decision, Start | Hold | MakeRoom):
+        first = 1 + PER_WAITING * slot_of(window.waiting_job, decision)
+        if isinstance(decision, Start):
+            candidate = first + target_of(_tier(simulator, decision.gpus))
+        elif isinstance(decision, MakeRoom):
+            candidate = first + ROOM_KIND
+        else:
+            candidate = first + HOLD_KIND
+            bucket, tier = _hold_parts(simulator, window, decision)
     else:
-        kind = PREEMPT_KIND if isinstance(decision, Preempt) else MIGRATE_KIND
-        first = 1 + PER_WAITING * int(window.slots)
-        candidate = first + PER_RUNNING * slot_of(window.running_job, decision) + kind
+        first = 1 + PER_WAITING * int(window.slots) + PER_RUNNING * slot_of(window.running_job, decision)
+        candidate = first + (PREEMPT_KIND if isinstance(decision, Preempt) else MIGRATE_KIND)
+        if isinstance(decision, Migrate) and not _is_better(simulator, decision):
+            candidate = first + DEFRAGMENT_KIND
     if not window.legal[candidate]:
         raise InvalidDecision(f"{decision!r} is not among the legal candidates of this environment now")
     if isinstance(decision, Start | Migrate):
         _expect_same_gpus(simulator, window, decision)
-    return np.array([candidate, bucket], np.int64)
+    if isinstance(decision, MakeRoom):
+        _expect_same_way(simulator, decision)
+    return np.array([candidate, bucket, tier], np.int64)
 
 
-def decode(simulator: Simulator, window: np.record, action: Any) -> Decision:
-    """The decision that `action` (candidate, delay bucket) stands for in the window as it was last filled.
+def decode(simulator: Simulator, window: np.record, action: Any) -> tuple[Decision, ...]:
+    """What `action` (candidate, delay bucket, tier of the hold) stands for in the window as it was last filled.
 
-    Advance for the candidate 0 and for one that is not legal; a delay out of range is the nearest one.
+    Advance for the candidate 0 and for one that is not legal; a delay or tier out of range is the nearest one.
     """
-    candidate, delay = int(action[0]), int(action[1])
+    candidate, delay, tier = (int(part) for part in action)
     s = simulator.state
     last_waiting = PER_WAITING * int(window.slots)
     count = 1 + last_waiting + PER_RUNNING * int(window.running_slots)
     if not 0 < candidate < count or not window.legal[candidate]:
-        return Advance()
+        return (Advance(),)
     if candidate <= last_waiting:
         slot, kind = divmod(candidate - 1, PER_WAITING)
         job = int(window.waiting_job[slot])
         if kind == HOLD_KIND:
-            return Hold(job, _until_s(simulator, window, job, min(max(delay, 0), int(window.n_delays) - 1)))
+            delay = min(max(delay, 0), int(window.n_delays) - 1)
+            return (_hold(simulator, window, job, delay, MACHINE + min(max(tier, 0), HOLD_TIERS - 1)),)
+        if kind == ROOM_KIND:
+            return tuple(simulator.rehearse(rows.make_room, job))
         find_target(s, window, job, kind)
-        return Start(job, s.gang[: s.gang_size].tolist())
+        return (Start(job, s.gang[: s.gang_size].tolist()),)
     slot, kind = divmod(candidate - 1 - last_waiting, PER_RUNNING)
     job = int(window.running_job[slot])
     if kind == PREEMPT_KIND:
-        return Preempt(job)
-    find_move(s, window, job)
-    return Migrate(job, s.gang[: s.gang_size].tolist())
+        return (Preempt(job),)
+    if kind == MIGRATE_KIND:
+        find_move(s, window, job)
+    else:
+        find_defragment(s, job)
+    return (Migrate(job, s.gang[: s.gang_size].tolist()),)
 
 
-def _until_s(simulator: Simulator, window: np.record, job: int, delay: int) -> float | None:
+def _hold(simulator: Simulator, window: np.record, job: int, delay: int, tier: int) -> Hold:
+    """The hold of a delay bucket: until the next offer it asks for no tier."""
     if delay == UNTIL_TIMER:
-        until_s = rows.present_timer_s(simulator.records, 0, job)
+        until_s = rows.timer_end_s(simulator.records, 0, job, tier)
     else:
         until_s = float(simulator.state.now_s + window.delay_s[delay])
-    return None if until_s == math.inf else until_s
+    return Hold(job) if until_s == math.inf else Hold(job, until_s, tier)
 
 
 def _tier(simulator: Simulator, gpus: tuple[int, ...]) -> int:
@@ -113,25 +159,43 @@ def _tier(simulator: Simulator, gpus: tuple[int, ...]) -> int:
     return int(tier_of_gang(s))
 
 
-def _bucket(simulator: Simulator, window: np.record, decision: Hold) -> int:
-    if decision.until_s is None:
-        return UNTIL_OFFER
-    if decision.until_s == rows.present_timer_s(simulator.records, 0, decision.job):
-        return UNTIL_TIMER
+def _is_better(simulator: Simulator, decision: Migrate) -> bool:
+    return target_of(_tier(simulator, decision.gpus)) < target_of(int(simulator.state.tier[decision.job]))
+
+
+def _hold_parts(simulator: Simulator, window: np.record, decision: Hold) -> tuple[int, int]:
+    """Delay bucket and tier of a hold."""
+    if decision.until_s is None and decision.tier is None:
+        return UNTIL_OFFER, 0
+    if decision.until_s is None or decision.tier not in (MACHINE, RACK):
+        raise InvalidDecision(
+            f"{decision!r}: in this environment a hold until the next offer has no tier, and any other starts by itself "
+            f"at the tier {MACHINE} (machine) or {RACK} (rack)"
+        )
+    if decision.until_s == rows.timer_end_s(simulator.records, 0, decision.job, decision.tier):
+        return UNTIL_TIMER, decision.tier - MACHINE
     wanted = decision.until_s - float(simulator.state.now_s)
     delays = window.delay_s[: window.n_delays]
     near = [i for i, delay in enumerate(delays) if math.isclose(delay, wanted, rel_tol=1e-9)]
     if not near:
         raise InvalidDecision(f"{decision!r}: {wanted:g} s is none of this environment's delays")
-    return near[0]
+    return near[0], decision.tier - MACHINE
 
 
 def _expect_same_gpus(simulator: Simulator, window: np.record, decision: Start | Migrate) -> None:
     s = simulator.state
     if isinstance(decision, Start):
         find_target(s, window, decision.job, target_of(_tier(simulator, decision.gpus)))
-    else:
+    elif _is_better(simulator, decision):
         find_move(s, window, decision.job)
+    else:
+        find_defragment(s, decision.job)
     found = tuple(s.gang[: s.gang_size].tolist())
     if found != decision.gpus:
         raise InvalidDecision(f"{decision!r}: the environment's placer gives GPUs {list(found)}; give it that placer")
+
+
+def _expect_same_way(simulator: Simulator, asked: MakeRoom) -> None:
+    found: Sequence[Decision] = simulator.rehearse(rows.make_room, asked.job)
+    if tuple(found) != asked.decisions:
+        raise InvalidDecision(f"{asked!r}: the environment makes room in another way: {list(found)}")

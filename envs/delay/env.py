@@ -1,14 +1,14 @@
-"""Delay-v0: a waiting job is offered GPUs: take them at a tier, or hold for a while."""
+"""Delay-v0: a waiting job is offered GPUs: take them at a tier, make room, or hold for a tier for a while."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...simulator.engine import Simulator
 from ...simulator.network import Network
 from ...simulator.protocols import Policy
-from ...simulator.rules.rule import Rule
+from ...simulator.rules.rule import Rule, Tuner
 from ...simulator.semantics import Semantics, load_semantics
 from ...simulator.topology import Topology
 from ...simulator.workloads import Workload
@@ -17,6 +17,7 @@ from ..lookout import check_flag
 from .codec import DELAYS_S
 from .defaults import NETWORK, TOPOLOGY, WORKLOAD
 from .lookout import DelayLookout
+from .terms import TUNER, terms
 from .transition import step_rows
 
 
@@ -24,15 +25,18 @@ class DelayEnv(ClusterEnv):
     """Place waiting jobs at a tier of the network, or let them wait for a better one.
 
     Source       Dally (delay scheduling over the tiers of a network); docs/delay.md.
-    Observation  Dict of float32 Boxes in [0, 1], tables row by row: cluster (12,), queue (slots x 13,), running
-                 (running_slots x 10,), candidates ((1 + 4 slots + 2 running_slots) x 12,); columns in observation.py.
+    Observation  Dict of float32 Boxes in [0, 1], tables row by row: cluster (11,), queue (slots x 17,), running
+                 (running_slots x 12,), candidates ((1 + 5 slots + 3 running_slots) x 18,); columns in observation.py.
                  `observation="flat"`: the four in one Box, in this order.
-    Action       MultiDiscrete([1 + 4 slots + 2 running_slots, 2 + len(delays)]).
-                 0: no more now, advance. 1 + 4 i + k: waiting slot i starts inside a machine, inside a rack, across
-                 racks, or holds (k = 0..3). 1 + 4 slots + 2 i + k: running slot i is preempted, or moves to a better
-                 tier (k = 0, 1). The second part is how long a hold lasts: 0 until GPUs are freed, 1 until the job's
-                 present delay timer runs out (as 0 where no policy has timers), then `delays`.
-    Mask         action_masks(): bool, both parts in a row; info["action_mask"]: the same as int8. Never empty.
+    Action       MultiDiscrete([1 + 5 slots + 3 running_slots, 2 + len(delays), 2]).
+                 0: no more now, advance. 1 + 5 i + k: waiting slot i starts inside a machine, inside a rack, across
+                 racks, makes room and starts there, or holds (k = 0..4). 1 + 5 slots + 3 i + k: running slot i is
+                 preempted, moves to a better tier, or moves to the fullest place with room at its own (k = 0, 1, 2).
+                 The second part is how long a hold lasts: 0 until GPUs are freed, 1 until the job's own delay timer
+                 of the hold's tier runs out (as 0 where it has, and without `tuner`), then `delays`. The third is the
+                 worst tier at which the job starts by itself meanwhile (0 machine, 1 rack), as soon as it has room;
+                 until GPUs are freed nothing starts by itself.
+    Mask         action_masks(): bool, all parts in a row; info["action_mask"]: the same as int8. Never empty.
     Reward       `reward`: jct (default: minus the mean JCT in mean isolated run times, summed over the episode),
                  makespan, slowdown, slo; envs/reward.py. Decisions often take no time: train with gamma = 1.
     Episode      terminated when every job is done; truncated at `horizon_s` or after `max_decisions`.
@@ -51,11 +55,20 @@ class DelayEnv(ClusterEnv):
         placer: which GPUs realise a tier: `tier` or `first`; or `count`, `consolidated`, `skew`, `random` and others
             of rules/placers.py that know one gang a job, so only the target that this gang has is legal.
         slots, running_slots: waiting and running jobs in the window, 1 to 256 and 0 to 256.
-        order: which jobs the window shows first: `arrival`, `shortest` (isolated run time) or `smallest` (GPUs).
+        order: which jobs the window shows first: `arrival`, `shortest` (isolated run time), `smallest` (GPUs), or
+            `classes`: the shortest of every size of gang, then the second shortest of each, ...
+        running_order: which running jobs it shows first, where there are more than slots: `priority` (largest isolated
+            run time left x sqrt(GPUs): those that a rule would stop first), `movable` (a better tier has room, then
+            those that may be stopped), `worst` (slowdown now) or `arrival`.
         delays: seconds, > 0, of the delay buckets from 2 on.
+        tuner: Algorithm 2 of paper dally on what is accepted, whoever decides: the timers of the delay bucket 1; a
+            `Tuner`, or its arguments in a dict. None: nobody tunes timers.
         preemption: whether running jobs can be stopped or moved.
         migration: decision points also while no job waits, if a running job lies on several machines and could move.
         preemption_cost: seconds without progress when a stopped or moved job starts anew; or (small, large gangs).
+        round: seconds; decision points come at its multiples only (0: at every event).
+        lease: seconds; a started job cannot be stopped or moved before its lease ends, nor, if it is not then, before
+            the next one does (0: no leases).
         max_decisions, horizon_s: truncate after so many steps, or seconds from the first arrival; None: never.
         skip_idle: pass over decision points where only advancing or holding is legal.
         observation: `dict`, or `flat` for plain MLPs.
@@ -70,7 +83,7 @@ class DelayEnv(ClusterEnv):
     """
 
     part = "Delay-v0"
-    second = "delay bucket"
+    others = ("delay bucket", "tier of the hold")
     step_rows = staticmethod(step_rows)
 
     def __init__(
@@ -84,10 +97,14 @@ class DelayEnv(ClusterEnv):
         slots: int = 32,
         running_slots: int = 16,
         order: str = "arrival",
+        running_order: str = "priority",
         delays: tuple[float, ...] = DELAYS_S,
+        tuner: Tuner | Mapping[str, Any] | None = TUNER,
         preemption: bool = True,
         migration: bool = False,
         preemption_cost: tuple[float, ...] | float = 0.0,
+        round: float = 0.0,
+        lease: float = 0.0,
         max_decisions: int | None = None,
         horizon_s: float | None = None,
         skip_idle: bool = True,
@@ -104,17 +121,21 @@ class DelayEnv(ClusterEnv):
             slots=slots,
             running_slots=running_slots,
             order=order,
+            running_order=running_order,
             delays=delays,
             placer=placer,
             preemption=preemption,
             skip_idle=skip_idle,
             horizon_s=horizon_of(horizon_s),
         )
+        rule = terms(
+            placer=placer, preemption_cost=preemption_cost, round=round, lease=lease, migration=migration, tuner=tuner
+        )
         semantics = load_semantics(semantics)
         simulator = Simulator(
             topology,
             network or semantics.network or NETWORK,
-            rule=Rule("fifo", placer=placer, preemption_cost=preemption_cost, migrates=migration),  # type: ignore[arg-type]
+            rule=rule,
             semantics=semantics,
             failures=failures_of(mtbf_s, mttr_s, checkpoint_s),
             horizon_s=horizon_of(horizon_s),

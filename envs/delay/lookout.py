@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -10,13 +12,17 @@ import numpy as np
 from ...simulator.decisions import Decision
 from ...simulator.engine import Simulator
 from ...simulator.errors import InputError
+from ...simulator.names import choose
+from ...simulator.rules.rule import Rule
 from ..lookout import Lookout, numbers
 from ..tables import Part
 from ..window import NO_JOB
-from .codec import DELAYS_S, decode, encode
+from .codec import DELAYS_S, MakeRoom, composed, decode, encode
+from .moves import RUNNING_ORDERS
 from .observation import CANDIDATES, CLUSTER, HOLD_COLUMN, QUEUE, RUNNING
 from .transition import turn
-from .window import KNOWN, MAX_DELAYS, PER_RUNNING, PER_WAITING, UNTIL_TIMER, window_dtype
+from .terms import terms
+from .window import HOLD_TIERS, KNOWN, MAX_DELAYS, PER_RUNNING, PER_WAITING, UNTIL_TIMER, window_dtype
 
 
 class DelayLookout(Lookout):
@@ -26,12 +32,17 @@ class DelayLookout(Lookout):
     columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
     turn = staticmethod(turn)
 
-    def __init__(self, *, delays: tuple[float, ...] = DELAYS_S, **window: Any) -> None:
+    def __init__(
+        self, *, delays: tuple[float, ...] = DELAYS_S, running_order: str = "priority", **window: Any
+    ) -> None:
+        choose(running_order, RUNNING_ORDERS, "value of running_order")
         delays = numbers("delays", delays)
         if len(delays) > MAX_DELAYS - 2 or any(not 0.0 < delay < math.inf for delay in delays):
             raise InputError(f"delays = {delays!r}: expected at most {MAX_DELAYS - 2} finite numbers of seconds > 0")
         buckets = UNTIL_TIMER + 1 + len(delays)
-        super().__init__(kinds=(PER_WAITING, PER_RUNNING), part=Part(buckets, HOLD_COLUMN), **window)
+        others = Part(buckets, HOLD_COLUMN), Part(HOLD_TIERS, HOLD_COLUMN)
+        super().__init__(kinds=(PER_WAITING, PER_RUNNING), others=others, **window)
+        self.window.running_order = RUNNING_ORDERS[running_order]
         self.window.n_delays = buckets
         self.window.delay_s[:buckets] = (math.inf, math.inf, *delays)
         self._laid = KNOWN
@@ -49,10 +60,19 @@ class DelayLookout(Lookout):
         super().resume(simulator)
         self._laid = KNOWN
 
-    def action(self, decision: Decision) -> np.ndarray:
-        """The action (candidate, delay bucket), int64 (2,), that plays `decision`; see `codec.encode`."""
+    @staticmethod
+    def terms(env_kwargs: Mapping[str, Any]) -> Rule:
+        """What holds, whoever decides, in an environment with these keyword arguments; see `terms.terms`."""
+        return terms(**{key: value for key, value in env_kwargs.items() if key in signature(terms).parameters})
+
+    def composed(self, decision: Decision) -> Decision | MakeRoom:
+        """`decision`, or all that the rule which hands it out decides with it; see `codec.composed`."""
+        return composed(self.simulator, decision)
+
+    def action(self, decision: Decision | MakeRoom) -> np.ndarray:
+        """The action (candidate, delay bucket, tier), int64 (3,), that plays `decision`; see `codec.encode`."""
         return encode(self.simulator, self.window, decision)
 
-    def decision(self, action: Any) -> Decision:
-        """The decision that an action stands for now; see `codec.decode`."""
-        return decode(self.simulator, self.window, action)
+    def decisions(self, action: Any) -> list[Decision]:
+        """What an action stands for now; see `codec.decode`."""
+        return list(decode(self.simulator, self.window, action))

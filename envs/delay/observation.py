@@ -1,8 +1,11 @@
 """Features of the present, written by one kernel: what `Delay-v0` shows to an agent.
 
-Counts are shares of the cluster; times and services t (seconds, GPU-seconds) are log1p(t) / log1p(horizon), cut at 1; a
-slowdown f is log(f) / log(1000), cut at 1; a slack t, which may be below 0, is 1/2 + or - half of what |t| would be.
-Everything lies in [0, 1]; rows without a job, and candidates that are not legal, are zero.
+GPUs are counted in units of 64, cut at 1, whatever the size of the cluster, so that what an agent has learned on one
+size means the same on another: 32 free GPUs are as much room on 1,024 GPUs as on 64. Numbers of jobs n read n' / (n' +
+32), with n' = 64 n / GPUs of the cluster. Times and services t (seconds, GPU-seconds) are log1p(t) / log1p(horizon), cut
+at 1; a slowdown f is log(f) / log(1000), cut at 1; a slack t, which may be below 0, is 1/2 + or - half of what |t|
+would be. Run times are what is known of them (`estimates`): 0, with a flag, where nothing is. Everything lies in [0, 1];
+rows without a job, and candidates that are not legal, are zero. Nothing says how many jobs are still to come.
 """
 
 from __future__ import annotations
@@ -11,9 +14,10 @@ import math
 
 from ...simulator.kernels.jit import kernel
 from ...simulator.kernels.logs import log_from_one
+from ...simulator.rules.estimates import expected_end_s, isolated_left_s
 from ...simulator.tiers import MACHINE, NETWORK
 from ..window import LOG_WORST, NO_JOB, crowd, scaled_slack, scaled_slowdown, scaled_time
-from .window import HOLD_KIND, KNOWN, PER_RUNNING, PER_WAITING, TARGETS
+from .window import HOLD_KIND, HOLD_TIERS, KNOWN, OUTLOOKS, PER_RUNNING, PER_WAITING, ROOM_KIND, TARGETS
 
 CLUSTER = (
     "time since the first arrival",
@@ -22,17 +26,16 @@ CLUSTER = (
     "free GPUs on partly used machines",
     "most free GPUs in one machine, of the largest machine",
     "most free GPUs in one rack",
-    "waiting jobs w: w / (w + 32)",
+    "waiting jobs",
     "held jobs",
     "running jobs",
-    "jobs that have arrived, of all",
-    "jobs that have finished, of all",
-    "GPUs d asked in the window: d / (d + GPUs)",
+    "GPUs d asked in the window: d / (d + 64)",
+    "1: run times are known, or estimated",
 )
 QUEUE = (
     "1: a job stands here",
     "GPUs",
-    "log2(1 + GPUs) / log2(1 + cluster)",
+    "log2(1 + GPUs) / log2(65)",
     "time since it arrived or lost its GPUs",
     "time since it arrived",
     "isolated run time left",
@@ -43,11 +46,15 @@ QUEUE = (
     "slowdown across racks",
     "1: it has run before",
     "slack: deadline - now - isolated run time left; 1/2 is none, 1: no deadline",
+    "time until a machine has room, if running jobs end as expected; 1: never",
+    "time until a rack has room",
+    "delay timer of its size for a machine (0: nobody tunes it)",
+    "delay timer of its size for a rack",
 )
 RUNNING = (
     "1: a job stands here",
     "GPUs",
-    "log2(1 + GPUs) / log2(1 + cluster)",
+    "log2(1 + GPUs) / log2(65)",
     "time on these GPUs",
     "time since it arrived",
     "time to its end at this placement",
@@ -55,6 +62,8 @@ RUNNING = (
     "tier now / 3",
     "tier that it could move to now / 3",
     "slack: deadline - now - isolated run time left; 1/2 is none, 1: no deadline",
+    "free GPUs of its machine, of the largest machine",
+    "free GPUs of its rack, of the largest rack",
 )
 CANDIDATES = (
     "1: legal",
@@ -69,9 +78,37 @@ CANDIDATES = (
     "GPUs",
     "GPUs that would be free afterwards",
     "GPUs left free on the gang's machine, of the largest machine; 0 beyond one machine",
+    "1: make room, and start there",
+    "1: defragment",
+    "jobs n stopped to make room: n / (n + 4)",
+    "jobs n moved to make room: n / (n + 4)",
+    "isolated run time left of these",
+    "seconds that making room costs",
 )
 QUEUE_COLUMNS, RUNNING_COLUMNS, CANDIDATE_COLUMNS = len(QUEUE), len(RUNNING), len(CANDIDATES)
 HOLD_COLUMN = CANDIDATES.index("1: hold")
+MIGRATE_COLUMN, ROOM_COLUMN, DEFRAGMENT_COLUMN, STOPPED_COLUMN = 5, 12, 13, 14
+KNOWN_COLUMNS = 13  # of a waiting job's row that `_known` remembers, as far as they do not change
+UNIT_GPUS = 64.0  # of the cluster of which shares are, whatever the cluster at hand
+FEW = 4.0  # so many jobs that make way read 1/2
+
+
+@kernel
+def _share(gpus):
+    """A number of GPUs as a feature."""
+    return min(1.0, gpus / UNIT_GPUS)
+
+
+@kernel
+def _size(gpus):
+    """The size of a gang as a feature, on the scale of logarithms."""
+    return min(1.0, math.log2(1.0 + gpus) / math.log2(1.0 + UNIT_GPUS))
+
+
+@kernel
+def _jobs(s, count):
+    """A number of jobs as a feature."""
+    return crowd(count * UNIT_GPUS / s.n_gpus)
 
 
 @kernel
@@ -96,10 +133,10 @@ def _known(s, w, job):
         w.known_since_s[row] = s.waiting_since_s[job]
         known = w.known[row]
         gpus = s.gpus[job]
-        left_s = s.iterations_left[job] * s.base_iteration_s[job]
+        left_s = isolated_left_s(s, job)
         known[0] = 1.0
-        known[1] = gpus / s.n_gpus
-        known[2] = math.log2(1.0 + gpus) / math.log2(1.0 + s.n_gpus)
+        known[1] = _share(gpus)
+        known[2] = _size(gpus)
         known[5] = scaled_time(w, left_s)
         known[6] = scaled_time(w, left_s * gpus)
         known[7] = scaled_time(w, s.attained_s[job] * gpus)
@@ -118,8 +155,8 @@ def _ran(s, w, job):
         ran[1] = s.started_s[job]
         ran[2] = s.planned_finish_s[job]
         gpus = s.gpus[job]
-        ran[3] = gpus / s.n_gpus
-        ran[4] = math.log2(1.0 + gpus) / math.log2(1.0 + s.n_gpus)
+        ran[3] = _share(gpus)
+        ran[4] = _size(gpus)
         ran[5] = scaled_slowdown(s.iteration_s[job] / s.base_iteration_s[job])
     return row
 
@@ -140,7 +177,7 @@ def _scale_times(s, w):
         job = w.running_job[slot]
         times[count] = now_s - s.started_s[job]
         times[count + 1] = now_s - s.arrival_s[job]
-        times[count + 2] = s.planned_finish_s[job] - now_s
+        times[count + 2] = expected_end_s(s, job) - now_s
         count += 3
     for slot in range(w.waiting_shown):
         job = w.waiting_job[slot]
@@ -188,19 +225,17 @@ def _observe_cluster(s, w, features, asked):
     most_rack = 0
     for rack in range(s.n_racks):
         most_rack = max(most_rack, s.rack_free[rack])
-    gpus = s.n_gpus
     features[0] = scaled_time(w, s.now_s - s.start_s)
-    features[1] = s.free_gpus / gpus
-    features[2] = s.down_gpus / gpus
-    features[3] = s.fragmented_gpus / gpus
+    features[1] = _share(s.free_gpus)
+    features[2] = _share(s.down_gpus)
+    features[3] = _share(s.fragmented_gpus)
     features[4] = most_machine / s.largest_machine
-    features[5] = most_rack / gpus
-    features[6] = crowd(s.waiting)
-    features[7] = crowd(s.held)
-    features[8] = crowd(s.running)
-    features[9] = s.next_arrival / s.n_jobs
-    features[10] = s.done / s.n_jobs
-    features[11] = asked / (asked + gpus)
+    features[5] = _share(most_rack)
+    features[6] = _jobs(s, s.waiting)
+    features[7] = _jobs(s, s.held)
+    features[8] = _jobs(s, s.running)
+    features[9] = asked / (asked + UNIT_GPUS)
+    features[10] = 1.0
 
 
 @kernel
@@ -209,7 +244,7 @@ def _observe_queue(s, w, features, mask, row, candidate):
     asked = 0
     width = PER_WAITING * CANDIDATE_COLUMNS
     candidate += CANDIDATE_COLUMNS
-    free = s.free_gpus / s.n_gpus
+    free = _share(s.free_gpus)
     since_arrival = w.waiting_shown + 3 * w.running_shown
     for slot in range(w.waiting_shown):
         job = w.waiting_job[slot]
@@ -221,7 +256,7 @@ def _observe_queue(s, w, features, mask, row, candidate):
             w.written_job[slot] = job
             w.written_since_s[slot] = since_s
             known = w.known[_known(s, w, job)]
-            for column in range(QUEUE_COLUMNS):
+            for column in range(KNOWN_COLUMNS):
                 shown[column] = known[column]
         shown[3] = shown[4] = w.times[slot]
         if since_s != s.arrival_s[job]:
@@ -229,12 +264,19 @@ def _observe_queue(s, w, features, mask, row, candidate):
             since_arrival += 1
         shown[11] = s.starts[job] > 0
         shown[12] = scaled_slack(s, w, job)
+        outlook = w.outlook[s.demand[job]]
+        for place in range(OUTLOOKS):
+            shown[KNOWN_COLUMNS + place] = outlook[place]
         offered = features[candidate : candidate + width]
         first = 1 + PER_WAITING * slot
         legal = w.legal[first : first + PER_WAITING]
         before = mask[first : first + PER_WAITING]
         if legal[0] | legal[1] | legal[2] | before[0] | before[1] | before[2]:
             _observe_starts(s, w, shown, offered, before, slot, is_new)
+        if legal[ROOM_KIND]:
+            _observe_room(s, w, shown, offered, slot)
+        elif before[ROOM_KIND]:
+            _clear_candidate(offered, ROOM_KIND * CANDIDATE_COLUMNS)
         at = HOLD_KIND * CANDIDATE_COLUMNS
         if legal[HOLD_KIND]:
             if is_new or not before[HOLD_KIND]:
@@ -260,7 +302,7 @@ def _observe_starts(s, w, shown, offered, before, slot, is_new):
     """Write the start candidates of a waiting job; `before`: which were legal, and of this very job unless `is_new`."""
     first = 1 + PER_WAITING * slot
     legal = w.legal[first : first + PER_WAITING]
-    free_after = (s.free_gpus - s.gpus[w.waiting_job[slot]]) / s.n_gpus
+    free_after = _share(s.free_gpus - s.gpus[w.waiting_job[slot]])
     for target in range(TARGETS):
         at = target * CANDIDATE_COLUMNS
         if legal[target]:
@@ -272,6 +314,21 @@ def _observe_starts(s, w, shown, offered, before, slot, is_new):
             offered[at + 11] = w.slot_left[slot, target] / s.largest_machine
         elif before[target]:
             _clear_candidate(offered, at)
+
+
+@kernel
+def _observe_room(s, w, shown, offered, slot):
+    """Write the candidate that makes room for a waiting job."""
+    job = w.waiting_job[slot]
+    at = ROOM_KIND * CANDIDATE_COLUMNS
+    slowdown = shown[8 + w.room_tier[slot] - MACHINE]
+    _observe_candidate(offered, at, ROOM_COLUMN, slowdown, _time_left(w, shown[5], slowdown), shown[1])
+    offered[at + 6] = w.room_tier[slot] / NETWORK
+    offered[at + 10] = _share(s.free_gpus)  # who makes way may start elsewhere
+    offered[at + STOPPED_COLUMN] = w.room_stopped[slot] / (w.room_stopped[slot] + FEW)
+    offered[at + STOPPED_COLUMN + 1] = w.room_moved[slot] / (w.room_moved[slot] + FEW)
+    offered[at + STOPPED_COLUMN + 2] = scaled_time(w, w.room_left_s[slot])
+    offered[at + STOPPED_COLUMN + 3] = scaled_time(w, w.room_lost_s[slot])
 
 
 @kernel
@@ -316,6 +373,10 @@ def _observe_running(s, w, features, mask, row, candidates):
         shown[5] = w.times[at + 2]
         shown[7] = shown[8] = s.tier[job] / NETWORK
         shown[9] = scaled_slack(s, w, job)
+        machine = s.gpu_machine[s.first_gpu[job]]
+        rack = s.machine_rack[machine]
+        shown[10] = s.machine_free[machine] / s.largest_machine
+        shown[11] = s.rack_free[rack] / s.largest_rack
         if w.preemption:
             offered = features[candidate : candidate + width]
             _observe_moves(s, w, shown, offered, mask[first : first + PER_RUNNING], slot)
@@ -340,29 +401,40 @@ def _observe_moves(s, w, shown, offered, before, slot):
     if w.legal[first]:
         _observe_candidate(offered, 0, 4, shown[6], shown[5], shown[1])
         offered[6] = shown[7]
-        offered[10] = (s.free_gpus + s.gpus[w.running_job[slot]]) / s.n_gpus
+        offered[10] = _share(s.free_gpus + s.gpus[w.running_job[slot]])
     elif before[0]:
         _clear_candidate(offered, 0)
     if w.legal[first + 1]:
         better = w.move_tier[slot]
         slowdown = w.move_slowdown[slot] if s.net_models > 0 else _slowdown(s, w.running_job[slot], better)
-        _observe_candidate(offered, CANDIDATE_COLUMNS, 5, slowdown, shown[5], shown[1])
-        offered[CANDIDATE_COLUMNS + 6] = better / NETWORK
-        offered[CANDIDATE_COLUMNS + 10] = s.free_gpus / s.n_gpus
+        _observe_move(s, offered, CANDIDATE_COLUMNS, MIGRATE_COLUMN, better / NETWORK, slowdown, shown)
         shown[8] = better / NETWORK
     elif before[1]:
         _clear_candidate(offered, CANDIDATE_COLUMNS)
+    if w.legal[first + 2]:
+        _observe_move(s, offered, 2 * CANDIDATE_COLUMNS, DEFRAGMENT_COLUMN, shown[7], shown[6], shown)
+    elif before[2]:
+        _clear_candidate(offered, 2 * CANDIDATE_COLUMNS)
+
+
+@kernel
+def _observe_move(s, offered, at, kind, tier, slowdown, shown):
+    """Write a candidate that moves a running job, whose row is `shown`."""
+    _observe_candidate(offered, at, kind, slowdown, shown[5], shown[1])
+    offered[at + 6] = tier
+    offered[at + 10] = _share(s.free_gpus)
 
 
 @kernel
 def write_mask(w, mask):
-    """Write the flat mask, int8 (candidates + delays,): the union over legal candidates for the second part."""
-    count = mask.size - w.n_delays
+    """Write the flat mask, int8 (candidates + delays + tiers,): the unions over legal candidates for the last two."""
+    count = mask.size - w.n_delays - HOLD_TIERS
     holdable = False
     for i in range(count):
         mask[i] = w.legal[i]
     for slot in range(w.slots):
         holdable |= w.legal[1 + PER_WAITING * slot + HOLD_KIND] != 0
+    for i in range(count, mask.size):
+        mask[i] = holdable
     mask[count] = 1
-    for delay in range(1, w.n_delays):
-        mask[count + delay] = holdable
+    mask[count + w.n_delays] = 1

@@ -5,20 +5,26 @@ from __future__ import annotations
 import math
 
 from ...simulator.kernels import events, jobs
-from ...simulator.kernels.codes import ASK, DECIDE, STALLED
+from ...simulator.kernels.codes import ASK, DECIDE, NO_TIER, STALLED
 from ...simulator.kernels.jit import entry, kernel
-from ...simulator.rules.delays import present_timer_s
+from ...simulator.rules.delays import timer_end_s
+from ...simulator.rules.room import find_room, make_room
+from ...simulator.tiers import MACHINE
 from ..codes import GOES_ON, IS_ADJUSTED, IS_INVALID, TERMINATED, TRUNCATED
 from ..turns import advance, close_step, is_over, open_step
+from .moves import find_defragment, find_move
 from .observation import forget, observe, write_mask
 from .window import (
     HOLD_KIND,
+    HOLD_TIERS,
+    MIGRATE_KIND,
     PER_RUNNING,
     PER_WAITING,
     PREEMPT_KIND,
+    ROOM_KIND,
+    UNTIL_OFFER,
     UNTIL_TIMER,
     candidate_count,
-    find_move,
     find_target,
     may_act,
     refresh,
@@ -33,7 +39,8 @@ def step_rows(states, windows, references, chosen, actions, outcomes, features, 
         states, windows: records (n,).
         references: float64 (n, jobs): finish times of the reference's run, ascending.
         chosen: int64 (k,), the rows to step.
-        actions: int64 (n, 2): candidate and delay bucket. A row that begins ignores it, and goes to its first decision.
+        actions: int64 (n, 3): candidate, delay bucket, tier of the hold. A row that begins ignores it, and goes to its
+            first decision.
         outcomes: float64 (n, OUTCOMES): reward, elapsed seconds, was invalid, was adjusted, terminated, truncated.
         features: float32 (n, F), masks: int8 (n, M): the present after the step.
 
@@ -45,7 +52,7 @@ def step_rows(states, windows, references, chosen, actions, outcomes, features, 
         row = chosen[i]
         s = states[row]
         w = windows[row]
-        _step(s, w, references[row], actions[row, 0], actions[row, 1], outcomes[row])
+        _step(s, w, references[row], actions[row, 0], actions[row, 1], actions[row, 2], outcomes[row])
         if w.code != ASK:
             observe(s, w, features[row], masks[row])
             write_mask(w, masks[row])
@@ -54,7 +61,7 @@ def step_rows(states, windows, references, chosen, actions, outcomes, features, 
 
 
 @kernel
-def _step(s, w, reference, candidate, delay, outcome):
+def _step(s, w, reference, candidate, delay, tier, outcome):
     """Modify `s`, `w` and `outcome`: one action, and on to the next decision."""
     if w.begins == GOES_ON:
         w.begins = 0
@@ -67,8 +74,9 @@ def _step(s, w, reference, candidate, delay, outcome):
     invalid = candidate < 0 or candidate >= candidate_count(w) or w.legal[candidate] == 0
     outcome[IS_INVALID] = invalid
     is_hold = not invalid and 0 < candidate <= PER_WAITING * w.slots and (candidate - 1) % PER_WAITING == HOLD_KIND
-    outcome[IS_ADJUSTED] = is_hold and (delay < 0 or delay >= w.n_delays)
+    outcome[IS_ADJUSTED] = is_hold and (delay < 0 or delay >= w.n_delays or tier < 0 or tier >= HOLD_TIERS)
     delay = min(max(delay, 0), w.n_delays - 1)
+    tier = MACHINE + min(max(tier, 0), HOLD_TIERS - 1)
     if w.begins:
         w.begins = 0
         w.code = advance(s)
@@ -80,7 +88,7 @@ def _step(s, w, reference, candidate, delay, outcome):
             show(s, w)
     else:
         w.decisions += 1
-        _apply(s, w, candidate - 1, delay)
+        _apply(s, w, candidate - 1, delay, tier)
         if w.code == STALLED and events.next_event_s(s) < math.inf:
             w.code = DECIDE
         show(s, w)
@@ -119,21 +127,39 @@ def show(s, w):
 
 
 @kernel
-def _apply(s, w, index, delay):
+def _apply(s, w, index, delay, tier):
     """Modify `s`: carry out the legal candidate `index` + 1."""
     if index < PER_WAITING * w.slots:
         job = w.waiting_job[index // PER_WAITING]
         kind = index % PER_WAITING
         if kind == HOLD_KIND:
-            jobs.hold(s, job, present_timer_s(s, job) if delay == UNTIL_TIMER else s.now_s + w.delay_s[delay])
+            _hold(s, w, job, delay, tier)
+        elif kind == ROOM_KIND:
+            find_room(s, job)
+            make_room(s, job)
         else:
             find_target(s, w, job, kind)
             jobs.start(s, job)
         return
     index -= PER_WAITING * w.slots
     job = w.running_job[index // PER_RUNNING]
-    if index % PER_RUNNING == PREEMPT_KIND:
+    kind = index % PER_RUNNING
+    if kind == PREEMPT_KIND:
         jobs.preempt(s, job)
-    else:
+        return
+    if kind == MIGRATE_KIND:
         find_move(s, w, job)
-        jobs.migrate(s, job)
+    else:
+        find_defragment(s, job)
+    jobs.migrate(s, job)
+
+
+@kernel
+def _hold(s, w, job, delay, tier):
+    """Modify `s`: hold a job until the next offer, or for a while in which it starts by itself at `tier` or better."""
+    until_s = math.inf
+    if delay == UNTIL_TIMER:
+        until_s = timer_end_s(s, job, tier)
+    elif delay != UNTIL_OFFER:
+        until_s = s.now_s + w.delay_s[delay]
+    jobs.hold(s, job, until_s, NO_TIER if until_s == math.inf else tier)

@@ -1,8 +1,8 @@
 """What the agent looks at: a short window of waiting and running jobs, and which decisions about them are possible now.
 
 The window is a record beside the simulator's: integers and small arrays, filled by kernels. Candidate numbers are those
-of the action space: 0 advances; then every waiting slot has machine, rack, network, hold; then every running slot has
-preempt, migrate.
+of the action space: 0 advances; then every waiting slot has machine, rack, network, make room, hold; then every running
+slot has preempt, migrate, defragment.
 """
 
 from __future__ import annotations
@@ -16,34 +16,40 @@ from ...simulator.kernels.codes import AFFINITY, FIRST, SCATTER
 from ...simulator.kernels.codes import TIER as TIER_PLACER
 from ...simulator.kernels.events import next_event_s
 from ...simulator.kernels.jit import entry, kernel
-from ...simulator.kernels.placement import lift, lower, tier_of_gang
+from ...simulator.kernels.placement import tier_of_gang
 from ...simulator.network.speed import gang_iteration_s
-from ...simulator.rules.orders import is_leased
-from ...simulator.rules.placers import find_at, find_better, find_gang, tightest
+from ...simulator.rules.delays import timer_s
+from ...simulator.rules.foresight import room_s
+from ...simulator.rules.placers import find_at, find_gang, tightest
+from ...simulator.rules.room import find_room
 from ...simulator.state import CLASSES, PROFILES
 from ...simulator.tiers import MACHINE, NETWORK, RACK, SLOT
-from ..window import MAX_SLOTS, can_stop, common_fields, fill_slots, may_advance, scaled_slowdown
+from ..window import MAX_SLOTS, can_stop, common_fields, fill_waiting, may_advance, scaled_slowdown, scaled_time
+from .moves import can_move, find_defragment, find_move, show_running
 
-PER_WAITING = 4  # machine, rack, network, hold
-PER_RUNNING = 2  # preempt, migrate
-START_MACHINE, HOLD_KIND = 0, 3
-PREEMPT_KIND, MIGRATE_KIND = 0, 1
+PER_WAITING = 5  # machine, rack, network, make room, hold
+PER_RUNNING = 3  # preempt, migrate, defragment
+START_MACHINE, ROOM_KIND, HOLD_KIND = 0, 3, 4
+PREEMPT_KIND, MIGRATE_KIND, DEFRAGMENT_KIND = 0, 1, 2
 MAX_DELAYS = 32
 KNOWN = 1024
 TARGETS = 3  # machine, rack, network
 UNTIL_OFFER, UNTIL_TIMER = 0, 1  # the first delay buckets
+HOLD_TIERS = 2  # the third part of the action: the worst tier at which a hold starts by itself, machine or rack
+OUTLOOKS = 4  # until a machine, until a rack has room; the timers of both
 
 
 @cache
 def window_dtype() -> np.dtype:
     """One window; the arrays have room for the largest number of slots."""
     candidates = 1 + (PER_WAITING + PER_RUNNING) * MAX_SLOTS
-    own = ("n_delays", "probe")
+    own = ("n_delays", "probe", "running_order")
     return np.dtype(
         common_fields()
         + [(name, "i8") for name in own]
         + [
             ("delay_s", "f8", (MAX_DELAYS,)),
+            ("running_key", "f8", (MAX_SLOTS,)),  # by which the running jobs in the window are ordered
             ("move_tier", "i8", (MAX_SLOTS,)),  # tier that a running job could move to now
             ("legal", "i1", (candidates,)),
             # What observation.py remembers. Whose features stand in the slots of waiting jobs, waiting since when,
@@ -64,6 +70,13 @@ def window_dtype() -> np.dtype:
             ("slot_left", "i8", (MAX_SLOTS, TARGETS)),
             ("slot_slowdown", "f8", (MAX_SLOTS, TARGETS)),  # of these very gangs, where the network looks at shapes
             ("move_slowdown", "f8", (MAX_SLOTS,)),
+            ("room_tier", "i8", (MAX_SLOTS,)),  # what making room for the job in a waiting slot would take:
+            ("room_stopped", "i8", (MAX_SLOTS,)),  # jobs
+            ("room_moved", "i8", (MAX_SLOTS,)),
+            ("room_left_s", "f8", (MAX_SLOTS,)),  # isolated run time left of these
+            ("room_lost_s", "f8", (MAX_SLOTS,)),  # and what it costs them
+            ("outlook", "f4", (CLASSES, OUTLOOKS)),  # features of a class: see `_look_out`
+            ("outlook_probe", "i8", (CLASSES,)),
             ("profile_probe", "i8", (PROFILES, TARGETS)),  # number of the probe that the next belongs to
             ("profile_slowdown", "f8", (PROFILES, TARGETS)),
         ],
@@ -86,7 +99,8 @@ def target_of(tier):
 @kernel
 def refresh(s, w):
     """Modify `w`: show the jobs of the present and mark what can be decided about them."""
-    fill_slots(s, w)
+    fill_waiting(s, w)
+    show_running(s, w)
     w.probe += 1
     w.can_act = 0
     more = next_event_s(s) < math.inf
@@ -95,10 +109,13 @@ def refresh(s, w):
     for slot in range(w.waiting_shown):
         job = w.waiting_job[slot]
         first = 1 + PER_WAITING * slot
+        demand = s.demand[job]
         w.legal[first + HOLD_KIND] = more
+        if w.outlook_probe[demand] != w.probe:
+            w.outlook_probe[demand] = w.probe
+            _look_out(s, w, job, demand)
         if s.gpus[job] > s.free_gpus:
             continue
-        demand = s.demand[job]
         if w.class_probe[demand] != w.probe or w.placer == SCATTER or w.placer == AFFINITY:  # these draw for each job
             w.class_probe[demand] = w.probe
             _probe(s, w, job, demand)
@@ -111,9 +128,41 @@ def refresh(s, w):
                     w.slot_slowdown[slot, target] = _slowdown_at(s, w, job, target)
                 w.can_act = 1
     if w.preemption and (s.waiting > 0 or s.migrates):
+        _mark_room(s, w)
         _mark_running(s, w)
     if not w.can_act:
         w.can_act = _can_act_beyond(s, w)
+
+
+@kernel
+def _look_out(s, w, job, demand):
+    """Modify `w`: what is told about the class of a waiting job, as features.
+
+    The times until a machine, and a rack, has room if running jobs end as expected, 1: never; and the present delay
+    timers of machine and rack (0 where nobody tunes any).
+    """
+    told = w.outlook[demand]
+    for place in range(2):
+        wait_s = room_s(s, s.gpus[job], MACHINE + place) - s.now_s
+        told[place] = scaled_time(w, wait_s) if wait_s < math.inf else 1.0
+        told[2 + place] = scaled_time(w, timer_s(s, job, MACHINE + place)) if s.tunes else 0.0
+
+
+@kernel
+def _mark_room(s, w):
+    """Modify `w`: for which waiting jobs, that do not have the best tier that their size admits, room can be made."""
+    for slot in range(w.waiting_shown):
+        job = w.waiting_job[slot]
+        first = 1 + PER_WAITING * slot
+        best = 0 if s.gpus[job] <= s.largest_machine else 1 if s.gpus[job] <= s.largest_rack else 2
+        if w.legal[first + best] == 0 and find_room(s, job):
+            w.legal[first + ROOM_KIND] = 1
+            w.room_tier[slot] = s.room_tier
+            w.room_stopped[slot] = s.room_stopped
+            w.room_moved[slot] = s.room_moved
+            w.room_left_s[slot] = s.room_left_s
+            w.room_lost_s[slot] = s.room_cost_s
+            w.can_act = 1
 
 
 @kernel
@@ -139,15 +188,9 @@ def _can_act_beyond(s, w):
     if w.preemption and (s.waiting > 0 or s.migrates) and s.running > w.running_slots > 0:
         for i in range(s.running):
             job = s.runner[i]
-            if (s.waiting > 0 and can_stop(s, job)) or (_can_move(s, job) and find_move(s, w, job)):
+            if (s.waiting > 0 and can_stop(s, job)) or (can_move(s, job) and find_move(s, w, job)):
                 return True
     return False
-
-
-@kernel
-def _can_move(s, job):
-    """True if a running job can be moved: as `can_stop`, but where leases end in auctions a grant moves as a whole."""
-    return not is_leased(s, job) and s.started_s[job] < s.now_s and s.stopped_s[job] < s.now_s
 
 
 @kernel
@@ -219,7 +262,7 @@ def _probe_tiers(s, w, need, demand):
 
 @kernel
 def _mark_running(s, w):
-    """Modify `w`: running jobs can be stopped while others wait, and moved to a better tier."""
+    """Modify `w`: running jobs can be stopped while others wait, and moved."""
     first = 1 + PER_WAITING * w.slots
     for slot in range(w.running_shown):
         job = w.running_job[slot]
@@ -227,26 +270,14 @@ def _mark_running(s, w):
         if s.waiting > 0 and can_stop(s, job):
             w.legal[first + PER_RUNNING * slot + PREEMPT_KIND] = 1
             w.can_act = 1
-        if _can_move(s, job) and find_move(s, w, job):
+        if can_move(s, job) and find_move(s, w, job):
             w.legal[first + PER_RUNNING * slot + MIGRATE_KIND] = 1
             w.can_act = 1
             w.move_tier[slot] = tier_of_gang(s)
             w.move_slowdown[slot] = _slowdown_of_gang(s, job)
-
-
-@entry
-def find_move(s, w, job):
-    """Modify `s.gang`: GPUs at a better tier than the running job has, by the placer; False if there are none."""
-    if s.tier[job] < RACK or s.free_gpus == 0:
-        return False
-    if w.placer == AFFINITY:
-        return find_better(s, job, AFFINITY)
-    if not s.auctions:  # there it keeps its GPUs for a while
-        lift(s, job)
-    found = find_gang(s, job, w.placer) and target_of(tier_of_gang(s)) < target_of(s.tier[job])
-    if not s.auctions:
-        lower(s, job)
-    return found
+        if can_move(s, job) and find_defragment(s, job):
+            w.legal[first + PER_RUNNING * slot + DEFRAGMENT_KIND] = 1
+            w.can_act = 1
 
 
 @entry

@@ -56,7 +56,7 @@ class GeoLookout(PlayedLookout):
         check_range("region_slots", region_slots, 1, MOST_REGION_SLOTS)
         super().__init__(
             kinds=(2 * clusters + 1, 0),
-            part=None,
+            others=(),
             more={"regions": Table(region_slots, len(REGIONS), 0)},
             slots=slots,
             order=order,

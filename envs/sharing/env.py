@@ -73,7 +73,7 @@ class SharingEnv(ClusterEnv):
     """
 
     part = "Sharing-v0"
-    second = "sub-batch exponent"
+    others = ("sub-batch exponent",)
     step_rows = staticmethod(step_rows)
 
     def __init__(

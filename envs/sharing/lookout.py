@@ -39,7 +39,7 @@ class SharingLookout(Lookout):
         check_range("exponents", exponents, 1, MAX_EXPONENTS)
         super().__init__(
             kinds=(4 + partners, 2 if elastic else 1),
-            part=Part(exponents, START_COLUMN),
+            others=(Part(exponents, START_COLUMN),),
             **window,
         )
         self.window.partners, self.window.n_exponents, self.window.elastic = partners, exponents, elastic

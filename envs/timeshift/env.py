@@ -66,7 +66,7 @@ class TimeShiftEnv(PlayedEnv):
     """
 
     part = "TimeShift-v0"
-    second = "rotation bucket"
+    others = ("rotation bucket",)
     lookout: TimeShiftLookout
 
     def __init__(

@@ -71,7 +71,7 @@ class TimeShiftLookout(PlayedLookout):
         self.clock = terms_of(self.scheduler)
         super().__init__(
             kinds=(0, 0),
-            part=Part(BUCKETS, SHIFT_COLUMN, 1),
+            others=(Part(BUCKETS, SHIFT_COLUMN, 1),),
             plans=candidates,
             running_slots=running_slots,
             **window,

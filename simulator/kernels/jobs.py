@@ -148,6 +148,7 @@ def join(s, job):
 @kernel
 def plan(s, job):
     """Modify `s`: set the next event of a running job: its end, a look of the rule, or its lease's end."""
+    s.foresees = 0  # what was foreseen of ends holds no more
     if s.auctions:
         s.leased_s[job] = s.since_s[job]
         plan_grant(s, job, math.inf)

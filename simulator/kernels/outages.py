@@ -61,6 +61,7 @@ def _mend(s, machine, why):
 
 @kernel
 def _set_machine(s, machine, owner):
+    s.foresees = 0
     first, gpus = s.machine_first_gpu[machine], s.machine_gpus[machine]
     for gpu in range(first, first + gpus):
         s.gpu_job[gpu] = owner

@@ -73,6 +73,7 @@ def is_spread(s, job):
 @kernel
 def occupy(s, job):
     """Modify `s`: `job` holds the GPUs of `s.gang`, in that order; returns their tier. They have room for it."""
+    s.foresees = 0
     if has_berths(s):
         return _occupy_berths(s, job)
     first = s.gang[0]
@@ -212,6 +213,7 @@ def vacate(s, job):
 @kernel
 def vacate_gang(s, first):
     """Modify `s`: the gang whose list begins with `first` is free."""
+    s.foresees = 0
     if has_berths(s):
         _vacate_berths(s, first)
         return

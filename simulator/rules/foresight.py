@@ -41,14 +41,14 @@ def takes_now(s, job):
     for better in range(MACHINE, min(tier, RACK) + 1):
         then_s = left * s.compute_iteration_s[job] * s.tier_factor[s.profile[job], better]
         if then_s < now_s * LESS:
-            wait_s = _room_s(s, s.gpus[job], better) - s.now_s
+            wait_s = room_s(s, s.gpus[job], better) - s.now_s
             if wait_s < math.inf and now_s > s.margin * (wait_s + then_s):
                 return False
     return True
 
 
 @kernel
-def _room_s(s, need, tier):
+def room_s(s, need, tier):
     """Modify the foresight of `s`: the instant at which a gang of `need` GPUs will find room at `tier`; or infinity."""
     if tier == MACHINE:
         return soonest_s(s, IN_MACHINE, need)

@@ -57,11 +57,11 @@ def find_within(s, need, scope):
     if scope == MACHINE:
         machine = tightest(s.machine_free, 0, s.n_machines, need)
         if machine >= 0:
-            _take_in_machine(s, machine, need)
+            take_in_machine(s, machine, need)
         return machine >= 0
     rack = tightest(s.rack_free, 0, s.n_racks, need)
     if rack >= 0:
-        _take_in_rack(s, rack, need)
+        take_in_rack(s, rack, need)
         return True
     if scope == RACK:
         return False
@@ -70,13 +70,13 @@ def find_within(s, need, scope):
         rack = _next_largest(s.rack_free, 0, s.n_racks, last_free, last)
         last_free, last = s.rack_free[rack], rack
         take = min(need, last_free)
-        _take_in_rack(s, rack, take)
+        take_in_rack(s, rack, take)
         need -= take
         if need == 0:
             return True
         rack = _tightest_after(s.rack_free, 0, s.n_racks, need, last_free, last)
         if rack >= 0:
-            _take_in_rack(s, rack, need)
+            take_in_rack(s, rack, need)
             return True
 
 
@@ -119,23 +119,25 @@ def _next_largest(free, first, end, last_free, last):
 
 
 @kernel
-def _take_in_rack(s, rack, need):
+def take_in_rack(s, rack, need):
+    """Modify `s.gang`: append `need` free GPUs of a rack that has as many: one machine if one can, else the fewest."""
     first = s.rack_first_machine[rack]
     end = first + s.rack_machines[rack]
     last_free, last = s.n_gpus + 1, -1
     while need > 0:
         machine = _tightest_after(s.machine_free, first, end, need, last_free, last)
         if machine >= 0:
-            _take_in_machine(s, machine, need)
+            take_in_machine(s, machine, need)
             return
         machine = _next_largest(s.machine_free, first, end, last_free, last)
         last_free, last = s.machine_free[machine], machine
-        _take_in_machine(s, machine, last_free)
+        take_in_machine(s, machine, last_free)
         need -= last_free
 
 
 @kernel
-def _take_in_machine(s, machine, need):
+def take_in_machine(s, machine, need):
+    """Modify `s.gang`: append `need` free GPUs of a machine that has as many: one slot if one can, else the fewest."""
     first = s.machine_first_slot[machine]
     end = first + s.machine_slots[machine]
     if end == first + 1 or need == s.machine_free[machine]:
@@ -191,7 +193,7 @@ def _take_whole_machines(s, need):
         size = s.machine_gpus[machine]
         if s.machine_free[machine] == size:
             take = min(need, size)
-            _take_in_machine(s, machine, take)
+            take_in_machine(s, machine, take)
             need -= take
             if need == 0:
                 return True

@@ -1,0 +1,40 @@
+"""What holds in Delay-v0 whoever decides: costs, rounds, leases, and the timers that follow what is accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...simulator.errors import InputError
+from ...simulator.rules.rule import Rule, Tuner
+
+TUNER = Tuner()
+
+
+def terms(
+    *,
+    placer: str = "tier",
+    preemption_cost: tuple[float, ...] | float = 0.0,
+    round: float = 0.0,
+    lease: float = 0.0,
+    migration: bool = False,
+    tuner: Tuner | Mapping[str, Any] | None = TUNER,
+) -> Rule:
+    """The rule of an environment with these keyword arguments; see `DelayEnv`."""
+    if isinstance(tuner, Mapping):
+        try:
+            tuner = Tuner(**tuner)
+        except TypeError:
+            raise InputError(f"tuner = {dict(tuner)!r}: expected history, initial, deviation, floors") from None
+    if not (tuner is None or isinstance(tuner, Tuner)):
+        raise InputError(f"tuner = {tuner!r}: expected a Tuner, its arguments in a dict, or None")
+    return Rule(
+        "fifo",
+        placer=placer,
+        preemption_cost=tuple(preemption_cost) if isinstance(preemption_cost, list) else preemption_cost,  # type: ignore[arg-type]
+        round=round,
+        lease=lease,
+        migrates=migration,
+        tuner=tuner,
+        advisory=tuner is not None,
+    )
