@@ -56,7 +56,7 @@ class Recorded(NamedTuple):
 def decisions(
     simulator: Simulator, policy: Decider | None = None, progress: Callable[[int], None] | None = None
 ) -> Iterator[Recorded]:
-    """Play a run that was just reset to its end, and yield its decisions.
+    """Play a run that was just reset to its end, and yield its decisions, with the starts of held jobs by themselves.
 
     A job that is preempted and started on the same GPUs at the same instant was not preempted: it yields nothing.
 
@@ -72,17 +72,21 @@ def decisions(
         else:
             while not isinstance(decision := policy.decide(simulator.view), Advance):
                 simulator.apply(decision)
-        yield from _in_effect(_this_instant(simulator))
+        simulator.serve_holds()
+        yield from _in_effect(_logged(simulator))
         simulator.advance()
         if progress is not None:
             progress(int(simulator.state.done))
+    yield from _in_effect(_logged(simulator))  # what has started by itself since
 
 
-def _this_instant(simulator: Simulator) -> list[Recorded]:
+def _logged(simulator: Simulator) -> list[Recorded]:
+    """What has happened since the last decision point, this one included."""
     s = simulator.state
     assert not s.log_overflow, "more decisions at one instant than the log holds"
-    now_s, count = float(s.now_s), int(s.log_count)
+    count = int(s.log_count)
     rows = zip(
+        s.log_time_s[:count].tolist(),
         s.log_kind[:count].tolist(),
         s.log_job[:count].tolist(),
         s.log_first[:count].tolist(),
@@ -90,8 +94,8 @@ def _this_instant(simulator: Simulator) -> list[Recorded]:
         strict=True,
     )
     return [
-        Recorded(now_s, job, kind, tuple(s.log_gpu[first : first + size].tolist()), _shift_s(s, entry, kind))
-        for entry, (kind, job, first, size) in enumerate(rows)
+        Recorded(time_s, job, kind, tuple(s.log_gpu[first : first + size].tolist()), _shift_s(s, entry, kind))
+        for entry, (time_s, kind, job, first, size) in enumerate(rows)
     ]
 
 
@@ -101,16 +105,20 @@ def _shift_s(s: np.record, entry: int, kind: int) -> float | None:
 
 
 def _in_effect(entries: list[Recorded]) -> list[Recorded]:
-    """`entries` of one instant without the stops that were undone at once."""
+    """`entries` without the stops that were undone at once, and holds between; only the last instant has stops."""
     stopped: dict[int, Recorded] = {}
+    held: dict[int, Recorded] = {}
     undone: set[int] = set()
     for entry in entries:
         if entry.kind == PREEMPT:
             stopped[entry.job] = entry
+            held.pop(entry.job, None)
+        elif entry.kind == HOLD:
+            held[entry.job] = entry
         elif entry.kind == START and entry.job in stopped:
             before = stopped.pop(entry.job)
             if set(before.gpus) == set(entry.gpus):
-                undone |= {id(before), id(entry)}
+                undone |= {id(before), id(held.pop(entry.job, before)), id(entry)}
     return [entry for entry in entries if id(entry) not in undone] if undone else entries
 
 
@@ -182,9 +190,13 @@ def timeline(simulator: Simulator, entries: Iterable[Recorded]) -> Timeline:
     open_at: dict[int, int] = {}
 
     for entry in entries:
-        if entry.kind in (HOLD, SHIFT, *ABOUT_TABLES):
+        if entry.kind in (SHIFT, *ABOUT_TABLES):
             continue
         place = open_at.pop(entry.job, None)
+        if entry.kind == HOLD:
+            if place is not None:  # a machine failed under it; until it starts another may
+                end_s[place] = float(s.stopped_s[entry.job])
+            continue
         if place is not None:
             end_s[place] = entry.time_s if entry.kind != START else float(s.stopped_s[entry.job])
         if entry.kind != PREEMPT:

@@ -47,10 +47,19 @@ class Start:
 
 @dataclass(frozen=True)
 class Hold:
-    """Do not offer GPUs to a waiting job until `until_s` (None: until GPUs are freed at a later instant)."""
+    """Do not offer GPUs to a waiting job for some time; with a tier: let it start by itself when that has room.
+
+    Args:
+        job: which.
+        until_s: when it is back in the queue, seconds; None (or inf): when GPUs are freed at a later instant.
+        tier: the worst tier at which it starts by itself until then, the best one with room first: MACHINE, RACK or
+            NETWORK of `simulator.tiers`; a last time at that instant itself. None: nothing starts by itself. The GPUs
+            are free ones by the placer of the simulator's rule, whoever decides; rules/holds.py says when it is tried.
+    """
 
     job: int
     until_s: float | None = None
+    tier: int | None = None
 
 
 @dataclass(frozen=True)

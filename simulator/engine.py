@@ -40,6 +40,7 @@ from .sharing import Sharing, lay_sharing
 from .shifts import apply_shift, check_time_shift
 from .state import Capacity, Plain, empty_state
 from .tables import apply_table
+from .tiers import MACHINE, NETWORK, RACK
 from .topology import Topology
 from .view import ClusterView
 from .workloads.schema import Workload
@@ -464,7 +465,30 @@ class Simulator:
             until_s = math.inf if decision.until_s is None else float(decision.until_s)
             if not until_s > s.now_s:
                 raise InvalidDecision(f"hold job {job} until {until_s:g} s: it is {s.now_s:g} s already")
-            rows.hold(self.records, 0, job, until_s)
+            tier = self._hold_tier(decision)
+            if tier is None:
+                rows.hold(self.records, 0, job, until_s)
+            else:
+                rows.hold_for_tier(self.records, 0, job, until_s, tier)
+
+    def _hold_tier(self, decision: Hold) -> int | None:
+        tier = decision.tier
+        if tier is None:
+            return None
+        if isinstance(tier, bool) or not isinstance(tier, int | np.integer) or tier not in HOLD_TIERS:
+            raise InvalidDecision(
+                f"hold job {decision.job}: tier {tier!r}: expected {MACHINE} (machine), {RACK} (rack), {NETWORK} "
+                "(network) or None"
+            )
+        if self.capacity.regions > 0:
+            raise InvalidDecision(
+                f"hold job {decision.job} for tier {tier}: in regions no job starts by itself; expected tier None"
+            )
+        return int(tier)
+
+    def serve_holds(self) -> None:
+        """Let jobs that are held for a tier with room start now; else that comes with the end of the instant."""
+        rows.serve_holds(self.records, 0)
 
     def _resize(self, decision: Resize) -> None:
         s, job = self.state, decision.job
@@ -533,6 +557,7 @@ class Simulator:
 
 
 PROGRESS_EVENTS = 200_000
+HOLD_TIERS = (MACHINE, RACK, NETWORK)
 NOTHING = (-1, -1)  # no pass is planned
 KINDS: dict[type, int] = {
     Start: codes.START,

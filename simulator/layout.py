@@ -339,7 +339,8 @@ def _lay_shares(s: np.void, rule: Rule, n: int) -> tuple[int, np.ndarray | int]:
 
 
 def _lay_delays(s: np.void, rule: Rule, lease_s: float) -> None:
-    s["delays"], s["migrates"], s["fallback_defect"] = rule.delays, rule.migrates, rule.fallback == "last"
+    s["delays"], s["timing"] = rule.delays, rule.timing
+    s["migrates"], s["fallback_defect"] = rule.migrates, rule.fallback == "last"
     if rule.timers is not None:
         s["timer_s"] = rule.timers
     if rule.tuner is not None:

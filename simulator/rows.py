@@ -9,7 +9,7 @@ from .kernels.jit import entry
 from .kernels.placement import tier_of_gang
 from .network import speed, steps
 from .rules import adopt as adoption
-from .rules import delays, passes, placers, room
+from .rules import delays, holds, passes, placers, room
 
 
 @entry
@@ -183,6 +183,18 @@ def hold(states, row, job, until_s):
 
 
 @entry
+def hold_for_tier(states, row, job, until_s, tier):
+    """`holds.hold_for_tier`."""
+    holds.hold_for_tier(states[row], job, until_s, tier)
+
+
+@entry
+def serve_holds(states, row):
+    """`holds.serve_holds`."""
+    holds.serve_holds(states[row])
+
+
+@entry
 def find_gang(states, row, job, placer):
     """`placers.find_gang`."""
     return placers.find_gang(states[row], job, placer)
@@ -198,3 +210,15 @@ def find_within(states, row, need, scope):
 def present_timer_s(states, row, job):
     """`delays.present_timer_s`."""
     return delays.present_timer_s(states[row], job)
+
+
+@entry
+def timer_end_s(states, row, job, tier):
+    """`delays.timer_end_s`."""
+    return delays.timer_end_s(states[row], job, tier)
+
+
+@entry
+def timer_left_s(states, row, job, tier):
+    """`delays.timer_left_s`."""
+    return delays.timer_left_s(states[row], job, tier)

@@ -36,6 +36,9 @@ def rule_fields(jobs: int, seats: int) -> list[Field]:
         ("n_joined", "i8"),
         ("offered", "i8", (jobs,)),  # jobs that are held until GPUs are freed
         ("n_offered", "i8"),
+        ("standing", "i8", (jobs,)),  # jobs that are held for a tier (rules/holds.py)
+        ("n_standing", "i8"),
+        ("holds_over", "i8"),  # the time of one of them may be over
         ("pick_key", "f8", (seats,)),  # scratch: heap of running jobs that may be stopped, worst first
         ("pick_job", "i8", (seats,)),
         ("n_picked", "i8"),
@@ -64,7 +67,8 @@ def delay_fields() -> list[Field]:
     """Delay timers (rules/delays.py). Lists of waits: 2 x demand class + (0: machine, 1: rack)."""
     lists = 2 * CLASSES
     return [
-        ("delays", "i8"),
+        ("delays", "i8"),  # kind of the timers by which jobs refuse (codes.FIXED, TUNED); 0 = they do not
+        ("timing", "i8"),  # kind of the timers that there are, if only to look at
         ("timer_s", "f8", (2,)),  # fixed timers: machine, rack
         ("tuner_whole", "i8"),
         ("tuner_population", "i8"),

@@ -185,6 +185,8 @@ def job_fields(jobs: int) -> list[Field]:
         "runner_place",  # in `runner`
         "queue_place",  # in its class's heap; -1 = not queued
         "offer_place",  # in `offered`, from 1; 0 = not in it
+        "hold_tier",  # of a held job the worst tier at which it starts by itself; 0 = it does not
+        "hold_over",  # 1: it is back in the queue once those in `standing` have been served
         "is_joined",
         "rank",  # place in the window's order, and back:
         "job_at_rank",
@@ -349,7 +351,10 @@ def log_entries(seats: int) -> int:
 
 
 def log_fields(seats: int) -> list[Field]:
-    """Decisions of the present instant, in order of application; kept only while `log_on`."""
+    """Decisions of the present instant, in order of application; kept only while `log_on`.
+
+    Before them, what has started by itself (rules/holds.py) since the clock left the last decision point.
+    """
     entries = log_entries(seats)
     return [
         ("log_on", "i8"),
@@ -362,6 +367,7 @@ def log_fields(seats: int) -> list[Field]:
         ("log_size", "i8", (entries,)),
         ("log_value", "i8", (entries,)),  # sub-batch of a start, batch of a new size; 0 = none
         ("log_gpu", "i8", (entries,)),
+        ("log_time_s", "f8", (entries,)),
     ]
 
 
@@ -398,7 +404,7 @@ def empty_state(capacity: Capacity, n: int = 1) -> np.recarray:
 
 
 # Arrays that mean nothing beyond a count, a flag or a list that is cleared, or between two calls.
-LOG = ("log_kind", "log_job", "log_first", "log_size", "log_value", "log_gpu", "log_seconds")
+LOG = ("log_kind", "log_job", "log_first", "log_size", "log_value", "log_gpu", "log_seconds", "log_time_s")
 SCRATCH = (
     "layer_order",
     "layer_done_ns",

@@ -15,7 +15,8 @@ from .kernels.stays import NEVER_S
 from .layout import gpus_of
 from .network import Contention
 from .placing import find_gpus, find_gpus_within
-from .rows import largest_sub_batch, solo_gang_s
+from .rows import largest_sub_batch, solo_gang_s, timer_end_s, timer_left_s
+from .tiers import MACHINE, RACK
 
 if TYPE_CHECKING:
     from .engine import Simulator
@@ -141,6 +142,22 @@ class ClusterView(RegionView):
         if self._simulator.capacity.berths > 1:  # it may have held other numbers of GPUs
             return float(s.service_gpu_s[job] + held_s * s.gpus[job])
         return float((s.attained_s[job] + held_s) * s.gpus[job])
+
+    def timer_s(self, job: int, tier: int) -> float:
+        """Seconds until a waiting or held job's delay timer of MACHINE or RACK runs out; 0: it has, or there is none.
+
+        The timers are those of the simulator's rule, which may be there to look at only (`Rule.advisory`).
+        """
+        return float(timer_left_s(self._simulator.records, 0, job, self._timed_tier(tier)))
+
+    def timer_end_s(self, job: int, tier: int) -> float:
+        """The instant at which that timer runs out, as of now, seconds; inf: it has, or there is none."""
+        return float(timer_end_s(self._simulator.records, 0, job, self._timed_tier(tier)))
+
+    def _timed_tier(self, tier: int) -> int:
+        if tier not in (MACHINE, RACK):
+            raise InputError(f"tier {tier!r}: there are timers of {MACHINE} (machine) and {RACK} (rack)")
+        return tier
 
     @property
     def jobs_per_gpu(self) -> int:

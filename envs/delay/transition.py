@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 from ...simulator.kernels import events, jobs
-from ...simulator.kernels.codes import ASK, DECIDE, NO_TIER, STALLED
+from ...simulator.kernels.codes import ASK, DECIDE, STALLED
 from ...simulator.kernels.jit import entry, kernel
 from ...simulator.rules.delays import timer_end_s
+from ...simulator.rules.holds import hold_for_tier
 from ...simulator.rules.room import find_room, make_room
 from ...simulator.tiers import MACHINE
 from ..codes import GOES_ON, IS_ADJUSTED, IS_INVALID, TERMINATED, TRUNCATED
@@ -162,4 +163,7 @@ def _hold(s, w, job, delay, tier):
         until_s = timer_end_s(s, job, tier)
     elif delay != UNTIL_OFFER:
         until_s = s.now_s + w.delay_s[delay]
-    jobs.hold(s, job, until_s, NO_TIER if until_s == math.inf else tier)
+    if until_s == math.inf:
+        jobs.hold(s, job, until_s)
+    else:
+        hold_for_tier(s, job, until_s, tier)

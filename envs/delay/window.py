@@ -145,7 +145,7 @@ def _look_out(s, w, job, demand):
     for place in range(2):
         wait_s = room_s(s, s.gpus[job], MACHINE + place) - s.now_s
         told[place] = scaled_time(w, wait_s) if wait_s < math.inf else 1.0
-        told[2 + place] = scaled_time(w, timer_s(s, job, MACHINE + place)) if s.tunes else 0.0
+        told[2 + place] = scaled_time(w, timer_s(s, job, MACHINE + place)) if s.timing else 0.0
 
 
 @kernel
@@ -158,9 +158,9 @@ def _mark_room(s, w):
         if w.legal[first + best] == 0 and find_room(s, job):
             w.legal[first + ROOM_KIND] = 1
             w.room_tier[slot] = s.room_tier
-            w.room_stopped[slot] = s.room_stopped
-            w.room_moved[slot] = s.room_moved
-            w.room_left_s[slot] = s.room_left_s
+            w.room_stopped[slot] = s.victims_stopped
+            w.room_moved[slot] = s.victims_moved
+            w.room_left_s[slot] = s.victims_left_s
             w.room_lost_s[slot] = s.room_cost_s
             w.can_act = 1
 

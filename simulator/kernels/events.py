@@ -3,6 +3,7 @@
 import math
 
 from ..rules.delays import next_ring_s
+from ..rules.holds import end_hold, offer_freed, serve_holds
 from ..rules.passes import commit, next_round_s, schedule
 from ..rules.turns import plan_turn
 from . import jobs
@@ -44,6 +45,7 @@ def advance(s):
     if has_berths(s) and s.asking:
         s.asking = 0
     else:
+        serve_holds(s)
         commit(s, s.offers)
         s.log_count = 0
         s.log_gpus = 0
@@ -72,6 +74,8 @@ def advance(s):
         _catch_up(s)
         if has_regions(s) and s.sweep:
             sweep(s)
+        if auctioned == s.auctions:
+            serve_holds(s)
         if has_berths(s):
             settle_rates(s)
         if not _may_decide(s) or auctioned != s.auctions:
@@ -186,7 +190,7 @@ def _all_events_now(s):
         else:
             freed |= machine_event(s, item - s.first_machine_event)
     if freed:
-        jobs.offer(s)
+        offer_freed(s)
     return auctioned
 
 
@@ -222,7 +226,7 @@ def _region_event(s, item):
 def _job_event(s, job):
     """Modify `s`: the job ends, is demoted, reaches the end of its lease or of its hold; True if GPUs were freed."""
     if s.status[job] == HELD:
-        jobs.unhold(s, job)
+        end_hold(s, job)
         if s.auctions:
             call_auction(s, s.now_s)
         return False

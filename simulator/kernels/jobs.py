@@ -25,6 +25,7 @@ from .log import log, note
 from .placement import gang_was_held_by, is_spread, occupy, sign_gpus, vacate, vacate_gang
 from .regions import enter_region, has_regions, is_late, leave_region, note_arrival, set_up
 from .sharing import has_berths, largest_sub_batch, rest_sub_batch
+from .standing import leave_standing
 from .stays import note_local, plays
 
 
@@ -117,6 +118,7 @@ def set_timers(s, demand):
 def unhold(s, job):
     """Modify `s`: the held job is back in the queue, at its old place."""
     s.held -= 1
+    leave_standing(s, job)
     place = s.offer_place[job] - 1
     if place >= 0:
         s.n_offered -= 1
@@ -130,7 +132,7 @@ def unhold(s, job):
 
 @kernel
 def offer(s):
-    """Modify `s`: GPUs were freed: jobs that were held until then, at earlier instants, are back in the queue."""
+    """Modify `s`: a decision freed GPUs: jobs that were held until then, at earlier instants, are back in the queue."""
     for i in range(s.n_offered - 1, -1, -1):
         if s.held_since_s[s.offered[i]] < s.now_s:
             unhold(s, s.offered[i])
@@ -209,7 +211,7 @@ def start(s, job):
             s.late_starts += s.starts[job] == 0 and is_late(s, job)
         s.starts[job] += 1
         has_waited = s.left_s[job] != now  # else it was stopped at this instant: it has but moved
-        if s.delays and has_waited and record_wait(s, job, s.tier[job]) and s.auctions == 0:
+        if s.timing and has_waited and record_wait(s, job, s.tier[job]) and s.delays and s.auctions == 0:
             set_timers(s, s.demand[job])
         if s.placer == AFFINITY:
             dedicate(s, job)

@@ -28,6 +28,7 @@ def log(s, kind, job):
     s.log_first[entry] = s.log_gpus
     s.log_size[entry] = 0
     s.log_value[entry] = logged_value(s, kind, job)
+    s.log_time_s[entry] = s.now_s
     if kind != HOLD:
         berth = s.first_gpu[job]
         while berth >= 0:
@@ -52,6 +53,7 @@ def log_table(s, kind, table, region):
     s.log_first[entry] = s.log_gpus
     s.log_size[entry] = 1
     s.log_value[entry] = 0
+    s.log_time_s[entry] = s.now_s
     s.log_gpu[s.log_gpus] = region
     s.log_gpus += 1
     s.log_count = entry + 1

@@ -7,6 +7,9 @@ that does not fit a machine has no machine timer, one that does not fit a rack h
 
 Where the paper is silent: one entry gives itself (it has no deviation), an empty list gives `initial`.
 
+Timers may be there to look at only (`s.timing`, while `s.delays` is 0): waits are recorded all the same, but nobody
+refuses by them, and nothing happens when they run out.
+
 `s.tuner_whole` is the tuner of the authors' simulator: only waits of a lease or more are recorded; timers are whole
 leases between a floor and a cap; a rack timer that is shorter than the machine timer opens the network before the rack;
 and old entries are forgotten only when another is added to their list, every one that is dropped sparing the one after
@@ -17,7 +20,7 @@ import math
 
 import numpy as np
 
-from ..kernels.codes import FIXED, TUNED
+from ..kernels.codes import FIXED, HELD, NO_DELAYS, TUNED, WAITING
 from ..kernels.jit import kernel
 from ..kernels.placement import is_spread, lift, lower
 from ..tiers import MACHINE, NETWORK, RACK
@@ -77,7 +80,7 @@ def timer_s(s, job, tier):
     gpus = s.gpus[job]
     if gpus > s.largest_rack or (tier == MACHINE and gpus > s.largest_machine):
         return 0.0
-    if s.delays == FIXED:
+    if s.timing == FIXED:
         return s.timer_s[tier - MACHINE]
     return _tuned_s(s, s.demand[job], tier - MACHINE)
 
@@ -109,31 +112,60 @@ def next_ring_s(s, job):
     if s.gpus[job] == 1:
         return next_s
     for tier in (MACHINE, RACK):
-        wait_s = timer_s(s, job, tier)
-        ring_s = s.waiting_since_s[job] + wait_s
-        while ring_s - s.waiting_since_s[job] < wait_s:  # rounding must not make it ring before it has run out
-            ring_s = np.nextafter(ring_s, math.inf)
-        if ring_s > s.now_s:
-            next_s = min(next_s, ring_s)
+        next_s = min(next_s, _ring_s(s, job, tier))
     return next_s
+
+
+@kernel
+def _ring_s(s, job, tier):
+    """Modify the lists of `s`: the instant at which a timer of a waiting job runs out; infinity if it has."""
+    wait_s = timer_s(s, job, tier)
+    ring_s = s.waiting_since_s[job] + wait_s
+    while ring_s - s.waiting_since_s[job] < wait_s:  # rounding must not make it ring before it has run out
+        ring_s = np.nextafter(ring_s, math.inf)
+    return ring_s if ring_s > s.now_s else math.inf
+
+
+@kernel
+def _is_timed(s, job):
+    """True if a job waits, or is held, and has timers, if only to look at."""
+    return s.timing != NO_DELAYS and (s.status[job] == WAITING or s.status[job] == HELD)
+
+
+@kernel
+def timer_end_s(s, job, tier):
+    """Modify the lists of `s`: the instant at which a job's timer of `tier` (MACHINE, RACK) runs out, as of now.
+
+    Infinity where there are no timers, if it has run out already, and for a job that does not wait.
+    """
+    return _ring_s(s, job, tier) if _is_timed(s, job) else math.inf
+
+
+@kernel
+def timer_left_s(s, job, tier):
+    """Modify the lists of `s`: seconds until `timer_end_s`; 0 where that is infinity but for a timer that is."""
+    return max(0.0, timer_s(s, job, tier) - starvation_s(s, job)) if _is_timed(s, job) else 0.0
 
 
 @kernel
 def present_timer_s(s, job):
     """Modify the lists of `s`: the instant until which the waiting job refuses the tiers that it refuses now.
 
-    Infinity where no policy tunes timers, and for a job that takes anything.
+    Infinity where there are no timers, and for a job that takes anything.
     """
-    return next_ring_s(s, job) if s.delays != 0 else math.inf
+    return next_ring_s(s, job) if s.timing != NO_DELAYS else math.inf
 
 
 @kernel
 def record_wait(s, job, tier):
     """Modify `s`: the job accepts GPUs of that tier: update_demand_delay of Algorithm 1. True if it is recorded.
 
-    The network is not recorded, nor is a rack that a job was given as a part of it.
+    The network is not recorded, nor is a rack that a job was given as a part of it. Where timers bind nobody, a job
+    may have chosen a rack before its timer has run out.
     """
-    if s.delays != TUNED or tier > RACK or (tier == RACK and starvation_s(s, job) < timer_s(s, job, MACHINE)):
+    if s.timing != TUNED or tier > RACK:
+        return False
+    if tier == RACK and (s.delays or s.tuner_whole) and starvation_s(s, job) < timer_s(s, job, MACHINE):
         return False
     wait = starvation_s(s, job) / s.tuner_unit_s
     if s.tuner_whole and wait < 1.0:

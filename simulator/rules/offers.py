@@ -18,7 +18,7 @@ from ..kernels.placement import is_spread
 from .delays import find_offer, find_upgrade, patience
 from .eviction import evict_for, pick_evictable, pick_leases_over, pop_pick
 from .foresight import forget
-from .orders import has_places, is_leased, key_now, without_place
+from .orders import comes_before, is_leased
 from .placers import find_better
 from .turns import may_stop, pick_turns_over, turn_is_over
 
@@ -153,7 +153,7 @@ def _add(s, job, count):
     hole = count
     while hole > 0:
         parent = (hole - 1) // 2
-        if not _comes_before(s, job, s.bid[parent]):
+        if not comes_before(s, job, s.bid[parent]):
             break
         s.bid[hole] = s.bid[parent]
         hole = parent
@@ -171,39 +171,11 @@ def _remove_first(s, count):
         child = 2 * hole + 1
         if child >= count:
             break
-        if child + 1 < count and _comes_before(s, s.bid[child + 1], s.bid[child]):
+        if child + 1 < count and comes_before(s, s.bid[child + 1], s.bid[child]):
             child += 1
-        if not _comes_before(s, s.bid[child], job):
+        if not comes_before(s, s.bid[child], job):
             break
         s.bid[hole] = s.bid[child]
         hole = child
     s.bid[hole] = job
     return count
-
-
-@kernel
-def _comes_before(s, a, b):
-    """Whether job `a` is offered GPUs before `b`: by key; at auctions, ties go to who got or lost GPUs longer ago.
-
-    So they do in order of Nw_sens, among those of as many GPUs; who asks fewer comes first there.
-    """
-    key_a = key_now(s, a)
-    key_b = key_now(s, b)
-    if has_places(s):
-        key_a = without_place(key_a)
-        key_b = without_place(key_b)
-    if key_a != key_b:
-        return key_a < key_b
-    if has_places(s) and s.gpus[a] != s.gpus[b]:
-        return s.gpus[a] < s.gpus[b]
-    if s.auctions or has_places(s):
-        since_a = _last_assignment_s(s, a)
-        since_b = _last_assignment_s(s, b)
-        if since_a != since_b:
-            return since_a < since_b
-    return a < b
-
-
-@kernel
-def _last_assignment_s(s, job):
-    return s.begun_s[job] if s.status[job] == RUNNING else s.waiting_since_s[job]

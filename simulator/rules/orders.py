@@ -220,3 +220,31 @@ def lease_is_over(s, job):
 def restore_cost_s(s, job):
     """Seconds without progress when a job that lost its GPUs, or moves, starts anew."""
     return s.cost_small_s if s.gpus[job] <= s.cost_split else s.cost_large_s
+
+
+@kernel
+def comes_before(s, a, b):
+    """Whether job `a` is offered GPUs before `b`: by key; at auctions, ties go to who got or lost GPUs longer ago.
+
+    So they do in order of Nw_sens, among those of as many GPUs; who asks fewer comes first there.
+    """
+    key_a = key_now(s, a)
+    key_b = key_now(s, b)
+    if has_places(s):
+        key_a = without_place(key_a)
+        key_b = without_place(key_b)
+    if key_a != key_b:
+        return key_a < key_b
+    if has_places(s) and s.gpus[a] != s.gpus[b]:
+        return s.gpus[a] < s.gpus[b]
+    if s.auctions or has_places(s):
+        since_a = _last_assignment_s(s, a)
+        since_b = _last_assignment_s(s, b)
+        if since_a != since_b:
+            return since_a < since_b
+    return a < b
+
+
+@kernel
+def _last_assignment_s(s, job):
+    return s.begun_s[job] if s.status[job] == RUNNING else s.waiting_since_s[job]

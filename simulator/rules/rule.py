@@ -102,6 +102,8 @@ class Rule:
         timers: delay timers: seconds for which a job refuses GPUs outside one machine, and outside one rack, counted
             from when it arrived or lost its GPUs; inf: for ever. The placer is `tier` or `first` then.
         tuner: delay timers that follow the waits of other jobs, instead of `timers`.
+        advisory: the timers bind nobody: they follow what is accepted by whoever decides, and say how long a job could
+            wait (`ClusterView.timer_s`, `timer_end_s`), but nobody refuses by them, and all else is as without them.
         migrates: running jobs move when a better tier has room; under delay timers only without leases, at whose end
             all may move.
         margin: a job takes free GPUs only if its predicted end is at most this share of the one after waiting for a
@@ -132,10 +134,13 @@ class Rule:
     free: str = "last"
     packing: bool = False
     slicing: float = 0.0
+    advisory: bool = False
 
     def __post_init__(self) -> None:
         if self.timers is not None:
             object.__setattr__(self, "timers", _pair("timers", self.timers, "seconds"))
+        if self.advisory and self.timing == codes.NO_DELAYS:
+            raise InputError(f"advisory = {self.advisory!r}: there are no delay timers; expected timers or a tuner too")
         if self.delays != codes.NO_DELAYS:
             _choice("placer with delay timers", self.placer, DELAY_PLACERS)
             if self.order == "las" and self.thresholds:
@@ -203,7 +208,12 @@ class Rule:
 
     @property
     def delays(self) -> int:
-        """Code of the kind of delay timers."""
+        """Code of the kind of delay timers by which jobs refuse."""
+        return codes.NO_DELAYS if self.advisory else self.timing
+
+    @property
+    def timing(self) -> int:
+        """Code of the kind of delay timers that there are."""
         if self.tuner is not None:
             return codes.TUNED
         return codes.NO_DELAYS if self.timers is None else codes.FIXED
