@@ -12,6 +12,7 @@ import numpy as np
 from ..simulator.decisions import Decision
 from ..simulator.engine import Simulator
 from ..simulator.errors import InputError
+from ..simulator.estimates import known_whole_s
 from ..simulator.kernels.codes import DECIDE
 from ..simulator.layout import lay_window_order
 from ..simulator.names import choose
@@ -116,7 +117,10 @@ class Lookout:
         if self.order == "smallest":
             return np.argsort(workload.gpus, kind="stable")
         s = simulator.plain.record
-        return np.argsort(s["iterations"][: len(workload)] * s["base_iteration_s"][: len(workload)], kind="stable")
+        if simulator.estimates.hides:
+            others = " or ".join(order for order in self.orders if order != self.order)
+            raise InputError(f"order = 'shortest' needs run times, which estimates=none hides; expected {others}")
+        return np.argsort(known_whole_s(s, np.arange(len(workload))), kind="stable")
 
     def resume(self, simulator: Simulator) -> None:
         """Go on with a window that has just been written over, and that looks at this run."""
