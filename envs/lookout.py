@@ -12,6 +12,7 @@ import numpy as np
 from ..simulator.decisions import Decision
 from ..simulator.engine import Simulator
 from ..simulator.errors import InputError
+from ..simulator.estimates import known_whole_s
 from ..simulator.kernels.codes import DECIDE
 from ..simulator.layout import lay_window_order
 from ..simulator.names import choose
@@ -124,10 +125,14 @@ class Lookout:
         if self.order == "smallest":
             return np.argsort(workload.gpus, kind="stable")
         s = simulator.plain.record
-        isolated_s = s["iterations"][: len(workload)] * s["base_iteration_s"][: len(workload)]
-        if self.order == "classes":
-            return np.lexsort((isolated_s, _kinds(workload.gpus)))
-        return np.argsort(isolated_s, kind="stable")
+        jobs = np.arange(len(workload))
+        if self.order == "classes":  # by arrival, where nothing is known of run times
+            length = jobs if simulator.estimates.hides else known_whole_s(s, jobs)
+            return np.lexsort((length, _kinds(workload.gpus)))
+        if simulator.estimates.hides:
+            others = " or ".join(order for order in self.orders if order != self.order)
+            raise InputError(f"order = 'shortest' needs run times, which estimates=none hides; expected {others}")
+        return np.argsort(known_whole_s(s, jobs), kind="stable")
 
     def resume(self, simulator: Simulator) -> None:
         """Go on with a window that has just been written over, and that looks at this run."""

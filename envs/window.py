@@ -14,7 +14,7 @@ from ..simulator.kernels.codes import FINISHED, HORIZON, RUNNING, WAITING, WORD
 from ..simulator.kernels.events import next_event_s
 from ..simulator.kernels.jit import kernel
 from ..simulator.kernels.logs import log_from_one
-from ..simulator.rules.orders import left_now
+from ..simulator.rules.estimates import isolated_left_s
 
 MAX_SLOTS = 256
 NO_JOB = -1
@@ -168,7 +168,7 @@ def scaled_slack(s, w, job):
     deadline_s = s.deadline_s[job]
     if deadline_s == math.inf:
         return 1.0
-    slack_s = deadline_s - s.now_s - left_now(s, job) * s.base_iteration_s[job]
+    slack_s = deadline_s - s.now_s - isolated_left_s(s, job)
     half = 0.5 * scaled_time(w, abs(slack_s))
     return 0.5 + half if slack_s > 0.0 else 0.5 - half
 

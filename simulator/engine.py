@@ -12,6 +12,7 @@ from . import rows
 from .compilation import announced
 from .decisions import TABLE_DECISIONS, Advance, Decision, Hold, Migrate, Preempt, Resize, Shift, Start
 from .errors import InputError, InvalidDecision, Stalled
+from .estimates import Estimates
 from .gangs import VERBS, lay_gang
 from .geo.standing import table_metrics
 from .geo_layout import lay_regions
@@ -72,6 +73,8 @@ class Simulator:
             the workload, the network and the partners give.
         tables_every_s: with regions, seconds from one instant at which tables may move to the next: there is a decision
             point then, although no job waits (`ClusterView.tables_due`), the first at the first arrival; inf: none.
+        estimates: what rules, policies and observations know of run times: `exact`, `none`, `lognormal:sigma=1`, `user`
+            or `Estimates` (estimates.py). What happens does not depend on it.
 
     A workload with `geo` is simulated in the regions of the topology; only a policy can place its jobs.
 
@@ -97,12 +100,14 @@ class Simulator:
         sharing: Sharing | str | None = None,
         pace: Pace | None = None,
         tables_every_s: float = math.inf,
+        estimates: Estimates | str = "exact",
     ) -> None:
         for name, seconds in (("horizon_s", horizon_s), ("tables_every_s", tables_every_s)):
             if not seconds > 0.0:
                 raise InputError(f"{name} = {seconds!r}: expected seconds > 0")
         self.topology = Topology.load(topology)
-        self.rule = rule or FIRST_COME
+        self.estimates = Estimates.load(estimates)
+        self.rule = self._playable(rule or FIRST_COME)
         self.semantics = load_semantics(semantics)
         self.network = on_topology(load_network(network, self.semantics.duration), self.topology)
         self.failures = failures
@@ -160,7 +165,7 @@ class Simulator:
 
         Args:
             workload: the jobs; none may ask more GPUs than the cluster has.
-            seed: draws failures and random orders.
+            seed: draws failures, random orders and estimates of run times.
             begin: False leaves the clock before the first arrival, for kernels that find the first decision themselves.
         """
         self.workload = workload.oversize(self.topology.num_gpus)
@@ -179,6 +184,7 @@ class Simulator:
         lay_jobs(s, workload, self.topology, self.network)
         lay_semantics(s, self.semantics, workload)
         s["seed"] = seed
+        self.estimates.lay(s, workload, seed)
         s["horizon_s"] = s["start_s"] + self.horizon_s
         if capacity.berths > 1:
             with announced("the simulator", capacity):
@@ -263,10 +269,16 @@ class Simulator:
         """Hand the cluster over to another rule, now and for the resets to come; nothing happens if it has it."""
         if rule == self.rule:
             return
-        self.rule = rule
+        self.rule = self._playable(rule)
         self._planned = NOTHING
         if self.capacity.jobs > 0:
             hand_over(self.records, self.plain.record, rule, self._skewed(), self.semantics)
+
+    def _playable(self, rule: Rule) -> Rule:
+        """The rule, unless it needs run times and nothing is known of them."""
+        if rule.needs_run_times:
+            self.estimates.expect_known(f"the rule {rule.describe()}")
+        return rule
 
     def list_partners(self) -> None:
         """From now on, list the running jobs that could have partners (kernels/alone.py), whatever the rule."""

@@ -104,6 +104,7 @@ def clock_fields() -> list[Field]:
         ("start_s", "f8"),  # first arrival
         ("horizon_s", "f8"),  # absolute; inf = none
         ("seed", "i8"),
+        ("known_times", "i8"),  # what is known of run times (rules/estimates.py)
         ("next_arrival", "i8"),  # index of the first job that has not arrived
         ("waiting", "i8"),  # jobs in the queue, held ones not counted
         ("held", "i8"),
@@ -142,6 +143,7 @@ def job_fields(jobs: int) -> list[Field]:
         "base_iteration_s",  # isolated: seconds per iteration on the best placement of the empty cluster;
         "compute_iteration_s",  # of these what the network does not add: `tier_factor` is relative to it
         "iterations_left",  # when last settled
+        "estimate_s",  # isolated run time of the whole job, as far as is known; means nothing where run times are known
         "iteration_s",  # seconds per iteration at the present placement
         "started_s",  # present stretch on GPUs: when it began,
         "since_s",  # and when its progress began (after the restore)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .errors import InputError
+from .estimates import is_outlived, known_left
 from .geo_view import RegionView
 from .kernels.bits import members
-from .kernels.codes import GONE, HELD, RUNNING
+from .kernels.codes import GONE, HELD, RUNNING, TIMES_EXACT
 from .kernels.stays import NEVER_S
 from .layout import gpus_of
 from .network import Contention
@@ -55,7 +56,11 @@ class ClusterView(RegionView):
 
     @property
     def workload(self) -> Workload:
-        """All jobs, those still to come included: a policy that looks ahead is clairvoyant."""
+        """All jobs, those still to come included, with their true run times.
+
+        A policy that looks ahead, or that reads run times here rather than from the methods below, is clairvoyant,
+        whatever the simulator's `estimates`.
+        """
         return self._simulator.workload
 
     @property
@@ -123,17 +128,38 @@ class ClusterView(RegionView):
         return float(self._simulator.state.now_s - self._simulator.state.waiting_since_s[job])
 
     def isolated_s(self, job: int) -> float:
-        """Isolated run time of the whole job: alone on the best placement of the empty cluster, seconds."""
+        """Isolated run time of the whole job: alone on the best placement of the empty cluster, seconds.
+
+        It and `remaining_s` are estimates where the simulator has `estimates` that are not exact: this one says what is
+        done and left. A job that has outlived its estimate is taken to need as long again as it has run.
+
+        Raises:
+            InputError: nothing is known of run times (`estimates=none`).
+        """
         s = self._simulator.state
-        return float(s.iterations[job] * s.base_iteration_s[job])
+        if s.known_times == TIMES_EXACT:
+            return float(s.iterations[job] * s.base_iteration_s[job])
+        self._expect_known()
+        done_s = float((s.iterations[job] - self._left(job)) * s.base_iteration_s[job])
+        return 2.0 * done_s if is_outlived(done_s, s.estimate_s[job]) else float(s.estimate_s[job])
 
     def remaining_s(self, job: int) -> float:
-        """Isolated run time that is left, seconds."""
+        """Isolated run time that is left, seconds; see `isolated_s`."""
+        self._expect_known()
+        s = self._simulator.plain.record
+        left = np.array([max(0.0, self._left(job))])  # its last chunk may go on past its work
+        return float(known_left(s, np.array([job]), left)[0] * s["base_iteration_s"][job])
+
+    def _left(self, job: int) -> float:
+        """Iterations left in truth."""
         s = self._simulator.state
         left = s.iterations_left[job]
         if s.status[job] == RUNNING:
             left = left - max(0.0, s.now_s - s.since_s[job]) / s.iteration_s[job]
-        return float(max(0.0, left) * s.base_iteration_s[job])  # its last chunk may go on past its work
+        return float(left)
+
+    def _expect_known(self) -> None:
+        self._simulator.estimates.expect_known("a policy that asks for isolated_s or remaining_s")
 
     def attained_gpu_s(self, job: int) -> float:
         """GPU-seconds held so far."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...simulator.engine import Simulator
+from ...simulator.estimates import Estimates
 from ...simulator.network import Network
 from ...simulator.protocols import Policy
 from ...simulator.rules.rule import Rule, Tuner
@@ -69,6 +70,8 @@ class DelayEnv(ClusterEnv):
         round: seconds; decision points come at its multiples only (0: at every event).
         lease: seconds; a started job cannot be stopped or moved before its lease ends, nor, if it is not then, before
             the next one does (0: no leases).
+        estimates: what is known of run times, by whoever decides and in the observation: `exact`, `none`,
+            `lognormal:sigma=S` or `user` (simulator/estimates.py).
         max_decisions, horizon_s: truncate after so many steps, or seconds from the first arrival; None: never.
         skip_idle: pass over decision points where only advancing or holding is legal.
         observation: `dict`, or `flat` for plain MLPs.
@@ -105,6 +108,7 @@ class DelayEnv(ClusterEnv):
         preemption_cost: tuple[float, ...] | float = 0.0,
         round: float = 0.0,
         lease: float = 0.0,
+        estimates: Estimates | str = "exact",
         max_decisions: int | None = None,
         horizon_s: float | None = None,
         skip_idle: bool = True,
@@ -139,5 +143,6 @@ class DelayEnv(ClusterEnv):
             semantics=semantics,
             failures=failures_of(mtbf_s, mttr_s, checkpoint_s),
             horizon_s=horizon_of(horizon_s),
+            estimates=estimates,
         )
         self._open(simulator, lookout, workload, max_decisions, observation, reward, reference, render_mode)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 
+from ...simulator.kernels.codes import TIMES_HIDDEN
 from ...simulator.kernels.jit import kernel
 from ...simulator.kernels.logs import log_from_one
 from ...simulator.rules.estimates import expected_end_s, isolated_left_s
@@ -235,7 +236,7 @@ def _observe_cluster(s, w, features, asked):
     features[7] = _jobs(s, s.held)
     features[8] = _jobs(s, s.running)
     features[9] = asked / (asked + UNIT_GPUS)
-    features[10] = 1.0
+    features[10] = s.known_times != TIMES_HIDDEN
 
 
 @kernel

@@ -12,14 +12,14 @@ from functools import cache
 
 import numpy as np
 
-from ...simulator.kernels.codes import AFFINITY, FIRST, SCATTER
+from ...simulator.kernels.codes import AFFINITY, FIRST, SCATTER, TIMES_EXACT, TIMES_HIDDEN
 from ...simulator.kernels.codes import TIER as TIER_PLACER
 from ...simulator.kernels.events import next_event_s
 from ...simulator.kernels.jit import entry, kernel
 from ...simulator.kernels.placement import tier_of_gang
 from ...simulator.network.speed import gang_iteration_s
 from ...simulator.rules.delays import timer_s
-from ...simulator.rules.foresight import room_s
+from ...simulator.rules.foresight import forget, room_s
 from ...simulator.rules.placers import find_at, find_gang, tightest
 from ...simulator.rules.room import find_room
 from ...simulator.state import CLASSES, PROFILES
@@ -99,6 +99,8 @@ def target_of(tier):
 @kernel
 def refresh(s, w):
     """Modify `w`: show the jobs of the present and mark what can be decided about them."""
+    if s.known_times != TIMES_EXACT:  # then who outlives an estimate seems to end later and later
+        forget(s)
     fill_waiting(s, w)
     show_running(s, w)
     w.probe += 1
@@ -128,7 +130,8 @@ def refresh(s, w):
                     w.slot_slowdown[slot, target] = _slowdown_at(s, w, job, target)
                 w.can_act = 1
     if w.preemption and (s.waiting > 0 or s.migrates):
-        _mark_room(s, w)
+        if s.known_times != TIMES_HIDDEN:
+            _mark_room(s, w)
         _mark_running(s, w)
     if not w.can_act:
         w.can_act = _can_act_beyond(s, w)

@@ -17,6 +17,7 @@ from ...simulator.kernels.bits import next_member
 from ...simulator.kernels.codes import HELD
 from ...simulator.kernels.jit import entry, kernel
 from ...simulator.kernels.regions import candidate_regions
+from ...simulator.rules.estimates import expected_end_s, isolated_left_s
 from ..window import crowd, observe_size, scaled_time
 from .window import (
     IN_PLACE_OF_OTHERS,
@@ -226,7 +227,7 @@ def _observe_queue(s, w, r, level, features, row, candidate):
 def _observe_waiting(s, w, level, shown, job):
     """Write the row of a waiting workload."""
     observe_size(s, shown, job)
-    left_s = s.iterations_left[job] * s.base_iteration_s[job]
+    left_s = isolated_left_s(s, job)
     age_s = s.now_s - s.arrival_s[job]
     bits = candidate_regions(s, job)
     shown[3] = scaled_time(w, s.now_s - s.waiting_since_s[job])
@@ -275,7 +276,7 @@ def _observe_starts(s, w, r, offered, slot, job):
         at = hold * CANDIDATE_COLUMNS
         offered[at] = offered[at + HOLD_COLUMN] = 1.0
         offered[at + FIRST_OFFER] = s.gpus[job] / s.n_gpus
-        offered[at + FIRST_OFFER + 1] = scaled_time(w, s.iterations_left[job] * s.base_iteration_s[job])
+        offered[at + FIRST_OFFER + 1] = scaled_time(w, isolated_left_s(s, job))
 
 
 @kernel
@@ -285,7 +286,7 @@ def _describe_start(s, w, r, offered, job, cluster, free):
     offer = offered[FIRST_OFFER:]
     offered[0] = offered[START_COLUMN] = 1.0
     offer[0] = s.gpus[job] / s.n_gpus
-    offer[1] = scaled_time(w, s.iterations_left[job] * s.base_iteration_s[job])
+    offer[1] = scaled_time(w, isolated_left_s(s, job))
     offer[2] = (region + 1) / s.n_regions
     offer[3] = ratio(w.demand[region, kind], w.supply[region, kind])
     offer[4] = free / s.cluster_gpus[cluster]
@@ -307,7 +308,7 @@ def _describe_leavers(s, w, r, offered):
         units += s.gpus[job]
         most = max(most, r.importance[job] + 1)
         youngest_s = min(youngest_s, s.now_s - s.started_s[job])
-        left += s.gpus[job] * max(0.0, s.planned_finish_s[job] - s.now_s)
+        left += s.gpus[job] * max(0.0, expected_end_s(s, job) - s.now_s)
     offer = offered[FIRST_OFFER:]
     offered[LEAVES_COLUMN] = 1.0
     offer[7] = leavers / (leavers + 4.0)
@@ -337,7 +338,7 @@ def _observe_running(s, w, level, features, row):
         observe_size(s, shown, job)
         shown[3] = scaled_time(w, s.now_s - s.started_s[job])
         shown[4] = scaled_time(w, s.now_s - s.arrival_s[job])
-        shown[5] = scaled_time(w, s.planned_finish_s[job] - s.now_s)
+        shown[5] = scaled_time(w, expected_end_s(s, job) - s.now_s)
         shown[6] = importance_of(s.job_level[job])
         shown[7] = importance_of(level[job])
         shown[8] = s.gpu_units[job] / s.gpus[job]

@@ -12,6 +12,7 @@ from ...simulator.kernels.alone import single_gpus
 from ...simulator.kernels.codes import FREE
 from ...simulator.kernels.jit import kernel
 from ...simulator.kernels.sharing import excess, memory_of
+from ...simulator.rules.estimates import expected_end_s, isolated_left_s
 from ...simulator.tiers import NETWORK
 from ..window import crowd, observe_size, scaled_slack, scaled_slowdown, scaled_time
 from .gangs import PARTNER_KIND
@@ -140,7 +141,7 @@ def _observe_queue(s, w, features, row, candidate):
 def _observe_waiting(s, w, shown, job):
     """Write the row of a waiting job."""
     observe_size(s, shown, job)
-    left_s = s.iterations_left[job] * s.base_iteration_s[job]
+    left_s = isolated_left_s(s, job)
     sub_batch = max(1, s.sub_batch[job])
     shown[3] = scaled_time(w, s.now_s - s.waiting_since_s[job])
     shown[4] = scaled_time(w, s.now_s - s.arrival_s[job])
@@ -179,7 +180,7 @@ def _observe_starts(s, w, offered, slot, job):
         at += CANDIDATE_COLUMNS
     if w.legal[first + starts]:
         offered[at] = offered[at + HOLD_COLUMN] = 1.0
-        offered[at + FIRST_OFFER + TIME_LEFT] = scaled_time(w, s.iterations_left[job] * s.base_iteration_s[job])
+        offered[at + FIRST_OFFER + TIME_LEFT] = scaled_time(w, isolated_left_s(s, job))
         offered[at + GPUS_COLUMN] = share
         offered[at + FREE_AFTER_COLUMN] = s.free_gpus / s.n_gpus
 
@@ -205,7 +206,7 @@ def _observe_running(s, w, features, row, candidate):
 def _observe_runner(s, w, shown, job):
     """Write the row of a running job."""
     observe_size(s, shown, job)
-    left_s = max(0.0, s.planned_finish_s[job] - s.now_s)
+    left_s = max(0.0, expected_end_s(s, job) - s.now_s)
     shown[3] = scaled_time(w, s.now_s - s.started_s[job])
     shown[4] = scaled_time(w, s.now_s - s.arrival_s[job])
     shown[5] = scaled_time(w, left_s)

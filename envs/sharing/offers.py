@@ -10,7 +10,7 @@ from ...simulator.kernels.logs import log_from_one
 from ...simulator.kernels.placement import tier_of_gang
 from ...simulator.kernels.sharing import excess, largest_sub_batch, memory_of
 from ...simulator.network.speed import solo_iteration_s
-from ...simulator.rules.orders import left_now
+from ...simulator.rules.estimates import known_left, weighed_left
 from ...simulator.rules.pairs import apart_s, together_s
 from ...simulator.tiers import NETWORK
 from ..window import scaled_slowdown, scaled_time
@@ -52,13 +52,12 @@ def describe_offer(s, w, job, offer):
     tier = tier_of_gang(s)
     sub_batch = largest_sub_batch(s, job)
     solo_s = solo_iteration_s(s, job, tier, sub_batch)
-    new_s = s.iterations_left[job] * solo_s
     offer[TIER] = tier / NETWORK
     offer[SOLO] = scaled_slowdown(solo_s / s.base_iteration_s[job])
     offer[PASSES] = scaled_passes(-(-s.batch[job] // sub_batch))
-    suffered = _describe_partners(s, w, job, new_s, offer)
+    suffered = _describe_partners(s, w, job, weighed_left(s, job) * solo_s, offer)
     offer[SUFFERED] = scaled_interference(1.0 + suffered)
-    offer[TIME_LEFT] = scaled_time(w, new_s * (1.0 + suffered))
+    offer[TIME_LEFT] = scaled_time(w, known_left(s, job) * solo_s * (1.0 + suffered))
     offer[MEMORY] = _memory_left(s, job, sub_batch)
 
 
@@ -81,11 +80,11 @@ def _describe_partners(s, w, job, new_s, offer):
             if _is_first(s, i, other):
                 partners += 1
                 own, theirs = 1.0 + excess(s, job, other), 1.0 + excess(s, other, job)
-                left_s = left_now(s, other) * s.solo_s[other]
+                left_s = weighed_left(s, other) * s.solo_s[other]
                 apart = apart_s(new_s, left_s)
                 gain = min(gain, (apart - together_s(new_s, own, left_s, theirs)) / apart)
                 caused = max(caused, theirs)
-                longest_s = max(longest_s, left_s)
+                longest_s = max(longest_s, known_left(s, other) * s.solo_s[other])
         suffered = max(suffered, more)
     offer[CAUSED] = scaled_interference(caused)
     offer[GAIN] = 0.5 + 0.5 * max(-1.0, gain) if partners > 0 else 0.5

@@ -5,7 +5,8 @@ order means nothing. A gain is a GPU that a running job holds alone from now on:
 has left it. Gains of a job in a row are one entry, as long as nobody has read it.
 """
 
-from .codes import FREE, NOT_SHARED, RUNNING
+from ..rules.estimates import weighed_left
+from .codes import FREE, NOT_SHARED, RUNNING, TIMES_EXACT
 from .jit import kernel
 from .sharing import gpu_of, has_berths, memory_of
 
@@ -18,7 +19,10 @@ def single_gpus(s):
 
 @kernel
 def work_left_s(s, place):
-    """Seconds that the job at a place of the list would still need, if it had its GPUs to itself from now on."""
+    """Seconds that the job at a place of the list would still need, as far as is known, if it had its GPUs to itself."""
+    if s.known_times != TIMES_EXACT:
+        job = s.alone_job[place]
+        return weighed_left(s, job) * s.solo_s[job]
     return s.alone_left_s[place] - max(0.0, s.now_s - s.alone_since_s[place]) * s.alone_speed[place]
 
 

@@ -15,6 +15,9 @@ COUNT, CONSOLIDATED, TIER, SKEW, SCATTER, FIRST, FIRST_SKEW, AFFINITY = 0, 1, 2,
 # Delay timers (rules/delays.py).
 NO_DELAYS, FIXED, TUNED = 0, 1, 2
 
+# What is known of run times (rules/estimates.py).
+TIMES_EXACT, TIMES_HIDDEN, TIMES_GUESSED = 0, 1, 2
+
 # GPUs that hold a job (rules/sharing.py).
 NOT_SHARED, FIRST_FIT, BEST_BENEFIT = 0, 1, 2
 

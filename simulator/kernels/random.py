@@ -37,3 +37,10 @@ def uniform(seed, stream, counter):
 def exponential(seed, stream, counter, mean):
     """An exponential float64 with the given mean."""
     return -mean * math.log(uniform(seed, stream, counter))
+
+
+@entry
+def lay_uniform(seed, stream, drawn):
+    """Modify `drawn`, float64 (n,): the first n uniforms of a stream."""
+    for i in range(drawn.size):
+        drawn[i] = uniform(seed, stream, i)

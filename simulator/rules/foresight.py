@@ -5,9 +5,9 @@ A job takes a gang, found now, if its predicted end is at most `margin` of the o
 
     left x slowdown(gang)  <=  margin x (wait + left x slowdown(better tier))
 
-`left` is the isolated run time left, slowdown(gang) that of these very GPUs, slowdown(tier) that of the best gang at a
+`left` is the isolated run time left as far as it is known (estimates.py), slowdown(gang) that of these very GPUs, slowdown(tier) that of the best gang at a
 tier. The tiers to wait for are one machine and one rack, if the job would run faster there. `wait` ends at the earliest
-instant at which some machine, or rack, has enough free GPUs, if every running job ends as planned (under auctions:
+instant at which some machine, or rack, has enough free GPUs, if every running job ends as expected (under auctions:
 loses its GPUs when its grant ends) and nobody else takes them. Where the shape of a gang matters (network allreduce), a
 rack has room only if enough machines are wholly free, as for the best gang; so a gang that would lie badly in a rack
 may wait for a better place in one.
@@ -25,6 +25,7 @@ from ..kernels.placement import tier_of_gang
 from ..kernels.sharing import gpu_of, has_berths
 from ..network.speed import gang_iteration_s
 from ..tiers import MACHINE, RACK
+from .estimates import expected_end_s, known_left
 
 IN_MACHINE, IN_RACK, WHOLE = 0, 1, 2  # rooms: GPUs of one machine, GPUs of one rack, wholly free machines of one rack
 LESS = 1.0 - 1e-9  # a slowdown that is equal but for rounding is not better
@@ -36,7 +37,7 @@ def takes_now(s, job):
     tier = tier_of_gang(s)
     if tier <= MACHINE or s.running == 0:
         return True
-    left = s.iterations_left[job]
+    left = known_left(s, job)
     now_s = left * gang_iteration_s(s, job, tier)
     for better in range(MACHINE, min(tier, RACK) + 1):
         then_s = left * s.compute_iteration_s[job] * s.tier_factor[s.profile[job], better]
@@ -91,7 +92,7 @@ def _lay_ends(s):
     s.n_ends = s.running
     for i in range(s.running):
         job = s.runner[i]
-        end_s = s.lease_end_s[job] if s.auctions else s.planned_finish_s[job]
+        end_s = s.lease_end_s[job] if s.auctions else expected_end_s(s, job)
         heap.push(s.end_key, s.end_job, s.end_place, 0, i, end_s, job)
 
 

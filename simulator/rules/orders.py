@@ -1,6 +1,7 @@
 """Orders of the queue: a job's key, smaller first, ties by job index (arrival, then place in the trace).
 
-Keys of waiting jobs never change while they wait. Keys of running jobs (preemptive orders, leases) are asked for when
+Keys of waiting jobs never change while they wait; those that count run times count them as far as they are known
+(estimates.py). Keys of running jobs (preemptive orders, leases) are asked for when
 needed. Attained-service queues (2D-LAS, of Tiresias, NSDI'19) pack a level and a place inside it into one key:
 within a level all running jobs stand before all waiting ones, a job enters its level at the end, and a job that loses
 its GPUs stands before those that waited already.
@@ -32,15 +33,7 @@ from ..kernels.codes import (
 from ..kernels.jit import kernel
 from ..kernels.random import uniform
 from ..kernels.rounding import NEAR, rounded
-
-
-@kernel
-def left_now(s, job):
-    """Iterations left of a job now, running or not."""
-    left = s.iterations_left[job]
-    if s.status[job] == RUNNING:
-        left -= max(0.0, s.now_s - s.since_s[job]) / s.iteration_s[job]
-    return left
+from .estimates import isolated_left_s, isolated_whole_s, left_now
 
 
 @kernel
@@ -57,11 +50,11 @@ def plain_key(s, job):
     """Key of a job in the orders without levels: what is equal but for rounding is a tie."""
     order = s.order
     if order == SJF:
-        return rounded(s.iterations[job] * s.base_iteration_s[job])
+        return rounded(isolated_whole_s(s, job))
     if order == SRTF:
-        return rounded(left_now(s, job) * s.base_iteration_s[job])
+        return rounded(isolated_left_s(s, job))
     if order == SRSF:
-        return rounded(left_now(s, job) * s.base_iteration_s[job] * s.gpus[job])
+        return rounded(isolated_left_s(s, job) * s.gpus[job])
     if order == RANDOM:
         return uniform(s.seed, job, 0)
     if order == LAS:  # without thresholds: the attained GPU-seconds themselves

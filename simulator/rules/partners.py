@@ -2,7 +2,7 @@
 
 Source: paper sjf-bsbf, Algorithm 2 and lines 10 to 17 of Algorithm 1. Only GPUs that a running job holds alone are
 offered. Our reading:
-* Work is counted as seconds alone: of the new job at its best tier, since its GPUs are not known yet, with the
+* Work is counted as seconds alone, as far as it is known (estimates.py): of the new job at its best tier, since its GPUs are not known yet, with the
   accumulation that its sub-batch costs; of the running one what is left, on its GPUs with its sub-batch.
 * Algorithm 2 tries b = B, B/2, ..., 1, leaves out what does not fit the memory beside the running job, and keeps the b
   with the least JCT of the pair. (As printed it stores `t` where `t_share` is meant, returns inside its loop, and never
@@ -20,6 +20,7 @@ from ..kernels.rounding import rounded
 from ..kernels.sharing import memory_of
 from ..network.steps import best_nodes, stretch
 from ..tiers import MACHINE, RACK
+from .estimates import weighed_left
 from .pairs import apart_s, shares, together_s
 
 SURELY = 1.0 + 1e-9
@@ -159,7 +160,7 @@ def _pair_s(s, c, job, place, halvings):
 @kernel
 def new_work_s(s, c, job, halvings):
     """Modify the memory of class `c`: seconds of work that a waiting job brings, its sub-batch halved so often."""
-    return s.iterations_left[job] * s.base_iteration_s[job] * _stretch(s, c, job, halvings)
+    return weighed_left(s, job) * s.base_iteration_s[job] * _stretch(s, c, job, halvings)
 
 
 @kernel

@@ -37,6 +37,7 @@ SHARINGS = {"none": codes.NOT_SHARED, "first-fit": codes.FIRST_FIT, "best-benefi
 SHARING_PLACERS = ("count", "tier", "first", "random")
 SKEW_PLACERS = ("skew", "first-skew")
 PREEMPTIVE_ORDERS = ("srtf", "srsf", "las")
+RUN_TIME_ORDERS = ("sjf", "srtf", "srsf")
 COST_SPLIT_GPUS = 8
 SHORTEST_S = 0.001  # of rounds and leases: shorter ones would be a step a nanosecond
 
@@ -217,6 +218,15 @@ class Rule:
         if self.tuner is not None:
             return codes.TUNED
         return codes.NO_DELAYS if self.timers is None else codes.FIXED
+
+    @property
+    def needs_run_times(self) -> bool:
+        """Whether it asks how long jobs run, as far as that is known (simulator/estimates.py)."""
+        return self.order in RUN_TIME_ORDERS or self.margin is not None or self.head not in ("strict", "skip")
+
+    def describe(self) -> str:
+        """What it is, for a message."""
+        return f"order={self.order}" + ("" if self.margin is None else f",margin={self.margin:g}")
 
     @property
     def preemptive(self) -> bool:

@@ -11,12 +11,14 @@ What makes it fast: who was refused stays refused until something is gained. Job
 batch) differ in the work left only, and a partner that accepts a job accepts every shorter one of its class. As time
 goes on partners have less left, and accept less. So of a class only the first job is asked, and after a refusal the
 class remembers how many GPUs its partners had for it; later only what was gained since is looked at (`_may_start`). A
-gain is a GPU that a running job holds alone and did not before; all of them are kept in a ring, `gain_job`.
+gain is a GPU that a running job holds alone and did not before; all of them are kept in a ring, `gain_job`. Where run
+times are but estimated a partner that outlives its estimate has more left as time goes on: best-benefit remembers
+nothing then.
 """
 
 from ..kernels.alone import single_gpus
 from ..kernels.bits import next_member
-from ..kernels.codes import BEST_BENEFIT
+from ..kernels.codes import BEST_BENEFIT, TIMES_EXACT
 from ..kernels.jit import kernel
 from ..kernels.jobs import enter_queue, leave_queue, start
 from ..kernels.sharing import fits, largest_sub_batch
@@ -97,6 +99,8 @@ def _may_start(s, c, job, key):
         need -= s.free_gpus
     if need > single_gpus(s):
         return False
+    if s.known_times != TIMES_EXACT and s.shares == BEST_BENEFIT:
+        return True
     if s.lists == 0 or key < s.class_key[c] or s.gains - s.class_gains[c] > s.gain_job.size:
         return True
     supply = s.class_supply[c]

@@ -16,6 +16,7 @@ The schema, one row a job, column by column (the csv has this header; the parque
 | `tenant`     | no       | text   | virtual cluster, empty: unknown |
 | `priority`   | no       | whole  | larger is more important, 0: default |
 | `deadline_s` | no       | number | absolute seconds on the arrival clock, > 0; empty, absent or inf: none |
+| `estimate_s` | no       | number | its user's estimate of `duration_s`, seconds > 0; empty or absent: unknown |
 
 Workloads over regions have more columns, and files beside them: geo_columns.py.
 
@@ -47,7 +48,18 @@ if TYPE_CHECKING:
     from ..geo.demands import Demands
 
 REQUIRED = ("job_id", "arrival_s", "gpus", "duration_s")
-OPTIONAL = ("iterations", "iteration_s", "model", "batch_size", "user", "tenant", "priority", "deadline_s")
+OPTIONAL = (
+    "iterations",
+    "iteration_s",
+    "model",
+    "batch_size",
+    "user",
+    "tenant",
+    "priority",
+    "deadline_s",
+    "estimate_s",
+)
+UNKNOWN_IS_NAN = ("estimate_s",)
 COLUMNS = REQUIRED + OPTIONAL
 TEXT = ("job_id", "model", "user", "tenant")
 WHOLE = ("gpus", "batch_size", "priority")
@@ -84,6 +96,7 @@ class Workload:
         tenant: str objects, the virtual cluster, "" unknown.
         priority: int64, 0 default, larger is more important.
         deadline_s: float64 > 0, absolute seconds on the arrival clock, inf = none.
+        estimate_s: float64 > 0, what its user takes `duration_s` for (simulator/estimates.py), nan = unknown.
         geo: what the jobs ask of regions: parts of several unit types, tables, levels; `gpus` is then all units of the
             parts. None: nothing.
         iterations_known: the source gives the iterations of every job; else an iteration of some is but a second.
@@ -104,6 +117,7 @@ class Workload:
     tenant: np.ndarray
     priority: np.ndarray
     deadline_s: np.ndarray
+    estimate_s: np.ndarray
     geo: Demands | None = None
     iterations_known: bool = True
 
@@ -274,6 +288,7 @@ def _defaults(n: int) -> dict[str, np.ndarray]:
         "tenant": blank,
         "priority": zeros,
         "deadline_s": np.full(n, np.inf),
+        "estimate_s": np.full(n, np.nan),
     }
 
 
@@ -308,6 +323,8 @@ def _check(name: str, columns: dict[str, np.ndarray], given: Collection[str]) ->
             continue
         values = columns[column]
         bad = ~((values > low if above else values >= low) & (values <= high))
+        if column in UNKNOWN_IS_NAN:
+            bad &= ~np.isnan(values)
         if bad.any():
             i = int(np.argmax(bad))
             raise InputError(
@@ -355,6 +372,7 @@ RANGES: dict[str, tuple[float, bool, float, str]] = {
     "iteration_s": (0, True, LONGEST_S, "a time in seconds above 0, up to 1e15"),
     "batch_size": (0, False, 2**62, "a whole number >= 0"),
     "deadline_s": (0, True, np.inf, "a time in seconds above 0"),
+    "estimate_s": (0, True, LONGEST_S, "a time in seconds above 0, up to 1e15, or nan"),
 }
 
 
@@ -389,10 +407,14 @@ def clip(value: object, length: int = 60) -> str:
 def _saved_columns(workload: Workload) -> dict[str, Any]:
     """The columns worth a place in a file: iteration_s only where it says more than duration_s / iterations.
 
+    Estimates only where there are any.
+
     Iterations that are not known are nan; no column, where none are.
     """
     derived = np.array_equal(workload.iteration_s, workload.duration_s / workload.iterations)
     columns = {name: getattr(workload, name) for name in COLUMNS if name != "iteration_s" or not derived}
+    if np.isnan(workload.estimate_s).all():
+        del columns["estimate_s"]
     if not workload.iterations_known:
         assumed = workload.iterations == workload.duration_s
         columns["iterations"] = np.where(assumed, np.nan, workload.iterations)
@@ -405,7 +427,7 @@ def _write_csv(workload: Workload, path: Path) -> None:
     saved = _saved_columns(workload).items()
     columns = {name: values.tolist() if isinstance(values, np.ndarray) else values for name, values in saved}
     # an empty cell reads better than inf or nan
-    for name in columns.keys() & {"deadline_s", "iterations"}:
+    for name in columns.keys() & {"deadline_s", "iterations", "estimate_s"}:
         columns[name] = [value if math.isfinite(value) else "" for value in columns[name]]
     with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")  # str(float) is the shortest text that gives the same float back
