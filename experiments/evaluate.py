@@ -450,6 +450,8 @@ def semantics_of(policy: Policy, setting: Setting) -> dict[str, Any]:
     if rule is None:
         return {}
     unused = {name for name in ("timers", "tuner", "margin") if getattr(rule, name) is None}
+    if not rule.preempt:
+        unused |= {"preempt", "theta", "exponent"}
     if rule.order != "las":
         unused |= {"thresholds", "quantum"}
     if not rule.migrates:

@@ -110,6 +110,7 @@ class Simulator:
         self.sharing = None if sharing is None else Sharing.load(sharing)
         self.pace: Pace | None = getattr(self.network, "pace", None) if pace is None else pace
         self._check_kinds()
+        self._check_rule(self.rule)
         self.view = ClusterView(self)
         self.workload: Workload
         self.capacity = Capacity(0, 0)
@@ -138,6 +139,14 @@ class Simulator:
                 )
             if self.pace is not self.network.pace:
                 raise InputError("network contention says itself how fast jobs run; expected no pace beside it")
+
+    def _check_rule(self, rule: Rule) -> None:
+        if self.semantics.auctions:
+            rule.expect_alone(f"with auctions; leave semantics={self.semantics.name} out")
+        if isinstance(self.network, Contention):
+            rule.expect_alone("on a network whose speeds depend on links; give another than contention")
+        if self._berths > 1:
+            rule.expect_alone("where GPUs are shared, or rates asked for; leave them out")
 
     @property
     def _berths(self) -> int:
@@ -198,6 +207,8 @@ class Simulator:
 
     def _capacity_for(self, workload: Workload) -> Capacity:
         geo, topology = workload.geo, self.topology
+        if geo is not None:
+            self.rule.expect_alone(f"in regions, which workload {workload.name!r} is for")
         if geo is None:
             if self.failures is not None and self.failures.region_mtbf_s < math.inf:
                 raise InputError(f"workload {workload.name!r} asks nothing of regions: they cannot fail")
@@ -262,6 +273,7 @@ class Simulator:
         """Hand the cluster over to another rule, now and for the resets to come; nothing happens if it has it."""
         if rule == self.rule:
             return
+        self._check_rule(rule)
         self.rule = rule
         self._planned = NOTHING
         if self.capacity.jobs > 0:

@@ -9,7 +9,7 @@ from .kernels.jit import entry
 from .kernels.placement import tier_of_gang
 from .network import speed, steps
 from .rules import adopt as adoption
-from .rules import delays, passes, placers
+from .rules import delays, passes, placers, room
 
 
 @entry
@@ -192,6 +192,18 @@ def find_gang(states, row, job, placer):
 def find_within(states, row, need, scope):
     """`placers.find_within`."""
     return placers.find_within(states[row], need, scope)
+
+
+@entry
+def find_room(states, row, job):
+    """`room.find_room`."""
+    return room.find_room(states[row], job)
+
+
+@entry
+def make_room(states, row, job):
+    """`room.make_room`."""
+    room.make_room(states[row], job)
 
 
 @entry

@@ -28,6 +28,7 @@ from ..kernels.codes import (
     SRSF,
     SRTF,
     TURNS,
+    WEIGHTED,
 )
 from ..kernels.jit import kernel
 from ..kernels.random import uniform
@@ -62,6 +63,8 @@ def plain_key(s, job):
         return rounded(left_now(s, job) * s.base_iteration_s[job])
     if order == SRSF:
         return rounded(left_now(s, job) * s.base_iteration_s[job] * s.gpus[job])
+    if order == WEIGHTED:
+        return rounded(left_now(s, job) * s.base_iteration_s[job] * s.weight[job])
     if order == RANDOM:
         return uniform(s.seed, job, 0)
     if order == LAS:  # without thresholds: the attained GPU-seconds themselves
