@@ -452,6 +452,8 @@ def semantics_of(policy: Policy, setting: Setting) -> dict[str, Any]:
     unused = {name for name in ("timers", "tuner", "margin") if getattr(rule, name) is None}
     if not rule.advisory:
         unused.add("advisory")
+    if not rule.preempt:
+        unused |= {"preempt", "theta", "exponent"}
     if rule.order != "las":
         unused |= {"thresholds", "quantum"}
     if not rule.migrates:

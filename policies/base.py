@@ -98,6 +98,7 @@ class RulePolicy(Policy):
         """
         if not semantics.auctions:
             return self.rule
+        self.at_auctions.expect_alone(f"with auctions; leave semantics={semantics.name} out")
         if self.given and semantics != self._suits:
             self._expect_played(semantics)
             self._suits = semantics

@@ -107,7 +107,7 @@ class Simulator:
                 raise InputError(f"{name} = {seconds!r}: expected seconds > 0")
         self.topology = Topology.load(topology)
         self.estimates = Estimates.load(estimates)
-        self.rule = self._playable(rule or FIRST_COME)
+        self.rule = rule or FIRST_COME
         self.semantics = load_semantics(semantics)
         self.network = on_topology(load_network(network, self.semantics.duration), self.topology)
         self.failures = failures
@@ -116,6 +116,7 @@ class Simulator:
         self.sharing = None if sharing is None else Sharing.load(sharing)
         self.pace: Pace | None = getattr(self.network, "pace", None) if pace is None else pace
         self._check_kinds()
+        self._check_rule(self.rule)
         self.view = ClusterView(self)
         self.workload: Workload
         self.capacity = Capacity(0, 0)
@@ -144,6 +145,16 @@ class Simulator:
                 )
             if self.pace is not self.network.pace:
                 raise InputError("network contention says itself how fast jobs run; expected no pace beside it")
+
+    def _check_rule(self, rule: Rule) -> None:
+        if rule.needs_run_times:
+            self.estimates.expect_known(f"the rule {rule.describe()}")
+        if self.semantics.auctions:
+            rule.expect_alone(f"with auctions; leave semantics={self.semantics.name} out")
+        if isinstance(self.network, Contention):
+            rule.expect_alone("on a network whose speeds depend on links; give another than contention")
+        if self._berths > 1:
+            rule.expect_alone("where GPUs are shared, or rates asked for; leave them out")
 
     @property
     def _berths(self) -> int:
@@ -205,6 +216,8 @@ class Simulator:
 
     def _capacity_for(self, workload: Workload) -> Capacity:
         geo, topology = workload.geo, self.topology
+        if geo is not None:
+            self.rule.expect_alone(f"in regions, which workload {workload.name!r} is for")
         if geo is None:
             if self.failures is not None and self.failures.region_mtbf_s < math.inf:
                 raise InputError(f"workload {workload.name!r} asks nothing of regions: they cannot fail")
@@ -269,16 +282,11 @@ class Simulator:
         """Hand the cluster over to another rule, now and for the resets to come; nothing happens if it has it."""
         if rule == self.rule:
             return
-        self.rule = self._playable(rule)
+        self._check_rule(rule)
+        self.rule = rule
         self._planned = NOTHING
         if self.capacity.jobs > 0:
             hand_over(self.records, self.plain.record, rule, self._skewed(), self.semantics)
-
-    def _playable(self, rule: Rule) -> Rule:
-        """The rule, unless it needs run times and nothing is known of them."""
-        if rule.needs_run_times:
-            self.estimates.expect_known(f"the rule {rule.describe()}")
-        return rule
 
     def list_partners(self) -> None:
         """From now on, list the running jobs that could have partners (kernels/alone.py), whatever the rule."""

@@ -291,6 +291,9 @@ def lay_rule(s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Seman
     s["waits"], s["margin"] = rule.margin is not None, rule.margin or 0.0
     s["cost_small_s"], s["cost_large_s"] = rule.preemption_cost[0], rule.preemption_cost[-1]
     s["cost_split"] = COST_SPLIT_GPUS
+    # Every rule has them: whoever decides may ask for room.
+    s["preempts"], s["theta"], s["survey_version"] = rule.preempt, rule.theta, 0
+    s["weight"][:n] = s["gpus"][:n] ** rule.exponent
     s["n_thresholds"] = len(rule.thresholds)
     s["thresholds"][: len(rule.thresholds)] = rule.thresholds
     demands = s["own_gpus" if len(s["own_gpus"]) > 1 else "gpus"][:n] * 2

@@ -207,6 +207,18 @@ def find_within(states, row, need, scope):
 
 
 @entry
+def find_room(states, row, job):
+    """`room.find_room`."""
+    return room.find_room(states[row], job)
+
+
+@entry
+def make_room(states, row, job):
+    """`room.make_room`."""
+    room.make_room(states[row], job)
+
+
+@entry
 def present_timer_s(states, row, job):
     """`delays.present_timer_s`."""
     return delays.present_timer_s(states[row], job)

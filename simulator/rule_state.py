@@ -1,9 +1,10 @@
-"""Fields of a record for the compiled rule: its parameters, leases, delay timers, and the foresight of waiting."""
+"""Fields of a record for the compiled rule: its parameters, leases, delay timers, foresight, and room that it makes."""
 
 from __future__ import annotations
 
 from .kernels.codes import MAX_LEVELS
 from .sharing_state import CLASSES, Field
+from .tiers import MACHINE, TIERS
 
 WAITS = 2048
 
@@ -105,4 +106,40 @@ def foresight_fields(jobs: int, gpus: int, seats: int) -> list[Field]:
         ("end_job", "i8", (seats,)),
         ("end_place", "i8", (jobs,)),
         ("n_ends", "i8"),
+    ]
+
+
+def room_fields(jobs: int, gpus: int, seats: int) -> list[Field]:
+    """Room that waiting jobs make by stopping and moving others (rules/room.py)."""
+    rows = TIERS - MACHINE  # tiers whose areas are looked at: machines, racks, the network
+    return [
+        ("preempts", "i8"),  # the rule makes room; the rest is there for whoever else asks, too
+        ("theta", "f8"),
+        ("weight", "f8", (jobs,)),  # of a job: its GPUs to the power of the rule's exponent
+        ("mine_s", "f8"),  # of the job that asks: run time left at the tier of the areas,
+        ("mine_weighed", "f8"),  # and theta x that x its weight
+        ("room_tier", "i8"),  # the plan: an area,
+        ("room_area", "i8"),
+        ("room_cost_s", "f8"),  # what it costs,
+        ("victims", "i8"),  # and whom, in the order in which they were taken
+        ("victims_stopped", "i8"),
+        ("victims_moved", "i8"),
+        ("victims_left_s", "f8"),  # the sum of their isolated run times left
+        ("victim", "i8", (seats,)),
+        ("victim_moves", "i8", (seats,)),  # 1: it is moved, 0: stopped
+        ("victim_claim", "i8", (seats,)),  # scratch: free GPUs of the machine that it would move to; -1: stopped
+        ("victim_inside", "i8", (seats,)),  # scratch: its GPUs in the area
+        ("victim_cost_s", "f8", (seats,)),  # scratch
+        ("item_of", "i8", (jobs,)),  # scratch: of the survey
+        ("survey_version", "i8", (rows,)),  # of the state that was surveyed, by tier; 0 = none
+        ("survey_s", "f8", (rows,)),  # and when
+        ("survey_most", "f8", (rows,)),  # the most of `survey_gain`
+        ("survey_free", "i8", (gpus + 1,)),  # machines by their free GPUs
+        ("survey_head", "i8", (rows, gpus)),  # by area: the first of a list of items,
+        ("survey_gpus", "i8", (rows, gpus)),  # GPUs of those who may be asked to go,
+        ("survey_gain", "f8", (rows, gpus)),  # and the most time left, weighed, less the cost of a new start
+        ("survey_job", "i8", (rows, seats)),  # by item: who may be asked,
+        ("survey_inside", "i8", (rows, seats)),  # its GPUs in the area,
+        ("survey_weighed", "f8", (rows, seats)),  # its time left, weighed,
+        ("survey_next", "i8", (rows, seats)),  # and the next item of the area; -1 = none
     ]

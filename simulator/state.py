@@ -16,7 +16,7 @@ from .contention_state import contention_fields, stay_fields
 from .errors import InputError
 from .geo_state import MOST_REGIONS, clusters_in, events_in, region_fields
 from .kernels.bits import words
-from .rule_state import delay_fields, foresight_fields, rule_fields, semantics_fields
+from .rule_state import delay_fields, foresight_fields, room_fields, rule_fields, semantics_fields
 from .sharing_state import CLASSES, Field, sharing_fields
 from .tiers import TIERS
 
@@ -389,6 +389,7 @@ def state_dtype(capacity: Capacity) -> np.dtype:
         + semantics_fields()
         + delay_fields()
         + foresight_fields(jobs, gpus, seats)
+        + room_fields(jobs, gpus, seats)
         + network_fields(gpus)
         + failure_fields()
         + log_fields(seats)
@@ -420,6 +421,22 @@ SCRATCH = (
     "end_job",
     "end_place",
 )
+ROOM = (
+    "victim",
+    "victim_moves",
+    "victim_claim",
+    "victim_inside",
+    "victim_cost_s",
+    "item_of",
+    "survey_free",
+    "survey_head",
+    "survey_gpus",
+    "survey_gain",
+    "survey_job",
+    "survey_inside",
+    "survey_weighed",
+    "survey_next",
+)
 WAITED = ("wait_time_s", "wait_value", "wait_after")
 LAID = ("tier_factor", "profile_model", "layer_bytes", "layer_ready_ns", "layer_update_ns")  # for as many as there are
 PHASES = ("phase_down_s", "phase_bytes", "phase_rate", "fill_job", "fill_rate", "leaver")
@@ -436,7 +453,7 @@ TABLE = (
     "column_flows",
     "table_flows",
 )
-UNCLEARED = {*LOG, *SCRATCH, *WAITED, *LAID, *PHASES, *TABLE}
+UNCLEARED = {*LOG, *SCRATCH, *ROOM, *WAITED, *LAID, *PHASES, *TABLE}
 MEMO = ("shape_first", "shape_second", "shape_fraction")
 WHOLE = 0
 

@@ -2,7 +2,8 @@
 
 Where `passes.py` may look at one job of a demand class for all, here every job decides for itself: one has waited for
 longer than its like (delay timers), has more left to do and so less to gain by waiting (foresight.py: there every job
-is asked), or GPUs are offered to running jobs too, so that they move (Gandiva). Under delay timers the
+is asked, and may stop or move others instead: room.py), or GPUs are offered to running jobs too, so that they move
+(Gandiva). Under delay timers the
 jobs of a class take GPUs inside a machine alike: a class is represented by its first job until that one refuses. From
 there on only jobs that have waited longer, so that they take more, are asked. Nobody is missed: refusing changes
 nothing, whom a later job may stop an earlier one might have stopped, and what a move leaves is offered in another pass.
@@ -20,6 +21,7 @@ from .eviction import evict_for, pick_evictable, pick_leases_over, pop_pick
 from .foresight import forget
 from .orders import comes_before, is_leased
 from .placers import find_better
+from .room import starts_for_room
 from .turns import may_stop, pick_turns_over, turn_is_over
 
 
@@ -40,7 +42,7 @@ def make_offers(s):
         pick_evictable(s, s.bid[0])
     elif s.waiting > 0 and turn_is_over(s):
         pick_turns_over(s)
-    while count > 0 and (s.free_gpus > 0 or s.n_picked > 0):
+    while count > 0 and (s.free_gpus > 0 or s.n_picked > 0 or s.preempts):
         job = s.bid[0]
         count = _remove_first(s, count)
         if s.status[job] == RUNNING:
@@ -63,6 +65,10 @@ def make_offers(s):
             if stands_for_class and s.class_count[demand] > 0:
                 count = _add(s, s.queue_item[s.class_base[demand]], count)
             count = _add_stopped(s, evicted, count)
+        elif starts_for_room(s, job):
+            started += 1
+            s.moved = 1  # what is free now is offered anew, the first of the order first
+            break
         elif s.strict:
             break
         elif s.waits == 0:
@@ -123,7 +129,7 @@ def _gather(s):
     for demand in range(s.n_classes):
         if s.class_count[demand] > 0 and s.auctions == 0 and s.waits == 0:
             count = _add(s, s.queue_item[s.class_base[demand]], count)
-        elif (s.auctions or s.waits) and (s.class_gpus[demand] <= s.free_gpus or s.strict):
+        elif (s.auctions or s.waits) and (s.class_gpus[demand] <= s.free_gpus or s.strict or s.preempts):
             s.class_blocked[demand] = s.pass_number
             count = _add_class(s, demand, count)
     if s.migrates and s.spread > 0:

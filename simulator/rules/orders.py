@@ -29,6 +29,7 @@ from ..kernels.codes import (
     SRSF,
     SRTF,
     TURNS,
+    WEIGHTED,
 )
 from ..kernels.jit import kernel
 from ..kernels.random import uniform
@@ -55,6 +56,8 @@ def plain_key(s, job):
         return rounded(isolated_left_s(s, job))
     if order == SRSF:
         return rounded(isolated_left_s(s, job) * s.gpus[job])
+    if order == WEIGHTED:
+        return rounded(isolated_left_s(s, job) * s.weight[job])
     if order == RANDOM:
         return uniform(s.seed, job, 0)
     if order == LAS:  # without thresholds: the attained GPU-seconds themselves

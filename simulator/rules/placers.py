@@ -81,6 +81,16 @@ def find_within(s, need, scope):
 
 
 @kernel
+def find_in_machine(s, machine, need, placer):
+    """Modify `s.gang`: `need` free GPUs of a machine that has as many, which ones as `find_at` chooses inside it."""
+    s.gang_size = 0
+    if placer != FIRST:
+        _take_in_machine(s, machine, need)
+    elif not _take_first_slot_of(s, machine, need):
+        take_lowest(s, s.machine_first_gpu[machine], s.n_gpus, need)
+
+
+@kernel
 def tightest(free, first, end, need):
     """Index in [first, end) of the smallest `free` >= need, or -1."""
     best = -1
@@ -265,11 +275,17 @@ def find_first(s, need, scope):
 def _take_first_slot(s, need):
     for i in range(s.n_machines):
         machine = s.machine_scan[i]
-        if s.machine_free[machine] >= need:
-            first = s.machine_first_slot[machine]
-            for slot in range(first, first + s.machine_slots[machine]):
-                if s.slot_free[slot] >= need:
-                    return take_lowest(s, s.slot_first_gpu[slot], s.n_gpus, need)
+        if s.machine_free[machine] >= need and _take_first_slot_of(s, machine, need):
+            return True
+    return False
+
+
+@kernel
+def _take_first_slot_of(s, machine, need):
+    first = s.machine_first_slot[machine]
+    for slot in range(first, first + s.machine_slots[machine]):
+        if s.slot_free[slot] >= need:
+            return take_lowest(s, s.slot_first_gpu[slot], s.n_gpus, need)
     return False
 
 

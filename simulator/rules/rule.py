@@ -21,6 +21,7 @@ ORDERS = {
     "latest": codes.LATEST,
     "edf": codes.EDF,
     "turns": codes.TURNS,
+    "weighted": codes.WEIGHTED,
 }
 PLACERS = {
     "count": codes.COUNT,
@@ -37,8 +38,9 @@ SHARINGS = {"none": codes.NOT_SHARED, "first-fit": codes.FIRST_FIT, "best-benefi
 SHARING_PLACERS = ("count", "tier", "first", "random")
 SKEW_PLACERS = ("skew", "first-skew")
 PREEMPTIVE_ORDERS = ("srtf", "srsf", "las")
-RUN_TIME_ORDERS = ("sjf", "srtf", "srsf")
+RUN_TIME_ORDERS = ("sjf", "srtf", "srsf", "weighted")
 COST_SPLIT_GPUS = 8
+MOST_EXPONENT = 8.0  # keys stay finite on any cluster
 SHORTEST_S = 0.001  # of rounds and leases: shorter ones would be a step a nanosecond
 
 
@@ -82,7 +84,7 @@ class Rule:
             (most slowed down so far, in millionths; then fewer GPUs, then longest since it got or lost GPUs: paper
             dally), `latest` (first started last; who never started comes last: Gandiva), `edf` (earliest deadline; who
             has none comes last), `turns` (who has waited longest since it arrived or lost its GPUs: Gandiva with
-            slices).
+            slices), `weighted` (isolated run time left x GPUs to the power of `exponent`).
         head: `strict` (nobody passes a job that does not fit) or `skip` (every job in order that fits starts).
         placer: which GPUs: `count`, `consolidated`, `tier`, `skew` (consolidated for skewed models, else
             count), `random`, `first` (the first place with room on the best tier), `first-skew`, `affinity`;
@@ -109,7 +111,13 @@ class Rule:
             all may move.
         margin: a job takes free GPUs only if its predicted end is at most this share of the one after waiting for a
             better tier (rules/foresight.py); 0: it always waits, where a better tier will have room; inf: never. The
-            placer is `tier` or `first` then, and nobody is stopped or moved. None: nobody looks ahead.
+            placer is `tier` or `first` then, and without `preempt` nobody is stopped or moved. None: nobody looks
+            ahead.
+        preempt: a job that finds no GPUs, or would rather wait for better ones, may stop and move running jobs so that
+            it can start (rules/room.py). The order is `weighted` then, with a margin and `head=skip`.
+        theta: who is stopped has so many times as long left, weighed, as who starts; >= 0, inf: nobody is stopped.
+        exponent: of the GPUs, in the weight of a job; 0 to 8. Environments ask for room too, under any rule: so every
+            rule has theta and exponent.
         sharing: where GPUs may hold several jobs, a job that finds too few free ones takes GPUs that hold one: the
             first (`first-fit`) or those of the best partners (`best-benefit`); rules/sharing.py. The order is `srtf`
             then, and nobody is stopped or moved. Where they may not, nothing is different from `none`.
@@ -136,6 +144,9 @@ class Rule:
     packing: bool = False
     slicing: float = 0.0
     advisory: bool = False
+    preempt: bool = False
+    theta: float = 1.2
+    exponent: float = 0.5
 
     def __post_init__(self) -> None:
         if self.timers is not None:
@@ -169,6 +180,7 @@ class Rule:
                 raise InputError(f"{name} = {value:g}: expected 0, or at least {SHORTEST_S:g} seconds")
         if self.slicing:
             self._check_slicing()
+        self._check_preempt()
         if list(self.thresholds) != sorted(set(self.thresholds)):
             raise InputError(f"thresholds = {_slashed(self.thresholds)}: expected GPU-seconds in ascending order")
         if len(self.thresholds) >= codes.MAX_LEVELS:
@@ -194,6 +206,27 @@ class Rule:
         if self.slicing <= max(self.preemption_cost):  # else jobs would do nothing but restore
             cost = f"preemption_cost = {_slashed(self.preemption_cost)}"
             raise InputError(f"slicing = {self.slicing:g}: expected more than {cost}, the seconds that a restart takes")
+
+    def _check_preempt(self) -> None:
+        for name, most in (("theta", math.inf), ("exponent", MOST_EXPONENT)):
+            (value,) = _numbers(name, getattr(self, name), "a number")
+            if not 0.0 <= value <= most:
+                raise InputError(f"{name} = {value:g}: expected a number from 0 to {most:g}")
+            object.__setattr__(self, name, value)
+        if not self.preempt:
+            return
+        _choice("order with preempt", self.order, ("weighted",))
+        _choice("head with preempt", self.head, ("skip",))
+        if self.margin is None:
+            raise InputError("preempt goes with a margin: a job that would rather wait may stop others instead")
+
+    def expect_alone(self, where: str) -> None:
+        """Raise InputError under `preempt`, which does not play there; `where` is the end of the sentence."""
+        if self.preempt:
+            raise InputError(
+                "preempt=on stops and moves jobs of known speed that have their GPUs to themselves until they end: "
+                f"it does not play {where}"
+            )
 
     def _check_sharing(self) -> None:
         _choice("sharing", self.sharing, SHARINGS)
@@ -245,12 +278,12 @@ def _choice(name: str, value: Any, known: Collection[str]) -> None:
         raise InputError(f"{name} = {value!r}: expected one of {', '.join(known)}")
 
 
-def _numbers(name: str, value: Any) -> tuple[float, ...]:
+def _numbers(name: str, value: Any, expected: str = "seconds") -> tuple[float, ...]:
     """One number or several, as floats."""
     try:
         return tuple(float(item) for item in (value if isinstance(value, tuple | list) else (value,)))
     except (TypeError, ValueError):
-        raise InputError(f"{name} = {value!r}: expected seconds") from None
+        raise InputError(f"{name} = {value!r}: expected {expected}") from None
 
 
 def _pair(name: str, value: Any, unit: str) -> tuple[float, float]:
