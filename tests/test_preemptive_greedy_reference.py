@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import math
 import runpy
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +16,8 @@ from clustergym import policies
 from clustergym.policies.greedy import greedy
 from clustergym.simulator.decisions import Advance
 from clustergym.simulator.engine import Simulator
-from clustergym.simulator.network import load_network
 from clustergym.simulator.rules.rule import Rule
+from clustergym.simulator.tiers import MACHINE, NETWORK, RACK
 from clustergym.simulator.workloads import Workload
 
 Reference = runpy.run_path(str(Path(__file__).with_name("preemptive_greedy_reference.py")))["PreemptiveGreedy"]
@@ -25,6 +28,7 @@ RACKS = "dally:racks=2,machines=2"  # of 8 GPUs
 SLOWER = "penalty:default=1/2/4"  # machine, rack, network
 COST = (30.0,)
 LONG = 10_000
+CASES = 50
 
 
 def decisions_of(policy, simulator):
@@ -106,11 +110,11 @@ def test_who_takes_what_is_free_moves_nobody():
 
 
 def test_the_cheapest_for_each_gpu_goes_first():
-    """Job 0 could move (30 s for 2 GPUs), but stopping job 1 for 1 s costs 31 for 6, and 4 are enough.
+    """Job 0 could move (30 s for 2 GPUs), but stopping job 1 for 1 s costs 31 for 5, and 4 are enough.
 
     On machine 1, stopping job 2 costs 31 as well.
     """
-    decisions, _ = played(EIGHT, [(0, 2, LONG), (0, 6, LONG), (0, 5, LONG), (20, 4, 1)])
+    decisions, _ = played(EIGHT, [(0, 2, LONG), (0, 5, LONG), (0, 6, LONG), (20, 4, 1)])
     assert verbs(decisions, 20.0) == [("Preempt", 1), ("Start", 3)]
 
 
@@ -164,28 +168,116 @@ def test_large_gangs_have_a_cost_of_their_own():
 
 # The compiled rule
 
+NETWORKS = ("none", "penalty:table=chronus", "allreduce")
 MODELS = ("vgg16", "resnet101", "alexnet", "inception_v3", "mobilenet_v2")
-MODELS_OF_ARTIST = ("VGG", "MobileNetV3")
+MODELS_WITH_LAYERS = ("VGG11", "AlexNet", "MobileNetV3", "ResNet18", "BERT-large")
 COSTS = ((0.0,), (30.0,), (40.0, 60.0))
-CLUSTERS = ("dally:racks=2,machines=4", "dally:racks=3,machines=2")
+CLUSTERS = ("dally:racks=2,machines=4", "dally:racks=3,machines=2")  # of 8 GPUs
 
 
-def network_of(word):
-    return load_network(word)
+@dataclass(frozen=True)
+class Case:
+    cluster: str
+    network: str
+    cost: tuple[float, ...]
+    round_s: float
+    parameters: dict[str, object]
+    workload: Workload
+
+    def simulator(self, rule):
+        simulator = Simulator(self.cluster, self.network, rule=rule)
+        simulator.reset(self.workload)
+        return simulator
+
+
+def random_case(seed):
+    """Every cluster, network and cost in turn, all 18 together; from seed 30 on with other parameters than its own."""
+    cluster, network, cost = CLUSTERS[seed % 2], NETWORKS[seed % 3], COSTS[seed // 3 % 3]
+    models = MODELS_WITH_LAYERS if network == "allreduce" else MODELS
+    rng, round_s, parameters = np.random.default_rng([seed, 1]), 0.0, {}
+    if seed >= 30:
+        round_s = float(rng.choice([0.0, 0.0, 60.0]))
+        parameters = {
+            "theta": float(rng.choice([0.5, 1.0, 2.0])),
+            "exponent": float(rng.choice([0.0, 0.25, 1.0])),
+            "margin": float(rng.choice([0.0, 0.5, 1.0, math.inf])),
+            "placer": str(rng.choice(["tier", "first"])),
+        }
+    return Case(cluster, network, cost, round_s, parameters, random_workload(seed, 64 if seed % 2 == 0 else 48, models))
 
 
 def random_workload(seed, cluster_gpus, models):
-    """24 to 40 jobs of 1 to 32 GPUs at a load of 0.7 to 1.5, a third of them there from the start; many ties."""
+    """24 to 40 jobs of 1 to 32 GPUs at a load of 0.8 to 2, a third of them there from the start; many ties."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(24, 41))
     gpus = 2 ** rng.integers(0, 6, n)
-    if seed % 3 == 0:
+    if rng.random() < 0.4:
         gpus = np.where(rng.random(n) < 0.4, rng.integers(1, 33, n), gpus)
     duration_s = rng.lognormal(6.5, 1.2, n)
-    if seed % 2 == 0:
+    if rng.random() < 0.5:
         duration_s = np.ceil(duration_s / 100.0) * 100.0
-    arrival_s = np.sort(rng.uniform(0.0, (gpus * duration_s).sum() / cluster_gpus / rng.uniform(0.7, 1.5), n))
+    arrival_s = np.sort(rng.uniform(0.0, (gpus * duration_s).sum() / cluster_gpus / rng.uniform(0.8, 2.0), n))
     arrival_s[: n // 3] = 0.0
-    if seed % 4 == 0:
+    if rng.random() < 0.3:
         arrival_s = np.floor(arrival_s / 50.0) * 50.0
     return Workload.from_arrays("random", arrival_s, gpus, duration_s, model=rng.choice(models, n))
+
+
+def played_by_the_words(case):
+    """(decisions, job table, rooms that were made)."""
+    simulator = case.simulator(Rule("fifo", preemption_cost=case.cost, round=case.round_s))
+    reference = Reference(case.cost, **case.parameters)
+    return decisions_of(reference, simulator), simulator.jobs(), reference.rooms
+
+
+def test_the_random_cases_ask_for_everything():
+    """Stops, moves, areas of each tier, several victims, jobs stopped again and again."""
+    tiers, verbs, stops, most = Counter(), Counter(), 0, 0
+    for seed in range(0, CASES, 5):
+        decisions, table, rooms = played_by_the_words(random_case(seed))
+        assert np.isfinite(table["finish_s"]).all()
+        tiers.update(room.area.tier for _, _, room in rooms)
+        verbs.update(verb for _, verb, _, _ in decisions)
+        most = max(most, *(len(room.victims) for _, _, room in rooms))
+        stops = max(stops, table["preemptions"].max())
+    assert min(tiers[tier] for tier in (MACHINE, RACK, NETWORK)) >= 5
+    assert verbs["Preempt"] > 50 and verbs["Migrate"] > 20
+    assert most >= 4 and stops >= 3
+
+
+def test_who_stops_and_moves_nobody_is_plain_greedy():
+    """Whom it asks, what it takes and where it waits: decision by decision, with an exponent of 0."""
+    for seed in range(0, CASES, 3):
+        case = random_case(seed)
+        parameters = {name: case.parameters[name] for name in case.parameters.keys() & {"margin", "placer"}}
+        reference = Reference(exponent=0.0, **parameters)
+        reference.find_room = lambda *_: None
+        plain = greedy(**parameters)
+        assert decisions_of(reference, case.simulator(Rule("fifo"))) == decisions_of(plain, case.simulator(plain.rule))
+
+
+KNOWS_PREEMPT = "preempt" in inspect.signature(greedy).parameters
+
+
+@pytest.mark.skipif(not KNOWS_PREEMPT, reason="greedy:preempt=on is not there yet")
+def test_compiled_rule_plays_what_the_words_say():
+    """Every decision at its time and on its GPUs; every start and end of a job."""
+    for seed in range(CASES):
+        case = random_case(seed)
+        options = {"preemption_cost": "/".join(map(str, case.cost)), "round": case.round_s, **case.parameters}
+        policy = policies.make("greedy:preempt=on," + ",".join(f"{name}={value}" for name, value in options.items()))
+        simulator = case.simulator(policy.rule)
+        compiled = decisions_of(policy, simulator)
+        expected, table, _ = played_by_the_words(case)
+        assert compiled == expected, f"seed {seed}: {first_difference(compiled, expected)}"
+        at_once = case.simulator(policy.rule)
+        at_once.run()
+        for jobs in (simulator.jobs(), at_once.jobs()):
+            for column in ("first_start_s", "finish_s", "preemptions"):
+                assert jobs[column].tolist() == table[column].tolist(), f"seed {seed}: {column}"
+
+
+def first_difference(found, expected):
+    """Where two lists of decisions part."""
+    same = next((i for i, (a, b) in enumerate(zip(found, expected, strict=False)) if a != b), len(expected))
+    return f"after {same} decisions {found[same : same + 3]}, expected {expected[same : same + 3]}"
