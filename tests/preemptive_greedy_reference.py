@@ -137,7 +137,11 @@ class PreemptiveGreedy(Policy):
     # Points 3 to 7: whom to stop or move
 
     def find_room(self, view: ClusterView, job: int, runners: list[Runner]) -> Room | None:
-        """Points 3 and 7."""
+        """Points 3 and 7.
+
+        An area that has room as it is serves without victims, at no cost: so a gang that would rather wait for a better
+        shape in a rack (allreduce) starts.
+        """
         rooms = []
         for area in areas(view, view.gpus(job)):
             mine_s = run_time_left_s(view, job, area.tier)

@@ -20,6 +20,7 @@ from clustergym.simulator.rules.rule import Rule
 from clustergym.simulator.tiers import MACHINE, NETWORK, RACK
 from clustergym.simulator.workloads import Workload
 
+pytestmark = pytest.mark.filterwarnings("ignore:network allreduce")
 Reference = runpy.run_path(str(Path(__file__).with_name("preemptive_greedy_reference.py")))["PreemptiveGreedy"]
 ONE = "flat:machines=1,gpus_per_machine=4"
 TWO = "flat:machines=2,gpus_per_machine=4"
@@ -260,21 +261,21 @@ KNOWS_PREEMPT = "preempt" in inspect.signature(greedy).parameters
 
 
 @pytest.mark.skipif(not KNOWS_PREEMPT, reason="greedy:preempt=on is not there yet")
-def test_compiled_rule_plays_what_the_words_say():
+@pytest.mark.parametrize("seed", range(CASES))
+def test_compiled_rule_plays_what_the_words_say(seed):
     """Every decision at its time and on its GPUs; every start and end of a job."""
-    for seed in range(CASES):
-        case = random_case(seed)
-        options = {"preemption_cost": "/".join(map(str, case.cost)), "round": case.round_s, **case.parameters}
-        policy = policies.make("greedy:preempt=on," + ",".join(f"{name}={value}" for name, value in options.items()))
-        simulator = case.simulator(policy.rule)
-        compiled = decisions_of(policy, simulator)
-        expected, table, _ = played_by_the_words(case)
-        assert compiled == expected, f"seed {seed}: {first_difference(compiled, expected)}"
-        at_once = case.simulator(policy.rule)
-        at_once.run()
-        for jobs in (simulator.jobs(), at_once.jobs()):
-            for column in ("first_start_s", "finish_s", "preemptions"):
-                assert jobs[column].tolist() == table[column].tolist(), f"seed {seed}: {column}"
+    case = random_case(seed)
+    options = {"preemption_cost": "/".join(map(str, case.cost)), "round": case.round_s, **case.parameters}
+    policy = policies.make("greedy:preempt=on," + ",".join(f"{name}={value}" for name, value in options.items()))
+    simulator = case.simulator(policy.rule)
+    compiled = decisions_of(policy, simulator)
+    expected, table, _ = played_by_the_words(case)
+    assert compiled == expected, first_difference(compiled, expected)
+    at_once = case.simulator(policy.rule)
+    at_once.run()
+    for jobs in (simulator.jobs(), at_once.jobs()):
+        for column in ("first_start_s", "finish_s", "preemptions"):
+            assert jobs[column].tolist() == table[column].tolist(), column
 
 
 def first_difference(found, expected):
