@@ -27,11 +27,12 @@ from ..policies.base import Policy
 from ..simulator.decisions import Advance, Decision
 from ..simulator.engine import Simulator
 from ..simulator.errors import InputError, MissingExtra
+from ..simulator.estimates import Estimates
 from ..simulator.names import choose
 from ..simulator.rules.rule import Rule
 from ..simulator.view import ClusterView
 from .sb3_zip import VARIABLE
-from .shipped import shipped
+from .shipped import sees_run_times, shipped
 
 if TYPE_CHECKING:
     from .saved import SavedAgent
@@ -82,6 +83,7 @@ class AgentPolicy(Policy):
         source = str(agent.files[0]) if agent.files else "agent"
         environment = choose(agent.description.environment, LOOKOUTS, f"environment in {source}:")
         self.environments = (environment,)
+        self.knows_run_times = sees_run_times(self.env_kwargs)
         try:
             self._lookout = _lookout(LOOKOUTS[environment], self.env_kwargs)
             self._terms = getattr(self._lookout, "clock", None) or self._lookout.terms(self.env_kwargs)
@@ -113,6 +115,9 @@ class AgentPolicy(Policy):
         """Copies, also those in other processes, look at runs of their own."""
         make = functools.partial(AgentPolicy, mode=self.mode, env_kwargs=self.env_kwargs, name=self.name)
         return make, (self.agent,)
+
+    def expect_known(self, estimates: Estimates) -> None:
+        """It plays whatever is known: where nothing is, its columns of run times are 0."""
 
     def decide(self, view: ClusterView) -> Decision:
         """The next decision at this instant."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ..envs.registration import ENVIRONMENTS
+from ..simulator.estimates import Estimates
 
 ZOO = Path(__file__).with_name("zoo")
 
@@ -15,6 +17,11 @@ def shipped() -> dict[str, Path]:
     """Their folders, by the short names of their environments."""
     names = [env_id.removeprefix("clustergym/").removesuffix("-v0") for env_id in ENVIRONMENTS]
     return {name: ZOO / name.lower() for name in names if (ZOO / name.lower() / "agent.json").is_file()}
+
+
+def sees_run_times(env_kwargs: Mapping[str, Any]) -> bool:
+    """Whether an agent that was trained in an environment with these keyword arguments has seen run times there."""
+    return not Estimates.load(env_kwargs.get("estimates", "exact")).hides
 
 
 def describe_shipped() -> list[dict[str, Any]]:
@@ -29,6 +36,7 @@ def describe_shipped() -> list[dict[str, Any]]:
                 f"{found['steps']:,} steps; needs the extra `agents`",
                 "environments": [found["environment"]],
                 "parameters": {},
+                "knows_run_times": sees_run_times(found["env_kwargs"]),
             }
         )
     return rows

@@ -99,12 +99,19 @@ def _workload(scenario: Scenario, seed: int) -> Workload:
 
 def _simulate(own: Simulator, workload: Workload, policy: Policy) -> dict[str, float]:
     """A heuristic alone, where an environment plays on `own`."""
+    policy.expect_known(own.estimates)
     network = network_for(policy, own.network)
     pace = own.pace if own.sharing is None else own.pace or policy.pace(own.sharing.gpu)
     pace = pace if network is own.network else None
     every_s = own.tables_every_s
     simulator = Simulator(
-        own.topology, network, rule=policy.rule, sharing=own.sharing, pace=pace, tables_every_s=every_s
+        own.topology,
+        network,
+        rule=policy.rule,
+        sharing=own.sharing,
+        pace=pace,
+        tables_every_s=every_s,
+        estimates=own.estimates,
     )
     simulator.reset(workload)
     return simulator.run(policy.decider(simulator))

@@ -48,6 +48,7 @@ class Mirror:
                 sharing=simulator.sharing,
                 pace=simulator.pace,
                 tables_every_s=simulator.tables_every_s,
+                estimates=simulator.estimates,
             )
         copy.mirror(simulator)
         return copy

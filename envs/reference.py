@@ -28,7 +28,7 @@ class Reference:
         simulator: of the environment.
 
     Raises:
-        InputError: not something that schedules.
+        InputError: not something that schedules, or it needs run times, of which nothing is known.
     """
 
     def __init__(self, policy: Any, simulator: Simulator) -> None:
@@ -42,6 +42,8 @@ class Reference:
             raise InputError(f"reference = {policy!r}: expected the name of a policy, a policy, a Rule or None")
         self.policy = found
         self.name = policy if isinstance(policy, str) else getattr(policy, "name", repr(policy))
+        if getattr(found, "needs_run_times", False) or getattr(found, "knows_run_times", False):
+            simulator.estimates.expect_known(f"reference {self.name}")
         self._copy: np.recarray | None = None
         self._plain: Plain
         self._simulator: Simulator | None = None
@@ -86,6 +88,7 @@ class Reference:
                 sharing=simulator.sharing,
                 pace=simulator.pace if network is simulator.network else None,
                 tables_every_s=simulator.tables_every_s,
+                estimates=simulator.estimates,
             )
         own = self._simulator
         own.use(self.rule or simulator.rule)

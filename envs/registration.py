@@ -27,6 +27,7 @@ class Entry:
     vector_entry_point: str
     defaults: dict[str, str]
     sharing: dict[str, Any] | None = None  # arguments of `Sharing`, where jobs share GPUs
+    run_times: bool = True  # somebody may ask how long jobs run (simulator/estimates.py)
     tables_every_s: float | None = None  # where there are regions: from one look at their tables to the next
 
 
@@ -71,6 +72,7 @@ ENVIRONMENTS: dict[str, Entry] = {
             "workload": dataplacement.WORKLOAD,
             "network": dataplacement.NETWORK,
         },
+        run_times=False,
         tables_every_s=dataplacement.TABLES_EVERY_S,
     ),
 }

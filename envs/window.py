@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from ..simulator.kernels.bits import next_member, trailing_zeros
-from ..simulator.kernels.codes import FINISHED, HORIZON, RUNNING, WAITING, WORD
+from ..simulator.kernels.codes import FINISHED, HORIZON, RUNNING, TIMES_GUESSED, TIMES_HIDDEN, WAITING, WORD
 from ..simulator.kernels.events import next_event_s
 from ..simulator.kernels.jit import kernel
 from ..simulator.kernels.logs import log_from_one
@@ -171,6 +171,14 @@ def scaled_slack(s, w, job):
     slack_s = deadline_s - s.now_s - isolated_left_s(s, job)
     half = 0.5 * scaled_time(w, abs(slack_s))
     return 0.5 + half if slack_s > 0.0 else 0.5 - half
+
+
+@kernel
+def ignorance(s):
+    """What is not known of run times, as a feature: 0 nothing, 1/2 they are estimates, 1 all."""
+    if s.known_times == TIMES_HIDDEN:
+        return 1.0
+    return 0.5 if s.known_times == TIMES_GUESSED else 0.0
 
 
 @kernel

@@ -15,6 +15,7 @@ import numpy as np
 from ..policies import Policy, make
 from ..simulator.engine import Simulator
 from ..simulator.errors import InputError
+from ..simulator.estimates import Estimates
 from ..simulator.layout import Failures
 from ..simulator.names import parse_name
 from ..simulator.network import Contention, Network, load_network, network_for, on_topology
@@ -57,6 +58,7 @@ class Setting:
         semantics: how leases end and when passes are made; see `simulator/semantics.py`.
         jobs_per_gpu, interference, memory_gb, gpu: see `Sharing`; jobs_per_gpu None: GPUs are not shared.
         tables_every_s: in regions, from one look at the tables to the next; None: nobody looks.
+        estimates: what policies and observations know of run times; see `simulator/estimates.py`.
     """
 
     environment: str
@@ -77,6 +79,7 @@ class Setting:
     memory_gb: float | None = None
     gpu: str = "2080ti"
     tables_every_s: float | None = None
+    estimates: str = "exact"
 
     @property
     def sharing(self) -> Sharing | None:
@@ -113,6 +116,7 @@ class Run:
         jct_s: float64, of the finished jobs.
         decisions: rows of `DECISION_COLUMNS` after the first two, if they were recorded.
         timeline: who held what when, if it was recorded.
+        knows_run_times: whether the policy knew how long jobs run: `yes`, `no` or `estimates`; empty: nobody has said.
     """
 
     policy: str
@@ -122,6 +126,7 @@ class Run:
     jct_s: np.ndarray
     decisions: tuple[tuple[str, ...], ...] = ()
     timeline: Timeline | None = None
+    knows_run_times: str = ""
 
 
 def settings(
@@ -137,6 +142,7 @@ def settings(
     memory_gb: float | None = None,
     gpu: str | None = None,
     tables_every_s: float | None = None,
+    estimates: str | None = None,
 ) -> dict[str, Any]:
     """The keys of `--set` as fields of `Setting`; `memory_gb=inf`: memory has no limit.
 
@@ -159,6 +165,7 @@ def settings(
         raise InputError(f"--set tables_every_s = {tables_every_s:g}: expected seconds > 0")
     shared = {"jobs_per_gpu": jobs_per_gpu, "interference": interference, "memory_gb": memory_gb, "gpu": gpu}
     shared["tables_every_s"] = tables_every_s
+    shared["estimates"] = estimates
     told = {key: value for key, value in shared.items() if value is not None}
     return {"horizon_s": horizon_s, "semantics": semantics, **given, **told}
 
@@ -192,12 +199,16 @@ def own_fields(environment: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """
     from ..envs.registration import ENVIRONMENTS
 
-    every_s = ENVIRONMENTS[environment].tables_every_s
+    entry = ENVIRONMENTS[environment]
+    known = {"estimates": Estimates.load(given["estimates"]).describe()} if "estimates" in given else {}
+    if known and not entry.run_times:
+        raise InputError(f"estimates: nobody asks for run times in {environment}")
+    every_s = entry.tables_every_s
     found = {key: given[key] for key in ("tables_every_s", "region_mtbf_s", "region_mttr_s") if key in given}
     if every_s is None and found:
         raise InputError(f"{next(iter(found))}: {environment} has no regions")
     own = {} if every_s is None else {"tables_every_s": every_s, **found}
-    return {**sharing_of(environment, given), **own}
+    return {**sharing_of(environment, given), **own, **known}
 
 
 def network_of(setting: Setting) -> Network:
@@ -240,14 +251,21 @@ def _workload(setting: Setting, seed: int, _stamps: tuple[tuple[int, int] | None
 
 
 def depends_on_seed(setting: Setting, policy: Policy) -> bool:
-    """Whether two seeds can differ: a drawn workload, machines that fail, or a policy that draws."""
+    """Whether two seeds can differ: a drawn workload, machines that fail, estimates, or a policy that draws."""
     rule = policy.rule
     draws = rule is None or rule.order == "random" or rule.placer in ("random", "affinity")
-    return draws or setting.is_drawn or setting.failures is not None
+    guesses = policy.knows_run_times and Estimates.load(setting.estimates).kind == "lognormal"
+    return draws or guesses or setting.is_drawn or setting.failures is not None
 
 
 def simulator_of(setting: Setting, policy: Policy) -> Simulator:
-    """The simulator in which `policy` plays; its compiled rule, if it is one, is in it already."""
+    """The simulator in which `policy` plays; its compiled rule, if it is one, is in it already.
+
+    Raises:
+        InputError: the policy needs run times, of which nothing is known.
+    """
+    estimates = Estimates.load(setting.estimates)
+    policy.expect_known(estimates)
     semantics = load_semantics(setting.semantics)
     network = network_for(policy, network_of(setting))
     return Simulator(
@@ -260,7 +278,15 @@ def simulator_of(setting: Setting, policy: Policy) -> Simulator:
         sharing=setting.sharing,
         tables_every_s=math.inf if setting.tables_every_s is None else setting.tables_every_s,
         pace=None if isinstance(network, Contention) else policy.pace(setting.gpu),
+        estimates=estimates,
     )
+
+
+def run_times_known(policy: Policy, estimates: Estimates) -> str:
+    """Whether a policy knows how long jobs run: `yes`, `no`, or `estimates`."""
+    if estimates.hides or not policy.knows_run_times:
+        return "no"
+    return "yes" if estimates.kind == "exact" else "estimates"
 
 
 def play(
@@ -286,7 +312,8 @@ def play(
     rows = tuple(_decision_rows(simulator, kept))
     s = simulator.state
     finished = np.isfinite(jct_s := simulator.jobs()["jct_s"])
-    return Run(word, seed, simulator.metrics(), int(s.n_jobs), jct_s[finished], rows, seen)
+    knows = run_times_known(policy, simulator.estimates)
+    return Run(word, seed, simulator.metrics(), int(s.n_jobs), jct_s[finished], rows, seen, knows)
 
 
 def _kept(entries: Iterator[Recorded], kept: list[Recorded]) -> Iterator[Recorded]:

@@ -25,6 +25,7 @@ COLUMNS: Mapping[str, tuple[str, str, int]] = {
     "preemptions": ("preempted", "", 0),
 }
 MARK = "*"
+KNOWS = "knows\nrun\ntimes"  # header of the column that says whether a policy knows how long jobs run
 WIDTH_WITH_INTERVALS = 96
 LONGEST_UNBROKEN = 14
 
@@ -43,6 +44,8 @@ def print_setting(console: Console, setting: Setting, words: Sequence[str], seed
         facts["oversize"] = setting.oversize
     if setting.semantics != "events":
         facts["semantics"] = setting.semantics
+    if setting.estimates != "exact":
+        facts["run times"] = f"estimates={setting.estimates}"
     if math.isfinite(setting.horizon_s):
         facts["horizon"] = f"{setting.horizon_s:g} s"
     if setting.failures is not None:
@@ -81,11 +84,13 @@ def ranges(seeds: Sequence[int]) -> str:
 def print_table(console: Console, runs: Sequence[Run]) -> None:
     """Print one row a policy: means over seeds, 95 % intervals under them, the best marked."""
     estimates = by_policy(runs)
+    knows = {run.policy: run.knows_run_times for run in runs}
     best = {name: _best(name, estimates) for name in COLUMNS}
     unfinished = any(run.metrics["jobs_finished"] < run.jobs for run in runs)
     intervals = console.width >= WIDTH_WITH_INTERVALS
     table = plain_table(padding=(0, 1, 0, 0))
     table.add_column("policy", overflow="fold", min_width=10)
+    table.add_column(_text(KNOWS), overflow="fold", min_width=5)
     for header, unit, _ in COLUMNS.values():
         table.add_column(_text(f"{header}\n[{unit}]" if unit else header), justify="right", no_wrap=True)
     if unfinished:
@@ -94,7 +99,7 @@ def print_table(console: Console, runs: Sequence[Run]) -> None:
         cells = [_cell(name, row[name], policy in best[name], intervals) for name in COLUMNS]
         if unfinished:
             cells.append(_text(f"{row['jobs_finished'].mean:,.6g}"))
-        table.add_row(_text(_broken(policy)), *cells)
+        table.add_row(_text(_broken(policy)), _text(knows[policy] or "-"), *cells)
     console.print(table)
     notes = [f"{MARK} best of its column"] if any(best.values()) else []
     if any(not row[name].is_sure for row in estimates.values() for name in COLUMNS):
@@ -111,9 +116,11 @@ def print_comparison(console: Console, runs: Sequence[Run], baseline: str) -> No
     wide = console.width >= WIDTH_WITH_INTERVALS
     table = plain_table(padding=(0, 1, 0, 0))
     table.add_column("policy", overflow="fold", min_width=10)
+    table.add_column(_text(KNOWS), overflow="fold", min_width=5)
     headers = ["JCT mean\nratio", "95 %\ninterval", "difference\n[s]", "95 %\ninterval", "shorter on\n[seeds]"]
     for header in headers if wide else headers[:3] + headers[4:]:
         table.add_column(_text(header), justify="right", no_wrap=True)
+    knows = {run.policy: run.knows_run_times for run in runs}
     found = sorted(
         against(runs, baseline).items(), key=lambda item: (math.isnan(item[1].ratio.mean), item[1].ratio.mean)
     )
@@ -127,7 +134,7 @@ def print_comparison(console: Console, runs: Sequence[Run], baseline: str) -> No
             _text("" if row.difference.is_sure else differences, "dim"),
             _text("baseline" if policy == baseline else f"{row.lower} of {row.seeds}"),
         ]
-        table.add_row(_text(_broken(policy)), *(cells if wide else cells[:3] + cells[4:]))
+        table.add_row(_text(_broken(policy)), _text(knows[policy] or "-"), *(cells if wide else cells[:3] + cells[4:]))
     console.print(_text(f"\nagainst {baseline}, on the same workloads:", "bold"))
     console.print(table)
     notes = [f"{MARK} interval wholly below 1"] if any(_is_shorter(row) for _, row in found) else []

@@ -9,6 +9,7 @@ from typing import Any
 from ..simulator.decisions import Decision
 from ..simulator.engine import Simulator
 from ..simulator.errors import InputError
+from ..simulator.estimates import Estimates
 from ..simulator.protocols import Pace
 from ..simulator.rules.rule import Rule
 from ..simulator.semantics import Semantics
@@ -24,6 +25,7 @@ class Policy:
         elastic: its jobs must be elastic: their simulator needs a pace that lets them (simulator/elastic.py).
         dedicated: its jobs are to meet nobody on their links: the network is put into the mode `dedicated` for it.
         given: names of the parameters that whoever made it by name gave (registry.py).
+        knows_run_times: it asks how long jobs run, as far as that is known (simulator/estimates.py).
         files: of a trained agent, all files that it was loaded from: who keeps results compares their content.
     """
 
@@ -31,6 +33,7 @@ class Policy:
     rule: Rule | None = None
     elastic: bool = False
     dedicated: bool = False
+    knows_run_times: bool = False
     given: frozenset[str] = frozenset()
     files: tuple[Path, ...] = ()
 
@@ -42,8 +45,17 @@ class Policy:
         """Itself where it must be asked; None where the compiled rule that it is plays. Call it after `reset`.
 
         Compiled rules place nothing in regions.
+
+        Raises:
+            InputError: it needs run times, of which nothing is known there.
         """
+        self.expect_known(simulator.estimates)
         return None if self.rule is not None and simulator.workload.geo is None else self
+
+    def expect_known(self, estimates: Estimates) -> None:
+        """InputError if it needs run times, of which nothing is known."""
+        if self.knows_run_times:
+            estimates.expect_known(f"policy {self.name}")
 
     def pace(self, gpu: str) -> Pace | None:
         """How fast its jobs run on GPUs of a type, where they must be elastic: by the fits of the profiles."""
@@ -88,6 +100,7 @@ class RulePolicy(Policy):
         self.name = name
         self.rule: Rule = rule
         self.at_auctions = at_auctions or rule
+        self.knows_run_times = self.rule.needs_run_times or self.at_auctions.needs_run_times
         self._suits: Semantics | None = None  # the last that had a use for all that was given
 
     def rule_under(self, semantics: Semantics) -> Rule:
@@ -117,6 +130,7 @@ class RulePolicy(Policy):
     def decide(self, view: ClusterView) -> Decision:
         """The next decision of the rule's pass at this instant."""
         simulator = view.simulator
+        self.expect_known(simulator.estimates)
         simulator.use(self.rule_under(simulator.semantics))
         return simulator.next_decision()
 

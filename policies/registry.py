@@ -202,13 +202,14 @@ def _found(place: str) -> Callable[..., Any]:
 
 
 def describe() -> builtins.list[dict[str, Any]]:
-    """One dict a policy: name, summary (one line), environments, and parameters (name -> default)."""
+    """One dict a policy: name, summary (one line), environments, parameters (name -> default), and knows_run_times."""
     return [
         {
             "name": name,
             "summary": entry.summary,
             "environments": builtins.list(entry.environments),
             "parameters": {key: value.default for key, value in inspect.signature(entry.factory).parameters.items()},
+            "knows_run_times": entry.factory().knows_run_times,
         }
         for name, entry in POLICIES.items()
     ]

@@ -48,6 +48,8 @@ class Themis(PlannedPolicy):
         preemption_cost: seconds without progress when a job starts again or moves.
     """
 
+    knows_run_times = True
+
     def __init__(self, lease: float = LEASE_S, preemption_cost: float = 0.0) -> None:
         if not 0.0 < lease < float("inf"):
             raise InputError(f"policy themis: lease = {lease:g}: expected seconds > 0")

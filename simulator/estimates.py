@@ -84,6 +84,16 @@ class Estimates:
                 "do without), or estimates=exact, lognormal:sigma=S or user"
             )
 
+    def check(self, workload: Workload) -> None:
+        """InputError where they are its users', and it has none of some job."""
+        missing = np.isnan(workload.estimate_s) if self.kind == "user" else np.zeros(1, bool)
+        if missing.any():
+            first = workload.job_id[int(np.argmax(missing))]
+            raise InputError(
+                f"workload {workload.name!r}: job {first} has no estimate of its run time; estimates=user expects "
+                "seconds > 0 in the column estimate_s of every job"
+            )
+
     def lay(self, s: np.void, workload: Workload, seed: int) -> None:
         """Write them into a record whose jobs are laid.
 
@@ -96,7 +106,8 @@ class Estimates:
             isolated_s = s["iterations"][:n] * s["base_iteration_s"][:n]
             s["estimate_s"][:n] = isolated_s * np.exp(self.sigma * standard_normal(seed, n))
         elif self.kind == "user":
-            s["estimate_s"][:n] = _users(workload)
+            self.check(workload)
+            s["estimate_s"][:n] = workload.estimate_s
 
 
 def standard_normal(seed: int, n: int) -> np.ndarray:
@@ -127,17 +138,6 @@ def known_whole_s(s: np.void, jobs: np.ndarray) -> np.ndarray:
     if s["known_times"] == TIMES_EXACT:
         return s["iterations"][jobs] * s["base_iteration_s"][jobs]
     return np.zeros(len(jobs)) if s["known_times"] == TIMES_HIDDEN else s["estimate_s"][jobs]
-
-
-def _users(workload: Workload) -> np.ndarray:
-    missing = ~np.isfinite(workload.estimate_s)
-    if missing.any():
-        first = workload.job_id[int(np.argmax(missing))]
-        raise InputError(
-            f"workload {workload.name!r}: job {first} has no estimate of its run time; estimates=user expects a "
-            "number of seconds in the column estimate_s of every job"
-        )
-    return workload.estimate_s
 
 
 def _lognormal(sigma: float) -> Estimates:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...simulator.engine import Decider, Simulator
+from ...simulator.estimates import Estimates
 from ...simulator.network import Network
 from ...simulator.protocols import Policy
 from ...simulator.topology import Topology
@@ -57,6 +58,8 @@ class GeoEnv(PlayedEnv):
         reward: `jct`, `makespan`, `slowdown` or `slo`.
         reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
             name or a policy; None: nobody.
+        estimates: what policies and the observation know of run times: `exact`, `none`, `lognormal:sigma=1`, `user`, or
+            `Estimates` (simulator/estimates.py); rewards go by what happens.
         mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/layout.py); 0 mean time between failures: none.
         region_mtbf_s, region_mttr_s: outages of regions; 0: none.
         render_mode: `ansi`, `rgb_array` or `human`.
@@ -88,6 +91,7 @@ class GeoEnv(PlayedEnv):
         observation: str = "dict",
         reward: str = "jct",
         reference: Policy | str | None = None,
+        estimates: Estimates | str = "exact",
         mtbf_s: float = 0.0,
         mttr_s: float = 3600.0,
         checkpoint_s: float = 1800.0,
@@ -113,5 +117,6 @@ class GeoEnv(PlayedEnv):
             failures=failures_of(mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s),
             horizon_s=horizon_of(horizon_s),
             tables_every_s=numbers("tables_every_s", (tables_every_s,))[0],
+            estimates=estimates,
         )
         self._open(simulator, lookout, workload, max_decisions, observation, reward, reference, render_mode)

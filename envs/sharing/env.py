@@ -7,6 +7,7 @@ from typing import Any
 
 from ...simulator.engine import Simulator
 from ...simulator.errors import InputError
+from ...simulator.estimates import Estimates
 from ...simulator.network import Network
 from ...simulator.protocols import Pace, Policy
 from ...simulator.rules.rule import Rule
@@ -23,7 +24,7 @@ class SharingEnv(ClusterEnv):
     """Decide for waiting jobs whose GPUs they share, if anybody's, and how small their sub-batches are.
 
     Source       SJF-BSBF (GPU sharing with gradient accumulation); docs/sharing.md.
-    Observation  Dict of float32 Boxes in [0, 1], tables row by row: cluster (13,), queue (slots x 15,), running
+    Observation  Dict of float32 Boxes in [0, 1], tables row by row: cluster (14,), queue (slots x 15,), running
                  (running_slots x 14,), candidates ((1 + (4 + K) slots + running_slots) x 23,); K = partners; columns in
                  observation.py. `observation="flat"`: the four in one Box, in this order.
     Action       MultiDiscrete([1 + (4 + K) slots + running_slots, exponents]).
@@ -65,6 +66,8 @@ class SharingEnv(ClusterEnv):
         reward: `jct`, `makespan`, `slowdown` or `slo`.
         reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
             name, a policy or a `Rule`; None: nobody.
+        estimates: what policies and the observation know of run times: `exact`, `none`, `lognormal:sigma=1`, `user`, or
+            `Estimates` (simulator/estimates.py); rewards go by what happens.
         mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/layout.py); 0 mean time between failures: none.
         render_mode: `ansi`, `rgb_array` or `human`.
 
@@ -102,6 +105,7 @@ class SharingEnv(ClusterEnv):
         observation: str = "dict",
         reward: str = "jct",
         reference: Policy | Rule | str | None = None,
+        estimates: Estimates | str = "exact",
         mtbf_s: float = 0.0,
         mttr_s: float = 3600.0,
         checkpoint_s: float = 1800.0,
@@ -127,6 +131,7 @@ class SharingEnv(ClusterEnv):
             horizon_s=horizon_of(horizon_s),
             sharing=Sharing(jobs_per_gpu, interference, memory_gb, gpu),
             pace=_pace_of(elastic, gpu),
+            estimates=estimates,
         )
         simulator.list_partners()
         self._open(simulator, lookout, workload, max_decisions, observation, reward, reference, render_mode)

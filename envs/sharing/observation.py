@@ -14,7 +14,7 @@ from ...simulator.kernels.jit import kernel
 from ...simulator.kernels.sharing import excess, memory_of
 from ...simulator.rules.estimates import expected_end_s, isolated_left_s
 from ...simulator.tiers import NETWORK
-from ..window import crowd, observe_size, scaled_slack, scaled_slowdown, scaled_time
+from ..window import crowd, ignorance, observe_size, scaled_slack, scaled_slowdown, scaled_time
 from .gangs import PARTNER_KIND
 from .offers import FREE_AFTER, OFFER, OFFER_COLUMNS, TIME_LEFT, scaled_interference, scaled_passes
 from .window import PREEMPT_KIND, per_running, per_waiting, starts_of
@@ -33,6 +33,7 @@ CLUSTER = (
     "jobs that have arrived, of all",
     "jobs that have finished, of all",
     "GPUs d asked in the window: d / (d + GPUs)",
+    "run times: 0 known, 1/2 estimated, 1 not known: what counts them is 0",
 )
 QUEUE = (
     "1: a job stands here",
@@ -120,6 +121,7 @@ def _observe_cluster(s, w, features, asked):
     features[10] = s.next_arrival / s.n_jobs
     features[11] = s.done / s.n_jobs
     features[12] = asked / (asked + gpus)
+    features[13] = ignorance(s)
 
 
 @kernel

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...simulator.engine import Decider, Simulator
 from ...simulator.errors import InputError
+from ...simulator.estimates import Estimates
 from ...simulator.network import Network, load_network
 from ...simulator.protocols import CandidateSource, Policy
 from ...simulator.rules.rule import Rule
@@ -58,6 +59,8 @@ class TimeShiftEnv(PlayedEnv):
         reward: `jct`, `makespan`, `slowdown` or `slo`.
         reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
             name, a policy or a `Rule`; None: nobody.
+        estimates: what policies and the observation know of run times: `exact`, `none`, `lognormal:sigma=1`, `user`, or
+            `Estimates` (simulator/estimates.py); rewards go by what happens.
         mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/layout.py); 0 mean time between failures: none.
         render_mode: `ansi`, `rgb_array` or `human`.
 
@@ -90,6 +93,7 @@ class TimeShiftEnv(PlayedEnv):
         observation: str = "dict",
         reward: str = "jct",
         reference: Policy | Rule | str | None = None,
+        estimates: Estimates | str = "exact",
         mtbf_s: float = 0.0,
         mttr_s: float = 3600.0,
         checkpoint_s: float = 1800.0,
@@ -114,7 +118,10 @@ class TimeShiftEnv(PlayedEnv):
             failures=failures_of(mtbf_s, mttr_s, checkpoint_s),
             horizon_s=horizon_of(horizon_s),
             sharing=None if jobs_per_gpu == 1 else Sharing(jobs_per_gpu, interference, memory_gb, gpu),
+            estimates=estimates,
         )
+        if getattr(lookout.scheduler, "knows_run_times", False):
+            simulator.estimates.expect_known(f"scheduler {getattr(lookout.scheduler, 'name', scheduler)}")
         self._open(simulator, lookout, workload, max_decisions, observation, reward, reference, render_mode)
 
     def act_of(self, policy: Decider) -> np.ndarray:

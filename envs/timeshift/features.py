@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...simulator.estimates import known_left
 from .meetings import Component, Wheel, shift_now, turned_now
 from .observation import (
     CANDIDATES,
@@ -146,7 +147,8 @@ def _observe_turns(look: TimeShiftLookout, rotations: np.ndarray, rows: np.ndarr
         now = float(wheel.links_at(turned)[on].mean())
         told[:4] = np.minimum(1.0, [now, excess.min(), excess.mean(), excess.max()])
     told[4] = look.turned / (look.turned + len(look.turning))
-    left = max(0.0, float(s["iterations_left"][job]))
+    jobs = np.array([job])
+    left = float(known_left(s, jobs, np.maximum(0.0, s["iterations_left"][jobs]))[0])
     told[5] = min(1.0, math.log2(1.0 + left) / MOST_LOG_LEFT)
     legal = look.legal()
     for candidate, column in enumerate((NO_MORE_COLUMN, SHIFT_COLUMN, LEAVE_COLUMN, FREE_COLUMN)):

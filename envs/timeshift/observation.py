@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...simulator.estimates import known_left
 from ..window import CROWD, LOG_WORST
 from .offers import OFFER
 
@@ -90,7 +91,7 @@ def observe_queue(s: np.void, w: np.void, shown: np.ndarray) -> int:
         return 0
     rows = shown[: len(jobs)]
     gpus = s["gpus"][jobs]
-    left_s = s["iterations_left"][jobs] * s["base_iteration_s"][jobs]
+    left_s = known_left(s, jobs, s["iterations_left"][jobs]) * s["base_iteration_s"][jobs]
     _observe_size(s, rows, gpus)
     now_s = float(s["now_s"])
     rows[:, 3] = _time(w, now_s - s["waiting_since_s"][jobs])
@@ -115,7 +116,7 @@ def observe_running(s: np.void, w: np.void, shown: np.ndarray) -> np.ndarray:
     rows[:, 3] = _time(w, now_s - s["started_s"][jobs])
     rows[:, 4] = _time(w, now_s - s["arrival_s"][jobs])
     left = np.maximum(0.0, s["iterations_left"][jobs] - on_gpus_s / s["iteration_s"][jobs])
-    left_s = left * s["base_iteration_s"][jobs]
+    left_s = known_left(s, jobs, left) * s["base_iteration_s"][jobs]
     rows[:, 5] = _time(w, left_s)
     rows[:, 17] = _slack(s, w, jobs, left_s)
     slowdown = np.maximum(1.0, s["iteration_s"][jobs] / s["base_iteration_s"][jobs])

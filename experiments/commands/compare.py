@@ -69,20 +69,26 @@ def _print(console: Console, section: Section) -> None:
     from rich.text import Text
 
     from ..report import numbers, page
-    from ..table import WIDTH_WITH_INTERVALS
+    from ..table import KNOWS, WIDTH_WITH_INTERVALS
 
     for name, value in page.facts(section.setting, section.seeds).items():
         console.print(Text.assemble((f"{name:<12} ", "bold"), value))
     is_wide = console.width >= WIDTH_WITH_INTERVALS
     table = plain_table(padding=(0, 1, 0, 0))
     table.add_column("policy", overflow="fold", min_width=10)
+    table.add_column(Text(KNOWS), overflow="fold", min_width=5)
     if section.baseline is not None:
         table.add_column(Text("JCT ratio"), justify="right", no_wrap=True)
     for header, unit in numbers.headers(section):
         table.add_column(Text(f"{header}\n[{unit}]" if unit else header), justify="right", no_wrap=True)
     for row in numbers.rows(section):
         ratio = [_cell(row.ratio, True)] if section.baseline is not None else []
-        table.add_row(Text(row.entry.label), *ratio, *(_cell(cell, is_wide) for cell in row.cells))
+        table.add_row(
+            Text(row.entry.label),
+            Text(row.entry.knows_run_times),
+            *ratio,
+            *(_cell(cell, is_wide) for cell in row.cells),
+        )
     console.print(table)
     console.print(Text(numbers.verdict(section), style="bold"))
     notes = [f"{MARK} best of its column"]

@@ -45,7 +45,8 @@ Assignments = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="horizon_s, mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s, tables_every_s, semantics.",
+        help="horizon_s, mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s, tables_every_s, semantics, "
+        "estimates.",
     ),
 ]
 Logdir = Annotated[
@@ -105,7 +106,7 @@ def evaluate(
             oversize=oversize,
             assignments=set_ or (),
         )
-        words = chosen_policies(policies or (), setting.environment, setting.semantics)
+        words = chosen_policies(policies or (), setting.environment, setting.semantics, setting.estimates)
         open_setting(setting, chosen[0])
         if baseline is not None and baseline not in words:
             raise BadArgument(f"--baseline {baseline!r} is none of the policies: {' '.join(words)}")
@@ -145,6 +146,7 @@ def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
         "workload": setting.workload,
         "network": network_of(setting).describe(),
         "semantics": setting.semantics,
+        "estimates": setting.estimates,
         "horizon_s": setting.horizon_s,
         "failures": vars(setting.failures) if setting.failures is not None else None,
         "sharing": None if setting.jobs_per_gpu is None else {key: getattr(setting, key) for key in SHARING},
@@ -154,6 +156,7 @@ def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
         {
             "policy": run.policy,
             "seed": run.seed,
+            "knows_run_times": run.knows_run_times,
             "metrics": run.metrics,
             "semantics": described[run.policy],
             "setting": common,

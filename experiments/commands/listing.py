@@ -43,7 +43,8 @@ def policies(
     if json:
         print_json(rows)
     else:
-        _print(("name", "summary", "parameters"), rows)
+        told = [{**row, "knows run times": "yes" if row["knows_run_times"] else "no"} for row in rows]
+        _print(("name", "knows run times", "summary", "parameters"), told)
 
 
 def topologies(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:

@@ -78,6 +78,7 @@ def open_setting(setting: Setting, seed: int = 0) -> None:
         BadArgument: a name or a value that cannot be meant.
         InputError: a file that cannot be used.
     """
+    from ...simulator.estimates import Estimates
     from ...simulator.network import on_topology
     from ...simulator.topology import Topology
     from ..evaluate import network_of, workload_of
@@ -88,28 +89,38 @@ def open_setting(setting: Setting, seed: int = 0) -> None:
         topology = Topology.load(setting.topology)
     with word_or_file(setting.workload):
         workload = workload_of(setting, seed if setting.is_drawn else 0)
+        Estimates.load(setting.estimates).check(workload)
     on_topology(network, topology).tier_factors(workload, topology)
 
 
-def chosen_policies(values: Sequence[str], env_id: str, semantics: str = "events") -> list[str]:
+def chosen_policies(
+    values: Sequence[str], env_id: str, semantics: str = "events", estimates: str = "exact"
+) -> list[str]:
     """The words of policies in `values`, each of which may hold several; all that play in the environment if none.
 
+    Where nothing is known of run times, those that need them are not among all.
+
     Raises:
-        BadArgument: an unknown policy or parameter, one that does not play there or that the semantics set aside, or
-            one that is given twice.
+        BadArgument: an unknown policy or parameter, one that does not play there or that the semantics set aside, one
+            that is given twice, or one that needs run times, of which nothing is known.
         InputError: a trained agent that cannot be loaded.
     """
     from ...policies import environments_of, make
     from ...policies import list as policies_of
+    from ...simulator.estimates import Estimates
     from ...simulator.semantics import load_semantics
 
     playing = policies_of(env_id)
-    words = " ".join(values).split() if values else playing
+    known = Estimates.load(estimates)
+    able = [word for word in playing if not (known.hides and make(word).knows_run_times)]
+    words = " ".join(values).split() if values else able
     if not words:
         raise BadArgument("--policies: no name is given; leave the option out to play all of them")
     for word in words:
         with word_or_file(word.partition(":")[2]):
-            make(word).rule_under(load_semantics(semantics))
+            policy = make(word)
+            policy.rule_under(load_semantics(semantics))
+            policy.expect_known(known)
         if env_id not in environments_of(word):
             raise BadArgument(f"policy {word!r} does not play in {env_id}; these do: {', '.join(playing)}")
         if words.count(word) > 1:

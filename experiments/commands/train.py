@@ -159,7 +159,7 @@ def _open(config: Config) -> None:
             open_setting(described_setting(config.environment, workload, scenario.topology, scenario.network))
     for word in (config.reference, config.imitate):
         if word is not None:
-            chosen_policies([word], config.environment)
+            chosen_policies([word], config.environment, estimates=config.env.get("estimates", "exact"))
 
 
 def _replace_scenarios(values: dict[str, Any], words: dict[str, Any]) -> None:

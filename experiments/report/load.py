@@ -43,6 +43,11 @@ class Entry:
         """Ascending."""
         return [run.seed for run in self.runs]
 
+    @property
+    def knows_run_times(self) -> str:
+        """Whether it knew how long jobs run: `yes`, `no`, `estimates`; a dash where its runs do not say."""
+        return self.runs[0].knows_run_times or "-"
+
     def values(self, metric: str) -> np.ndarray:
         """Of a metric, one a seed; nan where the run has none."""
         return np.array([run.metrics.get(metric, np.nan) for run in self.runs])

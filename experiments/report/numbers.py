@@ -139,6 +139,7 @@ def as_json(section: Section) -> dict[str, Any]:
                 "label": entry.label,
                 "policy": entry.policy,
                 "agent": entry.is_agent,
+                "knows_run_times": entry.knows_run_times,
                 "seeds": entry.seeds,
                 "metrics": {
                     name: vars(entry.estimate(name)) for name in dict.fromkeys(k for r in entry.runs for k in r.metrics)

@@ -25,6 +25,7 @@ class RuleSource:
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
+        self.knows_run_times = rule.needs_run_times
 
     def candidates(self, view: ClusterView, n: int) -> list[Plan]:
         """Up to n realisations of the rule's pass at this instant."""

@@ -19,7 +19,7 @@ def single_gpus(s):
 
 @kernel
 def work_left_s(s, place):
-    """Seconds that the job at a place of the list would still need, as far as is known, if it had its GPUs to itself."""
+    """Seconds that the job at a place of the list still needs, if it had its GPUs to itself, as far as is known."""
     if s.known_times != TIMES_EXACT:
         job = s.alone_job[place]
         return weighed_left(s, job) * s.solo_s[job]

@@ -5,12 +5,12 @@ A job takes a gang, found now, if its predicted end is at most `margin` of the o
 
     left x slowdown(gang)  <=  margin x (wait + left x slowdown(better tier))
 
-`left` is the isolated run time left as far as it is known (estimates.py), slowdown(gang) that of these very GPUs, slowdown(tier) that of the best gang at a
-tier. The tiers to wait for are one machine and one rack, if the job would run faster there. `wait` ends at the earliest
-instant at which some machine, or rack, has enough free GPUs, if every running job ends as expected (under auctions:
-loses its GPUs when its grant ends) and nobody else takes them. Where the shape of a gang matters (network allreduce), a
-rack has room only if enough machines are wholly free, as for the best gang; so a gang that would lie badly in a rack
-may wait for a better place in one.
+`left` is the isolated run time left, as far as it is known (estimates.py), slowdown(gang) that of these very GPUs,
+slowdown(tier) that of the best gang at a tier. The tiers to wait for are one machine and one rack, if the job would run
+faster there. `wait` ends at the earliest instant at which some machine, or rack, has enough free GPUs, if every running
+job ends as expected (under auctions: loses its GPUs when its grant ends) and nobody else takes them. Where the shape of
+a gang matters (network allreduce), a rack has room only if enough machines are wholly free, as for the best gang; so a
+gang that would lie badly in a rack may wait for a better place in one.
 
 A wait that no running job will end, as where machines have failed, is no choice, and nobody waits where nothing runs.
 As time goes on and nothing happens, `wait` gets shorter and the left side stays, so who refuses goes on to refuse:

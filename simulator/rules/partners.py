@@ -2,8 +2,9 @@
 
 Source: paper sjf-bsbf, Algorithm 2 and lines 10 to 17 of Algorithm 1. Only GPUs that a running job holds alone are
 offered. Our reading:
-* Work is counted as seconds alone, as far as it is known (estimates.py): of the new job at its best tier, since its GPUs are not known yet, with the
-  accumulation that its sub-batch costs; of the running one what is left, on its GPUs with its sub-batch.
+* Work is counted as seconds alone, as far as it is known (estimates.py): of the new job at its best tier, since its
+  GPUs are not known yet, with the accumulation that its sub-batch costs; of the running one what is left, on its GPUs
+  with its sub-batch.
 * Algorithm 2 tries b = B, B/2, ..., 1, leaves out what does not fit the memory beside the running job, and keeps the b
   with the least JCT of the pair. (As printed it stores `t` where `t_share` is meant, returns inside its loop, and never
   tries 1.) A smaller b never makes an iteration shorter (Eq. 7), so that is the largest b that fits; on ties the larger
