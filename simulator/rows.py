@@ -214,7 +214,8 @@ def find_room(states, row, job):
 
 @entry
 def make_room(states, row, job):
-    """`room.make_room`."""
+    """`room.make_room`, of a job for which room can be made."""
+    room.find_room(states[row], job)
     room.make_room(states[row], job)
 
 

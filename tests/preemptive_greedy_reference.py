@@ -139,9 +139,11 @@ class PreemptiveGreedy(Policy):
     def find_room(self, view: ClusterView, job: int, runners: list[Runner]) -> Room | None:
         """Points 3 and 7.
 
-        An area that has room as it is serves without victims, at no cost: so a gang that would rather wait for a better
-        shape in a rack (allreduce) starts.
+        Where an area has room as it is nobody need make way: the job takes the free GPUs, or it would rather wait for a
+        better shape (allreduce).
         """
+        if any(has_room(view, area, view.gpus(job)) for area in areas(view, view.gpus(job))):
+            return None
         rooms = []
         for area in areas(view, view.gpus(job)):
             mine_s = run_time_left_s(view, job, area.tier)
@@ -278,6 +280,12 @@ def areas(view: ClusterView, need: int) -> list[Area]:
     if not inside:
         inside = [Area(frozenset(rack), RACK) for rack in racks if sum(size[m] for m in rack) >= need]
     return inside or [Area(frozenset(range(len(size))), NETWORK)]
+
+
+def has_room(view: ClusterView, area: Area, need: int) -> bool:
+    """Whether an area has room without anybody making way."""
+    free = view.free_by_machine.tolist()
+    return sum(free[machine] for machine in area.machines) >= need
 
 
 def fullest_outside(free: list[int], area: Area, need: int) -> int | None:

@@ -85,7 +85,7 @@ def find_in_machine(s, machine, need, placer):
     """Modify `s.gang`: `need` free GPUs of a machine that has as many, which ones as `find_at` chooses inside it."""
     s.gang_size = 0
     if placer != FIRST:
-        _take_in_machine(s, machine, need)
+        take_in_machine(s, machine, need)
     elif not _take_first_slot_of(s, machine, need):
         take_lowest(s, s.machine_first_gpu[machine], s.n_gpus, need)
 
