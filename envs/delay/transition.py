@@ -8,8 +8,8 @@ from ...simulator.kernels import events, jobs
 from ...simulator.kernels.codes import ASK, DECIDE, STALLED
 from ...simulator.kernels.jit import entry, kernel
 from ...simulator.rules.delays import present_timer_s
-from ..codes import GOES_ON, IS_ADJUSTED, IS_INVALID, TERMINATED, TRUNCATED
-from ..turns import advance, close_step, is_over, open_step
+from ..codes import GOES_ON, IS_ADJUSTED, TERMINATED, TRUNCATED
+from ..turns import advance, candidate_played, close_step, is_over, open_step
 from .observation import forget, observe, write_mask
 from .window import (
     HOLD_KIND,
@@ -34,7 +34,7 @@ def step_rows(states, windows, references, chosen, actions, outcomes, features, 
         references: float64 (n, jobs): finish times of the reference's run, ascending.
         chosen: int64 (k,), the rows to step.
         actions: int64 (n, 2): candidate and delay bucket. A row that begins ignores it, and goes to its first decision.
-        outcomes: float64 (n, OUTCOMES): reward, elapsed seconds, was invalid, was adjusted, terminated, truncated.
+        outcomes: float64 (n, OUTCOMES): reward, elapsed seconds, and flags, see codes.py.
         features: float32 (n, F), masks: int8 (n, M): the present after the step.
 
     Returns:
@@ -64,16 +64,15 @@ def _step(s, w, reference, candidate, delay, outcome):
         close_step(s, w, reference, outcome)
         return
     open_step(s, w, reference)
-    invalid = candidate < 0 or candidate >= candidate_count(w) or w.legal[candidate] == 0
-    outcome[IS_INVALID] = invalid
-    is_hold = not invalid and 0 < candidate <= PER_WAITING * w.slots and (candidate - 1) % PER_WAITING == HOLD_KIND
+    candidate = candidate_played(w, candidate, candidate_count(w), outcome)
+    is_hold = 0 < candidate <= PER_WAITING * w.slots and (candidate - 1) % PER_WAITING == HOLD_KIND
     outcome[IS_ADJUSTED] = is_hold and (delay < 0 or delay >= w.n_delays)
     delay = min(max(delay, 0), w.n_delays - 1)
     if w.begins:
         w.begins = 0
         w.code = advance(s)
         show(s, w)
-    elif invalid or candidate == 0:
+    elif candidate == 0:
         w.decisions += 1
         if events.next_event_s(s) < math.inf:
             w.code = advance(s)
