@@ -2,8 +2,9 @@
 
 What `DummyVecEnv` of single environments gives, bit for bit, except for `infos`: a dict per row and step costs as much
 as stepping the row. So only rows whose episode has ended have one (elapsed_s, action_mask, invalid_action,
-adjusted_action, metrics, TimeLimit.truncated, terminal_observation); the others' are empty, new dicts, and what they
-would say stands in the arrays `elapsed_s`, `invalid_action`, `adjusted_action` and `action_masks()`.
+forced_action, adjusted_action, max_decisions, metrics, TimeLimit.truncated, terminal_observation); the others' are
+empty, new dicts, and what they would say stands in the arrays `elapsed_s`, `invalid_action`, `forced_action`,
+`adjusted_action` and `action_masks()`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from ..envs.batch import Batch
 from ..envs.batch_state import restore, state_of
-from ..envs.codes import ELAPSED_S, IS_ADJUSTED, IS_INVALID, REWARD, TERMINATED, TRUNCATED
+from ..envs.codes import ELAPSED_S, IS_ADJUSTED, IS_FORCED, IS_INVALID, REWARD, TERMINATED, TRUNCATED
 from ..envs.registration import env_class, resolve
 
 
@@ -90,7 +91,8 @@ class ClusterVecEnv(VecEnv):
         return self.envs[0].observed(self.batch.rows.features.copy())
 
     def _begun(self, i: int) -> dict[str, Any]:
-        return {"elapsed_s": 0.0, "action_mask": self.batch.rows.masks[i].copy()}
+        limit = self.envs[i].decisions_at_most
+        return {"elapsed_s": 0.0, "action_mask": self.batch.rows.masks[i].copy(), "max_decisions": limit}
 
     @property
     def elapsed_s(self) -> np.ndarray:
@@ -101,6 +103,11 @@ class ClusterVecEnv(VecEnv):
     def invalid_action(self) -> np.ndarray:
         """Whether the last action was illegal in each row, bool (n,)."""
         return self._outcomes[:, IS_INVALID] > 0.0
+
+    @property
+    def forced_action(self) -> np.ndarray:
+        """Whether the first legal candidate was played for it, since no time could pass, in each row, bool (n,)."""
+        return self._outcomes[:, IS_FORCED] > 0.0
 
     @property
     def adjusted_action(self) -> np.ndarray:
@@ -124,7 +131,7 @@ class ClusterVecEnv(VecEnv):
         chosen = np.flatnonzero(terminated | truncated)
         for i in chosen.tolist():
             infos[i] = self._info(i)
-            infos[i]["metrics"] = batch.metrics[i]
+            infos[i]["max_decisions"], infos[i]["metrics"] = self.envs[i].decisions_at_most, batch.metrics[i]
             infos[i]["TimeLimit.truncated"] = bool(truncated[i])
             infos[i]["terminal_observation"] = self.envs[i].observed(batch.rows.features[i].copy())
         batch.reset(chosen)
@@ -138,6 +145,7 @@ class ClusterVecEnv(VecEnv):
             "elapsed_s": float(row[ELAPSED_S]),
             "action_mask": self.batch.rows.masks[i].copy(),
             "invalid_action": bool(row[IS_INVALID] > 0.0),
+            "forced_action": bool(row[IS_FORCED] > 0.0),
             "adjusted_action": bool(row[IS_ADJUSTED] > 0.0),
             "TimeLimit.truncated": False,
         }

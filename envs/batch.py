@@ -30,7 +30,7 @@ class Rows:
     Attributes:
         windows: structured (n,): what the environment keeps beside the simulator's record.
         actions: int64 (n, parts).
-        outcomes: float64 (n, OUTCOMES): reward, elapsed seconds, was invalid, was adjusted, terminated, truncated.
+        outcomes: float64 (n, OUTCOMES): reward, elapsed seconds, and flags, see codes.py.
         features: float32 (n, F). masks: int8 (n, M). The present; the kernel relies on finding what it last wrote.
         references: float64 (n, jobs): finish times of the reference's run; no columns without one.
         capacity: of the records.

@@ -32,12 +32,15 @@ from .reward import REWARDS, reward_scale
 from .tables import Tables
 
 OBSERVATIONS = ("dict", "flat")
+DECISIONS_A_JOB = 50  # no policy that gets on comes near it, so episodes of one that does not come to an end
+NEVER = 2**62  # more decisions than anybody makes
 FARTHEST = 1 << 32  # no second part of an action means anything beyond it
 
 # What `_lay` writes into a window beside what `Lookout.lay` does.
 OF_EPISODE = (
     "begins",
     "decisions",
+    "max_decisions",
     "reward_scale",
     "ref_on",
     "ref_jobs",
@@ -71,7 +74,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         simulator: Simulator,
         lookout: Lookout,
         workload: Any,
-        max_decisions: int | None,
+        max_decisions: float | None,
         observation: str,
         reward: str,
         reference: Any,
@@ -109,14 +112,20 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         """What steps rows of such environments."""
         return Stepper(rows, self.part, type(self).step_rows)
 
-    def _pay(self, reward: str, reference: Any, max_decisions: int | None) -> None:
+    def _pay(self, reward: str, reference: Any, max_decisions: float | None) -> None:
         if reference is not None and reward != "jct":
             raise InputError(f"reference with reward = {reward!r}: expected reward = 'jct'")
-        if max_decisions is not None:
-            check_range("max_decisions", max_decisions, 1, 2**62)
+        if max_decisions is not None and max_decisions != math.inf:
+            check_range("max_decisions", max_decisions, 1, NEVER)  # type: ignore[arg-type]
+        self.max_decisions = max_decisions
         self._reference = None if reference is None else Reference(reference, self.simulator)
-        w = self.lookout.window
-        w.reward_kind, w.max_decisions = self.rewards[reward], 2**62 if max_decisions is None else max_decisions
+        self.lookout.window.reward_kind = self.rewards[reward]
+
+    @property
+    def decisions_at_most(self) -> float:
+        """After so many steps the present episode is cut off; infinity: never."""
+        found = int(self.lookout.plain["max_decisions"])
+        return math.inf if found == NEVER else float(found)
 
     def _sources_of(self, workload: Any) -> list[Callable[[int], Workload]]:
         """What draws a workload from a seed: one for each of the given ones."""
@@ -149,7 +158,8 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self.settle()
         if self.render_mode == "human":
             self.render()
-        return self.observe(), {"elapsed_s": 0.0, "action_mask": self._mask.copy()}
+        info = {"elapsed_s": 0.0, "action_mask": self._mask.copy(), "max_decisions": self.decisions_at_most}
+        return self.observe(), info
 
     def draw(self, seed: int | None, options: dict[str, Any] | None) -> None:
         """Lay a new episode, which the first step begins, whatever the action; for `reset` and batches."""
@@ -182,6 +192,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self.lookout.lay(self.simulator)
         w = self.lookout.plain
         w["begins"], w["decisions"] = BEGINS, 0
+        w["max_decisions"] = min(NEVER, self.max_decisions or DECISIONS_A_JOB * len(workload))
         w["reward_scale"] = reward_scale(self.simulator.plain.record, int(w["reward_kind"]), workload.name)
         if self._reference is not None:
             # In the reference's own terms rewards mean the same whatever the load.
@@ -227,16 +238,17 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         for part, value in enumerate(others, 1):
             self._action[part] = max(-1, min(value, FARTHEST))
         odd = self.stepper.step(self._chosen)
-        reward, elapsed_s, invalid, adjusted, terminated, truncated = self._outcome.tolist()
+        reward, elapsed_s, invalid, adjusted, terminated, truncated, forced = self._outcome.tolist()
         info = {
             "elapsed_s": elapsed_s,
             "action_mask": self._mask.copy(),
             "invalid_action": invalid > 0.0,
+            "forced_action": forced > 0.0,
             "adjusted_action": adjusted > 0.0,
         }
         metrics = self.settle() if odd else None
         if metrics is not None:
-            info["metrics"] = metrics
+            info["max_decisions"], info["metrics"] = self.decisions_at_most, metrics
         if self.render_mode == "human":
             self.render()
         return self.observe(), reward, terminated > 0.0, truncated > 0.0, info

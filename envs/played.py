@@ -19,17 +19,27 @@ from ..simulator.kernels.jit import entry
 from . import turns
 from .batch import Rows, Stepper
 from .cluster_env import ClusterEnv
-from .codes import IS_ADJUSTED, IS_INVALID, TERMINATED, TRUNCATED
+from .codes import IS_ADJUSTED, IS_FORCED, IS_INVALID, TERMINATED, TRUNCATED
 from .lookout import Lookout
 
 
 @dataclass(frozen=True)
 class Taken:
-    """What an action came to: decisions to carry out; the action was illegal; its second part was out of range."""
+    """What an action came to: decisions to carry out; its second part was out of range."""
 
     decisions: tuple[Decision, ...]
-    is_invalid: bool = False
     is_adjusted: bool = False
+
+
+def candidate_played(candidate: int, legal: np.ndarray) -> int:
+    """The candidate that an action plays, of those that are legal, (candidates,): as the kernel in turns.py.
+
+    -1: there is no legal one.
+    """
+    if 0 <= candidate < len(legal) and legal[candidate]:
+        return candidate
+    found = np.flatnonzero(legal)
+    return int(found[0]) if len(found) else -1
 
 
 class PlayedLookout(Lookout):
@@ -51,8 +61,15 @@ class PlayedLookout(Lookout):
         """The episode has ended: there is nothing more to decide."""
         raise TypeError(f"{type(self).__name__} does not say how an episode ends: define finish")
 
-    def take(self, action: Sequence[int]) -> Taken:
-        """Go on by an action; what it decides is to be carried out before the next `refresh`."""
+    def legal(self) -> np.ndarray:
+        """Which candidates are legal, (candidates,), as last looked at; those that are not are 0."""
+        raise TypeError(f"{type(self).__name__} does not say what there is to decide: define legal")
+
+    def take(self, candidate: int, second: int) -> Taken:
+        """Go on by a legal candidate; what it decides is to be carried out before the next `refresh`.
+
+        `second`: the second part of the action; 0 where there is none.
+        """
         raise TypeError(f"{type(self).__name__} does not say what actions mean: define take")
 
     def write(self, features: np.ndarray, mask: np.ndarray) -> None:
@@ -82,7 +99,17 @@ class PlayedLookout(Lookout):
 
     def decisions(self, action: Any) -> list[Decision]:
         """What an action stands for now, in order; empty: nothing, and the same instant is looked at again."""
-        return list(self.take([int(part) for part in action]).decisions)
+        return list(self.play(action)[0].decisions)
+
+    def play(self, action: Any) -> tuple[Taken, bool, bool]:
+        """Go on by an action, see `take`; and whether it was illegal, and whether another one was played for it.
+
+        An illegal action lets time pass (candidate 0); where none can, the first legal candidate is played.
+        """
+        candidate, *others = (int(part) for part in action)
+        played = candidate_played(candidate, self.legal())
+        taken = Taken(()) if played < 0 else self.take(played, others[0] if others else 0)
+        return taken, played != candidate, played != candidate and played > 0
 
 
 class Player(Protocol):
@@ -142,7 +169,7 @@ class PlayedEnv(ClusterEnv):
         self._is_guided = False
         if w["begins"]:
             w["begins"] = 0
-            self._outcome[IS_INVALID] = self._outcome[IS_ADJUSTED] = 0.0
+            self._outcome[IS_INVALID] = self._outcome[IS_FORCED] = self._outcome[IS_ADJUSTED] = 0.0
             self._go()
         elif w["code"] not in (FINISHED, HORIZON):
             self._take()
@@ -158,8 +185,9 @@ class PlayedEnv(ClusterEnv):
         """Carry out the action in the row."""
         w = self.lookout.plain
         w["decisions"] += 1
-        taken = self.lookout.take(self._action.tolist())
-        self._outcome[IS_INVALID], self._outcome[IS_ADJUSTED] = taken.is_invalid, taken.is_adjusted
+        taken, is_invalid, is_forced = self.lookout.play(self._action)
+        outcome = self._outcome
+        outcome[IS_INVALID], outcome[IS_FORCED], outcome[IS_ADJUSTED] = is_invalid, is_forced, taken.is_adjusted
         for decision in taken.decisions:
             self.simulator.apply(decision)
         w["code"] = DECIDE

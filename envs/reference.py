@@ -20,6 +20,15 @@ from ..simulator.state import Plain
 ALL_EVENTS = 1 << 62
 
 
+def _ends_s(s: Any) -> np.ndarray:
+    """When the jobs of a run that is over end, seconds, float64 (jobs,); at the horizon as if each then ran alone."""
+    n, now_s = int(s["n_jobs"]), float(s["now_s"])
+    left, runs = s["iterations_left"][:n].copy(), s["status"][:n] == codes.RUNNING
+    left[runs] -= np.maximum(0.0, now_s - s["since_s"][:n][runs]) / s["iteration_s"][:n][runs]
+    alone_s = np.maximum(now_s, s["arrival_s"][:n]) + np.maximum(0.0, left) * s["base_iteration_s"][:n]
+    return np.where(s["status"][:n] == codes.DONE, s["finish_s"][:n], alone_s)
+
+
 class Reference:
     """A scheduler that plays each episode's workload by itself, on the same cluster and with the same failures.
 
@@ -52,16 +61,15 @@ class Reference:
         """Play the workload that `simulator` has just been reset to, whose clock has not started.
 
         Returns:
-            When its jobs finish, seconds, ascending, float64 (jobs that finish,); when its run ends; and the sum of
-            its JCTs, job-seconds.
+            When its jobs finish, seconds, ascending, float64 (jobs,): those that the horizon cuts off as reward.py has
+            it; when its run ends; and the sum of its JCTs until then, job-seconds.
         """
         # Rates that are asked for are answered in Python, and in regions compiled rules place nothing.
         if self.rule is None or simulator.pace is not None or simulator.workload.geo is not None:
             s = self._played_by_policy(simulator)
         else:
             s = self._played_by_rule(simulator, self.rule)
-        finish_s = s["finish_s"][: int(s["n_jobs"])]
-        return np.sort(finish_s[finish_s >= 0.0]), float(s["now_s"]), float(s["active_integral"])
+        return np.sort(_ends_s(s)), float(s["now_s"]), float(s["active_integral"])
 
     def _played_by_rule(self, simulator: Simulator, rule: Rule) -> Any:
         records = simulator.records.view(np.ndarray)

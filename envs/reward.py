@@ -8,11 +8,17 @@
 | `slo` | minus the share of jobs with a deadline that miss it; in regions, with a limit, that start late |
 
 With a reference, `jct` sums to 1 - mean JCT / mean JCT of the reference: a step is
-paid the job-seconds that the reference spends in the same time minus the own ones, and the step that finishes the last
-job also what the reference still has to spend. An episode that is truncated ends for both at the same instant.
+paid the job-seconds that the reference spends in the same time minus the own ones, and the last step also what the
+reference still has to spend.
 
-`slo` charges a job at its deadline, whether it ever finishes or not; one that is not due yet when an episode is cut off
-has missed nothing. In regions it charges a start that is late. A workload in which nobody can be late is refused.
+`slo` charges a job at its deadline, whether it ever finishes or not. In regions it charges a start that is late. A
+workload in which nobody can be late is refused.
+
+An episode that is cut off pays in its last step for the jobs that it leaves, those still to come included, so that the
+table above holds for it too, with these ends: at the horizon each ends as if it ran alone at the best placement from
+then on, or from its arrival; after too many decisions as if they did so one after another, in order of arrival. The
+first takes nothing for granted that time did not allow; the second is worse than any play that gets on, so nobody gains
+by not getting on. Where both cut it off at once, it is the horizon that does.
 """
 
 from __future__ import annotations
@@ -20,9 +26,13 @@ from __future__ import annotations
 import numpy as np
 
 from ..simulator.errors import InputError
+from ..simulator.kernels.codes import DONE, HORIZON
 from ..simulator.kernels.deadlines import late_now
 from ..simulator.kernels.jit import kernel
+from ..simulator.kernels.jobs import isolated_s
 from ..simulator.kernels.regions import has_regions
+from ..simulator.kernels.rounding import SAME_INSTANT
+from ..simulator.rules.orders import left_now
 
 JCT, MAKESPAN, SLOWDOWN, SLO = 0, 1, 2, 3
 REWARDS = {"jct": JCT, "makespan": MAKESPAN, "slowdown": SLOWDOWN, "slo": SLO}
@@ -67,6 +77,49 @@ def reference_integral(s, w, finish_s):
         w.ref_done += 1
     passed_s = now_s - s.start_s
     return (w.ref_arrived * passed_s - w.ref_arrived_s) - (w.ref_done * passed_s - w.ref_done_s)
+
+
+@kernel
+def cut_cost(s, w, reference):
+    """`total_cost` at the end of an episode that is cut off now: with what is left to do, and what the reference has."""
+    cost = _cost_left(s, w)
+    if w.reward_kind == JCT and w.ref_on:
+        cost += s.active_integral
+        for job in range(s.n_jobs):
+            cost += s.arrival_s[job] - s.start_s
+        for place in range(w.ref_jobs):
+            cost -= reference[place] - s.start_s
+        return cost
+    return total_cost(s, w, reference) + cost
+
+
+@kernel
+def _cost_left(s, w):
+    """What the unfinished jobs still cost, before scaling; see above for when they end."""
+    one_by_one = w.code != HORIZON
+    cost, free_s, last_s = 0.0, s.now_s, s.now_s
+    for job in range(s.n_jobs):
+        if s.status[job] == DONE:
+            continue
+        from_s = max(s.now_s, s.arrival_s[job])
+        start_s = max(from_s, free_s) if one_by_one else from_s
+        free_s = start_s + max(0.0, left_now(s, job)) * s.base_iteration_s[job]
+        last_s = max(last_s, free_s)
+        if w.reward_kind == JCT:
+            cost += free_s - from_s
+        elif w.reward_kind == SLOWDOWN:
+            cost += (free_s - from_s) / isolated_s(s, job)
+        elif w.reward_kind == SLO:
+            cost += _will_be_late(s, job, start_s, free_s)
+    return last_s - s.now_s if w.reward_kind == MAKESPAN else cost
+
+
+@kernel
+def _will_be_late(s, job, start_s, end_s):
+    """True if a job that goes on at `start_s` and ends at `end_s` is late and has not been charged for it yet."""
+    if has_regions(s):
+        return s.starts[job] == 0 and start_s - s.arrival_s[job] > s.slo_s[s.job_level[job]]
+    return s.deadline_s[job] > s.now_s and s.deadline_s[job] * (1.0 + SAME_INSTANT) < end_s
 
 
 def reward_scale(s: np.void, kind: int, workload: str) -> float:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from ..simulator.kernels import events, jobs
 from ..simulator.kernels.codes import ASK, DECIDE, FINISHED, HORIZON, STALLED
 from ..simulator.kernels.jit import kernel
-from .codes import ELAPSED_S, REWARD, TERMINATED, TRUNCATED
-from .reward import first_cost, total_cost
+from .codes import ELAPSED_S, IS_FORCED, IS_INVALID, REWARD, TERMINATED, TRUNCATED
+from .reward import cut_cost, first_cost, total_cost
 
 
 @kernel
@@ -29,12 +29,35 @@ def open_step(s, w, reference):
 
 
 @kernel
+def candidate_played(w, candidate, count, outcome):
+    """Modify `outcome`; the candidate, of `count`, that an action plays: its own, if that is legal.
+
+    If not, time passes (candidate 0); and where none can, the first legal candidate is played: to do nothing is no way
+    to stop the clock.
+    """
+    outcome[IS_FORCED] = 0.0
+    if 0 <= candidate < count and w.legal[candidate] != 0:
+        outcome[IS_INVALID] = 0.0
+        return candidate
+    outcome[IS_INVALID] = 1.0
+    first = 0
+    while first < count and w.legal[first] == 0:
+        first += 1
+    if first == 0 or first == count:
+        return 0
+    outcome[IS_FORCED] = 1.0
+    return first
+
+
+@kernel
 def close_step(s, w, reference, outcome):
-    """Modify `outcome`: what the step has come to."""
-    outcome[REWARD] = -(total_cost(s, w, reference) - w.cost) / w.reward_scale
+    """Modify `outcome`: what the step has come to; one that cuts the episode off pays for what is left to do."""
+    is_cut = w.code == HORIZON or (w.code != FINISHED and w.code != ASK and w.decisions >= w.max_decisions)
+    cost = cut_cost(s, w, reference) if is_cut else total_cost(s, w, reference)
+    outcome[REWARD] = -(cost - w.cost) / w.reward_scale
     outcome[ELAPSED_S] = s.now_s - w.began_s
     outcome[TERMINATED] = w.code == FINISHED
-    outcome[TRUNCATED] = w.code == HORIZON or (w.code != FINISHED and w.code != ASK and w.decisions >= w.max_decisions)
+    outcome[TRUNCATED] = is_cut
 
 
 @kernel

@@ -12,8 +12,9 @@ from gymnasium.vector.utils import batch_space
 from ..simulator.errors import InputError
 from ..simulator.names import choose
 from .batch import Batch
-from .codes import ELAPSED_S, IS_ADJUSTED, IS_INVALID, REWARD
+from .codes import ELAPSED_S, IS_ADJUSTED, IS_FORCED, IS_INVALID, REWARD
 
+FLAGS = {"invalid_action": IS_INVALID, "forced_action": IS_FORCED, "adjusted_action": IS_ADJUSTED}
 MODES = {"next-step": AutoresetMode.NEXT_STEP, "same-step": AutoresetMode.SAME_STEP, "disabled": AutoresetMode.DISABLED}
 
 
@@ -85,7 +86,7 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
             self._add_begun(infos, mask)
         else:
             for i in chosen.tolist():
-                self._add_info(infos, {"elapsed_s": 0.0, "action_mask": self.batch.rows.masks[i]}, i)
+                self._add_info(infos, self._begun(i), i)
         return self._observed(), infos
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
@@ -112,7 +113,7 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
             self._renew(infos, metrics)
         else:
             for i, totals in metrics.items():
-                self._add_info(infos, {"metrics": totals}, i)
+                self._add_info(infos, {"max_decisions": self.envs[i].decisions_at_most, "metrics": totals}, i)
         return self._observed(), rewards, terminated, truncated, infos
 
     def _stepped(self, begun: np.ndarray | None) -> dict[str, Any]:
@@ -122,7 +123,7 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         stepped = np.ones(self.num_envs, np.bool_) if begun is None else ~begun
         outcomes = self.batch.rows.outcomes
         infos: dict[str, Any] = {}
-        for key, column in (("elapsed_s", ELAPSED_S), ("invalid_action", IS_INVALID), ("adjusted_action", IS_ADJUSTED)):
+        for key, column in {"elapsed_s": ELAPSED_S, **FLAGS}.items():
             values = outcomes[:, column].copy() if key == "elapsed_s" else outcomes[:, column] > 0.0
             if begun is not None:
                 values[begun] = 0
@@ -131,25 +132,31 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         infos["_action_mask"] = np.ones(self.num_envs, np.bool_)
         return infos
 
+    def _begun(self, i: int) -> dict[str, Any]:
+        """What `reset` of the environment in row `i` says."""
+        limit = self.envs[i].decisions_at_most
+        return {"elapsed_s": 0.0, "action_mask": self.batch.rows.masks[i], "max_decisions": limit}
+
     def _add_begun(self, infos: dict[str, Any], begun: np.ndarray) -> None:
         """Modify `infos`: what rows say whose episode has just begun."""
         infos.setdefault("elapsed_s", np.zeros(self.num_envs))[begun] = 0.0
         infos["_elapsed_s"] = np.ones(self.num_envs, np.bool_)
         infos["action_mask"] = self.batch.rows.masks.copy() if self.copy else self.batch.rows.masks
         infos["_action_mask"] = np.ones(self.num_envs, np.bool_)
+        for i in np.flatnonzero(begun).tolist():
+            self._add_info(infos, {"max_decisions": self.envs[i].decisions_at_most}, i)
 
     def _renew(self, infos: dict[str, Any], metrics: dict[int, dict[str, float]]) -> None:
         """Modify `infos`: reset the rows that have ended, and keep what they ended with."""
         rows, chosen = self.batch.rows, np.flatnonzero(self._ended)
         for i in chosen.tolist():
-            info = {key: infos[key][i] for key in ("elapsed_s", "invalid_action", "adjusted_action")}
-            info = {key: value.item() for key, value in info.items()}
+            info = {key: infos[key][i].item() for key in ("elapsed_s", *FLAGS)}
             info["action_mask"] = rows.masks[i]
-            final = {**info, "metrics": metrics[i]}
+            final = {**info, "max_decisions": self.envs[i].decisions_at_most, "metrics": metrics[i]}
             observation = self.envs[i].observed(rows.features[i].copy())
             self._add_info(infos, {"final_obs": observation, "final_info": final}, i)
         self.batch.reset(chosen)
-        for key in ("invalid_action", "adjusted_action"):
+        for key in FLAGS:
             infos[key][chosen], infos[f"_{key}"][chosen] = False, False
             if len(chosen) == self.num_envs:
                 del infos[key], infos[f"_{key}"]

@@ -6,7 +6,7 @@ which most bytes are read first. Workloads are placed by a scheduler, at every i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -167,14 +167,12 @@ class DataPlacementLookout(PlayedLookout):
             found[FIRST_REGION : FIRST_REGION + len(allowed)] = allowed
         return found
 
-    def take(self, action: Sequence[int]) -> Taken:
-        """Go on by an action; what it decides is to be carried out before the next `refresh`."""
-        candidate, legal = action[0], self.legal()
-        is_invalid = not (0 <= candidate < len(legal) and legal[candidate])
+    def take(self, candidate: int, second: int) -> Taken:
+        """Go on by a legal candidate; what it decides is to be carried out before the next `refresh`."""
         day = self.day
-        if is_invalid or candidate == DONE or day is None:
+        if candidate == DONE or day is None:
             self.day = None
-            return Taken((), is_invalid)
+            return Taken(())
         if candidate == LEAVE:
             day.leave()
             return Taken(())

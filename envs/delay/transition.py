@@ -11,8 +11,8 @@ from ...simulator.rules.delays import timer_end_s
 from ...simulator.rules.holds import hold_for_tier
 from ...simulator.rules.room import find_room, make_room
 from ...simulator.tiers import MACHINE
-from ..codes import GOES_ON, IS_ADJUSTED, IS_INVALID, TERMINATED, TRUNCATED
-from ..turns import advance, close_step, is_over, open_step
+from ..codes import GOES_ON, IS_ADJUSTED, TERMINATED, TRUNCATED
+from ..turns import advance, candidate_played, close_step, is_over, open_step
 from .moves import find_defragment, find_move
 from .observation import forget, observe, write_mask
 from .window import (
@@ -42,7 +42,7 @@ def step_rows(states, windows, references, chosen, actions, outcomes, features, 
         chosen: int64 (k,), the rows to step.
         actions: int64 (n, 3): candidate, delay bucket, tier of the hold. A row that begins ignores it, and goes to its
             first decision.
-        outcomes: float64 (n, OUTCOMES): reward, elapsed seconds, was invalid, was adjusted, terminated, truncated.
+        outcomes: float64 (n, OUTCOMES): reward, elapsed seconds, and flags, see codes.py.
         features: float32 (n, F), masks: int8 (n, M): the present after the step.
 
     Returns:
@@ -72,9 +72,8 @@ def _step(s, w, reference, candidate, delay, tier, outcome):
         close_step(s, w, reference, outcome)
         return
     open_step(s, w, reference)
-    invalid = candidate < 0 or candidate >= candidate_count(w) or w.legal[candidate] == 0
-    outcome[IS_INVALID] = invalid
-    is_hold = not invalid and 0 < candidate <= PER_WAITING * w.slots and (candidate - 1) % PER_WAITING == HOLD_KIND
+    candidate = candidate_played(w, candidate, candidate_count(w), outcome)
+    is_hold = 0 < candidate <= PER_WAITING * w.slots and (candidate - 1) % PER_WAITING == HOLD_KIND
     outcome[IS_ADJUSTED] = is_hold and (delay < 0 or delay >= w.n_delays or tier < 0 or tier >= HOLD_TIERS)
     delay = min(max(delay, 0), w.n_delays - 1)
     tier = MACHINE + min(max(tier, 0), HOLD_TIERS - 1)
@@ -82,7 +81,7 @@ def _step(s, w, reference, candidate, delay, tier, outcome):
         w.begins = 0
         w.code = advance(s)
         show(s, w)
-    elif invalid or candidate == 0:
+    elif candidate == 0:
         w.decisions += 1
         if events.next_event_s(s) < math.inf:
             w.code = advance(s)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -191,21 +191,19 @@ class GeoLookout(PlayedLookout):
         found = 1 + own * slot + kind
         return found if self._mask[found] else None
 
-    def take(self, action: Sequence[int]) -> Taken:
-        """Go on by an action; what it decides is to be carried out before the next `refresh`."""
-        candidate = int(action[0])
-        is_invalid = not (0 <= candidate < self.candidates and self._mask[candidate])
-        if is_invalid:
-            if not self._mask[0]:
-                return Taken((), True)
-            candidate = 0
+    def legal(self) -> np.ndarray:
+        """Which candidates are legal, int8 (candidates,)."""
+        return self._mask
+
+    def take(self, candidate: int, second: int) -> Taken:
+        """Go on by a legal candidate; what it decides is to be carried out before the next `refresh`."""
         self._is_first = False
         choice = self.choice(candidate)
         if self.guest is None or choice != (self.turns[0].choice if self.turns else None):
             self._part_with_guest()
         if choice is None:
             self._is_through = True
-            return Taken((), is_invalid)
+            return Taken(())
         if self.guest is not None:
             return Taken(self.turns.pop(0).decisions)
         return Taken(tuple(self._decided(*choice)))

@@ -8,8 +8,8 @@ from ...simulator.kernels import events, jobs
 from ...simulator.kernels.codes import ASK, DECIDE, STALLED
 from ...simulator.kernels.jit import entry, kernel
 from ...simulator.kernels.resizing import resize
-from ..codes import GOES_ON, IS_ADJUSTED, IS_INVALID, TERMINATED, TRUNCATED
-from ..turns import advance, close_step, is_over, open_step
+from ..codes import GOES_ON, IS_ADJUSTED, TERMINATED, TRUNCATED
+from ..turns import advance, candidate_played, close_step, is_over, open_step
 from .gangs import exponents_of, find_resized, find_start
 from .observation import observe, write_mask
 from .window import PREEMPT_KIND, candidate_count, may_act, per_running, per_waiting, refresh, starts_of
@@ -25,7 +25,7 @@ def step_rows(states, windows, references, chosen, actions, outcomes, features, 
         chosen: int64 (k,), the rows to step.
         actions: int64 (n, 2): candidate and sub-batch exponent. A row that begins, or goes on after asking for rates,
             ignores it.
-        outcomes: float64 (n, OUTCOMES): reward, elapsed seconds, was invalid, was adjusted, terminated, truncated.
+        outcomes: float64 (n, OUTCOMES): reward, elapsed seconds, and flags, see codes.py.
         features: float32 (n, F), masks: int8 (n, M): the present after the step.
 
     Returns:
@@ -63,12 +63,11 @@ def _step(s, w, reference, candidate, exponent, outcome):
 @kernel
 def _play(s, w, candidate, exponent, outcome):
     """Modify `s`, `w` and `outcome`: the action itself; advance, if that is what it does."""
-    is_legal = 0 <= candidate < candidate_count(w) and w.legal[candidate] != 0
-    outcome[IS_INVALID] = 0.0 if is_legal else 1.0
+    candidate = candidate_played(w, candidate, candidate_count(w), outcome)
     outcome[IS_ADJUSTED] = 0.0
     if w.begins:
         _go(s, w)
-    elif not is_legal or candidate == 0:
+    elif candidate == 0:
         w.decisions += 1
         if events.next_event_s(s) < math.inf:
             _go(s, w)

@@ -212,25 +212,18 @@ class TimeShiftLookout(PlayedLookout):
             found[FREE] = self.has_shift(self.turning[0])
         return found
 
-    def take(self, action: Sequence[int]) -> Taken:
-        """Go on by an action; what it decides is to be carried out before the next `refresh`."""
-        candidate, second = action
-        legal = self.legal()
-        is_invalid = not (0 <= candidate < len(legal) and legal[candidate])
-        if is_invalid:
-            if not legal[0]:
-                return Taken((), True)
-            candidate = 0
+    def take(self, candidate: int, second: int) -> Taken:
+        """Go on by a legal candidate; what it decides is to be carried out before the next `refresh`."""
         self._has_acted = True
         if self.stage == PLACING:
             self.stage = PLACED
             decisions = self.offers[candidate - 1].decisions if candidate else ()
             if decisions != self.guided:
                 self.seconds = {}  # they belong to other placements
-            return Taken(decisions, is_invalid)
+            return Taken(decisions)
         if candidate == 0:
             self._end_instant()
-            return Taken((), is_invalid)
+            return Taken(())
         job = self.turning.pop(0)
         self.turned += 1
         if candidate == LEAVE:
@@ -238,7 +231,7 @@ class TimeShiftLookout(PlayedLookout):
         if candidate == FREE:
             return Taken((Shift(job, None),))
         bucket = min(max(second, 0), BUCKETS - 1)
-        return Taken((Shift(job, bucket_s(bucket, self._period_s(job))),), False, bucket != second)
+        return Taken((Shift(job, bucket_s(bucket, self._period_s(job))),), bucket != second)
 
     def _period_s(self, job: int) -> float:
         """Seconds from slot to slot of a job that is shifted now."""
