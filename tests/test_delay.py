@@ -243,17 +243,30 @@ def test_a_delay_in_range_is_never_adjusted_even_where_it_does_not_apply():
     assert not env.step((start(0)[0], 5, 1))[-1]["adjusted_action"]
 
 
-@pytest.mark.parametrize(("bucket", "until_s"), [(2, 60.0), (3, 300.0), (10, 86_400.0), (0, 1000.0), (1, 1000.0)])
+@pytest.mark.parametrize(("bucket", "until_s"), [(2, 60.0), (3, 300.0), (10, 86_400.0), (0, 1000.0), (1, 3600.0)])
 def test_a_held_job_leaves_the_window_and_comes_back(bucket, until_s):
-    """2 GPUs; 0 runs on one until 1,000 if that is the offer, else until 200,000. 1, of 2 GPUs, is held till its delay.
+    """2 machines of 4. 0 and 1 leave a GPU free on each, until 200,000; 0 until 1,000 if its end is the offer.
 
-    Its timer of a machine is a lease, an hour, as nobody has accepted anything: 0 ends before that.
+    2 (2 GPUs) is held for a machine, till its delay or 0 ends. Its timer of a machine is a lease, an hour.
     """
-    env = by_hand([(0, 1, 1000.0 if bucket < 2 else 200_000.0), (0, 2, 5)])
+    jobs = [(0, 3, 1000.0 if bucket == 0 else 200_000.0), (0, 3, 200_000.0), (0, 2, 5)]
+    env = by_hand(jobs, "flat:machines=2,gpus_per_machine=4", slots=3)
+    env.step(start(0))
     env.step(start(0))
     observation, *_ = env.step(hold(0, bucket))
-    assert (env.view.now_s, env.view.queue.tolist(), env.view.held.tolist()) == (until_s, [1], [])
+    assert (env.view.now_s, env.view.queue.tolist(), env.view.held.tolist()) == (until_s, [2], [])
     assert observation["queue"][0] == 1.0
+
+
+@pytest.mark.parametrize(("tier", "start_s", "lies_at"), [(0, 1000.0, 0), (1, 0.0, 2)])
+def test_a_held_job_starts_by_itself_at_its_tier(tier, start_s, lies_at):
+    """As above; 0 ends at 1,000. Held for a machine 2 starts then, in a slot of it; held for a rack, at once."""
+    jobs = [(0, 3, 1000.0), (0, 3, 200_000.0), (0, 2, 5)]
+    env = by_hand(jobs, "flat:machines=2,gpus_per_machine=4", slots=3)
+    for action in (start(0), start(0), hold(0, 5, tier)):
+        assert not env.step(action)[-1]["invalid_action"]
+    table = env.simulator.jobs()
+    assert (table["first_start_s"][2], table["tier"][2]) == (start_s, lies_at)
 
 
 def test_a_held_job_gives_its_slot_to_the_next():
@@ -278,8 +291,10 @@ def test_jobs_held_until_the_offer_come_back_together():
 
 def test_own_delays():
     """Two buckets of one's own: 2 is 7 s, 3 is 9 s."""
-    env = by_hand([(0, 1, 100), (0, 2, 5)], delays=(7.0, 9.0))
-    assert env.action_space.nvec.tolist() == [1 + 10 + 6, 4, 2]
+    jobs = [(0, 3, 100), (0, 3, 100), (0, 2, 5)]
+    env = by_hand(jobs, "flat:machines=2,gpus_per_machine=4", delays=(7.0, 9.0), slots=3)
+    assert env.action_space.nvec.tolist() == [1 + 15 + 6, 4, 2]
+    env.step(start(0))
     env.step(start(0))
     env.step(hold(0, 3))
     assert env.view.now_s == 9.0
@@ -505,9 +520,8 @@ def test_features_of_making_room_by_hand():
     assert table[make_room(0)[0]].tolist() == pytest.approx(room, rel=1e-6)
     assert observation["queue"][13:15].tolist() == pytest.approx([scaled(990), scaled(990)], rel=1e-6)
     env.step(make_room(0))
-    assert (env.view.running.tolist(), env.view.now_s) == ([1], 110.0 if not env.view.queue.size else 10.0)
-    while not env.simulator.done:
-        env.step(start(0) if start(0)[0] in candidates(env) else ADVANCE)
+    assert (env.view.now_s, env.view.queue.tolist()) == (110.0, [0])
+    assert env.step(start(0))[2]
     assert env.simulator.jobs()["finish_s"].tolist() == [1130.0, 110.0]
 
 
