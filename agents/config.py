@@ -1,6 +1,6 @@
 """What a training run is: one checked value, from the environment's configuration file and what the user changes.
 
-The files are `agents/configs/<environment>.yaml`; docs/training.md says which runs chose their values.
+The files are `agents/configs/<environment>.yaml`, and others beside them; docs/training.md says which runs chose their values.
 """
 
 from __future__ import annotations
@@ -122,7 +122,10 @@ class Config(_Checked):
 
 
 def default_config(environment: str) -> dict[str, Any]:
-    """The shipped configuration of an environment, by its short name, as plain values.
+    """The shipped configuration of an environment, by its id, its short name, or its own name (`Delay-preemptive`).
+
+    Returns:
+        Plain values.
 
     Raises:
         InputError: there is none.

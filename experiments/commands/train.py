@@ -29,7 +29,7 @@ Variance = Annotated[
 
 
 def train(
-    env: Annotated[str, typer.Argument(metavar="ENV", help="Environment: its id or short name (Delay).")],
+    env: Annotated[str, typer.Argument(metavar="ENV", help="Environment: its id or short name (Delay); or Delay-preemptive.")],
     logdir: Annotated[
         Path, typer.Option("--logdir", metavar="DIR", help="Where agent, checkpoint and TensorBoard logs go.")
     ],
@@ -117,13 +117,12 @@ def _expect_free(logdir: Path) -> None:
 
 
 def _begun(logdir: Path, env: str) -> Config:
-    from ...agents.config import make_config
-    from ...envs.registration import resolve
+    from ...agents.config import default_config, make_config
     from ..training import CONFIG, read_config
 
     checked = make_config(read_config(logdir), str(logdir / CONFIG))
     with arguments():
-        if resolve(env) != checked.environment:
+        if default_config(env)["environment"] != checked.environment:
             raise BadArgument(f"--logdir {logdir}: the training there is one of {checked.environment}")
     return checked
 
@@ -132,10 +131,9 @@ def _configure(
     env: str, file: Path | None, given: dict[str, Any], words: dict[str, Any], assignments: Sequence[str]
 ) -> Config:
     from ...agents.config import assign, default_config, make_config, read_yaml
-    from ...envs.registration import resolve
 
     with arguments():
-        values = default_config(resolve(env))
+        values = default_config(env)
     if file is not None:
         values |= read_yaml(file)
         make_config(values, str(file))
