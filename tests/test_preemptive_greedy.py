@@ -33,7 +33,7 @@ SOON = 20.0
 
 
 def at_arrival(topology, running, *waiting, word="greedy:preempt=on", network=SLOWER, **options):
-    """The simulator at 10 s: `running` jobs, (gpus, seconds left then), started at 0; `waiting` ones, (gpus, seconds)."""
+    """The simulator at 10 s: `running` jobs, (gang, seconds left), begun at 0; `waiting` ones, (GPUs, seconds)."""
     arrival_s = [0.0] * len(running) + [10.0] * len(waiting)
     gpus = [len(held) for held, _ in running] + [count for count, _ in waiting]
     duration_s = [left_s + 10.0 for _, left_s in running] + [seconds for _, seconds in waiting]
