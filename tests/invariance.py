@@ -62,8 +62,9 @@ class Outcome:
 
 
 def pairs() -> list[tuple[str, str]]:
-    """Every environment with every policy that is registered for it."""
-    return [(env_id, policy) for env_id in ENVIRONMENTS for policy in list_policies(env_id)]
+    """Every environment with every policy that is registered for it, and a kind of one that is another rule."""
+    registered = [(env_id, policy) for env_id in ENVIRONMENTS for policy in list_policies(env_id)]
+    return [*registered, ("clustergym/Delay-v0", "greedy:preempt=on")]
 
 
 def setting_of(env_id: str) -> Setting:

@@ -12,9 +12,9 @@ A running job there that neither started, moved nor stopped at this instant, and
 
 Times left count in isolated seconds, for the waiting job at the tier of the area (plus its own new start, if it ran
 before); weights are GPUs to the power of `exponent`. Cheapest per GPU freed in the area first, ties by job index, until
-there are enough. A mover claims the fullest machine outside that has room after the claims before it; who finds none any
-more is stopped, if it may be, else left alone. Then, from the last to the first, who is not needed is spared. The area
-with the least sum of costs wins, ties by index. What is equal but for rounding is equal.
+there are enough. A mover claims the fullest machine outside that has room after the claims before it; who finds none
+any more is stopped, if it may be, else left alone. Then, from the last to the first, who is not needed is spared. The
+area with the least sum of costs wins, ties by index. What is equal but for rounding is equal.
 
 Who may be asked, and where they are, is surveyed once a state and tier, so that many waiting jobs can ask in turn.
 """
@@ -305,7 +305,7 @@ def _may_be_stopped(s, row, item, cost_s):
 
 @kernel
 def _take(s, row, short, most):
-    """Modify the plan of `s`: victims from the heap until they free `short` GPUs of the area; returns what they free."""
+    """Modify the plan of `s`: victims from the heap until `short` GPUs of the area are freed; returns how many are."""
     freed = 0
     count = 0
     while freed < short and s.n_picked > 0:
@@ -338,7 +338,7 @@ def _take(s, row, short, most):
 
 @kernel
 def _prune(s, spare):
-    """Modify the plan of `s`: the last first, victims go whose GPUs are among `spare` ones; returns the sum of costs."""
+    """Modify the plan of `s`: from the last on, spare victims whose GPUs are not needed; returns the sum of costs."""
     for i in range(s.victims - 1, -1, -1):
         if s.victim_inside[i] <= spare:
             spare -= s.victim_inside[i]

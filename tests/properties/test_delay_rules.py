@@ -62,7 +62,11 @@ def random_rule(rng: np.random.Generator) -> Rule:
         return policies.make("gandiva", fallback=fallback, preemption_cost=cost, lease=lease, round=round_s).rule
     if rng.random() < 0.25:
         margin, placer = float(rng.choice([0.0, 0.5, 0.9, 1.1, math.inf])), str(rng.choice(["tier", "first"]))
-        return policies.make("greedy", margin=margin, placer=placer, preemption_cost=cost, round=round_s).rule
+        options = {"margin": margin, "placer": placer, "preemption_cost": cost, "round": round_s}
+        if rng.random() < 0.5:
+            theta, exponent = float(rng.choice([0.5, 1.2, 3.0])), float(rng.choice([0.0, 0.5, 1.0]))
+            options |= {"preempt": "on", "theta": theta, "exponent": exponent}
+        return policies.make("greedy", **options).rule
     common = {"placer": str(rng.choice(["tier", "first"])), "preemption_cost": cost, "lease": lease, "round": round_s}
     common |= {"migrates": not lease and bool(rng.random() < 0.5), "head": str(rng.choice(["skip", "skip", "strict"]))}
     order = str(rng.choice(["nw-sens", "nw-sens", "fifo", "sjf", "latest"]))
@@ -93,6 +97,8 @@ def random_workload(rng: np.random.Generator, total: int) -> Workload:
 def random_run(seed: int, fails: bool = True) -> tuple[Simulator, Rule, Workload]:
     rng = np.random.default_rng(seed)
     topology, rule, semantics = random_topology(rng), random_rule(rng), random_semantics(rng)
+    if rule.preempt:
+        semantics = events()
     if semantics.auctions and semantics.chunk < 1.0 and 0.0 < semantics.lease_s <= max(rule.preemption_cost):
         semantics = artist_sim(100.0, semantics.chunk, semantics.release_s)
     failures, network = None, NETWORKS[rng.integers(len(NETWORKS))]
@@ -183,6 +189,9 @@ EXTREME = (
     "greedy",
     "greedy:margin=0,placer=first,round=11",
     "greedy:margin=1e300,preemption_cost=0.1/3",
+    "greedy:preempt=on",
+    "greedy:preempt=on,margin=0,placer=first,round=11,theta=0,exponent=8",
+    "greedy:preempt=on,theta=1e300,preemption_cost=0.1/3",
     "gandiva:fallback=last,round=13",
     "gandiva:slicing=3.5,preemption_cost=0.1/3",
     "gandiva:slicing=0.5",
