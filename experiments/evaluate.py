@@ -142,7 +142,7 @@ def settings(
     memory_gb: float | None = None,
     gpu: str | None = None,
     tables_every_s: float | None = None,
-    estimates: str | None = None,
+    estimates: str = "",
 ) -> dict[str, Any]:
     """The keys of `--set` as fields of `Setting`; `memory_gb=inf`: memory has no limit.
 
@@ -165,7 +165,7 @@ def settings(
         raise InputError(f"--set tables_every_s = {tables_every_s:g}: expected seconds > 0")
     shared = {"jobs_per_gpu": jobs_per_gpu, "interference": interference, "memory_gb": memory_gb, "gpu": gpu}
     shared["tables_every_s"] = tables_every_s
-    shared["estimates"] = estimates
+    shared["estimates"] = estimates or None  # "none" means something
     told = {key: value for key, value in shared.items() if value is not None}
     return {"horizon_s": horizon_s, "semantics": semantics, **given, **told}
 
