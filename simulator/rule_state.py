@@ -1,4 +1,4 @@
-"""Fields of a record for the compiled rule: its parameters, leases, delay timers, and the foresight of waiting."""
+"""Fields of a record for the compiled rule: its parameters, leases, delay timers, foresight and backfilling."""
 
 from __future__ import annotations
 
@@ -101,4 +101,15 @@ def foresight_fields(jobs: int, gpus: int, seats: int) -> list[Field]:
         ("end_job", "i8", (seats,)),
         ("end_place", "i8", (jobs,)),
         ("n_ends", "i8"),
+    ]
+
+
+def backfill_fields(jobs: int) -> list[Field]:
+    """Backfilling (rules/backfill.py). One step for the present and for the end of each job that runs or is promised GPUs."""
+    return [
+        ("backfills", "i8"),
+        ("last_end_s", "f8"),  # when a job ended last; -1 = never
+        ("n_steps", "i8"),  # scratch: steps in the number of free GPUs, as expected,
+        ("step_s", "f8", (jobs + 1,)),  # when each begins,
+        ("step_free", "i8", (jobs + 1,)),  # and how many are free from then on, until the next
     ]
