@@ -105,7 +105,7 @@ def foresight_fields(jobs: int, gpus: int, seats: int) -> list[Field]:
 
 
 def backfill_fields(jobs: int) -> list[Field]:
-    """Backfilling (rules/backfill.py). One step for the present and for the end of each job that runs or is promised GPUs."""
+    """Backfilling (rules/backfill.py). A step is the present, or an end of a job that runs or is promised GPUs."""
     return [
         ("backfills", "i8"),
         ("last_end_s", "f8"),  # when a job ended last; -1 = never

@@ -81,9 +81,9 @@ def _promise_first(s, made_s):
 
 @kernel
 def _promise(s, job, made_s):
-    """Modify the ends in `s`: the instant at which a job that finds no gang is promised GPUs, and how many are to spare.
+    """Modify the ends in `s`: when a job that finds no gang is promised GPUs, and how many are to spare then.
 
-    The instant is infinity if there will never be enough.
+    When is infinity if there will never be enough.
     """
     _lay_ends(s)
     room = s.free_gpus
