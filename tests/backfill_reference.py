@@ -72,8 +72,13 @@ def easy(line, held, jobs, run_s, gpus, now):
 
 
 def conservative(line, held, jobs, run_s, gpus, now):
-    """The jobs of the line that start now: each has a reservation, beside those before it."""
-    chosen = []
+    """The jobs of the line that start now: those whose reservation is now."""
+    return [j for j, time in reservations(line, held, jobs, run_s, gpus, now).items() if time == now]
+
+
+def reservations(line, held, jobs, run_s, gpus, now):
+    """When each job of the line is to start, beside those before it: job -> time."""
+    found = {}
     for j in line:
         need, changes = jobs[j][1], sorted({now, *(end for _, end, _ in held)})
         begins = [begin for begin, _, _ in held]
@@ -83,6 +88,5 @@ def conservative(line, held, jobs, run_s, gpus, now):
             if all(free_at(u, held, gpus) >= need for u in [t, *changes, *begins] if t <= u < t + run_s[j])
         )
         held.append((time, time + run_s[j], need))
-        if time == now:
-            chosen.append(j)
-    return chosen
+        found[j] = time
+    return found

@@ -81,26 +81,32 @@ def _promise_first(s, made_s):
 
 @kernel
 def _promise(s, job, made_s):
-    """Modify the ends in `s`: when a job that finds no gang is promised GPUs, and how many are to spare then.
+    """Modify the ends in `s`: the instant at which a job without a gang is promised GPUs, and how many to spare.
 
-    When is infinity if there will never be enough.
+    The instant is infinity if there will never be enough.
     """
     _lay_ends(s)
     room = s.free_gpus
-    until_s = math.inf
+    until_s, waited_for_s = math.inf, -math.inf
     while s.n_ends > 0 and s.end_key[0] <= until_s * LATER:
         end_s = s.end_key[0]
         ending = _next_to_end(s)
         room += _frees(s, ending)
-        if until_s == math.inf and room >= s.gpus[job] and not _was_just_let_past(s, ending, job, made_s):
+        if not _was_just_let_past(s, ending, job, made_s):
+            waited_for_s = end_s
+        if until_s == math.inf and room >= s.gpus[job] and end_s <= waited_for_s * LATER:
             until_s = end_s
     return until_s, room - s.gpus[job]
 
 
 @kernel
-def _start_behind(s, last, made_s, until_s, spare):
-    """Modify `s`: start jobs behind `last` that are gone by `until_s` or ask at most what is to spare; how many."""
+def _start_behind(s, first, made_s, until_s, spare):
+    """Modify `s`: start jobs behind `first` that are gone by `until_s` or ask at most what is to spare; how many.
+
+    After each all are asked again, for who was refused because of a slow gang may find a fast one now.
+    """
     started = 0
+    last = first
     until_s *= LATER
     while True:
         job = _next_in_line(s, last, made_s, s.free_gpus, until_s, spare)
@@ -116,15 +122,35 @@ def _start_behind(s, last, made_s, until_s, spare):
             spare -= s.gpus[job]
         start(s, job)
         started += 1
+        last = first
 
 
 @kernel
 def _promise_all(s, made_s):
-    """Modify `s`: conservative backfilling. Whom nobody behind could do without is not asked any more."""
+    """Modify `s`: conservative backfilling.
+
+    If a job was refused because of a slow gang, all are asked again after the next start: it may find a fast one then.
+    """
+    started = 0
+    again = True
+    while again:
+        more, again = _promise_in_order(s, made_s)
+        started += more
+    return started
+
+
+@kernel
+def _promise_in_order(s, made_s):
+    """Modify `s`: promise GPUs to one job after the other, and start those who get them now, until none is left now.
+
+    Returns:
+        The number of jobs started, and True if it stopped at a start for all to be asked again.
+    """
     _lay_steps(s)
     started = 0
     last = -1
     promised = False
+    refused = False
     until_s = math.inf
     while s.free_gpus >= _least_demand(s):
         job = _next_in_line(s, last, made_s, ANY_SIZE, 0.0, ANY_SIZE)
@@ -134,16 +160,20 @@ def _promise_all(s, made_s):
         if _starts_beside(s, job, until_s):
             start(s, job)
             started += 1
+            if refused:
+                return started, True
             _take(s, 0, expected_end_s(s, job), s.gpus[job])
             continue
-        step = _first_room(s, job, made_s)
+        run_s = _run_best_s(s, job)
+        refused = refused or _first_lack(s, 0, s.now_s + run_s, s.gpus[job]) < 0
+        step = _first_room(s, job, made_s, run_s)
         if step == s.n_steps:
             continue
         if not promised and not _needs_numbers_only(s, job):
             until_s = s.step_s[step]
         promised = True
-        _take(s, step, s.step_s[step] + _run_best_s(s, job), s.gpus[job])
-    return started
+        _take(s, step, s.step_s[step] + run_s, s.gpus[job])
+    return started, False
 
 
 @kernel
@@ -156,13 +186,12 @@ def _starts_beside(s, job, until_s):
 
 
 @kernel
-def _first_room(s, job, made_s):
+def _first_room(s, job, made_s, run_s):
     """The first step from the next end on at which a job that does not start now has room; `n_steps` if none has."""
     from_s = _next_end_s(s, job, made_s)
     step = 1
     while step < s.n_steps and s.step_s[step] * LATER < from_s:
         step += 1
-    run_s = _run_best_s(s, job)
     while step < s.n_steps:
         lack = _first_lack(s, step, s.step_s[step] + run_s, s.gpus[job])
         if lack < 0:

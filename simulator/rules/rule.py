@@ -228,14 +228,14 @@ class Rule:
         return codes.NO_DELAYS if self.timers is None else codes.FIXED
 
     @property
-    def backfills(self) -> int:
-        """Code of the kind of backfilling."""
-        return HEADS[self.head]
-
-    @property
     def preemptive(self) -> bool:
         """Whether running jobs stand in the order too."""
         return self.order in PREEMPTIVE_ORDERS and self.margin is None and self.sharing == "none"
+
+    @property
+    def backfills(self) -> int:
+        """Code of the kind of backfilling."""
+        return HEADS[self.head]
 
 
 def rule_from(fields: Mapping[str, Any]) -> Rule:
