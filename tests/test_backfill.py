@@ -58,7 +58,7 @@ EXACT = {
     # A runs until 6; B is promised 6, with one GPU to spare: D takes it at 3, until 19. B 6-14. At 14 C is promised
     # 19, nothing to spare: E would end at 26. C 19-31, then E until 43 beside which F does not fit.
     ("fifo", "reserve"): [0, 6, 19, 3, 31, 43],
-    # B is promised 6-14, C 14-26. D at 3 would run until 19, E at 4 until 16: into C's time. Both are promised 26, F 42.
+    # B is promised 6-14, C 14-26. D at 3 would run until 19, E at 4 until 16: into C's time. Both start at 26, F 42.
     ("fifo", "conservative"): [0, 6, 14, 26, 26, 42],
     # D starts at 3 as under fifo. At 6 the line is made anew: F is promised 19, when D ends; B is gone by 14. At 14 E
     # would end at 26. F 19-23, C 23-35, E.
@@ -69,8 +69,8 @@ EXACT = {
 TWICE = {
     # As before: at 14 C is promised 3 + 32 = 35, when D is expected to end; E is expected to end at 14 + 24 = 38.
     ("fifo", "reserve"): [0, 6, 19, 3, 31, 43],
-    # B is promised 12-28, C 28-52. D at 3 is expected to run until 35, into C's time, but E at 4 until 28. At 6 B starts
-    # until 14. C starts when E ends, at 16, until 28; then D until 44, beside which F does not fit.
+    # B is promised 12-28, C 28-52. D at 3 is expected to run until 35, into C's time, but E at 4 until 28. B starts at
+    # 6, until 14. C starts when E ends, at 16, until 28; then D until 44, beside which F does not fit.
     ("fifo", "conservative"): [0, 6, 16, 28, 4, 44],
     # At 6 F is promised 35; B is expected to be gone by 22. At 14 E would be gone by 38. F 19-23, C 23-35, E.
     ("sjf", "reserve"): [0, 6, 23, 3, 35, 19],
@@ -89,7 +89,7 @@ HALF = {
     # At 6 F is promised 11, when D is expected to end; B is gone by 10. At 14 F is promised 25; E is gone by 20. It
     # ends at 26: F 26-30, C.
     ("sjf", "reserve"): [0, 6, 30, 3, 14, 26],
-    # D starts at 4, as under fifo. At 6 F is promised 12, B gone by 10. At 14 F is promised 24, E gone by 20. F 26-30, C.
+    # D starts at 4, as for fifo. At 6 F is promised 12, B gone by 10. At 14 F is promised 24, E gone by 20. F 26-30, C.
     ("sjf", "conservative"): [0, 6, 30, 4, 14, 26],
 }
 
@@ -246,7 +246,7 @@ def test_a_short_newcomer_does_not_put_off_a_promise_until_the_next_end():
 
 
 def test_with_rounds_the_line_is_made_anew_at_the_first_after_an_end():
-    """sjf, 4 GPUs, passes every 10 s: A ends at 3, B (4 GPUs, 9 s) came at 1 and C (4 GPUs, 2 s) at 7: C comes first."""
+    """sjf, 4 GPUs, passes every 10 s: A ends at 3, B (4 GPUs, 9 s) comes at 1 and C (4 GPUs, 2 s) at 7: C is first."""
     rule = Rule("sjf", "reserve", round=10.0)
     assert starts([(0, 4, 3), (1, 4, 9), (7, 4, 2)], FOUR, rule) == [0, 20, 10]
 
