@@ -3,6 +3,10 @@
 One trace and the one word "FIFO" give mean JCTs that differ by a factor of two, so their semantics are parameters:
 `head`, `placer`, `preemption_cost`, `round`, `lease`; simulator/rules/rule.py defines them. The defaults are those of
 the common counting simulators: GPUs are only counted, and every job in order that fits starts.
+
+FIFO and SJF also backfill: `head=reserve` is EASY backfilling (Lifka 1995), `head=conservative` promises every waiting
+job GPUs (Mu'alem and Feitelson 2001); simulator/rules/backfill.py has the definitions and what the papers leave open.
+Both look at how long jobs are expected to run, which FIFO does not otherwise.
 """
 
 from __future__ import annotations
@@ -13,8 +17,10 @@ from typing import Literal
 from ..simulator.rules.rule import Rule
 from .base import RulePolicy
 
-Order = Literal["random", "fifo", "sjf", "edf", "srtf", "srsf"]
+Order = Literal["random", "edf", "srtf", "srsf"]
+Backfilled = Literal["fifo", "sjf"]
 Head = Literal["strict", "skip"]
+BackfillingHead = Literal["strict", "skip", "reserve", "conservative"]
 Placer = Literal["count", "consolidated", "tier", "skew", "random"]
 
 
@@ -27,6 +33,18 @@ def ordered(
     lease: float = 0.0,
 ) -> RulePolicy:
     """The policy of one order; all but `srtf` and `srsf` leave running jobs alone unless their lease has ended."""
+    return RulePolicy(order, Rule(order, head, placer, preemption_cost, round=round, lease=lease))
+
+
+def backfilled(
+    order: Backfilled,
+    head: BackfillingHead = "skip",
+    placer: Placer = "count",
+    preemption_cost: tuple[float, ...] = (0.0,),
+    round: float = 0.0,
+    lease: float = 0.0,
+) -> RulePolicy:
+    """As `ordered`, for the orders that can backfill; there are no leases then."""
     return RulePolicy(order, Rule(order, head, placer, preemption_cost, round=round, lease=lease))
 
 

@@ -19,7 +19,7 @@ from .drawn import drawn
 from .gandiva import gandiva
 from .greedy import greedy
 from .mast.schedulers import cell
-from .ordered import las, ordered
+from .ordered import backfilled, las, ordered
 from .pollux import Pollux
 from .tetris.paths import milp, static, tetris_v1, tetris_v2
 from .themis import LeastShared, Themis, ideal
@@ -50,9 +50,15 @@ POLICIES: dict[str, Entry] = {
         (*BOTH, TIME_SHIFT, GEO),
     ),
     "greedy": Entry(greedy, "shortest first; a job waits for a better tier if it will end sooner so: the one to beat"),
-    "fifo": Entry(partial(ordered, "fifo"), "first in, first out, by arrival", BOTH),
+    "fifo": Entry(
+        partial(backfilled, "fifo"),
+        "first in, first out, by arrival; head=reserve (EASY) and head=conservative: with backfilling",
+        BOTH,
+    ),
     "sjf": Entry(
-        partial(ordered, "sjf"), "shortest job first, by isolated run time; running jobs are left alone", BOTH
+        partial(backfilled, "sjf"),
+        "shortest job first, by isolated run time; running jobs are left alone; heads as fifo",
+        BOTH,
     ),
     "edf": Entry(
         partial(ordered, "edf"), "earliest deadline first, jobs without one last; running jobs are left alone", BOTH

@@ -221,6 +221,7 @@ def lay_jobs(s: np.void, workload: Workload, topology: Topology, network: Networ
     s["check_s"][:n] = s["lease_end_s"][:n] = s["planned_finish_s"][:n] = np.inf
     for last in ("first_start_s", "finish_s", "stopped_s", "left_s", "begun_s"):
         s[last][:n] = -1.0
+    s["last_end_s"] = -1.0
     s["event_of"][:] = -1
     s["queue_place"][:n] = -1
     s["first_gpu"][:n] = s["next_first_gpu"][:n] = FREE
@@ -281,9 +282,14 @@ def lay_rule(s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Seman
         skewed: bool (n,), the jobs whose model asks for consolidation under the placers that look at skew; None: none.
         semantics: with auctions, its lease holds instead of the rule's.
     """
+    if rule.backfills and semantics.auctions:
+        raise InputError(
+            f"head={rule.head} plans the ends of jobs, semantics={semantics.name} ends leases and holds auctions; "
+            "expected semantics=events, or head=skip"
+        )
     n = int(s["n_jobs"])
     s["order"], s["placer"] = ORDERS[rule.order], PLACERS[rule.placer]
-    s["strict"], s["preemptive"] = rule.head == "strict", rule.preemptive
+    s["strict"], s["backfills"], s["preemptive"] = rule.head == "strict", rule.backfills, rule.preemptive
     s["round_s"], s["quantum_s"] = rule.round, rule.quantum
     s["lease_s"] = lease_s = semantics.lease_s if semantics.auctions else rule.lease
     s["slicing_s"], s["turn_s"] = 0.0 if semantics.auctions else rule.slicing, np.inf

@@ -1,4 +1,4 @@
-"""Fields of a record for the compiled rule: its parameters, leases, delay timers, foresight, and room that it makes."""
+"""Fields of a record for the compiled rule: its parameters, leases, timers, foresight, room that it makes, backfilling."""
 
 from __future__ import annotations
 
@@ -142,4 +142,15 @@ def room_fields(jobs: int, gpus: int, seats: int) -> list[Field]:
         ("survey_inside", "i8", (rows, seats)),  # its GPUs in the area,
         ("survey_weighed", "f8", (rows, seats)),  # its time left, weighed,
         ("survey_next", "i8", (rows, seats)),  # and the next item of the area; -1 = none
+    ]
+
+
+def backfill_fields(jobs: int) -> list[Field]:
+    """Backfilling (rules/backfill.py). A step is the present, or an end of a job that runs or is promised GPUs."""
+    return [
+        ("backfills", "i8"),
+        ("last_end_s", "f8"),  # when a job ended last; -1 = never
+        ("n_steps", "i8"),  # scratch: steps in the number of free GPUs, as expected,
+        ("step_s", "f8", (jobs + 1,)),  # when each begins,
+        ("step_free", "i8", (jobs + 1,)),  # and how many are free from then on, until the next
     ]

@@ -16,7 +16,14 @@ from .contention_state import contention_fields, stay_fields
 from .errors import InputError
 from .geo_state import MOST_REGIONS, clusters_in, events_in, region_fields
 from .kernels.bits import words
-from .rule_state import delay_fields, foresight_fields, room_fields, rule_fields, semantics_fields
+from .rule_state import (
+    backfill_fields,
+    delay_fields,
+    foresight_fields,
+    room_fields,
+    rule_fields,
+    semantics_fields,
+)
 from .sharing_state import CLASSES, Field, sharing_fields
 from .tiers import TIERS
 
@@ -390,6 +397,7 @@ def state_dtype(capacity: Capacity) -> np.dtype:
         + delay_fields()
         + foresight_fields(jobs, gpus, seats)
         + room_fields(jobs, gpus, seats)
+        + backfill_fields(jobs)
         + network_fields(gpus)
         + failure_fields()
         + log_fields(seats)
@@ -420,6 +428,8 @@ SCRATCH = (
     "end_key",
     "end_job",
     "end_place",
+    "step_s",
+    "step_free",
 )
 ROOM = (
     "victim",

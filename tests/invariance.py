@@ -31,6 +31,7 @@ ELASTIC_JOBS = (3, 8)  # and where a search is made every minute
 LONGEST_S = 20_000.0  # the longest of their jobs,
 CONTENDED_S = 600.0  # where every iteration is played,
 ELASTIC_S = 100.0  # and in such searches
+FURTHER = {"clustergym/Delay-v0": ("greedy:preempt=on", "fifo:head=reserve", "fifo:head=conservative")}  # rules apart from their defaults
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,10 @@ class Outcome:
 
 
 def pairs() -> list[tuple[str, str]]:
-    """Every environment with every policy that is registered for it, and a kind of one that is another rule."""
-    registered = [(env_id, policy) for env_id in ENVIRONMENTS for policy in list_policies(env_id)]
-    return [*registered, ("clustergym/Delay-v0", "greedy:preempt=on")]
+    """Every environment with every policy that is registered for it, and `FURTHER`."""
+    return [
+        (env_id, policy) for env_id in ENVIRONMENTS for policy in (*list_policies(env_id), *FURTHER.get(env_id, ()))
+    ]
 
 
 def setting_of(env_id: str) -> Setting:

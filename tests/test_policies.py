@@ -39,6 +39,12 @@ NETWORK_SENSITIVE = (
     "gandiva:fallback=last,lease=300,preemption_cost=15/25",
     "gandiva:slicing=120,preemption_cost=15/25",
 )
+BACKFILLING = (
+    "fifo:head=reserve",
+    "fifo:head=conservative,placer=consolidated",
+    "sjf:head=reserve,placer=consolidated,preemption_cost=40/60",
+    "sjf:head=conservative,placer=tier,round=300",
+)
 AT_AUCTIONS = (  # where leases and rounds are those of the semantics
     *("greedy", "greedy:margin=0,placer=first,preemption_cost=20/30", "greedy:margin=1.2"),
     *("dally", "dally:history=3,initial=0.5/2,placer=first,preemption_cost=20/30"),
@@ -87,7 +93,9 @@ def played(policy, workload: Workload, seed: int, topology: str = DALLY, **optio
     return outcome(simulator, simulator.run(policy))
 
 
-@pytest.mark.parametrize("word", [*(f"{name}:{v}" for name in ORDERED for v in VARIANTS), *NETWORK_SENSITIVE])
+@pytest.mark.parametrize(
+    "word", [*(f"{name}:{v}" for name in ORDERED for v in VARIANTS), *NETWORK_SENSITIVE, *BACKFILLING]
+)
 def test_one_decision_at_a_time_is_the_compiled_run(word):
     policy = policies.make(word)
     workload = crowded(7)
@@ -104,7 +112,9 @@ def test_one_decision_at_a_time_is_the_compiled_run_at_auctions(word):
     assert played(policy, workload, 3, semantics=semantics) == whole
 
 
-@pytest.mark.parametrize("word", [*(f"{name}:placer=tier,preemption_cost=30" for name in ORDERED), *NETWORK_SENSITIVE])
+@pytest.mark.parametrize(
+    "word", [*(f"{name}:placer=tier,preemption_cost=30" for name in ORDERED), *NETWORK_SENSITIVE, *BACKFILLING]
+)
 def test_one_decision_at_a_time_is_the_compiled_run_with_failures(word):
     """Machines fail every 5,000 s or so, for 1,000 s; a checkpoint every 300 s."""
     policy = policies.make(word)

@@ -21,6 +21,9 @@ TIMES_EXACT, TIMES_HIDDEN, TIMES_GUESSED = 0, 1, 2
 # GPUs that hold a job (rules/sharing.py).
 NOT_SHARED, FIRST_FIT, BEST_BENEFIT = 0, 1, 2
 
+# Backfilling (rules/backfill.py).
+NO_BACKFILL, RESERVE, CONSERVATIVE = 0, 1, 2
+
 # Entries of the decision log.
 START, PREEMPT, MIGRATE, HOLD, RESIZE, SHIFT, REPLICATE, MOVE, DROP = 1, 2, 3, 4, 5, 6, 7, 8, 9
 

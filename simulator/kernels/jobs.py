@@ -553,6 +553,7 @@ def finish(s, job):
     s.mean_active[job] = (s.active_integral - s.active_at_arrival[job]) / life if life > 0.0 else 1.0
     s.slowdown_rate -= 1.0 / isolated_s(s, job)
     s.done += 1
+    s.last_end_s = s.now_s
     if has_regions(s):
         s.ended[job // WORD] += 1
         s.ended_s[job // WORD] = s.now_s

@@ -2,7 +2,8 @@
 
 A pass walks the order. Without preemption only waiting jobs are in it. With preemption (or where leases have ended)
 running jobs stand in it too: they keep their GPUs unless a waiting job before them needs these. `head` says what
-happens at the first waiting job that does not fit: with `strict` nobody behind it starts, `skip` goes on with the next.
+happens at the first waiting job that does not fit: with `strict` nobody behind it starts, `skip` goes on with the next,
+`reserve` and `conservative` do so if nobody before it starts later for it (backfill.py).
 
 All waiting jobs of one demand class (same GPUs, same skew) fit or fail together, so a pass looks only at the heads of
 the classes; one that failed is blocked for the rest of the pass, since room only shrinks. Rules under which every job
@@ -16,6 +17,7 @@ from ..kernels.jit import kernel
 from ..kernels.jobs import enter_queue, grant_lease, leave_queue, plan, preempt, start
 from ..kernels.rounding import NEAR
 from ..kernels.sharing import has_berths
+from .backfill import backfill
 from .eviction import evict_for, give_up, gpus_behind, pick_evictable
 from .offers import make_offers
 from .orders import has_levels, is_running_place, lease_is_over, running_key, settle_place, stopped_key
@@ -37,6 +39,8 @@ def schedule(s):
         return 0
     if s.shares:
         return share_pass(s)
+    if s.backfills:
+        return backfill(s, _round_from_s(s, s.last_end_s))
     started = 0
     if s.preemptive or s.lease_s > 0.0:
         started = _fill_in_order(s)
@@ -95,11 +99,17 @@ def _fill_in_order(s):
 @kernel
 def next_round_s(s):
     """The first instant from now on at which a pass may be made."""
+    return _round_from_s(s, s.now_s)
+
+
+@kernel
+def _round_from_s(s, time_s):
+    """The first instant from `time_s` on at which a pass may be made."""
     if s.round_s <= 0.0:
-        return s.now_s
+        return time_s
     # The clock may stand a rounding error before or behind the very multiple that it stands on.
-    tick_s = math.ceil(s.now_s / s.round_s - NEAR) * s.round_s
-    return s.now_s if tick_s <= s.now_s + NEAR * s.round_s else tick_s
+    tick_s = math.ceil(time_s / s.round_s - NEAR) * s.round_s
+    return time_s if tick_s <= time_s + NEAR * s.round_s else tick_s
 
 
 @kernel

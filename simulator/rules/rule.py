@@ -23,6 +23,12 @@ ORDERS = {
     "turns": codes.TURNS,
     "weighted": codes.WEIGHTED,
 }
+HEADS = {
+    "strict": codes.NO_BACKFILL,
+    "skip": codes.NO_BACKFILL,
+    "reserve": codes.RESERVE,
+    "conservative": codes.CONSERVATIVE,
+}
 PLACERS = {
     "count": codes.COUNT,
     "consolidated": codes.CONSOLIDATED,
@@ -37,6 +43,8 @@ DELAY_PLACERS = ("tier", "first")
 SHARINGS = {"none": codes.NOT_SHARED, "first-fit": codes.FIRST_FIT, "best-benefit": codes.BEST_BENEFIT}
 SHARING_PLACERS = ("count", "tier", "first", "random")
 SKEW_PLACERS = ("skew", "first-skew")
+BACKFILLED_ORDERS = ("fifo", "sjf")
+BACKFILL_PLACERS = ("count", "consolidated", "tier", "skew", "random", "first")
 PREEMPTIVE_ORDERS = ("srtf", "srsf", "las")
 RUN_TIME_ORDERS = ("sjf", "srtf", "srsf", "weighted")
 COST_SPLIT_GPUS = 8
@@ -85,7 +93,10 @@ class Rule:
             dally), `latest` (first started last; who never started comes last: Gandiva), `edf` (earliest deadline; who
             has none comes last), `turns` (who has waited longest since it arrived or lost its GPUs: Gandiva with
             slices), `weighted` (isolated run time left x GPUs to the power of `exponent`).
-        head: `strict` (nobody passes a job that does not fit) or `skip` (every job in order that fits starts).
+        head: `strict` (nobody passes a job that does not fit), `skip` (every job in order that fits starts), `reserve`
+            (who fits passes a job that does not if that one starts no later for it, as expected: EASY backfilling) or
+            `conservative` (nobody at all may start later for it); rules/backfill.py has the definitions. Backfilling
+            is for `fifo` and `sjf`, where nobody is stopped or moved.
         placer: which GPUs: `count`, `consolidated`, `tier`, `skew` (consolidated for skewed models, else
             count), `random`, `first` (the first place with room on the best tier), `first-skew`, `affinity`;
             rules/placers.py has the definitions.
@@ -167,7 +178,9 @@ class Rule:
             object.__setattr__(self, name, _numbers(name, getattr(self, name)))
         _choice("order", self.order, ORDERS)
         _choice("placer", self.placer, PLACERS)
-        _choice("head", self.head, ("strict", "skip"))
+        _choice("head", self.head, HEADS)
+        if self.backfills:
+            self._check_backfilling()
         if len(self.preemption_cost) not in (1, 2):
             raise InputError(f"preemption_cost = {_slashed(self.preemption_cost)}: expected SECONDS or SMALL/LARGE")
         for name in ("preemption_cost", "thresholds"):
@@ -185,6 +198,12 @@ class Rule:
             raise InputError(f"thresholds = {_slashed(self.thresholds)}: expected GPU-seconds in ascending order")
         if len(self.thresholds) >= codes.MAX_LEVELS:
             raise InputError(f"thresholds: {len(self.thresholds)} given, at most {codes.MAX_LEVELS - 1} are possible")
+
+    def _check_backfilling(self) -> None:
+        _choice(f"order with head={self.head}", self.order, BACKFILLED_ORDERS)
+        _choice(f"placer with head={self.head}", self.placer, BACKFILL_PLACERS)
+        if self.delays != codes.NO_DELAYS or self.migrates or self.lease or self.margin is not None:
+            raise InputError(f"head={self.head} goes without delay timers, leases, migration and margin")
 
     def _check_margin(self) -> None:
         (margin,) = _numbers("margin", self.margin)
@@ -265,6 +284,11 @@ class Rule:
     def preemptive(self) -> bool:
         """Whether running jobs stand in the order too."""
         return self.order in PREEMPTIVE_ORDERS and self.margin is None and self.sharing == "none"
+
+    @property
+    def backfills(self) -> int:
+        """Code of the kind of backfilling."""
+        return HEADS[self.head]
 
 
 def rule_from(fields: Mapping[str, Any]) -> Rule:
