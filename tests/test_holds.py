@@ -20,7 +20,7 @@ from clustergym.experiments.recording import WORDS, decisions, timeline
 from clustergym.simulator.decisions import Advance, Hold, Preempt, Start
 from clustergym.simulator.engine import Simulator
 from clustergym.simulator.errors import InputError, InvalidDecision, Stalled
-from clustergym.simulator.kernels.codes import HELD, RUNNING
+from clustergym.simulator.kernels.codes import DONE, HELD, RUNNING
 from clustergym.simulator.layout import Failures
 from clustergym.simulator.rules.rule import PLACERS, Rule, Tuner
 from clustergym.simulator.sharing import Sharing
@@ -544,7 +544,7 @@ def check_holds(simulator, witness):
     """What has become of all that was held at earlier instants."""
     s, view = simulator.state, simulator.view
     for job, (until_s, tier, starts) in list(witness.held.items()):
-        if s.starts[job] > starts or s.status[job] == RUNNING:
+        if s.starts[job] > starts or s.status[job] in (RUNNING, DONE):
             assert tier is not None and view.now_s >= s.held_since_s[job]
             if s.status[job] == RUNNING and s.starts[job] == starts + 1:
                 assert view.tier_of(job) <= tier and s.started_s[job] <= until_s
@@ -554,7 +554,7 @@ def check_holds(simulator, witness):
             if tier is not None and simulator.rule.placer in ("tier", "first"):
                 assert view.find_gpus_within(job, tier) is None
         else:
-            has_run = s.stopped_s[job] > s.held_since_s[job]  # on its own GPUs as if never stopped, until they failed
+            has_run = s.stopped_s[job] > s.held_since_s[job]  # on its own GPUs, as if never stopped, until one failed
             assert until_s == math.inf or view.now_s >= until_s or has_run
             del witness.held[job]
     assert s.n_standing == sum(tier is not None for _, tier, _ in witness.held.values())
