@@ -1,6 +1,6 @@
 """Random clusters and workloads under random holds, the same for a seed everywhere; as a script, it plays them.
 
-As random_workloads.py: `NUMBA_DISABLE_JIT=1 python random_holds.py 40` prints what `play` returns for the seeds 0 to 39.
+As random_workloads.py: `NUMBA_DISABLE_JIT=1 python random_holds.py 40` prints `play` of the seeds 0 to 39.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class RandomHolds:
         rng = self.rng
         if view.instant != self.instant:
             self.instant, self.left = view.instant, len(view.queue) + 1
+            if len(view.running) and rng.random() < 0.05:
+                return Preempt(int(rng.choice(view.running)))
         self.left -= 1
         running = view.running
-        if self.left >= 0 and len(running) and rng.random() < 0.05:
-            return Preempt(int(rng.choice(running)))
-        if self.left < 0 or not len(view.queue):
+        if not len(view.queue) or (self.left < 0 and len(running)):
             return Advance()
         job = int(rng.choice(view.queue))
         gpus = view.find_gpus(job)

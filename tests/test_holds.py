@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clustergym.experiments.recording import WORDS, decisions, timeline
-from clustergym.simulator.decisions import Advance, Hold, Migrate, Preempt, Start
+from clustergym.simulator.decisions import Advance, Hold, Preempt, Start
 from clustergym.simulator.engine import Simulator
 from clustergym.simulator.errors import InputError, InvalidDecision, Stalled
-from clustergym.simulator.kernels.codes import HELD, RUNNING
+from clustergym.simulator.kernels.codes import DONE, HELD, RUNNING
 from clustergym.simulator.layout import Failures
 from clustergym.simulator.rules.rule import PLACERS, Rule, Tuner
 from clustergym.simulator.sharing import Sharing
@@ -113,12 +113,14 @@ def test_a_hold_without_a_tier_starts_nothing():
 
 
 def test_the_best_tier_with_room_is_taken():
-    """Two racks of two machines of 8. At 100 the machines of rack 0 have 2 and 6 free GPUs, those of rack 1 have 4 and 4.
+    """Two racks of two machines of 8. At 100 those of rack 0 have 2 and 6 free GPUs, those of rack 1 have 4 and 4.
 
     Three are held for the network: 5 GPUs take the machine with 6; then 6 find no machine, and a rack, the one with 8;
     then 3 find no machine either (2, 1, 0 and 2 are free), and rack 0.
     """
-    simulator = laid(TWO_BY_TWO, (0, 6, LONG), (0, 2, LONG), (0, 4, LONG), (0, 4, LONG), *[(100, n, 5.0) for n in (5, 6, 3)])
+    simulator = laid(
+        TWO_BY_TWO, (0, 6, LONG), (0, 2, LONG), (0, 4, LONG), (0, 4, LONG), *[(100, n, 5.0) for n in (5, 6, 3)]
+    )
     apply(simulator, Start(0, range(6)), Start(1, (8, 9)), Start(2, range(16, 20)), Start(3, range(24, 28)))
     simulator.advance()
     apply(simulator, *(Hold(job, 200.0, NETWORK) for job in (4, 5, 6)))
@@ -143,7 +145,7 @@ def test_a_worse_tier_than_asked_is_never_taken(tier, start_s):
 
 @pytest.mark.parametrize(("order", "first"), [("fifo", 2), ("sjf", 3)])
 def test_of_two_holds_of_one_machine_the_first_in_the_order_is_served(order, first):
-    """Jobs 2 (50 s) and 3 (40 s), of 4 GPUs each, wait for machines; 0 ends at 100, 1 at 300, whoever was held first."""
+    """Jobs 2 (50 s) and 3 (40 s), of 4 GPUs each, wait for machines, 3 held first; 0 ends at 100, 1 at 300."""
     simulator = filled((10, 4, 50), (10, 4, 40), rule=replace(TIERED, order=order))
     apply(simulator, Hold(3, LONG, MACHINE), Hold(2, LONG, MACHINE))
     simulator.run()
@@ -232,7 +234,7 @@ def test_a_hold_outlives_a_failure_and_takes_what_comes_back():
 def test_other_placers_give_what_they_give_if_its_tier_is_good_enough(placer):
     """GPUs 3 and 7 are free at 10, on two machines of one rack, and machine 0 from 100 on.
 
-    `consolidated`, `skew` and `first-skew` (an unknown model), and `affinity` never spread a gang that one machine could
+    `consolidated`, `skew` and `first-skew` (an unknown model), and `affinity` never spread a gang that a machine could
     hold. `random` may draw GPUs of two machines at 100 too.
     """
     for tier, start_s in ((MACHINE, 100.0), (RACK, 10.0)):
@@ -251,7 +253,9 @@ def test_other_placers_give_what_they_give_if_its_tier_is_good_enough(placer):
 def test_with_rounds_a_hold_is_served_at_rounds():
     """Rounds of 80 s: room from 100 on is taken at 160, nobody is asked; a hold that ends at 130 is over at 130."""
     for until_s, start_s in ((LONG, 160.0), (130.0, -1.0)):
-        simulator = laid(TWO_MACHINES, (0, 3, 100), (0, 3, 900), (0, 2, 50), (300, 1, 5), rule=replace(TIERED, round=80.0))
+        simulator = laid(
+            TWO_MACHINES, (0, 3, 100), (0, 3, 900), (0, 2, 50), (300, 1, 5), rule=replace(TIERED, round=80.0)
+        )
         apply(simulator, Start(0, [0, 1, 2]), Start(1, [4, 5, 6]), Hold(2, until_s, MACHINE))
         simulator.advance()
         assert started(simulator, 2)[0] == start_s
@@ -271,7 +275,7 @@ def test_a_start_by_itself_begins_a_lease():
 
 
 def test_at_auctions_a_hold_is_served_at_auctions():
-    """Job 0 (4 GPUs, one lease of 400 s of its 1,000) is released at 400, its GPUs are auctioned 4 s later: job 1 there."""
+    """Job 0 (4 GPUs, 1,000 s, a lease of 400) is released at 400, its GPUs are auctioned 4 s later: job 1 starts."""
     options = {"semantics": "artist-sim:lease_s=400,chunk=0", "rule": Rule("fifo", placer="first")}
     simulator = laid("flat:machines=1,gpus_per_machine=4", (0, 4, 1000), (0, 4, 50), **options)
     apply(simulator, Start(0, range(4)), Hold(1, LONG, MACHINE))
@@ -281,7 +285,9 @@ def test_at_auctions_a_hold_is_served_at_auctions():
 
 def test_where_gpus_are_shared_it_takes_free_ones_only():
     """2 GPUs a machine, 2 jobs a GPU: job 1 finds GPU 1 free only, and waits for two until job 0 ends at 100."""
-    simulator = laid("flat:machines=1,gpus_per_machine=2", (0, 1, 100), (0, 2, 50), sharing=Sharing(interference="constant:xi=1.5"))
+    simulator = laid(
+        "flat:machines=1,gpus_per_machine=2", (0, 1, 100), (0, 2, 50), sharing=Sharing(interference="constant:xi=1.5")
+    )
     apply(simulator, Start(0, [0]), Hold(1, LONG, MACHINE))
     simulator.run()
     assert simulator.jobs()["first_start_s"].tolist() == [0.0, 100.0]
@@ -291,7 +297,9 @@ def test_where_gpus_are_shared_it_takes_free_ones_only():
 def test_a_tier_that_is_none_is_refused_in_a_sentence(tier):
     simulator = laid(TWO_MACHINES, (0, 2, 50))
     before = simulator.snapshot().tobytes()
-    with pytest.raises(InvalidDecision, match=r"^hold job 0: tier .*: expected 1 \(machine\), 2 \(rack\), 3 \(network\)"):
+    with pytest.raises(
+        InvalidDecision, match=r"^hold job 0: tier .*: expected 1 \(machine\), 2 \(rack\), 3 \(network\)"
+    ):
         simulator.apply(Hold(0, 10.0, tier))
     assert simulator.snapshot().tobytes() == before
 
@@ -447,7 +455,7 @@ def test_algorithm_one_with_fixed_timers_is_a_policy_of_holds(timers, order):
     """No-wait, consolidated and three manual ones: all starts, ends and tiers, on 12 workloads without ties."""
     for seed in range(12):
         rule = Rule(order, placer=("tier", "first")[seed % 2], timers=timers)
-        expected, bound = outcome(rule, pressed(seed))
+        _, bound = outcome(rule, pressed(seed))
         _, free = outcome(replace(rule, advisory=True), pressed(seed), AlgorithmOne())
         for column in ("first_start_s", "finish_s", "tier", "queueing_delay_s", "comm_time_s"):
             assert free.jobs()[column].tolist() == bound.jobs()[column].tolist(), (seed, column)
@@ -456,19 +464,19 @@ def test_algorithm_one_with_fixed_timers_is_a_policy_of_holds(timers, order):
 def test_a_hold_keeps_the_tuned_timer_of_the_instant_at_which_it_was_made():
     """Machines of 4 with 1 free GPU each; 2 GPUs are asked for at 0 and 50, timers are an hour; 2 are free at 100.
 
-    Job 3 starts at 100, after 100 s: that is the timer now. Where it binds job 4 takes a rack at 150; its hold, of 50,
+    Job 4 starts at 100, after 100 s: that is the timer now. Where it binds job 5 takes a rack at 150; its hold, of 50,
     goes on until 3650. A policy that wants what Algorithm 2 gives in between makes holds that end before.
     """
-    rows = [(0, 2, 100), (0, 1, LONG), (0, 3, LONG), (0, 2, LONG), (50, 2, 10)]
+    rows = [(0, 1, 100), (0, 1, 100), (0, 1, LONG), (0, 3, LONG), (0, 2, LONG), (50, 2, 10)]
     for rule, policy, start_s in (
         (replace(TIERED, tuner=Tuner()), None, 150.0),
         (replace(TIERED, tuner=Tuner(), advisory=True), AlgorithmOne(), 3650.0),
     ):
         simulator = laid(TWO_MACHINES, *rows, rule=rule)
-        apply(simulator, Start(0, [0, 1]), Start(1, [2]), Start(2, [4, 5, 6]))
+        apply(simulator, *(Start(job, [job]) for job in range(3)), Start(3, [4, 5, 6]))
         simulator.run(policy)
         table = simulator.jobs()
-        assert (table["first_start_s"][3:].tolist(), table["tier"][4]) == ([100.0, start_s], RACK)
+        assert (table["first_start_s"][4:].tolist(), table["tier"][5]) == ([100.0, start_s], RACK)
 
 
 def test_the_tuner_sees_the_same_waits_whether_it_binds_or_not():
@@ -536,7 +544,7 @@ def check_holds(simulator, witness):
     """What has become of all that was held at earlier instants."""
     s, view = simulator.state, simulator.view
     for job, (until_s, tier, starts) in list(witness.held.items()):
-        if s.starts[job] > starts or s.status[job] == RUNNING:
+        if s.starts[job] > starts or s.status[job] in (RUNNING, DONE):
             assert tier is not None and view.now_s >= s.held_since_s[job]
             if s.status[job] == RUNNING and s.starts[job] == starts + 1:
                 assert view.tier_of(job) <= tier and s.started_s[job] <= until_s
@@ -546,7 +554,8 @@ def check_holds(simulator, witness):
             if tier is not None and simulator.rule.placer in ("tier", "first"):
                 assert view.find_gpus_within(job, tier) is None
         else:
-            assert until_s == math.inf or view.now_s >= until_s
+            has_run = s.stopped_s[job] > s.held_since_s[job]  # on its own GPUs, as if never stopped, until one failed
+            assert until_s == math.inf or view.now_s >= until_s or has_run
             del witness.held[job]
     assert s.n_standing == sum(tier is not None for _, tier, _ in witness.held.values())
     assert sorted(s.standing[: s.n_standing].tolist()) == np.flatnonzero(s.hold_tier[: s.n_jobs]).tolist()
@@ -563,7 +572,8 @@ def test_a_held_job_starts_by_itself_exactly_when_it_should(seed):
         while not isinstance(decision := witness.decide(simulator.view), Advance):
             simulator.apply(decision)
             checks["check_record"](simulator)
-        if not len(simulator.view.running) and not simulator.view.held.size:
+        s = simulator.state
+        if s.next_arrival == s.n_jobs and s.running == s.held == 0:
             break
         simulator.advance()
         checks["check_record"](simulator)

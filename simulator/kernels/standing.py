@@ -1,4 +1,4 @@
-"""The held jobs that start by themselves when a tier has room: a list of them, so that nobody looks through all jobs."""
+"""The held jobs that start by themselves when a tier has room: listed, so that nobody looks through all."""
 
 from .jit import kernel
 
