@@ -1,6 +1,7 @@
 """What a training run is: one checked value, from the environment's configuration file and what the user changes.
 
-The files are `agents/configs/<environment>.yaml`, and others beside them; docs/training.md says which runs chose their values.
+The files are `agents/configs/<environment>.yaml`, and others beside them; docs/training.md says which runs chose their
+values.
 """
 
 from __future__ import annotations

@@ -29,7 +29,6 @@ from ..simulator.engine import Simulator
 from ..simulator.errors import InputError, MissingExtra
 from ..simulator.estimates import Estimates
 from ..simulator.names import choose
-from ..simulator.rules.rule import Rule
 from ..simulator.view import ClusterView
 from .sb3_zip import VARIABLE
 from .shipped import sees_run_times, shipped

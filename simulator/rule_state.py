@@ -1,4 +1,4 @@
-"""Fields of a record for the compiled rule: its parameters, leases, timers, foresight, room that it makes, backfilling."""
+"""Fields of a record for the compiled rule: its parameters, leases, timers, foresight, room, backfilling."""
 
 from __future__ import annotations
 

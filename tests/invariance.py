@@ -31,7 +31,9 @@ ELASTIC_JOBS = (3, 8)  # and where a search is made every minute
 LONGEST_S = 20_000.0  # the longest of their jobs,
 CONTENDED_S = 600.0  # where every iteration is played,
 ELASTIC_S = 100.0  # and in such searches
-FURTHER = {"clustergym/Delay-v0": ("greedy:preempt=on", "fifo:head=reserve", "fifo:head=conservative")}  # rules apart from their defaults
+FURTHER = {  # rules apart from their defaults
+    "clustergym/Delay-v0": ("greedy:preempt=on", "fifo:head=reserve", "fifo:head=conservative")
+}
 
 
 @dataclass(frozen=True)

@@ -501,7 +501,7 @@ def test_features_by_hand():
 
 
 def test_features_of_making_room_by_hand():
-    """One machine of 8, 30 s to restore, horizon e^10 - 1 s. 0 (8 GPUs, 1,000 s) runs when 1 (4 GPUs, 100 s) comes at 10.
+    """One machine of 8, 30 s to restore, horizon e^10 - 1 s. 0 (8 GPUs, 1,000 s) runs; 1 (4 GPUs, 100 s) comes at 10.
 
     0 has 990 s left: 990 sqrt(8) > 1.2 x 100 sqrt(4) + 30, so it can be stopped, which costs it 100 + 30 s. It has no
     room elsewhere. Afterwards it starts anew at 110, and ends at 110 + 30 + 990.
@@ -555,7 +555,7 @@ def test_the_delay_bucket_of_the_timer_is_the_jobs_own():
     assert (env.view.now_s, env.view.free_by_machine.tolist()) == (20.0, [1, 1])
     env.step(hold(0, 1, 0))
     assert (env.view.now_s, start(0, 1)[0] in candidates(env)) == (3620.0, True)
-    observation, *_ = env.step(hold(0, 2, 1))  # a rack has room: it starts by itself when the instant is over
+    env.step(hold(0, 2, 1))  # a rack has room: it starts by itself when the instant is over
     assert env.view.now_s > 3620.0 or env.simulator.done
     assert env.simulator.jobs()["first_start_s"][3] == 3620.0
 

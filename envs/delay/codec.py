@@ -169,8 +169,8 @@ def _hold_parts(simulator: Simulator, window: np.record, decision: Hold) -> tupl
         return UNTIL_OFFER, 0
     if decision.until_s is None or decision.tier not in (MACHINE, RACK):
         raise InvalidDecision(
-            f"{decision!r}: in this environment a hold until the next offer has no tier, and any other starts by itself "
-            f"at the tier {MACHINE} (machine) or {RACK} (rack)"
+            f"{decision!r}: in this environment a hold until the next offer has no tier, and any other starts by "
+            f"itself at the tier {MACHINE} (machine) or {RACK} (rack)"
         )
     if decision.until_s == rows.timer_end_s(simulator.records, 0, decision.job, decision.tier):
         return UNTIL_TIMER, decision.tier - MACHINE

@@ -20,8 +20,8 @@ from ..window import NO_JOB
 from .codec import DELAYS_S, MakeRoom, composed, decode, encode
 from .moves import RUNNING_ORDERS
 from .observation import CANDIDATES, CLUSTER, HOLD_COLUMN, QUEUE, RUNNING
-from .transition import turn
 from .terms import terms
+from .transition import turn
 from .window import HOLD_TIERS, KNOWN, MAX_DELAYS, PER_RUNNING, PER_WAITING, UNTIL_TIMER, window_dtype
 
 
@@ -32,9 +32,7 @@ class DelayLookout(Lookout):
     columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
     turn = staticmethod(turn)
 
-    def __init__(
-        self, *, delays: tuple[float, ...] = DELAYS_S, running_order: str = "priority", **window: Any
-    ) -> None:
+    def __init__(self, *, delays: tuple[float, ...] = DELAYS_S, running_order: str = "priority", **window: Any) -> None:
         choose(running_order, RUNNING_ORDERS, "value of running_order")
         delays = numbers("delays", delays)
         if len(delays) > MAX_DELAYS - 2 or any(not 0.0 < delay < math.inf for delay in delays):

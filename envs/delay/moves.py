@@ -1,7 +1,7 @@
 """What can be done about running jobs: which of them the window shows, and where they could move.
 
-Two moves a job: to a better tier, and to the fullest place with room at its own tier (a machine; a rack, for a gang that
-no machine holds), where that leaves a machine wholly free or gives a waiting gang a place that it did not have.
+Two moves a job: to a better tier, and to the fullest place with room at its own tier (a machine; a rack, for a gang
+that no machine holds), where that leaves a machine wholly free or gives a waiting gang a place that it did not have.
 """
 
 from __future__ import annotations
@@ -160,10 +160,10 @@ def _find_rack(s, job):
 @kernel
 def _serves(s, most, then):
     """True if a waiting gang finds no room among `most` free GPUs, and does among `then`."""
+    serves = False
     for demand in range(s.n_classes):
-        if s.class_count[demand] > 0 and most < s.class_gpus[demand] <= then:
-            return True
-    return False
+        serves |= s.class_count[demand] > 0 and most < s.class_gpus[demand] <= then
+    return serves
 
 
 @kernel

@@ -29,7 +29,9 @@ Variance = Annotated[
 
 
 def train(
-    env: Annotated[str, typer.Argument(metavar="ENV", help="Environment: its id or short name (Delay); or Delay-preemptive.")],
+    env: Annotated[
+        str, typer.Argument(metavar="ENV", help="Environment: its id or short name (Delay); or Delay-preemptive.")
+    ],
     logdir: Annotated[
         Path, typer.Option("--logdir", metavar="DIR", help="Where agent, checkpoint and TensorBoard logs go.")
     ],
