@@ -39,7 +39,7 @@ Choices where the words leave some, simulator/rules/room.py has them in full:
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from ..simulator.errors import InputError
 from ..simulator.rules.rule import Rule
@@ -69,7 +69,9 @@ def greedy(
             with `preempt=on` only, where it is 1.2 by default.
         exponent: of the GPUs, in the weights; 0 to 8; with `preempt=on` only, where it is 0.5 by default.
     """
-    weighing = {name: value for name, value in (("theta", theta), ("exponent", exponent)) if value is not None}
+    weighing: dict[str, Any] = {
+        name: value for name, value in (("theta", theta), ("exponent", exponent)) if value is not None
+    }
     if preempt == "off":
         if weighing:
             raise InputError(f"policy greedy: {next(iter(weighing))} weighs jobs with preempt=on; give that too")

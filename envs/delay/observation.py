@@ -4,8 +4,9 @@ GPUs are counted in units of 64, cut at 1, whatever the size of the cluster, so 
 size means the same on another: 32 free GPUs are as much room on 1,024 GPUs as on 64. Numbers of jobs n read
 n' / (n' + 32), with n' = 64 n / GPUs of the cluster. Times and services t (seconds, GPU-seconds) are log1p(t) /
 log1p(horizon), cut at 1; a slowdown f is log(f) / log(1000), cut at 1; a slack t, which may be below 0, is 1/2 + or -
-half of what |t| would be. Run times are what is known of them (`estimates`): 0, with a flag, where nothing is. Everything lies in [0, 1];
-rows without a job, and candidates that are not legal, are zero. Nothing says how many jobs are still to come.
+half of what |t| would be. Run times are what is known of them (`estimates`): 0, with a flag, where nothing is.
+Everything lies in [0, 1]; rows without a job, and candidates that are not legal, are zero. Nothing says how many jobs
+are still to come.
 """
 
 from __future__ import annotations

@@ -14,13 +14,13 @@ TUNER = Tuner()
 def terms(
     *,
     placer: str = "tier",
-    preemption_cost: tuple[float, ...] | float = 0.0,
+    preemption_cost: Any = 0.0,
     round: float = 0.0,
     lease: float = 0.0,
     migration: bool = False,
-    tuner: Tuner | Mapping[str, Any] | None = TUNER,
+    tuner: Any = TUNER,
 ) -> Rule:
-    """The rule of an environment with these keyword arguments; see `DelayEnv`."""
+    """The rule of an environment with these keyword arguments, as they are given or read from JSON; see `DelayEnv`."""
     if isinstance(tuner, Mapping):
         try:
             tuner = Tuner(**tuner)
@@ -31,7 +31,7 @@ def terms(
     return Rule(
         "fifo",
         placer=placer,
-        preemption_cost=tuple(preemption_cost) if isinstance(preemption_cost, list) else preemption_cost,  # type: ignore[arg-type]
+        preemption_cost=tuple(preemption_cost) if isinstance(preemption_cost, list) else preemption_cost,
         round=round,
         lease=lease,
         migrates=migration,
