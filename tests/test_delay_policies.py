@@ -47,6 +47,8 @@ NETWORK_SENSITIVE = (
     "greedy",
     "greedy:margin=0,placer=first,preemption_cost=20/30",
     "greedy:margin=1.2,round=120",
+    "greedy:preempt=on,preemption_cost=30",
+    "greedy:preempt=on,margin=0,placer=first,preemption_cost=20/30,round=120,theta=0.8",
     "dally:lease=300",
     "dally:lease=100,history=3,initial=0.5/2,placer=first,preemption_cost=20/30",
     "dally:lease=100,floors=1/3,history=6,deviation=population,placer=first",
