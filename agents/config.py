@@ -65,6 +65,8 @@ class Config(_Checked):
         variance: how the variance of workloads is tamed: `reference`, the reward is the difference to what the
             policy `reference` reaches on the same workload; `group`, the advantage is the difference to the mean of
             `replicas` runs of the same workload; or `none`.
+            Unless given, `reference` is `greedy`; where the environment lets jobs be stopped, the greedy that does so
+            at the same cost.
         imitate: a policy to clone before PPO: `imitation_steps` of its decisions, gone through `imitation_epochs`
             times; then logits are divided by `soften`, so that there is something left to explore.
         timesteps: decisions to train for, all rows together.
@@ -86,7 +88,7 @@ class Config(_Checked):
     validation: Annotated[tuple[Scenario, ...], Field(min_length=1)]
     validation_seeds: Positive = 20
     variance: Literal["reference", "group", "none"] = "group"
-    reference: str = "greedy"
+    reference: str = ""
     replicas: Annotated[int, Field(ge=2)] = 16
     imitate: str | None = None
     imitation_steps: Positive = 30_000
@@ -110,6 +112,8 @@ class Config(_Checked):
 
     @model_validator(mode="after")
     def _fits(self) -> Config:
+        if not self.reference:
+            object.__setattr__(self, "reference", _better_greedy(self.env))
         if self.variance == "group" and self.num_envs % self.replicas:
             raise ValueError(f"num_envs = {self.num_envs}: expected a multiple of replicas = {self.replicas}")
         if self.batch_size > self.num_envs * self.n_steps:
@@ -120,6 +124,15 @@ class Config(_Checked):
     def rollout(self) -> int:
         """Decisions between two updates."""
         return self.num_envs * self.n_steps
+
+
+def _better_greedy(env: Mapping[str, Any]) -> str:
+    """The better of the two that plays by the same rules as an environment with these keyword arguments."""
+    if not env.get("preemption", True):
+        return "greedy"
+    cost = env.get("preemption_cost", 0.0)
+    seconds = "/".join(f"{float(part):g}" for part in (cost if isinstance(cost, list | tuple) else (cost,)))
+    return f"greedy:preempt=on,preemption_cost={seconds}"
 
 
 def default_config(environment: str) -> dict[str, Any]:
