@@ -39,6 +39,8 @@ def rule_fields(jobs: int, seats: int) -> list[Field]:
         ("n_offered", "i8"),
         ("standing", "i8", (jobs,)),  # jobs that are held for a tier (rules/holds.py)
         ("n_standing", "i8"),
+        ("hold_tier", "i8", (jobs,)),  # of a held job the worst tier at which it starts by itself; 0 = it does not
+        ("hold_over", "i8", (jobs,)),  # 1: it is back in the queue once those in `standing` have been served
         ("holds_over", "i8"),  # the time of one of them may be over
         ("pick_key", "f8", (seats,)),  # scratch: heap of running jobs that may be stopped, worst first
         ("pick_job", "i8", (seats,)),

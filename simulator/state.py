@@ -194,8 +194,6 @@ def job_fields(jobs: int) -> list[Field]:
         "runner_place",  # in `runner`
         "queue_place",  # in its class's heap; -1 = not queued
         "offer_place",  # in `offered`, from 1; 0 = not in it
-        "hold_tier",  # of a held job the worst tier at which it starts by itself; 0 = it does not
-        "hold_over",  # 1: it is back in the queue once those in `standing` have been served
         "is_joined",
         "rank",  # place in the window's order, and back:
         "job_at_rank",

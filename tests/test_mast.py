@@ -8,7 +8,7 @@ import pytest
 from clustergym.policies import make
 from clustergym.simulator.decisions import Hold, Move, Preempt, Replicate, Start
 from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.errors import InputError, InvalidDecision
 from clustergym.simulator.geo.gms import lay_ranking
 from clustergym.simulator.geo.kernels import scan
 from clustergym.simulator.geo.on_demand import _Storage, lacking, on_demand
@@ -340,6 +340,12 @@ def test_copies_are_made_for_who_is_held_too():
     simulator.apply(Hold(0))
     assert lacking(simulator.view) == [0, 1]
     assert on_demand(simulator.view) == [Replicate(0, 1), Replicate(0, 2)]
+
+
+def test_a_hold_for_a_tier_is_refused():
+    simulator = started(workload_of([([(V100, 8)], [0], 3, 0, 0.0)]))
+    with pytest.raises(InvalidDecision, match="hold job 0 for tier 1: in regions no job starts by itself"):
+        simulator.apply(Hold(0, 100.0, 1))
 
 
 def test_a_region_without_room_for_a_copy_is_passed():
