@@ -141,7 +141,7 @@ def _promise_all(s, made_s):
 
 @kernel
 def _promise_in_order(s, made_s):
-    """Modify `s`: promise GPUs to one job after the other, and start those who get them now, until none is left now.
+    """Modify `s`: promise GPUs to one job after the other, and start those who get them now, until nobody else could.
 
     Returns:
         The number of jobs started, and True if it stopped at a start for all to be asked again.
@@ -152,10 +152,8 @@ def _promise_in_order(s, made_s):
     promised = False
     refused = False
     until_s = math.inf
-    while s.free_gpus >= _least_demand(s):
+    while _could_start(s, last, made_s):
         job = _next_in_line(s, last, made_s, ANY_SIZE, 0.0, ANY_SIZE)
-        if job < 0:
-            break
         last = job
         if _starts_beside(s, job, until_s):
             start(s, job)
@@ -174,6 +172,17 @@ def _promise_in_order(s, made_s):
         promised = True
         _take(s, step, s.step_s[step] + run_s, s.gpus[job])
     return started, False
+
+
+@kernel
+def _could_start(s, last, made_s):
+    """True if there may be room now for a job after `last`, beside all that has been promised so far."""
+    least = _least_demand(s)
+    if s.free_gpus < least:
+        return False
+    lack = _first_lack(s, 0, math.inf, least)
+    until_s = math.inf if lack < 0 else s.step_s[lack] * LATER
+    return _next_in_line(s, last, made_s, s.free_gpus, until_s, 0) >= 0
 
 
 @kernel
