@@ -308,7 +308,10 @@ REFUSED = {
     "a placer of Gandiva": (lambda: Rule("fifo", "reserve", "affinity"), "placer with head=reserve = 'affinity'"),
     "by name": (lambda: policies.make("las:head=reserve"), "strict"),
     "by name, leases": (lambda: policies.make("fifo:head=reserve,lease=60"), "head=reserve goes without .*leases"),
-    "auctions": (lambda: played(SIX, FOUR, Rule("fifo", "reserve"), semantics="artist-sim"), "semantics=artist-sim"),
+    "auctions": (
+        lambda: played(SIX, FOUR, Rule("fifo", "reserve"), semantics="artist-sim:chunk=0"),
+        "semantics=artist-sim",
+    ),
 }
 
 
