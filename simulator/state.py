@@ -111,7 +111,6 @@ def clock_fields() -> list[Field]:
         ("start_s", "f8"),  # first arrival
         ("horizon_s", "f8"),  # absolute; inf = none
         ("seed", "i8"),
-        ("known_times", "i8"),  # what is known of run times (rules/estimates.py)
         ("next_arrival", "i8"),  # index of the first job that has not arrived
         ("waiting", "i8"),  # jobs in the queue, held ones not counted
         ("held", "i8"),
@@ -150,7 +149,6 @@ def job_fields(jobs: int) -> list[Field]:
         "base_iteration_s",  # isolated: seconds per iteration on the best placement of the empty cluster;
         "compute_iteration_s",  # of these what the network does not add: `tier_factor` is relative to it
         "iterations_left",  # when last settled
-        "estimate_s",  # isolated run time of the whole job, as far as is known; means nothing where run times are known
         "iteration_s",  # seconds per iteration at the present placement
         "started_s",  # present stretch on GPUs: when it began,
         "since_s",  # and when its progress began (after the restore)
@@ -202,6 +200,14 @@ def job_fields(jobs: int) -> list[Field]:
     columns: list[Field] = [(name, "f8", (jobs,)) for name in floats]
     columns += [(name, "i8", (jobs,)) for name in integers]
     return columns
+
+
+def estimate_fields(jobs: int) -> list[Field]:
+    """What is known of run times (rules/estimates.py)."""
+    return [
+        ("known_times", "i8"),  # whether they are exact, estimates, or not known
+        ("estimate_s", "f8", (jobs,)),  # where they are estimates: the isolated run time of the whole job
+    ]
 
 
 def grant_fields(jobs: int) -> list[Field]:
@@ -386,6 +392,7 @@ def state_dtype(capacity: Capacity) -> np.dtype:
         size_fields()
         + clock_fields()
         + job_fields(jobs)
+        + estimate_fields(jobs)
         + grant_fields(jobs)
         + event_fields(jobs, gpus, capacity.regions)
         + queue_fields(jobs)
