@@ -207,14 +207,13 @@ def test_an_invalid_action_counts_as_advance():
         assert env.simulator.snapshot().tobytes() == plain.simulator.snapshot().tobytes()
 
 
-def test_an_invalid_action_where_nothing_is_to_come_changes_nothing():
-    """One job, nothing runs: advance is illegal, a start is legal; time cannot pass."""
-    env = by_hand([(0, 1, 10)])
-    assert candidates(env) == [start(0)[0]]
+def test_an_invalid_action_where_nothing_is_to_come_plays_the_first_legal_one():
+    """One job of 10 s, nothing runs: advance is illegal, a start is legal; time cannot pass but by it."""
     for action in (ADVANCE, hold(0)):
-        _, reward, terminated, truncated, info = env.step(action)
-        assert (reward, terminated, truncated, info["invalid_action"], env.view.now_s) == (0.0, False, False, True, 0.0)
-    assert env.step(start(0))[2]
+        env = by_hand([(0, 1, 10)])
+        assert candidates(env) == [start(0)[0]]
+        _, _, terminated, _, info = env.step(action)
+        assert (terminated, info["invalid_action"], info["forced_action"], env.view.now_s) == (True, True, True, 10.0)
 
 
 @pytest.mark.parametrize(("bucket", "played"), [(-5, 0), (99, DELAYS - 1)])
