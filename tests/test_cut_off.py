@@ -27,7 +27,7 @@ SIZES = {  # small, with deadlines where a workload has some
 
 
 def three(deadline_s=(math.inf,) * 3, **options: Any) -> Any:
-    """The environment of the three jobs, reset; `first` starts the first of the window."""
+    """The environment of the three jobs, reset."""
     jobs = Workload.from_arrays("three", [0.0, 0.0, 40.0], [1] * 3, [10.0, 20.0, 30.0], deadline_s=list(deadline_s))
     env = gymnasium.make("clustergym/Delay-v0", topology=ONE_GPU, workload=jobs, network="none", **options).unwrapped
     env.reset(seed=0)
@@ -63,11 +63,8 @@ def test_what_is_left_is_charged_under_every_reward(reward, at_horizon, after_on
 
 
 def test_at_the_horizon_each_ends_by_itself_but_after_too_many_decisions_one_after_another():
-    """Two jobs of 10 s at 0, one GPU, the first started; both would end at 15 and at 10 s after now, or in a row.
-
-    The horizon at 5: ends at 10 and 15. One decision on two GPUs' worth of waiting, at 10: ends at 10 and 20.
-    """
-    jobs = Workload.from_arrays("two", [0.0] * 3, [1] * 3, [10.0] * 3)
+    """Three jobs of 10 s at 0, one GPU. Horizon 5: ends at 10, 15 and 15. One decision, so cut at 10: 10, 20 and 30."""
+    jobs = Workload.from_arrays("three", [0.0] * 3, [1] * 3, [10.0] * 3)
     make = {"topology": ONE_GPU, "workload": jobs, "network": "none"}
     for cut, ends in (({"horizon_s": 5.0}, (10, 15, 15)), ({"max_decisions": 1}, (10, 20, 30))):
         env = gymnasium.make("clustergym/Delay-v0", **make, **cut).unwrapped
@@ -111,7 +108,7 @@ def test_the_return_is_that_of_these_ends(name, reward, cut):
     jct_s = end_s - work.arrival_s
     expected = {
         "jct": jct_s.sum() / alone_s.sum(),
-        "makespan": end_s.max() / ((alone_s * work.gpus).sum() / s.n_gpus),
+        "makespan": (end_s.max() - work.arrival_s.min()) / ((alone_s * work.gpus).sum() / s.n_gpus),
         "slowdown": (jct_s / alone_s).mean(),
     }
     assert total == pytest.approx(-expected[reward], rel=1e-9)
