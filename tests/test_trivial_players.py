@@ -130,7 +130,9 @@ def test_by_default_an_episode_is_cut_off_after_50_decisions_a_job(env_id):
     assert most == {None: DECISIONS_A_JOB * len(env.simulator.workload), math.inf: math.inf, 3: 3.0}
     for step in range(1, 4):
         *_, terminated, truncated, info = env.step([0] * len(env.action_space.nvec))
-        assert (truncated, info.get("max_decisions")) == ((True, 3.0) if step == 3 and not terminated else (False, None))
+        assert (truncated, info.get("max_decisions")) == (
+            (True, 3.0) if step == 3 and not terminated else (False, None)
+        )
         if terminated:
             break
 
