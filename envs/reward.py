@@ -81,7 +81,7 @@ def reference_integral(s, w, finish_s):
 
 @kernel
 def cut_cost(s, w, reference):
-    """`total_cost` at the end of an episode cut off now, with what is left to do, and what the reference has."""
+    """`total_cost` of an episode that is cut off now: with what is left to do, and what the reference has left."""
     cost = _cost_left(s, w)
     if w.reward_kind == JCT and w.ref_on:
         cost += s.active_integral

@@ -65,7 +65,7 @@ def train(updates: int, num_envs: int = 16, steps: int = 128, seed: int = 0) -> 
                 action = torch.stack([part.sample() for part in agent.distributions(seen, mask)], 1)
                 log_probability, _, value = agent.judge(seen, mask, action)
             observation, reward, terminated, truncated, _ = envs.step(action.numpy())
-            done = terminated | truncated  # without max_decisions or a horizon, episodes are never truncated
+            done = terminated | truncated  # one that is cut off has paid for what it leaves: no bootstrap
             totals += reward
             returns += totals[done].tolist()
             totals[done] = 0.0

@@ -39,9 +39,11 @@ class DataPlacementEnv(PlayedEnv):
                  makespan, slowdown, slo (envs/reward.py); placement: what a decision takes off the cost of paper mast's
                  Figure 4, as a fraction of that cost at the beginning. Many decisions take no time: train with gamma
                  = 1.
-    Episode      terminated when every workload is done; truncated at `horizon_s` or after `max_decisions`.
-    Info         elapsed_s, action_mask, invalid_action (the action was not legal: it counted as 0), adjusted_action
-                 (always False: the action has one part); metrics on the last step.
+    Episode      terminated when every workload is done; truncated at `horizon_s` or after `max_decisions`, and
+                 then charged for the workloads that it leaves (envs/reward.py).
+    Info         elapsed_s, action_mask, invalid_action (the action was not legal: it counted as 0), forced_action
+                 (always False: 0 is always legal), adjusted_action (always False: the action has one part);
+                 max_decisions of reset and on the last step; metrics on the last step.
     Versions     v0 first release.
 
     Args:
@@ -54,7 +56,8 @@ class DataPlacementEnv(PlayedEnv):
         quota: share of the bytes of all tables that may be copied at one look.
         slots, running_slots: tables and copies on the way in the observation, 1 to 256 and 0 to 256.
         region_slots: regions that there is room for, 1 to 64.
-        max_decisions, horizon_s: truncate after so many steps, or seconds from the first arrival; None: never.
+        max_decisions: truncate after so many steps, >= 1; None: 50 a workload; `math.inf`: never.
+        horizon_s: truncate so many seconds after the first arrival; None: never.
         observation: `dict`, or `flat` for plain MLPs.
         reward: `jct`, `makespan`, `slowdown`, `slo` or `placement`.
         reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
@@ -83,7 +86,7 @@ class DataPlacementEnv(PlayedEnv):
         slots: int = 32,
         running_slots: int = 16,
         region_slots: int = 8,
-        max_decisions: int | None = None,
+        max_decisions: float | None = None,
         horizon_s: float | None = None,
         observation: str = "dict",
         reward: str = "jct",

@@ -40,9 +40,11 @@ class DelayEnv(ClusterEnv):
     Mask         action_masks(): bool, all parts in a row; info["action_mask"]: the same as int8. Never empty.
     Reward       `reward`: jct (default: minus the mean JCT in mean isolated run times, summed over the episode),
                  makespan, slowdown, slo; envs/reward.py. Decisions often take no time: train with gamma = 1.
-    Episode      terminated when every job is done; truncated at `horizon_s` or after `max_decisions`.
-    Info         elapsed_s, action_mask, invalid_action (the action was not legal: it counted as advance),
-                 adjusted_action (a delay out of range became the nearest); metrics on the last step.
+    Episode      terminated when every job is done; truncated at `horizon_s` or after `max_decisions`, and then
+                 charged for the jobs that it leaves (envs/reward.py).
+    Info         elapsed_s, action_mask, invalid_action (the action was not legal: it counted as advance), forced_action
+                 (and as the first legal candidate, since no time could pass), adjusted_action (a delay out of range
+                 became the nearest); max_decisions of reset and on the last step; metrics on the last step.
     Versions     v0 first release.
 
     Args:
@@ -72,7 +74,8 @@ class DelayEnv(ClusterEnv):
             the next one does (0: no leases).
         estimates: what is known of run times, by whoever decides and in the observation: `exact`, `none`,
             `lognormal:sigma=S` or `user` (simulator/estimates.py).
-        max_decisions, horizon_s: truncate after so many steps, or seconds from the first arrival; None: never.
+        max_decisions: truncate after so many steps, >= 1; None: 50 a job of the workload; `math.inf`: never.
+        horizon_s: truncate so many seconds after the first arrival; None: never.
         skip_idle: pass over decision points where only advancing or holding is legal.
         observation: `dict`, or `flat` for plain MLPs.
         reward: `jct`, `makespan`, `slowdown` or `slo`.
@@ -109,7 +112,7 @@ class DelayEnv(ClusterEnv):
         round: float = 0.0,
         lease: float = 0.0,
         estimates: Estimates | str = "exact",
-        max_decisions: int | None = None,
+        max_decisions: float | None = None,
         horizon_s: float | None = None,
         skip_idle: bool = True,
         observation: str = "dict",

@@ -33,9 +33,11 @@ class GeoEnv(PlayedEnv):
     Reward       `reward`: jct (default: minus the mean JCT in mean isolated run times, summed over the episode),
                  makespan, slowdown, slo (minus the share of workloads with a limit that start too late);
                  envs/reward.py. Decisions often take no time: train with gamma = 1.
-    Episode      terminated when every workload is done; truncated at `horizon_s` or after `max_decisions`.
-    Info         elapsed_s, action_mask, invalid_action (the action was not legal: it counted as advance),
-                 adjusted_action (always False: the action has one part); metrics on the last step.
+    Episode      terminated when every workload is done; truncated at `horizon_s` or after `max_decisions`, and
+                 then charged for the workloads that it leaves (envs/reward.py).
+    Info         elapsed_s, action_mask, invalid_action (the action was not legal: it counted as advance), forced_action
+                 (and as the first legal candidate, since no time could pass), adjusted_action (always False: the
+                 action has one part); max_decisions of reset and on the last step; metrics on the last step.
     Versions     v0 first release.
 
     Args:
@@ -52,7 +54,8 @@ class GeoEnv(PlayedEnv):
         slots, running_slots: waiting and running workloads in the window, 1 to 256 and 0 to 256.
         order: which workloads the window shows first: `priority`, then by arrival; `arrival`; `shortest` (isolated run
             time) or `smallest` (units).
-        max_decisions, horizon_s: truncate after so many steps, or seconds from the first arrival; None: never.
+        max_decisions: truncate after so many steps, >= 1; None: 50 a workload; `math.inf`: never.
+        horizon_s: truncate so many seconds after the first arrival; None: never.
         skip_idle: pass over decision points where only advancing or holding is legal; the first of an episode never.
         observation: `dict`, or `flat` for plain MLPs.
         reward: `jct`, `makespan`, `slowdown` or `slo`.
@@ -85,7 +88,7 @@ class GeoEnv(PlayedEnv):
         slots: int = 16,
         running_slots: int = 16,
         order: str = "priority",
-        max_decisions: int | None = None,
+        max_decisions: float | None = None,
         horizon_s: float | None = None,
         skip_idle: bool = True,
         observation: str = "dict",

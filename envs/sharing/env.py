@@ -36,9 +36,12 @@ class SharingEnv(ClusterEnv):
     Mask         action_masks(): bool, both parts in a row; info["action_mask"]: the same as int8. Never empty.
     Reward       `reward`: jct (default: minus the mean JCT in mean isolated run times, summed over the episode),
                  makespan, slowdown, slo; envs/reward.py. Decisions often take no time: train with gamma = 1.
-    Episode      terminated when every job is done; truncated at `horizon_s` or after `max_decisions`.
-    Info         elapsed_s, action_mask, invalid_action (the action was not legal: it counted as advance),
-                 adjusted_action (a sub-batch that does not fit became the nearest that does); metrics on the last step.
+    Episode      terminated when every job is done; truncated at `horizon_s` or after `max_decisions`, and then
+                 charged for the jobs that it leaves (envs/reward.py).
+    Info         elapsed_s, action_mask, invalid_action (the action was not legal: it counted as advance), forced_action
+                 (and as the first legal candidate, since no time could pass), adjusted_action (a sub-batch that does
+                 not fit became the nearest that does); max_decisions of reset and on the last step; metrics on the
+                 last step.
     Versions     v0 first release.
 
     Args:
@@ -60,7 +63,8 @@ class SharingEnv(ClusterEnv):
         order: which jobs the window shows first: `arrival`, `shortest` (isolated run time) or `smallest` (GPUs).
         preemption: whether running jobs can be stopped.
         preemption_cost: seconds without progress when a stopped job starts anew; or (small, large gangs).
-        max_decisions, horizon_s: truncate after so many steps, or seconds from the first arrival; None: never.
+        max_decisions: truncate after so many steps, >= 1; None: 50 a job of the workload; `math.inf`: never.
+        horizon_s: truncate so many seconds after the first arrival; None: never.
         skip_idle: pass over decision points where only advancing or holding is legal.
         observation: `dict`, or `flat` for plain MLPs.
         reward: `jct`, `makespan`, `slowdown` or `slo`.
@@ -99,7 +103,7 @@ class SharingEnv(ClusterEnv):
         order: str = "arrival",
         preemption: bool = True,
         preemption_cost: tuple[float, ...] | float = 0.0,
-        max_decisions: int | None = None,
+        max_decisions: float | None = None,
         horizon_s: float | None = None,
         skip_idle: bool = True,
         observation: str = "dict",

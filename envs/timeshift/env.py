@@ -37,9 +37,11 @@ class TimeShiftEnv(PlayedEnv):
     Mask         action_masks(): bool, both parts in a row; info["action_mask"]: the same as int8. Never empty.
     Reward       `reward`: jct (default: minus the mean JCT in mean isolated run times, summed over the episode),
                  makespan, slowdown, slo; envs/reward.py. Decisions often take no time: train with gamma = 1.
-    Episode      terminated when every job is done; truncated at `horizon_s` or after `max_decisions`.
-    Info         elapsed_s, action_mask, invalid_action (the action was not legal: it counted as 0), adjusted_action (a
-                 bucket out of range became the nearest); metrics on the last step.
+    Episode      terminated when every job is done; truncated at `horizon_s` or after `max_decisions`, and then
+                 charged for the jobs that it leaves (envs/reward.py).
+    Info         elapsed_s, action_mask, invalid_action (the action was not legal: it counted as 0), forced_action (and
+                 as the first legal candidate, since no time could pass), adjusted_action (a bucket out of range became
+                 the nearest); max_decisions of reset and on the last step; metrics on the last step.
     Versions     v0 first release.
 
     Args:
@@ -52,7 +54,8 @@ class TimeShiftEnv(PlayedEnv):
         slots, running_slots: waiting and running jobs in the window, 1 to 256 and 0 to 256.
         order: which jobs the window shows first: `arrival`, `shortest` (isolated run time) or `smallest` (GPUs).
         jobs_per_gpu, interference, memory_gb, gpu: several jobs a GPU, as in Sharing-v0; 1: a job has its GPUs alone.
-        max_decisions, horizon_s: truncate after so many steps, or seconds from the first arrival; None: never.
+        max_decisions: truncate after so many steps, >= 1; None: 50 a job of the workload; `math.inf`: never.
+        horizon_s: truncate so many seconds after the first arrival; None: never.
         skip_idle: pass over decision points where there is nothing to place and no shift to choose; the first of an
             episode never.
         observation: `dict`, or `flat` for plain MLPs.
@@ -87,7 +90,7 @@ class TimeShiftEnv(PlayedEnv):
         interference: str | Slowdowns = "measured",
         memory_gb: float | None = None,
         gpu: str = "a100",
-        max_decisions: int | None = None,
+        max_decisions: float | None = None,
         horizon_s: float | None = None,
         skip_idle: bool = True,
         observation: str = "dict",
