@@ -115,6 +115,7 @@ class Stepper:
     def __init__(self, rows: Rows, part: str, kernel: Callable[..., Any]) -> None:
         self.rows, self.part, self.kernel = rows, part, kernel
         self.simulators: list[Simulator] = []
+        self.asks = False  # whether a run may stop in the middle of a step to ask for rates (simulator/protocols.py)
         self.every_row = np.arange(len(rows.windows))
         self._codes: dict[Callable[..., Any], Callable[..., Any]] = {}
 
@@ -126,6 +127,7 @@ class Stepper:
         """Give the next row to a simulator, which asks for room from now on before each reset."""
         simulator.room = partial(self._make_room, len(self.simulators))
         self.simulators.append(simulator)
+        self.asks |= simulator.pace is not None
 
     def _make_room(self, row: int, capacity: Capacity) -> None:
         """See to it that `row`, which is about to be reset, has records of at least `capacity`; the others go on."""
@@ -161,11 +163,6 @@ class Stepper:
         return self.call(
             self.kernel, r.records, r.windows, r.references, chosen, r.actions, r.outcomes, r.features, r.masks
         )
-
-    @property
-    def asks(self) -> bool:
-        """Whether a run may stop in the middle of a step to ask for rates (simulator/protocols.py, `Pace`)."""
-        return any(simulator.pace is not None for simulator in self.simulators)
 
     def call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
         """`kernel(*arguments)`, whose types are always the same but for the capacity of the records."""

@@ -95,6 +95,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
     def _lay_spaces(self) -> None:
         """Spaces, and a row of its own."""
         parts = list(self.lookout.parts)
+        self._parts = range(len(parts))
         self.action_space = gym.spaces.MultiDiscrete(parts)
         sizes = self.lookout.sizes
         ends = [int(end) for end in np.cumsum(list(sizes.values()))]
@@ -229,14 +230,14 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         """Play one action; see the class docstring."""
         self._expect_reset()
         try:
-            candidate, *others = [operator.index(action[part]) for part in range(len(self._action))]
+            parts = action.tolist() if isinstance(action, np.ndarray) else action
+            candidate, *others = [operator.index(parts[part]) for part in self._parts]
         except (TypeError, IndexError, KeyError):
             count = ("a whole number", "two whole numbers", "three whole numbers")[len(self.others)]
-            parts = ", ".join(("candidate", *self.others)) + ("," if not self.others else "")
-            raise InputError(f"action {action!r}: expected {count}, ({parts})") from None
-        self._action[0] = candidate if 0 <= candidate < self.lookout.candidates else -1
-        for part, value in enumerate(others, 1):
-            self._action[part] = max(-1, min(value, FARTHEST))
+            names = ", ".join(("candidate", *self.others)) + ("," if not self.others else "")
+            raise InputError(f"action {action!r}: expected {count}, ({names})") from None
+        first = candidate if 0 <= candidate < self.lookout.candidates else -1
+        self._action[:] = (first, *[max(-1, min(value, FARTHEST)) for value in others])
         odd = self.stepper.step(self._chosen)
         reward, elapsed_s, invalid, adjusted, terminated, truncated, forced = self._outcome.tolist()
         info = {
@@ -271,7 +272,9 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         """Features (F,) or (n, F) as the observation space has them; parts of a Dict are views."""
         if self._flat:
             return features
-        return {key: features[..., place] for key, place in self._places.items()}
+        if features.ndim == 1:  # plain slices cost a third less
+            return {key: features[place] for key, place in self._places.items()}
+        return {key: features[:, place] for key, place in self._places.items()}
 
     def action_masks(self) -> np.ndarray:
         """Legal actions, bool (all parts in a row,): sb3-contrib's convention."""
