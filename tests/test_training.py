@@ -101,6 +101,31 @@ def test_every_kind_of_training_runs_and_repeats_bit_for_bit(tmp_path, changes):
     assert outcomes[0][1] == outcomes[1][1]
 
 
+def test_the_learning_rate_is_never_below_0(tmp_path):
+    """A rollout of a group is one episode of every row, far more than 40 decisions: the one update lies beyond the end.
+
+    SB3's share of the training that is left is negative there, and Adam would climb.
+    """
+    training = Training(small(variance="group", replicas=4, timesteps=40), tmp_path, Quiet())
+    training.run()
+    assert training.step > 40
+    rates = [group["lr"] for group in training.learner.policy.optimizer.param_groups]
+    assert rates == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("env", "reference"),
+    [
+        ({"preemption": False}, "greedy"),
+        ({}, "greedy:preempt=on,preemption_cost=0"),
+        ({"preemption_cost": [40, 60]}, "greedy:preempt=on,preemption_cost=40/60"),
+    ],
+)
+def test_agents_are_measured_against_the_better_greedy_that_plays_by_the_same_rules(env, reference):
+    assert small(env=env).reference == reference
+    assert small(env=env, reference="fifo").reference == "fifo"
+
+
 def test_the_best_agent_is_saved_with_what_it_reached(tmp_path):
     training = Training(small(), tmp_path, Quiet(), command="clustergym train ...")
     best = training.run()
