@@ -26,7 +26,7 @@ COLUMNS: Mapping[str, tuple[str, str, int]] = {
 }
 MARK = "*"
 KNOWS = "knows\nrun\ntimes"  # header of the column that says whether a policy knows how long jobs run
-WIDTH_WITH_INTERVALS = 96
+WIDTH_WITH_INTERVALS = 106
 LONGEST_UNBROKEN = 14
 
 

@@ -86,7 +86,7 @@ class Estimates:
 
     def check(self, workload: Workload) -> None:
         """InputError where they are its users', and it has none of some job."""
-        missing = np.isnan(workload.estimate_s) if self.kind == "user" else np.zeros(1, bool)
+        missing = np.isinf(workload.estimate_s) if self.kind == "user" else np.zeros(1, bool)
         if missing.any():
             first = workload.job_id[int(np.argmax(missing))]
             raise InputError(

@@ -93,6 +93,7 @@ def test_own_schema_keeps_every_bit(tmp_path, ending):
         tenant=["nan"] * n,
         priority=rng.integers(-(2**62), 2**62, n),
         deadline_s=np.where(rng.random(n) < 0.5, np.inf, rng.exponential(1e3, n)),
+        estimate_s=np.where(rng.random(n) < 0.5, np.inf, rng.exponential(1e3, n)),
     )
     before.save(tmp_path / f"saved.{ending}")
     with warnings.catch_warnings():

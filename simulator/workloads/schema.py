@@ -16,7 +16,7 @@ The schema, one row a job, column by column (the csv has this header; the parque
 | `tenant`     | no       | text   | virtual cluster, empty: unknown |
 | `priority`   | no       | whole  | larger is more important, 0: default |
 | `deadline_s` | no       | number | absolute seconds on the arrival clock, > 0; empty, absent or inf: none |
-| `estimate_s` | no       | number | its user's estimate of `duration_s`, seconds > 0; empty or absent: unknown |
+| `estimate_s` | no       | number | its user's estimate of `duration_s`, seconds > 0; empty, absent or inf: unknown |
 
 Workloads over regions have more columns, and files beside them: geo_columns.py.
 
@@ -59,7 +59,6 @@ OPTIONAL = (
     "deadline_s",
     "estimate_s",
 )
-UNKNOWN_IS_NAN = ("estimate_s",)
 COLUMNS = REQUIRED + OPTIONAL
 TEXT = ("job_id", "model", "user", "tenant")
 WHOLE = ("gpus", "batch_size", "priority")
@@ -96,7 +95,7 @@ class Workload:
         tenant: str objects, the virtual cluster, "" unknown.
         priority: int64, 0 default, larger is more important.
         deadline_s: float64 > 0, absolute seconds on the arrival clock, inf = none.
-        estimate_s: float64 > 0, what its user takes `duration_s` for (simulator/estimates.py), nan = unknown.
+        estimate_s: float64 > 0, what its user takes `duration_s` for (simulator/estimates.py), inf = unknown.
         geo: what the jobs ask of regions: parts of several unit types, tables, levels; `gpus` is then all units of the
             parts. None: nothing.
         iterations_known: the source gives the iterations of every job; else an iteration of some is but a second.
@@ -288,7 +287,7 @@ def _defaults(n: int) -> dict[str, np.ndarray]:
         "tenant": blank,
         "priority": zeros,
         "deadline_s": np.full(n, np.inf),
-        "estimate_s": np.full(n, np.nan),
+        "estimate_s": np.full(n, np.inf),
     }
 
 
@@ -323,8 +322,6 @@ def _check(name: str, columns: dict[str, np.ndarray], given: Collection[str]) ->
             continue
         values = columns[column]
         bad = ~((values > low if above else values >= low) & (values <= high))
-        if column in UNKNOWN_IS_NAN:
-            bad &= ~np.isnan(values)
         if bad.any():
             i = int(np.argmax(bad))
             raise InputError(
@@ -372,7 +369,7 @@ RANGES: dict[str, tuple[float, bool, float, str]] = {
     "iteration_s": (0, True, LONGEST_S, "a time in seconds above 0, up to 1e15"),
     "batch_size": (0, False, 2**62, "a whole number >= 0"),
     "deadline_s": (0, True, np.inf, "a time in seconds above 0"),
-    "estimate_s": (0, True, LONGEST_S, "a time in seconds above 0, up to 1e15, or nan"),
+    "estimate_s": (0, True, np.inf, "a time in seconds above 0"),
 }
 
 
@@ -413,7 +410,7 @@ def _saved_columns(workload: Workload) -> dict[str, Any]:
     """
     derived = np.array_equal(workload.iteration_s, workload.duration_s / workload.iterations)
     columns = {name: getattr(workload, name) for name in COLUMNS if name != "iteration_s" or not derived}
-    if np.isnan(workload.estimate_s).all():
+    if np.isinf(workload.estimate_s).all():
         del columns["estimate_s"]
     if not workload.iterations_known:
         assumed = workload.iterations == workload.duration_s

@@ -101,7 +101,7 @@ def _workload(table: Table, name: str) -> Workload:
         batch_size=table.number("batch_size", low=0, whole=True, default=0, blank=0, high=2**62),
         priority=table.number("priority", low=-(2**63), high=2**63, whole=True, default=0, blank=0),
         deadline_s=table.number("deadline_s", low=0, above=True, high=np.inf, default=np.inf, blank=np.inf),
-        estimate_s=table.number("estimate_s", low=0, above=True, default=np.nan, blank=np.nan),
+        estimate_s=table.number("estimate_s", low=0, above=True, high=np.inf, default=np.inf, blank=np.inf),
         model=table.text("model", ""),
         user=table.text("user", ""),
         tenant=table.text("tenant", ""),
