@@ -23,7 +23,8 @@ from ..envs.tables import Tables
 LOWEST = -1e9  # logit of what is not legal: its probability is exactly 0 in float32
 LEGAL, HOLD = 0, 3  # columns of the candidates' features
 VALUE_SCALE = 0.1  # of sums over some ten rows
-LEAST_SPREAD = 0.01  # a feature that hardly varies is not blown up
+LEAST_SPREAD = 0.01  # a feature that hardly varies is not blown up,
+CONSTANT, IGNORED = 1e-6, 1e9  # and one that never does, such as slack without deadlines, is not looked at
 
 
 class Standard(nn.Module):
@@ -47,7 +48,9 @@ class Standard(nn.Module):
         """Take mean and spread from `rows` (n, columns); nothing happens if there are none."""
         if len(rows):
             self.mean.copy_(rows.mean(0))
-            self.spread.copy_(rows.std(0, correction=0).clamp(min=LEAST_SPREAD))
+            spread = rows.std(0, correction=0)
+            spread = torch.where(spread < CONSTANT, IGNORED, spread.clamp(min=LEAST_SPREAD))
+            self.spread.copy_(spread)
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         """Rows (..., columns), scaled."""
