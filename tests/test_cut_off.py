@@ -139,3 +139,36 @@ def test_a_reference_is_let_off_as_the_player_is(cut):
 
 def test_every_environment_is_here():
     assert {f"clustergym/{name}-v0" for name in SIZES} == set(ENVIRONMENTS)
+
+
+# Of the version before anything was charged at a cut: the policy, and the returns of seeds 0 and 1, to the bit.
+BEFORE = {
+    ("Delay", "srtf", "jct"): [-2.198083111739821, -1.7529170535323344],
+    ("Delay", "srtf", "makespan"): [-2.8832910090921384, -2.0251613024077373],
+    ("Delay", "srtf", "slowdown"): [-1.770858239880146, -1.4623172489581775],
+    ("Delay", "srtf", "slo"): [-0.43333333333333335, -0.4],
+    ("Sharing", "sjf-bsbf", "jct"): [-1.6190562977969352, -1.2176783237052993],
+    ("Sharing", "sjf-bsbf", "makespan"): [-1.0793311080316887, -1.4427766591313391],
+    ("Sharing", "sjf-bsbf", "slowdown"): [-1.9329530293515413, -1.3091826029748943],
+    ("Sharing", "sjf-bsbf", "slo"): [-0.39999999999999997, -0.25],
+    ("TimeShift", "themis+cassini", "jct"): [-0.9999999999999928, -1.2528763171294648],
+    ("TimeShift", "themis+cassini", "makespan"): [-2.176369255439176, -2.2141893517898175],
+    ("TimeShift", "themis+cassini", "slowdown"): [-0.9999999999998647, -1.9705673267978414],
+    ("TimeShift", "themis+cassini", "slo"): [-0.125, -0.5],
+}
+WINDOWS = {"TimeShift": {"slots": 4, "running_slots": 6}}
+
+
+@pytest.mark.parametrize(("name", "word", "reward"), BEFORE)
+def test_an_episode_that_ends_by_itself_returns_what_it_did(name, word, reward):
+    window = WINDOWS.get(name, {"slots": 8, "running_slots": 4})
+    env: Any = gymnasium.make(f"clustergym/{name}-v0", reward=reward, **SIZES[name], **window).unwrapped
+    found = []
+    for seed in (0, 1):
+        env.reset(seed=seed)
+        policy, total, terminated = policies.make(word), 0.0, False
+        while not terminated:
+            _, paid, terminated, *_ = env.step(env.act_of(policy))
+            total += paid
+        found.append(total)
+    assert found == BEFORE[name, word, reward]
