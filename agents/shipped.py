@@ -1,4 +1,4 @@
-"""The agents that come with the package, one an environment, in `agents/zoo/<environment>/`."""
+"""The agents that come with the package, in `agents/zoo/`: one an environment, and one of Delay that may stop jobs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,14 @@ ZOO = Path(__file__).with_name("zoo")
 
 
 def shipped() -> dict[str, Path]:
-    """Their folders, by the short names of their environments."""
-    names = [env_id.removeprefix("clustergym/").removesuffix("-v0") for env_id in ENVIRONMENTS]
-    return {name: ZOO / name.lower() for name in names if (ZOO / name.lower() / "agent.json").is_file()}
+    """Their folders, by the short names of their environments; `Delay-preemptive` is a second one of Delay."""
+    found = {}
+    for env_id in ENVIRONMENTS:
+        name = env_id.removeprefix("clustergym/").removesuffix("-v0")
+        for folder in sorted((*ZOO.glob(name.lower()), *ZOO.glob(f"{name.lower()}-*"))):
+            if (folder / "agent.json").is_file():
+                found[name + folder.name[len(name) :]] = folder
+    return found
 
 
 def sees_run_times(env_kwargs: Mapping[str, Any]) -> bool:
