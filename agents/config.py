@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from ..envs.registration import ENVIRONMENTS
 from ..simulator.errors import InputError
 from ..simulator.names import choose
 
@@ -144,9 +145,14 @@ def default_config(environment: str) -> dict[str, Any]:
     Raises:
         InputError: there is none.
     """
-    files = {path.stem: path for path in FOLDER.glob("*.yaml")}
-    short = environment.removeprefix("clustergym/").removesuffix("-v0").lower()
-    return read_yaml(files[choose(short, files, "environment with a training configuration")])
+    files = {path.stem.capitalize(): path for path in FOLDER.glob("*.yaml")}
+    names = {name.lower(): name for name in map(_short, ENVIRONMENTS)}
+    files = {names.get(name.lower(), name): path for name, path in files.items()}
+    return read_yaml(files[choose(_short(environment), files, "environment with a training configuration")])
+
+
+def _short(environment: str) -> str:
+    return environment.removeprefix("clustergym/").removesuffix("-v0")
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

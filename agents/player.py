@@ -142,6 +142,11 @@ class AgentPolicy(Policy):
             self._leaving = None
         return decision
 
+    def following(self, view: ClusterView) -> tuple[Decision, ...]:
+        """The rest of an action that stands for several decisions."""
+        rest, self._left = tuple(self._left), []
+        return rest
+
     def _action(self, seed: int, instant: int, number: int, turn: int) -> list[int]:
         """One value a part of the action: legal ones only, the likeliest or drawn."""
         scores = self._scores()

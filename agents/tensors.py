@@ -13,6 +13,7 @@ from ..simulator.errors import InputError
 
 MOST_BYTES = 2**30
 PICKLE, ZIP = b"\x80", b"PK"
+HEADER = b"{"  # of a safetensors file, after eight bytes with its length, which may begin like a pickle
 
 
 def write_tensors(path: Path, tensors: Mapping[str, torch.Tensor]) -> None:
@@ -32,13 +33,13 @@ def read_tensors(path: Path) -> dict[str, torch.Tensor]:
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
-            begins = file.read(2)
+            begins = file.read(9)
     except OSError as error:
         raise InputError(f"{path}: it cannot be read: {error.strerror}") from None
     if size > MOST_BYTES:
         raise InputError(f"{path}: {size:,} bytes; expected at most {MOST_BYTES:,}")
     for start, kind in ((PICKLE, "a pickle, which could run code when opened"), (ZIP, "a zip file")):
-        if begins.startswith(start):
+        if begins.startswith(start) and begins[8:] != HEADER:
             raise InputError(f"{path}: this is {kind}; expected a safetensors file, and nothing was opened")
     try:
         return {name: tensor.clone() for name, tensor in load_file(path).items()}

@@ -302,7 +302,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         """
         self._expect_reset()
         decided: Decision = policy.decide(self.simulator.view)
-        decision = self.lookout.composed(decided)
+        decision = self.lookout.composed(policy, decided)
         is_rule = getattr(policy, "rule", None) is not None  # it has handed its rule to the simulator
         w = self._window
         w.placer = PLACERS[self.simulator.rule.placer if is_rule else self.placer]
@@ -322,7 +322,11 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self._expect_reset()
         features = self._features.copy()
         try:
-            return self.lookout.action(self.lookout.composed(policy.decide(self.simulator.view))), features, True
+            return (
+                self.lookout.action(self.lookout.composed(policy, policy.decide(self.simulator.view))),
+                features,
+                True,
+            )
         except InvalidDecision:
             return self.act_of(policy), features, False
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..simulator.decisions import Decision
-from ..simulator.engine import Simulator
+from ..simulator.engine import Decider, Simulator
 from ..simulator.errors import InputError
 from ..simulator.estimates import known_whole_s
 from ..simulator.kernels.codes import DECIDE
@@ -152,8 +152,8 @@ class Lookout:
             migrates=bool(env_kwargs.get("migration", False)),
         )
 
-    def composed(self, decision: Decision) -> Any:
-        """What one action stands for that begins with `decision`: it alone, in most environments."""
+    def composed(self, policy: Decider, decision: Decision) -> Any:
+        """What one action stands for that begins with the `decision` a policy has given: it alone, mostly."""
         return decision
 
     def leaving(self) -> Iterable[Decision]:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..simulator.decisions import Decision
+from ..simulator.decisions import Decision, Start
 from ..simulator.engine import Simulator
 from ..simulator.errors import InputError
 from ..simulator.estimates import Estimates
@@ -56,6 +56,13 @@ class Policy:
         """InputError if it needs run times, of which nothing is known."""
         if self.knows_run_times:
             estimates.expect_known(f"policy {self.name}")
+
+    def following(self, view: ClusterView) -> tuple[Decision, ...]:
+        """What belongs to the decision that it has just given, in order: the rest of one that is several.
+
+        Whoever asks carries them out, and asks `decide` for what comes after them.
+        """
+        return ()
 
     def pace(self, gpu: str) -> Pace | None:
         """How fast its jobs run on GPUs of a type, where they must be elastic: by the fits of the profiles."""
@@ -133,6 +140,12 @@ class RulePolicy(Policy):
         self.expect_known(simulator.estimates)
         simulator.use(self.rule_under(simulator.semantics))
         return simulator.next_decision()
+
+    def following(self, view: ClusterView) -> tuple[Decision, ...]:
+        """Of a rule that makes room, what else makes way, and the start that it is for."""
+        coming = view.simulator.coming if self.rule.preempt else ()
+        places = [place for place, decision in enumerate(coming) if isinstance(decision, Start)]
+        return coming[: places[0] + 1] if places else ()
 
     def __repr__(self) -> str:
         return f"{self.name}: {self.rule}"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from clustergym import policies
+from clustergym.envs.delay.observation import CANDIDATES, QUEUE
 from clustergym.simulator.engine import Simulator
 from clustergym.simulator.errors import InvalidDecision
 from clustergym.simulator.layout import Failures
@@ -205,7 +206,7 @@ def test_an_action_belongs_to_the_turned_window_and_leaves_what_was_handed_out_a
         )
         shown = env.get_wrapper_attr("observe")()
         assert shown in env.observation_space and base.action_masks()[action[0]]
-        candidate = shown["candidates"].reshape(-1, 12)[action[0]]
+        candidate = shown["candidates"].reshape(-1, len(CANDIDATES))[action[0]]
         assert candidate[0] == 1.0
         turned += not np.array_equal(shown["queue"], observation["queue"])
         observation, _, terminated, _, info = env.step(action)
@@ -220,7 +221,7 @@ def test_at_the_end_of_an_episode_advancing_is_legal_whatever_a_policy_is_asked(
     policy = policies.make("las")
     while not env.step(policy.act(env))[2]:
         pass
-    assert policy.act(env).tolist() == [0, 0] and env.unwrapped.action_masks()[0]
+    assert policy.act(env).tolist() == [0, 0, 0] and env.unwrapped.action_masks()[0]
 
 
 def test_features_of_a_waiting_job_follow_it_through_an_undone_stop():
@@ -229,25 +230,27 @@ def test_features_of_a_waiting_job_follow_it_through_an_undone_stop():
     jobs = Workload.from_arrays("three", [0.0, 3 * hour, 7 * hour], [8, 8, 8], [10 * hour, hour, hour])
     env = gymnasium.make(DELAY, topology="flat:machines=1", workload=jobs, network="none").unwrapped
     env.reset(seed=0)
-    env.step((1, 0))  # job 0 starts at 0; the next decision is at 3 h
-    first_running = 1 + 4 * 32
-    env.step((first_running, 0))
-    shown = env.observe()["queue"].reshape(32, 13)
+    env.step((1, 0, 0))  # job 0 starts at 0; the next decision is at 3 h
+    first_running = 1 + 5 * 32
+    env.step((first_running, 0, 0))
+    shown = env.observe()["queue"].reshape(32, len(QUEUE))
     slot = int(np.flatnonzero(shown[:, 11] == 1.0)[0])
-    env.step((1 + 4 * slot, 0))  # back on its GPUs
+    env.step((1 + 5 * slot, 0, 0))  # back on its GPUs
     while env.view.now_s < 7 * hour:
-        env.step((0, 0))
-    observation = env.step((first_running, 0))[0]["queue"].reshape(32, 13)
+        env.step((0, 0, 0))
+    observation = env.step((first_running, 0, 0))[0]["queue"].reshape(32, len(QUEUE))
     row = observation[np.flatnonzero(observation[:, 11] == 1.0)[0]]
     scale = np.log1p(30 * 86400.0)
     assert row[5] == pytest.approx(np.log1p(3 * hour) / scale, abs=1e-6)
     assert row[7] == pytest.approx(np.log1p(7 * hour * 8) / scale, abs=1e-6)
 
 
-@pytest.mark.parametrize("action", [(10**30, 0), (-(10**30), 0), (0, 10**30), (4, -(10**30))])
+@pytest.mark.parametrize(
+    "action", [(10**30, 0, 0), (-(10**30), 0, 0), (0, 10**30, 0), (5, -(10**30), 0), (5, 0, 10**30)]
+)
 def test_a_huge_action_is_no_crash(action):
     env = gymnasium.make(DELAY)
     env.reset(seed=0)
     *_, info = env.unwrapped.step(action)
-    assert info["invalid_action"] == (action[0] not in (0, 4))
-    assert info["adjusted_action"] == (action[0] == 4)
+    assert info["invalid_action"] == (action[0] not in (0, 5))
+    assert info["adjusted_action"] == (action[0] == 5)

@@ -58,12 +58,12 @@ def test_every_slot_is_used_and_nobody_is_shown_twice():
 
 @pytest.mark.parametrize(("order", "first"), [("arrival", [0, 1]), ("priority", [2, 3]), ("worst", [3, 0])])
 def test_running_jobs_in_the_order_that_is_asked(order, first):
-    """Four jobs run on machines of 8 (racks of one machine), slowed down by 1/1/3 across racks; two slots.
+    """Four jobs run on two machines of 8, a rack each, slowed down by 1/1/3 across racks; two slots.
 
-    Run times 100, 200, 4,000 (1 GPU each) and 900 s on 12 GPUs, which lie on two racks: left x sqrt(GPUs) are 100, 200,
-    4,000 and 3,118. Job 4 waits.
+    0 and 1 hold 6 GPUs of a machine each, 2 a GPU, and 3 the three that are left, across racks. Run times 100, 200,
+    4,000 and 900 s: left x sqrt(GPUs) are 245, 490, 4,000 and 1,559. Job 4 waits.
     """
-    workload = Workload.from_arrays("w", [0.0] * 5, [1, 1, 1, 12, 16], [100, 200, 4000, 900, 5])
+    workload = Workload.from_arrays("w", [0.0] * 5, [6, 6, 1, 3, 16], [100, 200, 4000, 900, 5])
     env = gymnasium.make(
         "clustergym/Delay-v0",
         topology="dally:racks=2,machines=1",

@@ -21,7 +21,7 @@ from ...simulator.decisions import (
     Shift,
     Start,
 )
-from ...simulator.engine import Simulator
+from ...simulator.engine import Decider, Simulator
 from ...simulator.errors import InvalidDecision
 from ...simulator.kernels.placement import tier_of_gang
 from ...simulator.tiers import MACHINE, RACK
@@ -50,7 +50,7 @@ PARTS = 3  # candidate, delay bucket, tier of the hold
 
 @dataclass(frozen=True)
 class MakeRoom:
-    """What a rule that may stop others decides at once: whoever makes way for a job, and its start.
+    """What a policy that may stop others decides at once: who makes way for a job, and its start.
 
     Attributes:
         job: which starts.
@@ -61,15 +61,12 @@ class MakeRoom:
     decisions: tuple[Decision, ...]
 
 
-def composed(simulator: Simulator, decision: Decision) -> Decision | MakeRoom:
-    """`decision`, or what begins with it: the rule that hands it out makes room for a job that starts then."""
-    if not isinstance(decision, Preempt | Migrate) or not simulator.rule.preempt:
+def composed(simulator: Simulator, policy: Decider, decision: Decision) -> Decision | MakeRoom:
+    """`decision`, or what begins with it, if the policy that gave it makes room for a job that starts then."""
+    if not isinstance(decision, Preempt | Migrate) or not hasattr(policy, "following"):
         return decision
-    coming = simulator.coming
-    for place, following in enumerate(coming):
-        if isinstance(following, Start):
-            return MakeRoom(following.job, (decision, *coming[: place + 1]))
-    return decision
+    rest = policy.following(simulator.view)
+    return MakeRoom(rest[-1].job, (decision, *rest)) if rest else decision
 
 
 def encode(simulator: Simulator, window: np.record, decision: Decision | MakeRoom) -> np.ndarray:

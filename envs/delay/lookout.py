@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...simulator.decisions import Decision
-from ...simulator.engine import Simulator
+from ...simulator.engine import Decider, Simulator
 from ...simulator.errors import InputError
 from ...simulator.names import choose
 from ...simulator.rules.rule import Rule
@@ -63,9 +63,9 @@ class DelayLookout(Lookout):
         """What holds, whoever decides, in an environment with these keyword arguments; see `terms.terms`."""
         return terms(**{key: value for key, value in env_kwargs.items() if key in signature(terms).parameters})
 
-    def composed(self, decision: Decision) -> Decision | MakeRoom:
-        """`decision`, or all that the rule which hands it out decides with it; see `codec.composed`."""
-        return composed(self.simulator, decision)
+    def composed(self, policy: Decider, decision: Decision) -> Decision | MakeRoom:
+        """`decision`, or all that the policy which has just given it decides with it; see `codec.composed`."""
+        return composed(self.simulator, policy, decision)
 
     def action(self, decision: Decision | MakeRoom) -> np.ndarray:
         """The action (candidate, delay bucket, tier), int64 (3,), that plays `decision`; see `codec.encode`."""
