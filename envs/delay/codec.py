@@ -63,9 +63,10 @@ class MakeRoom:
 
 def composed(simulator: Simulator, policy: Decider, decision: Decision) -> Decision | MakeRoom:
     """`decision`, or what begins with it, if the policy that gave it makes room for a job that starts then."""
-    if not isinstance(decision, Preempt | Migrate) or not hasattr(policy, "following"):
+    following = getattr(policy, "following", None)
+    if following is None or not isinstance(decision, Preempt | Migrate):
         return decision
-    rest = policy.following(simulator.view)
+    rest = following(simulator.view)
     return MakeRoom(rest[-1].job, (decision, *rest)) if rest else decision
 
 

@@ -130,7 +130,7 @@ def refresh(s, w):
                     w.slot_slowdown[slot, target] = _slowdown_at(s, w, job, target)
                 w.can_act = 1
     if w.preemption and (s.waiting > 0 or s.migrates):
-        if s.known_times != TIMES_HIDDEN:
+        if s.known_times != TIMES_HIDDEN and s.auctions == 0:
             _mark_room(s, w)
         _mark_running(s, w)
     if not w.can_act:
