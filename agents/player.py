@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -94,6 +95,7 @@ class AgentPolicy(Policy):
         self._expect_fitting(source)
         self._run: tuple[Simulator, int] | None = None
         self._left: list[Decision] = []  # of the last action, which may stand for several
+        self._paused: WeakKeyDictionary[Simulator, tuple[int, list[Decision]]] = WeakKeyDictionary()  # of other runs
         self._leaving: Iterator[Decision] | None = None  # what ends the instant, while it does
         normalisation = agent.description.normalisation
         if normalisation is not None:
@@ -124,7 +126,11 @@ class AgentPolicy(Policy):
         simulator.use(self._terms)
         if self._run != (simulator, simulator.runs):
             lookout.lay(simulator)
-            self._run, self._left, self._leaving = (simulator, simulator.runs), [], None
+            if self._run is not None:
+                self._paused[self._run[0]] = self._run[1], self._left
+            runs, left = self._paused.pop(simulator, (-1, []))
+            self._run, self._leaving = (simulator, simulator.runs), None
+            self._left = left if runs == simulator.runs else []
         s = simulator.state
         turn = 0  # some actions decide nothing and go on, as to the next table
         while not self._left and self._leaving is None:
