@@ -63,19 +63,19 @@ def measure(n: int, steps: int, seed: int) -> list[dict[str, Any]]:
 
 
 def _recorded(envs: Any, steps: int, seed: int) -> tuple[list[np.ndarray], int]:
-    """Random legal actions, (n, 2) each; holds are rare, as in what agents do. And how many episodes ended."""
+    """Random legal actions, (n, 3) each; holds are rare, as in what agents do. And how many episodes ended."""
     rng = np.random.default_rng(seed)
     envs.seed(seed)
     envs.reset()
     candidates = int(envs.action_space.nvec[0])
     rare = np.zeros(candidates, np.bool_)
-    rare[4 : 1 + 4 * KWARGS["slots"] : 4] = True
+    rare[5 : 1 + 5 * KWARGS["slots"] : 5] = True
     actions, episodes = [], 0
     for _ in range(steps):
         legal = envs.action_masks()[:, :candidates]
         legal[:, rare] &= rng.random((len(legal), 1)) < 0.02
         legal[:, 0] |= ~legal.any(axis=1)
-        chosen = np.zeros((len(legal), 2), np.int64)
+        chosen = np.zeros((len(legal), 3), np.int64)
         chosen[:, 0] = (legal * rng.random(legal.shape, dtype=np.float32)).argmax(axis=1)
         actions.append(chosen)
         episodes += int(envs.step(chosen)[2].sum())

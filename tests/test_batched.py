@@ -141,7 +141,7 @@ def test_infos_are_empty_but_for_rows_that_ended():
     envs = sb3_vec_env("Delay", 3, seed=0, observation="flat", max_decisions=4, **SMALL["clustergym/Delay-v0"])
     envs.reset()
     for k in range(1, 5):
-        _, _, done, infos = envs.step(np.zeros((3, 2), np.int64))
+        _, _, done, infos = envs.step(np.zeros((3, 3), np.int64))
         assert envs.elapsed_s.shape == (3,) and envs.elapsed_s.min() >= 0.0
         if k < 4:
             assert not done.any() and infos == [{}, {}, {}] and infos[0] is not infos[1]
@@ -237,7 +237,7 @@ def test_replicas_play_the_same_workloads_and_variants_repeat():
 @pytest.mark.parametrize("horizon_s", [None, 30_000.0])
 @pytest.mark.parametrize("reference", ["fifo", "sjf:placer=tier", "dally-nowait"])
 def test_the_return_against_a_reference_is_the_share_of_its_jct_that_is_saved(reference, horizon_s):
-    """1 - (own sum of JCTs) / (its sum of JCTs), both up to the horizon if there is one."""
+    """1 - (own sum of JCTs) / (its sum of JCTs); at a horizon both pay for the jobs that are left as if alone."""
     env = gymnasium.make("clustergym/Delay-v0", reference=reference, horizon_s=horizon_s, slots=8).unwrapped
     policy = clustergym.policies.make(reference)
     rng = np.random.default_rng(0)
@@ -246,14 +246,17 @@ def test_the_return_against_a_reference_is_the_share_of_its_jct_that_is_saved(re
         total, ended = 0.0, False
         while not ended:
             legal = np.flatnonzero(info["action_mask"][: env.action_space.nvec[0]])
-            _, reward, terminated, truncated, info = env.step([rng.choice(legal[legal < 33]), 0])
+            _, reward, terminated, truncated, info = env.step([rng.choice(legal[legal <= 5 * 8]), 0, 0])
             total, ended = total + reward, terminated or truncated
         alone = Simulator(
             env.simulator.topology, env.simulator.network, rule=policy.rule, horizon_s=horizon_s or float("inf")
         )
         alone.reset(env.simulator.workload, seed=int(env.simulator.state.seed))
         alone.run()
-        theirs, own = float(alone.state.active_integral), float(env.simulator.state.active_integral)
+        theirs, own = (
+            float(one.state.active_integral) + sum(one.view.remaining_s(job) for job in range(len(one.workload)))
+            for one in (alone, env.simulator)
+        )
         assert total == pytest.approx(1.0 - own / theirs, abs=1e-9)
 
 
@@ -279,7 +282,7 @@ def test_some_rows_are_reset_by_a_mask_as_single_ones_are():
     one, batch = singles("clustergym/Delay-v0", 3, "next-step", **kwargs), clustergym.make_vec("Delay", 3, **kwargs)
     for envs in (one, batch):
         envs.reset(seed=0)
-        envs.step(np.zeros((3, 2), np.int64))
+        envs.step(np.zeros((3, 3), np.int64))
     mask = np.array([True, False, True])
     found = [envs.reset(seed=[9, None, 8], options={"reset_mask": mask}) for envs in (one, batch)]
     assert same(found[0][0], found[1][0]) and same(found[0][1], found[1][1])
@@ -324,10 +327,10 @@ def test_wrong_actions_seeds_and_states_are_one_sentence():
     with pytest.raises(InputError, match="3 seeds given; expected one for each of 2"):
         envs.reset(seed=[1, 2, 3])
     envs.reset(seed=0)
-    with pytest.raises(InputError, match="expected 2 x 2 whole numbers"):
-        envs.step(np.zeros((2, 3), np.int64))
-    with pytest.raises(InputError, match="expected 2 x 2 whole numbers"):
-        envs.step(np.zeros((2, 2)))
+    with pytest.raises(InputError, match="expected 2 x 3 whole numbers"):
+        envs.step(np.zeros((3, 3), np.int64))
+    with pytest.raises(InputError, match="expected 2 x 3 whole numbers"):
+        envs.step(np.zeros((2, 3)))
     batch = sb3_vec_env("Delay", 2, **SMALL["clustergym/Delay-v0"])
     with pytest.raises(InputError, match="reset them first"):
         batch.get_state()
@@ -350,8 +353,8 @@ envs = clustergym.make_vec("Delay", 3, autoreset_mode="same-step", observation="
 seen = hashlib.sha256(envs.reset(seed=0)[0].tobytes())
 rng = np.random.default_rng(0)
 for _ in range(60):
-    masks = envs.action_masks()[:, :21]
-    actions = np.array([[rng.choice(np.flatnonzero(row)), 0] for row in masks])
+    masks = envs.action_masks()[:, :27]
+    actions = np.array([[rng.choice(np.flatnonzero(row)), 0, 0] for row in masks])
     observation, reward, ended, _, _ = envs.step(actions)
     for array in (observation, reward, ended):
         seen.update(array.tobytes())

@@ -38,7 +38,7 @@ def cut_by_hand(env: Any) -> float:
     """The return of: start the job of 10 s at 0, that of 20 s at 10, and so on, until the episode ends."""
     total, ended = 0.0, False
     while not ended:
-        _, reward, terminated, truncated, _ = env.step((1, 0))
+        _, reward, terminated, truncated, _ = env.step((1, 0, 0))
         total, ended = total + reward, terminated or truncated
     return total
 

@@ -404,14 +404,14 @@ def test_an_agent_takes_the_offers_of_algorithm_1():
     ("policy", "until_s"), [("dally-manual:timers=1000/3000,lease=0", [1100.0, 3100.0, LONG]), ("fifo", [LONG])]
 )
 def test_a_hold_until_the_present_timer(policy, until_s):
-    """Delay bucket 1, again and again: the machine timer, the rack timer, then an offer. As bucket 0 without timers."""
+    """Delay bucket 1: for a machine its timer, for a rack its own, then an offer. As bucket 0 without timers."""
     env = env_of([*ONE_FREE_EACH, (100, 2, 10)], topology=FOUR_RACKS)
     player, base = policies.make(policy), env.unwrapped
     while base.view.now_s < 100.0:
-        env.step(player.act(env) if base.view.queue.size else (0, 0))
+        env.step(player.act(env) if base.view.queue.size else (0, 0, 0))
     seen = []
-    for _ in until_s:
-        env.step((4, 1))
+    for tier in (0, 1, 1)[: len(until_s)]:
+        env.step((5, 1, tier))
         seen.append(base.view.now_s)
     assert seen == until_s
 
@@ -422,13 +422,13 @@ def test_with_migration_a_freed_machine_is_a_decision_point_though_nobody_waits(
     rows = [(0, 3, 150), (0, 3, 400), (0, 2, 1000)]
     env = env_of(rows, topology="flat:machines=2,gpus_per_machine=4", migration=migration).unwrapped
     for job_slot in (1, 1, 2):
-        _, _, terminated, _, _ = env.step((job_slot, 0))
+        _, _, terminated, _, _ = env.step((job_slot, 0, 0))
     if not migration:
         assert terminated
         return
     assert env.view.now_s == 150.0 and env.view.tier_of(2) == RACK
-    migrate = np.flatnonzero(env.action_masks()[1 + 4 * 32 : 1 + 4 * 32 + 32])
-    env.step((1 + 4 * 32 + int(migrate[0]), 0))
+    migrate = np.flatnonzero(env.action_masks()[1 + 5 * 32 : 1 + 5 * 32 + 48].reshape(-1, 3)[:, 1])
+    env.step((1 + 5 * 32 + 3 * int(migrate[0]) + 1, 0, 0))
     assert env.view.tier_of(2) <= MACHINE or env.simulator.done
 
 

@@ -47,14 +47,14 @@ def delay(rows, **options):
 
 
 def start(slot):
-    return (1 + 4 * slot, 0)
+    return (1 + 5 * slot, 0, 0)
 
 
 def hold(slot, bucket):
-    return (1 + 4 * slot + 3, bucket)
+    return (1 + 5 * slot + 4, bucket, 0)
 
 
-ADVANCE = (0, 0)
+ADVANCE = (0, 0, 0)
 
 
 def played(env, rng):
@@ -209,17 +209,23 @@ def test_deadlines_that_make_no_sense_are_refused(value):
         open_workload(f"poisson:deadlines={value}")
 
 
+def slack_column(names):
+    """The place of slack among the columns of a table."""
+    return next(place for place, name in enumerate(names) if name.startswith("slack"))
+
+
 def test_slack_by_hand():
     """Horizon e^10 - 1 s. At 4 s: 0 (20 s, due at 30) has run 4 s: 10 s to spare; 1 (9 s, due at 11) lacks 2; 2: none.
 
-    Slack is the last column.
+    Slack is a column of its own.
     """
+    slack, slack_of_running = slack_column(QUEUE), slack_column(RUNNING)
     rows = [(0, 1, 20, 30), (4, 1, 9, 11), (4, 1, 9, NONE), (4, 1, 9, 13)]
     env = delay(rows, horizon_s=math.expm1(10.0), skip_idle=False)
     observation, *_ = env.step(start(0))
-    queue = observation["queue"].reshape(3, len(QUEUE))[:, -1]
+    queue = observation["queue"].reshape(3, len(QUEUE))[:, slack]
     assert queue.tolist() == pytest.approx([0.5 - math.log1p(2) / 20, 1.0, 0.5], rel=1e-6)
-    running = observation["running"].reshape(1, len(RUNNING))[0, -1]
+    running = observation["running"].reshape(1, len(RUNNING))[0, slack_of_running]
     assert running == pytest.approx(0.5 + math.log1p(10) / 20, rel=1e-6)
 
 
@@ -246,7 +252,7 @@ def test_slack_follows_the_jobs_in_every_environment(name, queue, running):
                 ran = max(0.0, s.now_s - s.since_s[job]) / s.iteration_s[job] if key == "running" else 0.0
                 slack_s = s.deadline_s[job] - s.now_s - (s.iterations_left[job] - ran) * s.base_iteration_s[job]
                 read = 0.5 + math.copysign(0.5 * min(1.0, math.log1p(abs(slack_s)) / float(w.log_horizon)), slack_s)
-                assert row[-1] == pytest.approx(read, abs=1e-5), (key, job)
+                assert row[slack_column(columns)] == pytest.approx(read, abs=1e-5), (key, job)
                 seen += 1
         legal = np.flatnonzero(env.action_masks()[: env.action_space.nvec[0]])
         others = [0] * (len(env.action_space.nvec) - 1)
@@ -308,8 +314,9 @@ def test_rows_of_a_batch_are_paid_as_single_environments(name):
         assert np.array_equal(env.reset(seed=i)[0], seen[i])
     rng = np.random.default_rng(0)
     for _ in range(300):
-        masks = batch.action_masks()[:, : singles[0].action_space.nvec[0]]
-        actions = np.array([[rng.choice(np.flatnonzero(row)), 0] for row in masks])
+        parts = singles[0].action_space.nvec
+        masks = batch.action_masks()[:, : parts[0]]
+        actions = np.array([[rng.choice(np.flatnonzero(row)), *[0] * (len(parts) - 1)] for row in masks])
         seen, rewards, terminated, truncated, _ = batch.step(actions)
         for i, env in enumerate(singles):
             if ends[i]:
@@ -331,8 +338,8 @@ envs = clustergym.make_vec("Delay", 2, autoreset_mode="same-step", observation="
 seen = hashlib.sha256(envs.reset(seed=0)[0].tobytes())
 rng, paid = np.random.default_rng(0), 0.0
 for _ in range(60):
-    masks = envs.action_masks()[:, :21]
-    actions = np.array([[rng.choice(np.flatnonzero(row)), 0] for row in masks])
+    masks = envs.action_masks()[:, :27]
+    actions = np.array([[rng.choice(np.flatnonzero(row)), 0, 0] for row in masks])
     observation, reward, ended, cut, _ = envs.step(actions)
     for array in (observation, reward, ended, cut):
         seen.update(array.tobytes())

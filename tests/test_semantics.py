@@ -12,7 +12,7 @@ from clustergym import policies
 from clustergym.experiments.cli import run
 from clustergym.experiments.commands.setting import described_setting
 from clustergym.experiments.recording import decisions
-from clustergym.simulator.decisions import Migrate, Start
+from clustergym.simulator.decisions import Hold, Migrate, Start
 from clustergym.simulator.engine import Simulator
 from clustergym.simulator.errors import InputError, InvalidDecision
 from clustergym.simulator.kernels.codes import START
@@ -305,18 +305,20 @@ def env_of(rows, topology=TWO, **options):
 def test_decision_points_are_auctions():
     """4 GPUs for 100 s, then 4 s of cleaning; the job that waits since 50 is shown at 104."""
     env = env_of([(0, 4, 100), (50, 4, 100)], topology=ONE, semantics="artist-sim:chunk=1")
-    env.step((1, 0))
+    env.step((1, 0, 0))
     assert env.view.now_s == 104.0
 
 
 def test_a_start_after_nothing_was_to_come_is_no_stall():
     """Both jobs of 4 GPUs are held until 300, after everything else; then one starts, and the other has to wait."""
     env = env_of([(0, 4, 50), (0, 4, 50), (10, 1, 5)], topology=ONE, semantics="artist-sim:chunk=1", skip_idle=False)
-    for action in ((4, 3), (4, 3), (1, 0), (0, 0)):
+    for job in (0, 1):
+        env.simulator.apply(Hold(job, 300.0))
+    for action in ((0, 0, 0), (1, 0, 0), (0, 0, 0)):
         env.step(action)
     while env.view.running.size or env.view.queue.size or env.view.held.size:
         mask = env.action_masks()
-        _, _, terminated, _, _ = env.step((1 if mask[1] else 0, 0))
+        _, _, terminated, _, _ = env.step((1 if mask[1] else 0, 0, 0))
         if terminated:
             break
     assert env.simulator.done
@@ -328,10 +330,10 @@ def test_a_move_through_env_step_takes_no_gpu_twice(placer):
     rows = [(0, 3, 500), (0, 3, 5000), (0, 2, 5000), (600, 1, 10), (900, 1, 10)]
     env = env_of(rows, semantics="artist-sim:lease_s=0,chunk=100", placer=placer, slots=4, running_slots=4)
     for _ in range(100):
-        legal = np.flatnonzero(env.action_masks()[:25]).tolist()
-        moves = [c for c in legal if c > 16 and c % 2 == 0]
-        starts_ = [c for c in legal if 0 < c <= 16 and c % 4]
-        _, _, terminated, _, _ = env.step((([*moves, *starts_, 0])[0], 0))
+        legal = np.flatnonzero(env.action_masks()[:33]).tolist()
+        moves = [c for c in legal if c > 20 and (c - 21) % 3 == 1]
+        starts_ = [c for c in legal if 0 < c <= 20 and c % 5]
+        _, _, terminated, _, _ = env.step((([*moves, *starts_, 0])[0], 0, 0))
         if terminated:
             break
     assert terminated

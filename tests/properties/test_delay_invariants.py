@@ -59,9 +59,9 @@ def test_random_actions_keep_the_cluster_consistent_and_the_return_exact(episode
         legal = np.flatnonzero(env.action_masks()[:first])
         candidate = rng.integers(first) if rng.random() < unmasked else rng.choice(legal)
         if steps > 300:  # stops and moves for ever would never end: start what can be, else advance
-            starts = [c for c in legal if 0 < c <= 4 * env._window.slots and c % 4]
+            starts = [c for c in legal if 0 < c <= 5 * env._window.slots and c % 5]
             candidate = starts[0] if starts else 0
-        _, reward, terminated, truncated, info = env.step((candidate, rng.integers(11)))
+        _, reward, terminated, truncated, info = env.step((candidate, rng.integers(11), rng.integers(2)))
         assert info["invalid_action"] == (candidate not in legal)
         assert not truncated
         checks["check_record"](simulator)

@@ -275,9 +275,9 @@ def test_random_legal_play_of_the_environment_comes_to_its_end(seed):
         legal = np.flatnonzero(env.action_masks()[: int(env.action_space.nvec[0])])
         candidate = rng.choice(legal)
         if step > 200:  # stops, moves and holds for ever would never end
-            starts = [c for c in legal if 0 < c <= 4 * env._window.slots and c % 4]
+            starts = [c for c in legal if 0 < c <= 5 * env._window.slots and c % 5]
             candidate = starts[0] if starts else legal[0]
-        _, reward, terminated, _, info = env.step((candidate, rng.integers(11)))
+        _, reward, terminated, _, info = env.step((candidate, rng.integers(11), rng.integers(2)))
         assert not info["invalid_action"]
         total += reward
         if step < 300:
