@@ -67,7 +67,7 @@ class Config(_Checked):
             policy `reference` reaches on the same workload; `group`, the advantage is the difference to the mean of
             `replicas` runs of the same workload; or `none`.
             Unless given, `reference` is `greedy`; where the environment lets jobs be stopped, the greedy that does so
-            at the same cost.
+            at the same cost (under `semantics=artist-sim` none does).
         imitate: a policy to clone before PPO: `imitation_steps` of its decisions, gone through `imitation_epochs`
             times; then logits are divided by `soften`, so that there is something left to explore.
         timesteps: decisions to train for, all rows together.
@@ -129,7 +129,7 @@ class Config(_Checked):
 
 def _better_greedy(env: Mapping[str, Any]) -> str:
     """The better of the two that plays by the same rules as an environment with these keyword arguments."""
-    if not env.get("preemption", True):
+    if not env.get("preemption", True) or env.get("semantics", "events") != "events":
         return "greedy"
     cost = env.get("preemption_cost", 0.0)
     seconds = "/".join(f"{float(part):g}" for part in (cost if isinstance(cost, list | tuple) else (cost,)))

@@ -86,7 +86,7 @@ class AgentPolicy(Policy):
         self.knows_run_times = sees_run_times(self.env_kwargs)
         try:
             self._lookout = _lookout(LOOKOUTS[environment], self.env_kwargs)
-            self._terms = getattr(self._lookout, "clock", None) or self._lookout.terms(self.env_kwargs)
+            self.terms = getattr(self._lookout, "clock", None) or self._lookout.terms(self.env_kwargs)
         except (InputError, TypeError, ValueError) as error:
             raise InputError(f"{source}: env_kwargs: {error}") from None
         self._sizes = self._lookout.parts
@@ -123,7 +123,7 @@ class AgentPolicy(Policy):
     def decide(self, view: ClusterView) -> Decision:
         """The next decision at this instant."""
         simulator, lookout = view.simulator, self._lookout
-        simulator.use(self._terms)
+        simulator.use(self.terms)
         if self._run != (simulator, simulator.runs):
             lookout.lay(simulator)
             if self._run is not None:

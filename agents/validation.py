@@ -74,8 +74,10 @@ class Validation:
         return [Played(scenario.name, seed, metrics[row]) for row, (scenario, seed, _) in enumerate(self.cases)]
 
     def play_heuristic(self, word: str) -> list[Played]:
-        """A heuristic on every workload."""
+        """A heuristic on every workload; what else is drawn for a run, as failures, is what `play` meets."""
         policy = make(word)
+        self.env.seed(0)
+        self.env.reset()
         return [
             Played(scenario.name, seed, _simulate(env.simulator, workload, policy))
             for (scenario, seed, workload), env in zip(self.cases, self.env.envs, strict=True)
@@ -107,11 +109,14 @@ def _simulate(own: Simulator, workload: Workload, policy: Policy) -> dict[str, f
     simulator = Simulator(
         own.topology,
         network,
-        rule=policy.rule,
+        rule=policy.rule_under(own.semantics),
+        failures=own.failures,
+        semantics=own.semantics,
+        horizon_s=own.horizon_s,
         sharing=own.sharing,
         pace=pace,
         tables_every_s=every_s,
         estimates=own.estimates,
     )
-    simulator.reset(workload)
+    simulator.reset(workload, seed=int(own.state.seed))
     return simulator.run(policy.decider(simulator))

@@ -471,11 +471,15 @@ def default_setting(environment: str) -> tuple[str, Mapping[str, str]]:
 
 
 def semantics_of(policy: Policy, setting: Setting) -> dict[str, Any]:
-    """Every parameter of a policy, as its results must be read: those of its rule; none if it decides in Python."""
+    """Every parameter of a policy, as its results must be read: those of its rule, or what holds while it plays.
+
+    None if it decides in Python and says nothing.
+    """
     semantics = load_semantics(setting.semantics)
     rule = policy.rule_under(semantics)
     if rule is None:
-        return {}
+        terms = policy.terms
+        return {} if terms is None else {key: getattr(terms, key) for key in ("preemption_cost", "round", "lease")}
     unused = {name for name in ("timers", "tuner", "margin") if getattr(rule, name) is None}
     if not rule.advisory:
         unused.add("advisory")

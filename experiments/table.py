@@ -50,7 +50,10 @@ def print_setting(console: Console, setting: Setting, words: Sequence[str], seed
         facts["horizon"] = f"{setting.horizon_s:g} s"
     if setting.failures is not None:
         facts["failures"] = shown(vars(setting.failures))
-    facts |= {word: shown(semantics_of(make(word), setting)) or "decides in Python" for word in words}
+    for word in words:
+        policy = make(word)
+        told = shown(semantics_of(policy, setting))
+        facts[word] = told if policy.rule else f"decides in Python {told}".rstrip()
     grid = plain_table(show_header=False, box=None)
     grid.add_column(no_wrap=max(map(len, facts)) <= 28, max_width=28, overflow="fold", style="bold")
     grid.add_column(overflow="fold")

@@ -25,12 +25,14 @@ class Policy:
         elastic: its jobs must be elastic: their simulator needs a pace that lets them (simulator/elastic.py).
         dedicated: its jobs are to meet nobody on their links: the network is put into the mode `dedicated` for it.
         given: names of the parameters that whoever made it by name gave (registry.py).
+        terms: what holds while one plays that decides in Python, if it says so: what stops cost, rounds, leases.
         knows_run_times: it asks how long jobs run, as far as that is known (simulator/estimates.py).
         files: of a trained agent, all files that it was loaded from: who keeps results compares their content.
     """
 
     name: str = "policy"
     rule: Rule | None = None
+    terms: Rule | None = None
     elastic: bool = False
     dedicated: bool = False
     knows_run_times: bool = False

@@ -329,3 +329,16 @@ def test_evaluate_says_who_knows_run_times():
     assert "estimates=lognormal:sigma=1" in printed and "knows" in printed
     everybody = json.loads(run("--set", "estimates=none", "--json").stdout)
     assert {row["knows_run_times"] for row in everybody} == {"no"} and "fifo" in {row["policy"] for row in everybody}
+
+
+def test_nothing_of_run_times_is_seen_while_a_job_restores():
+    """0 is stopped at 1 for 1 and starts anew at 3, restoring for 30 s: at 4, when 2 arrives, its end is not known."""
+    workload = Workload.from_arrays("by hand", [0, 1, 4], [1, 1, 1], [50, 2, 5])
+    options = {"estimates": "none", "preemption_cost": 30.0, "slots": 2, "running_slots": 1}
+    env = gymnasium.make("clustergym/Delay-v0", topology=ONE, workload=workload, network="none", **options).unwrapped
+    env.reset(seed=0)
+    for candidate in (1, 11, 6, 1):  # 0 starts, is stopped, 1 starts; at 3 0 again
+        observation, *_ = env.step((candidate, 0, 0))
+    assert (env.view.now_s, env.view.running.tolist()) == (4.0, [0])
+    assert observation["running"][5] == 0.0
+    assert observation["queue"][13] == 0.0  # until a machine has room

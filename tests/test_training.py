@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -19,7 +20,9 @@ from clustergym.agents.groups import Episodes  # noqa: E402
 from clustergym.agents.learners import make_env, make_learner  # noqa: E402
 from clustergym.agents.saved import load_agent  # noqa: E402
 from clustergym.agents.trainer import Training  # noqa: E402
+from clustergym.agents.validation import Validation  # noqa: E402
 from clustergym.experiments import cli  # noqa: E402
+from clustergym.policies import make  # noqa: E402
 from clustergym.simulator.errors import InputError  # noqa: E402
 
 WORD = "poisson:jobs=12,backlog=6,load=1.2,median_s=600"
@@ -119,11 +122,32 @@ def test_the_learning_rate_is_never_below_0(tmp_path):
         ({"preemption": False}, "greedy"),
         ({}, "greedy:preempt=on,preemption_cost=0"),
         ({"preemption_cost": [40, 60]}, "greedy:preempt=on,preemption_cost=40/60"),
+        ({"semantics": "artist-sim"}, "greedy"),
     ],
 )
 def test_agents_are_measured_against_the_better_greedy_that_plays_by_the_same_rules(env, reference):
     assert small(env=env).reference == reference
     assert small(env=env, reference="fifo").reference == "fifo"
+
+
+@pytest.mark.parametrize(
+    "env",
+    [{"mtbf_s": 4000.0, "mttr_s": 900.0}, {"estimates": "lognormal:sigma=2"}, {"horizon_s": 3000.0}],
+    ids=["failures", "estimates", "horizon"],
+)
+def test_a_heuristic_meets_in_a_validation_what_an_agent_meets_there(env):
+    """Row 1 of it, played decision by decision in an environment of the same seed."""
+    crowded = {**SMALL["training"][0], "workloads": ["poisson:jobs=24,backlog=16,load=1.5,median_s=600"]}
+    validation = Validation(small(env={"slots": 24, **env}, validation=[crowded]))
+    scenario, _, workload = validation.cases[1]
+    of_scenario = {"topology": scenario.topology, "network": scenario.network, "workload": workload}
+    alone = gymnasium.make("clustergym/Delay-v0", **of_scenario, slots=24, **env).unwrapped
+    alone.reset(seed=1)
+    policy, over, info = make("sjf:placer=tier"), False, {}
+    while not over:
+        *_, terminated, truncated, info = alone.step(policy.act(alone))
+        over = terminated or truncated
+    assert validation.play_heuristic("sjf:placer=tier")[1].metrics == pytest.approx(info["metrics"], nan_ok=True)
 
 
 def test_the_best_agent_is_saved_with_what_it_reached(tmp_path):

@@ -7,7 +7,7 @@ pytest.importorskip("sb3_contrib", reason="needs the extra agents")
 
 from clustergym.agents.saved import read_description
 from clustergym.experiments.estimates import paired_ratio
-from clustergym.experiments.evaluate import Setting, play
+from clustergym.experiments.evaluate import Setting, play, semantics_of
 from clustergym.policies import make, shipped
 
 TOPOLOGY = "dally:racks=2,machines=4"
@@ -19,6 +19,13 @@ SETTINGS = {
     ),
     "low load": ("penalty:table=chronus", "poisson:jobs=128,load=0.84"),
 }
+
+
+def test_its_results_say_what_a_stop_costs_it():
+    setting = Setting("clustergym/Delay-v0", TOPOLOGY, *reversed(SETTINGS["congested"]))
+    assert semantics_of(make("zoo:Delay-preemptive"), setting) == {
+        "preemption_cost": (30.0,), "round": 0.0, "lease": 0.0,
+    }  # fmt: skip
 
 
 def ratio_to_greedy(name: str, seeds: range):

@@ -55,6 +55,8 @@ def expected_end_s(s, job):
     """When a running job is taken to end if it goes on as fast as now; the present, where nothing is known."""
     if s.known_times == TIMES_EXACT:
         return s.planned_finish_s[job]
+    if s.known_times == TIMES_HIDDEN:  # also of a job that restores
+        return s.now_s
     return max(s.now_s, s.since_s[job]) + known_left(s, job) * s.iteration_s[job]
 
 
