@@ -160,9 +160,8 @@ class Stepper:
 
     def _step(self, chosen: np.ndarray) -> int:
         r = self.rows
-        return self.call(
-            self.kernel, r.records, r.windows, r.references, chosen, r.actions, r.outcomes, r.features, r.masks
-        )
+        call = self._codes.get(self.kernel) or partial(self.call, self.kernel)
+        return call(r.records, r.windows, r.references, chosen, r.actions, r.outcomes, r.features, r.masks)
 
     def call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
         """`kernel(*arguments)`, whose types are always the same but for the capacity of the records."""
