@@ -98,6 +98,7 @@ def foresight_fields(jobs: int, gpus: int, seats: int) -> list[Field]:
     return [
         ("waits", "i8"),  # the rule weighs waiting
         ("margin", "f8"),
+        ("changes", "i8"),  # how often who holds what, or when it is to end, has changed
         ("foresees", "i8"),  # the rest is up to date: the ends of running jobs gone through so far,
         ("soon_machine", "i8", (gpus,)),  # free GPUs then by machine
         ("soon_rack", "i8", (gpus,)),  # and rack, and wholly free machines by rack,
