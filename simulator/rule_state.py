@@ -88,6 +88,8 @@ def delay_fields() -> list[Field]:
         ("waits_first", "i8", (lists,)),
         ("waits_last", "i8", (lists,)),
         ("waits_count", "i8", (lists,)),
+        ("waits_total", "f8", (lists,)),  # the sum of its waits,
+        ("waits_summed", "i8", (lists,)),  # 1: that is up to date
         ("waits_known", "i8", (lists,)),  # 1: the next is up to date
         ("waits_timer", "f8", (lists,)),
     ]
