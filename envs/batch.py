@@ -150,19 +150,18 @@ class Stepper:
 
     def step(self, chosen: np.ndarray) -> int:
         """Play the actions that lie in the chosen rows, int64 (k,); returns how many need a look."""
-        odd = self._step(chosen)
-        while self.asks and (asking := chosen[self.rows.windows["code"][chosen] == codes.ASK]).size:
-            for row in asking.tolist():
+        r, odd = self.rows, 0
+        while True:
+            call = self._codes.get(self.kernel) or partial(self.call, self.kernel)
+            odd += call(r.records, r.windows, r.references, chosen, r.actions, r.outcomes, r.features, r.masks)
+            if not self.asks:
+                return odd
+            chosen = chosen[r.windows["code"][chosen] == codes.ASK]
+            if not chosen.size:
+                return odd
+            for row in chosen.tolist():
                 self.simulators[row].answer()
-            self.rows.windows["begins"][asking] = GOES_ON
-            odd += self._step(asking)
-        return odd
-
-    def _step(self, chosen: np.ndarray) -> int:
-        r = self.rows
-        return self.call(
-            self.kernel, r.records, r.windows, r.references, chosen, r.actions, r.outcomes, r.features, r.masks
-        )
+            r.windows["begins"][chosen] = GOES_ON
 
     def call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
         """`kernel(*arguments)`, whose types are always the same but for the capacity of the records."""

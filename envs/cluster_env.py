@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import operator
 from collections.abc import Callable, Mapping
+from operator import index
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -34,7 +34,7 @@ from .tables import Tables
 OBSERVATIONS = ("dict", "flat")
 DECISIONS_A_JOB = 50  # no policy that gets on comes near it, so episodes of one that does not come to an end
 NEVER = 2**62  # more decisions than anybody makes
-FARTHEST = 1 << 32  # no second part of an action means anything beyond it
+FARTHEST = 1 << 32  # no part of an action means anything beyond it
 
 # What `_lay` writes into a window beside what `Lookout.lay` does.
 OF_EPISODE = (
@@ -229,15 +229,16 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play one action; see the class docstring."""
         self._expect_reset()
+        played = self._action
         try:
             parts = action.tolist() if isinstance(action, np.ndarray) else action
-            candidate, *others = [operator.index(parts[part]) for part in self._parts]
+            for part in self._parts:  # one by one: an array takes far longer to be filled at once
+                value = index(parts[part])
+                played[part] = value if -1 <= value <= FARTHEST else FARTHEST if value > 0 else -1
         except (TypeError, IndexError, KeyError):
             count = ("a whole number", "two whole numbers", "three whole numbers")[len(self.others)]
             names = ", ".join(("candidate", *self.others)) + ("," if not self.others else "")
             raise InputError(f"action {action!r}: expected {count}, ({names})") from None
-        first = candidate if 0 <= candidate < self.lookout.candidates else -1
-        self._action[:] = (first, *[max(-1, min(value, FARTHEST)) for value in others])
         odd = self.stepper.step(self._chosen)
         reward, elapsed_s, invalid, adjusted, terminated, truncated, forced = self._outcome.tolist()
         info = {
@@ -252,7 +253,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
             info["max_decisions"], info["metrics"] = self.decisions_at_most, metrics
         if self.render_mode == "human":
             self.render()
-        return self.observe(), reward, terminated > 0.0, truncated > 0.0, info
+        return self.observed(self._features.copy()), reward, terminated > 0.0, truncated > 0.0, info
 
     def settle(self) -> dict[str, float] | None:
         """After a step that ended the episode or stalled: the metrics, None if it goes on; for `step` and batches.

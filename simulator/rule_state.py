@@ -88,6 +88,8 @@ def delay_fields() -> list[Field]:
         ("waits_first", "i8", (lists,)),
         ("waits_last", "i8", (lists,)),
         ("waits_count", "i8", (lists,)),
+        ("waits_total", "f8", (lists,)),  # the sum of its waits,
+        ("waits_summed", "i8", (lists,)),  # 1: that is up to date
         ("waits_known", "i8", (lists,)),  # 1: the next is up to date
         ("waits_timer", "f8", (lists,)),
     ]
@@ -98,6 +100,7 @@ def foresight_fields(jobs: int, gpus: int, seats: int) -> list[Field]:
     return [
         ("waits", "i8"),  # the rule weighs waiting
         ("margin", "f8"),
+        ("changes", "i8"),  # how often who holds what, or when it is to end, has changed
         ("foresees", "i8"),  # the rest is up to date: the ends of running jobs gone through so far,
         ("soon_machine", "i8", (gpus,)),  # free GPUs then by machine
         ("soon_rack", "i8", (gpus,)),  # and rack, and wholly free machines by rack,

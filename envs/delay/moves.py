@@ -101,32 +101,45 @@ def find_defragment(s, job):
     False if there is none, or if the move would neither leave one more machine wholly free nor give a waiting gang a
     place that none has now.
     """
-    if s.free_gpus < s.gpus[job] or s.auctions:
+    return find_fuller(s, job, most_of(s.machine_free, s.n_machines), most_of(s.rack_free, s.n_racks))
+
+
+@kernel
+def most_of(free, count):
+    """The most free GPUs of so many machines, or racks."""
+    most = 0
+    for i in range(count):
+        most = max(most, free[i])
+    return most
+
+
+@kernel
+def find_fuller(s, job, most_machine, most_rack):
+    """Modify `s.gang`: as `find_defragment`, given the most free GPUs of a machine, and of a rack."""
+    if s.auctions:
         return False
     if s.tier[job] <= MACHINE:
-        return _find_machine(s, job)
+        return s.gpus[job] <= most_machine and _find_machine(s, job, most_machine)
     if s.tier[job] == RACK and s.gpus[job] > s.largest_machine:
-        return _find_rack(s, job)
+        return s.gpus[job] <= most_rack and _find_rack(s, job, most_rack)
     return False
 
 
 @kernel
-def _find_machine(s, job):
+def _find_machine(s, job, most):
     """Modify `s.gang`: `find_defragment` for a gang inside a machine."""
     own = s.gpu_machine[s.first_gpu[job]]
     need = s.gpus[job]
     then_free = s.machine_free[own] + need
+    serves = _serves(s, most, then_free)
+    if not serves and then_free < s.machine_gpus[own]:
+        return False
     best = -1
-    most = 0
     for machine in range(s.n_machines):
         free = s.machine_free[machine]
-        most = max(most, free)
         if machine != own and free >= need and (best < 0 or free < s.machine_free[best]):
             best = machine
-    if best < 0:
-        return False
-    empties = then_free == s.machine_gpus[own] and s.machine_free[best] < s.machine_gpus[best]
-    if not empties and not _serves(s, most, then_free):
+    if best < 0 or not (serves or s.machine_free[best] < s.machine_gpus[best]):
         return False
     s.gang_size = 0
     take_in_machine(s, best, need)
@@ -134,15 +147,13 @@ def _find_machine(s, job):
 
 
 @kernel
-def _find_rack(s, job):
+def _find_rack(s, job, most):
     """Modify `s.gang`: `find_defragment` for a gang inside a rack."""
     own = s.machine_rack[s.gpu_machine[s.first_gpu[job]]]
     need = s.gpus[job]
     best = -1
-    most = 0
     for rack in range(s.n_racks):
         free = s.rack_free[rack]
-        most = max(most, free)
         if rack != own and free >= need and (best < 0 or free < s.rack_free[best]):
             best = rack
     if best < 0:
@@ -160,6 +171,8 @@ def _find_rack(s, job):
 @kernel
 def _serves(s, most, then):
     """True if a waiting gang finds no room among `most` free GPUs, and does among `then`."""
+    if then <= most:
+        return False
     serves = False
     for demand in range(s.n_classes):
         serves |= s.class_count[demand] > 0 and most < s.class_gpus[demand] <= then

@@ -221,18 +221,12 @@ def observe(s, w, features, mask):
 
 @kernel
 def _observe_cluster(s, w, features, asked):
-    most_machine = 0
-    for machine in range(s.n_machines):
-        most_machine = max(most_machine, s.machine_free[machine])
-    most_rack = 0
-    for rack in range(s.n_racks):
-        most_rack = max(most_rack, s.rack_free[rack])
     features[0] = scaled_time(w, s.now_s - s.start_s)
     features[1] = _share(s.free_gpus)
     features[2] = _share(s.down_gpus)
     features[3] = _share(s.fragmented_gpus)
-    features[4] = most_machine / s.largest_machine
-    features[5] = _share(most_rack)
+    features[4] = w.most_machine / s.largest_machine
+    features[5] = _share(w.most_rack)
     features[6] = _jobs(s, s.waiting)
     features[7] = _jobs(s, s.held)
     features[8] = _jobs(s, s.running)
@@ -433,7 +427,7 @@ def write_mask(w, mask):
     holdable = False
     for i in range(count):
         mask[i] = w.legal[i]
-    for slot in range(w.slots):
+    for slot in range(w.waiting_shown):
         holdable |= w.legal[1 + PER_WAITING * slot + HOLD_KIND] != 0
     for i in range(count, mask.size):
         mask[i] = holdable

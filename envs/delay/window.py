@@ -25,7 +25,7 @@ from ...simulator.rules.room import find_room
 from ...simulator.state import CLASSES, PROFILES
 from ...simulator.tiers import MACHINE, NETWORK, RACK, SLOT
 from ..window import MAX_SLOTS, can_stop, common_fields, fill_waiting, may_advance, scaled_slowdown, scaled_time
-from .moves import can_move, find_defragment, find_move, show_running
+from .moves import can_move, find_fuller, find_move, most_of, show_running
 
 PER_WAITING = 5  # machine, rack, network, make room, hold
 PER_RUNNING = 3  # preempt, migrate, defragment
@@ -43,7 +43,7 @@ OUTLOOKS = 4  # until a machine, until a rack has room; the timers of both
 def window_dtype() -> np.dtype:
     """One window; the arrays have room for the largest number of slots."""
     candidates = 1 + (PER_WAITING + PER_RUNNING) * MAX_SLOTS
-    own = ("n_delays", "probe", "running_order")
+    own = ("n_delays", "probe", "running_order", "most_machine", "most_rack")  # the most free GPUs in one now
     return np.dtype(
         common_fields()
         + [(name, "i8") for name in own]
@@ -76,6 +76,7 @@ def window_dtype() -> np.dtype:
             ("room_left_s", "f8", (MAX_SLOTS,)),  # isolated run time left of these
             ("room_lost_s", "f8", (MAX_SLOTS,)),  # and what it costs them
             ("outlook", "f4", (CLASSES, OUTLOOKS)),  # features of a class: see `_look_out`
+            ("outlook_s", "f8", (CLASSES, OUTLOOKS)),  # and the very times that they tell
             ("outlook_probe", "i8", (CLASSES,)),
             ("profile_probe", "i8", (PROFILES, TARGETS)),  # number of the probe that the next belongs to
             ("profile_slowdown", "f8", (PROFILES, TARGETS)),
@@ -105,6 +106,8 @@ def refresh(s, w):
     show_running(s, w)
     w.probe += 1
     w.can_act = 0
+    w.most_machine = most_of(s.machine_free, s.n_machines)
+    w.most_rack = most_of(s.rack_free, s.n_racks)
     more = next_event_s(s) < math.inf
     w.legal[: candidate_count(w)] = 0
     w.legal[0] = may_advance(s, w)
@@ -144,11 +147,22 @@ def _look_out(s, w, job, demand):
     The times until a machine, and a rack, has room if running jobs end as expected, 1: never; and the present delay
     timers of machine and rack (0 where nobody tunes any).
     """
-    told = w.outlook[demand]
+    need = s.gpus[job]
+    wait_s = 0.0 if need <= w.most_machine else room_s(s, need, MACHINE) - s.now_s
+    _tell(w, demand, 0, wait_s)
+    has_room = need <= w.most_rack and s.net_models == 0
+    wait_s = 0.0 if has_room else room_s(s, need, RACK) - s.now_s
+    _tell(w, demand, 1, wait_s)
     for place in range(2):
-        wait_s = room_s(s, s.gpus[job], MACHINE + place) - s.now_s
-        told[place] = scaled_time(w, wait_s) if wait_s < math.inf else 1.0
-        told[2 + place] = scaled_time(w, timer_s(s, job, MACHINE + place)) if s.timing else 0.0
+        _tell(w, demand, 2 + place, timer_s(s, job, MACHINE + place) if s.timing else 0.0)
+
+
+@kernel
+def _tell(w, demand, place, time_s):
+    """Modify `w`: a time that is told about a class, as a feature; mostly it is what was told before."""
+    if w.outlook_s[demand, place] != time_s:
+        w.outlook_s[demand, place] = time_s
+        w.outlook[demand, place] = scaled_time(w, time_s) if time_s < math.inf else 1.0
 
 
 @kernel
@@ -273,12 +287,13 @@ def _mark_running(s, w):
         if s.waiting > 0 and can_stop(s, job):
             w.legal[first + PER_RUNNING * slot + PREEMPT_KIND] = 1
             w.can_act = 1
-        if can_move(s, job) and find_move(s, w, job):
+        movable = can_move(s, job)
+        if movable and find_move(s, w, job):
             w.legal[first + PER_RUNNING * slot + MIGRATE_KIND] = 1
             w.can_act = 1
             w.move_tier[slot] = tier_of_gang(s)
             w.move_slowdown[slot] = _slowdown_of_gang(s, job)
-        if can_move(s, job) and find_defragment(s, job):
+        if movable and find_fuller(s, job, w.most_machine, w.most_rack):
             w.legal[first + PER_RUNNING * slot + DEFRAGMENT_KIND] = 1
             w.can_act = 1
 

@@ -22,7 +22,7 @@ from .codes import AFFINITY, DONE, FREE, HELD, HOLD, MIGRATE, PREEMPT, RUNNING, 
 from .grants import book_grant, overrun_s, plan_grant
 from .jit import kernel
 from .log import log, note
-from .placement import gang_was_held_by, is_spread, occupy, sign_gpus, vacate, vacate_gang
+from .placement import gang_was_held_by, is_spread, note_change, occupy, sign_gpus, vacate, vacate_gang
 from .regions import enter_region, has_regions, is_late, leave_region, note_arrival, set_up
 from .sharing import has_berths, largest_sub_batch, rest_sub_batch
 from .standing import leave_standing
@@ -150,7 +150,7 @@ def join(s, job):
 @kernel
 def plan(s, job):
     """Modify `s`: set the next event of a running job: its end, a look of the rule, or its lease's end."""
-    s.foresees = 0  # what was foreseen of ends holds no more
+    note_change(s)
     if s.auctions:
         s.leased_s[job] = s.since_s[job]
         plan_grant(s, job, math.inf)

@@ -5,7 +5,7 @@ from .agenda import schedule_event
 from .auctions import call_auction
 from .codes import DOWN, FAILED, FREE, REGION_FAILED
 from .jit import kernel
-from .placement import count_free, count_taken
+from .placement import count_free, count_taken, note_change
 from .random import exponential
 from .regions import has_regions, note_data
 from .wan import resume_transfers, stop_transfers
@@ -61,7 +61,7 @@ def _mend(s, machine, why):
 
 @kernel
 def _set_machine(s, machine, owner):
-    s.foresees = 0
+    note_change(s)
     first, gpus = s.machine_first_gpu[machine], s.machine_gpus[machine]
     for gpu in range(first, first + gpus):
         s.gpu_job[gpu] = owner

@@ -71,9 +71,16 @@ def is_spread(s, job):
 
 
 @kernel
+def note_change(s):
+    """Modify `s`: what was found out about who holds what, and until when (foresight.py, room.py), holds no more."""
+    s.changes += 1
+    s.foresees = 0
+
+
+@kernel
 def occupy(s, job):
     """Modify `s`: `job` holds the GPUs of `s.gang`, in that order; returns their tier. They have room for it."""
-    s.foresees = 0
+    note_change(s)
     if has_berths(s):
         return _occupy_berths(s, job)
     first = s.gang[0]
@@ -213,7 +220,7 @@ def vacate(s, job):
 @kernel
 def vacate_gang(s, first):
     """Modify `s`: the gang whose list begins with `first` is free."""
-    s.foresees = 0
+    note_change(s)
     if has_berths(s):
         _vacate_berths(s, first)
         return

@@ -180,11 +180,14 @@ def record_wait(s, job, tier):
     s.wait_list[entry] = waits + 1
     s.wait_after[entry] = NONE
     if s.waits_count[waits] == 0:
+        s.waits_total[waits] = 0.0
+        s.waits_summed[waits] = 1
         s.waits_first[waits] = entry
     else:
         s.wait_after[s.waits_last[waits]] = entry
     s.waits_last[waits] = entry
     s.waits_count[waits] += 1
+    s.waits_total[waits] += wait
     s.waits_known[waits] = 0
     if s.tuner_whole:
         _forget(s, waits)
@@ -203,6 +206,7 @@ def _drop(s, waits, before, entry):
         s.waits_last[waits] = before
     s.wait_list[entry] = 0
     s.waits_count[waits] -= 1
+    s.waits_summed[waits] = 0
     s.waits_known[waits] = 0
 
 
@@ -232,17 +236,25 @@ def _tuned_s(s, demand, which):
 
 
 @kernel
+def _sum(s, waits):
+    """Modify `s`: sum up the waits of a list, oldest first, as if none had ever been before them."""
+    s.waits_summed[waits] = 1
+    s.waits_total[waits] = 0.0
+    entry = s.waits_first[waits]
+    while entry != NONE:
+        s.waits_total[waits] += s.wait_value[entry]
+        entry = s.wait_after[entry]
+
+
+@kernel
 def _timer_of(s, waits, which):
-    """Mean plus two deviations of a list, in leases."""
+    """Modify the sum of a list of `s`; the list's mean plus two deviations, in leases."""
     count = s.waits_count[waits]
     timer = s.tuner_initial[which]
     if count > 0:
-        total = 0.0
-        entry = s.waits_first[waits]
-        while entry != NONE:
-            total += s.wait_value[entry]
-            entry = s.wait_after[entry]
-        mean = total / count
+        if s.waits_summed[waits] == 0:
+            _sum(s, waits)
+        mean = s.waits_total[waits] / count
         squares = 0.0
         entry = s.waits_first[waits]
         while entry != NONE:

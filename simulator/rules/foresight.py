@@ -104,11 +104,17 @@ def _end_next(s):
     heap.remove(s.end_key, s.end_job, s.end_place, 0, s.n_ends, job)
     s.n_ends -= 1
     berth = s.first_gpu[job]
-    while berth >= 0:
+    machine = s.gpu_machine[gpu_of(s, berth)]
+    freed = 0
+    while berth >= 0:  # GPUs of one machine follow each other: they are seen at once
         gpu = gpu_of(s, berth)
-        if not has_berths(s) or s.gpu_load[gpu] == 1:  # else others hold it too, and nobody says until when
-            _see_free(s, s.gpu_machine[gpu], 1, end_s)
+        if s.gpu_machine[gpu] != machine:
+            _see_free(s, machine, freed, end_s)
+            machine = s.gpu_machine[gpu]
+            freed = 0
+        freed += not has_berths(s) or s.gpu_load[gpu] == 1  # else others hold it too, and nobody says until when
         berth = s.gpu_next[berth]
+    _see_free(s, machine, freed, end_s)
 
 
 @kernel

@@ -71,14 +71,24 @@ def serve_holds(s):
     if s.auctions == 0 and next_round_s(s) > s.now_s:
         schedule_event(s, s.round_event, next_round_s(s))
         return
-    _sort_standing(s)
-    while _serve_in_order(s) > 0:  # where a gang lies may change by who has started before it: see placer `count`
-        pass
+    if _anybody_finds(s):  # else it does not matter who is before whom
+        _sort_standing(s)
+        while _serve_in_order(s) > 0:  # where a gang lies may change by who has started before it: see placer `count`
+            pass
     if s.holds_over:
         s.holds_over = 0
         for i in range(s.n_standing - 1, -1, -1):
             if s.hold_over[s.standing[i]]:
                 unhold(s, s.standing[i])
+
+
+@kernel
+def _anybody_finds(s):
+    """Modify `s.gang`: True if a held job finds its tier, or a better one."""
+    for i in range(s.n_standing):
+        if _finds_tier(s, s.standing[i]):
+            return True
+    return False
 
 
 @kernel
@@ -99,6 +109,8 @@ def _serve_in_order(s):
 @kernel
 def _finds_tier(s, job):
     """Modify `s.gang`: free GPUs for a held job at its tier or a better one, the best that has room; False if none."""
+    if s.gpus[job] > s.free_gpus:
+        return False
     worst = s.hold_tier[job]
     if s.placer != TIER and s.placer != FIRST:
         return find_gang(s, job, s.placer) and tier_of_gang(s) <= worst

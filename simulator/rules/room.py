@@ -136,10 +136,10 @@ def _free_in(s, tier, area):
 def _survey(s, tier):
     """Modify the survey of `s`: who may be asked to go in each area of a tier, and machines by their free GPUs.
 
-    Events and decisions only ever add up, so it holds as long as their number and the clock are the same.
+    It holds as long as the clock is the same and nobody's GPUs or end have changed; to hold a job changes nothing.
     """
     row = tier - MACHINE
-    version = s.events + s.decisions + 1
+    version = s.events + s.changes + 1  # these only ever add up
     if s.survey_version[row] == version and s.survey_s[row] == s.now_s:
         return
     s.survey_version[row] = version
@@ -219,7 +219,7 @@ def _cheapest(s, tier, need):
     if scarce and s.survey_most[row] <= too_little:
         return NONE
     least_s = min(s.cost_small_s, s.cost_large_s)
-    if s.free_gpus == 0:
+    if scarce:
         least_s += s.mine_s
     best = NONE
     last = NONE
