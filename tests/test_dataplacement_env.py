@@ -159,7 +159,7 @@ def test_the_reward_for_placement_is_what_is_taken_off_the_cost():
 @pytest.mark.parametrize("horizon_s", [None, 60_000.0])
 @pytest.mark.parametrize("reference", ["static", "tetris-v1:kicks=0,scheduler=federated"])
 def test_the_return_against_a_reference_is_the_share_of_its_jct_that_is_saved(reference, horizon_s):
-    """1 - (own sum of JCTs) / (its sum of JCTs), with looks as often; at a horizon both pay for the jobs that are left."""
+    """1 - (own sum of JCTs) / (its sum), with looks as often; at a horizon both pay for the jobs that are left."""
     env = gymnasium.make(DATA_PLACEMENT, **BRISK, reference=reference, horizon_s=horizon_s).unwrapped
     rng = np.random.default_rng(0)
     env.reset(seed=5)
