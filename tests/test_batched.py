@@ -141,7 +141,7 @@ def test_infos_are_empty_but_for_rows_that_ended():
     envs = sb3_vec_env("Delay", 3, seed=0, observation="flat", max_decisions=4, **SMALL["clustergym/Delay-v0"])
     envs.reset()
     for k in range(1, 5):
-        _, _, done, infos = envs.step(np.zeros((3, 2), np.int64))
+        _, _, done, infos = envs.step(np.zeros((3, 3), np.int64))
         assert envs.elapsed_s.shape == (3,) and envs.elapsed_s.min() >= 0.0
         if k < 4:
             assert not done.any() and infos == [{}, {}, {}] and infos[0] is not infos[1]
@@ -279,7 +279,7 @@ def test_some_rows_are_reset_by_a_mask_as_single_ones_are():
     one, batch = singles("clustergym/Delay-v0", 3, "next-step", **kwargs), clustergym.make_vec("Delay", 3, **kwargs)
     for envs in (one, batch):
         envs.reset(seed=0)
-        envs.step(np.zeros((3, 2), np.int64))
+        envs.step(np.zeros((3, 3), np.int64))
     mask = np.array([True, False, True])
     found = [envs.reset(seed=[9, None, 8], options={"reset_mask": mask}) for envs in (one, batch)]
     assert same(found[0][0], found[1][0]) and same(found[0][1], found[1][1])

@@ -21,7 +21,9 @@ SMALL = {
     "slots": 4,
     "running_slots": 2,
 }
-CANDIDATES = 1 + 4 * 4 + 2 * 2
+CANDIDATES = 1 + 5 * 4 + 3 * 2
+OTHERS = 11 + 2  # delay buckets, tiers of a hold
+ADVANCE = (0, 0, 0)
 
 
 @pytest.mark.parametrize("observation", ["dict", "flat"])
@@ -51,7 +53,7 @@ def test_make_by_both_names_and_with_gymnasiums_own_checks():
             rng, ended = np.random.default_rng(0), False
             while not ended:
                 legal = np.flatnonzero(clustergym.action_masks(env)[:CANDIDATES])
-                *_, terminated, truncated, info = env.step(np.array([rng.choice(legal), 0]))
+                *_, terminated, truncated, info = env.step(np.array([rng.choice(legal), 0, 0]))
                 ended = terminated or truncated
             assert terminated and info["metrics"]["jobs_finished"] == len(env.unwrapped.simulator.workload)
             env.close()
@@ -73,7 +75,7 @@ def test_action_masks_reach_through_wrappers(wrap):
 def test_a_time_limit_truncates():
     env = gymnasium.make(DELAY, max_episode_steps=3, **SMALL)
     env.reset(seed=1)
-    assert [env.step((0, 0))[2:4] for _ in range(3)] == [(False, False), (False, False), (False, True)]
+    assert [env.step(ADVANCE)[2:4] for _ in range(3)] == [(False, False), (False, False), (False, True)]
 
 
 def test_episode_statistics_record_the_return():
@@ -81,14 +83,14 @@ def test_episode_statistics_record_the_return():
     env.reset(seed=1)
     rewards, ended = [], False
     while not ended:
-        _, reward, terminated, truncated, info = env.step((0, 0))
+        _, reward, terminated, truncated, info = env.step(ADVANCE)
         rewards.append(reward)
         ended = terminated or truncated
     assert (info["episode"]["l"], info["episode"]["r"]) == (7, pytest.approx(sum(rewards)))
 
 
 def random_rows(vector_env, masks, rng):
-    return np.array([[rng.choice(np.flatnonzero(row[:CANDIDATES])), 0] for row in masks])
+    return np.array([[rng.choice(np.flatnonzero(row[:CANDIDATES])), 0, 0] for row in masks])
 
 
 @pytest.mark.parametrize("options", [{}, {"vectorization_mode": "sync"}])
@@ -99,7 +101,7 @@ def test_gymnasiums_vectors_make_step_and_restart_episodes(options):
     rng, ended = np.random.default_rng(0), np.zeros(2, np.int64)
     while ended.min() < 2:
         masks = clustergym.action_masks(vector)
-        assert masks.shape == (2, CANDIDATES + 11) and masks[:, :CANDIDATES].any(axis=1).all()
+        assert masks.shape == (2, CANDIDATES + OTHERS) and masks[:, :CANDIDATES].any(axis=1).all()
         observation, _, terminated, truncated, _ = vector.step(random_rows(vector, masks, rng))
         assert vector.observation_space.contains(observation)
         ended += terminated | truncated
@@ -142,8 +144,8 @@ def test_dummy_vec_env_and_monitor():
     env.reset()
     for step in range(6):
         masks = clustergym.action_masks(env)
-        assert masks.shape == (2, CANDIDATES + 11) and masks.dtype == np.bool_
-        _, _, dones, infos = env.step(np.zeros((2, 2), np.int64))
+        assert masks.shape == (2, CANDIDATES + OTHERS) and masks.dtype == np.bool_
+        _, _, dones, infos = env.step(np.zeros((2, 3), np.int64))
         assert dones.tolist() == [step == 5] * 2
     assert all(info["episode"]["l"] == 6 and info["TimeLimit.truncated"] for info in infos)
     assert set(infos[0]["terminal_observation"]) == {"cluster", "queue", "running", "candidates"}
@@ -160,7 +162,7 @@ def test_processes_of_stable_baselines3_play_the_same():
     def rewards(**options):
         env = make_vec_env(f"clustergym:{DELAY}", n_envs=2, seed=1, env_kwargs=SMALL, **options)
         env.reset()
-        found = [env.step(np.zeros((2, 2), np.int64))[1] for _ in range(3)]
+        found = [env.step(np.zeros((2, 3), np.int64))[1] for _ in range(3)]
         masks = clustergym.action_masks(env)
         env.close()
         return np.stack(found), masks
