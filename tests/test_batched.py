@@ -324,10 +324,10 @@ def test_wrong_actions_seeds_and_states_are_one_sentence():
     with pytest.raises(InputError, match="3 seeds given; expected one for each of 2"):
         envs.reset(seed=[1, 2, 3])
     envs.reset(seed=0)
-    with pytest.raises(InputError, match="expected 2 x 2 whole numbers"):
-        envs.step(np.zeros((2, 3), np.int64))
-    with pytest.raises(InputError, match="expected 2 x 2 whole numbers"):
-        envs.step(np.zeros((2, 2)))
+    with pytest.raises(InputError, match="expected 2 x 3 whole numbers"):
+        envs.step(np.zeros((2, 2), np.int64))
+    with pytest.raises(InputError, match="expected 2 x 3 whole numbers"):
+        envs.step(np.zeros((2, 3)))
     batch = sb3_vec_env("Delay", 2, **SMALL["clustergym/Delay-v0"])
     with pytest.raises(InputError, match="reset them first"):
         batch.get_state()

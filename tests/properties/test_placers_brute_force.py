@@ -190,6 +190,6 @@ def test_the_window_of_delay_offers_what_the_placer_would_give(cluster, sizes):
             gpus = simulator.view.find_gpus_within(job, tier)
             real = definition.tier(gpus) if gpus else None
             offered = max(MACHINE, real) == tier if gpus else False
-            assert bool(window.legal[1 + 4 * slot + target]) == offered
+            assert bool(window.legal[1 + 5 * slot + target]) == offered
             if offered:
                 assert window.class_tier[simulator.state.demand[job], target] == real
