@@ -422,13 +422,13 @@ def test_with_migration_a_freed_machine_is_a_decision_point_though_nobody_waits(
     rows = [(0, 3, 150), (0, 3, 400), (0, 2, 1000)]
     env = env_of(rows, topology="flat:machines=2,gpus_per_machine=4", migration=migration).unwrapped
     for job_slot in (1, 1, 2):
-        _, _, terminated, _, _ = env.step((job_slot, 0))
+        _, _, terminated, _, _ = env.step((job_slot, 0, 0))
     if not migration:
         assert terminated
         return
     assert env.view.now_s == 150.0 and env.view.tier_of(2) == RACK
-    migrate = np.flatnonzero(env.action_masks()[1 + 4 * 32 : 1 + 4 * 32 + 32])
-    env.step((1 + 4 * 32 + int(migrate[0]), 0))
+    migrate = np.flatnonzero(env.action_masks()[1 + 5 * 32 : 1 + 5 * 32 + 48])
+    env.step((1 + 5 * 32 + int(migrate[0]), 0, 0))
     assert env.view.tier_of(2) <= MACHINE or env.simulator.done
 
 

@@ -47,14 +47,14 @@ def delay(rows, **options):
 
 
 def start(slot):
-    return (1 + 4 * slot, 0)
+    return (1 + 5 * slot, 0, 0)
 
 
 def hold(slot, bucket):
-    return (1 + 4 * slot + 3, bucket)
+    return (1 + 5 * slot + 4, bucket, 0)
 
 
-ADVANCE = (0, 0)
+ADVANCE = (0, 0, 0)
 
 
 def played(env, rng):
