@@ -133,7 +133,9 @@ def _better_greedy(env: Mapping[str, Any]) -> str:
         return "greedy"
     cost = env.get("preemption_cost", 0.0)
     seconds = "/".join(f"{float(part):g}" for part in (cost if isinstance(cost, list | tuple) else (cost,)))
-    return f"greedy:preempt=on,preemption_cost={seconds}"
+    return f"greedy:preempt=on,preemption_cost={seconds},round={float(env.get('round', 0.0)):g}".removesuffix(
+        ",round=0"
+    )
 
 
 def default_config(environment: str) -> dict[str, Any]:

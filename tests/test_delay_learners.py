@@ -22,6 +22,8 @@ SMALL = {
     "running_slots": 2,
 }
 CANDIDATES = 1 + 5 * 4 + 3 * 2
+OTHERS = 11 + 2  # delay buckets, tiers of a hold
+ADVANCE = (0, 0, 0)
 
 
 @pytest.mark.parametrize("observation", ["dict", "flat"])
@@ -73,7 +75,7 @@ def test_action_masks_reach_through_wrappers(wrap):
 def test_a_time_limit_truncates():
     env = gymnasium.make(DELAY, max_episode_steps=3, **SMALL)
     env.reset(seed=1)
-    assert [env.step((0, 0, 0))[2:4] for _ in range(3)] == [(False, False), (False, False), (False, True)]
+    assert [env.step(ADVANCE)[2:4] for _ in range(3)] == [(False, False), (False, False), (False, True)]
 
 
 def test_episode_statistics_record_the_return():
@@ -81,7 +83,7 @@ def test_episode_statistics_record_the_return():
     env.reset(seed=1)
     rewards, ended = [], False
     while not ended:
-        _, reward, terminated, truncated, info = env.step((0, 0, 0))
+        _, reward, terminated, truncated, info = env.step(ADVANCE)
         rewards.append(reward)
         ended = terminated or truncated
     assert (info["episode"]["l"], info["episode"]["r"]) == (7, pytest.approx(sum(rewards)))
@@ -99,7 +101,7 @@ def test_gymnasiums_vectors_make_step_and_restart_episodes(options):
     rng, ended = np.random.default_rng(0), np.zeros(2, np.int64)
     while ended.min() < 2:
         masks = clustergym.action_masks(vector)
-        assert masks.shape == (2, CANDIDATES + 11 + 2) and masks[:, :CANDIDATES].any(axis=1).all()
+        assert masks.shape == (2, CANDIDATES + OTHERS) and masks[:, :CANDIDATES].any(axis=1).all()
         observation, _, terminated, truncated, _ = vector.step(random_rows(vector, masks, rng))
         assert vector.observation_space.contains(observation)
         ended += terminated | truncated
@@ -142,7 +144,7 @@ def test_dummy_vec_env_and_monitor():
     env.reset()
     for step in range(6):
         masks = clustergym.action_masks(env)
-        assert masks.shape == (2, CANDIDATES + 11 + 2) and masks.dtype == np.bool_
+        assert masks.shape == (2, CANDIDATES + OTHERS) and masks.dtype == np.bool_
         _, _, dones, infos = env.step(np.zeros((2, 3), np.int64))
         assert dones.tolist() == [step == 5] * 2
     assert all(info["episode"]["l"] == 6 and info["TimeLimit.truncated"] for info in infos)
