@@ -30,6 +30,7 @@ from ..simulator.engine import Simulator
 from ..simulator.errors import InputError, MissingExtra
 from ..simulator.estimates import Estimates
 from ..simulator.names import choose
+from ..simulator.rules.rule import Rule
 from ..simulator.view import ClusterView
 from .sb3_zip import VARIABLE
 from .shipped import sees_run_times, shipped
@@ -86,7 +87,7 @@ class AgentPolicy(Policy):
         self.knows_run_times = sees_run_times(self.env_kwargs)
         try:
             self._lookout = _lookout(LOOKOUTS[environment], self.env_kwargs)
-            self.terms = getattr(self._lookout, "clock", None) or self._lookout.terms(self.env_kwargs)
+            self.terms: Rule = getattr(self._lookout, "clock", None) or self._lookout.terms(self.env_kwargs)
         except (InputError, TypeError, ValueError) as error:
             raise InputError(f"{source}: env_kwargs: {error}") from None
         self._sizes = self._lookout.parts
