@@ -62,14 +62,17 @@ class Reference:
 
         Returns:
             When its jobs finish, seconds, ascending, float64 (jobs,): those that the horizon cuts off as reward.py has
-            it; when its run ends; and the sum of its JCTs until then, job-seconds.
+            it; when its run ends; and the sum of its JCTs, job-seconds.
         """
         # Rates that are asked for are answered in Python, and in regions compiled rules place nothing.
         if self.rule is None or simulator.pace is not None or simulator.workload.geo is not None:
             s = self._played_by_policy(simulator)
         else:
             s = self._played_by_rule(simulator, self.rule)
-        return np.sort(_ends_s(s)), float(s["now_s"]), float(s["active_integral"])
+        ends_s = _ends_s(s)
+        left_s = ends_s - np.maximum(s["arrival_s"][: len(ends_s)], float(s["now_s"]))
+        jct_s = float(s["active_integral"]) + float(left_s[left_s > 0.0].sum())
+        return np.sort(ends_s), float(s["now_s"]), jct_s
 
     def _played_by_rule(self, simulator: Simulator, rule: Rule) -> Any:
         records = simulator.records.view(np.ndarray)

@@ -296,7 +296,7 @@ def test_gymnasium_makes_them_and_attributes_pass_through():
     assert clustergym.action_masks(envs).shape == (3, int(envs.single_action_space.nvec.sum()))
     envs.set_attr("note", ["a", "b", "c"])
     assert envs.get_attr("note") == ("a", "b", "c")
-    assert envs.call("observe")[0]["cluster"].shape == (12,)
+    assert envs.call("observe")[0]["cluster"].shape == (11,)
     envs.close()
 
 
