@@ -2,9 +2,10 @@
 
 Source: Gandiva (Xiao et al., OSDI'18) as paper sjf-bsbf describes it (Sec. I and II: time-slicing and packing,
 "limiting GPU sharing to single-GPU jobs"); its code is not public, and the rest is our choice:
-* A waiting job of one GPU that finds none free shares one that holds such jobs only. It takes the GPU whose jobs then
-  get most done in all, in units of a job alone: the sum of 1 / slowdown, with the new job less without it; the lowest
-  index on ties. Jobs come in the order of the rule.
+* A waiting job of one GPU that finds none free shares one that holds such jobs only, and has the memory for it as it
+  runs alone: Gandiva accumulates no gradients. It takes the GPU whose jobs then get most done in all, in units of a job
+  alone: the sum of 1 / slowdown, with the new job less without it; the lowest index on ties. Jobs come in the order of
+  the rule.
 * Two jobs that get more done together than one alone are packed: they run side by side, slowed down by each other.
   Others take turns on the GPU, each at half its speed (`kernels.sharing.excess`), which costs nothing else.
 * While nobody waits and a GPU is free, the most slowed down of the sharing jobs moves there, ties to the lowest index;
@@ -40,7 +41,7 @@ def pack(s):
             continue
         s.gang[0] = gpu
         s.gang_size = 1
-        s.sub_batch[job] = _sub_batch_on(s, job, gpu)
+        s.sub_batch[job] = alone_sub_batch(s, job)
         start(s, job)
         started += 1
     bring_back(s, aside)
@@ -71,9 +72,10 @@ def _best_host(s, job):
     """The GPU that gains most by a waiting job of one GPU; NONE if there is none with room."""
     best = NONE
     best_gain = 0.0
+    sub_batch = alone_sub_batch(s, job)
     gpu = next_member(s.open_low, s.open_mid, s.open_top, 0)
     while gpu >= 0:
-        if _holds_singles(s, gpu) and fits(s, job, 1, gpu):
+        if _holds_singles(s, gpu) and fits(s, job, sub_batch, gpu):
             gain = _gain(s, job, gpu)
             if best == NONE or gain > best_gain:
                 best, best_gain = gpu, gain
@@ -100,14 +102,6 @@ def _gain(s, job, gpu):
             before = 1.0 + excess_on(s, other, gpu)
             gain += 1.0 / (before + excess(s, other, job)) - 1.0 / before
     return gain
-
-
-@kernel
-def _sub_batch_on(s, job, gpu):
-    sub_batch = alone_sub_batch(s, job)
-    while not fits(s, job, sub_batch, gpu):
-        sub_batch //= 2
-    return sub_batch
 
 
 @kernel

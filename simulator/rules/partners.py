@@ -3,8 +3,9 @@
 Source: paper sjf-bsbf, Algorithm 2 and lines 10 to 17 of Algorithm 1. Only GPUs that a running job holds alone are
 offered. Our reading:
 * Work is counted as seconds alone, as far as it is known (estimates.py): of the new job at its best tier, since its
-  GPUs are not known yet, with the accumulation that its sub-batch costs; of the running one what is left, on its GPUs
-  with its sub-batch.
+  GPUs are not known yet; of the running one what is left, on its GPUs with its sub-batch. Beside the running job the
+  new one pays for the accumulation that its sub-batch costs; if it waits for that job's end it does not need any, and
+  runs as it would on an empty GPU. So accumulation can turn sharing into a loss at any xi.
 * Algorithm 2 tries b = B, B/2, ..., 1, leaves out what does not fit the memory beside the running job, and keeps the b
   with the least JCT of the pair. (As printed it stores `t` where `t_share` is meant, returns inside its loop, and never
   tries 1.) A smaller b never makes an iteration shorter (Eq. 7), so that is the largest b that fits; on ties the larger
@@ -155,7 +156,8 @@ def _pair_s(s, c, job, place, halvings):
     running_s = work_left_s(s, place)
     model, other = s.model[job], s.alone_model[place]
     together = together_s(new_s, s.xi[model, other], running_s, s.xi[other, model])
-    return rounded(together) if shares(together, apart_s(new_s, running_s)) else -1.0
+    apart = apart_s(new_work_s(s, c, job, 0), running_s)
+    return rounded(together) if shares(together, apart) else -1.0
 
 
 @kernel
