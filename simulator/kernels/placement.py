@@ -162,7 +162,7 @@ def _load(s, gpu, job):
             s.slowdown[other] = slowdown
             ask_rate(s, other, SLOWED)
     else:
-        _rate_partners(s, gpu, job)
+        rate_partners(s, gpu, job)
     return 0
 
 
@@ -188,7 +188,7 @@ def _unload(s, gpu, job):
         if 1.0 + excess(s, other, job) >= s.slowdown[other]:  # else another GPU is slower for it
             ask_rate(s, other, RATED)
     else:
-        _rate_partners(s, gpu, job)
+        rate_partners(s, gpu, job)
         _ease_partners(s, gpu, job)
     return 0
 
@@ -202,7 +202,8 @@ def _ease_partners(s, gpu, job):
 
 
 @kernel
-def _rate_partners(s, gpu, job):
+def rate_partners(s, gpu, job):
+    """Modify `s`: those beside a job on a GPU are to be rated anew."""
     for layer in range(s.jobs_per_gpu):
         other = s.gpu_job[layer * s.gpu_slot.size + gpu]
         if other >= 0 and other != job:

@@ -8,10 +8,10 @@ from .jit import kernel
 from .jobs import began_now, is_back, offer, plan, recount, remember, settle, undo
 from .links import has_links
 from .log import log, note
-from .placement import is_spread, occupy, vacate
+from .placement import is_spread, occupy, rate_partners, vacate
 from .rates import begin_stretch, is_as_it_was, take_rate
 from .rerating import cut
-from .sharing import ask_rate, gpu_of, largest_sub_batch, memory_of, own_sub_batch
+from .sharing import ask_rate, gpu_of, largest_sub_batch, memory_of, own_sub_batch, slowdown_now
 
 
 @kernel
@@ -63,12 +63,16 @@ def set_passes(s, job, sub_batch):
     if sub_batch < s.sub_batch[job]:
         gain_again(s, job)
     more = memory_of(s, job, sub_batch) - memory_of(s, job, s.sub_batch[job])
+    s.sub_batch[job] = sub_batch
     berth = s.first_gpu[job]
     while berth != FREE:
-        s.gpu_memory_used[gpu_of(s, berth)] += more
+        gpu = gpu_of(s, berth)
+        s.gpu_memory_used[gpu] += more
+        if s.gpu_load[gpu] > 1:  # how they slow each other down may depend on the passes
+            rate_partners(s, gpu, job)
         berth = s.gpu_next[berth]
-    s.sub_batch[job] = sub_batch
     s.solo_s[job] = iteration_time_s(s, job)
+    s.slowdown[job] = slowdown_now(s, job)
     s.iteration_s[job] = s.solo_s[job] * s.slowdown[job]
     if s.asks:
         ask_rate(s, job, ASKED)
