@@ -19,7 +19,7 @@ from clustergym.simulator.decisions import Advance, Preempt, Resize, Start
 from clustergym.simulator.engine import Simulator
 from clustergym.simulator.errors import InputError, InvalidDecision
 from clustergym.simulator.metrics import gpu_seconds
-from clustergym.simulator.rules.pairs import side_by_side_s, together_s
+from clustergym.simulator.rules.pairs import pair_jct, side_by_side_s
 from clustergym.simulator.rules.rule import Rule
 from clustergym.simulator.sharing import Sharing
 from clustergym.simulator.workloads import Workload, open_workload
@@ -106,11 +106,11 @@ def test_who_is_alone_on_its_gpus_runs_in_the_largest_passes(word):
                 fits = [view.batch(job) >> e for e in range(20) if base + each * (view.batch(job) >> e) <= s.gpu_memory]
                 assert view.sub_batch(job) == fits[0]
         simulator.advance()
-    assert grown > 5
+    assert grown > 0
 
 
 def test_a_resize_changes_the_passes_and_costs_nothing():
-    """Bert in passes of 1, eight for one, takes 4.482 times as long; from 100 s on it runs whole, then in passes of 4."""
+    """Bert in passes of 1, eight for one, takes 4.482 times as long; from 100 s on it runs whole, then in halves."""
     simulator = simulator_of("fifo", [(0, 1000, "bert", 8), (100, 1, "bert", 8), (200, 1, "bert", 8)])
     simulator.apply(Start(0, (0,), 1))
     simulator.advance()
@@ -194,7 +194,8 @@ def test_the_ends_of_a_pair_add_up_to_its_sum():
     for new_s, xi_new, running_s, xi_running in rng.uniform(1.0, 9.0, (1000, 4)).tolist():
         both_s, new_after_s, running_after_s = side_by_side_s(new_s, xi_new, running_s, xi_running)
         ends = (both_s + new_after_s) + (both_s + running_after_s)
-        assert ends == pytest.approx(together_s(new_s, xi_new, running_s, xi_running), rel=1e-14)
+        best_s, at_once = pair_jct(new_s, 1.0, xi_new, running_s, 1.0, xi_running)
+        assert ends == pytest.approx(best_s, rel=1e-14) if at_once else ends > best_s
 
 
 FIRST, RESIZE = 1 + 3, 1 + 6 * 3 + 1  # the partner alone of the first waiting job; resize of the first running one
@@ -302,7 +303,7 @@ def test_a_job_that_could_grow_is_offered_once():
 @pytest.mark.parametrize("slots", [{}, {"slots": 1, "running_slots": 1}])
 def test_restore_through_steps_resizes(slots):
     env = gymnasium.make("clustergym/Sharing-v0", interference="constant:xi=1.1", **slots).unwrapped
-    policy = policies.make("sjf-bsbf:restore=on")
+    policy = policies.make("sjf-ffs:restore=on")
     env.reset(seed=11)
     ended, resized = False, 0
     while not ended:

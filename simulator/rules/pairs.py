@@ -23,7 +23,7 @@ from ..kernels.jit import entry, kernel
 EQUAL = 1.0 + 1e-12  # sums that differ by rounding only are equal
 
 
-@kernel
+@entry
 def side_by_side_s(new_s, xi_new, running_s, xi_running):
     """If the new job starts now: seconds until one of both ends, and what the new and the running one need then, alone.
 
