@@ -2,24 +2,24 @@
 
 Nothing is remembered between events: every event looks at every job and every GPU anew.
 
-What a pair costs (Theorem 1 and Algorithm 2), and why. Theorem 1 weighs "simultaneously invoking" a new job A beside a
-running job B against "sequentially executing them" (schedule (a) of Fig. 1: A waits until B is gone). Sec. V-A says that
-this is the same as comparing the fully overlapped with the fully non-overlapped times. Algorithm 2 asks it once for
-each sub-batch b. Sec. IV-A4 says what b is for: gradient accumulation is a means against the memory that two jobs on one
-GPU lack ("as our model incorporates GPU sharing, the memory footprint frequently imposes constraints"); the batch that
-the user asked for is B_k, and a smaller sub-batch only makes the iteration longer (Eq. 7). So
+What a pair costs (Theorem 1 and Algorithm 2), and why. Theorem 1 weighs "simultaneously invoking" a new job A beside
+a running job B against "sequentially executing them" (schedule (a) of Fig. 1: A waits until B is gone). Sec. V-A says
+that this is the same as comparing the fully overlapped with the fully non-overlapped times. Algorithm 2 asks it once
+for each sub-batch b. Sec. IV-A4 says what b is for: gradient accumulation is a means against the memory that two jobs
+on one GPU lack ("as our model incorporates GPU sharing, the memory footprint frequently imposes constraints"); the
+batch that the user asked for is B_k, and a smaller sub-batch only makes the iteration longer (Eq. 7). So
 
 * together: A runs with sub-batch b from now to its end, because it must fit beside B and a job's setting is not changed
   while it runs (Sec. IV-B); its whole work is taken at b, also the part that it does alone once B has gone;
 * in sequence: A starts when B has left the GPU. Nothing is beside it then, so it accumulates only as far as an empty
   GPU makes it: its work is taken at its whole batch B_k, or at the largest half of it that fits an empty GPU.
 
-The sequential sum is therefore one number for a pair, the same at every b, and a b that makes A so slow that waiting and
-running at the whole batch ends both sooner does not share. Taking the sequential work at b too would charge the job that
-waits with an accumulation that it does not do; Line 7 of Algorithm 2 (keep the configuration with the least time) asks
-for the least time of the pair over all configurations, and waiting at the whole batch is one of them.
+The sequential sum is therefore one number for a pair, the same at every b, and a b that makes A so slow that waiting
+and running at the whole batch ends both sooner does not share. Taking the sequential work at b too would charge the job
+that waits with an accumulation that it does not do; Line 7 of Algorithm 2 (keep the configuration with the least time)
+asks for the least time of the pair over all configurations, and waiting at the whole batch is one of them.
 
-The paper prints 2 xi_B + xi_A - 2 xi_A xi_B > 0 as the condition; that holds in its case 2 alone (A ends first), and the
+The paper prints 2 xi_B + xi_A - 2 xi_A xi_B > 0 as the condition; that is for its case 2 alone (A ends first), and the
 text asks for the direct comparison, which is what is done here.
 """
 
@@ -50,7 +50,7 @@ class Setting:
     num_gpus: int
     xi: Sequence[Sequence[float]]
     policy: str  # "first-fit" (SJF-FFS) or "best-benefit" (SJF-BSBF)
-    free: str  # "last": free GPUs complete a gang of shared ones; "never": they do not
+    free: str  # "last": free GPUs complete a gang of shared ones; "first": the other way round; "never": neither
     memory: Callable[[int, int], float] | None  # bytes of a model with a sub-batch; None: no limit
     room: float  # bytes of a GPU
     stretch: Callable[[Job, int], float]  # iteration time with a sub-batch over that with the whole batch
@@ -73,13 +73,14 @@ class Running:
     iterations_left: float
 
 
-def sum_of_jcts(insertion_s, new_s, xi_new, running_s, xi_running):
+def sum_of_jcts(insertion_s, new_s, xi_new, running_s, xi_running, whole_s=None):
     """Both completion times from now, summed, if the new job starts `insertion_s` from now beside the running one.
 
-    `new_s` and `running_s` are seconds of work alone. From `running_s` on the new job has the GPUs to itself.
+    `new_s` and `running_s` are seconds of work alone. From `running_s` on the new job has the GPUs to itself, and needs
+    `whole_s` (None: as much).
     """
     if insertion_s >= running_s:
-        return running_s + insertion_s + new_s
+        return running_s + insertion_s + (new_s if whole_s is None else whole_s)
     rest_s = running_s - insertion_s
     if new_s * xi_new >= rest_s * xi_running:  # case 1: the running job ends first
         running_end_s = rest_s * xi_running
@@ -167,7 +168,7 @@ class Cluster:
         return together, together <= sequential_sum(whole_s, left_s) * (1.0 + TIE)
 
     def best_setting(self, new: int, partner: int) -> tuple[float, int] | None:
-        """Algorithm 2: the least sum of both JCTs and its sub-batch (the larger one of a tie), or None: do not share."""
+        """Algorithm 2: the least sum of both JCTs and its sub-batch (the larger of a tie); None: do not share."""
         best = None
         for b in sub_batches(self.jobs[new].batch):
             if not self.fits(new, b, [partner]):
@@ -191,9 +192,14 @@ class Cluster:
             return self.first_fit(j, free)
         return self.best_benefit(j, free)
 
-    def completed(self, shared: list[int], free: list[int], need: int) -> tuple[int, ...] | None:
-        gang = shared[:need]
-        if len(gang) < need and self.setting.free == "last":
+    def shared_wanted(self, j: int, free: list[int]) -> int:
+        """How many GPUs that hold one job are taken where there are enough of them."""
+        return self.jobs[j].gpus - (len(free) if self.setting.free == "first" else 0)
+
+    def completed(self, j: int, shared: list[int], free: list[int]) -> tuple[int, ...] | None:
+        need = self.jobs[j].gpus
+        gang = shared[: self.shared_wanted(j, free)]
+        if self.setting.free != "never":
             gang = gang + free[: need - len(gang)]
         return tuple(gang) if len(gang) == need else None
 
@@ -203,11 +209,11 @@ class Cluster:
             holders = self.holders(g)
             if len(holders) == 1 and self.fits(j, 1, holders):
                 shared.append(g)
-        gang = self.completed(shared, free, self.jobs[j].gpus)
+        gang = self.completed(j, shared, free)
         return None if gang is None else (gang, self.largest_fitting(j, gang))
 
     def best_benefit(self, j: int, free: list[int]) -> tuple[tuple[int, ...], int] | None:
-        need = self.jobs[j].gpus
+        wanted = self.shared_wanted(j, free)
         sharers = []  # (sum of JCTs, partner, sub-batch)
         for k in sorted(self.running):
             found = self.best_setting(j, k) if self.alone_held(k) else None
@@ -217,13 +223,13 @@ class Cluster:
         while sharers:
             chosen, shared = [], []
             for row in sharers:
-                if len(shared) < need:
+                if len(shared) < wanted:
                     chosen.append(row)
                     shared += self.alone_held(row[1])
             common = min(b for _, _, b in chosen)
             refusing = [row for row in chosen if not self.pair_at(j, row[1], common)[1]]
             if not refusing:
-                gang = self.completed(shared, free, need)
+                gang = self.completed(j, shared, free)
                 return None if gang is None else (gang, common)
             sharers = [row for row in sharers if row not in refusing]
         return None
