@@ -6,13 +6,12 @@ Source: paper sjf-bsbf, Sec. IV-A3, IV-A4 and Eq. 9 (C = 2 by default). kernels/
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from .errors import InputError
+from .kinds import Slowdowns, lay_kinds
 from .names import bind, parse_name
 from .network.base import Network, name_of_job
 from .profiles.interference import Interference
@@ -23,13 +22,6 @@ from .state import BERTH_SIZES
 from .workloads.schema import Workload
 
 GIB = 2.0**30
-
-
-class Slowdowns(Protocol):
-    """Where xi comes from; `profiles.interference.Interference` is one."""
-
-    def matrix(self, models: Sequence[str]) -> np.ndarray:
-        """(n, n): how many times longer an iteration of models[i] takes beside models[j], >= 1."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +115,8 @@ def lay_sharing(
         )
     s["fit"][: len(models)] = _fit_rows(models, network, sharing)
     if sharing is not None:
-        s["xi"][: len(models), : len(models)] = sharing.interference.matrix(models)  # type: ignore[union-attr]
+        assert not isinstance(sharing.interference, str)
+        lay_kinds(s, workload, models, sharing.interference)
         if sharing.memory_gb is not None:
             _lay_memory(s, workload, models, sharing)
     s["sub_batch"][:n] = s["batch"][:n]

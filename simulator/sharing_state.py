@@ -26,7 +26,7 @@ def sharing_fields(jobs: int, gpus: int, berths: int) -> list[Field]:
         _scalars()
         + _gpu_fields(gpus)
         + _model_fields(models)
-        + _job_fields(jobs)
+        + _job_fields(jobs, 1 if berths == 1 else STEPS)
         + _alone_fields(jobs, gpus)
         + _pass_fields(gpus, models)
     )
@@ -47,6 +47,8 @@ def _scalars() -> list[Field]:
         ("elastic", "i8"),  # jobs may run on other numbers of GPUs than they ask
         ("restores_first", "i8"),  # the first start costs a restore too
         ("n_asked", "i8"),
+        ("n_kinds", "i8"),  # rows of `xi`,
+        ("kinds_by_pass", "i8"),  # of which a job may change its own with its sub-batch
     ]
 
 
@@ -63,14 +65,15 @@ def _gpu_fields(gpus: int) -> list[Field]:
 
 def _model_fields(models: int) -> list[Field]:
     return [
-        ("xi", "f8", (models, models)),  # slowdown of the first beside the second
+        ("xi", "f8", (models, models)),  # slowdown of a job of the first kind beside one of the second (kinds.py)
+        ("kind_model", "i8", (models,)),  # the model of a kind
         ("memory_base", "f8", (models,)),  # bytes on each GPU,
         ("memory_sample", "f8", (models,)),  # and for each sample of a sub-batch
         ("fit", "f8", (models, FIT_TERMS)),  # d = 0: not known
     ]
 
 
-def _job_fields(jobs: int) -> list[Field]:
+def _job_fields(jobs: int, steps: int) -> list[Field]:
     floats = (
         "solo_s",  # seconds per iteration on its GPUs with nobody beside it
         "slowdown",  # times that an iteration takes longer beside its partners, as last settled
@@ -89,7 +92,7 @@ def _job_fields(jobs: int) -> list[Field]:
         "stop_service_gpu_s",
     )
     integers = (
-        "model",  # its row of `xi`
+        "model",  # its row of `fit` and of the memory lines
         "batch",  # samples a GPU and iteration,
         "own_batch",  # and what it is on the GPUs that the workload asks,
         "own_gpus",
@@ -102,6 +105,7 @@ def _job_fields(jobs: int) -> list[Field]:
     )
     columns: list[Field] = [(name, "f8", (jobs,)) for name in floats]
     columns += [(name, "i8", (jobs,)) for name in integers]
+    columns += [("kind", "i1", (jobs, steps))]  # its row of `xi`, by how often its whole batch is halved
     return columns
 
 
@@ -115,7 +119,7 @@ def _alone_fields(jobs: int, gpus: int) -> list[Field]:
         ("n_alone", "i8"),
         ("alone_job", "i8", (gpus,)),
         ("alone_gpus", "i8", (gpus,)),
-        ("alone_model", "i8", (gpus,)),
+        ("alone_kind", "i8", (gpus,)),
         ("alone_left_s", "f8", (gpus,)),  # seconds of work that it had left, alone on its GPUs,
         ("alone_since_s", "f8", (gpus,)),  # then,
         ("alone_speed", "f8", (gpus,)),  # and how many of them it does in a second
@@ -136,7 +140,7 @@ def _pass_fields(gpus: int, models: int) -> list[Field]:
         ("packs", "i8"),  # jobs of one GPU share GPUs (rules/packing.py),
         ("slices", "i8"),  # and take turns where sharing is no gain
         ("free_last", "i8"),
-        ("pair_ratio", "f8", (models, models)),  # `pairs.least_ratio`, new job's model first
+        ("pair_ratio", "f8", (models, models)),  # least `pairs.least_ratio`: new job's model, other's kind
         ("class_key", "f8", (classes,)),  # of a class: no job from this key on
         ("class_supply", "i8", (classes,)),  # had partners for more GPUs than so many,
         ("class_gains", "i8", (classes,)),  # when `gains` and `gained_gpus` were these

@@ -86,13 +86,35 @@ def rest_sub_batch(s, job):
 
 
 @kernel
+def kind_of(s, job, sub_batch):
+    """The row of `s.xi` that holds for a job in passes of `sub_batch` (see simulator/kinds.py)."""
+    halvings = 0
+    if s.kinds_by_pass:
+        while halvings < s.kind.shape[1] - 1 and s.own_batch[job] >> halvings > sub_batch:
+            halvings += 1
+    return s.kind[job, halvings]
+
+
+@kernel
+def kind_now(s, job):
+    """The row of `s.xi` that holds for a job with its present sub-batch."""
+    return kind_of(s, job, s.sub_batch[job])
+
+
+@kernel
 def excess(s, job, partner):
-    """By how much more than 1 a partner slows a job down on a GPU that both hold.
+    """By how much more than 1 a partner slows a job down on a GPU that both hold, with their present sub-batches."""
+    return excess_of(s, kind_now(s, job), kind_now(s, partner))
+
+
+@kernel
+def excess_of(s, kind, other):
+    """By how much more than 1 a job of kind `other` slows one of `kind` down.
 
     With `slices` two jobs that together would get no more done than one alone take turns, each at half its speed.
     """
-    xi = s.xi[s.model[job], s.model[partner]]
-    if s.slices and 1.0 / xi + 1.0 / s.xi[s.model[partner], s.model[job]] <= 1.0:
+    xi = s.xi[kind, other]
+    if s.slices and 1.0 / xi + 1.0 / s.xi[other, kind] <= 1.0:
         return 1.0
     return xi - 1.0
 
