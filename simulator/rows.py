@@ -153,7 +153,7 @@ def largest_sub_batch(states, row, job):
 
 @entry
 def slowdown_beside(states, row, job, partner):
-    """xi of a job beside another one, both with their present sub-batches."""
+    """How many times longer an iteration of a job takes beside another one, both with their present sub-batches."""
     s = states[row]
     return s.xi[sharing.kind_now(s, job), sharing.kind_now(s, partner)]
 

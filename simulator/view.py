@@ -235,7 +235,7 @@ class ClusterView(RegionView):
         return int(s.sub_batch[job]) if self._simulator.capacity.berths > 1 else 0
 
     def interference(self, job: int, partner: int) -> float:
-        """xi: how many times longer an iteration of a job takes beside a partner, both with their present sub-batches."""
+        """xi: how many times longer an iteration of a job takes beside a partner, with their present sub-batches."""
         if self._simulator.capacity.berths == 1:
             return 1.0
         return float(slowdown_beside(self._simulator.records, 0, job, partner))
