@@ -35,7 +35,9 @@ def sharing_fields(jobs: int, gpus: int, berths: int) -> list[Field]:
 def _scalars() -> list[Field]:
     return [
         ("jobs_per_gpu", "i8"),  # C: the most that may hold a GPU at once
-        ("gpu_memory", "f8"),  # bytes; inf = not looked at
+        ("gpu_memory", "f8"),  # bytes for the jobs on a GPU, or for each if it is cut in slices; inf = not looked at
+        ("memory_shared", "f8"),  # 1: out of the same bytes; 0: each has its own
+        ("slice_slowdown", "f8"),  # times that an iteration takes longer on a slice of a GPU than on a whole one
         ("busy_gpus", "i8"),  # held by a job or more
         ("shared_gpus", "i8"),  # held by two or more
         ("busy_integral", "f8"),  # GPU-seconds of each

@@ -8,7 +8,7 @@ has left it. Gains of a job in a row are one entry, as long as nobody has read i
 from ..rules.estimates import weighed_left
 from .codes import FREE, NOT_SHARED, RUNNING, TIMES_EXACT
 from .jit import kernel
-from .sharing import gpu_of, has_berths, kind_now, memory_of
+from .sharing import gpu_of, has_berths, kind_now, memory_taken
 
 
 @kernel
@@ -75,7 +75,7 @@ def enlist(s, job):
     s.alone_since_s[place] = max(s.now_s, s.since_s[job])
     s.alone_speed[place] = solo_s / s.iteration_s[job]
     s.alone_kind[place] = kind_now(s, job)
-    s.alone_memory[place] = memory_of(s, job, s.sub_batch[job])
+    s.alone_memory[place] = memory_taken(s, job)
 
 
 @kernel
