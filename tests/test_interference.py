@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from clustergym.simulator.errors import InputError
-from clustergym.simulator.profiles.interference import LIGHT_STEPS, LIGHT_UTILISATION, Interference
+from clustergym.simulator.profiles.interference import LUCID_STEPS, LUCID_UTILISATION, Interference
 
 MODELS = ["bert", "cifar10", "deepspeech2", "imagenet", "ncf", "yolov3"]
 
@@ -49,8 +49,8 @@ def test_light_is_the_table_of_utilisations():
     assert light.xi("imagenet", "yolov3") == 1.38
     matrix = light.matrix(MODELS)
     assert np.array_equal(matrix, matrix.T)
-    assert set(np.unique(matrix)) <= {factor for _, factor in LIGHT_STEPS}
-    assert sorted(LIGHT_UTILISATION) == MODELS
+    assert set(np.unique(matrix)) <= {factor for _, factor in LUCID_STEPS}
+    assert sorted(LUCID_UTILISATION) == MODELS
     with pytest.raises(InputError, match="no percentiles"):
         light.percentiles("bert", "bert")
 

@@ -8,7 +8,7 @@ from ...simulator.kernels.codes import FREE
 from ...simulator.kernels.jit import kernel
 from ...simulator.kernels.logs import log_from_one
 from ...simulator.kernels.placement import recall_gang, tier_of_gang
-from ...simulator.kernels.sharing import excess, largest_sub_batch, memory_of
+from ...simulator.kernels.sharing import excess, largest_sub_batch, memory_of, memory_taken
 from ...simulator.network.speed import solo_iteration_s
 from ...simulator.rules.estimates import expected_end_s, known_left, weighed_left
 from ...simulator.rules.pairs import apart_s, side_by_side_s, together_s
@@ -162,5 +162,5 @@ def describe_wider(s, w, job, sub_batch, offer):
     offer[SOLO] = scaled_slowdown(solo_s / s.base_iteration_s[job])
     offer[PASSES] = scaled_passes(-(-s.batch[job] // sub_batch))
     offer[TIME_LEFT] = scaled_time(w, left_s)
-    more = memory_of(s, job, sub_batch) - memory_of(s, job, s.sub_batch[job])
+    more = memory_of(s, job, sub_batch) - memory_taken(s, job)
     offer[MEMORY] = _memory_left(s, more)
