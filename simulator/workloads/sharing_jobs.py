@@ -69,15 +69,12 @@ def philly_sample(
     what = "philly-sample"
     check_parameters(what, jobs=jobs, cluster_gpus=cluster_gpus)
     choose(gpu, GPU_TYPES, f"gpu of workload {what}:")
-    _check_window(what, hours, start)
+    check_window(what, hours, start)
     if large_share is not None and not 0 <= large_share <= 1:
         raise InputError(f"workload {what}: large_share={large_share:g}; expected a share from 0 to 1")
     rng = np.random.default_rng(seed)
-    arrival_s, kind = _submissions(rng, jobs, start * 3600.0, hours * 3600.0)
-    model = np.empty(jobs, dtype=np.int64)
-    for i, names in enumerate(CLASS_MODELS):
-        members = np.flatnonzero(kind == i)
-        model[members] = np.array([MODELS.index(name) for name in names])[rng.integers(0, len(names), len(members))]
+    arrival_s, kind = submissions(rng, jobs, start * 3600.0, hours * 3600.0)
+    model = models_by_class(rng, kind)
     pick = rng.random((2, jobs))
     gpus, batch = _drawn(model, gpu, cluster_gpus, pick[0], small=False)
     if large_share is not None:
@@ -85,7 +82,7 @@ def philly_sample(
         large = order[gpus[order] > LARGE]
         cut = large[: max(len(large) - round(large_share * jobs), 0)]
         gpus[cut], batch[cut] = _drawn(model[cut], gpu, cluster_gpus, pick[1, cut], small=True)
-    return _workload(what, arrival_s, model, gpus, batch, _by_group(_steps, model, gpus, batch), gpu)
+    return job_arrays(what, arrival_s, model, gpus, batch, gpu, iterations=_by_group(_steps, model, gpus, batch))
 
 
 def bsbf_physical(jobs: int = 30, gpu: str = "2080ti", span_s: float = 1000.0, seed: int = 0) -> Workload:
@@ -121,7 +118,7 @@ def bsbf_physical(jobs: int = 30, gpu: str = "2080ti", span_s: float = 1000.0, s
     largest = np.array([shipped_profiles().of(name).fit(gpu).largest_batch for name in MODELS], dtype=np.int64)
     local = largest[model] // rng.choice([1, 2, 4], jobs)
     arrival_s = np.sort(rng.random(jobs)) * span_s
-    return _workload(what, arrival_s - arrival_s[0], model, gpus, local * gpus, steps, gpu)
+    return job_arrays(what, arrival_s - arrival_s[0], model, gpus, local * gpus, gpu, iterations=steps)
 
 
 @lru_cache(maxsize=256)
@@ -160,7 +157,8 @@ def _best(model: str, gpu: str, cluster_gpus: int) -> tuple[Configuration, list[
     return (1, alone_batch), [((gang, batch), alone_s / (gang * seconds)) for gang, seconds, batch in timed[1:]]
 
 
-def _check_window(what: str, hours: float, start: int) -> None:
+def check_window(what: str, hours: float, start: int) -> None:
+    """Refuse a window that is no part of a day."""
     if not 1 / 6 <= hours <= 24:
         raise InputError(f"workload {what}: hours={hours:g}; expected 1/6 to 24")
     if not 0 <= start <= 23:
@@ -180,18 +178,33 @@ def _drawn(
     return gpus, batch
 
 
-def _workload(
+def job_arrays(
     what: str,
     arrival_s: np.ndarray,
     model: np.ndarray,
     gpus: np.ndarray,
     batch: np.ndarray,
-    iterations: np.ndarray,
     gpu: str,
+    *,
+    iterations: np.ndarray | None = None,
+    run_s: np.ndarray | None = None,
 ) -> Workload:
+    """The workload of jobs with the profiles' iteration times on a GPU type.
+
+    Args:
+        what: its name.
+        arrival_s, gpus, batch: of each job; the batch is over all its GPUs.
+        model: index in MODELS.
+        gpu: type.
+        iterations, run_s: how long each runs; one of the two: iterations, or about so many seconds alone, in whole
+            iterations, at least one.
+    """
     step_s = _by_group(
         lambda profile, gang, size: profile.step_s(gpu, gang, size, GPUS_PER_MACHINE), model, gpus, batch
     )
+    if run_s is not None:
+        iterations = np.maximum(np.round(run_s / step_s), 1.0)
+    assert iterations is not None  # one of the two
     return Workload.from_arrays(
         what,
         arrival_s,
@@ -218,7 +231,16 @@ def _by_group(value: _Value, model: np.ndarray, gpus: np.ndarray, batch: np.ndar
     return np.array(values, dtype=np.float64)[index]
 
 
-def _submissions(rng: np.random.Generator, jobs: int, start_s: float, length_s: float) -> tuple[np.ndarray, np.ndarray]:
+def models_by_class(rng: np.random.Generator, kind: np.ndarray) -> np.ndarray:
+    """The model, an index in MODELS, of every job of a class of GPU-hours (see CLASS_MODELS)."""
+    model = np.empty(len(kind), dtype=np.int64)
+    for i, names in enumerate(CLASS_MODELS):
+        members = np.flatnonzero(kind == i)
+        model[members] = np.array([MODELS.index(name) for name in names])[rng.integers(0, len(names), len(members))]
+    return model
+
+
+def submissions(rng: np.random.Generator, jobs: int, start_s: float, length_s: float) -> tuple[np.ndarray, np.ndarray]:
     """(ascending arrival from the window's start, class of GPU-hours) of every job."""
     counts = _philly_day()
     begin_s = (np.arange(len(counts)) * BIN_S - start_s) % 86400.0  # of each bin, after the window's start
