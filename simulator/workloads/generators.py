@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import InputError
 from ..names import choose
 from . import published
+from .bsbf_jobs import bsbf_table2, bsbf_tables
 from .cassini_jobs import cassini_dynamic, cassini_dynamic_mp, cassini_multigpu, cassini_poisson, cassini_snapshot
 from .deadlines import with_deadlines
 from .draws import (
@@ -268,6 +269,8 @@ _OWN: Mapping[str, Callable[..., Workload]] = {
     "philly-like": philly_like,
     "helios-like": helios_like,
     "philly-sample": philly_sample,
+    "bsbf-tables": bsbf_tables,
+    "bsbf-table2": bsbf_table2,
     "bsbf-physical": bsbf_physical,
     "cassini-poisson": cassini_poisson,
     "cassini-dynamic": cassini_dynamic,

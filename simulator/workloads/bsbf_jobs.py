@@ -1,0 +1,188 @@
+"""Jobs with which paper sjf-bsbf's tables can be compared: `bsbf-tables` (III and IV) and `bsbf-table2` (II).
+
+The paper's own jobs are not published. What it says of them is fixed here; the rest are parameters, and
+data/bsbf_fits.json has the five sets of them, best first, with which the published rows of the policies that share no
+GPU (FIFO, SJF, Tiresias) come out nearest: `fit=1` to `fit=5`. `clustergym reproduce bsbf-calibration` finds them. No
+row of a policy that shares GPUs, or of Pollux, was looked at.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..names import choose
+from ..profiles.models import shipped_profiles
+from ..profiles.throughput import GPU_TYPES
+from .draws import check_parameters, choose_values
+from .schema import Workload
+from .sharing_jobs import (
+    MODELS,
+    check_window,
+    class_means,
+    job_arrays,
+    listed,
+    models_by_class,
+    scaled_to_means,
+    submissions,
+)
+
+FITS = Path(__file__).resolve().parent / "data" / "bsbf_fits.json"
+LARGE_GANGS, SMALL_GANGS = (8, 12, 16, 24, 32), (1, 2, 4)
+TESTBED_LARGE, TESTBED_SMALL = (12, 16), (1, 2, 4, 8)
+ITERATIONS = (100.0, 5000.0)  # of a job of the testbed
+MOST_SIGMA = 3.0
+HOUR_S = 3600.0
+
+
+def bsbf_tables(
+    jobs: int = 240,
+    gpu: str = "2080ti",
+    fit: int = 1,
+    hours: float = 8.0,
+    start: int = 2,
+    large_share: float | None = None,
+    large_gangs: tuple[float, ...] = (),
+    small_gangs: tuple[float, ...] = (),
+    mean_hours: tuple[float, ...] = (),
+    sigma: float | None = None,
+    seed: int = 0,
+) -> Workload:
+    """Jobs with which Tables III (240) and IV (480 jobs) of paper sjf-bsbf can be compared, on 64 GPUs.
+
+    Arrivals and models are those of `philly-sample`: submissions of Philly's busiest hours, and a model by the
+    GPU-hours that the submission had there. A job is large (more than 4 GPUs) or small; its gang, and its isolated
+    run time, lognormal, are drawn for its class, independently of each other and of the model. The batch is per GPU the
+    largest measured one or half of it; iterations are the run time over the iteration's, rounded.
+
+    Args:
+        jobs: how many, all within `hours`.
+        gpu: t4, 2080ti (the paper's GPU) or a100: whose iteration times.
+        fit: 1 (the best) to 5: where the parameters below come from that are not given.
+        hours, start: the window, in hours, and the hour of Philly's day at which it begins.
+        large_share: of the jobs, 0 to 1; their number is round(large_share x jobs).
+        large_gangs: weights of 8, 12, 16, 24 and 32 GPUs. small_gangs: of 1, 2 and 4.
+        mean_hours: LARGE/SMALL, mean isolated run time of each class, hours.
+        sigma: of the run times' logarithm, in both classes, 0 to 3.
+        seed: same parameters and seed, same workload.
+
+    Raises:
+        InputError: a parameter out of range.
+    """
+    what = "bsbf-tables"
+    check_parameters(what, jobs=jobs)
+    choose(gpu, GPU_TYPES, f"gpu of workload {what}:")
+    check_window(what, hours, start)
+    best = fitted(what, fit)
+    share = best["large_share"] if large_share is None else large_share
+    mean, spread = _run_times(
+        what, "mean_hours", mean_hours or best["mean_hours"], best["sigma"] if sigma is None else sigma
+    )
+    if not 0 <= share <= 1:
+        raise InputError(f"workload {what}: large_share={share:g}; expected a share from 0 to 1")
+    large_weights = _weights(what, "large_gangs", large_gangs or best["large_gangs"], LARGE_GANGS)
+    small_weights = _weights(what, "small_gangs", small_gangs or best["small_gangs"], SMALL_GANGS)
+    rng = np.random.default_rng(seed)
+    arrival_s, kind = submissions(rng, jobs, start * HOUR_S, hours * HOUR_S)
+    model = models_by_class(rng, kind)
+    large = rng.permutation(jobs) < round(share * jobs)
+    drawn = (choose_values(rng, jobs, *each) for each in ((LARGE_GANGS, large_weights), (SMALL_GANGS, small_weights)))
+    gpus = np.where(large, *drawn)
+    run_s = scaled_to_means(np.exp(spread * rng.standard_normal(jobs)), large, mean * HOUR_S)
+    batch = gpus * (_largest_batches(gpu)[model] // rng.choice([1, 2], jobs))
+    return job_arrays(what, arrival_s, model, gpus, batch, gpu, hours * HOUR_S, run_s=run_s)
+
+
+def bsbf_table2(
+    jobs: int = 30,
+    gpu: str = "2080ti",
+    fit: int = 1,
+    span_s: float | None = None,
+    large_gangs: tuple[float, ...] = (),
+    small_gangs: tuple[float, ...] = (),
+    mean_s: tuple[float, ...] = (),
+    sigma: float | None = None,
+    batches: tuple[int, ...] = (),
+    seed: int = 0,
+) -> Workload:
+    """Jobs with which Table II of paper sjf-bsbf, its testbed of 4 machines of 4 GPUs, can be compared.
+
+    From the paper: 30 jobs, 20 of them with at most 8 GPUs and 10 with 12 or 16 (other numbers of jobs: two thirds
+    and a third), 100 to 5,000 iterations, the six models, which have equal weights here. The rest are parameters.
+
+    Args:
+        jobs: how many.
+        gpu: t4, 2080ti (the paper's GPU) or a100: whose iteration times.
+        fit: 1 (the best) to 5: where the parameters below come from that are not given.
+        span_s: arrivals are uniform within so many seconds.
+        large_gangs: weights of 12 and 16 GPUs. small_gangs: of 1, 2, 4 and 8.
+        mean_s: LARGE/SMALL, mean isolated run time of each class, seconds, before the bounds of the iterations.
+        sigma: of the run times' logarithm, in both classes, 0 to 3.
+        batches: the batch per GPU is the largest measured one divided by one of these whole numbers, equal weights.
+        seed: same parameters and seed, same workload.
+
+    Raises:
+        InputError: a parameter out of range.
+    """
+    what = "bsbf-table2"
+    best = fitted(what, fit)
+    span = best["span_s"] if span_s is None else span_s
+    check_parameters(what, jobs=jobs, span_s=span)
+    choose(gpu, GPU_TYPES, f"gpu of workload {what}:")
+    mean, spread = _run_times(what, "mean_s", mean_s or best["mean_s"], best["sigma"] if sigma is None else sigma)
+    parts = tuple(batches) or tuple(best["batches"])
+    if not all(1 <= part <= 64 for part in parts):
+        raise InputError(f"workload {what}: batches={listed(parts)}; expected whole numbers from 1 to 64")
+    large_weights = _weights(what, "large_gangs", large_gangs or best["large_gangs"], TESTBED_LARGE)
+    small_weights = _weights(what, "small_gangs", small_gangs or best["small_gangs"], TESTBED_SMALL)
+    rng = np.random.default_rng(seed)
+    large = rng.permutation(jobs) >= round(jobs * 2 / 3)
+    weighted = ((TESTBED_LARGE, large_weights), (TESTBED_SMALL, small_weights))
+    gpus = np.where(large, *(choose_values(rng, jobs, *each) for each in weighted))
+    model = rng.integers(0, len(MODELS), jobs)
+    run_s = scaled_to_means(np.exp(spread * rng.standard_normal(jobs)), large, mean)
+    batch = gpus * np.maximum(_largest_batches(gpu)[model] // rng.choice(parts, jobs), 1)
+    arrival_s = np.sort(rng.random(jobs)) * span
+    return job_arrays(what, arrival_s, model, gpus, batch, gpu, span, run_s=run_s, within=ITERATIONS)
+
+
+def fitted(what: str, fit: int) -> Mapping[str, Any]:
+    """The parameters of a generator's fit, 1 (the best) to 5.
+
+    Raises:
+        InputError: there is no such fit.
+    """
+    fits = shipped_fits()[what]
+    if not 1 <= fit <= len(fits):
+        raise InputError(f"workload {what}: fit={fit}; expected 1 (the best) to {len(fits)}")
+    return fits[fit - 1]
+
+
+@lru_cache(maxsize=1)
+def shipped_fits() -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    """By generator, its sets of parameters, best first."""
+    return json.loads(FITS.read_text(encoding="utf-8"))["fits"]
+
+
+def _run_times(what: str, name: str, means: Sequence[float], sigma: float) -> tuple[np.ndarray, float]:
+    if not 0 <= sigma <= MOST_SIGMA:
+        raise InputError(f"workload {what}: sigma={sigma:g}; expected 0 to {MOST_SIGMA:g}")
+    return class_means(what, name, means), sigma
+
+
+def _weights(what: str, name: str, weights: Sequence[float], gangs: Sequence[int]) -> np.ndarray:
+    if len(weights) != len(gangs) or not all(0 <= weight < np.inf for weight in weights) or not sum(weights) > 0:
+        raise InputError(
+            f"workload {what}: {name}={listed(weights)}; expected {len(gangs)} weights >= 0, of {listed(gangs)} GPUs"
+        )
+    return np.asarray(weights, dtype=np.float64) / sum(weights)
+
+
+def _largest_batches(gpu: str) -> np.ndarray:
+    return np.array([shipped_profiles().of(name).fit(gpu).largest_batch for name in MODELS], dtype=np.int64)
