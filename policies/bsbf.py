@@ -5,7 +5,8 @@ sjf-bsbf), Algorithms 1 and 2, Theorem 1. simulator/rules/sharing.py has the pas
 partners, rules/pairs.py the theorem; each says how we read the paper where it is silent or misprinted:
 * Priority is L_k, the isolated run time left at the best placement. Nobody is stopped or moved.
 * Free GPUs if there are enough, as close together as they lie (`placer=tier`). Else shared ones first, and free GPUs
-  complete the gang if shared ones do not suffice; with `free=never` the job waits instead. Fewer in all: it waits.
+  complete the gang if shared ones do not suffice; with `free=first` the job takes all free ones, and shared ones
+  complete the gang; with `free=never` it waits instead. Fewer in all: it waits.
 * SJF-BSBF takes the partners with the least sum of completion times (Theorem 1), at the sub-batch that fits best;
   SJF-FFS the GPUs that hold one job in index order, at the largest sub-batch that fits, without asking who benefits.
 * `head=skip` goes on with the next job when one waits, as Algorithm 1 does; `strict` does not.
@@ -21,7 +22,7 @@ from .base import RulePolicy
 
 Head = Literal["strict", "skip"]
 Placer = Literal["count", "tier", "first", "random"]
-Free = Literal["last", "never"]
+Free = Literal["last", "first", "never"]
 
 
 def sjf_ffs(

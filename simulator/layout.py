@@ -332,7 +332,7 @@ def _lay_shares(s: np.void, rule: Rule, n: int) -> tuple[int, np.ndarray | int]:
     """
     shares = SHARINGS[rule.sharing] if s["jobs_per_gpu"] > 1 else NOT_SHARED
     limited = s["gpu_memory"] < np.inf
-    s["shares"], s["free_last"] = shares, rule.free == "last"
+    s["shares"], s["free_first"], s["free_last"] = shares, rule.free == "first", rule.free == "last"
     s["packs"] = s["slices"] = rule.packing and s["jobs_per_gpu"] > 1
     s["lists"] = lists = shares == BEST_BENEFIT or (shares == FIRST_FIT and limited) or bool(s["lists_always"])
     if not lists:

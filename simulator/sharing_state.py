@@ -135,7 +135,8 @@ def _pass_fields(gpus: int, models: int) -> list[Field]:
         ("shares", "i8"),  # which of them
         ("packs", "i8"),  # jobs of one GPU share GPUs (rules/packing.py),
         ("slices", "i8"),  # and take turns where sharing is no gain
-        ("free_last", "i8"),
+        ("free_first", "i8"),  # free GPUs are in the gang before shared ones,
+        ("free_last", "i8"),  # or behind them; else in none that is shared
         ("pair_ratio", "f8", (models, models)),  # `pairs.least_ratio`, new job's model first
         ("class_key", "f8", (classes,)),  # of a class: no job from this key on
         ("class_supply", "i8", (classes,)),  # had partners for more GPUs than so many,

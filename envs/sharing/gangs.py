@@ -18,7 +18,7 @@ from ...simulator.kernels.jit import entry, kernel
 from ...simulator.kernels.placement import recall_gang
 from ...simulator.kernels.sharing import largest_sub_batch
 from ...simulator.rules.pairs import together_s
-from ...simulator.rules.partners import find_partners, halvings_beside, new_work_s
+from ...simulator.rules.partners import find_partners, halvings_beside, mixes, new_work_s, shared_wanted
 from ...simulator.rules.placers import find_gang, take_lowest
 from ...simulator.rules.sharing import complete_gang, take_singles
 
@@ -35,7 +35,7 @@ def find_start(s, w, job, kind):
     if kind == FREE_KIND:
         return need <= s.free_gpus and find_gang(s, job, w.placer)
     s.gang_size = 0
-    if s.lists == 0:
+    if s.lists == 0 or shared_wanted(s, job) <= 0:
         return False
     if kind == BEST_KIND:
         find_partners(s, s.demand[job], job)
@@ -113,7 +113,7 @@ def _take_partner(s, w, job, number):
 def _rank_partners(s, w, job, most):
     """Modify `w.ranked_*`: the first partners by the JCT of the pair, at most `most`; returns how many."""
     need = s.gpus[job]
-    spare = s.free_gpus if s.free_last else 0
+    spare = s.free_gpus if mixes(s) else 0
     count = 0
     for place in range(s.n_alone):
         if s.alone_gpus[place] + spare < need:

@@ -29,6 +29,18 @@ SURELY = 1.0 + 1e-9
 
 
 @kernel
+def mixes(s):
+    """True if a gang may have free GPUs and shared ones."""
+    return s.free_first != 0 or s.free_last != 0
+
+
+@kernel
+def shared_wanted(s, job):
+    """How many shared GPUs a job takes if it finds them."""
+    return s.gpus[job] - s.free_gpus if s.free_first else s.gpus[job]
+
+
+@kernel
 def accepts(s, c, job, partner):
     """Modify the memory of class `c`: True if a running job that holds GPUs alone takes a waiting one beside it."""
     place = s.alone_place[partner] - 1
@@ -42,7 +54,7 @@ def accepts(s, c, job, partner):
 def find_partners(s, c, job):
     """Modify `s.gang`, `s.halvings`, `s.accepting` and the memory of class `c`: the best partners of a job.
 
-    `s.gang` gets what they hold alone, as far as the job needs it, `s.halvings` how often its sub-batch is halved then,
+    `s.gang` gets what they hold alone, as far as the job wants it, `s.halvings` how often its sub-batch is halved then,
     and `s.accepting` the GPUs of all that would have it.
     False if somebody was left out for a sub-batch that another partner needs: jobs with more to do may fare better.
     """
@@ -75,7 +87,7 @@ def _gather(s, c, job):
 
     Returns how many.
     """
-    need = s.gpus[job]
+    need = shared_wanted(s, job)
     count = 0
     found = 0  # GPUs of those
     accepting = 0
@@ -133,7 +145,7 @@ def _take(s, job, count):
     s.gang_size = 0
     for i in range(count):
         append_alone(s, s.alone_job[s.pair_place[i]])
-    s.gang_size = min(s.gang_size, s.gpus[job])
+    s.gang_size = min(s.gang_size, shared_wanted(s, job))
 
 
 @kernel

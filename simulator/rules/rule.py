@@ -132,7 +132,8 @@ class Rule:
         sharing: where GPUs may hold several jobs, a job that finds too few free ones takes GPUs that hold one: the
             first (`first-fit`) or those of the best partners (`best-benefit`); rules/sharing.py. The order is `srtf`
             then, and nobody is stopped or moved. Where they may not, nothing is different from `none`.
-        free: `last`: free GPUs complete a gang that shared ones do not fill; `never`: the job waits.
+        free: `last`: free GPUs complete a gang that shared ones do not fill; `first`: shared ones complete a gang that
+            free ones do not fill; `never`: a gang has free GPUs or shared ones, else the job waits.
         packing: where GPUs may hold several jobs, those of one GPU that find none free share one (rules/packing.py).
         fallback: `most-free`, or `last`: the defect of the authors' Gandiva (placers.py).
     """
@@ -249,7 +250,7 @@ class Rule:
 
     def _check_sharing(self) -> None:
         _choice("sharing", self.sharing, SHARINGS)
-        _choice("free", self.free, ("last", "never"))
+        _choice("free", self.free, ("last", "first", "never"))
         if self.packing and not self.migrates:
             raise InputError("packing goes with migration")
         if self.sharing == "none":

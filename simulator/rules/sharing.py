@@ -4,8 +4,9 @@ Source: paper sjf-bsbf, Algorithms 1 and 2; partners.py finds the partners of on
 their remaining isolated run time L_k, shortest first. Free GPUs are taken if there are enough. Else `first-fit` takes
 GPUs that hold one job in index order, at the largest sub-batch that fits beside all of them, and `best-benefit` those
 of the partners with the least JCT of the pair; what shared GPUs leave open is filled with the lowest free ones
-(`free=last`), or the job waits (`free=never`; there a job that starts on free GPUs may be the partner that one before
-it was missing, so that the walk begins anew). A GPU that holds two jobs is not offered, however many it may hold.
+(`free=last`), or the job takes all free GPUs and so many fewer shared ones (`free=first`, as a co-author's public code
+does), or it waits (`free=never`; there a job that starts on free GPUs may be the partner that one before it was
+missing, so that the walk begins anew). A GPU that holds two jobs is not offered, however many it may hold.
 
 What makes it fast: who was refused stays refused until something is gained. Jobs of one class (same gang, model and
 batch) differ in the work left only, and a partner that accepts a job accepts every shorter one of its class. As time
@@ -22,7 +23,7 @@ from ..kernels.codes import BEST_BENEFIT, TIMES_EXACT
 from ..kernels.jit import kernel
 from ..kernels.jobs import enter_queue, leave_queue, start
 from ..kernels.sharing import fits, largest_sub_batch
-from .partners import accepts, find_partners
+from .partners import accepts, find_partners, mixes, shared_wanted
 from .placers import find_gang, take_lowest
 
 REFUSED, STARTS, UNLUCKY = 0, 1, 2
@@ -42,7 +43,7 @@ def share_pass(s):
         if outcome == STARTS:
             start(s, job)
             started += 1
-            if s.free_last == 0:  # partners that a job before it was missing: from the first job again
+            if not mixes(s):  # partners that a job before it was missing: from the first job again
                 aside = bring_back(s, aside)
                 s.pass_number += 1
         elif s.strict:
@@ -95,7 +96,7 @@ def _may_start(s, c, job, key):
     need = s.class_gpus[c]
     if need <= s.free_gpus:
         return True
-    if s.free_last:
+    if mixes(s):
         need -= s.free_gpus
     if need > single_gpus(s):
         return False
@@ -159,7 +160,8 @@ def _ask(s, c, job):
 def take_singles(s, job):
     """Modify `s.gang`: up to as many GPUs as the job wants, in index order, that hold one job and have room for it."""
     gpu = -1
-    while s.gang_size < s.gpus[job]:
+    wanted = shared_wanted(s, job)
+    while s.gang_size < wanted:
         gpu = next_member(s.open_low, s.open_mid, s.open_top, gpu + 1)
         if gpu < 0:
             return
@@ -174,4 +176,4 @@ def complete_gang(s, need):
     short = need - s.gang_size
     if short == 0:
         return True
-    return s.free_last != 0 and short <= s.free_gpus and take_lowest(s, 0, s.n_gpus, short)
+    return mixes(s) and short <= s.free_gpus and take_lowest(s, 0, s.n_gpus, short)
