@@ -48,8 +48,8 @@ def interference(options: Options) -> Findings:
         offered(options, [first], XI_WORKLOADS),
         PROTOCOL,
         "by Theorem 1 one constant xi refuses nobody up to 1.5, as long as no job must accumulate: until then the two "
-        "differ in the choice of partners alone; above it two jobs share only if the running one has 2 xi - 2 times the "
-        "work of the new one left",
+        "differ in the choice of partners alone; above it two jobs share only if the running one has 2 xi - 2 times "
+        "the work of the new one left",
         *(note for memory, some in experiments.items() for note in _falls(runs, some, memory)),
     ]
     return Findings(rows, notes, bsbf_plots.of_interference(options, runs, experiments, LIMITS))
@@ -88,7 +88,9 @@ def _curves(runs: Runs, experiments: Mapping[float, Experiment], memory: str) ->
         for xi, one in experiments.items():
             where = f"xi {xi:g}, {LIMITS[memory]}"
             rows.append(printed(f"{policy}: average JCT, {where}", runs.mean(jct_h(), policy, one), "h"))
-            rows.append(printed(f"{policy}: held GPU time with two jobs, {where}", shared_percent(runs, policy, one), "%"))
+            rows.append(
+                printed(f"{policy}: held GPU time with two jobs, {where}", shared_percent(runs, policy, one), "%")
+            )
     return rows
 
 

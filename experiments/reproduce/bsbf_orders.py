@@ -104,7 +104,9 @@ class Verdict:
 
     def note(self) -> str:
         """Where it holds, by each factor alone that makes a difference."""
-        own = [i for i in self.different if all(getattr(self.cells[i], name) == getattr(Cell(), name) for name in ALONE)]
+        own = [
+            i for i in self.different if all(getattr(self.cells[i], name) == getattr(Cell(), name) for name in ALONE)
+        ]
         parts = [part for factor, values in PRODUCT.items() if (part := self._by(own, factor, values))]
         paper = "" if np.isnan(self.paper) else f" (paper {self.paper:.2f})"
         least, most = self.ratios.min(), self.ratios.max()
@@ -170,7 +172,9 @@ def _means(options: Options, jobs: int, cells: Grid) -> Means:
     for policy in (*WITHOUT_POLLUX, PASSED):
         experiments = [Experiment(jobs, cell) for cell in cells.cells]
         cases = {one: [quick(one, options).case(policy, seed) for seed in seeds] for one in experiments}
-        played = sweep(f"bsbf-orders, {jobs} jobs, {policy}", [case for some in cases.values() for case in some], options)
+        played = sweep(
+            f"bsbf-orders, {jobs} jobs, {policy}", [case for some in cases.values() for case in some], options
+        )
         mean = {case: jct_h()(outcome) for case, outcome in played.items()}
         found.update({(policy, one): np.array([mean[case] for case in some]) for one, some in cases.items()})
     return found
@@ -200,9 +204,7 @@ def _verdict(means: Means, better: str, worse: str, paper: float, jobs: int, cel
 
 def _one_at_a_time(means: Means, jobs: int, cells: Grid) -> str:
     """What the factors outside of the product do to the ratio that is spoken of most."""
-    changed = (
-        f"{name} {_short(getattr(cell, name))} {_all_three(means, jobs, cell)}" for name, cell in cells.alone
-    )
+    changed = (f"{name} {_short(getattr(cell, name))} {_all_three(means, jobs, cell)}" for name, cell in cells.alone)
     return (
         f"{jobs} jobs, sjf-bsbf over sjf / over {PASSED} / over sjf-ffs: base cell {_all_three(means, jobs, Cell())}; "
         f"with one other value: {'; '.join(changed)}"

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from .bsbf_orders import Verdict
 
 
-def of_table(
-    options: Options, name: str, runs: Runs, experiment: Experiment, policies: Sequence[str]
-) -> list[Path]:
+def of_table(options: Options, name: str, runs: Runs, experiment: Experiment, policies: Sequence[str]) -> list[Path]:
     """Figure 5: completion times, and queueing time by model."""
     return _jobs(options, name, runs, experiment, policies, f"{experiment.jobs} jobs on 64 GPUs (Figure 5)")
 
@@ -52,9 +50,7 @@ def _jobs(
     return [save(drawn, options.out, name)]
 
 
-def of_load(
-    options: Options, runs: Runs, experiments: Mapping[int, Experiment], policies: Sequence[str]
-) -> list[Path]:
+def of_load(options: Options, runs: Runs, experiments: Mapping[int, Experiment], policies: Sequence[str]) -> list[Path]:
     """Figure 6a: average completion time by number of jobs."""
     if options.out is None:
         return []

@@ -49,8 +49,8 @@ PROTOCOL = (
     "nothing was fitted to the rows of sjf-ffs, sjf-bsbf and pollux"
 )
 HEADLINE = (
-    f"{PASSED} (ours) is sjf-ffs and sjf-bsbf without sharing: what it gains over sjf, whose queue blocks, is no gain of "
-    "sharing"
+    f"{PASSED} (ours) is sjf-ffs and sjf-bsbf without sharing: what it gains over sjf, whose queue blocks, is no gain "
+    "of sharing"
 )
 POLLUX_QUEUE = (
     "queueing is time without GPUs; of pollux the paper prints 96 % of its average JCT as queueing, which leaves 2 "
@@ -72,7 +72,9 @@ def _table(
         experiment = Experiment(jobs)
         runs = play(name, options, [experiment], (*POLICIES, *OURS))
         rows = [
-            table(f"{policy}: {what}, {column} jobs", value, runs.mean(number(column), policy, experiment), "h", allowed)
+            table(
+                f"{policy}: {what}, {column} jobs", value, runs.mean(number(column), policy, experiment), "h", allowed
+            )
             for policy, values in published_h.items()
             for allowed in [JUDGED if policy in SHARING and number is jct_h else FITTED]
             for column, value in zip(published.COLUMNS, values, strict=True)
@@ -91,7 +93,12 @@ def _table(
 
 
 def _columns(
-    runs: Runs, experiment: Experiment, policies: Iterable[str], number: Callable[..., Number], what: str, where: str = ""
+    runs: Runs,
+    experiment: Experiment,
+    policies: Iterable[str],
+    number: Callable[..., Number],
+    what: str,
+    where: str = "",
 ) -> list[Row]:
     """Numbers of ours that nothing was published for."""
     return [
@@ -179,7 +186,9 @@ def table2(options: Options) -> Findings:
         other = on_testbed(interference=xi)
         runs_of_xi = play(f"bsbf-table2, {xi}", options, [other], SHARING)
         rows += [
-            printed(f"{policy}: average JCT, interference {xi}", runs_of_xi.mean(metric("jct_mean"), policy, other), "s")
+            printed(
+                f"{policy}: average JCT, interference {xi}", runs_of_xi.mean(metric("jct_mean"), policy, other), "s"
+            )
             for policy in SHARING
         ]
     for fit in range(2, FITS + 1):
