@@ -135,7 +135,7 @@ def orders(options: Options) -> Findings:
         rows += [_claimed(means, *one, jobs) for one in _published(jobs)]
         mine = [_verdict(means, *one, jobs, cells.cells) for one in (*_published(jobs), *_ours())]
         verdicts += mine
-        notes += [_one_at_a_time(means, jobs, cells), *(one.note() for one in mine)]
+        notes += [_one_at_a_time(means, jobs, cells), *(one.note() for one in mine if not one.holds.all())]
     rows += [one.row() for one in verdicts]
     rows += [_most(jobs, verdicts) for jobs in sizes]
     told = [
