@@ -50,7 +50,7 @@ def interference(options: Options) -> Findings:
         "by Theorem 1 one constant xi refuses nobody up to 1.5, as long as no job must accumulate: until then the two "
         "differ in the choice of partners alone; above it two jobs share only if the running one has 2 xi - 2 times "
         "the work of the new one left",
-        *(note for memory, some in experiments.items() for note in _falls(runs, some, memory)),
+        *(note for memory, some in experiments.items() for note in falls(runs, some, memory)),
     ]
     return Findings(rows, notes, bsbf_plots.of_interference(options, runs, experiments, LIMITS))
 
@@ -94,13 +94,15 @@ def _curves(runs: Runs, experiments: Mapping[float, Experiment], memory: str) ->
     return rows
 
 
-def _falls(runs: Runs, experiments: Mapping[float, Experiment], memory: str) -> list[str]:
+def falls(
+    runs: Runs, experiments: Mapping[float, Experiment], memory: str, policies: Sequence[str] = SHARING
+) -> list[str]:
     """Where more interference gives a lower mean JCT, and what changed there."""
     return [
         f"{policy}, {LIMITS[memory]}: from xi {few:g} to {more:g} the average JCT falls by {_percent(found)}; held GPU "
         f"time with two jobs {shared_percent(runs, policy, experiments[few]):.1f} % before, "
         f"{shared_percent(runs, policy, experiments[more]):.1f} % after"
-        for policy in SHARING
+        for policy in policies
         for few, more in pairwise(experiments)
         for found in [_step(runs, policy, experiments[few], experiments[more])]
         if found.mean < 1.0

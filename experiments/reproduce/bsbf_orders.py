@@ -133,7 +133,7 @@ def orders(options: Options) -> Findings:
     for jobs in sizes:
         means = _means(options, jobs, cells)
         rows += [_claimed(means, *one, jobs) for one in _published(jobs)]
-        mine = [_verdict(means, *one, jobs, cells.cells) for one in (*_published(jobs), *_ours())]
+        mine = [verdict_of(means, *one, jobs, cells.cells) for one in (*_published(jobs), *_ours())]
         verdicts += mine
         notes += [_one_at_a_time(means, jobs, cells), *(one.note() for one in mine if not one.holds.all())]
     rows += [one.row() for one in verdicts]
@@ -193,7 +193,8 @@ def _claimed(means: Means, better: str, worse: str, paper: float, jobs: int) -> 
     return order(f"{jobs} jobs: {better} / {worse}, largest at {of}", f"below 1 ({paper:.2f})", worst)
 
 
-def _verdict(means: Means, better: str, worse: str, paper: float, jobs: int, cells: Sequence[Cell]) -> Verdict:
+def verdict_of(means: Means, better: str, worse: str, paper: float, jobs: int, cells: Sequence[Cell]) -> Verdict:
+    """An order over the cells, with those that differ for it."""
     played = [Experiment(jobs, cell) for cell in cells]
     ratios = [float(means[better, one].mean() / means[worse, one].mean()) for one in played]
     different: dict[tuple, int] = {}

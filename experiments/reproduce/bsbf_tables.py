@@ -134,15 +134,15 @@ def _fits(name: str, options: Options, jobs: int) -> list[Row]:
     rows = []
     for fit, one in experiments.items():
         for policies, allowed in ((WITHOUT_POLLUX, FITTED), (SHARING, JUDGED)):
-            met, cells = _met(runs, one, policies, allowed)
+            number, cells = met(runs, one, policies, allowed)
             what = "cells without pollux" if policies == WITHOUT_POLLUX else "cells of the policies that share"
-            rows.append(printed(f"fit {fit}: {what} within {100 * allowed:g} %, of {cells}", met))
+            rows.append(printed(f"fit {fit}: {what} within {100 * allowed:g} %, of {cells}", number))
         rows.append(gain_over(runs, "sjf", one, f", fit {fit}"))
         rows.append(gain_over(runs, PASSED, one, f", fit {fit}"))
     return rows
 
 
-def _met(runs: Runs, experiment: Experiment, policies: Iterable[str], allowed: float) -> tuple[int, int]:
+def met(runs: Runs, experiment: Experiment, policies: Iterable[str], allowed: float) -> tuple[int, int]:
     """How many published completion times are met, and of how many."""
     rows = [
         table("", value, runs.mean(jct_h(column), policy, experiment), "h", allowed)
