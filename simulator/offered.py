@@ -1,7 +1,8 @@
-"""What a workload offers to a cluster: the one definition of load."""
+"""What a workload offers to a cluster, on a network: `Workload.offered_load`, each job as it runs alone there."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from .network import Network, load_network, on_topology
@@ -28,8 +29,7 @@ def isolated_s(workload: Workload, topology: Topology, network: Network | str = 
 def offered_load(workload: Workload, topology: Topology, network: Network | str = "none") -> float | None:
     """GPU-seconds per second that arrive, each job as it runs alone, over the GPUs of the cluster.
 
-    The jobs that are there at the first arrival are a backlog, or where the clock starts: what the others ask is
-    divided by the span from the first arrival to the last. In regions GPUs count alone, not CPU machines.
+    In regions GPUs count alone, not CPU machines.
 
     Args:
         workload: the jobs; their isolated times are those on this topology and network.
@@ -42,10 +42,8 @@ def offered_load(workload: Workload, topology: Topology, network: Network | str 
     Raises:
         InputError: see `isolated_s`.
     """
-    span_s = float(workload.arrival_s[-1] - workload.arrival_s[0])
     gpus = topology.num_gpus - topology.num_cpu_machines
-    if span_s == 0.0 or gpus == 0:
+    if gpus == 0:
         return None
-    asked = workload.gpus if workload.geo is None else workload.geo.asked[:, 0]
-    later = workload.arrival_s > workload.arrival_s[0]
-    return float((asked * isolated_s(workload, topology, network))[later].sum() / (gpus * span_s))
+    load = workload.offered_load(gpus, isolated_s(workload, topology, network))
+    return load if math.isfinite(load) else None

@@ -2,8 +2,8 @@
 
 The paper's own jobs are not published. What it says of them is fixed here; the rest are parameters, and
 data/bsbf_fits.json has the five sets of them, best first, with which the published rows of the policies that share no
-GPU (FIFO, SJF, Tiresias) come out nearest: `fit=1` to `fit=5`. `clustergym reproduce bsbf-calibration` finds them. No row
-of a policy that shares GPUs, or of Pollux, was looked at.
+GPU (FIFO, SJF, Tiresias) come out nearest: `fit=1` to `fit=5`. `clustergym reproduce bsbf-calibration` finds them. No
+row of a policy that shares GPUs, or of Pollux, was looked at.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .sharing_jobs import MODELS, check_window, job_arrays, models_by_class, sub
 FITS = Path(__file__).resolve().parent / "data" / "bsbf_fits.json"
 LARGE_GANGS, SMALL_GANGS = (8, 12, 16, 24, 32), (1, 2, 4)
 TESTBED_LARGE, TESTBED_SMALL = (12, 16), (1, 2, 4, 8)
-LEAST_ITERATIONS, MOST_ITERATIONS = 100.0, 5000.0
+ITERATIONS = (100.0, 5000.0)  # of a job of the testbed
 MOST_SIGMA = 3.0
 HOUR_S = 3600.0
 
@@ -72,13 +72,11 @@ def bsbf_tables(
     check_window(what, hours, start)
     best = fitted(what, fit)
     share = best["large_share"] if large_share is None else large_share
-    spread = best["sigma"] if sigma is None else sigma
-    mean_h = tuple(mean_hours) or tuple(best["mean_hours"])
+    mean, spread = _run_times(
+        what, "mean_hours", mean_hours or best["mean_hours"], best["sigma"] if sigma is None else sigma
+    )
     if not 0 <= share <= 1:
         raise InputError(f"workload {what}: large_share={share:g}; expected a share from 0 to 1")
-    if not 0 <= spread <= MOST_SIGMA:
-        raise InputError(f"workload {what}: sigma={spread:g}; expected 0 to {MOST_SIGMA:g}")
-    check_class_means(what, mean_h)
     large_weights = _weights(what, "large_gangs", large_gangs or best["large_gangs"], LARGE_GANGS)
     small_weights = _weights(what, "small_gangs", small_gangs or best["small_gangs"], SMALL_GANGS)
     rng = np.random.default_rng(seed)
@@ -87,10 +85,9 @@ def bsbf_tables(
     large = rng.permutation(jobs) < round(share * jobs)
     drawn = (choose_values(rng, jobs, *each) for each in ((LARGE_GANGS, large_weights), (SMALL_GANGS, small_weights)))
     gpus = np.where(large, *drawn)
-    median_s = np.where(large, *mean_h) * HOUR_S * np.exp(-(spread**2) / 2)
-    run_s = median_s * np.exp(spread * rng.standard_normal(jobs))
+    run_s = scaled_to_means(np.exp(spread * rng.standard_normal(jobs)), large, mean * HOUR_S)
     batch = gpus * (_largest_batches(gpu)[model] // rng.choice([1, 2], jobs))
-    return job_arrays(what, arrival_s, model, gpus, batch, gpu, run_s=run_s)
+    return job_arrays(what, arrival_s, model, gpus, batch, gpu, hours * HOUR_S, run_s=run_s)
 
 
 def bsbf_table2(
@@ -100,7 +97,8 @@ def bsbf_table2(
     span_s: float | None = None,
     large_gangs: tuple[float, ...] = (),
     small_gangs: tuple[float, ...] = (),
-    exponent: float | None = None,
+    mean_s: tuple[float, ...] = (),
+    sigma: float | None = None,
     batches: tuple[int, ...] = (),
     seed: int = 0,
 ) -> Workload:
@@ -115,7 +113,8 @@ def bsbf_table2(
         fit: 1 (the best) to 5: where the parameters below come from that are not given.
         span_s: arrivals are uniform within so many seconds.
         large_gangs: weights of 12 and 16 GPUs. small_gangs: of 1, 2, 4 and 8.
-        exponent: iterations x have the density x^-exponent, 0 to 10; so it decides the work too.
+        mean_s: LARGE/SMALL, mean isolated run time of each class, seconds, before the bounds of the iterations.
+        sigma: of the run times' logarithm, in both classes, 0 to 3.
         batches: the batch per GPU is the largest measured one divided by one of these whole numbers, equal weights.
         seed: same parameters and seed, same workload.
 
@@ -127,9 +126,7 @@ def bsbf_table2(
     span = best["span_s"] if span_s is None else span_s
     check_parameters(what, jobs=jobs, span_s=span)
     choose(gpu, GPU_TYPES, f"gpu of workload {what}:")
-    power = best["exponent"] if exponent is None else exponent
-    if not 0 <= power <= 10:
-        raise InputError(f"workload {what}: exponent={power:g}; expected 0 to 10")
+    mean, spread = _run_times(what, "mean_s", mean_s or best["mean_s"], best["sigma"] if sigma is None else sigma)
     parts = tuple(batches) or tuple(best["batches"])
     if not all(1 <= part <= 64 for part in parts):
         raise InputError(f"workload {what}: batches={_listed(parts)}; expected whole numbers from 1 to 64")
@@ -140,10 +137,10 @@ def bsbf_table2(
     weighted = ((TESTBED_LARGE, large_weights), (TESTBED_SMALL, small_weights))
     gpus = np.where(large, *(choose_values(rng, jobs, *each) for each in weighted))
     model = rng.integers(0, len(MODELS), jobs)
-    steps = np.round(_by_power(rng.random(jobs), power))
+    run_s = scaled_to_means(np.exp(spread * rng.standard_normal(jobs)), large, mean)
     batch = gpus * np.maximum(_largest_batches(gpu)[model] // rng.choice(parts, jobs), 1)
     arrival_s = np.sort(rng.random(jobs)) * span
-    return job_arrays(what, arrival_s, model, gpus, batch, gpu, iterations=steps)
+    return job_arrays(what, arrival_s, model, gpus, batch, gpu, span, run_s=run_s, within=ITERATIONS)
 
 
 def fitted(what: str, fit: int) -> Mapping[str, Any]:
@@ -164,10 +161,33 @@ def shipped_fits() -> Mapping[str, Sequence[Mapping[str, Any]]]:
     return json.loads(FITS.read_text(encoding="utf-8"))["fits"]
 
 
-def check_class_means(what: str, mean_hours: Sequence[float]) -> None:
-    """Refuse anything but two means above 0."""
-    if len(mean_hours) != 2 or not all(0 < hours < 1e6 for hours in mean_hours):
-        raise InputError(f"workload {what}: mean_hours={_listed(mean_hours)}; expected LARGE/SMALL, two hours above 0")
+def scaled_to_means(run_s: np.ndarray, large: np.ndarray, means_s: Sequence[float] | np.ndarray) -> np.ndarray:
+    """`run_s`, those of large jobs scaled so that their mean is the first of `means_s`, those of small ones the second.
+
+    As the published means are those of one sample, every sample has them, whatever its seed.
+    """
+    scaled = np.array(run_s, dtype=np.float64)
+    for members, mean_s in zip((large, ~large), means_s, strict=True):
+        if members.any():
+            scaled[members] *= mean_s / scaled[members].mean()
+    return scaled
+
+
+def class_means(what: str, name: str, means: Sequence[float]) -> np.ndarray:
+    """The means of large and small jobs.
+
+    Raises:
+        InputError: anything but two numbers above 0.
+    """
+    if len(means) != 2 or not all(0 < mean < 1e6 for mean in means):
+        raise InputError(f"workload {what}: {name}={_listed(means)}; expected LARGE/SMALL, two numbers above 0")
+    return np.array(means, dtype=np.float64)
+
+
+def _run_times(what: str, name: str, means: Sequence[float], sigma: float) -> tuple[np.ndarray, float]:
+    if not 0 <= sigma <= MOST_SIGMA:
+        raise InputError(f"workload {what}: sigma={sigma:g}; expected 0 to {MOST_SIGMA:g}")
+    return class_means(what, name, means), sigma
 
 
 def _weights(what: str, name: str, weights: Sequence[float], gangs: Sequence[int]) -> np.ndarray:
@@ -184,13 +204,3 @@ def _listed(values: Sequence[float]) -> str:
 
 def _largest_batches(gpu: str) -> np.ndarray:
     return np.array([shipped_profiles().of(name).fit(gpu).largest_batch for name in MODELS], dtype=np.int64)
-
-
-def _by_power(uniform: np.ndarray, power: float) -> np.ndarray:
-    """Iterations of density x^-power between the paper's bounds, by the inverse of its distribution."""
-    least, most = LEAST_ITERATIONS, MOST_ITERATIONS
-    rest = 1.0 - power
-    if abs(rest) < 1e-9:
-        return least * (most / least) ** uniform
-    low, high = least**rest, most**rest
-    return (low + uniform * (high - low)) ** (1.0 / rest)

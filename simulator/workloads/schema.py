@@ -99,6 +99,8 @@ class Workload:
         geo: what the jobs ask of regions: parts of several unit types, tables, levels; `gpus` is then all units of the
             parts. None: nothing.
         iterations_known: the source gives the iterations of every job; else an iteration of some is but a second.
+        window_s: seconds within which the jobs were submitted, as their generator says, which may be longer than from
+            the first arrival to the last; None: nothing says so. Files do not hold it.
 
     Build one with `from_arrays`, which checks; the constructor does not.
     """
@@ -119,6 +121,7 @@ class Workload:
     estimate_s: np.ndarray
     geo: Demands | None = None
     iterations_known: bool = True
+    window_s: float | None = None
 
     def __post_init__(self) -> None:
         for column in COLUMNS:
@@ -183,6 +186,28 @@ class Workload:
     def model_code(self) -> np.ndarray:
         """A number for each job, int64 (n,), the same for jobs of the same model."""
         return numbered(self.model.tolist())
+
+    def offered_load(self, gpus: float, run_s: np.ndarray | None = None) -> float:
+        """GPU-seconds of work that arrive per second, over `gpus`: above 1 the queue grows while jobs arrive.
+
+        Where `window_s` is known, the work of all jobs over that time. Else the jobs of the first arrival are a
+        backlog, or where the clock starts: what the others ask, over the time from the first arrival to the last.
+
+        Args:
+            gpus: of the cluster, above 0; 1 gives the GPUs that the work would keep busy.
+            run_s: isolated run times, seconds, (n,), where `duration_s` is something else (see `offered.offered_load`).
+
+        Returns:
+            inf where all jobs arrive at once and no window is known. Over regions GPUs alone are counted, not CPU
+            machines.
+        """
+        asked = self.gpus if self.geo is None else self.geo.asked[:, 0]
+        work_s = asked * (self.duration_s if run_s is None else run_s)
+        if self.window_s is not None:
+            return float(work_s.sum() / (gpus * self.window_s))
+        span_s = float(self.arrival_s[-1] - self.arrival_s[0])
+        later = self.arrival_s > self.arrival_s[0]
+        return float(work_s[later].sum() / (gpus * span_s)) if span_s > 0 else math.inf
 
     def take(self, indices: Any) -> Workload:
         """The jobs at `indices` (integers or a boolean mask), in order of arrival whatever their order.
@@ -444,4 +469,4 @@ def _write_parquet(workload: Workload, path: Path) -> None:
     pq.write_table(table, path)
 
 
-assert tuple(field.name for field in fields(Workload))[1:-2] == COLUMNS
+assert tuple(field.name for field in fields(Workload))[1:-3] == COLUMNS

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -82,7 +83,8 @@ def philly_sample(
         large = order[gpus[order] > LARGE]
         cut = large[: max(len(large) - round(large_share * jobs), 0)]
         gpus[cut], batch[cut] = _drawn(model[cut], gpu, cluster_gpus, pick[1, cut], small=True)
-    return job_arrays(what, arrival_s, model, gpus, batch, gpu, iterations=_by_group(_steps, model, gpus, batch))
+    steps = _by_group(_steps, model, gpus, batch)
+    return job_arrays(what, arrival_s, model, gpus, batch, gpu, hours * 3600.0, iterations=steps)
 
 
 def bsbf_physical(jobs: int = 30, gpu: str = "2080ti", span_s: float = 1000.0, seed: int = 0) -> Workload:
@@ -118,7 +120,7 @@ def bsbf_physical(jobs: int = 30, gpu: str = "2080ti", span_s: float = 1000.0, s
     largest = np.array([shipped_profiles().of(name).fit(gpu).largest_batch for name in MODELS], dtype=np.int64)
     local = largest[model] // rng.choice([1, 2, 4], jobs)
     arrival_s = np.sort(rng.random(jobs)) * span_s
-    return job_arrays(what, arrival_s - arrival_s[0], model, gpus, local * gpus, gpu, iterations=steps)
+    return job_arrays(what, arrival_s - arrival_s[0], model, gpus, local * gpus, gpu, span_s, iterations=steps)
 
 
 @lru_cache(maxsize=256)
@@ -185,9 +187,11 @@ def job_arrays(
     gpus: np.ndarray,
     batch: np.ndarray,
     gpu: str,
+    window_s: float,
     *,
     iterations: np.ndarray | None = None,
     run_s: np.ndarray | None = None,
+    within: tuple[float, float] = (1.0, np.inf),
 ) -> Workload:
     """The workload of jobs with the profiles' iteration times on a GPU type.
 
@@ -196,16 +200,18 @@ def job_arrays(
         arrival_s, gpus, batch: of each job; the batch is over all its GPUs.
         model: index in MODELS.
         gpu: type.
+        window_s: the time within which they are submitted.
         iterations, run_s: how long each runs; one of the two: iterations, or about so many seconds alone, in whole
-            iterations, at least one.
+            iterations.
+        within: least and most iterations where `run_s` says how long it runs.
     """
     step_s = _by_group(
         lambda profile, gang, size: profile.step_s(gpu, gang, size, GPUS_PER_MACHINE), model, gpus, batch
     )
     if run_s is not None:
-        iterations = np.maximum(np.round(run_s / step_s), 1.0)
+        iterations = np.clip(np.round(run_s / step_s), *within)
     assert iterations is not None  # one of the two
-    return Workload.from_arrays(
+    workload = Workload.from_arrays(
         what,
         arrival_s,
         gpus,
@@ -215,6 +221,7 @@ def job_arrays(
         model=np.array(MODELS, dtype=object)[model],
         batch_size=batch,
     )
+    return replace(workload, window_s=window_s)
 
 
 def _steps(profile: ModelProfile, _gpus: int, batch: int) -> float:
