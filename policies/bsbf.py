@@ -10,6 +10,8 @@ partners, rules/pairs.py the theorem; each says how we read the paper where it i
 * SJF-BSBF takes the partners with the least sum of completion times (Theorem 1), at the sub-batch that fits best;
   SJF-FFS the GPUs that hold one job in index order, at the largest sub-batch that fits, without asking who benefits.
 * `head=skip` goes on with the next job when one waits, as Algorithm 1 does; `strict` does not.
+* `restore=on` is ours, and no paper's: the paper never does it. A job that began in small passes beside a partner gets
+  the largest sub-batch that fits as soon as a partner has left (simulator/rules/restore.py).
 Where GPUs may hold one job only, both are shortest job first.
 """
 
@@ -23,6 +25,7 @@ from .base import RulePolicy
 Head = Literal["strict", "skip"]
 Placer = Literal["count", "tier", "first", "random"]
 Free = Literal["last", "first", "never"]
+Restore = Literal["on", "off"]
 
 
 def sjf_ffs(
@@ -31,9 +34,10 @@ def sjf_ffs(
     free: Free = "last",
     preemption_cost: tuple[float, ...] = (0.0,),
     round: float = 0.0,
+    restore: Restore = "off",
 ) -> RulePolicy:
     """Shortest job first, first-fit sharing; `preemption_cost` is what a job pays that lost its GPUs to a failure."""
-    return _shared("sjf-ffs", "first-fit", head, placer, free, preemption_cost, round)
+    return _shared("sjf-ffs", "first-fit", head, placer, free, preemption_cost, round, restore)
 
 
 def sjf_bsbf(
@@ -42,13 +46,21 @@ def sjf_bsbf(
     free: Free = "last",
     preemption_cost: tuple[float, ...] = (0.0,),
     round: float = 0.0,
+    restore: Restore = "off",
 ) -> RulePolicy:
     """Shortest job first, best sharing benefit first."""
-    return _shared("sjf-bsbf", "best-benefit", head, placer, free, preemption_cost, round)
+    return _shared("sjf-bsbf", "best-benefit", head, placer, free, preemption_cost, round, restore)
 
 
 def _shared(
-    name: str, sharing: str, head: str, placer: str, free: str, preemption_cost: tuple[float, ...], round: float
+    name: str,
+    sharing: str,
+    head: str,
+    placer: str,
+    free: str,
+    preemption_cost: tuple[float, ...],
+    round: float,
+    restore: str,
 ) -> RulePolicy:
-    rule = Rule("srtf", head, placer, preemption_cost, round=round, sharing=sharing, free=free)
+    rule = Rule("srtf", head, placer, preemption_cost, round=round, sharing=sharing, free=free, restore=restore == "on")
     return RulePolicy(name, rule)

@@ -83,22 +83,31 @@ class Migrate:
 
 @dataclass(frozen=True)
 class Resize:
-    """Let a running elastic job go on on these GPUs (free ones, ones with room, or its own), of any number.
+    """Let a running job go on with more or fewer GPUs, another batch, or other passes.
+
+    An elastic job takes any number of GPUs (free ones, ones with room, or its own) and any batch. Another job stays on
+    its GPUs, and `sub_batch` changes the passes in which it works through its batch, e.g. to larger ones when a partner
+    has left. That costs nothing: gradients are accumulated anew in every iteration, and nothing but the length of the
+    iterations changes.
 
     Args:
         job: which.
         gpus: all that it shall hold; other ones than before cost a restore.
-        batch: samples of an iteration over all GPUs; None: as many a GPU as before.
+        batch: samples of an iteration over all GPUs, of an elastic job; None: as many a GPU as before.
+        sub_batch: samples in one pass on each GPU, of a job that is not elastic: its batch a GPU, halved so and so
+            often, that fits its GPUs beside those who are there.
     """
 
     job: int
     gpus: tuple[int, ...] = field(default=())
     batch: int | None = None
+    sub_batch: int | None = None
 
-    def __init__(self, job: int, gpus: Sequence[int], batch: int | None = None) -> None:
+    def __init__(self, job: int, gpus: Sequence[int], batch: int | None = None, sub_batch: int | None = None) -> None:
         object.__setattr__(self, "job", int(job))
         object.__setattr__(self, "gpus", tuple(int(gpu) for gpu in gpus))
         object.__setattr__(self, "batch", None if batch is None else int(batch))
+        object.__setattr__(self, "sub_batch", None if sub_batch is None else int(sub_batch))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from .compilation import announced
 from .decisions import TABLE_DECISIONS, Advance, Decision, Hold, Migrate, Preempt, Resize, Shift, Start
 from .errors import InputError, InvalidDecision, Stalled
 from .estimates import Estimates
-from .gangs import VERBS, lay_gang
+from .gangs import VERBS, check_passes, lay_gang
 from .geo.standing import table_metrics
 from .geo_layout import lay_regions
 from .journal import logged
@@ -511,10 +511,17 @@ class Simulator:
         rows.serve_holds(self.records, 0)
 
     def _resize(self, decision: Resize) -> None:
-        s, job = self.state, decision.job
-        if not s.elastic:
+        job = decision.job
+        if not self.state.elastic:
+            check_passes(self, decision)
+            lay_gang(self, decision)
+            assert decision.sub_batch is not None
+            rows.set_passes(self.records, 0, job, decision.sub_batch)
+            return
+        if decision.sub_batch is not None:
             raise InvalidDecision(
-                f"resize job {job} ({self.workload.job_id[job]}): the jobs of this simulator are not elastic"
+                f"resize job {job} ({self.workload.job_id[job]}): sub_batch = {decision.sub_batch}: elastic jobs take "
+                "the largest that fits; expected none"
             )
         batch = lay_gang(self, decision)
         rows.resize(self.records, 0, job, batch)

@@ -57,6 +57,34 @@ def lay_gang(simulator: Simulator, decision: Start | Migrate | Resize) -> int:
     return batch
 
 
+def check_passes(simulator: Simulator, decision: Resize) -> None:
+    """Check what a `Resize` of a job that is not elastic asks for, but for the memory, which `lay_gang` looks at.
+
+    Raises:
+        InvalidDecision: it asks for more than other passes, or for passes that the job cannot have.
+    """
+    s, job, asked = simulator.state, decision.job, decision.sub_batch
+    what = f"resize job {job} ({simulator.workload.job_id[job]})"
+    if asked is None or decision.batch is not None:
+        raise InvalidDecision(
+            f"{what}: the jobs of this simulator are not elastic; expected sub_batch, and neither other GPUs nor batch"
+        )
+    if simulator.capacity.berths == 1:
+        raise InvalidDecision(f"{what}: sub_batch = {asked}: GPUs are not shared in this simulator")
+    if simulator.capacity.links:
+        raise InvalidDecision(f"{what}: sub_batch = {asked}: passes stay as they are where jobs share links")
+    own = gpus_of(s, job)
+    if set(decision.gpus) != set(own) or len(decision.gpus) != len(own):
+        raise InvalidDecision(f"{what}: GPUs {list(decision.gpus)} given, expected its own, {own}: it is not elastic")
+    batch, present = int(s.batch[job]), int(s.sub_batch[job])
+    if asked == present:
+        raise InvalidDecision(f"{what}: sub_batch = {asked}: that is the one that it has")
+    if asked not in [batch >> halvings for halvings in range(batch.bit_length())]:
+        raise InvalidDecision(
+            f"{what}: sub_batch = {asked}: expected its batch of {batch} samples a GPU, or that halved so and so often"
+        )
+
+
 def _check_size(what: str, given: int, need: int, elastic: bool, room: int) -> None:
     if not elastic and given != need:
         raise InvalidDecision(f"{what}: {given} GPUs given, its gang needs {need}")

@@ -30,6 +30,9 @@ def logged(s: np.record) -> Iterator[tuple[tuple[int, ...], Decision]]:
             seconds = float(s.log_seconds[i])
             yield gpus, Shift(job, seconds if seconds >= 0.0 else None)
             continue
+        if s.log_kind[i] == RESIZE and not s.elastic:
+            yield gpus, Resize(job, gpus, sub_batch=int(s.log_value[i]))
+            continue
         yield gpus, _decision(int(s.log_kind[i]), job, gpus, int(s.log_value[i]))
 
 

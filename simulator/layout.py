@@ -334,6 +334,8 @@ def _lay_shares(s: np.void, rule: Rule, n: int) -> tuple[int, np.ndarray | int]:
     limited = s["gpu_memory"] < np.inf
     s["shares"], s["free_first"], s["free_last"] = shares, rule.free == "first", rule.free == "last"
     s["packs"] = s["slices"] = rule.packing and s["jobs_per_gpu"] > 1
+    s["restores"] = restores = rule.restore and shares != NOT_SHARED and not s["elastic"]
+    s["eases"] = restores or (bool(s["lists_always"]) and not s["elastic"])
     s["lists"] = lists = shares == BEST_BENEFIT or (shares == FIRST_FIT and limited) or bool(s["lists_always"])
     if not lists:
         return 1, 0

@@ -67,6 +67,12 @@ def resize(states, row, job, batch):
 
 
 @entry
+def set_passes(states, row, job, sub_batch):
+    """`resizing.set_passes`."""
+    resizing.set_passes(states[row], job, sub_batch)
+
+
+@entry
 def shift(states, row, job, seconds, period_s):
     """`contention.shift`."""
     contention.shift(states[row], job, seconds, period_s)

@@ -47,6 +47,9 @@ def _scalars() -> list[Field]:
         ("elastic", "i8"),  # jobs may run on other numbers of GPUs than they ask
         ("restores_first", "i8"),  # the first start costs a restore too
         ("n_asked", "i8"),
+        ("restores", "i8"),  # the rule gives jobs larger passes when partners have left (rules/restore.py)
+        ("eases", "i8"),  # those whom partners have left are noted, for it or for whoever looks
+        ("n_eased", "i8"),
     ]
 
 
@@ -99,6 +102,8 @@ def _job_fields(jobs: int) -> list[Field]:
         "stop_gpus",
         "asked",  # jobs whose rate is to be settled before time passes
         "is_asked",  # how: codes.SLOWED, RATED, ASKED; 0 = not
+        "eased",  # running jobs in small passes that a partner has left since the last decision point was over
+        "is_eased",  # 1: it is among them
     )
     columns: list[Field] = [(name, "f8", (jobs,)) for name in floats]
     columns += [(name, "i8", (jobs,)) for name in integers]

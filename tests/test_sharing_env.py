@@ -12,7 +12,7 @@ from clustergym import policies
 from clustergym.envs.rendering.ansi import draw_ansi
 from clustergym.envs.sharing.lookout import SharingLookout
 from clustergym.envs.sharing.observation import CANDIDATES, CLUSTER, QUEUE, RUNNING
-from clustergym.simulator.decisions import Advance, Hold, Preempt, Start
+from clustergym.simulator.decisions import Advance, Hold, Preempt, Resize, Start
 from clustergym.simulator.elastic import TrainingPace
 from clustergym.simulator.engine import Simulator
 from clustergym.simulator.errors import InputError, InvalidDecision
@@ -164,7 +164,7 @@ def test_a_stopped_job_leaves_its_partner_alone():
     env.step(act(0, FREE))
     env.step(act(0, FIRST))
     assert env.view.now_s == 6.0
-    preempt = 1 + KINDS * 3 + 1
+    preempt = 1 + KINDS * 3 + 2
     assert env.action_masks()[preempt]
     env.step((preempt, 0))
     for _ in range(2):  # both hold until 0 has ended
@@ -241,7 +241,7 @@ def test_tables_have_the_columns_that_are_documented():
     assert tables.cluster == len(CLUSTER) and tables.candidate_columns == len(CANDIDATES)
     assert [table.columns for table in tables.tables] == [len(QUEUE), len(RUNNING)]
     assert tables.size == sum(space.shape[0] for space in env.observation_space.values())
-    assert tables.candidates == env.action_space.nvec[0] == 1 + KINDS * 8 + 8
+    assert tables.candidates == env.action_space.nvec[0] == 1 + KINDS * 8 + 2 * 8
 
 
 def differences(word, **options):
@@ -294,6 +294,9 @@ def test_a_policy_through_steps_is_the_simulator_alone(name, setting):
         "sjf-bsbf:head=strict,placer=count",
         "sjf-ffs:free=never,placer=first",
         "sjf-ffs:round=120",
+        "sjf-bsbf:restore=on",
+        "sjf-ffs:restore=on,round=120",
+        "sjf-ffs:restore=on,free=first",
         "tiresias:preemption_cost=30,round=60",
         "sjf:placer=consolidated,lease=600",
     ],
@@ -400,7 +403,7 @@ def test_decisions_and_actions_are_each_others_inverse():
         seen.add(type(decision))
         if env.step((candidate, 2))[2]:
             env.reset()
-    assert seen == {Advance, Start, Hold, Preempt}
+    assert seen == {Advance, Start, Hold, Preempt, Resize}
 
 
 def test_a_decision_that_no_candidate_stands_for_is_one_sentence():

@@ -9,9 +9,10 @@ import numpy as np
 from ...simulator.decisions import Advance, Decision, Hold, Preempt, Resize, Start
 from ...simulator.engine import Simulator
 from ...simulator.errors import InvalidDecision
+from ...simulator.layout import gpus_of
 from ..slots import slot_of
-from .gangs import exponents_of, find_resized, find_start
-from .window import MAX_EXPONENTS, PREEMPT_KIND, RESIZE_KIND
+from .gangs import exponents_of, find_resized, find_start, wider_exponents_of
+from .window import MAX_EXPONENTS, PER_RUNNING, PREEMPT_KIND, RESIZE_KIND
 
 
 def encode(simulator: Simulator, window: np.record, decision: Decision) -> np.ndarray:
@@ -31,14 +32,13 @@ def encode(simulator: Simulator, window: np.record, decision: Decision) -> np.nd
     if isinstance(decision, Hold) and decision.until_s is None:
         candidate = 1 + (starts + 1) * slot_of(window.waiting_job, decision) + starts
     elif isinstance(decision, Preempt | Resize) and getattr(decision, "batch", None) is None:
-        kinds = 2 if window.elastic else 1
-        first = 1 + (starts + 1) * int(window.slots) + kinds * slot_of(window.running_job, decision)
+        first = 1 + (starts + 1) * int(window.slots) + PER_RUNNING * slot_of(window.running_job, decision)
         candidate = first + (PREEMPT_KIND if isinstance(decision, Preempt) else RESIZE_KIND)
     else:
         raise InvalidDecision(f"{decision!r}: no candidate of this environment stands for it")
     if not window.legal[candidate]:
         raise InvalidDecision(f"{decision!r} is not among the legal candidates of this environment now")
-    exponent = _size_exponent(simulator, window, decision) if isinstance(decision, Resize) else 0
+    exponent = _resized_exponent(simulator, window, decision) if isinstance(decision, Resize) else 0
     return np.array([candidate, exponent], np.int64)
 
 
@@ -51,14 +51,17 @@ def decode(simulator: Simulator, window: np.record, action: Any) -> Decision:
     s = simulator.state
     starts = 3 + int(window.partners)
     last_waiting = (starts + 1) * int(window.slots)
-    kinds = 2 if window.elastic else 1
-    if not 0 < candidate <= last_waiting + kinds * int(window.running_slots) or not window.legal[candidate]:
+    if not 0 < candidate <= last_waiting + PER_RUNNING * int(window.running_slots) or not window.legal[candidate]:
         return Advance()
     if candidate > last_waiting:
-        slot, kind = divmod(candidate - 1 - last_waiting, kinds)
+        slot, kind = divmod(candidate - 1 - last_waiting, PER_RUNNING)
         job = int(window.running_job[slot])
         if kind == PREEMPT_KIND:
             return Preempt(job)
+        if not window.elastic:
+            least, most = wider_exponents_of(s, job)
+            sub_batch = int(s.batch[job]) >> int(min(max(exponent, least), most))
+            return Resize(job, gpus_of(s, job), sub_batch=sub_batch)
         find_resized(s, window, job, exponent)
         return Resize(job, s.gang[: s.gang_size].tolist())
     slot, kind = divmod(candidate - 1, starts + 1)
@@ -84,9 +87,12 @@ def _kind_of(simulator: Simulator, window: np.record, decision: Start, first: in
     )
 
 
-def _size_exponent(simulator: Simulator, window: np.record, decision: Resize) -> int:
-    """The exponent that gives the GPUs of `decision`."""
+def _resized_exponent(simulator: Simulator, window: np.record, decision: Resize) -> int:
+    """The exponent that gives the GPUs of `decision`, or its sub-batch where jobs are not elastic."""
     s = simulator.state
+    if not window.elastic:
+        least, most = wider_exponents_of(s, decision.job)
+        return _halvings(int(s.batch[decision.job]), decision, int(least), int(most), int(window.n_exponents))
     for exponent in range(min(int(window.n_exponents), MAX_EXPONENTS)):
         find_resized(s, window, decision.job, exponent)
         if tuple(s.gang[: s.gang_size].tolist()) == decision.gpus:
@@ -98,10 +104,14 @@ def _exponent_of(simulator: Simulator, window: np.record, decision: Start) -> in
     """The exponent that gives the sub-batch of `decision` on the GPUs in `gang`."""
     s, job = simulator.state, decision.job
     least, most = exponents_of(s, job)
-    batch = int(s.batch[job])
-    if decision.sub_batch in (None, batch >> int(least)):  # what a lower exponent becomes, too
-        return min(int(least), int(window.n_exponents) - 1)
-    for exponent in range(int(least), min(int(most), int(window.n_exponents) - 1) + 1):
+    return _halvings(int(s.batch[job]), decision, int(least), int(most), int(window.n_exponents))
+
+
+def _halvings(batch: int, decision: Start | Resize, least: int, most: int, exponents: int) -> int:
+    """How often the batch is halved for the sub-batch of `decision`: `least` to `most` times, below `exponents`."""
+    if decision.sub_batch in (None, batch >> least):  # what a lower exponent becomes, too
+        return min(least, exponents - 1)
+    for exponent in range(least, min(most, exponents - 1) + 1):
         if batch >> exponent == decision.sub_batch:
             return exponent
     raise InvalidDecision(

@@ -25,14 +25,15 @@ class SharingEnv(ClusterEnv):
 
     Source       SJF-BSBF (GPU sharing with gradient accumulation); docs/sharing.md.
     Observation  Dict of float32 Boxes in [0, 1], tables row by row: cluster (14,), queue (slots x 15,), running
-                 (running_slots x 14,), candidates ((1 + (4 + K) slots + running_slots) x 23,); K = partners; columns in
-                 observation.py. `observation="flat"`: the four in one Box, in this order.
-    Action       MultiDiscrete([1 + (4 + K) slots + running_slots, exponents]).
+                 (running_slots x 14,), candidates ((1 + (4 + K) slots + 2 running_slots) x 28,); K = partners;
+                 columns in observation.py. `observation="flat"`: the four in one Box, in this order.
+    Action       MultiDiscrete([1 + (4 + K) slots + 2 running_slots, exponents]).
                  0: no more now, advance. 1 + (4 + K) i + k: waiting slot i starts on free GPUs (k = 0), beside the
                  partners of best benefit (1), beside those that fit first (2), beside one partner alone, the first
-                 to the K-th (3 to 2 + K), or holds until GPUs are freed (3 + K). 1 + (4 + K) slots + i: running slot i
-                 is preempted; with elastic jobs 1 + (4 + K) slots + 2 i + k: preempted, or resized (k = 0, 1). The
-                 second part is e: a start takes passes of batch >> e samples a GPU, a resize 2^e GPUs; gangs.py.
+                 to the K-th (3 to 2 + K), or holds until GPUs are freed (3 + K). 1 + (4 + K) slots + 2 i + k: running
+                 slot i is preempted (k = 0), or resized (1): it goes on in larger passes, e.g. when a partner has left;
+                 an elastic job on other GPUs. The second part is e: a start or a resize takes passes of batch >> e
+                 samples a GPU, the resize of an elastic job 2^e GPUs; gangs.py.
     Mask         action_masks(): bool, both parts in a row; info["action_mask"]: the same as int8. Never empty.
     Reward       `reward`: jct (default: minus the mean JCT in mean isolated run times, summed over the episode),
                  makespan, slowdown, slo; envs/reward.py. Decisions often take no time: train with gamma = 1.

@@ -7,7 +7,8 @@ by job, among those that have the GPUs and the memory. A partner that holds more
 first ones of its gang. What shared GPUs leave open is filled with free ones, if the rule allows it (`free=last`).
 
 A policy that decides in Python, as Pollux does, names GPUs itself (`dictated`); then they are what "free" stands for.
-An elastic job that is resized keeps the first of its GPUs, or takes the lowest free ones beside its own.
+An elastic job that is resized keeps the first of its GPUs, or takes the lowest free ones beside its own. Another job
+stays where it is, and takes larger passes.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from ...simulator.kernels.alone import append_alone, work_left_s
 from ...simulator.kernels.codes import FREE
 from ...simulator.kernels.jit import entry, kernel
 from ...simulator.kernels.placement import recall_gang
+from ...simulator.kernels.resizing import wider_passes
 from ...simulator.kernels.sharing import largest_sub_batch
 from ...simulator.rules.pairs import together_s
 from ...simulator.rules.partners import find_partners, halvings_beside, mixes, new_work_s, shared_wanted
@@ -151,12 +153,26 @@ def _insert(s, w, pair_s, place, i):
 @entry
 def exponents_of(s, job):
     """The least and the most e for which the job fits `s.gang` in passes of batch >> e samples, at least one."""
-    largest = largest_sub_batch(s, job)
+    return _exponents_within(s, job, largest_sub_batch(s, job), 1)
+
+
+@entry
+def wider_exponents_of(s, job):
+    """The least and the most e for which a running job could go on in passes of batch >> e samples, larger than now.
+
+    It must be able to (`wider_passes`).
+    """
+    return _exponents_within(s, job, wider_passes(s, job), s.sub_batch[job] + 1)
+
+
+@kernel
+def _exponents_within(s, job, largest, smallest):
+    """The least e for which batch >> e is at most `largest`, and the most for which it is at least `smallest`."""
     batch = s.batch[job]
     least = 0
     while batch >> least > largest:
         least += 1
     most = least
-    while batch >> (most + 1) > 0:
+    while batch >> (most + 1) >= smallest:
         most += 1
     return least, most

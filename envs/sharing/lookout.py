@@ -13,9 +13,9 @@ from ..tables import Part
 from ..window import NO_JOB
 from .codec import decode, encode
 from .gangs import MOST_DICTATED
-from .observation import CANDIDATES, CLUSTER, QUEUE, RUNNING, START_COLUMN
+from .observation import CANDIDATES, CLUSTER, QUEUE, RUNNING, SECOND_COLUMN
 from .transition import turn
-from .window import MAX_EXPONENTS, MAX_PARTNERS, window_dtype
+from .window import MAX_EXPONENTS, MAX_PARTNERS, PER_RUNNING, window_dtype
 
 PARTNERS, EXPONENTS = 2, 16
 
@@ -38,8 +38,8 @@ class SharingLookout(Lookout):
         check_range("partners", partners, 0, MAX_PARTNERS)
         check_range("exponents", exponents, 1, MAX_EXPONENTS)
         super().__init__(
-            kinds=(4 + partners, 2 if elastic else 1),
-            others=(Part(exponents, START_COLUMN),),
+            kinds=(4 + partners, PER_RUNNING),
+            others=(Part(exponents, SECOND_COLUMN),),
             **window,
         )
         self.window.partners, self.window.n_exponents, self.window.elastic = partners, exponents, elastic

@@ -11,13 +11,22 @@ from __future__ import annotations
 from ...simulator.kernels.alone import single_gpus
 from ...simulator.kernels.codes import FREE
 from ...simulator.kernels.jit import kernel
+from ...simulator.kernels.resizing import wider_passes
 from ...simulator.kernels.sharing import excess, memory_of
 from ...simulator.rules.estimates import expected_end_s, isolated_left_s
 from ...simulator.tiers import NETWORK
 from ..window import crowd, ignorance, observe_size, scaled_slack, scaled_slowdown, scaled_time
 from .gangs import PARTNER_KIND
-from .offers import FREE_AFTER, OFFER, OFFER_COLUMNS, TIME_LEFT, scaled_interference, scaled_passes
-from .window import PREEMPT_KIND, per_running, per_waiting, starts_of
+from .offers import (
+    FREE_AFTER,
+    OFFER,
+    OFFER_COLUMNS,
+    TIME_LEFT,
+    describe_wider,
+    scaled_interference,
+    scaled_passes,
+)
+from .window import PER_RUNNING, PREEMPT_KIND, RESIZE_KIND, per_waiting, starts_of
 
 CLUSTER = (
     "time since the first arrival",
@@ -79,10 +88,11 @@ KINDS = (
     "1: beside the best partners",
     "1: beside those that fit first",
     "1: beside one partner",
+    "1: the second part of the action means something",
 )
 CANDIDATES = (*KINDS, *OFFER, "GPUs")
 QUEUE_COLUMNS, RUNNING_COLUMNS, CANDIDATE_COLUMNS = len(QUEUE), len(RUNNING), len(CANDIDATES)
-START_COLUMN, HOLD_COLUMN, PREEMPT_COLUMN, RESIZE_COLUMN, FREE_COLUMN = 2, 3, 4, 5, 6
+START_COLUMN, HOLD_COLUMN, PREEMPT_COLUMN, RESIZE_COLUMN, FREE_COLUMN, SECOND_COLUMN = 2, 3, 4, 5, 6, 10
 FIRST_OFFER = len(KINDS)
 GPUS_COLUMN, FREE_AFTER_COLUMN = CANDIDATE_COLUMNS - 1, FIRST_OFFER + FREE_AFTER
 
@@ -174,7 +184,7 @@ def _observe_starts(s, w, offered, slot, job):
     for kind in range(starts):
         if w.legal[first + kind]:
             offer = w.offer[slot, kind]
-            offered[at] = offered[at + START_COLUMN] = 1.0
+            offered[at] = offered[at + START_COLUMN] = offered[at + SECOND_COLUMN] = 1.0
             offered[at + FREE_COLUMN + min(kind, PARTNER_KIND)] = 1.0
             for column in range(OFFER_COLUMNS):
                 offered[at + FIRST_OFFER + column] = offer[column]
@@ -190,18 +200,18 @@ def _observe_starts(s, w, offered, slot, job):
 @kernel
 def _observe_running(s, w, features, row, candidate):
     """Write the rows of the running jobs from `row` on, and their candidates."""
-    width = per_running(w) * CANDIDATE_COLUMNS
+    width = PER_RUNNING * CANDIDATE_COLUMNS
     first = 1 + per_waiting(w) * w.slots
     for slot in range(w.running_shown):
         shown = features[row : row + RUNNING_COLUMNS]
         _observe_runner(s, w, shown, w.running_job[slot])
-        for kind in range(per_running(w)):
+        for kind in range(PER_RUNNING):
             if w.legal[first + kind]:
                 at = candidate + kind * CANDIDATE_COLUMNS
-                _observe_change(s, shown, features[at : at + CANDIDATE_COLUMNS], w.running_job[slot], kind)
+                _observe_change(s, w, shown, features[at : at + CANDIDATE_COLUMNS], w.running_job[slot], kind)
         row += RUNNING_COLUMNS
         candidate += width
-        first += per_running(w)
+        first += PER_RUNNING
 
 
 @kernel
@@ -235,8 +245,8 @@ def _held_alone(s, job):
 
 
 @kernel
-def _observe_change(s, shown, offered, job, kind):
-    """Write a candidate of a running job, from its row."""
+def _observe_change(s, w, shown, offered, job, kind):
+    """Write a candidate of a running job, from its row; of larger passes what the largest that fit would come to."""
     offered[0] = 1.0
     offered[PREEMPT_COLUMN if kind == PREEMPT_KIND else RESIZE_COLUMN] = 1.0
     offered[FIRST_OFFER] = shown[9]
@@ -246,6 +256,11 @@ def _observe_change(s, shown, offered, job, kind):
     offered[GPUS_COLUMN] = shown[1]
     freed = _held_alone(s, job) if kind == PREEMPT_KIND else 0
     offered[FREE_AFTER_COLUMN] = (s.free_gpus + freed) / s.n_gpus
+    if kind == RESIZE_KIND:
+        offered[SECOND_COLUMN] = 1.0
+        if not w.elastic:
+            offer = offered[FIRST_OFFER : FIRST_OFFER + OFFER_COLUMNS]
+            describe_wider(s, w, job, wider_passes(s, job), offer)
 
 
 @kernel

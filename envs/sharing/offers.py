@@ -7,11 +7,11 @@ import math
 from ...simulator.kernels.codes import FREE
 from ...simulator.kernels.jit import kernel
 from ...simulator.kernels.logs import log_from_one
-from ...simulator.kernels.placement import tier_of_gang
+from ...simulator.kernels.placement import recall_gang, tier_of_gang
 from ...simulator.kernels.sharing import excess, largest_sub_batch, memory_of
 from ...simulator.network.speed import solo_iteration_s
-from ...simulator.rules.estimates import known_left, weighed_left
-from ...simulator.rules.pairs import apart_s, together_s
+from ...simulator.rules.estimates import expected_end_s, known_left, weighed_left
+from ...simulator.rules.pairs import apart_s, side_by_side_s, together_s
 from ...simulator.tiers import NETWORK
 from ..window import scaled_slowdown, scaled_time
 
@@ -20,7 +20,7 @@ OFFER = (
     "slowdown of the gang with nobody beside it, accumulation included",
     "interference that it suffers there",
     "interference that its partners suffer, the most of them",
-    "what the pair gains by running together, of its JCT apart: 0.5 nothing; the partner with the least",
+    "what the pair gains by running together, of its JCT apart: 0.5 nothing; the partner with the least, who decides",
     "GPUs of the gang that are shared, of all of it",
     "partners p: p / (p + 1)",
     "run time left: there, beside its partners (start), isolated (hold), until its end (running)",
@@ -28,9 +28,15 @@ OFFER = (
     "memory left on its fullest GPU",
     "log2(passes of an iteration) / 16",
     "GPUs that would be free afterwards",
+    "time to its end if it starts now: of the pair with the partner who decides; alone, where there is none",
+    "time to that partner's end if it starts now",
+    "time to its end if it starts in its whole passes when that partner has ended; alone, where there is none",
+    "time to that partner's end if it is left alone",
 )
 OFFER_COLUMNS = len(OFFER)
 TIER, SOLO, SUFFERED, CAUSED, GAIN, SHARED, PARTNERS, TIME_LEFT, WORK_LEFT, MEMORY, PASSES, FREE_AFTER = range(12)
+NEW_TOGETHER, OTHER_TOGETHER, NEW_APART, OTHER_APART = range(12, 16)
+NOBODY = -1
 LOG_HARSHEST = math.log(10.0)  # interference is no worse, as a feature
 
 
@@ -55,18 +61,25 @@ def describe_offer(s, w, job, offer):
     offer[TIER] = tier / NETWORK
     offer[SOLO] = scaled_slowdown(solo_s / s.base_iteration_s[job])
     offer[PASSES] = scaled_passes(-(-s.batch[job] // sub_batch))
-    suffered = _describe_partners(s, w, job, weighed_left(s, job) * solo_s, offer)
+    whole_s = solo_iteration_s(s, job, tier, s.sub_batch[job])
+    suffered = _describe_partners(s, w, job, solo_s, whole_s, offer)
     offer[SUFFERED] = scaled_interference(1.0 + suffered)
     offer[TIME_LEFT] = scaled_time(w, known_left(s, job) * solo_s * (1.0 + suffered))
-    offer[MEMORY] = _memory_left(s, job, sub_batch)
+    offer[MEMORY] = _memory_left(s, memory_of(s, job, sub_batch))
 
 
 @kernel
-def _describe_partners(s, w, job, new_s, offer):
-    """Modify `offer`: what it says about who lies on `s.gang`; returns by how much more than 1 they slow the job."""
+def _describe_partners(s, w, job, solo_s, whole_s, offer):
+    """Modify `offer`: what it says about who lies on `s.gang`; returns by how much more than 1 they slow the job.
+
+    An iteration takes `solo_s` alone there in the passes that fit beside them, `whole_s` in those that an empty GPU
+    admits: a job that waits for a partner's end needs no smaller ones.
+    """
     suffered = caused = longest_s = 0.0
     gain = 1.0
     shared = partners = 0
+    decides = NOBODY
+    left = weighed_left(s, job)
     for i in range(s.gang_size):
         more = 0.0
         berth = s.gang[i]
@@ -81,8 +94,10 @@ def _describe_partners(s, w, job, new_s, offer):
                 partners += 1
                 own, theirs = 1.0 + excess(s, job, other), 1.0 + excess(s, other, job)
                 left_s = weighed_left(s, other) * s.solo_s[other]
-                apart = apart_s(new_s, left_s)
-                gain = min(gain, (apart - together_s(new_s, own, left_s, theirs)) / apart)
+                apart = apart_s(left * whole_s, left_s)
+                gained = (apart - together_s(left * solo_s, own, left_s, theirs)) / apart
+                if decides == NOBODY or gained < gain:
+                    decides, gain = other, gained
                 caused = max(caused, theirs)
                 longest_s = max(longest_s, known_left(s, other) * s.solo_s[other])
         suffered = max(suffered, more)
@@ -92,7 +107,25 @@ def _describe_partners(s, w, job, new_s, offer):
     offer[FREE_AFTER] = (s.free_gpus - (s.gang_size - shared)) / s.n_gpus
     offer[PARTNERS] = partners / (partners + 1)
     offer[WORK_LEFT] = scaled_time(w, longest_s)
+    _describe_ends(s, w, job, decides, solo_s, whole_s, offer)
     return suffered
+
+
+@kernel
+def _describe_ends(s, w, job, other, solo_s, whole_s, offer):
+    """Modify `offer`: when a waiting job and a partner would end, together and one after the other (Theorem 1)."""
+    left = known_left(s, job)
+    if other == NOBODY:
+        offer[NEW_TOGETHER] = offer[NEW_APART] = scaled_time(w, left * solo_s)
+        offer[OTHER_TOGETHER] = offer[OTHER_APART] = 0.0
+        return
+    own, theirs = 1.0 + excess(s, job, other), 1.0 + excess(s, other, job)
+    left_s = known_left(s, other) * s.solo_s[other]
+    both_s, new_s, other_s = side_by_side_s(left * solo_s, own, left_s, theirs)
+    offer[NEW_TOGETHER] = scaled_time(w, both_s + new_s)
+    offer[OTHER_TOGETHER] = scaled_time(w, both_s + other_s)
+    offer[NEW_APART] = scaled_time(w, left_s + left * whole_s)
+    offer[OTHER_APART] = scaled_time(w, left_s)
 
 
 @kernel
@@ -108,11 +141,26 @@ def _is_first(s, i, other):
 
 
 @kernel
-def _memory_left(s, job, sub_batch):
-    """Share of memory that is left on the fullest GPU of `s.gang` once the job is there; 1 where it has no limit."""
+def _memory_left(s, more):
+    """Share of memory that is left on the fullest GPU of `s.gang` with `more` bytes in use; 1 where it has no limit."""
     if s.gpu_memory == math.inf:
         return 1.0
     used = 0.0
     for i in range(s.gang_size):
         used = max(used, s.gpu_memory_used[s.gang[i]])
-    return max(0.0, 1.0 - (used + memory_of(s, job, sub_batch)) / s.gpu_memory)
+    return max(0.0, 1.0 - (used + more) / s.gpu_memory)
+
+
+@kernel
+def describe_wider(s, w, job, sub_batch, offer):
+    """Modify `offer`, float32 (OFFER_COLUMNS,), of a running job that goes on in passes of `sub_batch` samples."""
+    recall_gang(s, job)
+    solo_s = solo_iteration_s(s, job, s.tier[job], sub_batch)
+    left_s = max(0.0, expected_end_s(s, job) - s.now_s)
+    restoring_s = min(left_s, max(0.0, s.since_s[job] - s.now_s))
+    left_s = restoring_s + (left_s - restoring_s) * (solo_s / s.solo_s[job])
+    offer[SOLO] = scaled_slowdown(solo_s / s.base_iteration_s[job])
+    offer[PASSES] = scaled_passes(-(-s.batch[job] // sub_batch))
+    offer[TIME_LEFT] = scaled_time(w, left_s)
+    more = memory_of(s, job, sub_batch) - memory_of(s, job, s.sub_batch[job])
+    offer[MEMORY] = _memory_left(s, more)

@@ -7,12 +7,12 @@ import math
 from ...simulator.kernels import events, jobs
 from ...simulator.kernels.codes import ASK, DECIDE, STALLED
 from ...simulator.kernels.jit import entry, kernel
-from ...simulator.kernels.resizing import resize
+from ...simulator.kernels.resizing import resize, set_passes
 from ..codes import GOES_ON, IS_ADJUSTED, TERMINATED, TRUNCATED
 from ..turns import advance, candidate_played, close_step, is_over, open_step
-from .gangs import exponents_of, find_resized, find_start
+from .gangs import exponents_of, find_resized, find_start, wider_exponents_of
 from .observation import observe, write_mask
-from .window import PREEMPT_KIND, candidate_count, may_act, per_running, per_waiting, refresh, starts_of
+from .window import PER_RUNNING, PREEMPT_KIND, candidate_count, may_act, per_waiting, refresh, starts_of
 
 
 @entry
@@ -122,10 +122,15 @@ def _apply(s, w, index, exponent):
         jobs.start(s, job)
         return nearest != exponent
     index -= own * w.slots
-    job = w.running_job[index // per_running(w)]
-    if index % per_running(w) == PREEMPT_KIND:
+    job = w.running_job[index // PER_RUNNING]
+    if index % PER_RUNNING == PREEMPT_KIND:
         jobs.preempt(s, job)
         return False
+    if not w.elastic:
+        least, most = wider_exponents_of(s, job)
+        nearest = min(max(exponent, least), most)
+        set_passes(s, job, s.batch[job] >> nearest)
+        return nearest != exponent
     is_asked = find_resized(s, w, job, exponent)
     resize(s, job, -(-s.batch[job] * s.gpus[job] // s.gang_size))
     return not is_asked

@@ -1,7 +1,7 @@
 """What the agent looks at: a short window of waiting and running jobs, and which decisions about them are possible now.
 
 Candidate numbers are those of the action space: 0 advances; then every waiting slot has free, best-benefit partners,
-first-fit partners, partner 1 to K alone, hold; then every running slot has preempt and, of elastic jobs, resize.
+first-fit partners, partner 1 to K alone, hold; then every running slot has preempt and resize.
 """
 
 from __future__ import annotations
@@ -14,20 +14,31 @@ import numpy as np
 from ...simulator.kernels.alone import single_gpus
 from ...simulator.kernels.events import next_event_s
 from ...simulator.kernels.jit import kernel
+from ...simulator.kernels.resizing import wider_passes
 from ..window import MAX_SLOTS, can_stop, common_fields, fill_slots, may_advance
-from .gangs import FIRST_FIT_KIND, FREE_KIND, MOST_DICTATED, can_resize, exponents_of, find_start, most_size_exponent
+from .gangs import (
+    FIRST_FIT_KIND,
+    FREE_KIND,
+    MOST_DICTATED,
+    can_resize,
+    exponents_of,
+    find_start,
+    most_size_exponent,
+    wider_exponents_of,
+)
 from .offers import OFFER_COLUMNS, describe_offer
 
 MAX_PARTNERS = 8
 MOST_STARTS = 3 + MAX_PARTNERS
 PREEMPT_KIND, RESIZE_KIND = 0, 1
+PER_RUNNING = 2  # candidates of a running slot
 MAX_EXPONENTS = 32
 
 
 @cache
 def window_dtype() -> np.dtype:
     """One window; the arrays have room for the largest number of slots."""
-    candidates = 1 + (MOST_STARTS + 1 + 2) * MAX_SLOTS
+    candidates = 1 + (MOST_STARTS + 1 + PER_RUNNING) * MAX_SLOTS
     own = ("partners", "elastic", "n_exponents", "least_exponent", "most_exponent")
     return np.dtype(
         [
@@ -58,15 +69,9 @@ def per_waiting(w):
 
 
 @kernel
-def per_running(w):
-    """Candidates of a running slot."""
-    return 2 if w.elastic else 1
-
-
-@kernel
 def candidate_count(w):
     """Length of the first part of the action space."""
-    return 1 + per_waiting(w) * w.slots + per_running(w) * w.running_slots
+    return 1 + per_waiting(w) * w.slots + PER_RUNNING * w.running_slots
 
 
 @kernel
@@ -89,7 +94,8 @@ def refresh(s, w):
                     w.legal[first + kind] = 1
                     w.can_act = 1
                     describe_offer(s, w, job, w.offer[slot, kind])
-                    _admit_exponents(s, w, job)
+                    least, most = exponents_of(s, job)
+                    _admit_exponents(w, least, most)
         first += starts + 1
     _mark_running(s, w, 1 + (starts + 1) * w.slots)
     if not w.can_act:
@@ -97,17 +103,19 @@ def refresh(s, w):
 
 
 @kernel
-def _admit_exponents(s, w, job):
-    """Modify `w`: sub-batches that the job could have on `s.gang` are among those that the mask allows."""
-    least, most = exponents_of(s, job)
+def _admit_exponents(w, least, most):
+    """Modify `w`: sub-batches that a job could have are among those that the mask allows."""
     w.least_exponent = min(w.least_exponent, least)
     w.most_exponent = max(w.most_exponent, most)
 
 
 @kernel
 def may_act(s, w):
-    """False if nothing can start or change, as far as can be seen without a look at the jobs."""
-    if w.elastic or (w.preemption and s.waiting > 0):
+    """False if nothing can start or change, as far as can be seen without a look at the jobs.
+
+    A job that could have larger passes is worth a decision point only where a partner has just left it.
+    """
+    if w.elastic or (w.preemption and s.waiting > 0) or s.n_eased > 0:
         return True
     room = s.free_gpus + single_gpus(s)
     fits = False
@@ -132,20 +140,37 @@ def _can_act_beyond(s, w):
         for i in range(s.running):
             if can_stop(s, s.runner[i]):
                 return True
+    if s.running > w.running_slots > 0:
+        for i in range(s.n_eased):
+            if _may_widen(s, s.eased[i]):
+                return True
     return False
 
 
 @kernel
+def _may_widen(s, job):
+    """True if a running job that is not elastic could have larger passes."""
+    return wider_passes(s, job) > 0 and can_stop(s, job)
+
+
+@kernel
 def _mark_running(s, w, first):
-    """Modify `w`: running jobs can be stopped while others wait; elastic ones at any time, and resized."""
+    """Modify `w`: running jobs can be stopped while others wait; elastic ones at any time, and resized.
+
+    Those that are not elastic can be resized while larger passes fit their GPUs than they have.
+    """
     for slot in range(w.running_shown):
         job = w.running_job[slot]
-        here = first + per_running(w) * slot
+        here = first + PER_RUNNING * slot
         if w.preemption and (w.elastic or s.waiting > 0) and can_stop(s, job):
             w.legal[here + PREEMPT_KIND] = 1
             w.can_act = 1
         if w.elastic and can_stop(s, job) and can_resize(s, job):
             w.legal[here + RESIZE_KIND] = 1
             w.can_act = 1
-            w.least_exponent = 0
-            w.most_exponent = max(w.most_exponent, most_size_exponent(s, job))
+            _admit_exponents(w, 0, most_size_exponent(s, job))
+        if not w.elastic and _may_widen(s, job):
+            w.legal[here + RESIZE_KIND] = 1
+            w.can_act |= s.is_eased[job]
+            least, most = wider_exponents_of(s, job)
+            _admit_exponents(w, least, most)

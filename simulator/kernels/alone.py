@@ -2,7 +2,8 @@
 
 Kept while a rule that shares GPUs asks for it (`s.lists`). The list is dense, so that going through it is cheap; its
 order means nothing. A gain is a GPU that a running job holds alone from now on: it has just started on it, or a partner
-has left it. Gains of a job in a row are one entry, as long as nobody has read it.
+has left it; or that it holds alone in smaller passes than before. Gains of a job in a row are one entry, as long as
+nobody has read it.
 """
 
 from ..rules.estimates import weighed_left
@@ -55,6 +56,13 @@ def _gain(s, job, gpus):
     s.gain_job[entry] = job
     s.gain_gpus[entry] = gpus
     s.gains += 1
+
+
+@kernel
+def gain_again(s, job):
+    """Modify the list: a running job is about to need less memory, and to run longer: ask it anew."""
+    if s.lists and s.alone[job] > 0:
+        _gain(s, job, s.alone[job])
 
 
 @kernel

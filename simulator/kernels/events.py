@@ -19,7 +19,7 @@ from .outages import machine_event, region_event
 from .regions import has_regions, pass_region_time
 from .rerating import end_phase, settle_rates
 from .rounding import SAME_INSTANT
-from .sharing import has_berths
+from .sharing import forget_eased, has_berths
 from .stays import let_go
 from .wan import end_transfers
 
@@ -47,6 +47,8 @@ def advance(s):
     else:
         serve_holds(s)
         commit(s, s.offers)
+        if has_berths(s):
+            forget_eased(s)
         s.log_count = 0
         s.log_gpus = 0
         if s.slicing_s > 0.0:
@@ -98,6 +100,8 @@ def _may_decide(s):
         return True
     if has_links(s) and s.n_links > 0 and s.running > 0:
         return True
+    if has_berths(s) and s.n_eased > 0 and s.running > 0 and (s.restores or next_round_s(s) <= s.now_s):
+        return True  # no round is made for somebody who only looks
     return has_berths(s) and s.elastic and s.running > 0
 
 

@@ -5,7 +5,7 @@ from .alone import hold_alone
 from .bits import exclude, include
 from .codes import FREE, RATED, SLOWED
 from .jit import entry, kernel
-from .sharing import ask_rate, excess, free_berth, gpu_of, has_berths, memory_of, other_on
+from .sharing import ask_rate, ease, excess, free_berth, gpu_of, has_berths, memory_of, other_on
 from .stays import go
 
 
@@ -162,7 +162,7 @@ def _load(s, gpu, job):
             s.slowdown[other] = slowdown
             ask_rate(s, other, SLOWED)
     else:
-        _rate_partners(s, gpu, job)
+        rate_partners(s, gpu, job)
     return 0
 
 
@@ -184,15 +184,26 @@ def _unload(s, gpu, job):
         s.shared_gpus -= 1
         other = other_on(s, gpu, job)
         hold_alone(s, other, 1)
+        ease(s, other)
         if 1.0 + excess(s, other, job) >= s.slowdown[other]:  # else another GPU is slower for it
             ask_rate(s, other, RATED)
     else:
-        _rate_partners(s, gpu, job)
+        rate_partners(s, gpu, job)
+        _ease_partners(s, gpu, job)
     return 0
 
 
 @kernel
-def _rate_partners(s, gpu, job):
+def _ease_partners(s, gpu, job):
+    for layer in range(s.jobs_per_gpu):
+        other = s.gpu_job[layer * s.gpu_slot.size + gpu]
+        if other >= 0 and other != job:
+            ease(s, other)
+
+
+@kernel
+def rate_partners(s, gpu, job):
+    """Modify `s`: those beside a job on a GPU are to be rated anew."""
     for layer in range(s.jobs_per_gpu):
         other = s.gpu_job[layer * s.gpu_slot.size + gpu]
         if other >= 0 and other != job:

@@ -34,11 +34,11 @@ def take_rate(s, job, back):
 
 @kernel
 def logged_value(s, kind, job):
-    """What a decision says besides GPUs: the sub-batch of a start, the batch a GPU of a new size; 0: nothing."""
-    if has_berths(s) and kind == START:
-        return s.sub_batch[job]
-    if has_berths(s) and kind == RESIZE:
+    """What a decision says besides GPUs: the sub-batch, of an elastic job's new size the batch a GPU; 0: nothing."""
+    if has_berths(s) and kind == RESIZE and s.elastic:
         return s.batch[job]
+    if has_berths(s) and (kind == START or kind == RESIZE):
+        return s.sub_batch[job]
     return 0
 
 

@@ -1,13 +1,17 @@
-"""Elastic jobs: a running job goes on on another number of GPUs, or with another batch."""
+"""A running job goes on otherwise: an elastic one on other GPUs or with another batch, any other in other passes."""
 
+from ..network.speed import iteration_time_s
 from ..rules.orders import restore_cost_s
-from .codes import RESIZE
+from .alone import gain_again
+from .codes import ASKED, FREE, RESIZE, RUNNING
 from .jit import kernel
 from .jobs import began_now, is_back, offer, plan, recount, remember, settle, undo
+from .links import has_links
 from .log import log, note
-from .placement import is_spread, occupy, vacate
+from .placement import is_spread, occupy, rate_partners, vacate
 from .rates import begin_stretch, is_as_it_was, take_rate
-from .sharing import largest_sub_batch
+from .rerating import cut
+from .sharing import ask_rate, gpu_of, largest_sub_batch, memory_of, own_sub_batch, slowdown_now
 
 
 @kernel
@@ -46,3 +50,43 @@ def resize(s, job, batch):
     plan(s, job)
     log(s, RESIZE, job)
     offer(s)
+
+
+@kernel
+def set_passes(s, job, sub_batch):
+    """Modify `s`: the running job goes on on its GPUs in passes of `sub_batch` samples, which must fit them.
+
+    It costs nothing but what the iterations take from now on: its gradients are accumulated anew in each of them.
+    """
+    note(s, RESIZE, job)
+    cut(s, job)
+    if sub_batch < s.sub_batch[job]:
+        gain_again(s, job)
+    more = memory_of(s, job, sub_batch) - memory_of(s, job, s.sub_batch[job])
+    s.sub_batch[job] = sub_batch
+    berth = s.first_gpu[job]
+    while berth != FREE:
+        gpu = gpu_of(s, berth)
+        s.gpu_memory_used[gpu] += more
+        if s.gpu_load[gpu] > 1:  # how they slow each other down may depend on the passes
+            rate_partners(s, gpu, job)
+        berth = s.gpu_next[berth]
+    s.solo_s[job] = iteration_time_s(s, job)
+    s.slowdown[job] = slowdown_now(s, job)
+    s.iteration_s[job] = s.solo_s[job] * s.slowdown[job]
+    if s.asks:
+        ask_rate(s, job, ASKED)
+    plan(s, job)
+    log(s, RESIZE, job)
+
+
+@kernel
+def wider_passes(s, job):
+    """The largest sub-batch that a running job could have on its GPUs now, if that is larger than its own; else 0.
+
+    Not at the instant at which it starts, when that has just been chosen, nor where jobs share links.
+    """
+    if s.status[job] != RUNNING or s.elastic or has_links(s) or s.started_s[job] == s.now_s:
+        return 0
+    largest = own_sub_batch(s, job)
+    return largest if largest > s.sub_batch[job] else 0

@@ -76,6 +76,35 @@ def alone_sub_batch(s, job):
 
 
 @kernel
+def own_sub_batch(s, job):
+    """The largest of batch, batch / 2, ..., 1 that a running job could have on its GPUs, beside those who are there."""
+    mine = memory_of(s, job, s.sub_batch[job])
+    used = 0.0
+    berth = s.first_gpu[job]
+    while berth != FREE:
+        used = max(used, s.gpu_memory_used[gpu_of(s, berth)] - mine)
+        berth = s.gpu_next[berth]
+    return _largest_beside(s, job, used)
+
+
+@kernel
+def ease(s, job):
+    """Modify `s`: a partner leaves a running job; if it runs in small passes, larger ones may fit from now on."""
+    if s.eases and s.is_eased[job] == 0 and s.sub_batch[job] < alone_sub_batch(s, job):
+        s.is_eased[job] = 1
+        s.eased[s.n_eased] = job
+        s.n_eased += 1
+
+
+@kernel
+def forget_eased(s):
+    """Modify `s`: whoever decides has seen those whom partners have left."""
+    for i in range(s.n_eased):
+        s.is_eased[s.eased[i]] = 0
+    s.n_eased = 0
+
+
+@kernel
 def rest_sub_batch(s, job):
     """Modify `s`: the sub-batch of a job that waits is the largest that an empty GPU admits, until it is given another.
 

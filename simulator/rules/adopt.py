@@ -7,7 +7,7 @@ from ..kernels.alone import lay_alone
 from ..kernels.codes import HELD, RATED, RUNNING, WAITING
 from ..kernels.jit import kernel
 from ..kernels.jobs import enqueue, plan
-from ..kernels.sharing import ask_rate, has_berths
+from ..kernels.sharing import ask_rate, ease, forget_eased, has_berths
 from .orders import arrival_key, attained_now_s, has_levels, settle_place
 from .passes import next_round_s
 
@@ -31,6 +31,8 @@ def adopt(s):
     s.waits_known[:] = 0
     s.machine_affinity[:] = 0
     lay_alone(s)
+    if has_berths(s):
+        forget_eased(s)
     for job in range(s.next_arrival):
         s.is_joined[job] = 0
         status = s.status[job]
@@ -49,6 +51,7 @@ def adopt(s):
                 plan(s, job)
             if has_berths(s):  # rules do not agree what sharing costs
                 ask_rate(s, job, RATED)
+                ease(s, job)
             continue
         key = arrival_key(s, job)
         s.order_key[job] = key

@@ -24,13 +24,23 @@ EQUAL = 1.0 + 1e-12  # sums that differ by rounding only are equal
 
 
 @kernel
-def together_s(new_s, xi_new, running_s, xi_running):
-    """Sum of the completion times, from now, if the new job starts now."""
+def side_by_side_s(new_s, xi_new, running_s, xi_running):
+    """If the new job starts now: seconds until one of both ends, and what the new and the running one need then, alone.
+
+    So they end after the first plus the second, and after the first plus the third; one of these is 0.
+    """
     slow_new = new_s * xi_new
     slow_running = running_s * xi_running
     if slow_new >= slow_running:  # Eq. 18, 19
-        return 2.0 * slow_running + (new_s - slow_running / xi_new)
-    return 2.0 * slow_new + (running_s - slow_new / xi_running)  # Eq. 22, 23 at kappa = 0
+        return slow_running, new_s - slow_running / xi_new, 0.0
+    return slow_new, 0.0, running_s - slow_new / xi_running  # Eq. 22, 23 at kappa = 0
+
+
+@kernel
+def together_s(new_s, xi_new, running_s, xi_running):
+    """Sum of the completion times, from now, if the new job starts now."""
+    both_s, new_after_s, running_after_s = side_by_side_s(new_s, xi_new, running_s, xi_running)
+    return 2.0 * both_s + (new_after_s + running_after_s)
 
 
 @kernel

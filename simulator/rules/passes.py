@@ -23,6 +23,7 @@ from .offers import make_offers
 from .orders import has_levels, is_running_place, lease_is_over, running_key, settle_place, stopped_key
 from .packing import pack, unpack
 from .placers import find_gang
+from .restore import restore
 from .sharing import share_pass
 
 ANY_SIZE = 1 << 40
@@ -35,10 +36,12 @@ def schedule(s):
     s.n_picked = 0
     if s.delays or s.auctions or s.migrates or s.waits:
         return _offer(s)
-    if s.waiting == 0 or next_round_s(s) > s.now_s:
+    if next_round_s(s) > s.now_s:
         return 0
     if s.shares:
-        return share_pass(s)
+        return _share(s)
+    if s.waiting == 0:
+        return 0
     if s.backfills:
         return backfill(s, _round_from_s(s, s.last_end_s))
     started = 0
@@ -62,6 +65,15 @@ def schedule(s):
             break
         else:
             s.class_blocked[c] = s.pass_number
+    return started
+
+
+@kernel
+def _share(s):
+    """Modify `s`: a pass in which jobs share GPUs; then, if the rule says so, those whom partners have left grow."""
+    started = share_pass(s) if s.waiting > 0 else 0
+    if s.restores:
+        restore(s)
     return started
 
 

@@ -135,6 +135,7 @@ class Rule:
         free: `last`: free GPUs complete a gang that shared ones do not fill; `first`: shared ones complete a gang that
             free ones do not fill; `never`: a gang has free GPUs or shared ones, else the job waits.
         packing: where GPUs may hold several jobs, those of one GPU that find none free share one (rules/packing.py).
+        restore: with `sharing`: jobs whose partners have left get the largest sub-batch that fits (rules/restore.py).
         fallback: `most-free`, or `last`: the defect of the authors' Gandiva (placers.py).
     """
 
@@ -159,6 +160,7 @@ class Rule:
     preempt: bool = False
     theta: float = 1.2
     exponent: float = 0.5
+    restore: bool = False
 
     def __post_init__(self) -> None:
         if self.timers is not None:
@@ -254,6 +256,8 @@ class Rule:
         if self.packing and not self.migrates:
             raise InputError("packing goes with migration")
         if self.sharing == "none":
+            if self.restore:
+                raise InputError("restore goes with sharing: else jobs have no partners that could leave them")
             return
         _choice("placer with sharing", self.placer, SHARING_PLACERS)
         _choice("order with sharing", self.order, ("srtf",))
