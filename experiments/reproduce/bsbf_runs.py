@@ -28,6 +28,8 @@ POLICIES = (*EXCLUSIVE, "pollux", *SHARING)
 WITHOUT_POLLUX = (*EXCLUSIVE, *SHARING)
 # Ours, for comparison: SJF that queues and places as the policies that share do, and shares nothing.
 PASSED = "sjf:head=skip"
+# Ours: SJF-BSBF whose jobs get their whole batch back when a partner has left.
+RESTORED = "sjf-bsbf:restore=on"
 WORKLOADS = 40  # seeds 0 to 39; the workloads were fitted on others
 # Pollux searches at every round: a run takes minutes where the others take milliseconds.
 POLLUX_WORKLOADS = 3
