@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from .commands import bench, communication, compare, evaluate, listing, render, 
 from .terminal import BadArgument, one_line, say, typed
 
 FAILED, BAD_ARGUMENTS, INTERRUPTED = 1, 2, 130
+SETTING = re.compile(r"[A-Za-z_][\w.]*=")  # how a KEY=VALUE begins
 # click's UsageError, or that of the copy of click that newer versions of typer carry
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
@@ -88,7 +90,7 @@ def _status(program: typer.Typer, arguments: Sequence[str]) -> int:
     sys.stdout = sys.stdout or io.StringIO()
     sys.stderr = sys.stderr or io.StringIO()
     try:
-        outcome = program(list(arguments), prog_name="clustergym", standalone_mode=False)
+        outcome = program(with_settings_apart(arguments), prog_name="clustergym", standalone_mode=False)
         sys.stdout.flush()
         return outcome if isinstance(outcome, int) else 0
     except BrokenPipeError:
@@ -112,6 +114,18 @@ def _status(program: typer.Typer, arguments: Sequence[str]) -> int:
     except MemoryError:
         say("out of memory; a smaller workload or topology needs less")
     return FAILED
+
+
+def with_settings_apart(arguments: Sequence[str]) -> list[str]:
+    """`--set` before each of several KEY=VALUE that follow one: `--set a=1 b=2` is `--set a=1 --set b=2`."""
+    found: list[str] = []
+    follows = False  # the last word was a value of --set
+    for word in map(str, arguments):
+        if follows and SETTING.match(word):
+            found.append("--set")
+        follows = found[-1:] == ["--set"] or word.startswith("--set=")
+        found.append(word)
+    return found
 
 
 def _seen_enough() -> int:

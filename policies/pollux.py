@@ -8,7 +8,8 @@ counts for less (Sec. 4.2.1):
 
     max(age - cost x restarts, 0) / (age + cost)
 
-Where jobs are not elastic, under the network `contention`, sizes are fixed at what jobs ask: pollux_asked.py.
+With `adapt=off`, and under the network `contention`, jobs are not elastic: they have the GPUs and the batch that they
+ask, iterations take what the simulator says, and Pollux only decides when and where they run (pollux_asked.py).
 
 Interference is avoided: no two jobs that span machines share one. Jobs stand in order of attained service, then of
 arrival. Rounds of 60 s and 30 s for every start are those of the published simulator (OSDI'21 artifact).
@@ -26,7 +27,7 @@ from ..simulator.errors import InputError
 from ..simulator.network.contention import Contention
 from ..simulator.plans import Plan, decisions_of, plan_now
 from ..simulator.view import ClusterView
-from .pollux_asked import allocations, take
+from .pollux_asked import allocations, stops_and_starts, take
 from .pollux_search import Problem, Search
 from .rounds import RoundPolicy, is_round
 
@@ -34,16 +35,15 @@ from .rounds import RoundPolicy, is_round
 class Pollux(RoundPolicy):
     """Reallocates all jobs at every round. Jobs must be elastic: `Simulator(..., pace=TrainingPace(...))`.
 
-    Under the network `contention` they are not, and it is a candidate source; see pollux_asked.py.
+    With `adapt=False`, and under the network `contention`, they must not be. There it is a candidate source.
 
     Args:
         round: seconds between searches, > 0.
         preemption_cost: seconds without progress at every start, which the restart penalty counts with.
         exponent: of the power mean of speed-ups, not 0; the lower, the fairer.
         individuals, generations, patience: of the search (`Search`).
+        adapt: True: jobs get other GPUs and batches than they ask, as they scale; False: what they ask, or nothing.
     """
-
-    elastic = True
 
     def __init__(
         self,
@@ -53,6 +53,7 @@ class Pollux(RoundPolicy):
         individuals: int = 100,
         generations: int = 100,
         patience: int = 15,
+        adapt: bool = True,
     ) -> None:
         super().__init__("pollux", round, preemption_cost)
         if not abs(exponent) > 0.0 or not math.isfinite(exponent):
@@ -62,11 +63,14 @@ class Pollux(RoundPolicy):
                 f"individuals={individuals}, generations={generations}, patience={patience}: "
                 "expected at least 2 individuals, 1 generation and a patience of 1"
             )
+        self.elastic = adapt
         self.exponent = exponent
         self.bounds = {"individuals": individuals, "generations": generations, "patience": patience}
 
     def begin(self, view: ClusterView) -> None:
         """Nothing is known of any job, and no allocation is to go on from."""
+        if not self.elastic:
+            _expect_asked(view)
         self._search = Search(np.random.default_rng(int(view.simulator.state.seed)), **self.bounds)
         self._tables: dict[int, tuple[tuple[int, int, int], np.ndarray]] = {}
 
@@ -74,6 +78,8 @@ class Pollux(RoundPolicy):
         """Stops and starts that turn the present allocation into the one found."""
         if isinstance(view.simulator.network, Contention):
             return decisions_of(view, self.candidates(view, 1)[0])
+        if not self.elastic:
+            return stops_and_starts(view, self.candidates(view, 1)[0])
         running = view.running
         jobs = np.concatenate([view.queue, running])
         if not len(jobs):
@@ -105,18 +111,23 @@ class Pollux(RoundPolicy):
         """Up to n allocations of this round that are as good, of jobs on as many GPUs as they ask.
 
         Raises:
-            InputError: jobs are elastic here, or the network knows no phases.
+            InputError: jobs are elastic here.
         """
+        _expect_asked(view)
         view.simulator.use(self.clock)
         if not is_round(view.now_s, self.clock.round):
             return [plan_now(view)]
-        return allocations(view, n, self.exponent, self.clock.preemption_cost[0], **self.bounds)
+        cost_s = self.clock.preemption_cost[0]
+        return allocations(view, n, self.exponent, cost_s, counts_first=self.elastic, **self.bounds)
 
     def _problem(self, view: ClusterView, jobs: np.ndarray, held: np.ndarray) -> Problem:
         simulator = view.simulator
         pace = simulator.pace
         if not isinstance(pace, TrainingPace) or not pace.elastic:
-            raise InputError("policy pollux: jobs must be elastic; give the simulator a TrainingPace that tunes")
+            raise InputError(
+                "policy pollux: jobs must be elastic; give the simulator a TrainingPace that tunes, or play "
+                "pollux:adapt=off, where they have what they ask"
+            )
         s = simulator.state
         trainees = [pace.trainee(simulator, int(job)) for job in jobs]
         room = view.free_by_machine + held.sum(axis=0, dtype=np.int64)
@@ -141,3 +152,11 @@ class Pollux(RoundPolicy):
         restarts = np.maximum(s.starts[jobs] - 1, 0)
         kept = np.maximum(age_s - restarts * cost_s, 0.0) / np.maximum(age_s + cost_s, 1e-3)
         return Problem(held, room.astype(np.int8), most, speedups, kept, self.exponent)
+
+
+def _expect_asked(view: ClusterView) -> None:
+    if getattr(view.simulator.pace, "elastic", False):
+        raise InputError(
+            "policy pollux:adapt=off, or as a source of candidates: the jobs of this simulator are elastic; expected "
+            "jobs that have what they ask (Sharing-v0 without elastic=True)"
+        )

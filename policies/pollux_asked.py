@@ -1,15 +1,17 @@
 """Pollux's search for jobs that are not elastic: each has as many GPUs as it asks, or none.
 
-For the models of paper cassini nobody has published the gradient noise that Pollux tunes sizes and batches by, so both
-stay what jobs ask. Goodput is throughput then: iterations per second alone at the placement, over those at the job's
-best placement. The rest is the search of pollux_search.py, with two differences:
+So `adapt=off` asks; and for the models of paper cassini nobody has published the gradient noise that Pollux tunes sizes
+and batches by. Goodput is throughput then: iterations per second alone at the placement, over those at the job's best
+placement. The rest is the search of pollux_search.py, with three differences:
 
 * Repair goes through the jobs in order of attained service and gives each the GPUs that it asks: of machines on which
   it has some first, then of any others, in random order; or none, if there are too few. As there, a machine keeps one
   job that spans machines.
 * Each round's search begins at the present allocation and is drawn from the seed and the instant: candidates depend on
   the present alone (simulator/protocols.py).
+* A change that gains nothing is not made: a job whose GPUs change counts for less, if only by a millionth.
 
+There are decision points at rounds in which a job waits; while nobody does, running jobs stay where they are.
 Throughput tells gangs that span machines from those that do not; it knows no racks and no links. So on servers of one
 GPU any placement of a job is as good as any other, and the population is full of candidates.
 """
@@ -18,16 +20,28 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..simulator.decisions import Decision, Preempt, Start
+from ..simulator.network import Contention
 from ..simulator.plans import Plan
+from ..simulator.tiers import MACHINE, NETWORK, RACK
 from ..simulator.view import ClusterView
-from .links import network_of
 from .pollux_search import Problem, Search
+
+STAYS = 1e-6  # of its speed-up a job whose GPUs change loses at least
 
 
 def allocations(
-    view: ClusterView, n: int, exponent: float, cost_s: float, individuals: int, generations: int, patience: int
+    view: ClusterView, n: int, exponent: float, cost_s: float, *, counts_first: bool, **bounds: int
 ) -> list[Plan]:
-    """Up to n plans of the same, best fitness found; see the module."""
+    """Up to n plans of the same, best fitness found; see the module.
+
+    Args:
+        view: the cluster now.
+        n: how many.
+        exponent, cost_s: of the power mean, and of a start, see `Pollux`.
+        counts_first: a job that never ran counts for less, too, for its first start, which in Pollux's simulator costs.
+        bounds: of the search (`Search`).
+    """
     s, machine_of = view.simulator.state, view.topology.gpu_machine
     jobs = np.concatenate([view.queue, view.running])
     if not len(jobs):
@@ -39,30 +53,56 @@ def allocations(
     for row, job in enumerate(jobs.tolist()):
         np.add.at(held[row], machine_of[gpus_of.get(job, [])], 1)
     rng = np.random.default_rng([int(s.seed), view.instant])
-    search = AskedSearch(rng, individuals, generations, patience)
-    found = search.best_few(_problem(view, jobs, held, exponent, cost_s), jobs.tolist(), n)
+    problem = _problem(view, jobs, held, exponent, _kept(view, jobs, cost_s, counts_first))
+    found = AskedSearch(rng, **bounds).best_few(problem, jobs.tolist(), n)
     plans = [_plan(view, jobs, held, wanted, gpus_of) for wanted in found]
     return list({plan.placement: plan for plan in plans}.values())
 
 
-def _problem(view: ClusterView, jobs: np.ndarray, held: np.ndarray, exponent: float, cost_s: float) -> Problem:
-    network, topology, s = network_of(view), view.topology, view.simulator.state
+def stops_and_starts(view: ClusterView, plan: Plan) -> list[Decision]:
+    """The decisions that lead to a plan: who moves is stopped, and starts anew at the same instant."""
+    held = {job: view.gpus_of(job) for job in view.running.tolist()}
+    stay = {job for job, own in held.items() if set(own) == set(plan.gangs.get(job, ()))}
+    stops: list[Decision] = [Preempt(job) for job in held if job not in stay]
+    return [*stops, *(Start(job, gpus) for job, gpus in plan.gangs.items() if job not in stay)]
+
+
+def _kept(view: ClusterView, jobs: np.ndarray, cost_s: float, counts_first: bool) -> np.ndarray:
+    """The share of its speed-up that each job keeps if its GPUs change; see pollux.py."""
+    s = view.simulator.state
+    age_s, starts = view.now_s - s.arrival_s[jobs], s.starts[jobs]
+    restarts = np.maximum(starts - 1, 0)
+    kept = np.maximum(age_s - restarts * cost_s, 0.0) / np.maximum(age_s + cost_s, 1e-3)
+    if not counts_first:
+        kept[starts == 0] = 1.0
+    return np.minimum(kept, 1.0 - STAYS)
+
+
+def _problem(view: ClusterView, jobs: np.ndarray, held: np.ndarray, exponent: float, kept: np.ndarray) -> Problem:
+    s = view.simulator.state
     room = view.free_by_machine + held.sum(axis=0, dtype=np.int64)
     asked = s.gpus[jobs].astype(np.int64)
-    largest = int(topology.machine_gpus.max())
-    scattered = topology.machine_first_gpu.tolist()  # one GPU of each machine: a gang that spans as many as can be
-    every = range(topology.num_gpus)
     speedups = np.zeros((len(jobs), 2, int(asked.max()) + 1))
     for row, (job, gpus) in enumerate(zip(jobs.tolist(), asked.tolist(), strict=True)):
-        over = scattered[:gpus] if gpus <= len(scattered) else every[:gpus]
-        spread_s = network.alone(topology, view.workload, job, over)[0].iteration_s
-        best_s = float(s.base_iteration_s[job])
-        speedups[row, 1, gpus] = best_s / spread_s
-        speedups[row, 0, gpus] = 1.0 if gpus <= largest else best_s / spread_s
-    age_s = view.now_s - s.arrival_s[jobs]
-    restarts = np.maximum(s.starts[jobs] - 1, 0)
-    kept = np.maximum(age_s - restarts * cost_s, 0.0) / np.maximum(age_s + cost_s, 1e-3)
+        speedups[row, :, gpus] = _speeds(view, job, gpus)
     return Problem(held, room.astype(np.int8), asked, speedups, kept, exponent)
+
+
+def _speeds(view: ClusterView, job: int, gpus: int) -> tuple[float, float]:
+    """Speed in one machine, and over as many as can be, in that at the job's best placement.
+
+    The first is the second where no machine has so many GPUs.
+    """
+    topology, network = view.topology, view.simulator.network
+    largest = int(topology.machine_gpus.max())
+    scattered = topology.machine_first_gpu.tolist()  # one GPU of each machine
+    over = scattered[:gpus] if gpus <= len(scattered) else list(range(gpus))
+    if isinstance(network, Contention):
+        spread = view.simulator.state.base_iteration_s[job] / view.phases_of(job, over).iteration_s
+        return (1.0 if gpus <= largest else spread), spread
+    across = RACK if len(set(topology.gpu_rack[over].tolist())) == 1 else NETWORK
+    spread = 1.0 / view.slowdown(job, across)
+    return (1.0 / view.slowdown(job, MACHINE) if gpus <= largest else spread), spread
 
 
 def _plan(

@@ -77,7 +77,7 @@ POLICIES: dict[str, Entry] = {
     ),
     "pollux": Entry(
         Pollux,
-        "Pollux (OSDI'21): elastic jobs; searches for the most goodput, shared fairly, every round",
+        "Pollux (OSDI'21): searches for the most goodput, shared fairly, every round; adapt=off: sizes as asked",
         (SHARING, TIME_SHIFT),
     ),
     "tiresias-rounds": Entry(

@@ -1,11 +1,14 @@
 """Elastic jobs: how fast a job trains on the GPUs it holds, with the batch that it picks for them.
 
 The semantics are those of Pollux's simulator (OSDI'21 artifact), which its published figures rest on. A job's work is
-its progress (goodput.py). Time is cut into intervals. A job runs at one pace until the interval or one of its epochs
-ends, whichever is first; the time to the end of an epoch is rounded to whole seconds. Then it takes what it saw (its
-step and synchronisation time, the gradient's noise) into the throughput parameters that it has fitted so far, and picks
-the batch with the best predicted goodput for the GPUs that it holds. So a scheduler knows of a job what it has measured
-until now, and no more.
+progress (goodput.py), in proportion to the iterations that the workload gives it: as many as a whole training has at
+the workload's batch are the whole progress of the application (every job of that simulator is one); a tenth of them is
+the first tenth of it; and a job with more goes on in the last epoch.
+
+Time is cut into intervals. A job runs at one pace until the interval or one of its epochs ends, whichever is first; the
+time to the end of an epoch is rounded to whole seconds. Then it takes what it saw (its step and synchronisation time,
+the gradient's noise) into the throughput parameters that it has fitted so far, and picks the batch with the best
+predicted goodput for the GPUs that it holds. So a scheduler knows of a job what it has measured until now, and no more.
 
 The same without the choice (`tunes=False`) runs every job with its own GPUs and batch.
 """
@@ -31,7 +34,7 @@ PINNED = {"ncf": 32768}
 MOST_GPUS = 64  # nothing is known of larger gangs
 BEFORE = 1e-6  # seconds: phases end so much before a round, at which a scheduler then sees them over
 SAME = 1e-3  # seconds: instants that are nearer are one
-WHOLE = 1e-9  # relative: progress that is nearer to the end of an epoch has reached it
+WHOLE = 1e-9  # relative: progress that is nearer to the end of an epoch, or of a training, has reached it
 
 Configuration = tuple[tuple[int, ...], int, int]  # GPUs on each node, samples per GPU and pass, further passes
 
@@ -47,12 +50,35 @@ class Turn:
     noise: tuple[float, float]
 
 
+@dataclass(frozen=True)
+class Work:
+    """What a job has to do.
+
+    Attributes:
+        per_iteration: progress that stands for one iteration of the workload.
+        ends: float64, the progress at which each of its epochs ends; the last one is the job's end.
+    """
+
+    per_iteration: float
+    ends: np.ndarray
+
+    @classmethod
+    def of(cls, application: Application, iterations: float, batch: int) -> Work:
+        """The work of a job that asks so many iterations of a batch over all its GPUs."""
+        progress = application.progress
+        share = iterations / application.steps_of(batch)
+        end = float(progress[-1]) * (1.0 if abs(share - 1.0) <= WHOLE else share)
+        before = progress[:-1][progress[:-1] < end * (1.0 - WHOLE)]
+        return cls(end / iterations, np.append(before, end))
+
+
 @dataclass
 class Trainee:
     """What a running job knows of itself.
 
     Args:
         goodput: of what it trains, on up to MOST_GPUS.
+        work: what it has to do.
         batch: the batch that it must keep; None: it picks one.
         gpus: the most GPUs that it may get; None: as many as its application allows.
 
@@ -64,6 +90,7 @@ class Trainee:
     """
 
     goodput: Goodput
+    work: Work
     batch: int | None = None
     gpus: int | None = None
     seen: dict[tuple[int, int, int], tuple[float, float]] = field(default_factory=dict)
@@ -141,7 +168,7 @@ class Trainee:
 class TrainingPace:
     """How fast the jobs of a workload train: a `Pace` (protocols.py), handed to a `Simulator`.
 
-    The workload's `model` says what a job trains; its `iterations` stand for the whole progress.
+    The workload's `model` says what a job trains, its `iterations` and `batch_size` how much of it.
 
     Args:
         application_of: model name -> what is trained (profiles/applications.py).
@@ -182,17 +209,22 @@ class TrainingPace:
         if model not in self._goodputs:
             self._goodputs[model] = Goodput(self.application_of(model), MOST_GPUS)
         goodput = self._goodputs[model]
-        application = goodput.application
+        application, batch = goodput.application, int(workload.batch_size[job])
+        if batch < 1:
+            raise InputError(
+                f"job {workload.job_id[job]} has no batch_size; expected one, which says how many iterations make a "
+                f"whole training of {application.name}"
+            )
+        work = Work.of(application, float(workload.iterations[job]), batch)
         if self.elastic:
             pinned = PINNED.get(application.name)
-            return Trainee(goodput, pinned, None if pinned is None else 1)
-        batch = int(workload.batch_size[job])
+            return Trainee(goodput, work, pinned, None if pinned is None else 1)
         if not application.smallest_batch <= batch <= application.largest_batch:
             raise InputError(
                 f"job {workload.job_id[job]}: batch_size {batch}; expected {application.smallest_batch} to "
                 f"{application.largest_batch}, what is known of {application.name}"
             )
-        return Trainee(goodput, batch)
+        return Trainee(goodput, work, batch)
 
     def rate(self, simulator: Simulator, job: int) -> tuple[float, float]:
         """Seconds per iteration until the interval or the epoch ends, and the iterations that are left then."""
@@ -202,17 +234,16 @@ class TrainingPace:
         since_s = max(float(s.now_s), float(s.since_s[job]))
         begin_s = round(since_s) if abs(since_s - round(since_s)) < SAME else since_s
         end_s = (begin_s // self.interval_s + 1.0) * self.interval_s
-        progress = trainee.application.progress
+        ends, per_iteration = trainee.work.ends, trainee.work.per_iteration
         left = float(s.iterations_left[job])
-        per_iteration = progress[-1] / float(s.iterations[job])
-        done = progress[-1] - left * per_iteration
-        epoch = min(int(np.searchsorted(progress, done * (1.0 + WHOLE) + WHOLE, side="right")), len(progress) - 1)
-        to_go = float(progress[epoch] - done)
+        done = ends[-1] - left * per_iteration
+        epoch = min(int(np.searchsorted(ends, done * (1.0 + WHOLE) + WHOLE, side="right")), len(ends) - 1)
+        to_go = float(ends[epoch] - done)
         speed = trainee.run(stretch, since_s, trainee.choose(_placement(simulator, job)), epoch)
         if speed * (end_s - begin_s) < to_go:
             left_then = left - speed * (end_s - begin_s) / per_iteration
         else:
-            left_then = float(progress[-1] - progress[epoch]) / per_iteration
+            left_then = float(ends[-1] - ends[epoch]) / per_iteration
             end_s = begin_s + round(to_go / speed)
         # An epoch that ends at once ends after the round's decision, as in that simulator; all else ends before one.
         took_s = end_s - BEFORE - since_s if end_s > begin_s else begin_s + BEFORE - since_s

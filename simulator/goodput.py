@@ -10,7 +10,7 @@ of progress, where var and sqr are the variance and the squared norm of the grad
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -47,6 +47,20 @@ class Application(Protocol):
 
     def noise(self, batch: int, phase: int) -> tuple[float, float]:
         """Squared norm and variance of the gradient."""
+
+    def steps_of(self, batch: float) -> float:
+        """Optimiser steps of a whole training at a batch; at least 1."""
+
+
+def steps_at(known: Mapping[int, float], batch: float) -> float:
+    """Optimiser steps of a whole training at a batch, log-log between those with known steps.
+
+    Beyond them, as many samples as at the nearest one; at least 1.
+    """
+    sizes = np.array(sorted(known), dtype=float)
+    inside = float(np.clip(batch, sizes[0], sizes[-1]))
+    steps = np.exp(np.interp(np.log(inside), np.log(sizes), np.log([known[int(size)] for size in sizes])))
+    return float(max(steps * inside / batch, 1.0))
 
 
 def gain(noise: tuple[float, float], scale: float | np.ndarray) -> float | np.ndarray:

@@ -164,6 +164,11 @@ BAD: list[tuple[tuple[str, ...], int, str]] = [
     ((*ONE, "--set", "region_mtbf_s=-1"), 2, "-1"),
     ((*ONE, "--set", "region_mtbf_s=1000"), 2, "has no regions"),
     ((*ONE, "--set", "mtbf_s=1", "--set", "mtbf_s=1"), 2, "given twice"),
+    ((*ONE, "--set", "mtbf_s=1", "mtbf_s=1"), 2, "given twice"),
+    ((*ONE, "--set", "mtbf_s=1 mttr_s=-1"), 2, "mttr_s = -1"),
+    ((*ONE, "--set", "mtbf_s=1 2"), 2, "mtbf_s = '1 2'"),
+    ((*ONE, "--set", "mtbf_s=1", "mttr_s"), 2, "mttr_s"),
+    ((*ONE, "--set", "elastic=true"), 2, "pollux:adapt=off"),
     ((*ONE, "--jobs", "0"), 2, "0"),
     ((*ONE, "--oversize", "shrink"), 2, "shrink"),
     # networks

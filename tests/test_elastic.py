@@ -13,6 +13,7 @@ from clustergym.simulator.errors import InputError
 from clustergym.simulator.goodput import Goodput, gain, split_batch
 from clustergym.simulator.profiles.applications import fitted_applications, measured_applications
 from clustergym.simulator.profiles.measured_tables import MeasuredTables, read_tables
+from clustergym.simulator.profiles.models import shipped_profiles
 from clustergym.simulator.profiles.online_fit import fit_throughput
 from clustergym.simulator.workloads.schema import Workload
 
@@ -24,10 +25,12 @@ def toy(tmp_path):
     return read_tables(write_tables(tmp_path), "toy")
 
 
-def workload(gpus, arrivals, batches, model="toy"):
+def workload(gpus, arrivals, batches, iterations=303.0):
+    """Jobs of the toy application; 303 iterations of batch 16 are its three epochs."""
     n = len(gpus)
+    seconds, iterations = np.full(n, 1000.0), np.full(n, iterations)
     return Workload.from_arrays(
-        "toy", arrivals, gpus, np.full(n, 1000.0), model=[model] * n, batch_size=batches, iterations=np.full(n, 606.0)
+        "toy", arrivals, gpus, seconds, model=["toy"] * n, batch_size=batches, iterations=iterations
     )
 
 
@@ -147,7 +150,7 @@ def test_a_job_doubles_its_gpus_and_grows_its_batch(tmp_path):
     simulator = Simulator("flat:machines=2,gpus_per_machine=4", pace=pace)
     policy = Pollux()
     simulator.use(policy.clock)
-    simulator.reset(workload([1], [10.0], [16]))
+    simulator.reset(workload([1], [10.0], [16], 3030.0))
     held = set()
     while not simulator.ended:
         while type(decision := policy.decide(simulator.view)).__name__ != "Advance":
@@ -162,9 +165,15 @@ def test_a_job_doubles_its_gpus_and_grows_its_batch(tmp_path):
 
 @pytest.mark.parametrize("gpu", ["t4", "2080ti"])
 def test_shipped_profiles_train_elastically(gpu):
-    models = ["cifar10", "bert", "ncf", "yolov3"]
+    models, batches = ["cifar10", "bert", "ncf", "yolov3"], [128, 12, 256, 8]
+    steps = [
+        shipped_profiles().of(name).efficiency.steps_of(batch) for name, batch in zip(models, batches, strict=True)
+    ]
     jobs = Workload.from_arrays(
-        "shipped", [0.0, 30.0, 60.0, 90.0], [4, 4, 1, 2], np.full(4, 1000.0), model=models, batch_size=[128, 12, 256, 8]
+        *("shipped", [0.0, 30.0, 60.0, 90.0], [4, 4, 1, 2], np.full(4, 1000.0)),
+        model=models,
+        batch_size=batches,
+        iterations=steps,
     )
     simulator = Simulator(
         "flat:machines=4,gpus_per_machine=4", pace=TrainingPace(fitted_applications(gpu)), horizon_s=20_000.0

@@ -299,6 +299,7 @@ def test_a_policy_through_steps_is_the_simulator_alone(name, setting):
         "sjf-ffs:restore=on,free=first",
         "tiresias:preemption_cost=30,round=60",
         "sjf:placer=consolidated,lease=600",
+        "pollux:adapt=off,generations=5,individuals=10",
     ],
 )
 def test_with_its_parameters_too(word):

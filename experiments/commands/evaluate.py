@@ -44,9 +44,9 @@ Assignments = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
-        metavar="KEY=VALUE",
+        metavar="KEY=VALUE...",
         help="horizon_s, mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s, tables_every_s, semantics, "
-        "estimates.",
+        "estimates, jobs_per_gpu, interference, memory_gb, gpu; several, or repeated.",
     ),
 ]
 Logdir = Annotated[

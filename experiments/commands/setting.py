@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,11 @@ if TYPE_CHECKING:
     from ..evaluate import Setting
 
 ARTIST_READER = {"scale": "gang", "caps": "batch"}
+BETWEEN = r"\s+(?=[A-Za-z_][\w.]*=)"  # one KEY=VALUE and the next
+ELASTIC = (
+    "--set elastic: the policy says whether jobs are elastic; under pollux they are, under pollux:adapt=off and all "
+    "others they have the GPUs and the batch that they ask"
+)
 
 
 def described_setting(
@@ -30,7 +36,7 @@ def described_setting(
         workload, topology, network: words, or paths of files.
         format: of a trace.
         oversize: what to do with jobs larger than the cluster.
-        assignments: values of `--set`, `key=value` each.
+        assignments: values of `--set`, `key=value` each, or several.
 
     Raises:
         BadArgument: a name or a value that cannot be meant.
@@ -42,7 +48,10 @@ def described_setting(
 
     with arguments():
         env_id, defaults = default_setting(env)
-        given = bind(settings, pairs(assignments), "--set")
+        words = pairs(assignments)
+        if "elastic" in words:
+            raise BadArgument(ELASTIC)
+        given = bind(settings, words, "--set")
         given |= own_fields(env_id, given)
         choose(oversize, ("error", "drop", "cap"), "value of --oversize")
     return Setting(
@@ -129,13 +138,15 @@ def chosen_policies(
 
 
 def pairs(assignments: Sequence[str]) -> dict[str, str]:
-    """Keys and values of `key=value` words, of `--set`.
+    """Keys and values of `key=value` words, of `--set`; one text may hold several, a space before each key.
+
+    So a value may be a list: a space that no `key=` follows is part of it.
 
     Raises:
         BadArgument: a word without "=", or a key that is given twice.
     """
     pairs: dict[str, str] = {}
-    for value in assignments:
+    for value in (one for text in assignments for one in re.split(BETWEEN, text.strip())):
         key, equals, text = value.partition("=")
         if not equals or not key.strip():
             raise BadArgument(f"--set {value!r}: expected key=value")

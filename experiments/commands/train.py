@@ -56,7 +56,9 @@ def train(
     set_: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="KEY=VALUE", help="Any value of the configuration: gamma=0.99, env.slots=32; repeatable."
+            "--set",
+            metavar="KEY=VALUE...",
+            help="Any value of the configuration: gamma=0.99, env.slots=32; several, or repeated.",
         ),
     ] = None,
     seed: Annotated[

@@ -49,6 +49,10 @@ class FittedApplication:
         """Squared norm and variance of the gradient, up to a common factor."""
         return 1.0, float(self._efficiency.noise_scale[phase])
 
+    def steps_of(self, batch: float) -> float:
+        """Optimiser steps of a whole training at a batch; at least 1."""
+        return self._efficiency.steps_of(batch)
+
 
 def measured_applications(folder: str) -> Callable[[str], Application]:
     """Model name -> its measured tables, FOLDER/MODEL/ (measured_tables.py)."""

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InputError
+from ..goodput import gain, steps_at
 from ..workloads.table import Table, read_csv
 
 if TYPE_CHECKING:
@@ -92,6 +93,23 @@ class MeasuredTables:
             raise InputError(f"{folder}: the least progress over validation-*.csv must grow from epoch to epoch")
         self._sqr = np.array([table.number("grad_sqr", low=0, high=HUGE)[:epochs] for table in tables])
         self._var = np.array([table.number("grad_var", low=0, high=HUGE)[:epochs] for table in tables])
+        for table, sqr, var in zip(tables, self._sqr, self._var, strict=True):
+            for row in np.flatnonzero(sqr + var == 0.0):
+                raise table.error(int(row), "grad_var", "more than 0 where grad_sqr is 0")
+        self._steps = {batch: self._whole_steps(batch) for batch in self.batches}
+
+    def _whole_steps(self, batch: int) -> float:
+        """Steps of a whole training at a validated batch: of every epoch its progress over the gain of a step.
+
+        To a tenth, as the shipped profiles have them (data/pollux.json), from which a workload's iterations come.
+        """
+        passed = np.diff(self.progress, prepend=0.0)
+        scale = batch / self.smallest_batch
+        return round(float(sum(part / gain(self.noise(batch, epoch), scale) for epoch, part in enumerate(passed))), 1)
+
+    def steps_of(self, batch: float) -> float:
+        """Optimiser steps of a whole training at a batch, log-log between the validated ones; at least 1."""
+        return steps_at(self._steps, batch)
 
     def _read_times(self, folder: Path) -> None:
         placed = read_csv(folder / "placements.csv")

@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..goodput import steps_at
 from ..names import choose
 from ..specs import load_mapping
 from .file_schema import checked_models
@@ -95,10 +96,7 @@ class Efficiency:
 
         Beyond the validated batches, as many samples as at the nearest one; at least 1.
         """
-        known = np.array(sorted(self.steps), dtype=float)
-        inside = float(np.clip(batch, known[0], known[-1]))
-        steps = np.exp(np.interp(np.log(inside), np.log(known), np.log([self.steps[int(size)] for size in known])))
-        return float(max(steps * inside / batch, 1.0))
+        return steps_at(self.steps, batch)
 
 
 @dataclass(frozen=True)
