@@ -107,8 +107,7 @@ def _sharing(case: SharedCase) -> Sharing:
     if case.memory == NO_LIMIT:
         return Sharing(JOBS_PER_GPU, case.interference, None, case.gpu)
     limit_gb = GPU_MEMORY_BYTES[case.gpu] / GIB
-    extra = {} if case.memory == "assumed" else {"memory": case.memory}
-    return Sharing(JOBS_PER_GPU, case.interference, limit_gb, case.gpu, **extra)
+    return Sharing(JOBS_PER_GPU, case.interference, limit_gb, case.gpu, memory=case.memory)
 
 
 def _pace(case: SharedCase, policy: Policy) -> TrainingPace | None:
