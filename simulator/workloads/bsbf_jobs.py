@@ -22,7 +22,16 @@ from ..profiles.models import shipped_profiles
 from ..profiles.throughput import GPU_TYPES
 from .draws import check_parameters, choose_values
 from .schema import Workload
-from .sharing_jobs import MODELS, check_window, job_arrays, models_by_class, submissions
+from .sharing_jobs import (
+    MODELS,
+    check_window,
+    class_means,
+    job_arrays,
+    listed,
+    models_by_class,
+    scaled_to_means,
+    submissions,
+)
 
 FITS = Path(__file__).resolve().parent / "data" / "bsbf_fits.json"
 LARGE_GANGS, SMALL_GANGS = (8, 12, 16, 24, 32), (1, 2, 4)
@@ -129,7 +138,7 @@ def bsbf_table2(
     mean, spread = _run_times(what, "mean_s", mean_s or best["mean_s"], best["sigma"] if sigma is None else sigma)
     parts = tuple(batches) or tuple(best["batches"])
     if not all(1 <= part <= 64 for part in parts):
-        raise InputError(f"workload {what}: batches={_listed(parts)}; expected whole numbers from 1 to 64")
+        raise InputError(f"workload {what}: batches={listed(parts)}; expected whole numbers from 1 to 64")
     large_weights = _weights(what, "large_gangs", large_gangs or best["large_gangs"], TESTBED_LARGE)
     small_weights = _weights(what, "small_gangs", small_gangs or best["small_gangs"], TESTBED_SMALL)
     rng = np.random.default_rng(seed)
@@ -161,29 +170,6 @@ def shipped_fits() -> Mapping[str, Sequence[Mapping[str, Any]]]:
     return json.loads(FITS.read_text(encoding="utf-8"))["fits"]
 
 
-def scaled_to_means(run_s: np.ndarray, large: np.ndarray, means_s: Sequence[float] | np.ndarray) -> np.ndarray:
-    """`run_s`, those of large jobs scaled so that their mean is the first of `means_s`, those of small ones the second.
-
-    As the published means are those of one sample, every sample has them, whatever its seed.
-    """
-    scaled = np.array(run_s, dtype=np.float64)
-    for members, mean_s in zip((large, ~large), means_s, strict=True):
-        if members.any():
-            scaled[members] *= mean_s / scaled[members].mean()
-    return scaled
-
-
-def class_means(what: str, name: str, means: Sequence[float]) -> np.ndarray:
-    """The means of large and small jobs.
-
-    Raises:
-        InputError: anything but two numbers above 0.
-    """
-    if len(means) != 2 or not all(0 < mean < 1e6 for mean in means):
-        raise InputError(f"workload {what}: {name}={_listed(means)}; expected LARGE/SMALL, two numbers above 0")
-    return np.array(means, dtype=np.float64)
-
-
 def _run_times(what: str, name: str, means: Sequence[float], sigma: float) -> tuple[np.ndarray, float]:
     if not 0 <= sigma <= MOST_SIGMA:
         raise InputError(f"workload {what}: sigma={sigma:g}; expected 0 to {MOST_SIGMA:g}")
@@ -193,13 +179,9 @@ def _run_times(what: str, name: str, means: Sequence[float], sigma: float) -> tu
 def _weights(what: str, name: str, weights: Sequence[float], gangs: Sequence[int]) -> np.ndarray:
     if len(weights) != len(gangs) or not all(0 <= weight < np.inf for weight in weights) or not sum(weights) > 0:
         raise InputError(
-            f"workload {what}: {name}={_listed(weights)}; expected {len(gangs)} weights >= 0, of {_listed(gangs)} GPUs"
+            f"workload {what}: {name}={listed(weights)}; expected {len(gangs)} weights >= 0, of {listed(gangs)} GPUs"
         )
     return np.asarray(weights, dtype=np.float64) / sum(weights)
-
-
-def _listed(values: Sequence[float]) -> str:
-    return "/".join(f"{value:g}" for value in values)
 
 
 def _largest_batches(gpu: str) -> np.ndarray:

@@ -7,10 +7,11 @@ on machines of 4 GPUs, with a batch per GPU above the largest measured one accum
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from ..errors import InputError
 from ..names import choose
 from ..profiles.models import ModelProfile, shipped_profiles
 from ..profiles.throughput import GPU_TYPES
+from . import published
 from .draws import check_parameters, choose_values
 from .schema import Workload
 
@@ -33,6 +35,7 @@ GPUS_PER_MACHINE = 4
 
 Configuration = tuple[int, int]  # GPUs, batch over all of them
 _Value = Callable[[ModelProfile, int, int], float]
+_Mix = tuple[Sequence[Configuration], Sequence[float]]  # what a job may ask, and the weights
 
 
 def philly_sample(
@@ -41,6 +44,8 @@ def philly_sample(
     hours: float = 8.0,
     start: int = 2,
     large_share: float | None = None,
+    gangs: Literal["pollux", "philly"] = "pollux",
+    mean_hours: tuple[float, ...] = (),
     cluster_gpus: int = 64,
     seed: int = 0,
 ) -> Workload:
@@ -61,6 +66,10 @@ def philly_sample(
             The rows of the paper's Tables III and IV, each a mixture of its two columns, say 12.3 %: large jobs are
             made small in order of their class, the fewest GPU-hours first, at random within it; such a job takes one
             of the model's configurations with at most 4 GPUs, its largest gang where none is of 50 to 80 %.
+        gangs: pollux, as above; or philly: gang sizes of all Philly's jobs (1 GPU 93.2 %, 2 and 4 2.2 and 2.3, 8 2.0,
+            16 .24, 32 .08), whatever the model, each with the batch with which the job ends first.
+        mean_hours: LARGE/SMALL: run times of jobs of more than 4 GPUs, and of the others, scaled to these means, in
+            hours, and iterations with them; none: the model's training, to its end.
         cluster_gpus: no configuration asks more.
         seed: same parameters and seed, same workload.
 
@@ -73,22 +82,30 @@ def philly_sample(
     check_window(what, hours, start)
     if large_share is not None and not 0 <= large_share <= 1:
         raise InputError(f"workload {what}: large_share={large_share:g}; expected a share from 0 to 1")
+    means = class_means(what, "mean_hours", mean_hours) if mean_hours else None
     rng = np.random.default_rng(seed)
     arrival_s, kind = submissions(rng, jobs, start * 3600.0, hours * 3600.0)
     model = models_by_class(rng, kind)
     pick = rng.random((2, jobs))
-    gpus, batch = _drawn(model, gpu, cluster_gpus, pick[0], small=False)
+    mix = _philly_gangs if gangs == "philly" else _pollux_gangs
+    gpus, batch = _drawn(model, lambda name: mix(name, gpu, cluster_gpus, small=False), pick[0])
     if large_share is not None:
         order = np.lexsort((rng.random(jobs), kind))
         large = order[gpus[order] > LARGE]
         cut = large[: max(len(large) - round(large_share * jobs), 0)]
-        gpus[cut], batch[cut] = _drawn(model[cut], gpu, cluster_gpus, pick[1, cut], small=True)
+        gpus[cut], batch[cut] = _drawn(model[cut], lambda name: mix(name, gpu, cluster_gpus, small=True), pick[1, cut])
     steps = _by_group(_steps, model, gpus, batch)
-    return job_arrays(what, arrival_s, model, gpus, batch, gpu, hours * 3600.0, iterations=steps)
+    workload = job_arrays(what, arrival_s, model, gpus, batch, gpu, hours * 3600.0, iterations=steps)
+    if means is None:
+        return workload
+    run_s = scaled_to_means(workload.duration_s, gpus > LARGE, means * 3600.0)
+    return job_arrays(what, arrival_s, model, gpus, batch, gpu, hours * 3600.0, run_s=run_s)
 
 
 def bsbf_physical(jobs: int = 30, gpu: str = "2080ti", span_s: float = 1000.0, seed: int = 0) -> Workload:
-    """Jobs like those of paper sjf-bsbf's testbed, 4 machines of 4 GPUs (Sec. VI-A).
+    """Jobs like those of paper sjf-bsbf's testbed, 4 machines of 4 GPUs (Sec. VI-A): not fitted to Table II.
+
+    `bsbf-table2` is; this one has more work than the paper's jobs can have had, and stays for what was trained on it.
 
     From the paper: 30 jobs, 20 of them with at most 8 GPUs and 10 with 12 or 16 (other numbers of jobs: two thirds
     and a third), 100 to 5,000 iterations, the six models. It is silent on the rest, so ours: 1, 2, 4 or 8 and 12 or 16
@@ -167,17 +184,58 @@ def check_window(what: str, hours: float, start: int) -> None:
         raise InputError(f"workload {what}: start={start}; expected an hour of the day, 0 to 23")
 
 
-def _drawn(
-    model: np.ndarray, gpu: str, cluster_gpus: int, pick: np.ndarray, *, small: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """(GPUs, batch) of every job, equal weights among its model's configurations; `pick` is uniform in [0, 1)."""
+def _drawn(model: np.ndarray, mix: Callable[[str], _Mix], pick: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(GPUs, batch) of every job, from its model's `mix`; `pick` is uniform in [0, 1)."""
     gpus, batch = np.empty(len(model), dtype=np.int64), np.empty(len(model), dtype=np.int64)
     for i, name in enumerate(MODELS):
         members = np.flatnonzero(model == i)
-        options = (small_configurations if small else configurations)(name, gpu, cluster_gpus)
-        chosen = np.array(options)[(pick[members] * len(options)).astype(np.int64)]
+        options, weights = mix(name)
+        edges = np.cumsum(weights) / np.sum(weights)
+        index = np.minimum(np.searchsorted(edges, pick[members], side="right"), len(options) - 1)
+        chosen = np.array(options)[index]
         gpus[members], batch[members] = chosen[:, 0], chosen[:, 1]
     return gpus, batch
+
+
+def _pollux_gangs(model: str, gpu: str, cluster_gpus: int, *, small: bool) -> _Mix:
+    """A model's configurations of 50 to 80 % efficiency, with equal weights."""
+    options = (small_configurations if small else configurations)(model, gpu, cluster_gpus)
+    return options, [1.0] * len(options)
+
+
+def _philly_gangs(model: str, gpu: str, cluster_gpus: int, *, small: bool) -> _Mix:
+    """Philly's gang sizes with its shares, each with the best batch."""
+    alone, rest = _best(model, gpu, min(cluster_gpus, LARGE) if small else cluster_gpus)
+    options = [one for one in (alone, *(one for one, _ in rest)) if one[0] in published.PHILLY_GPUS]
+    return options, [float(published.PHILLY_GPUS[gang]) for gang, _ in options]
+
+
+def scaled_to_means(run_s: np.ndarray, large: np.ndarray, means_s: Sequence[float] | np.ndarray) -> np.ndarray:
+    """`run_s`, those of large jobs scaled so that their mean is the first of `means_s`, those of small ones the second.
+
+    As the published means are those of one sample, every sample has them, whatever its seed.
+    """
+    scaled = np.array(run_s, dtype=np.float64)
+    for members, mean_s in zip((large, ~large), means_s, strict=True):
+        if members.any():
+            scaled[members] *= mean_s / scaled[members].mean()
+    return scaled
+
+
+def class_means(what: str, name: str, means: Sequence[float]) -> np.ndarray:
+    """The means of large and small jobs.
+
+    Raises:
+        InputError: anything but two numbers above 0.
+    """
+    if len(means) != 2 or not all(0 < mean < 1e6 for mean in means):
+        raise InputError(f"workload {what}: {name}={listed(means)}; expected LARGE/SMALL, two numbers above 0")
+    return np.array(means, dtype=np.float64)
+
+
+def listed(values: Sequence[float]) -> str:
+    """Numbers as a word has them."""
+    return "/".join(f"{value:g}" for value in values)
 
 
 def job_arrays(
