@@ -21,6 +21,9 @@ from ...simulator.workloads import Workload, open_workload
 from .sweep import Configured
 
 JOBS_PER_GPU = 2
+NO_LIMIT = "none"
+# The paper's Eq. 4 has one time of communication a job, wherever its GPUs lie; ours can charge what was measured.
+NETWORKS = {"paper": "none", "measured": "allreduce:calibration=measured,gpu={gpu}"}
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,10 @@ class SharedCase(Configured):
     Attributes:
         policy, topology: words.
         workload: a generator with all its parameters, its seed included.
-        gpu: GPU type: its fits say what placement and gradient accumulation cost, its memory what fits beside what.
+        gpu: GPU type: its fits say what gradient accumulation costs, its memory what fits beside what.
         interference: preset of `Sharing`; it changes nothing for policies that do not share.
+        memory: what `Sharing` assumes of models whose needs were not measured, or `none`: no limit of memory.
+        net: a key of NETWORKS: whether a gang that lies spread pays for it.
         seed: of policies that draw.
     """
 
@@ -40,6 +45,8 @@ class SharedCase(Configured):
     workload: str
     gpu: str
     interference: str = "measured"
+    memory: str = "assumed"
+    net: str = "measured"
     seed: int = 0
 
     def columns(self) -> Mapping[str, Any]:
@@ -87,13 +94,20 @@ def shared_simulator(case: SharedCase, policy: Policy) -> Simulator:
     """The simulator of a case, at the first decision."""
     simulator = Simulator(
         case.topology,
-        f"allreduce:calibration=measured,gpu={case.gpu}",
+        NETWORKS[case.net].format(gpu=case.gpu),
         rule=policy.rule,
-        sharing=Sharing(JOBS_PER_GPU, case.interference, GPU_MEMORY_BYTES[case.gpu] / GIB),
+        sharing=_sharing(case),
         pace=_pace(case, policy),
     )
-    simulator.reset(_workload(case.workload, case.topology), case.seed)
+    simulator.reset(case_workload(case), case.seed)
     return simulator
+
+
+def _sharing(case: SharedCase) -> Sharing:
+    if case.memory == NO_LIMIT:
+        return Sharing(JOBS_PER_GPU, case.interference, None, case.gpu)
+    limit_gb = GPU_MEMORY_BYTES[case.gpu] / GIB
+    return Sharing(JOBS_PER_GPU, case.interference, limit_gb, case.gpu, memory=case.memory)
 
 
 def _pace(case: SharedCase, policy: Policy) -> TrainingPace | None:
@@ -103,6 +117,11 @@ def _pace(case: SharedCase, policy: Policy) -> TrainingPace | None:
     return TrainingPace(fitted_applications(case.gpu), interval_s=policy.clock.round)
 
 
-@functools.lru_cache(maxsize=2)
+def case_workload(case: SharedCase) -> Workload:
+    """The jobs of a case."""
+    return _workload(case.workload, case.topology)
+
+
+@functools.lru_cache(maxsize=128)
 def _workload(word: str, topology: str) -> Workload:
     return open_workload(word, cluster_gpus=Topology.load(topology).num_gpus)

@@ -1,48 +1,91 @@
 """Do the published orders of paper sjf-bsbf hold, whatever the paper leaves open? Every order in every cell of a grid.
 
 An order is a pair of policies of Table III or IV of which one is more than 10 % below the other in average JCT over all
-jobs. It holds in a cell if its mean over the cell's workloads is below the other's.
+jobs. It holds in a cell if its mean over the cell's workloads is below the other's. The grid is the full product of
+what decides most (PRODUCT) and the base cell with one other value of each of the rest (ALONE). Cells that differ in
+what touches neither policy of an order are one cell for it: only different ones are counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 
 import numpy as np
 
+from ..estimates import Estimate, paired_ratio
 from . import bsbf_plots
 from . import bsbf_published as published
-from .bsbf_runs import Cell, Experiment, Runs, jct_h, play, said
+from .bsbf_runs import PASSED, WITHOUT_POLLUX, Cell, Experiment, jct_h, offered, quick, said, workloads_of
+from .bsbf_tables import HEADLINE, PROTOCOL, READING
 from .registry import Findings, Options, Reproduction
-from .rows import Row, printed
+from .rows import Row, order, printed
+from .sweep import sweep
 
-FACTORS: Mapping[str, tuple] = {
-    "gpu": ("2080ti", "t4"),
-    "interference": ("measured", "light", "constant:xi=1.25", "constant:xi=1.5"),
-    "head": ("strict", "skip"),
-    "thresholds": ("3250/7200", "57600"),
-    "cost_s": (0, 30),
+CLAIMED_XI = ("constant:xi=1", "constant:xi=1.1", "constant:xi=1.25", "lucid")
+PRODUCT: Mapping[str, tuple] = {
+    "interference": (*CLAIMED_XI, "constant:xi=1.5", "measured"),
+    "memory": ("assumed", "middle", "measured", "none"),
+    "exclusive_head": ("strict", "skip"),
+    "sharing_head": ("strict", "skip"),
+    "net": ("paper", "measured"),
 }
-SHORT = {"constant:xi=1.25": "xi 1.25", "constant:xi=1.5": "xi 1.5", 0: "0 s", 30: "30 s"}
+ALONE: Mapping[str, tuple] = {
+    "gpu": ("2080ti", "t4"),
+    "thresholds": ("57600", "3250/7200"),
+    "cost_s": (30, 0),
+    "exclusive_placer": ("consolidated", "tier"),
+    "fit": (1, 2, 3, 4, 5, 0),
+}
+QUICK: Mapping[str, tuple] = {"memory": ("assumed",), "net": ("paper",), "interference": CLAIMED_XI[2:]}
+WORKLOADS = 20
+OURS = (("sjf-bsbf", PASSED), ("sjf-ffs", PASSED), (PASSED, "sjf"))
+
+Means = Mapping[tuple[str, Experiment], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells to play: the product's, and the base cell with one other value each."""
+
+    product: tuple[Cell, ...]
+    alone: tuple[tuple[str, Cell], ...]  # factor, cell
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """All, each once."""
+        return tuple(dict.fromkeys((*self.product, *(cell for _, cell in self.alone))))
+
+
+def grid(options: Options) -> Grid:
+    """The grid; the quick one has fewer values."""
+    values = {name: (QUICK.get(name, some) if options.quick else some) for name, some in PRODUCT.items()}
+    cells = tuple(Cell(**dict(zip(values, chosen, strict=True))) for chosen in product(*values.values()))
+    alone = tuple((name, replace(Cell(), **{name: value})) for name, some in ALONE.items() for value in some[1:])
+    return Grid(cells, alone[:1] if options.quick else alone)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One published order over the grid.
+    """One order over the grid.
 
     Attributes:
         jobs, better, worse: whose.
-        paper: published ratio of the two average JCTs.
+        paper: published ratio of the two average JCTs; nan: none was.
+        cells: all.
         ratios: ours, float64 (cells,).
+        different: numbers of cells, one of every group that the two policies cannot tell apart.
     """
 
     jobs: int
     better: str
     worse: str
     paper: float
+    cells: tuple[Cell, ...]
     ratios: np.ndarray
+    different: tuple[int, ...]
 
     @property
     def name(self) -> str:
@@ -55,74 +98,132 @@ class Verdict:
         return self.ratios < 1.0
 
     def row(self) -> Row:
-        """Reproduced if it holds everywhere."""
-        return Row(
-            f"{self.name} ({self.paper:.2f})", "everywhere", 100.0 * float(self.holds.mean()), (100.0, 100.0), unit="%"
-        )
+        """In how many different cells it holds."""
+        held = self.holds[list(self.different)].sum()
+        return printed(f"{self.name}: different cells in which it holds, of {len(self.different)}", float(held))
 
-    def note(self, cells: list[Cell]) -> str:
-        """Where it holds, by each factor alone."""
-        parts = [
-            ", ".join(
-                f"{SHORT.get(value, value)} {sum(self.holds[chosen])}/{len(chosen)}"
-                for value in values
-                if (chosen := [i for i, cell in enumerate(cells) if getattr(cell, factor) == value])
-            )
-            for factor, values in FACTORS.items()
+    def note(self) -> str:
+        """Where it holds, by each factor alone that makes a difference."""
+        own = [
+            i for i in self.different if all(getattr(self.cells[i], name) == getattr(Cell(), name) for name in ALONE)
         ]
-        return (
-            f"{self.name}: ours {self.ratios.min():.2f} to {self.ratios.max():.2f} (paper {self.paper:.2f}); "
-            f"holds in {'; '.join(parts)}"
+        parts = [part for factor, values in PRODUCT.items() if (part := self._by(own, factor, values))]
+        paper = "" if np.isnan(self.paper) else f" (paper {self.paper:.2f})"
+        least, most = self.ratios.min(), self.ratios.max()
+        return f"{self.name}: ours {least:.2f} to {most:.2f}{paper}; median ratio and cells: {'; '.join(parts)}"
+
+    def _by(self, own: Sequence[int], factor: str, values: Sequence) -> str:
+        """Median and count by the value of a factor; "" if all of `own` have the same."""
+        chosen = {value: [i for i in own if getattr(self.cells[i], factor) == value] for value in values}
+        if sum(map(bool, chosen.values())) < 2:
+            return ""
+        counts = (
+            f"{_short(value)} {np.median(self.ratios[some]):.2f} {self.holds[some].sum()}/{len(some)}"
+            for value, some in chosen.items()
+            if some
         )
+        return f"{factor} {', '.join(counts)}"
 
 
 def orders(options: Options) -> Findings:
     """Every published order of Tables III and IV in every cell."""
     cells = grid(options)
     sizes = (240,) if options.quick else tuple(published.JCT)
-    runs = play("bsbf-orders", options, [Experiment(jobs, cell) for jobs in sizes for cell in cells])
-    verdicts = [verdict for jobs in sizes for verdict in _verdicts(runs, jobs, cells)]
-    rows = [verdict.row() for verdict in verdicts]
-    rows += [_most(jobs, [one for one in verdicts if one.jobs == jobs], cells) for jobs in sizes]
-    notes = [
-        f"in how many of {len(cells)} cells it holds: "
-        + "; ".join(
-            f"{factor} {', '.join(SHORT.get(value, str(value)) for value in FACTORS[factor])}" for factor in FACTORS
-        ),
-        said(options),
-        "in parentheses the published ratio; head is that of all but pollux; interference is of those that share, "
-        "thresholds and cost are tiresias'",
-        *(verdict.note(cells) for verdict in verdicts if not verdict.holds.all()),
+    rows, verdicts, notes = [], [], []
+    for jobs in sizes:
+        means = _means(options, jobs, cells)
+        rows += [_claimed(means, *one, jobs) for one in _published(jobs)]
+        mine = [verdict_of(means, *one, jobs, cells.cells) for one in (*_published(jobs), *_ours())]
+        verdicts += mine
+        notes += [_one_at_a_time(means, jobs, cells), *(one.note() for one in mine if not one.holds.all())]
+    rows += [one.row() for one in verdicts]
+    rows += [_most(jobs, verdicts) for jobs in sizes]
+    told = [
+        said(options, WORKLOADS, with_pollux=False),
+        offered(options, [Experiment(jobs) for jobs in sizes], WORKLOADS),
+        PROTOCOL,
+        READING,
+        f"{len(cells.cells)} cells: the product of "
+        + "; ".join(f"{name} {', '.join(map(_short, values))}" for name, values in PRODUCT.items())
+        + ", and the base cell with one other value of "
+        + "; ".join(f"{name} {', '.join(map(_short, values[1:]))}" for name, values in ALONE.items())
+        + ". A cell that differs in nothing that touches the two policies is not counted again",
+        HEADLINE,
     ]
-    return Findings(rows, notes, bsbf_plots.of_orders(options, verdicts, cells))
+    return Findings(rows, told + notes, bsbf_plots.of_orders(options, verdicts))
 
 
-def grid(options: Options) -> list[Cell]:
-    """All cells; the quick ones have T4 and 30 s alone."""
-    quick = {"gpu": ("t4",), "thresholds": ("3250/7200",), "cost_s": (30,)} if options.quick else {}
-    names = [field.name for field in fields(Cell)]
-    return [Cell(*values) for values in product(*(quick.get(name, FACTORS[name]) for name in names))]
+def _short(value: object) -> str:
+    return str(value).replace("constant:xi=", "xi ")
 
 
-def _verdicts(runs: Runs, jobs: int, cells: list[Cell]) -> list[Verdict]:
-    return [
-        Verdict(
-            jobs,
-            better,
-            worse,
-            paper,
-            np.array([runs.ratio(jct_h(), better, worse, Experiment(jobs, cell)).mean for cell in cells]),
+def _published(jobs: int) -> list[tuple[str, str, float]]:
+    return [one for one in published.orders(jobs) if "pollux" not in one]
+
+
+def _ours() -> list[tuple[str, str, float]]:
+    return [(better, worse, float("nan")) for better, worse in OURS]
+
+
+def _means(options: Options, jobs: int, cells: Grid) -> Means:
+    """Average JCT, hours, one a workload, of every policy in every cell; the runs themselves are not kept."""
+    found: dict[tuple[str, Experiment], np.ndarray] = {}
+    seeds = workloads_of("fifo", options, WORKLOADS)
+    for policy in (*WITHOUT_POLLUX, PASSED):
+        experiments = [Experiment(jobs, cell) for cell in cells.cells]
+        cases = {one: [quick(one, options).case(policy, seed) for seed in seeds] for one in experiments}
+        played = sweep(
+            f"bsbf-orders, {jobs} jobs, {policy}", [case for some in cases.values() for case in some], options
         )
-        for better, worse, paper in published.orders(jobs)
-    ]
+        mean = {case: jct_h()(outcome) for case, outcome in played.items()}
+        found.update({(policy, one): np.array([mean[case] for case in some]) for one, some in cases.items()})
+    return found
 
 
-def _most(jobs: int, verdicts: list[Verdict], cells: list[Cell]) -> Row:
-    """The cell in which most orders hold."""
-    held = np.sum([verdict.holds for verdict in verdicts], axis=0)
-    best = int(np.argmax(held))
-    where = ", ".join(SHORT.get(value, str(value)) for value in (getattr(cells[best], name) for name in FACTORS))
-    return printed(f"{jobs} jobs: of {len(verdicts)} orders, most that hold in one cell ({where})", float(held[best]))
+def _ratio(means: Means, better: str, worse: str, experiment: Experiment) -> Estimate:
+    return paired_ratio(*(means[policy, experiment].tolist() for policy in (better, worse)))
+
+
+def _claimed(means: Means, better: str, worse: str, paper: float, jobs: int) -> Row:
+    """The base cell with each of CLAIMED_XI: the largest ratio must be below 1."""
+    played = {xi: Experiment(jobs, Cell(interference=xi)) for xi in CLAIMED_XI}
+    found = {xi: _ratio(means, better, worse, one) for xi, one in played.items() if ("sjf", one) in means}
+    worst = max(found.values(), key=lambda one: one.mean)
+    of = ", ".join(_short(xi) for xi in found)
+    return order(f"{jobs} jobs: {better} / {worse}, largest at {of}", f"below 1 ({paper:.2f})", worst)
+
+
+def verdict_of(means: Means, better: str, worse: str, paper: float, jobs: int, cells: Sequence[Cell]) -> Verdict:
+    """An order over the cells, with those that differ for it."""
+    played = [Experiment(jobs, cell) for cell in cells]
+    ratios = [float(means[better, one].mean() / means[worse, one].mean()) for one in played]
+    different: dict[tuple, int] = {}
+    for i, one in enumerate(played):
+        different.setdefault((one.case(better, 0), one.case(worse, 0)), i)
+    return Verdict(jobs, better, worse, paper, tuple(cells), np.array(ratios), tuple(different.values()))
+
+
+def _one_at_a_time(means: Means, jobs: int, cells: Grid) -> str:
+    """What the factors outside of the product do to the ratio that is spoken of most."""
+    changed = (f"{name} {_short(getattr(cell, name))} {_all_three(means, jobs, cell)}" for name, cell in cells.alone)
+    return (
+        f"{jobs} jobs, sjf-bsbf over sjf / over {PASSED} / over sjf-ffs: base cell {_all_three(means, jobs, Cell())}; "
+        f"with one other value: {'; '.join(changed)}"
+    )
+
+
+def _all_three(means: Means, jobs: int, cell: Cell) -> str:
+    one = Experiment(jobs, cell)
+    return " / ".join(
+        f"{means['sjf-bsbf', one].mean() / means[other, one].mean():.2f}" for other in ("sjf", PASSED, "sjf-ffs")
+    )
+
+
+def _most(jobs: int, verdicts: Sequence[Verdict]) -> Row:
+    """In how many cells all published orders hold at once."""
+    mine = [one.holds for one in verdicts if one.jobs == jobs and not np.isnan(one.paper)]
+    held = np.all(mine, axis=0)
+    return printed(f"{jobs} jobs: cells in which all {len(mine)} hold, of {len(held)}", float(held.sum()))
 
 
 REPRODUCTIONS = (

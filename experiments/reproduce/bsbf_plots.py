@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .bsbf_runs import POLICIES, SHARING, Experiment, Runs, jct_h, queue_of_model_s
+from .bsbf_runs import PASSED, SHARING, Experiment, Runs, jct_h, queue_of_model_s
 from .pictures import HOUR_S, bars, cdf, figure, finish, save, style
 from .registry import Options
 
@@ -17,12 +17,11 @@ if TYPE_CHECKING:
 
     from ..estimates import Estimate
     from .bsbf_orders import Verdict
-    from .bsbf_runs import Cell
 
 
-def of_table(options: Options, name: str, runs: Runs, experiment: Experiment) -> list[Path]:
+def of_table(options: Options, name: str, runs: Runs, experiment: Experiment, policies: Sequence[str]) -> list[Path]:
     """Figure 5: completion times, and queueing time by model."""
-    return _jobs(options, name, runs, experiment, POLICIES, f"{experiment.jobs} jobs on 64 GPUs (Figure 5)")
+    return _jobs(options, name, runs, experiment, policies, f"{experiment.jobs} jobs on 64 GPUs (Figure 5)")
 
 
 def of_testbed(options: Options, runs: Runs, experiment: Experiment, policies: Sequence[str]) -> list[Path]:
@@ -51,13 +50,13 @@ def _jobs(
     return [save(drawn, options.out, name)]
 
 
-def of_load(options: Options, runs: Runs, experiments: Mapping[int, Experiment]) -> list[Path]:
+def of_load(options: Options, runs: Runs, experiments: Mapping[int, Experiment], policies: Sequence[str]) -> list[Path]:
     """Figure 6a: average completion time by number of jobs."""
     if options.out is None:
         return []
     drawn = figure(7.0, 4.5)
     axis = drawn.subplots()
-    for number, policy in enumerate(POLICIES):
+    for number, policy in enumerate(policies):
         _curve(
             axis, list(experiments), [runs.mean(jct_h(), policy, one) for one in experiments.values()], policy, number
         )
@@ -70,18 +69,19 @@ def of_load(options: Options, runs: Runs, experiments: Mapping[int, Experiment])
     return [save(drawn, options.out, "bsbf-load")]
 
 
-def of_interference(options: Options, runs: Runs, experiments: Mapping[float, Experiment]) -> list[Path]:
-    """Figure 6b: average completion time by the xi of all pairs; without sharing for comparison."""
+def of_interference(
+    options: Options, runs: Runs, experiments: Mapping[str, Mapping[float, Experiment]], limits: Mapping[str, str]
+) -> list[Path]:
+    """Figure 6b: average completion time by the xi of all pairs, by memory; without sharing for comparison."""
     if options.out is None:
         return []
-    drawn = figure(7.0, 4.5)
-    axis = drawn.subplots()
-    for number, policy in enumerate((*SHARING, "sjf")):
-        means = [runs.mean(jct_h(), policy, one) for one in experiments.values()]
-        _curve(axis, list(experiments), means, policy, number)
-    axis.set(xlabel="xi of all pairs", ylabel="average completion time [h]", ylim=(0, None))
-    axis.legend(frameon=False)
-    axis.set_title("Average completion time by interference (Figure 6b)", fontweight="bold")
+    drawn = figure(11.0, 4.5)
+    for axis, (memory, some) in zip(drawn.subplots(1, 2, sharey=True), experiments.items(), strict=True):
+        for number, policy in enumerate((*SHARING, PASSED)):
+            _curve(axis, list(some), [runs.mean(jct_h(), policy, one) for one in some.values()], policy, number)
+        axis.set(xlabel="xi of all pairs", ylabel="average completion time [h]", ylim=(0, None), title=limits[memory])
+    axis.legend(frameon=False, loc="lower right")
+    drawn.suptitle("Average completion time by interference (Figure 6b)", fontweight="bold")
     return [save(drawn, options.out, "bsbf-interference")]
 
 
@@ -92,20 +92,26 @@ def _curve(axis: Axes, x: Sequence[float], means: Sequence[Estimate], label: str
     finish(axis)
 
 
-def of_orders(options: Options, verdicts: Sequence[Verdict], cells: Sequence[Cell]) -> list[Path]:
-    """A row an order, a column a cell: the ratio of the two average completion times; blue holds, red does not."""
+def of_orders(options: Options, verdicts: Sequence[Verdict]) -> list[Path]:
+    """A row an order, a dot a cell in which it is another number: the ratio of the two average completion times."""
     if options.out is None:
         return []
-    from matplotlib.colors import TwoSlopeNorm
-
-    drawn = figure(0.2 * len(cells) + 5.0, 0.28 * len(verdicts) + 2.6)
+    drawn = figure(9.0, 0.3 * len(verdicts) + 1.8)
     axis = drawn.subplots()
-    ratios = np.log2([verdict.ratios for verdict in verdicts])
-    shown = axis.imshow(ratios, cmap="RdBu_r", norm=TwoSlopeNorm(0.0, -2.0, 2.0), aspect="auto")
-    axis.set_yticks(range(len(verdicts)), [f"{one.name} ({one.paper:.2f})" for one in verdicts])
-    labels = [f"{cell.gpu} {cell.interference} {cell.head} {cell.thresholds} {cell.cost_s} s" for cell in cells]
-    axis.set_xticks(range(len(cells)), labels, rotation=90, fontsize=6)
-    bar = drawn.colorbar(shown, ax=axis, ticks=(-2, -1, 0, 1, 2), label="ratio of average completion times")
-    bar.ax.set_yticklabels(("1/4", "1/2", "1", "2", "4"))
-    axis.set_title("Published orders (published ratio) over all that the paper leaves open", fontweight="bold")
+    for row, one in enumerate(verdicts):
+        ratios = one.ratios[list(one.different)]
+        shift = np.random.default_rng(row).uniform(-0.25, 0.25, len(ratios))
+        axis.plot(ratios, row + shift, ".", color=style(0)["color"], alpha=0.35, markersize=5, markeredgewidth=0)
+    rows = np.arange(len(verdicts))
+    base = [one.ratios[one.cells.index(type(one.cells[0])())] for one in verdicts]
+    axis.plot([one.paper for one in verdicts], rows, "D", color="black", markersize=4, label="published")
+    axis.plot(base, rows, "o", mfc="none", color=style(1)["color"], markersize=8, mew=1.6, label="base cell")
+    axis.axvline(1.0, color="black", linewidth=0.8)
+    axis.set(xlabel="ratio of average completion times", xscale="log", ylim=(len(verdicts) - 0.5, -0.5))
+    axis.set_yticks(rows, [one.name for one in verdicts])
+    axis.xaxis.set_major_formatter("{x:g}")
+    axis.xaxis.set_minor_formatter("{x:g}")
+    axis.legend(frameon=False, loc="lower left")
+    finish(axis)
+    axis.set_title("Orders of average completion time over all that the paper leaves open", fontweight="bold")
     return [save(drawn, options.out, "bsbf-orders")]

@@ -1,9 +1,9 @@
 """Runs of paper sjf-bsbf's policies over sampled workloads, their means and ratios, and what the paper leaves open.
 
-Where the paper is silent, all policies are played alike, so that they differ in their order and in sharing alone: gangs
-lie as close together as they can (`placer=tier`; "as consolidated on the nodes as possible", Sec. V-B), a stopped job
-pays `cost_s` when it starts anew, and memory, gradient accumulation and the network are the same for all. What may
-decide an order is a field of `Cell`.
+What the paper leaves open is a field of `Cell`; its defaults are the base cell. Policies that share lie as close
+together as they can (`placer=tier`; "as consolidated on the nodes as possible", Sec. V-B) and pass a job that does not
+fit (Algorithm 1). FIFO, SJF and Tiresias block behind it and wait for one machine, or for wholly free ones: with that,
+and with no other reading, exclusive jobs wait as published, and public code of a co-author, for the testbed, does so.
 """
 
 from __future__ import annotations
@@ -14,20 +14,26 @@ from typing import Literal
 
 import numpy as np
 
+from ...simulator.topology import Topology
 from ..estimates import Estimate, estimate, paired_ratio
-from .bsbf_case import SharedCase, SharedOutcome
+from .bsbf_case import SharedCase, SharedOutcome, case_workload
 from .bsbf_published import COLUMNS, LARGE_GPUS
 from .compare import improvement
 from .registry import Options
 from .sweep import sweep
 
-POLICIES = ("fifo", "sjf", "tiresias", "pollux", "sjf-ffs", "sjf-bsbf")
+EXCLUSIVE = ("fifo", "sjf", "tiresias")
 SHARING = ("sjf-ffs", "sjf-bsbf")
-WORKLOADS = 20
-# Pollux searches at every round: a run takes two minutes where the others take milliseconds.
-POLLUX_WORKLOADS = 5
+POLICIES = (*EXCLUSIVE, "pollux", *SHARING)
+WITHOUT_POLLUX = (*EXCLUSIVE, *SHARING)
+# Ours, for comparison: SJF that queues and places as the policies that share do, and shares nothing.
+PASSED = "sjf:head=skip"
+# Ours: SJF-BSBF whose jobs get their whole batch back when a partner has left.
+RESTORED = "sjf-bsbf:restore=on"
+WORKLOADS = 40  # seeds 0 to 39; the workloads were fitted on others
+# Pollux searches at every round: a run takes minutes where the others take milliseconds.
+POLLUX_WORKLOADS = 3
 QUICK_JOBS = 8  # an eighth of the jobs
-LARGE_SHARE = 0.123  # of jobs: what Tables III and IV imply; see `philly_sample`
 
 Column = Literal["all", "large", "small"]
 Number = Callable[[SharedOutcome], float]
@@ -38,25 +44,41 @@ class Cell:
     """What the paper leaves open.
 
     Attributes:
-        gpu: whose measurements: t4 (Pollux's, whose settings the simulations follow) or 2080ti (the paper's testbed).
+        gpu: whose measurements: 2080ti (the paper's) or t4 (Pollux's).
         interference: preset; the paper's own measurements are not published.
-        head: whether a job that does not fit blocks those behind it (`strict`) or not (`skip`), for all but Pollux.
-        thresholds: GPU-seconds, of Tiresias' queues: its own code's, or Pollux's simulator's.
+        memory: what models need whose memory was not measured (`Sharing`), or `none`: GPUs have memory without limit.
+        net: whether a gang pays for lying spread: `paper`, not, as Eq. 4 has no tiers; or `measured`.
+        exclusive_head, exclusive_placer: of FIFO, SJF, Tiresias: whether a job that does not fit blocks those behind
+            it (`strict`) or not (`skip`), and where gangs lie.
+        sharing_head, sharing_placer: of SJF-FFS and SJF-BSBF.
+        thresholds: GPU-seconds, of Tiresias' queues: Pollux's simulator's, or its own code's, 3250/7200.
         cost_s: seconds that a job loses that Tiresias stopped: its own simulator says 0, Pollux's 30. Pollux, whose
             search counts with it, always pays the 30 s of its own simulator.
+        fit: which of the five best fits of the workload, 1 to 5; 0: philly-sample, fitted to nothing.
     """
 
-    gpu: str = "t4"
-    interference: str = "measured"
-    head: str = "skip"
-    thresholds: str = "3250/7200"
+    gpu: str = "2080ti"
+    interference: str = "constant:xi=1.25"
+    memory: str = "assumed"
+    net: str = "paper"
+    exclusive_head: str = "strict"
+    exclusive_placer: str = "consolidated"
+    sharing_head: str = "skip"
+    sharing_placer: str = "tier"
+    thresholds: str = "57600"
     cost_s: int = 30
+    fit: int = 1
 
     def word(self, policy: str) -> str:
         """The policy with its parameters."""
         if policy == "pollux":
             return "pollux:preemption_cost=30"
-        parameters = f"{policy}:head={self.head},placer=tier"
+        if policy == PASSED:
+            return f"{policy},placer={self.sharing_placer}"
+        name, _, own = policy.partition(":")
+        if name in SHARING:
+            return f"{name}:head={self.sharing_head},placer={self.sharing_placer}{',' * bool(own)}{own}"
+        parameters = f"{policy}:head={self.exclusive_head},placer={self.exclusive_placer}"
         if policy != "tiresias":
             return parameters
         return f"{parameters},thresholds={self.thresholds},preemption_cost={self.cost_s}"
@@ -71,12 +93,34 @@ class Experiment:
     physical: bool = False
 
     def case(self, policy: str, seed: int) -> SharedCase:
-        """One run; policies that do not share have the same for every interference."""
-        kind = "physical" if self.physical else "simulation"
-        drawn = f"jobs={self.jobs},gpu={self.cell.gpu},seed={seed}"
-        workload = f"bsbf-physical:{drawn}" if self.physical else f"philly-sample:{drawn},large_share={LARGE_SHARE}"
-        interference = self.cell.interference if policy in SHARING else "measured"
-        return SharedCase(self.cell.word(policy), f"bsbf-{kind}", workload, self.cell.gpu, interference, seed)
+        """One run, by what touches its policy alone, so that cells that differ elsewhere have it in common.
+
+        Every batch fits an empty GPU, so memory, like interference, touches those alone that share.
+        """
+        cell = self.cell
+        shares = policy.partition(":")[0] in SHARING
+        return SharedCase(
+            cell.word(policy),
+            "bsbf-physical" if self.physical else "bsbf-simulation",
+            self._workload(seed),
+            cell.gpu,
+            cell.interference if shares else "constant:xi=1",
+            cell.memory if shares else "assumed",
+            "paper" if policy == "pollux" else cell.net,  # elastic jobs have times of their own
+            seed,
+        )
+
+    def _workload(self, seed: int) -> str:
+        cell = self.cell
+        drawn = f"jobs={self.jobs},gpu={cell.gpu},seed={seed}"
+        if self.physical:
+            return f"bsbf-table2:{drawn},fit={cell.fit}"
+        if cell.fit == 0:
+            return f"philly-sample:{drawn},large_share={LARGE_SHARE}"
+        return f"bsbf-tables:{drawn},fit={cell.fit}"
+
+
+LARGE_SHARE = 0.123  # of jobs: what Tables III and IV imply; see `philly_sample`
 
 
 @dataclass(frozen=True)
@@ -126,8 +170,7 @@ def play(
     """
     cases = {
         (policy, experiment): [
-            (_quick(experiment) if options.quick else experiment).case(policy, seed)
-            for seed in workloads_of(policy, options, workloads)
+            quick(experiment, options).case(policy, seed) for seed in workloads_of(policy, options, workloads)
         ]
         for experiment in experiments
         for policy in policies
@@ -142,16 +185,30 @@ def workloads_of(policy: str, options: Options, usual: int = WORKLOADS) -> Seque
     return seeds[: 1 if options.quick else POLLUX_WORKLOADS] if policy == "pollux" else seeds
 
 
-def _quick(experiment: Experiment) -> Experiment:
-    return experiment if experiment.physical else replace(experiment, jobs=experiment.jobs // QUICK_JOBS)
+def quick(experiment: Experiment, options: Options) -> Experiment:
+    """The experiment, with fewer jobs if the options want it quick; the testbed has few already."""
+    fewer = options.quick and not experiment.physical
+    return replace(experiment, jobs=experiment.jobs // QUICK_JOBS) if fewer else experiment
 
 
 def said(options: Options, usual: int = WORKLOADS, *, with_pollux: bool = True) -> str:
     """How many workloads there are, for a note."""
     number, few = (len(workloads_of(policy, options, usual)) for policy in ("fifo", "pollux"))
     bounded = f"; pollux, the slowest by far, over the first {few}" if with_pollux and few < number else ""
-    quick = f"; --quick: simulations have {QUICK_JOBS} times fewer jobs than it says" if options.quick else ""
-    return f"means and 95 % intervals over {number} sampled workloads{bounded}{quick}"
+    quicker = f"; --quick: simulations have {QUICK_JOBS} times fewer jobs than it says" if options.quick else ""
+    return f"means and 95 % intervals over {number} sampled workloads that no fit has seen{bounded}{quicker}"
+
+
+def offered(options: Options, experiments: Sequence[Experiment], usual: int = WORKLOADS) -> str:
+    """The offered load of every experiment, for a note."""
+    loads = (f"{one.jobs} jobs {_offered_load(options, one, usual):.2f}" for one in experiments)
+    return f"offered load, GPU-hours of work over those that the cluster has while jobs arrive: {', '.join(loads)}"
+
+
+def _offered_load(options: Options, experiment: Experiment, usual: int) -> float:
+    cases = [quick(experiment, options).case("fifo", seed) for seed in options.seeds(usual)]
+    gpus = Topology.load(cases[0].topology).num_gpus
+    return float(np.mean([case_workload(case).offered_load(gpus) for case in cases]))
 
 
 def jct_h(column: Column = "all") -> Number:

@@ -5,17 +5,7 @@ from .alone import hold_alone
 from .bits import exclude, include
 from .codes import FREE, RATED, SLOWED
 from .jit import entry, kernel
-from .sharing import (
-    ask_rate,
-    ease,
-    excess,
-    free_berth,
-    gpu_of,
-    has_berths,
-    memory_taken,
-    other_on,
-    slowed,
-)
+from .sharing import ask_rate, ease, excess, free_berth, gpu_of, has_berths, memory_taken, other_on, slowed
 from .stays import go
 
 

@@ -67,8 +67,14 @@ def pair_jct(t_a, i_a, xi_a, t_b, i_b, xi_b):
     Returns:
         (seconds, bool).
     """
-    together = together_s(t_a * i_a, xi_a, t_b * i_b, xi_b)
-    apart = apart_s(t_a * i_a, t_b * i_b)
+    return least_jct(t_a * i_a, t_a * i_a, xi_a, t_b * i_b, xi_b)
+
+
+@entry
+def least_jct(new_s, accumulated_s, xi_new, running_s, xi_running):
+    """`pair_jct` by work, where the new job has more of it (`accumulated_s`) beside the running one: it accumulates."""
+    together = together_s(accumulated_s, xi_new, running_s, xi_running)
+    apart = apart_s(new_s, running_s)
     if shares(together, apart):
         return together, True
     return apart, False
