@@ -132,7 +132,7 @@ def _sub_batch(
     if asked is not None and not 1 <= asked <= batch:
         raise InvalidDecision(f"{what}: sub_batch = {asked}: expected 1 to its batch of {batch} samples a GPU")
     base, each = float(s.memory_base[s.model[job]]), float(s.memory_sample[s.model[job]])
-    mine = base + each * float(s.sub_batch[job])
+    mine = float(s.memory_shared) * (base + each * float(s.sub_batch[job]))  # what of `used` is its own
     used = {gpu: float(s.gpu_memory_used[gpu]) - (mine if gpu in own else 0.0) for gpu in decision.gpus}
     fullest = max(used, key=lambda gpu: used[gpu])
     sub_batch = batch if asked is None else asked

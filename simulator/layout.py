@@ -15,6 +15,7 @@ import numpy as np
 from .errors import InputError
 from .kernels.bits import words
 from .kernels.codes import BEST_BENEFIT, FIRST_FIT, FREE, NOT_SHARED, RUNNING, WAITING, WORD
+from .kinds import first_kinds
 from .network.base import Network
 from .network.isolated import iteration_times_s
 from .rows import adopt
@@ -341,9 +342,12 @@ def _lay_shares(s: np.void, rule: Rule, n: int) -> tuple[int, np.ndarray | int]:
         return 1, 0
     xi = s["xi"]
     ratio = xi * (2.0 - 1.0 / xi.T) - 1.0
-    s["pair_ratio"][:] = np.where(xi.T * (2.0 - 1.0 / xi) <= 2.0 * EQUAL, 0.0, np.maximum(0.0, ratio))
-    described, batch = s["model"][:n], s["own_batch"][:n]
-    if limited:
+    ratio = np.where(xi.T * (2.0 - 1.0 / xi) <= 2.0 * EQUAL, 0.0, np.maximum(0.0, ratio))
+    # Which kind the new job will be is not known when it is looked up: of its model the one that asks least.
+    s["pair_ratio"][:] = np.inf
+    np.minimum.at(s["pair_ratio"], s["kind_model"][: s["n_kinds"]], ratio[: s["n_kinds"]])
+    described, batch = first_kinds(s, n), s["own_batch"][:n]
+    if limited or s["kinds_by_pass"]:
         described = described * (int(batch.max()) + 1) + batch
     values, kind = np.unique(described, return_inverse=True)
     return len(values), kind

@@ -158,6 +158,13 @@ def largest_sub_batch(states, row, job):
 
 
 @entry
+def slowdown_beside(states, row, job, partner):
+    """How many times longer an iteration of a job takes beside another one, both with their present sub-batches."""
+    s = states[row]
+    return s.xi[sharing.kind_now(s, job), sharing.kind_now(s, partner)]
+
+
+@entry
 def first_without_room(states, row):
     """The first job that does not fit an empty GPU even with one sample a pass, or -1."""
     s = states[row]

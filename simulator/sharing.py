@@ -6,30 +6,24 @@ Source: paper sjf-bsbf, Sec. IV-A3, IV-A4 and Eq. 9 (C = 2 by default). kernels/
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from .errors import InputError
-from .names import bind, parse_name
+from .kinds import Slowdowns, lay_kinds
+from .names import bind, choose, parse_name
 from .network.base import Network, name_of_job
 from .profiles.interference import Interference
 from .profiles.models import load_profiles
+from .profiles.slices import Slice
 from .rows import first_without_room, lay_best_steps
 from .sharing_state import FIT_TERMS, SHARED_MODELS
 from .state import BERTH_SIZES
 from .workloads.schema import Workload
 
 GIB = 2.0**30
-
-
-class Slowdowns(Protocol):
-    """Where xi comes from; `profiles.interference.Interference` is one."""
-
-    def matrix(self, models: Sequence[str]) -> np.ndarray:
-        """(n, n): how many times longer an iteration of models[i] takes beside models[j], >= 1."""
+MEMORY = {"assumed": 1.0, "middle": 0.5, "measured": 0.0}  # of what is assumed that a sample takes
 
 
 @dataclass(frozen=True)
@@ -38,14 +32,17 @@ class Sharing:
 
     Args:
         jobs_per_gpu: C, 1 to 8.
-        interference: `measured`, `light`, `constant:xi=1.5` (profiles/interference.py), the path of a csv, or an object
-            that has `matrix`.
+        interference: `measured`, `gavel:gpu=p100,quantile=p90`, `lucid`, `constant:xi=1.5`, `mig:slices=2`, a csv
+            (profiles/interference.py), or an object that has `matrix` (kinds.py).
         memory_gb: memory of a GPU in GiB, of which every job takes what its model's profile says; None: without limit.
+            Where GPUs are cut in slices, each job has its slice's share of it for itself.
         gpu: GPU type whose fits say what gradient accumulation costs; where the network is measured, its type holds.
         profiles: path of profiles beside the shipped ones (profiles/models.py).
+        memory: what a sample takes where nobody measured it (`sample_assumed` of a profile): `assumed`, as the profile
+            says, which is the most that the measured batches allow; `middle`, half of that; `measured`, nothing.
 
     Raises:
-        InputError: a number out of range, or no such interference.
+        InputError: a number out of range, no such interference or word, or slices that are not as many as jobs_per_gpu.
     """
 
     jobs_per_gpu: int = 2
@@ -53,6 +50,7 @@ class Sharing:
     memory_gb: float | None = None
     gpu: str = "2080ti"
     profiles: str = ""
+    memory: str = "assumed"
 
     def __post_init__(self) -> None:
         most = BERTH_SIZES[-1]
@@ -62,12 +60,24 @@ class Sharing:
             raise InputError(f"sharing: memory_gb = {self.memory_gb!r}: expected GiB > 0, or None for no limit")
         if isinstance(self.interference, str):
             object.__setattr__(self, "interference", Interference(self.interference))
+        choose(self.memory, MEMORY, "sharing: memory")
+        slice_ = self.slice
+        if slice_ is not None and slice_.count != self.jobs_per_gpu:
+            raise InputError(
+                f"sharing: jobs_per_gpu = {self.jobs_per_gpu!r} with GPUs cut in {slice_.count} slices "
+                f"({slice_.name}): expected jobs_per_gpu = {slice_.count}"
+            )
+
+    @property
+    def slice(self) -> Slice | None:
+        """The instances that every GPU is cut in; None: whole GPUs."""
+        return getattr(self.interference, "slice", None)
 
     @classmethod
     def load(cls, source: Sharing | str) -> Sharing:
         """Sharing from its text, e.g. "on:jobs_per_gpu=3,memory_gb=11", or itself.
 
-        Interference with parameters of its own does not fit into that text: hand over a `Sharing` then.
+        Interference with several parameters of its own does not fit into that text: hand over a `Sharing` then.
 
         Raises:
             InputError: an unknown or bad parameter.
@@ -86,8 +96,9 @@ def _sharing(
     memory_gb: float | None = None,
     gpu: str = "2080ti",
     profiles: str = "",
+    memory: str = "assumed",
 ) -> Sharing:
-    return Sharing(jobs_per_gpu, interference, memory_gb, gpu, profiles)
+    return Sharing(jobs_per_gpu, interference, memory_gb, gpu, profiles, memory)
 
 
 def lay_sharing(
@@ -108,7 +119,7 @@ def lay_sharing(
     n = len(workload)
     s["jobs_per_gpu"] = 1 if sharing is None else sharing.jobs_per_gpu
     s["gpu_memory"] = math.inf
-    s["xi"][:] = 1.0
+    s["xi"][:] = s["slice_slowdown"] = s["memory_shared"] = 1.0
     s["batch"][:n] = s["own_batch"][:n] = np.maximum(1, -(-workload.batch_size // workload.gpus))
     s["net_steps"] = hasattr(network, "fit_rows")
     if sharing is None and not s["net_steps"]:
@@ -123,9 +134,13 @@ def lay_sharing(
         )
     s["fit"][: len(models)] = _fit_rows(models, network, sharing)
     if sharing is not None:
-        s["xi"][: len(models), : len(models)] = sharing.interference.matrix(models)  # type: ignore[union-attr]
+        assert not isinstance(sharing.interference, str)
+        lay_kinds(s, workload, models, sharing.interference)
         if sharing.memory_gb is not None:
             _lay_memory(s, workload, models, sharing)
+        if sharing.slice is not None:
+            s["slice_slowdown"], s["memory_shared"] = 1.0 / sharing.slice.compute, 0.0
+            s["gpu_memory"] *= sharing.slice.memory
     s["sub_batch"][:n] = s["batch"][:n]
     lay_best_steps(records, 0)
     job = first_without_room(records, 0)
@@ -163,5 +178,6 @@ def _lay_memory(s: np.void, workload: Workload, models: list[str], sharing: Shar
                 f"{name_of_job(workload, job)} has the model {model!r}, whose profile says nothing about memory; "
                 "add it to profiles=PATH, or leave memory_gb out"
             )
+        sample_bytes = memory.sample_bytes * (MEMORY[sharing.memory] if memory.sample_assumed else 1.0)
         # Whole bytes: sums of them are exact, whoever comes and goes.
-        s["memory_base"][i], s["memory_sample"][i] = round(memory.base_bytes), round(memory.sample_bytes)
+        s["memory_base"][i], s["memory_sample"][i] = round(memory.base_bytes), round(sample_bytes)

@@ -26,7 +26,7 @@ def sharing_fields(jobs: int, gpus: int, berths: int) -> list[Field]:
         _scalars()
         + _gpu_fields(gpus)
         + _model_fields(models)
-        + _job_fields(jobs)
+        + _job_fields(jobs, 1 if berths == 1 else STEPS)
         + _alone_fields(jobs, gpus)
         + _pass_fields(gpus, models)
     )
@@ -35,7 +35,9 @@ def sharing_fields(jobs: int, gpus: int, berths: int) -> list[Field]:
 def _scalars() -> list[Field]:
     return [
         ("jobs_per_gpu", "i8"),  # C: the most that may hold a GPU at once
-        ("gpu_memory", "f8"),  # bytes; inf = not looked at
+        ("gpu_memory", "f8"),  # bytes for the jobs on a GPU, or for each if it is cut in slices; inf = not looked at
+        ("memory_shared", "f8"),  # 1: out of the same bytes; 0: each has its own
+        ("slice_slowdown", "f8"),  # times that an iteration takes longer on a slice of a GPU than on a whole one
         ("busy_gpus", "i8"),  # held by a job or more
         ("shared_gpus", "i8"),  # held by two or more
         ("busy_integral", "f8"),  # GPU-seconds of each
@@ -50,6 +52,8 @@ def _scalars() -> list[Field]:
         ("restores", "i8"),  # the rule gives jobs larger passes when partners have left (rules/restore.py)
         ("eases", "i8"),  # those whom partners have left are noted, for it or for whoever looks
         ("n_eased", "i8"),
+        ("n_kinds", "i8"),  # rows of `xi`,
+        ("kinds_by_pass", "i8"),  # of which a job may change its own with its sub-batch
     ]
 
 
@@ -66,14 +70,15 @@ def _gpu_fields(gpus: int) -> list[Field]:
 
 def _model_fields(models: int) -> list[Field]:
     return [
-        ("xi", "f8", (models, models)),  # slowdown of the first beside the second
+        ("xi", "f8", (models, models)),  # slowdown of a job of the first kind beside one of the second (kinds.py)
+        ("kind_model", "i8", (models,)),  # the model of a kind
         ("memory_base", "f8", (models,)),  # bytes on each GPU,
         ("memory_sample", "f8", (models,)),  # and for each sample of a sub-batch
         ("fit", "f8", (models, FIT_TERMS)),  # d = 0: not known
     ]
 
 
-def _job_fields(jobs: int) -> list[Field]:
+def _job_fields(jobs: int, steps: int) -> list[Field]:
     floats = (
         "solo_s",  # seconds per iteration on its GPUs with nobody beside it
         "slowdown",  # times that an iteration takes longer beside its partners, as last settled
@@ -92,7 +97,7 @@ def _job_fields(jobs: int) -> list[Field]:
         "stop_service_gpu_s",
     )
     integers = (
-        "model",  # its row of `xi`
+        "model",  # its row of `fit` and of the memory lines
         "batch",  # samples a GPU and iteration,
         "own_batch",  # and what it is on the GPUs that the workload asks,
         "own_gpus",
@@ -107,6 +112,7 @@ def _job_fields(jobs: int) -> list[Field]:
     )
     columns: list[Field] = [(name, "f8", (jobs,)) for name in floats]
     columns += [(name, "i8", (jobs,)) for name in integers]
+    columns += [("kind", "i1", (jobs, steps))]  # its row of `xi`, by how often its whole batch is halved
     return columns
 
 
@@ -120,7 +126,7 @@ def _alone_fields(jobs: int, gpus: int) -> list[Field]:
         ("n_alone", "i8"),
         ("alone_job", "i8", (gpus,)),
         ("alone_gpus", "i8", (gpus,)),
-        ("alone_model", "i8", (gpus,)),
+        ("alone_kind", "i8", (gpus,)),
         ("alone_left_s", "f8", (gpus,)),  # seconds of work that it had left, alone on its GPUs,
         ("alone_since_s", "f8", (gpus,)),  # then,
         ("alone_speed", "f8", (gpus,)),  # and how many of them it does in a second
@@ -142,7 +148,7 @@ def _pass_fields(gpus: int, models: int) -> list[Field]:
         ("slices", "i8"),  # and take turns where sharing is no gain
         ("free_first", "i8"),  # free GPUs are in the gang before shared ones,
         ("free_last", "i8"),  # or behind them; else in none that is shared
-        ("pair_ratio", "f8", (models, models)),  # `pairs.least_ratio`, new job's model first
+        ("pair_ratio", "f8", (models, models)),  # least `pairs.least_ratio`: new job's model, other's kind
         ("class_key", "f8", (classes,)),  # of a class: no job from this key on
         ("class_supply", "i8", (classes,)),  # had partners for more GPUs than so many,
         ("class_gains", "i8", (classes,)),  # when `gains` and `gained_gpus` were these

@@ -16,7 +16,7 @@ from .kernels.stays import NEVER_S
 from .layout import gpus_of
 from .network import Contention
 from .placing import find_gpus, find_gpus_within
-from .rows import largest_sub_batch, solo_gang_s, timer_end_s, timer_left_s
+from .rows import largest_sub_batch, slowdown_beside, solo_gang_s, timer_end_s, timer_left_s
 from .tiers import MACHINE, RACK
 
 if TYPE_CHECKING:
@@ -235,9 +235,10 @@ class ClusterView(RegionView):
         return int(s.sub_batch[job]) if self._simulator.capacity.berths > 1 else 0
 
     def interference(self, job: int, partner: int) -> float:
-        """xi: how many times longer an iteration of a job takes beside a partner on the same GPUs."""
-        s = self._simulator.state
-        return float(s.xi[s.model[job], s.model[partner]]) if self._simulator.capacity.berths > 1 else 1.0
+        """xi: how many times longer an iteration of a job takes beside a partner, with their present sub-batches."""
+        if self._simulator.capacity.berths == 1:
+            return 1.0
+        return float(slowdown_beside(self._simulator.records, 0, job, partner))
 
     def sub_batch_for(self, job: int, gpus: Sequence[int]) -> int | None:
         """The largest of batch, batch / 2, ..., 1 with which a waiting job fits these GPUs; None: not even with 1."""

@@ -18,7 +18,7 @@ from ...simulator.kernels.codes import FREE
 from ...simulator.kernels.jit import entry, kernel
 from ...simulator.kernels.placement import recall_gang
 from ...simulator.kernels.resizing import wider_passes
-from ...simulator.kernels.sharing import largest_sub_batch
+from ...simulator.kernels.sharing import kind_of, largest_sub_batch
 from ...simulator.rules.pairs import together_s
 from ...simulator.rules.partners import find_partners, halvings_beside, mixes, new_work_s, shared_wanted
 from ...simulator.rules.placers import find_gang, take_lowest
@@ -124,8 +124,8 @@ def _rank_partners(s, w, job, most):
         if halvings < 0:
             continue
         new_s = new_work_s(s, s.demand[job], job, halvings)
-        model, other = s.model[job], s.alone_model[place]
-        pair_s = together_s(new_s, s.xi[model, other], work_left_s(s, place), s.xi[other, model])
+        kind, other = kind_of(s, job, s.sub_batch[job] >> halvings), s.alone_kind[place]
+        pair_s = together_s(new_s, s.xi[kind, other], work_left_s(s, place), s.xi[other, kind])
         if count < most or _comes_before(s, w, pair_s, place, count - 1):
             count = min(count, most - 1)
             _insert(s, w, pair_s, place, count)

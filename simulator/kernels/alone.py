@@ -9,7 +9,7 @@ nobody has read it.
 from ..rules.estimates import weighed_left
 from .codes import FREE, NOT_SHARED, RUNNING, TIMES_EXACT
 from .jit import kernel
-from .sharing import gpu_of, has_berths, memory_of
+from .sharing import gpu_of, has_berths, kind_now, memory_taken
 
 
 @kernel
@@ -82,8 +82,8 @@ def enlist(s, job):
     s.alone_left_s[place] = (s.iterations_left[job] - done) * solo_s
     s.alone_since_s[place] = max(s.now_s, s.since_s[job])
     s.alone_speed[place] = solo_s / s.iteration_s[job]
-    s.alone_model[place] = s.model[job]
-    s.alone_memory[place] = memory_of(s, job, s.sub_batch[job])
+    s.alone_kind[place] = kind_now(s, job)
+    s.alone_memory[place] = memory_taken(s, job)
 
 
 @kernel
@@ -101,7 +101,7 @@ def _strike(s, job, place):
     s.alone_left_s[place] = s.alone_left_s[last]
     s.alone_since_s[place] = s.alone_since_s[last]
     s.alone_speed[place] = s.alone_speed[last]
-    s.alone_model[place] = s.alone_model[last]
+    s.alone_kind[place] = s.alone_kind[last]
     s.alone_memory[place] = s.alone_memory[last]
 
 

@@ -5,7 +5,7 @@ from .alone import hold_alone
 from .bits import exclude, include
 from .codes import FREE, RATED, SLOWED
 from .jit import entry, kernel
-from .sharing import ask_rate, ease, excess, free_berth, gpu_of, has_berths, memory_of, other_on
+from .sharing import ask_rate, ease, excess, free_berth, gpu_of, has_berths, memory_taken, other_on, slowed
 from .stays import go
 
 
@@ -109,7 +109,7 @@ def occupy(s, job):
 @kernel
 def _occupy_berths(s, job):
     """Modify `s`: as `occupy`, where GPUs are shared."""
-    bytes_each = memory_of(s, job, s.sub_batch[job])
+    bytes_each = memory_taken(s, job)
     first = s.gang[0]
     slot = s.gpu_slot[first]
     tier = SLOT
@@ -157,7 +157,7 @@ def _load(s, gpu, job):
         s.shared_gpus += 1
         other = other_on(s, gpu, job)
         hold_alone(s, other, -1)
-        slowdown = 1.0 + excess(s, other, job)
+        slowdown = slowed(s, excess(s, other, job))
         if slowdown > s.slowdown[other]:  # else another GPU is as slow for it
             s.slowdown[other] = slowdown
             ask_rate(s, other, SLOWED)
@@ -185,7 +185,7 @@ def _unload(s, gpu, job):
         other = other_on(s, gpu, job)
         hold_alone(s, other, 1)
         ease(s, other)
-        if 1.0 + excess(s, other, job) >= s.slowdown[other]:  # else another GPU is slower for it
+        if slowed(s, excess(s, other, job)) >= s.slowdown[other]:  # else another GPU is slower for it
             ask_rate(s, other, RATED)
     else:
         rate_partners(s, gpu, job)
@@ -254,7 +254,7 @@ def vacate_gang(s, first):
 def _vacate_berths(s, first):
     """Modify `s`: as `vacate_gang`, where GPUs are shared."""
     job = s.gpu_job[first]
-    bytes_each = memory_of(s, job, s.sub_batch[job])
+    bytes_each = memory_taken(s, job)
     berth = first
     slot = s.gpu_slot[gpu_of(s, berth)]
     run = 0

@@ -11,7 +11,7 @@ from .log import log, note
 from .placement import is_spread, occupy, rate_partners, vacate
 from .rates import begin_stretch, is_as_it_was, take_rate
 from .rerating import cut
-from .sharing import ask_rate, gpu_of, largest_sub_batch, memory_of, own_sub_batch, slowdown_now
+from .sharing import ask_rate, gpu_of, largest_sub_batch, memory_taken, own_sub_batch, slowdown_now
 
 
 @kernel
@@ -62,8 +62,9 @@ def set_passes(s, job, sub_batch):
     cut(s, job)
     if sub_batch < s.sub_batch[job]:
         gain_again(s, job)
-    more = memory_of(s, job, sub_batch) - memory_of(s, job, s.sub_batch[job])
+    before = memory_taken(s, job)
     s.sub_batch[job] = sub_batch
+    more = memory_taken(s, job) - before
     berth = s.first_gpu[job]
     while berth != FREE:
         gpu = gpu_of(s, berth)

@@ -4,7 +4,8 @@ Source: paper sjf-bsbf, Sec. IV-A3 (Eq. 5, 6: beside another job an iteration ta
 (gradient accumulation: a smaller sub-batch needs less memory). The paper has two jobs a GPU and the same GPUs for both.
 Where it is silent: with several partners on a GPU their excesses over 1 add up, so that three equal jobs at xi 2 take
 turns; and a gang, whose GPUs wait for each other in every iteration, goes at the pace of its slowest GPU. A job that
-restores slows its partners down as one that runs.
+restores slows its partners down as one that runs. GPUs that are cut in slices for good (profiles/slices.py) slow every
+job down by a fixed factor, and each job has memory of its own there.
 """
 
 from .codes import FREE
@@ -47,6 +48,12 @@ def memory_of(s, job, sub_batch):
 
 
 @kernel
+def memory_taken(s, job):
+    """Bytes that a job leaves its partners less on each of its GPUs."""
+    return s.memory_shared * memory_of(s, job, s.sub_batch[job])
+
+
+@kernel
 def fits(s, job, sub_batch, gpu):
     """True if a GPU has the memory for another job with that sub-batch."""
     return s.gpu_memory_used[gpu] + memory_of(s, job, sub_batch) <= s.gpu_memory
@@ -78,7 +85,7 @@ def alone_sub_batch(s, job):
 @kernel
 def own_sub_batch(s, job):
     """The largest of batch, batch / 2, ..., 1 that a running job could have on its GPUs, beside those who are there."""
-    mine = memory_of(s, job, s.sub_batch[job])
+    mine = memory_taken(s, job)
     used = 0.0
     berth = s.first_gpu[job]
     while berth != FREE:
@@ -115,13 +122,35 @@ def rest_sub_batch(s, job):
 
 
 @kernel
+def kind_of(s, job, sub_batch):
+    """The row of `s.xi` that holds for a job in passes of `sub_batch` (see simulator/kinds.py)."""
+    halvings = 0
+    if s.kinds_by_pass:
+        while halvings < s.kind.shape[1] - 1 and s.own_batch[job] >> halvings > sub_batch:
+            halvings += 1
+    return s.kind[job, halvings]
+
+
+@kernel
+def kind_now(s, job):
+    """The row of `s.xi` that holds for a job with its present sub-batch."""
+    return kind_of(s, job, s.sub_batch[job])
+
+
+@kernel
 def excess(s, job, partner):
-    """By how much more than 1 a partner slows a job down on a GPU that both hold.
+    """By how much more than 1 a partner slows a job down on a GPU that both hold, with their present sub-batches."""
+    return excess_of(s, kind_now(s, job), kind_now(s, partner))
+
+
+@kernel
+def excess_of(s, kind, other):
+    """By how much more than 1 a job of kind `other` slows one of `kind` down.
 
     With `slices` two jobs that together would get no more done than one alone take turns, each at half its speed.
     """
-    xi = s.xi[s.model[job], s.model[partner]]
-    if s.slices and 1.0 / xi + 1.0 / s.xi[s.model[partner], s.model[job]] <= 1.0:
+    xi = s.xi[kind, other]
+    if s.slices and 1.0 / xi + 1.0 / s.xi[other, kind] <= 1.0:
         return 1.0
     return xi - 1.0
 
@@ -147,7 +176,13 @@ def slowdown_now(s, job):
         if s.gpu_load[gpu] > 1:
             worst = max(worst, excess_on(s, job, gpu))
         berth = s.gpu_next[berth]
-    return 1.0 + worst
+    return slowed(s, worst)
+
+
+@kernel
+def slowed(s, more):
+    """How many times longer an iteration takes by an excess over 1, and by the part of a GPU that every job has."""
+    return s.slice_slowdown * (1.0 + more)
 
 
 @kernel

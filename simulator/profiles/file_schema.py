@@ -114,6 +114,7 @@ def _schema() -> SimpleNamespace:
         base_bytes: Bytes
         sample_bytes: Bytes
         source: Source
+        sample_assumed: bool = False
 
     class Efficiency(Strict):
         initial_batch: Batch

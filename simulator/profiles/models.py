@@ -6,7 +6,8 @@ A profile file is JSON (or YAML); `clustergym workload fit-profile` writes one f
       "bert": {
         "source": "what the model is",
         "gradient_bytes": 437928960,                          # optional; what is all-reduced
-        "memory": {"base_bytes": 3.7e9, "sample_bytes": 5.7e8, "source": "..."},        # optional
+        "memory": {"base_bytes": 3.7e9, "sample_bytes": 5.7e8, "source": "...",         # optional
+                   "sample_assumed": true},                                             # false if left out
         "fits": {
           "t4": {"a": 0.17, "b": 0.059, "ai": 0.27, "bi": 0.044, "an": 1.38, "bn": 0.011, "d": 2.0,
                  "one_a": 0.23, "one_b": 0.058, "largest_batch": 12, "source": "...",
@@ -44,11 +45,15 @@ SHIPPED = Path(__file__).resolve().parent / "data" / "pollux.json"
 
 @dataclass(frozen=True)
 class MemoryLine:
-    """Memory of a job on one GPU: base_bytes + sample_bytes x samples of one pass, on every GPU type."""
+    """Memory of a job on one GPU: base_bytes + sample_bytes x samples of one pass, on every GPU type.
+
+    `sample_assumed`: nobody measured what a sample takes.
+    """
 
     base_bytes: float
     sample_bytes: float
     source: str
+    sample_assumed: bool = False
 
     def bytes(self, sub_batch: ArrayLike) -> np.ndarray:
         """Bytes on each GPU with `sub_batch` samples a pass."""

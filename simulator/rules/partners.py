@@ -9,7 +9,8 @@ offered. Our reading:
 * Algorithm 2 tries b = B, B/2, ..., 1, leaves out what does not fit the memory beside the running job, and keeps the b
   with the least JCT of the pair. (As printed it stores `t` where `t_share` is meant, returns inside its loop, and never
   tries 1.) A smaller b never makes an iteration shorter (Eq. 7), so that is the largest b that fits; on ties the larger
-  one is kept, where the printed `<=` would keep the smaller.
+  one is kept, where the printed `<=` would keep the smaller. Only where a smaller b also changes the
+  interference (`kinds_by_pass`) are all of them looked at.
 * Partners are taken in order of the JCT of the pair, ties by job, until they hold as many GPUs as the job wants.
 * The job runs at the smallest b among its partners. Every pair is checked again at it; who refuses then is left out,
   and the choice is made anew.
@@ -19,7 +20,7 @@ from ..kernels.alone import append_alone, work_left_s
 from ..kernels.codes import BEST_BENEFIT
 from ..kernels.jit import kernel
 from ..kernels.rounding import rounded
-from ..kernels.sharing import memory_of
+from ..kernels.sharing import kind_of, memory_of
 from ..network.steps import best_nodes, stretch
 from ..tiers import MACHINE, RACK
 from .estimates import weighed_left
@@ -46,7 +47,7 @@ def accepts(s, c, job, partner):
     place = s.alone_place[partner] - 1
     if s.shares != BEST_BENEFIT:
         return s.alone_memory[place] + memory_of(s, job, 1) <= s.gpu_memory
-    halvings = halvings_beside(s, job, place)
+    halvings = _best_halvings(s, c, job, place)
     return halvings >= 0 and _pair_s(s, c, job, place, halvings) >= 0.0
 
 
@@ -95,11 +96,11 @@ def _gather(s, c, job):
     row = s.model[job]
     for place in range(s.n_alone):
         running_s = work_left_s(s, place)
-        if running_s * SURELY < s.pair_ratio[row, s.alone_model[place]] * work_s:
+        if running_s * SURELY < s.pair_ratio[row, s.alone_kind[place]] * work_s:
             continue
         if s.pair_refused[place] == s.pair_pass:
             continue
-        halvings = halvings_beside(s, job, place)
+        halvings = _best_halvings(s, c, job, place)
         if halvings < 0:
             continue
         pair_s = _pair_s(s, c, job, place, halvings)
@@ -162,12 +163,28 @@ def halvings_beside(s, job, place):
 
 
 @kernel
+def _best_halvings(s, c, job, place):
+    """Modify the memory of class `c`: how often the sub-batch is best halved beside another job; -1: no room."""
+    least = halvings_beside(s, job, place)
+    if s.kinds_by_pass == 0 or least < 0:
+        return least
+    best, best_s = least, -1.0
+    halvings = least
+    while s.sub_batch[job] >> halvings > 0:
+        pair_s = _pair_s(s, c, job, place, halvings)
+        if pair_s >= 0.0 and (best_s < 0.0 or pair_s < best_s):
+            best, best_s = halvings, pair_s
+        halvings += 1
+    return best
+
+
+@kernel
 def _pair_s(s, c, job, place, halvings):
     """Modify the memory of class `c`: sum of the JCTs of a pair that starts now; negative if it had better not."""
     new_s = new_work_s(s, c, job, halvings)
     running_s = work_left_s(s, place)
-    model, other = s.model[job], s.alone_model[place]
-    together = together_s(new_s, s.xi[model, other], running_s, s.xi[other, model])
+    kind, other = kind_of(s, job, s.sub_batch[job] >> halvings), s.alone_kind[place]
+    together = together_s(new_s, s.xi[kind, other], running_s, s.xi[other, kind])
     apart = apart_s(new_work_s(s, c, job, 0), running_s)
     return rounded(together) if shares(together, apart) else -1.0
 

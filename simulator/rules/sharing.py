@@ -14,7 +14,7 @@ goes on partners have less left, and accept less. So of a class only the first j
 class remembers how many GPUs its partners had for it; later only what was gained since is looked at (`_may_start`). A
 gain is a GPU that a running job holds alone and did not before; all of them are kept in a ring, `gain_job`. Where run
 times are but estimated a partner that outlives its estimate has more left as time goes on: best-benefit remembers
-nothing then.
+nothing then, nor where interference depends on the sub-batch, for a partner that gets another one may accept more.
 """
 
 from ..kernels.alone import single_gpus
@@ -100,7 +100,7 @@ def _may_start(s, c, job, key):
         need -= s.free_gpus
     if need > single_gpus(s):
         return False
-    if s.known_times != TIMES_EXACT and s.shares == BEST_BENEFIT:
+    if s.shares == BEST_BENEFIT and (s.known_times != TIMES_EXACT or s.kinds_by_pass):
         return True
     if s.lists == 0 or key < s.class_key[c] or s.gains - s.class_gains[c] > s.gain_job.size:
         return True

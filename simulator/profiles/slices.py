@@ -1,0 +1,36 @@
+"""Instances of a GPU that is cut in equal parts for good: NVIDIA's Multi-Instance GPU (MIG) on an A100.
+
+Source: NVIDIA MIG User Guide, supported profiles of the A100: 3g.20gb has 3/7 of the multiprocessors and 4/8 of the
+memory and exists twice, 2g.10gb has 2/7 and 2/8 (three), 1g.5gb has 1/7 and 1/8 (seven). Cutting loses a part: two
+3g.20gb leave 1/7 of the multiprocessors idle. That a job runs at the speed of its share of them is an assumption: it is
+right for a job that is bound by computing; caches and copy engines are cut too, and small jobs do not fill a GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Slice:
+    """One of the equal instances that a GPU is cut in.
+
+    Attributes:
+        name: NVIDIA's, of the A100 with 40 GB.
+        count: how many a GPU is cut in.
+        compute: share of the GPU's multiprocessors, (0, 1].
+        memory: share of its memory, (0, 1].
+    """
+
+    name: str
+    count: int
+    compute: float
+    memory: float
+
+
+SLICES: Mapping[int, Slice] = {
+    2: Slice("3g.20gb", 2, 3 / 7, 1 / 2),
+    3: Slice("2g.10gb", 3, 2 / 7, 1 / 4),
+    7: Slice("1g.5gb", 7, 1 / 7, 1 / 8),
+}
