@@ -7,14 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from clustergym import policies
+from clustergym.experiments.reproduce.bsbf_starts import random_run
 from clustergym.simulator.decisions import Start
-from clustergym.simulator.engine import Simulator
 from clustergym.simulator.rules.pairs import least_ratio, pair_jct
-from clustergym.simulator.sharing import Sharing
-from clustergym.simulator.workloads import Workload
 
-from .bsbf_reference import Job, Setting, simulate, sum_of_jcts
+from .bsbf_reference import Job, Setting, sequential_sum, simulate, sum_of_jcts
 
 
 def random_pairs(count, seed=0):
@@ -44,6 +41,24 @@ def test_theorem_1_equals_a_search_over_insertion_times():
         assert best == pytest.approx(sums[0] if at_once else sums[50], rel=1e-12)
         both[at_once] += 1
     assert min(both) > 1000
+
+
+def test_theorem_1_holds_if_only_sharing_accumulates():
+    """Passes that are needed beside the running job make the new one 1 to 8 times as long, those after it cost nothing.
+
+    The least sum is still that of starting now or of waiting for the end, never between: a later start beside the
+    running job sums to no less than one of both with the same work, and the end now costs less than that.
+    """
+    rng = np.random.default_rng(2)
+    shares = {False: 0, True: 0}
+    for whole_s, xi_new, running_s, xi_running in random_pairs(2_000, seed=2):
+        new_s = whole_s * 8.0 ** rng.random()
+        pair = new_s, xi_new, running_s, xi_running, whole_s
+        sums = [sum_of_jcts(running_s * (i / 50), *pair) for i in range(61)]
+        assert sums[50] == pytest.approx(sequential_sum(whole_s, running_s), rel=1e-12)
+        assert min(sums) == pytest.approx(min(sums[0], sums[50]), rel=1e-12)
+        shares[sums[0] <= sums[50]] += 1
+    assert min(shares.values()) > 200
 
 
 def test_a_pair_shares_at_any_length_or_if_the_running_job_is_long_enough():
@@ -84,49 +99,6 @@ def test_the_printed_condition_differs():
     assert pair_jct(1.0, 1000.0, 1.0, 1.0, 100.0, 3.0) == (1200.0, False)
 
 
-MODELS = ("bert", "cifar10", "deepspeech2", "imagenet", "ncf", "yolov3")
-WHOLE_BATCH = {"bert": 12, "cifar10": 1024, "deepspeech2": 80, "imagenet": 200, "ncf": 32768, "yolov3": 8}  # 2080 Ti
-
-
-class Table:
-    """Interference of random models, given as the matrix itself."""
-
-    def __init__(self, xi):
-        self.xi = xi
-
-    def matrix(self, models):
-        known = [MODELS.index(model) for model in models]
-        return self.xi[np.ix_(known, known)]
-
-
-def random_run(seed, policy, free="last"):
-    """A workload, and a simulator with its rule: 2 to 24 GPUs, 5 to 40 jobs at a load of 0.5 to 3."""
-    rng = np.random.default_rng(seed)
-    num_gpus, n = int(rng.integers(2, 25)), int(rng.integers(5, 41))
-    gpus = np.minimum(2 ** rng.integers(0, 5, n), num_gpus)
-    gpus = np.where(rng.random(n) < 0.2, rng.integers(1, num_gpus + 1, n), gpus)
-    duration_s = rng.lognormal(6, 1.2, n)
-    arrival_s = np.sort(rng.uniform(0.0, (gpus * duration_s).sum() / num_gpus / rng.uniform(0.5, 3.0), n))
-    names = rng.choice(MODELS[: rng.integers(1, 7)], n)
-    per_gpu = np.array([WHOLE_BATCH[name] for name in names]) >> rng.integers(0, 3, n)
-    xi = 1.0 + rng.uniform(0.0, rng.choice([0.2, 1.0, 3.0]), (6, 6))
-    if rng.random() < 0.3:
-        xi[:] = rng.choice([1.0, 1.25, 1.5, 1.6, 2.0])
-    memory_gb = [None, 11.0, 13.0, 20.0][rng.integers(4)]
-    workload = Workload.from_arrays(
-        "random",
-        arrival_s,
-        gpus,
-        duration_s,
-        model=names,
-        iterations=duration_s / rng.choice([0.1, 0.25, 1.0], n),
-        batch_size=np.maximum(1, per_gpu) * gpus,
-    )
-    rule = policies.make(policy, placer="count", free=free).rule
-    sharing = Sharing(interference=Table(xi), memory_gb=memory_gb)
-    return workload, Simulator(f"flat:machines=1,gpus_per_machine={num_gpus}", rule=rule, sharing=sharing)
-
-
 def step_s(fit, gpus, batch, sub_batch):
     """Eq. 7 inside a machine or across machines, whichever is faster; one GPU has a line of its own."""
     a, b, ai, bi, an, bn, d, one_a, one_b = fit
@@ -136,6 +108,12 @@ def step_s(fit, gpus, batch, sub_batch):
     computed = a + b * batch / passes
     exchanged = min(ai + bi * (gpus - 2), an + bn * (gpus - 2))
     return (passes - 1) * computed + (computed**d + exchanged**d) ** (1 / d)
+
+
+def stretch_of(fit, s, job, b):
+    """Iteration time of a job in the record with a sub-batch, over that with its whole batch."""
+    gpus, batch = int(s.gpus[job]), int(s.batch[job])
+    return step_s(fit, gpus, batch, b) / step_s(fit, gpus, batch, batch)
 
 
 def reference_run(simulator, workload, rule):
@@ -184,7 +162,7 @@ def assert_same(found, expected):
     assert [row[0] for row in found] == pytest.approx([row[0] for row in expected], rel=1e-9)
 
 
-@pytest.mark.parametrize("free", ["last", "never"])
+@pytest.mark.parametrize("free", ["last", "first", "never"])
 @pytest.mark.parametrize("policy", ["sjf-ffs", "sjf-bsbf"])
 def test_decisions_equal_plain_python(policy, free):
     """Whole runs, decision by decision, of what the kernels remember between passes and what plain Python looks up."""

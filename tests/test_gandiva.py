@@ -180,12 +180,15 @@ def test_what_a_move_leaves_is_offered_at_once_in_order():
 ONE_MACHINE = "flat:machines=1,gpus_per_machine="
 
 
-def shared(gpus, xi, *rows, starts=(), **options):
-    """A run of `gandiva:packing=on` on one machine, two jobs a GPU; `starts`: (job, GPU) at the first instant."""
+def shared(gpus, xi, *rows, starts=(), columns=None, **options):
+    """A run of `gandiva:packing=on` on one machine, two jobs a GPU; `starts`: (job, GPU) at the first instant.
+
+    `columns`: more ones of the workload, by name.
+    """
     sharing = Sharing(interference=f"constant:xi={xi}", **options)
     word = "gandiva:packing=on"
     simulator = Simulator(f"{ONE_MACHINE}{gpus}", rule=policies.make(word).rule, sharing=sharing)
-    simulator.reset(Workload.from_arrays("by hand", *map(list, zip(*rows, strict=True))))
+    simulator.reset(Workload.from_arrays("by hand", *map(list, zip(*rows, strict=True)), **(columns or {})))
     for job, gpu in starts:
         simulator.apply(Start(job, [gpu]))
     simulator.run()
@@ -200,6 +203,20 @@ def test_two_jobs_that_get_more_done_together_are_packed():
 def test_two_jobs_that_do_not_take_turns():
     """xi 3 side by side; in turns each has half its speed: 200 s, not 300."""
     assert shared(1, 3, (0, 1, 100), (0, 1, 100)).jobs()["finish_s"].tolist() == [200.0, 200.0]
+
+
+def ends_of_two_at_1_3(yolov3, cifar10, memory_gb):
+    """One GPU, xi 1.3, two jobs of 10,000 s, with their samples in one iteration."""
+    columns = {"model": ["yolov3", "cifar10"], "batch_size": [yolov3, cifar10]}
+    rows = [(0, 1, 10_000)] * 2
+    return shared(1, 1.3, *rows, columns=columns, memory_gb=memory_gb).jobs()["finish_s"].tolist()
+
+
+def test_jobs_whose_whole_batches_do_not_fit_together_run_one_after_the_other():
+    """Gandiva accumulates no gradients: on 11 GiB the second waits. Where both fit, each takes 1.3 times as long."""
+    assert ends_of_two_at_1_3(8, 1024, memory_gb=11) == [10_000.0, 20_000.0]
+    assert ends_of_two_at_1_3(8, 1024, memory_gb=None) == pytest.approx([13_000.0, 13_000.0])
+    assert ends_of_two_at_1_3(1, 32, memory_gb=11) == pytest.approx([13_000.0, 13_000.0])
 
 
 def test_only_jobs_of_one_gpu_share():
