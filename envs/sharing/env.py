@@ -51,8 +51,10 @@ class SharingEnv(ClusterEnv):
             list, one of which is drawn at each reset.
         network: `none`, `penalty` or `allreduce`, with arguments, or a `Network`; None: measured step times.
         jobs_per_gpu: C, 1 to 8. A GPU that holds one job is offered to others, one that holds more is not.
-        interference: how partners slow each other down: `measured`, `light`, `constant:xi=1.5`, or the path of a csv.
+        interference: how partners slow each other down: `measured`, `gavel:gpu=p100,quantile=p90`, `lucid`,
+            `constant:xi=1.5`, `mig:slices=2`, or the path of a csv.
         memory_gb: memory of a GPU in GiB, which limits sub-batches; None: no limit.
+        memory: what a sample takes where nobody measured it: `assumed`, `middle` or `measured` (simulator/sharing.py).
         gpu: type whose measurements say what gradient accumulation costs; where the network is measured, its own.
         placer: which free GPUs: `tier`, `count`, `first`, `random` and others of rules/placers.py.
         elastic: True: running jobs can be resized, take the batch that suits their GPUs, and run as fast as the fits of
@@ -93,6 +95,7 @@ class SharingEnv(ClusterEnv):
         jobs_per_gpu: int = 2,
         interference: str | Slowdowns = "measured",
         memory_gb: float | None = MEMORY_GB,
+        memory: str = "assumed",
         gpu: str = "2080ti",
         elastic: bool | Pace = False,
         round: float = 0.0,
@@ -134,7 +137,7 @@ class SharingEnv(ClusterEnv):
             rule=Rule("fifo", placer=placer, preemption_cost=preemption_cost, round=round),  # type: ignore[arg-type]
             failures=failures_of(mtbf_s, mttr_s, checkpoint_s),
             horizon_s=horizon_of(horizon_s),
-            sharing=Sharing(jobs_per_gpu, interference, memory_gb, gpu),
+            sharing=Sharing(jobs_per_gpu, interference, memory_gb, gpu, memory=memory),
             pace=_pace_of(elastic, gpu),
             estimates=estimates,
         )

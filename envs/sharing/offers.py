@@ -8,7 +8,16 @@ from ...simulator.kernels.codes import FREE
 from ...simulator.kernels.jit import kernel
 from ...simulator.kernels.logs import log_from_one
 from ...simulator.kernels.placement import recall_gang, tier_of_gang
-from ...simulator.kernels.sharing import excess, largest_sub_batch, memory_of, memory_taken
+from ...simulator.kernels.sharing import (
+    excess_of,
+    kind_now,
+    kind_of,
+    largest_sub_batch,
+    memory_of,
+    memory_taken,
+    slowdown_now,
+    slowed,
+)
 from ...simulator.network.speed import solo_iteration_s
 from ...simulator.rules.estimates import expected_end_s, known_left, weighed_left
 from ...simulator.rules.pairs import apart_s, side_by_side_s, together_s
@@ -62,18 +71,18 @@ def describe_offer(s, w, job, offer):
     offer[SOLO] = scaled_slowdown(solo_s / s.base_iteration_s[job])
     offer[PASSES] = scaled_passes(-(-s.batch[job] // sub_batch))
     whole_s = solo_iteration_s(s, job, tier, s.sub_batch[job])
-    suffered = _describe_partners(s, w, job, solo_s, whole_s, offer)
+    suffered = _describe_partners(s, w, job, kind_of(s, job, sub_batch), solo_s, whole_s, offer)
     offer[SUFFERED] = scaled_interference(1.0 + suffered)
-    offer[TIME_LEFT] = scaled_time(w, known_left(s, job) * solo_s * (1.0 + suffered))
+    offer[TIME_LEFT] = scaled_time(w, known_left(s, job) * solo_s * slowed(s, suffered))
     offer[MEMORY] = _memory_left(s, memory_of(s, job, sub_batch))
 
 
 @kernel
-def _describe_partners(s, w, job, solo_s, whole_s, offer):
+def _describe_partners(s, w, job, kind, solo_s, whole_s, offer):
     """Modify `offer`: what it says about who lies on `s.gang`; returns by how much more than 1 they slow the job.
 
-    An iteration takes `solo_s` alone there in the passes that fit beside them, `whole_s` in those that an empty GPU
-    admits: a job that waits for a partner's end needs no smaller ones.
+    An iteration takes `solo_s` alone there in the passes that fit beside them, with which the job is of `kind`, and
+    `whole_s` in those that an empty GPU admits: a job that waits for a partner's end needs no smaller ones.
     """
     suffered = caused = longest_s = 0.0
     gain = 1.0
@@ -89,10 +98,11 @@ def _describe_partners(s, w, job, solo_s, whole_s, offer):
             berth += s.gpu_slot.size
             if other <= FREE:
                 continue
-            more += excess(s, job, other)
+            more += excess_of(s, kind, kind_now(s, other))
             if _is_first(s, i, other):
                 partners += 1
-                own, theirs = 1.0 + excess(s, job, other), 1.0 + excess(s, other, job)
+                own = 1.0 + excess_of(s, kind, kind_now(s, other))
+                theirs = 1.0 + excess_of(s, kind_now(s, other), kind)
                 left_s = weighed_left(s, other) * s.solo_s[other]
                 apart = apart_s(left * whole_s, left_s)
                 gained = (apart - together_s(left * solo_s, own, left_s, theirs)) / apart
@@ -107,20 +117,21 @@ def _describe_partners(s, w, job, solo_s, whole_s, offer):
     offer[FREE_AFTER] = (s.free_gpus - (s.gang_size - shared)) / s.n_gpus
     offer[PARTNERS] = partners / (partners + 1)
     offer[WORK_LEFT] = scaled_time(w, longest_s)
-    _describe_ends(s, w, job, decides, solo_s, whole_s, offer)
+    _describe_ends(s, w, job, kind, decides, solo_s, whole_s, offer)
     return suffered
 
 
 @kernel
-def _describe_ends(s, w, job, other, solo_s, whole_s, offer):
+def _describe_ends(s, w, job, kind, other, solo_s, whole_s, offer):
     """Modify `offer`: when a waiting job and a partner would end, together and one after the other (Theorem 1)."""
-    left = known_left(s, job)
+    left = known_left(s, job) * s.slice_slowdown
     if other == NOBODY:
         offer[NEW_TOGETHER] = offer[NEW_APART] = scaled_time(w, left * solo_s)
         offer[OTHER_TOGETHER] = offer[OTHER_APART] = 0.0
         return
-    own, theirs = 1.0 + excess(s, job, other), 1.0 + excess(s, other, job)
-    left_s = known_left(s, other) * s.solo_s[other]
+    own = 1.0 + excess_of(s, kind, kind_now(s, other))
+    theirs = 1.0 + excess_of(s, kind_now(s, other), kind)
+    left_s = known_left(s, other) * s.solo_s[other] * s.slice_slowdown
     both_s, new_s, other_s = side_by_side_s(left * solo_s, own, left_s, theirs)
     offer[NEW_TOGETHER] = scaled_time(w, both_s + new_s)
     offer[OTHER_TOGETHER] = scaled_time(w, both_s + other_s)
@@ -153,14 +164,23 @@ def _memory_left(s, more):
 
 @kernel
 def describe_wider(s, w, job, sub_batch, offer):
-    """Modify `offer`, float32 (OFFER_COLUMNS,), of a running job that goes on in passes of `sub_batch` samples."""
+    """Modify `offer`, float32 (OFFER_COLUMNS,): of a running job that goes on in passes of `sub_batch` samples."""
     recall_gang(s, job)
     solo_s = solo_iteration_s(s, job, s.tier[job], sub_batch)
     left_s = max(0.0, expected_end_s(s, job) - s.now_s)
     restoring_s = min(left_s, max(0.0, s.since_s[job] - s.now_s))
-    left_s = restoring_s + (left_s - restoring_s) * (solo_s / s.solo_s[job])
+    left_s = restoring_s + (left_s - restoring_s) / s.iteration_s[job] * solo_s * _slowdown_with(s, job, sub_batch)
     offer[SOLO] = scaled_slowdown(solo_s / s.base_iteration_s[job])
     offer[PASSES] = scaled_passes(-(-s.batch[job] // sub_batch))
     offer[TIME_LEFT] = scaled_time(w, left_s)
-    more = memory_of(s, job, sub_batch) - memory_taken(s, job)
-    offer[MEMORY] = _memory_left(s, more)
+    offer[MEMORY] = _memory_left(s, memory_of(s, job, sub_batch) - memory_taken(s, job))
+
+
+@kernel
+def _slowdown_with(s, job, sub_batch):
+    """How many times longer an iteration of a running job would take beside its partners in passes of `sub_batch`."""
+    present = s.sub_batch[job]
+    s.sub_batch[job] = sub_batch
+    slowdown = slowdown_now(s, job)
+    s.sub_batch[job] = present
+    return slowdown

@@ -62,9 +62,9 @@ def set_passes(s, job, sub_batch):
     cut(s, job)
     if sub_batch < s.sub_batch[job]:
         gain_again(s, job)
-    taken = memory_taken(s, job)
+    before = memory_taken(s, job)
     s.sub_batch[job] = sub_batch
-    more = memory_taken(s, job) - taken
+    more = memory_taken(s, job) - before
     berth = s.first_gpu[job]
     while berth != FREE:
         gpu = gpu_of(s, berth)
