@@ -28,7 +28,8 @@ def summary(workload: Workload) -> dict[str, Any]:
 
     Returns:
         `name`, `jobs`, `span_s` (first to last arrival), `gpu_hours`, `mean_gpus`, `busy_gpus` (GPU-seconds /
-        span; None for a batch), `gpus` (list of {"gpus", "jobs", "job_share", "gpu_time_share"}, ascending),
+        span; None for a batch), `offered_gpus` (the offered load in GPUs, see `Workload.offered_load`; None for a
+        batch), `gpus` (list of {"gpus", "jobs", "job_share", "gpu_time_share"}, ascending),
         `duration_s` and `gap_s` (min, p5 .. p99, max, mean; `gap_s` also `cv`; None for one job), `models`
         (share of jobs by name, falling), `hours` (24 relative arrival rates, 1 = mean; hour 0 is that of time
         0), `users`, `tenants` (how many), `deadlines` and `backlog` (share of jobs); over regions, where GPUs are units
@@ -49,6 +50,7 @@ def summary(workload: Workload) -> dict[str, Any]:
         "gpu_hours": float(gpu_s.sum() / _HOUR_S),
         "mean_gpus": float(workload.gpus.mean()),
         "busy_gpus": float(gpu_s.sum() / span_s) if span_s > 0 else None,
+        "offered_gpus": offered_gpus(workload),
         "gpus": [
             {
                 "gpus": int(size),
@@ -68,6 +70,23 @@ def summary(workload: Workload) -> dict[str, Any]:
         "backlog": float((workload.arrival_s == workload.arrival_s[0]).mean()) if n > 1 else 0.0,
         **geo,
     }
+
+
+def offered_gpus(workload: Workload) -> float | None:
+    """The GPUs that the jobs would keep busy as they arrive; None where all arrive at once."""
+    busy = workload.offered_load(1)
+    return busy if np.isfinite(busy) else None
+
+
+def size(workload: Workload) -> str:
+    """Jobs, work and offered load in a line."""
+    asked = workload.gpus if workload.geo is None else workload.geo.asked[:, 0]
+    hours = float((asked * workload.duration_s).sum() / _HOUR_S)
+    return f"{len(workload):,} jobs, {hours:,.0f} GPU-hours, {_load(offered_gpus(workload))}"
+
+
+def _load(busy: float | None) -> str:
+    return "all jobs at once" if busy is None else f"offered load {busy:,.4g} GPUs"
 
 
 def _spread(values: np.ndarray) -> dict[str, float]:
@@ -105,7 +124,7 @@ def print_report(workload: Workload, console: Console) -> None:
     busy = "" if facts["busy_gpus"] is None else f", {facts['busy_gpus']:,.1f} {unit}s busy on average"
     lines = [
         f"{facts['name']}: {facts['jobs']:,} jobs over {seconds(facts['span_s'])}, "
-        f"{facts['gpu_hours']:,.0f} {unit}-hours{busy}, "
+        f"{facts['gpu_hours']:,.0f} {unit}-hours{busy}, {_load(facts['offered_gpus'])}, "
         f"{facts['mean_gpus']:.2f} {unit}s a job"
     ]
     extras = [f"{facts[key]:,} {key}" for key in ("users", "tenants") if facts[key]]

@@ -21,6 +21,7 @@ from ..terminal import (
     out,
     plain_table,
     print_json,
+    say,
     warnings_on_one_line,
     word_or_file,
     written_whole,
@@ -169,6 +170,10 @@ def generate(
             print_json(_as_rows(drawn))
         else:
             _print_csv(drawn)
+            if not quiet:
+                from ..workload_report import size
+
+                say(f"{drawn.name}: {size(drawn)}")
 
 
 @app.command("fit-profile")
@@ -253,9 +258,12 @@ def _as_rows(jobs: Workload) -> list[dict[str, object]]:
 
 
 def _tell(jobs: Workload, to: Path, json: bool) -> None:
+    from ..workload_report import offered_gpus, size
+
     gpus = jobs.gpus if jobs.geo is None else jobs.geo.asked[:, 0]
     gpu_hours = float((gpus * jobs.duration_s).sum() / 3600.0)
     if json:
-        print_json({"path": str(to), "name": jobs.name, "jobs": len(jobs), "gpu_hours": gpu_hours})
+        facts = {"path": str(to), "name": jobs.name, "jobs": len(jobs), "gpu_hours": gpu_hours}
+        print_json({**facts, "offered_gpus": offered_gpus(jobs)})
     else:
-        out().print(f"{to}: {len(jobs):,} jobs, {gpu_hours:,.0f} GPU-hours", markup=False, soft_wrap=True)
+        out().print(f"{to}: {size(jobs)}", markup=False, soft_wrap=True)

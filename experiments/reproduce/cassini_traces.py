@@ -16,8 +16,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ...simulator.topology import Topology
 from ..estimates import Estimate, paired_ratio
 from .cassini_case import TraceCase, TraceOutcome
+from .loads import offered_load_note
 from .registry import Findings, Options, Reproduction
 from .rows import Row, order, printed, ratio
 from .sweep import sweep
@@ -211,7 +213,7 @@ def _reproduction(name: str, traces: Sequence[Trace], summary: str) -> Reproduct
     def run(options: Options) -> Findings:
         played = _play(name, options, traces)
         rows = [row for trace in traces for row in _rows(trace, played[trace.name])]
-        return Findings(rows, [_said(options), *NOTES])
+        return Findings(rows, [_said(options), *_loads(options, traces), *NOTES])
 
     return Reproduction(name, "cassini", "ratio", summary, run)
 
@@ -219,6 +221,19 @@ def _reproduction(name: str, traces: Sequence[Trace], summary: str) -> Reproduct
 def _said(options: Options) -> str:
     quick = f"; --quick: Poisson traces have {QUICK_JOBS} jobs" if options.quick else ""
     return f"means and 95 % intervals over {len(options.seeds(TRACES))} drawn traces{quick}"
+
+
+def _loads(options: Options, traces: Sequence[Trace]) -> list[str]:
+    """One line a topology."""
+    loads: dict[str, dict[str, list[str]]] = {}
+    for trace in traces:
+        words = [_seeded(trace.word(options.quick), seed) for seed in options.seeds(TRACES)]
+        loads.setdefault(trace.topology, {})[trace.name] = words
+    return [offered_load_note(some, Topology.load(topology).num_gpus) for topology, some in loads.items()]
+
+
+def _seeded(word: str, seed: int) -> str:
+    return f"{word}{',' if ':' in word else ':'}seed={seed}"
 
 
 NOTES = (

@@ -12,6 +12,8 @@ from .jobs import JobSet
 from .registry import Options
 from .sweep import Case, Outcome, sweep
 
+RACK_GPUS = 64  # of a rack of `dally`, the topology of a grid
+
 
 def improvement(ours: Sequence[float], others: Sequence[float]) -> Estimate:
     """By how many percent of the others' mean ours is lower; negative: it is higher."""

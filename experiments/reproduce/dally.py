@@ -15,8 +15,9 @@ import numpy as np
 
 from . import dally_autotuner, dally_native, dally_network, dally_peer, dally_plots, dally_waiting
 from . import dally_published as published
-from .compare import Grid, grid
+from .compare import RACK_GPUS, Grid, grid
 from .jobs import JobSet, dally_batch, dally_weeks
+from .loads import offered_load_note
 from .registry import Findings, Options, Reproduction
 from .rows import Row, order, printed, ratio, table
 from .sweep import Case, Outcome
@@ -53,6 +54,7 @@ def _setting(options: Options, sets: list[JobSet], racks: tuple[int, ...]) -> li
         f"mean and 95 % interval over {len(options.order_seeds)} machine orders"
         + (f" and {len(sets)} weeks" if len(sets) > 1 else ""),
         sets[0].says,
+        offered_load_note({one.name: [one.path] for one in sets}, [RACK_GPUS * size for size in racks]),
     ]
 
 
@@ -250,7 +252,7 @@ def utilisation(options: Options) -> Findings:
 
 
 def _half_idle_s(outcome: Outcome) -> float:
-    busy = np.flatnonzero(outcome.held_gpus >= 0.5 * 8 * 64)  # 8 racks of 64 GPUs
+    busy = np.flatnonzero(outcome.held_gpus >= 0.5 * 8 * RACK_GPUS)
     since_s = outcome.time_s[busy[-1]] if len(busy) else 0.0
     return float(outcome.time_s[-1] - since_s)
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from ..estimates import estimate
 from . import dally_plots
-from .compare import Grid, grid
+from .compare import RACK_GPUS, Grid, grid
 from .jobs import dally_batch
+from .loads import offered_load_note
 from .registry import Findings, Options, Reproduction
 from .rows import Row, printed
 from .sweep import Case, Outcome
@@ -42,6 +43,7 @@ def autotuner(options: Options) -> Findings:
     ]
     rows += [_longer(runs, smaller, larger) for smaller, larger in pairwise(racks)]
     notes = [f"semantics=artist-sim, {POLICY}, {len(options.order_seeds)} machine orders", batch.says]
+    notes.append(offered_load_note({batch.name: [batch.path]}, [RACK_GPUS * size for size in racks]))
     return Findings(rows, notes, dally_plots.timers(options, {size: _curves(runs, size) for size in racks}, GANG))
 
 

@@ -15,7 +15,9 @@ import math
 from collections.abc import Iterable, Mapping
 
 from ...envs.delay.defaults import NETWORK, TOPOLOGY, WORKLOAD
+from ...simulator.topology import Topology
 from ..estimates import paired_ratio
+from .loads import offered_load_note
 from .registry import Findings, Options, Reproduction
 from .rows import Row, printed
 from .sweep import Case, Outcome, sweep
@@ -73,6 +75,7 @@ def leases(options: Options) -> Findings:
         f"mean and 95 % interval over {runs} workloads, {SEEDS_AN_ORDER} for each of {len(options.order_seeds)} "
         "machine orders, the same for all policies and leases",
         "timers of dally-manual are hours and begin anew at each stop; those of dally count in leases",
+        offered_load_note({WORKLOAD: sorted({case.workload for case in cases.values()})}, _gpus(TOPOLOGY)),
     ]
     return Findings(rows, notes)
 
@@ -108,8 +111,13 @@ def semantics(options: Options) -> Findings:
     notes = [
         f"{DALLY_LIKE} on dally:racks=2, durations as the paper's authors read them (duration=compute)",
         f"mean and 95 % interval over {len(options.seeds(20))} drawn job sets; dally is `dally` under both semantics",
+        offered_load_note({"jobs": sorted({case.workload for case in cases.values()})}, _gpus("dally:racks=2")),
     ]
     return Findings(rows, notes)
+
+
+def _gpus(topology: str) -> int:
+    return Topology.load(topology).num_gpus
 
 
 def _jct(what: str, cases: Mapping[tuple[str, int, int], Case], options: Options) -> dict[str, list[float]]:

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..estimates import Estimate, paired_ratio
 from .compare import improvement
+from .loads import offered_load_note
 from .pictures import figure, finish, save, style
 from .registry import Findings, Options, Reproduction
 from .rows import Row, printed
@@ -107,6 +108,7 @@ def waiting(options: Options) -> Findings:
         "the machine, the rack's are twice as long",
         f"mean and 95 % interval over {len(options.order_seeds)} drawn job sets (and machine orders), the same for all "
         "timers",
+        offered_load_note({f"at load {load:g}": _words(cases, load) for load in loads}, GPUS),
     ]
     return Findings(_rows(curves), notes, _pictures(options.out, curves) if options.out is not None else [])
 
@@ -122,6 +124,10 @@ def _case(semantics: str, mix: Mix, load: float, policy: str, seed: int) -> Case
         semantics=semantics,
         seed=seed,
     )
+
+
+def _words(cases: Mapping[tuple[str, str, float, str, int], Case], load: float) -> list[str]:
+    return sorted({case.workload for (_, _, at, _, _), case in cases.items() if at == load})
 
 
 def _rows(curves: Curves) -> list[Row]:

@@ -93,10 +93,12 @@ class _Traces:
 
     def said(self) -> str:
         """What was played, for a note."""
+        demand = self.each(next(iter(self._of)), _metric("demand"))
         return (
             f"means and 95 % intervals over {len(self.seeds)} generated traces of {self.hours:g} h: {self.regions} "
             f"regions, {self.gpus:,} GPUs, {CPUS:g} CPU machines a GPU, load {LOAD:g} (mast-like's own), tables placed "
-            "by Tetris V2, a pass over the queue every 34 s"
+            "by Tetris V2, a pass over the queue every 34 s; what they ask until the end is "
+            f"{np.mean(demand):.3g} of the GPU time ({min(demand):.3g} to {max(demand):.3g})"
         )
 
 
