@@ -56,7 +56,7 @@ def gains(options: Options) -> Findings:
         ),
         *(gain_over(runs, other, one, f", {one.jobs} jobs") for one in (base, heavy) for other in ("sjf", PASSED)),
     ]
-    return Findings(rows, [said(options), offered(options, [base, heavy, TESTBED]), PROTOCOL, READING, HEADLINE])
+    return Findings(rows, [said(options), *offered(options, [base, heavy, TESTBED]), PROTOCOL, READING, HEADLINE])
 
 
 def _gain(runs: Runs, experiment: Experiment, other: str, value: float) -> Row:
@@ -86,7 +86,7 @@ def load(options: Options) -> Findings:
         for jobs, one in experiments.items()
         for policy in played
     ]
-    notes = [said(options), offered(options, list(experiments.values())), PROTOCOL, READING, HEADLINE]
+    notes = [said(options), *offered(options, list(experiments.values())), PROTOCOL, READING, HEADLINE]
     return Findings(rows, notes, bsbf_plots.of_load(options, runs, experiments, played))
 
 

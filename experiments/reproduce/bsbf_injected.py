@@ -45,7 +45,7 @@ def interference(options: Options) -> Findings:
     rows += [row for memory, some in experiments.items() for row in _curves(runs, some, memory)]
     notes = [
         said(options, XI_WORKLOADS, with_pollux=False),
-        offered(options, [first], XI_WORKLOADS),
+        *offered(options, [first], XI_WORKLOADS),
         PROTOCOL,
         "by Theorem 1 one constant xi refuses nobody up to 1.5, as long as no job must accumulate: until then the two "
         "differ in the choice of partners alone; above it two jobs share only if the running one has 2 xi - 2 times "

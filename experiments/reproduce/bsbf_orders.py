@@ -140,7 +140,7 @@ def orders(options: Options) -> Findings:
     rows += [_most(jobs, verdicts) for jobs in sizes]
     told = [
         said(options, WORKLOADS, with_pollux=False),
-        offered(options, [Experiment(jobs) for jobs in sizes], WORKLOADS),
+        *offered(options, [Experiment(jobs) for jobs in sizes], WORKLOADS),
         PROTOCOL,
         READING,
         f"{len(cells.cells)} cells: the product of "

@@ -15,10 +15,12 @@ from typing import Literal
 import numpy as np
 
 from ...simulator.topology import Topology
+from ...simulator.workloads import Workload
 from ..estimates import Estimate, estimate, paired_ratio
 from .bsbf_case import SharedCase, SharedOutcome, case_workload
 from .bsbf_published import COLUMNS, LARGE_GPUS
 from .compare import improvement
+from .loads import offered_load_note
 from .registry import Options
 from .sweep import sweep
 
@@ -199,16 +201,14 @@ def said(options: Options, usual: int = WORKLOADS, *, with_pollux: bool = True) 
     return f"means and 95 % intervals over {number} sampled workloads that no fit has seen{bounded}{quicker}"
 
 
-def offered(options: Options, experiments: Sequence[Experiment], usual: int = WORKLOADS) -> str:
-    """The offered load of every experiment, for a note."""
-    loads = (f"{one.jobs} jobs {_offered_load(options, one, usual):.2f}" for one in experiments)
-    return f"offered load, GPU-hours of work over those that the cluster has while jobs arrive: {', '.join(loads)}"
-
-
-def _offered_load(options: Options, experiment: Experiment, usual: int) -> float:
-    cases = [quick(experiment, options).case("fifo", seed) for seed in options.seeds(usual)]
-    gpus = Topology.load(cases[0].topology).num_gpus
-    return float(np.mean([case_workload(case).offered_load(gpus) for case in cases]))
+def offered(options: Options, experiments: Sequence[Experiment], usual: int = WORKLOADS) -> list[str]:
+    """The offered load of every experiment, for notes: one a cluster."""
+    clusters: dict[int, dict[str, list[Workload]]] = {}
+    for one in experiments:
+        cases = [quick(one, options).case("fifo", seed) for seed in options.seeds(usual)]
+        gpus = Topology.load(cases[0].topology).num_gpus
+        clusters.setdefault(gpus, {})[f"{one.jobs} jobs"] = [case_workload(case) for case in cases]
+    return [offered_load_note(workloads, gpus) for gpus, workloads in clusters.items()]
 
 
 def jct_h(column: Column = "all") -> Number:

@@ -82,7 +82,7 @@ def _table(
             for column, value in zip(published.COLUMNS, values, strict=True)
         ]
         rows += _columns(runs, experiment, OURS, number, what)
-        notes = [said(options), offered(options, [experiment]), PROTOCOL, READING]
+        notes = [said(options), *offered(options, [experiment]), PROTOCOL, READING]
         if number is queue_h:
             return Findings(rows, [*notes, POLLUX_QUEUE])
         rows += _orders(runs, experiment)
@@ -232,7 +232,7 @@ def testbed_notes(options: Options) -> list[str]:
     """What must be said with numbers of the testbed."""
     return [
         said(options, with_pollux=False),
-        offered(options, [TESTBED]),
+        *offered(options, [TESTBED]),
         "jobs: bsbf-table2: 20 with at most 8 GPUs and 10 with 12 or 16, 100 to 5,000 iterations, on 2080 Ti; their "
         "work and the time in which they arrive fitted to the rows of fifo, sjf and tiresias, on other seeds",
         READING,
