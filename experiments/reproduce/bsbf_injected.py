@@ -28,8 +28,8 @@ SAME, LEAST_BELOW = 0.02, 4.0  # relative, %
 # Two policies that decide alike differ by 10 % on one workload, by chance; so many show 2 %.
 XI_WORKLOADS = 50
 TIES = (
-    f". Up to {BREAK_EVEN:g} Theorem 1 lets a job begin beside one that has less left; at {BREAK_EVEN:g} that gains the "
-    "two nothing, and keeps their GPUs from those who wait. Just above it refuses"
+    f". Up to {BREAK_EVEN:g} Theorem 1 lets a job begin beside one that has less left; at {BREAK_EVEN:g} that gains "
+    "the two nothing, and keeps their GPUs from those who wait. Just above it refuses"
 )
 LIMITS = {NO_LIMIT: "no limit of memory", "assumed": "11 GiB"}
 
