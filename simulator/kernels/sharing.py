@@ -95,11 +95,17 @@ def rest_sub_batch(s, job):
 @kernel
 def kind_of(s, job, sub_batch):
     """The row of `s.xi` that holds for a job in passes of `sub_batch` (see simulator/kinds.py)."""
-    halvings = 0
     if s.kinds_by_pass:
-        while halvings < s.kind.shape[1] - 1 and s.own_batch[job] >> halvings > sub_batch:
-            halvings += 1
-    return s.kind[job, halvings]
+        return s.kind[job, _halvings_to(s, job, sub_batch)]
+    return s.kind[job, 0]
+
+
+@kernel
+def _halvings_to(s, job, sub_batch):
+    halvings = 0
+    while halvings < s.kind.shape[1] - 1 and s.own_batch[job] >> halvings > sub_batch:
+        halvings += 1
+    return halvings
 
 
 @kernel

@@ -166,8 +166,14 @@ def halvings_beside(s, job, place):
 def _best_halvings(s, c, job, place):
     """Modify the memory of class `c`: how often the sub-batch is best halved beside another job; -1: no room."""
     least = halvings_beside(s, job, place)
-    if s.kinds_by_pass == 0 or least < 0:
-        return least
+    if s.kinds_by_pass and least >= 0:
+        return _search_halvings(s, c, job, place, least)
+    return least
+
+
+@kernel
+def _search_halvings(s, c, job, place, least):
+    """Modify the memory of class `c`: from `least` on, how often the sub-batch is best halved beside another job."""
     best, best_s = least, -1.0
     halvings = least
     while s.sub_batch[job] >> halvings > 0:
