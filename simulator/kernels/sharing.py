@@ -117,7 +117,9 @@ def kind_now(s, job):
 @kernel
 def excess(s, job, partner):
     """By how much more than 1 a partner slows a job down on a GPU that both hold, with their present sub-batches."""
-    return excess_of(s, kind_now(s, job), kind_now(s, partner))
+    if s.kinds_by_pass:
+        return excess_of(s, kind_now(s, job), kind_now(s, partner))
+    return excess_of(s, s.kind[job, 0], s.kind[partner, 0])
 
 
 @kernel
