@@ -93,9 +93,8 @@ def philly_sample(
         large = order[gpus[order] > LARGE]
         cut = large[: max(len(large) - round(large_share * jobs), 0)]
         gpus[cut], batch[cut] = _drawn(model[cut], lambda name: mix(name, gpu, cluster_gpus, small=True), pick[1, cut])
-    steps = _by_group(_steps, model, gpus, batch)
     jobs_of = partial(job_arrays, what, arrival_s, model, gpus, batch, gpu, hours * 3600.0)
-    workload = jobs_of(iterations=steps)
+    workload = jobs_of(iterations=_by_group(_steps, model, gpus, batch))
     if means is None:
         return workload
     return jobs_of(run_s=scaled_to_means(workload.duration_s, gpus > LARGE, means * 3600.0))
