@@ -92,6 +92,16 @@ def test_bsbf_table2_has_the_published_counts():
         assert workload.arrival_s.max() <= workload.window_s
 
 
+def test_samples_of_bsbf_table2_have_gangs_and_models_as_often_as_their_weights_say():
+    """10 large jobs with weights 3/1: 7.5 and 2.5, the first takes the remainder; 20 small: 5 each; 30: 5 a model."""
+    for seed in range(3):
+        workload = open_workload("bsbf-table2:large_gangs=3/1,small_gangs=1/1/1/1", seed=seed)
+        sizes = workload.gpus.tolist()
+        assert {size: sizes.count(size) for size in set(sizes)} == {1: 5, 2: 5, 4: 5, 8: 5, 12: 8, 16: 2}
+        models = workload.model.tolist()
+        assert {models.count(name) for name in models} == {5}
+
+
 def test_parameters_of_bsbf_table2_are_those_that_were_given():
     """One batch divisor of 2, gangs of 12 and 1 alone, and run times of 120 and 300 s where 100 to 5,000 allow it."""
     word = "bsbf-table2:large_gangs=1/0,small_gangs=1/0/0/0,mean_s=120/300,sigma=0,batches=2,span_s=50"

@@ -24,6 +24,7 @@ from .draws import check_parameters, choose_values
 from .schema import Workload
 from .sharing_jobs import (
     MODELS,
+    check_share,
     check_window,
     class_means,
     job_arrays,
@@ -84,8 +85,7 @@ def bsbf_tables(
     mean, spread = _run_times(
         what, "mean_hours", mean_hours or best["mean_hours"], best["sigma"] if sigma is None else sigma
     )
-    if not 0 <= share <= 1:
-        raise InputError(f"workload {what}: large_share={share:g}; expected a share from 0 to 1")
+    check_share(what, share)
     large_weights = _weights(what, "large_gangs", large_gangs or best["large_gangs"], LARGE_GANGS)
     small_weights = _weights(what, "small_gangs", small_gangs or best["small_gangs"], SMALL_GANGS)
     rng = np.random.default_rng(seed)
@@ -114,7 +114,8 @@ def bsbf_table2(
     """Jobs with which Table II of paper sjf-bsbf, its testbed of 4 machines of 4 GPUs, can be compared.
 
     From the paper: 30 jobs, 20 of them with at most 8 GPUs and 10 with 12 or 16 (other numbers of jobs: two thirds
-    and a third), 100 to 5,000 iterations, the six models, which have equal weights here. The rest are parameters.
+    and a third), 100 to 5,000 iterations, the six models, here equally often. The rest are parameters. So few jobs
+    differ much from draw to draw: every sample has gangs and models as often as their weights say, to whole jobs.
 
     Args:
         jobs: how many.
@@ -143,13 +144,23 @@ def bsbf_table2(
     small_weights = _weights(what, "small_gangs", small_gangs or best["small_gangs"], TESTBED_SMALL)
     rng = np.random.default_rng(seed)
     large = rng.permutation(jobs) >= round(jobs * 2 / 3)
-    weighted = ((TESTBED_LARGE, large_weights), (TESTBED_SMALL, small_weights))
-    gpus = np.where(large, *(choose_values(rng, jobs, *each) for each in weighted))
-    model = rng.integers(0, len(MODELS), jobs)
+    gpus = np.empty(jobs, dtype=np.int64)
+    for some, gangs, weights in ((large, TESTBED_LARGE, large_weights), (~large, TESTBED_SMALL, small_weights)):
+        gpus[some] = dealt(rng, int(some.sum()), gangs, weights)
+    model = dealt(rng, jobs, range(len(MODELS)), np.ones(len(MODELS)))
     run_s = scaled_to_means(np.exp(spread * rng.standard_normal(jobs)), large, mean)
     batch = gpus * np.maximum(_largest_batches(gpu)[model] // rng.choice(parts, jobs), 1)
     arrival_s = np.sort(rng.random(jobs)) * span
     return job_arrays(what, arrival_s, model, gpus, batch, gpu, span, run_s=run_s, within=ITERATIONS)
+
+
+def dealt(rng: np.random.Generator, count: int, values: Sequence[int], weights: np.ndarray) -> np.ndarray:
+    """`count` of the values in random order, each as often as its weight says: whole parts, then largest remainders."""
+    exact = count * weights / weights.sum()
+    times = np.floor(exact).astype(np.int64)
+    rest = np.argsort(times - exact, kind="stable")[: count - int(times.sum())]
+    times[rest] += 1
+    return rng.permutation(np.repeat(np.asarray(values, dtype=np.int64), times))
 
 
 def fitted(what: str, fit: int) -> Mapping[str, Any]:

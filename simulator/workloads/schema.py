@@ -159,7 +159,7 @@ class Workload:
             warnings.warn(f"{name}: arrivals were not in order; sorted by arrival", WorkloadWarning, stacklevel=2)
             order = np.argsort(columns["arrival_s"], kind="stable")
             columns = {key: value[order] for key, value in columns.items()}
-        return cls(name, **columns, geo=None, iterations_known="iterations" in given)
+        return cls(name, **columns, geo=None, iterations_known="iterations" in given, window_s=None)
 
     @classmethod
     def drawn(
@@ -178,7 +178,7 @@ class Workload:
         given = {"arrival_s": arrival_s, "gpus": gpus, "duration_s": duration_s, "model": model}
         n = len(arrival_s)
         columns = {**_defaults(n), "iterations": duration_s, "iteration_s": _ones(n), **given}
-        workload = cls(name, **columns, geo=None, iterations_known=False)
+        workload = cls(name, **columns, geo=None, iterations_known=False, window_s=None)
         workload.__dict__["model_code"] = model_code
         return workload
 
