@@ -37,6 +37,7 @@ ALONE: Mapping[str, tuple] = {
     "thresholds": ("57600", "3250/7200"),
     "cost_s": (30, 0),
     "exclusive_placer": ("consolidated", "tier"),
+    "batches": ("1", "1/2"),
     "fit": (1, 2, 3, 4, 5, 0),
 }
 QUICK: Mapping[str, tuple] = {"memory": ("assumed",), "net": ("paper",), "interference": CLAIMED_XI[2:]}

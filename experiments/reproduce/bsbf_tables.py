@@ -28,6 +28,7 @@ from .bsbf_runs import (
     play,
     queue_h,
     said,
+    stretch,
 )
 from .registry import Findings, Options, Reproduction
 from .rows import Row, order, printed, ratio, table
@@ -85,6 +86,7 @@ def _table(
         notes = [said(options), *offered(options, [experiment]), PROTOCOL, READING]
         if number is queue_h:
             return Findings(rows, [*notes, POLLUX_QUEUE])
+        rows += _stretches(runs, experiment)
         rows += _orders(runs, experiment)
         rows += _fits(name, options, jobs)
         rows += _spread(name, options, jobs)
@@ -108,6 +110,19 @@ def _columns(
         for policy in policies
         for column in published.COLUMNS
     ]
+
+
+def _stretches(runs: Runs, experiment: Experiment) -> list[Row]:
+    """How much longer jobs that share run than alone, whatever they waited; alone is what SJF has."""
+    jct, queue = published.JCT[experiment.jobs], published.QUEUE[experiment.jobs]
+    rows = []
+    for policy in SHARING:
+        for i, column in list(enumerate(published.COLUMNS))[1:]:
+            paper = (jct[policy][i] - queue[policy][i]) / (jct["sjf"][i] - queue["sjf"][i])
+            ours = runs.mean(stretch(column), policy, experiment)
+            what = f"{policy}: run time over that alone, {column} jobs"
+            rows.append(Row(what, round(paper, 2), ours.mean, None, ours.low, ours.high, "x"))
+    return rows
 
 
 def _orders(runs: Runs, experiment: Experiment) -> list[Row]:

@@ -53,14 +53,15 @@ def bsbf_tables(
     small_gangs: tuple[float, ...] = (),
     mean_hours: tuple[float, ...] = (),
     sigma: float | None = None,
+    batches: tuple[int, ...] = (1, 2),
     seed: int = 0,
 ) -> Workload:
     """Jobs with which Tables III (240) and IV (480 jobs) of paper sjf-bsbf can be compared, on 64 GPUs.
 
     Arrivals and models are those of `philly-sample`: submissions of Philly's busiest hours, and a model by the
     GPU-hours that the submission had there. A job is large (more than 4 GPUs) or small; its gang, and its isolated
-    run time, lognormal, are drawn for its class, independently of each other and of the model. The batch is per GPU the
-    largest measured one or half of it; iterations are the run time over the iteration's, rounded.
+    run time, lognormal, are drawn for its class, independently of each other and of the model. Iterations are the run
+    time over the iteration's, rounded.
 
     Args:
         jobs: how many, all within `hours`.
@@ -71,6 +72,8 @@ def bsbf_tables(
         large_gangs: weights of 8, 12, 16, 24 and 32 GPUs. small_gangs: of 1, 2 and 4.
         mean_hours: LARGE/SMALL, mean isolated run time of each class, hours.
         sigma: of the run times' logarithm, in both classes, 0 to 3.
+        batches: the batch per GPU is the largest measured one divided by one of these whole numbers, equal weights. No
+            fit depends on it, as run times do not; what fits a GPU beside another job does.
         seed: same parameters and seed, same workload.
 
     Raises:
@@ -88,6 +91,7 @@ def bsbf_tables(
     check_share(what, share)
     large_weights = _weights(what, "large_gangs", large_gangs or best["large_gangs"], LARGE_GANGS)
     small_weights = _weights(what, "small_gangs", small_gangs or best["small_gangs"], SMALL_GANGS)
+    parts = _parts(what, batches)
     rng = np.random.default_rng(seed)
     arrival_s, kind = submissions(rng, jobs, start * HOUR_S, hours * HOUR_S)
     model = models_by_class(rng, kind)
@@ -95,7 +99,7 @@ def bsbf_tables(
     drawn = (choose_values(rng, jobs, *each) for each in ((LARGE_GANGS, large_weights), (SMALL_GANGS, small_weights)))
     gpus = np.where(large, *drawn)
     run_s = scaled_to_means(np.exp(spread * rng.standard_normal(jobs)), large, mean * HOUR_S)
-    batch = gpus * (_largest_batches(gpu)[model] // rng.choice([1, 2], jobs))
+    batch = gpus * np.maximum(_largest_batches(gpu)[model] // rng.choice(parts, jobs), 1)
     return job_arrays(what, arrival_s, model, gpus, batch, gpu, hours * HOUR_S, run_s=run_s)
 
 
@@ -137,9 +141,7 @@ def bsbf_table2(
     check_parameters(what, jobs=jobs, span_s=span)
     choose(gpu, GPU_TYPES, f"gpu of workload {what}:")
     mean, spread = _run_times(what, "mean_s", mean_s or best["mean_s"], best["sigma"] if sigma is None else sigma)
-    parts = tuple(batches) or tuple(best["batches"])
-    if not all(1 <= part <= 64 for part in parts):
-        raise InputError(f"workload {what}: batches={listed(parts)}; expected whole numbers from 1 to 64")
+    parts = _parts(what, batches or best["batches"])
     large_weights = _weights(what, "large_gangs", large_gangs or best["large_gangs"], TESTBED_LARGE)
     small_weights = _weights(what, "small_gangs", small_gangs or best["small_gangs"], TESTBED_SMALL)
     rng = np.random.default_rng(seed)
@@ -185,6 +187,12 @@ def _run_times(what: str, name: str, means: Sequence[float], sigma: float) -> tu
     if not 0 <= sigma <= MOST_SIGMA:
         raise InputError(f"workload {what}: sigma={sigma:g}; expected 0 to {MOST_SIGMA:g}")
     return class_means(what, name, means), sigma
+
+
+def _parts(what: str, batches: Sequence[int]) -> tuple[int, ...]:
+    if not batches or not all(1 <= part <= 64 for part in batches):
+        raise InputError(f"workload {what}: batches={listed(batches)}; expected whole numbers from 1 to 64")
+    return tuple(batches)
 
 
 def _weights(what: str, name: str, weights: Sequence[float], gangs: Sequence[int]) -> np.ndarray:

@@ -80,11 +80,11 @@ def test_the_misprinted_queueing_row_is_left_out():
 def test_a_run_is_told_apart_by_what_touches_its_policy_alone():
     """Interference, memory and the heads of the others are nothing to FIFO; Tiresias' queues nothing to SJF-BSBF."""
     touched = {
-        "fifo": {"gpu", "net", "exclusive_head", "exclusive_placer", "fit"},
-        "tiresias": {"gpu", "net", "exclusive_head", "exclusive_placer", "fit", "thresholds", "cost_s"},
-        "pollux": {"gpu", "fit"},
-        PASSED: {"gpu", "net", "sharing_placer", "fit"},
-        "sjf-bsbf": {"gpu", "net", "sharing_head", "sharing_placer", "fit", "interference", "memory"},
+        "fifo": {"gpu", "net", "exclusive_head", "exclusive_placer", "fit", "batches"},
+        "tiresias": {"gpu", "net", "exclusive_head", "exclusive_placer", "fit", "thresholds", "cost_s", "batches"},
+        "pollux": {"gpu", "fit", "batches"},
+        PASSED: {"gpu", "net", "sharing_placer", "fit", "batches"},
+        "sjf-bsbf": {"gpu", "net", "sharing_head", "sharing_placer", "fit", "batches", "interference", "memory"},
     }
     other = {
         **{name: values[-1] for name, values in (*PRODUCT.items(), *ALONE.items())},
@@ -103,7 +103,7 @@ def test_a_run_is_told_apart_by_what_touches_its_policy_alone():
 
 def test_all_policies_play_the_same_jobs():
     for policy in (*bsbf_runs.POLICIES, PASSED):
-        assert Experiment(240).case(policy, 3).workload == "bsbf-tables:jobs=240,gpu=2080ti,seed=3,fit=1"
+        assert Experiment(240).case(policy, 3).workload == "bsbf-tables:jobs=240,gpu=2080ti,seed=3,fit=1,batches=1"
         assert TESTBED.case(policy, 3).workload == "bsbf-table2:jobs=30,gpu=2080ti,seed=3,fit=1"
         assert TESTBED.case(policy, 3).topology == "bsbf-physical"
 
@@ -181,10 +181,10 @@ def test_who_does_not_share_never_has_two_jobs_on_a_gpu():
 
 
 def test_the_grid_has_the_base_cell_and_no_cell_twice(options):
-    """6 x 4 x 2 x 2 x 2 in the product, and 1 + 1 + 1 + 1 + 5 with one other value of the rest."""
+    """6 x 4 x 2 x 2 x 2 in the product, and 1 + 1 + 1 + 1 + 1 + 5 with one other value of the rest."""
     cells = grid(options)
-    assert (len(cells.product), len(cells.alone)) == (192, 9)
-    assert len(cells.cells) == len(set(cells.cells)) == 201
+    assert (len(cells.product), len(cells.alone)) == (192, 10)
+    assert len(cells.cells) == len(set(cells.cells)) == 202
     for some in (cells, grid(replace(options, quick=True))):
         assert Cell() in some.product  # the one that the tables are printed for
     assert set(PRODUCT) | set(ALONE) | {"sharing_placer"} == set(Cell.__dataclass_fields__)
