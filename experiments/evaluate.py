@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .store import Store
 
 Record = Literal["nothing", "first", "all"]
-SHARING = ("jobs_per_gpu", "interference", "memory_gb", "gpu")  # fields of a setting, arguments of `Sharing`
+SHARING = ("jobs_per_gpu", "interference", "memory_gb", "gpu", "memory")  # fields of a setting, arguments of `Sharing`
 LOADS, MOST_JOBS = 10, 100_000  # workloads whose load is told, and jobs that are drawn for it before it is enough
 DECISION_COLUMNS = ("policy", "seed", "time_s", "job_id", "decision", "gpus", "shift_s")
 
@@ -56,7 +56,7 @@ class Setting:
         region_mtbf_s: mean time between failures of a region; None: regions do not fail.
         region_mttr_s: see `Failures`.
         semantics: how leases end and when passes are made; see `simulator/semantics.py`.
-        jobs_per_gpu, interference, memory_gb, gpu: see `Sharing`; jobs_per_gpu None: GPUs are not shared.
+        jobs_per_gpu, interference, memory_gb, gpu, memory: see `Sharing`; jobs_per_gpu None: GPUs are not shared.
         tables_every_s: in regions, from one look at the tables to the next; None: nobody looks.
         estimates: what policies and observations know of run times; see `simulator/estimates.py`.
     """
@@ -78,6 +78,7 @@ class Setting:
     interference: str = "measured"
     memory_gb: float | None = None
     gpu: str = "2080ti"
+    memory: str = "assumed"
     tables_every_s: float | None = None
     estimates: str = "exact"
 
@@ -86,7 +87,7 @@ class Setting:
         """How GPUs are shared, if they are."""
         if self.jobs_per_gpu is None:
             return None
-        return Sharing(self.jobs_per_gpu, self.interference, self.memory_gb, self.gpu)
+        return Sharing(self.jobs_per_gpu, self.interference, self.memory_gb, self.gpu, memory=self.memory)
 
     @property
     def failures(self) -> Failures | None:
@@ -141,6 +142,7 @@ def settings(
     interference: str | None = None,
     memory_gb: float | None = None,
     gpu: str | None = None,
+    memory: str | None = None,
     tables_every_s: float | None = None,
     estimates: str = "",
 ) -> dict[str, Any]:
@@ -164,6 +166,7 @@ def settings(
     if tables_every_s is not None and not tables_every_s > 0.0:
         raise InputError(f"--set tables_every_s = {tables_every_s:g}: expected seconds > 0")
     shared = {"jobs_per_gpu": jobs_per_gpu, "interference": interference, "memory_gb": memory_gb, "gpu": gpu}
+    shared["memory"] = memory
     shared["tables_every_s"] = tables_every_s
     shared["estimates"] = estimates or None  # "none" means something
     told = {key: value for key, value in shared.items() if value is not None}

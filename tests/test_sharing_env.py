@@ -461,6 +461,7 @@ BAD_ARGUMENTS = {
     "jobs_per_gpu 9": ({"jobs_per_gpu": 9}, "jobs_per_gpu"),
     "interference": ({"interference": "measurd"}, "measured"),
     "memory_gb": ({"memory_gb": -1.0}, "memory_gb"),
+    "memory": ({"memory": "some"}, "middle"),
     "too little memory": ({"memory_gb": 0.5}, "memory_gb"),
     "partners": ({"partners": 9}, "partners"),
     "partners in words": ({"partners": "two"}, "partners"),
@@ -488,5 +489,5 @@ def test_a_bad_argument_is_one_sentence(name):
 
 
 def test_sharing_constants_come_from_the_sharing_of_the_simulator():
-    own = sharing(jobs_per_gpu=3, memory_gb=16.0).simulator.sharing
-    assert own == Sharing(3, own.interference, 16.0)
+    own = sharing(jobs_per_gpu=3, memory_gb=16.0, memory="middle").simulator.sharing
+    assert own == Sharing(3, own.interference, 16.0, memory="middle")

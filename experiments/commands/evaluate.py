@@ -46,7 +46,7 @@ Assignments = Annotated[
         "--set",
         metavar="KEY=VALUE...",
         help="horizon_s, mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s, tables_every_s, semantics, "
-        "estimates, jobs_per_gpu, interference, memory_gb, gpu; several, or repeated.",
+        "estimates, jobs_per_gpu, interference, memory_gb, gpu, memory; several, or repeated.",
     ),
 ]
 Logdir = Annotated[

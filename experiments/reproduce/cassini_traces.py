@@ -70,8 +70,12 @@ class Trace:
 
     def word(self, quick: bool) -> str:
         """The workload; a shorter one where it has a length and `quick`."""
-        is_poisson = self.workload.startswith("cassini-poisson")
-        return f"{self.workload},jobs={QUICK_JOBS}" if quick and is_poisson else self.workload
+        return f"{self.workload},jobs={QUICK_JOBS}" if quick and self.is_poisson else self.workload
+
+    @property
+    def is_poisson(self) -> bool:
+        """Whether jobs arrive at a rate."""
+        return self.workload.startswith("cassini-poisson")
 
 
 # Figure 11 has a mix of models, Figure 12 model parallel ones; the load is 80 to 100 %, not said which.
@@ -224,16 +228,12 @@ def _said(options: Options) -> str:
 
 
 def _loads(options: Options, traces: Sequence[Trace]) -> list[str]:
-    """One line a topology."""
+    """One line a topology, of traces with arrivals; in the others one or two jobs come to a busy cluster."""
     loads: dict[str, dict[str, list[str]]] = {}
-    for trace in traces:
-        words = [_seeded(trace.word(options.quick), seed) for seed in options.seeds(TRACES)]
+    for trace in (trace for trace in traces if trace.is_poisson):
+        words = [f"{trace.word(options.quick)},seed={seed}" for seed in options.seeds(TRACES)]
         loads.setdefault(trace.topology, {})[trace.name] = words
     return [offered_load_note(some, Topology.load(topology).num_gpus) for topology, some in loads.items()]
-
-
-def _seeded(word: str, seed: int) -> str:
-    return f"{word}{',' if ':' in word else ':'}seed={seed}"
 
 
 NOTES = (

@@ -124,11 +124,17 @@ def rest_sub_batch(s, job):
 @kernel
 def kind_of(s, job, sub_batch):
     """The row of `s.xi` that holds for a job in passes of `sub_batch` (see simulator/kinds.py)."""
-    halvings = 0
     if s.kinds_by_pass:
-        while halvings < s.kind.shape[1] - 1 and s.own_batch[job] >> halvings > sub_batch:
-            halvings += 1
-    return s.kind[job, halvings]
+        return s.kind[job, _halvings_to(s, job, sub_batch)]
+    return s.kind[job, 0]
+
+
+@kernel
+def _halvings_to(s, job, sub_batch):
+    halvings = 0
+    while halvings < s.kind.shape[1] - 1 and s.own_batch[job] >> halvings > sub_batch:
+        halvings += 1
+    return halvings
 
 
 @kernel
@@ -140,7 +146,9 @@ def kind_now(s, job):
 @kernel
 def excess(s, job, partner):
     """By how much more than 1 a partner slows a job down on a GPU that both hold, with their present sub-batches."""
-    return excess_of(s, kind_now(s, job), kind_now(s, partner))
+    if s.kinds_by_pass:
+        return excess_of(s, kind_now(s, job), kind_now(s, partner))
+    return excess_of(s, s.kind[job, 0], s.kind[partner, 0])
 
 
 @kernel

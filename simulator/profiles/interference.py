@@ -107,9 +107,11 @@ class Interference:
         if self._everywhere is not None:
             return np.full((len(models), len(models)), self._everywhere)
         place = np.array([self._place_of(str(model)) for model in models], np.int64)
-        known = place >= 0
         found = self._square[np.ix_(place, place)]
-        return found if known.all() else np.where(known[:, None] & known[None, :], found, self.default)
+        if self.default is None:
+            return found
+        known = place >= 0
+        return np.where(known[:, None] & known[None, :], found, self.default)
 
     def load_matrix(self, loads: Sequence[Load]) -> np.ndarray:
         """(n, n) float64: as `matrix`, for jobs of which all is known that the table tells apart.

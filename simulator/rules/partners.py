@@ -166,15 +166,25 @@ def halvings_beside(s, job, place):
 def _best_halvings(s, c, job, place):
     """Modify the memory of class `c`: how often the sub-batch is best halved beside another job; -1: no room."""
     least = halvings_beside(s, job, place)
-    if s.kinds_by_pass == 0 or least < 0:
-        return least
-    best, best_s = least, -1.0
-    halvings = least
-    while s.sub_batch[job] >> halvings > 0:
-        pair_s = _pair_s(s, c, job, place, halvings)
-        if pair_s >= 0.0 and (best_s < 0.0 or pair_s < best_s):
-            best, best_s = halvings, pair_s
-        halvings += 1
+    if s.kinds_by_pass and least >= 0:
+        return _search_halvings(s, c, job, place, least)
+    return least
+
+
+@kernel
+def _search_halvings(s, c, job, place, least):
+    """Modify the memory of class `c`: from `least` on, how often the sub-batch is best halved beside another job."""
+    other = s.alone_kind[place]
+    running_s = work_left_s(s, place)
+    best, best_s = least, 0.0
+    for halvings in range(least, s.kind.shape[1]):
+        if s.sub_batch[job] >> halvings == 0:
+            break
+        kind = kind_of(s, job, s.sub_batch[job] >> halvings)
+        new_s = new_work_s(s, c, job, halvings)
+        sum_s = rounded(together_s(new_s, s.xi[kind, other], running_s, s.xi[other, kind]))
+        if halvings == least or sum_s < best_s:
+            best, best_s = halvings, sum_s
     return best
 
 

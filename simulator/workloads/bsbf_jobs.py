@@ -24,6 +24,7 @@ from .draws import check_parameters, choose_values
 from .schema import Workload
 from .sharing_jobs import (
     MODELS,
+    check_share,
     check_window,
     class_means,
     job_arrays,
@@ -87,8 +88,7 @@ def bsbf_tables(
     mean, spread = _run_times(
         what, "mean_hours", mean_hours or best["mean_hours"], best["sigma"] if sigma is None else sigma
     )
-    if not 0 <= share <= 1:
-        raise InputError(f"workload {what}: large_share={share:g}; expected a share from 0 to 1")
+    check_share(what, share)
     large_weights = _weights(what, "large_gangs", large_gangs or best["large_gangs"], LARGE_GANGS)
     small_weights = _weights(what, "small_gangs", small_gangs or best["small_gangs"], SMALL_GANGS)
     parts = _parts(what, batches)

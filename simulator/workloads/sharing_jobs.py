@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Literal
 
@@ -80,8 +80,7 @@ def philly_sample(
     check_parameters(what, jobs=jobs, cluster_gpus=cluster_gpus)
     choose(gpu, GPU_TYPES, f"gpu of workload {what}:")
     check_window(what, hours, start)
-    if large_share is not None and not 0 <= large_share <= 1:
-        raise InputError(f"workload {what}: large_share={large_share:g}; expected a share from 0 to 1")
+    check_share(what, 1.0 if large_share is None else large_share)
     means = class_means(what, "mean_hours", mean_hours) if mean_hours else None
     rng = np.random.default_rng(seed)
     arrival_s, kind = submissions(rng, jobs, start * 3600.0, hours * 3600.0)
@@ -94,12 +93,11 @@ def philly_sample(
         large = order[gpus[order] > LARGE]
         cut = large[: max(len(large) - round(large_share * jobs), 0)]
         gpus[cut], batch[cut] = _drawn(model[cut], lambda name: mix(name, gpu, cluster_gpus, small=True), pick[1, cut])
-    steps = _by_group(_steps, model, gpus, batch)
-    workload = job_arrays(what, arrival_s, model, gpus, batch, gpu, hours * 3600.0, iterations=steps)
+    jobs_of = partial(job_arrays, what, arrival_s, model, gpus, batch, gpu, hours * 3600.0)
+    workload = jobs_of(iterations=_by_group(_steps, model, gpus, batch))
     if means is None:
         return workload
-    run_s = scaled_to_means(workload.duration_s, gpus > LARGE, means * 3600.0)
-    return job_arrays(what, arrival_s, model, gpus, batch, gpu, hours * 3600.0, run_s=run_s)
+    return jobs_of(run_s=scaled_to_means(workload.duration_s, gpus > LARGE, means * 3600.0))
 
 
 def bsbf_physical(jobs: int = 30, gpu: str = "2080ti", span_s: float = 1000.0, seed: int = 0) -> Workload:
@@ -174,6 +172,12 @@ def _best(model: str, gpu: str, cluster_gpus: int) -> tuple[Configuration, list[
             timed.append((gang, *min(option for option in options if option[1] >= gang)))
     _, alone_s, alone_batch = timed[0]
     return (1, alone_batch), [((gang, batch), alone_s / (gang * seconds)) for gang, seconds, batch in timed[1:]]
+
+
+def check_share(what: str, large_share: float) -> None:
+    """Refuse what is no share."""
+    if not 0 <= large_share <= 1:
+        raise InputError(f"workload {what}: large_share={large_share:g}; expected a share from 0 to 1")
 
 
 def check_window(what: str, hours: float, start: int) -> None:
