@@ -28,7 +28,7 @@ Orders = Annotated[
         "--orders",
         metavar="N",
         parser=whole(1, MOST_ORDERS),
-        help="Machine orders (dally, 10) or sampled workloads (bsbf, 20) to average over.",
+        help="Machine orders (dally, 10) or sampled workloads (bsbf, 40) to average over.",
     ),
 ]
 
