@@ -76,11 +76,13 @@ def of_interference(
     if options.out is None:
         return []
     drawn = figure(11.0, 4.5)
-    for axis, (memory, some) in zip(drawn.subplots(1, 2, sharey=True), experiments.items(), strict=True):
+    axes = drawn.subplots(1, 2, sharey=True)
+    for axis, (memory, some) in zip(axes, experiments.items(), strict=True):
         for number, policy in enumerate((*SHARING, PASSED)):
             _curve(axis, list(some), [runs.mean(jct_h(), policy, one) for one in some.values()], policy, number)
-        axis.set(xlabel="xi of all pairs", ylabel="average completion time [h]", ylim=(0, None), title=limits[memory])
-    axis.legend(frameon=False, loc="lower right")
+        axis.set(xlabel="xi of all pairs", ylabel="average completion time [h]", title=limits[memory])
+    axes[0].set_ylim(bottom=0)  # when both are drawn: they share it
+    axes[1].legend(frameon=False, loc="lower right")
     drawn.suptitle("Average completion time by interference (Figure 6b)", fontweight="bold")
     return [save(drawn, options.out, "bsbf-interference")]
 
@@ -113,5 +115,5 @@ def of_orders(options: Options, verdicts: Sequence[Verdict]) -> list[Path]:
     axis.xaxis.set_minor_formatter("{x:g}")
     axis.legend(frameon=False, loc="lower left")
     finish(axis)
-    axis.set_title("Orders of average completion time over all that the paper leaves open", fontweight="bold")
+    axis.set_title("Orders of average completion time, over all readings", fontweight="bold")
     return [save(drawn, options.out, "bsbf-orders")]
