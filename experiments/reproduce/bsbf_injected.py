@@ -121,8 +121,7 @@ def _why(policy: str, found: Estimate, few: float, more: float) -> str:
 
 
 def _step(runs: Runs, policy: str, before: Experiment, after: Experiment) -> Estimate:
-    each: Sequence[list[float]] = [runs.each(jct_h(), policy, one) for one in (after, before)]
-    return paired_ratio(*each)
+    return paired_ratio(runs.each(jct_h(), policy, after), runs.each(jct_h(), policy, before))
 
 
 def _percent(found: Estimate) -> str:

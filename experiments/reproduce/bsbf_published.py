@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
-COLUMNS = ("all", "large", "small")  # jobs; large: more than 4 GPUs
+Column = Literal["all", "large", "small"]
+COLUMNS: tuple[Column, ...] = ("all", "large", "small")  # jobs; large: more than 4 GPUs
 LARGE_GPUS = 4
 
 # Table II, testbed of 4 x 4 GPUs, 30 jobs: policy -> makespan, average JCT; seconds

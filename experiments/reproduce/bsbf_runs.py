@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from ...simulator.topology import Topology
 from ...simulator.workloads import Workload
 from ..estimates import Estimate, estimate, paired_ratio
 from .bsbf_case import SharedCase, SharedOutcome, case_workload
-from .bsbf_published import COLUMNS, LARGE_GPUS
+from .bsbf_published import COLUMNS, LARGE_GPUS, Column
 from .compare import improvement
 from .loads import offered_load_note
 from .registry import Options
@@ -37,7 +36,6 @@ WORKLOADS = 40  # seeds 0 to 39; the workloads were fitted on others
 POLLUX_WORKLOADS = 3
 QUICK_JOBS = 8  # an eighth of the jobs
 
-Column = Literal["all", "large", "small"]
 Number = Callable[[SharedOutcome], float]
 
 
