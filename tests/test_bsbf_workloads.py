@@ -65,10 +65,22 @@ def test_jobs_of_bsbf_tables_run_whole_iterations_of_the_largest_batch_or_half_o
         assert workload.duration_s[i] == pytest.approx(workload.iterations[i] * step_s)
 
 
-def test_bsbf_tables_takes_arrivals_and_models_from_philly_sample():
+def test_bsbf_tables_takes_arrivals_from_philly_sample():
     ours, theirs = (open_workload(f"{name}:jobs=240", seed=5) for name in ("bsbf-tables", "philly-sample"))
     assert np.array_equal(ours.arrival_s, theirs.arrival_s)
-    assert np.array_equal(ours.model, theirs.model)
+    by_submission = open_workload("bsbf-tables:jobs=240,models=submission", seed=5)
+    assert np.array_equal(by_submission.gpus, ours.gpus)
+
+
+def test_the_gpu_hours_of_a_job_of_bsbf_tables_say_its_model():
+    """Pollux' classes: under 1, 10 and 100 GPU-hours, and above; run times here differ by a rounded iteration."""
+    workload = open_workload("bsbf-tables:jobs=480", seed=3)
+    hours = workload.gpus * workload.duration_s / 3600.0
+    classes = ({"cifar10", "ncf"}, {"deepspeech2", "bert"}, {"yolov3"}, {"imagenet"})
+    for low, high, models in zip((0.0, 1.0, 10.0, 100.0), (1.0, 10.0, 100.0, np.inf), classes, strict=True):
+        inside = (hours > low * 1.01) & (hours < high * 0.99)
+        assert set(workload.model[inside].tolist()) <= models
+    assert len(set(workload.model.tolist())) >= 5
 
 
 @pytest.mark.parametrize("name", ["bsbf-tables", "bsbf-table2"])

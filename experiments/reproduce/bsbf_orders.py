@@ -37,7 +37,8 @@ ALONE: Mapping[str, tuple] = {
     "thresholds": ("57600", "3250/7200"),
     "cost_s": (30, 0),
     "exclusive_placer": ("consolidated", "tier"),
-    "batches": ("1", "1/2"),
+    "models": ("gpu-hours", "submission"),
+    "batches": ("1/2", "1"),
     "fit": (1, 2, 3, 4, 5, 0),
 }
 QUICK: Mapping[str, tuple] = {"memory": ("assumed",), "net": ("paper",), "interference": CLAIMED_XI[2:]}

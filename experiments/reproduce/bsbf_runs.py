@@ -54,8 +54,9 @@ class Cell:
         thresholds: GPU-seconds, of Tiresias' queues: Pollux's simulator's, or its own code's, 3250/7200.
         cost_s: seconds that a job loses that Tiresias stopped: its own simulator says 0, Pollux's 30. Pollux, whose
             search counts with it, always pays the 30 s of its own simulator.
-        batches: of the simulations, per GPU: the largest measured one (`1`), or that or half of it (`1/2`). The paper
-            says that it follows Pollux, whose configurations have the largest or more for all models but cifar10.
+        models: of the simulations: by a job's own GPU-hours, as in Pollux' artifact, whose settings the paper follows,
+            or by those of its submission in Philly.
+        batches: of the simulations, per GPU: the largest measured one (`1`), or that or half of it (`1/2`).
         fit: which of the five best fits of the workload, 1 to 5; 0: philly-sample, fitted to nothing.
     """
 
@@ -69,7 +70,8 @@ class Cell:
     sharing_placer: str = "tier"
     thresholds: str = "57600"
     cost_s: int = 30
-    batches: str = "1"
+    models: str = "gpu-hours"
+    batches: str = "1/2"
     fit: int = 1
 
     def word(self, policy: str) -> str:
@@ -120,7 +122,7 @@ class Experiment:
             return f"bsbf-table2:{drawn},fit={cell.fit}"
         if cell.fit == 0:
             return f"philly-sample:{drawn},large_share={LARGE_SHARE}"
-        return f"bsbf-tables:{drawn},fit={cell.fit},batches={cell.batches}"
+        return f"bsbf-tables:{drawn},fit={cell.fit},models={cell.models},batches={cell.batches}"
 
 
 LARGE_SHARE = 0.123  # of jobs: what Tables III and IV imply; see `philly_sample`

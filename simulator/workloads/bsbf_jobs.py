@@ -27,6 +27,7 @@ from .sharing_jobs import (
     check_share,
     check_window,
     class_means,
+    class_of,
     job_arrays,
     listed,
     models_by_class,
@@ -37,6 +38,7 @@ from .sharing_jobs import (
 FITS = Path(__file__).resolve().parent / "data" / "bsbf_fits.json"
 LARGE_GANGS, SMALL_GANGS = (8, 12, 16, 24, 32), (1, 2, 4)
 TESTBED_LARGE, TESTBED_SMALL = (12, 16), (1, 2, 4, 8)
+MODELS_BY = ("gpu-hours", "submission")
 ITERATIONS = (100.0, 5000.0)  # of a job of the testbed
 MOST_SIGMA = 3.0
 HOUR_S = 3600.0
@@ -53,15 +55,15 @@ def bsbf_tables(
     small_gangs: tuple[float, ...] = (),
     mean_hours: tuple[float, ...] = (),
     sigma: float | None = None,
+    models: str = "gpu-hours",
     batches: tuple[int, ...] = (1, 2),
     seed: int = 0,
 ) -> Workload:
     """Jobs with which Tables III (240) and IV (480 jobs) of paper sjf-bsbf can be compared, on 64 GPUs.
 
-    Arrivals and models are those of `philly-sample`: submissions of Philly's busiest hours, and a model by the
-    GPU-hours that the submission had there. A job is large (more than 4 GPUs) or small; its gang, and its isolated
-    run time, lognormal, are drawn for its class, independently of each other and of the model. Iterations are the run
-    time over the iteration's, rounded.
+    Arrivals are those of `philly-sample`, submissions of Philly's busiest hours. A job is large (more than 4 GPUs) or
+    small; its gang and its isolated run time, lognormal, are drawn for its class, independently. Its GPU-hours say the
+    model, as in Pollux' artifact, whose settings the paper follows. Iterations are the run time over theirs, rounded.
 
     Args:
         jobs: how many, all within `hours`.
@@ -72,8 +74,9 @@ def bsbf_tables(
         large_gangs: weights of 8, 12, 16, 24 and 32 GPUs. small_gangs: of 1, 2 and 4.
         mean_hours: LARGE/SMALL, mean isolated run time of each class, hours.
         sigma: of the run times' logarithm, in both classes, 0 to 3.
+        models: by the job's own `gpu-hours`, or by those of the `submission` in Philly, whatever the job has here.
         batches: the batch per GPU is the largest measured one divided by one of these whole numbers, equal weights. No
-            fit depends on it, as run times do not; what fits a GPU beside another job does.
+            fit depends on batches or models, as run times do not; what fits a GPU beside another job does.
         seed: same parameters and seed, same workload.
 
     Raises:
@@ -85,20 +88,19 @@ def bsbf_tables(
     check_window(what, hours, start)
     best = fitted(what, fit)
     share = best["large_share"] if large_share is None else large_share
-    mean, spread = _run_times(
-        what, "mean_hours", mean_hours or best["mean_hours"], best["sigma"] if sigma is None else sigma
-    )
+    mean, spread = _run_times(what, "mean_hours", mean_hours, sigma, best)
     check_share(what, share)
     large_weights = _weights(what, "large_gangs", large_gangs or best["large_gangs"], LARGE_GANGS)
     small_weights = _weights(what, "small_gangs", small_gangs or best["small_gangs"], SMALL_GANGS)
     parts = _parts(what, batches)
     rng = np.random.default_rng(seed)
     arrival_s, kind = submissions(rng, jobs, start * HOUR_S, hours * HOUR_S)
-    model = models_by_class(rng, kind)
     large = rng.permutation(jobs) < round(share * jobs)
     drawn = (choose_values(rng, jobs, *each) for each in ((LARGE_GANGS, large_weights), (SMALL_GANGS, small_weights)))
     gpus = np.where(large, *drawn)
     run_s = scaled_to_means(np.exp(spread * rng.standard_normal(jobs)), large, mean * HOUR_S)
+    by_own = choose(models, MODELS_BY, f"models of workload {what}:") == "gpu-hours"
+    model = models_by_class(rng, class_of(gpus * run_s / HOUR_S) if by_own else kind)
     batch = gpus * np.maximum(_largest_batches(gpu)[model] // rng.choice(parts, jobs), 1)
     return job_arrays(what, arrival_s, model, gpus, batch, gpu, hours * HOUR_S, run_s=run_s)
 
@@ -140,7 +142,7 @@ def bsbf_table2(
     span = best["span_s"] if span_s is None else span_s
     check_parameters(what, jobs=jobs, span_s=span)
     choose(gpu, GPU_TYPES, f"gpu of workload {what}:")
-    mean, spread = _run_times(what, "mean_s", mean_s or best["mean_s"], best["sigma"] if sigma is None else sigma)
+    mean, spread = _run_times(what, "mean_s", mean_s, sigma, best)
     parts = _parts(what, batches or best["batches"])
     large_weights = _weights(what, "large_gangs", large_gangs or best["large_gangs"], TESTBED_LARGE)
     small_weights = _weights(what, "small_gangs", small_gangs or best["small_gangs"], TESTBED_SMALL)
@@ -183,10 +185,14 @@ def shipped_fits() -> Mapping[str, Sequence[Mapping[str, Any]]]:
     return json.loads(FITS.read_text(encoding="utf-8"))["fits"]
 
 
-def _run_times(what: str, name: str, means: Sequence[float], sigma: float) -> tuple[np.ndarray, float]:
+def _run_times(
+    what: str, name: str, means: Sequence[float], given: float | None, best: Mapping[str, Any]
+) -> tuple[np.ndarray, float]:
+    """Means of the classes and sigma: as given, else those of the fit."""
+    sigma = best["sigma"] if given is None else given
     if not 0 <= sigma <= MOST_SIGMA:
         raise InputError(f"workload {what}: sigma={sigma:g}; expected 0 to {MOST_SIGMA:g}")
-    return class_means(what, name, means), sigma
+    return class_means(what, name, means or best[name]), sigma
 
 
 def _parts(what: str, batches: Sequence[int]) -> tuple[int, ...]:

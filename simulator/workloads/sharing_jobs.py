@@ -26,6 +26,7 @@ from .schema import Workload
 PHILLY_DAY = Path(__file__).resolve().parent / "data" / "philly_day.csv"
 BIN_S = 600.0
 MODELS = ("bert", "cifar10", "deepspeech2", "imagenet", "ncf", "yolov3")
+CLASS_GPU_HOURS = (1.0, 10.0, 100.0)  # the first of each class but the lowest
 # GPU-hours under 1, 10, 100, 1,000: the models that the Pollux artifact gives to such jobs, with equal weights.
 CLASS_MODELS = (("cifar10", "ncf"), ("deepspeech2", "bert"), ("yolov3",), ("imagenet",))
 GANGS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
@@ -298,6 +299,11 @@ def _by_group(value: _Value, model: np.ndarray, gpus: np.ndarray, batch: np.ndar
     profiles = shipped_profiles()
     values = [value(profiles.of(MODELS[model[i]]), int(gpus[i]), int(batch[i])) for i in first]
     return np.array(values, dtype=np.float64)[index]
+
+
+def class_of(gpu_hours: np.ndarray) -> np.ndarray:
+    """The class of GPU-hours of every job (see CLASS_MODELS)."""
+    return np.searchsorted(CLASS_GPU_HOURS, gpu_hours, side="right")
 
 
 def models_by_class(rng: np.random.Generator, kind: np.ndarray) -> np.ndarray:

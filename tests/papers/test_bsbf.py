@@ -80,11 +80,21 @@ def test_the_misprinted_queueing_row_is_left_out():
 def test_a_run_is_told_apart_by_what_touches_its_policy_alone():
     """Interference, memory and the heads of the others are nothing to FIFO; Tiresias' queues nothing to SJF-BSBF."""
     touched = {
-        "fifo": {"gpu", "net", "exclusive_head", "exclusive_placer", "fit", "batches"},
+        "fifo": {"gpu", "net", "exclusive_head", "exclusive_placer", "fit", "models", "batches"},
         "tiresias": {"gpu", "net", "exclusive_head", "exclusive_placer", "fit", "thresholds", "cost_s", "batches"},
-        "pollux": {"gpu", "fit", "batches"},
-        PASSED: {"gpu", "net", "sharing_placer", "fit", "batches"},
-        "sjf-bsbf": {"gpu", "net", "sharing_head", "sharing_placer", "fit", "batches", "interference", "memory"},
+        "pollux": {"gpu", "fit", "models", "batches"},
+        PASSED: {"gpu", "net", "sharing_placer", "fit", "models", "batches"},
+        "sjf-bsbf": {
+            "gpu",
+            "net",
+            "sharing_head",
+            "sharing_placer",
+            "fit",
+            "models",
+            "batches",
+            "interference",
+            "memory",
+        },
     }
     other = {
         **{name: values[-1] for name, values in (*PRODUCT.items(), *ALONE.items())},
@@ -103,7 +113,10 @@ def test_a_run_is_told_apart_by_what_touches_its_policy_alone():
 
 def test_all_policies_play_the_same_jobs():
     for policy in (*bsbf_runs.POLICIES, PASSED):
-        assert Experiment(240).case(policy, 3).workload == "bsbf-tables:jobs=240,gpu=2080ti,seed=3,fit=1,batches=1"
+        assert (
+            Experiment(240).case(policy, 3).workload
+            == "bsbf-tables:jobs=240,gpu=2080ti,seed=3,fit=1,models=gpu-hours,batches=1/2"
+        )
         assert TESTBED.case(policy, 3).workload == "bsbf-table2:jobs=30,gpu=2080ti,seed=3,fit=1"
         assert TESTBED.case(policy, 3).topology == "bsbf-physical"
 
