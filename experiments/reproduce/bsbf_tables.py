@@ -43,9 +43,9 @@ OTHER_XI = ("constant:xi=1", "constant:xi=1.1", "lucid", "measured")
 NETS = "where gangs pay for lying spread"
 
 READING = (
-    "reading: 2080 Ti, 11 GiB with assumed needs, xi 1.25 for all pairs; FIFO, SJF, Tiresias: head=strict, "
-    "placer=consolidated, Tiresias 57,600 GPU-s and 30 s a restart; SJF-FFS, SJF-BSBF: head=skip, placer=tier; nobody "
-    "pays for lying spread (Eq. 4); `reproduce bsbf-orders` plays the others"
+    "reading: 2080 Ti, 11 GiB with assumed needs, largest measured batches, xi 1.25 for all pairs; FIFO, SJF, "
+    "Tiresias: head=strict, placer=consolidated, Tiresias 57,600 GPU-s, 30 s a restart; SJF-FFS, SJF-BSBF: head=skip, "
+    "placer=tier; nobody pays for lying spread (Eq. 4); `reproduce bsbf-orders` plays the others"
 )
 PROTOCOL = (
     "jobs: bsbf-tables, fitted to the rows of fifo, sjf and tiresias, on other seeds (`reproduce bsbf-calibration`); "
