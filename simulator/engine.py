@@ -511,20 +511,12 @@ class Simulator:
         rows.serve_holds(self.records, 0)
 
     def _resize(self, decision: Resize) -> None:
-        job = decision.job
-        if not self.state.elastic:
-            check_passes(self, decision)
-            lay_gang(self, decision)
-            assert decision.sub_batch is not None
-            rows.set_passes(self.records, 0, job, decision.sub_batch)
-            return
-        if decision.sub_batch is not None:
-            raise InvalidDecision(
-                f"resize job {job} ({self.workload.job_id[job]}): sub_batch = {decision.sub_batch}: elastic jobs take "
-                "the largest that fits; expected none"
-            )
+        passes = check_passes(self, decision)
         batch = lay_gang(self, decision)
-        rows.resize(self.records, 0, job, batch)
+        if passes is None:
+            rows.resize(self.records, 0, decision.job, batch)
+        else:
+            rows.set_passes(self.records, 0, decision.job, passes)
 
     def _job(self, decision: Decision) -> int:
         job = getattr(decision, "job", None)

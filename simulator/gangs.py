@@ -57,14 +57,21 @@ def lay_gang(simulator: Simulator, decision: Start | Migrate | Resize) -> int:
     return batch
 
 
-def check_passes(simulator: Simulator, decision: Resize) -> None:
-    """Check what a `Resize` of a job that is not elastic asks for, but for the memory, which `lay_gang` looks at.
+def check_passes(simulator: Simulator, decision: Resize) -> int | None:
+    """The sub-batch that a `Resize` asks for, checked but for the memory, which `lay_gang` looks at; elastic: None.
 
     Raises:
-        InvalidDecision: it asks for more than other passes, or for passes that the job cannot have.
+        InvalidDecision: the job is elastic and a sub-batch is given; or it is not, and the decision asks for more than
+            other passes, or for passes that the job cannot have.
     """
     s, job, asked = simulator.state, decision.job, decision.sub_batch
     what = f"resize job {job} ({simulator.workload.job_id[job]})"
+    if s.elastic:
+        if asked is not None:
+            raise InvalidDecision(
+                f"{what}: sub_batch = {asked}: elastic jobs take the largest that fits; expected none"
+            )
+        return None
     if asked is None or decision.batch is not None:
         raise InvalidDecision(
             f"{what}: the jobs of this simulator are not elastic; expected sub_batch, and neither other GPUs nor batch"
@@ -83,6 +90,7 @@ def check_passes(simulator: Simulator, decision: Resize) -> None:
         raise InvalidDecision(
             f"{what}: sub_batch = {asked}: expected its batch of {batch} samples a GPU, or that halved so and so often"
         )
+    return asked
 
 
 def _check_size(what: str, given: int, need: int, elastic: bool, room: int) -> None:

@@ -33,7 +33,7 @@ PASSED = "sjf:head=skip"
 RESTORED = "sjf-bsbf:restore=on"
 WORKLOADS = 40  # seeds 0 to 39; the workloads were fitted on others
 # Pollux searches at every round: a run takes minutes where the others take milliseconds.
-POLLUX_WORKLOADS = 3
+POLLUX_WORKLOADS = 1
 QUICK_JOBS = 8  # an eighth of the jobs
 
 Number = Callable[[SharedOutcome], float]

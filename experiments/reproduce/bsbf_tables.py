@@ -43,13 +43,14 @@ OTHER_XI = ("constant:xi=1", "constant:xi=1.1", "lucid", "measured")
 NETS = "where gangs pay for lying spread"
 
 READING = (
-    "reading: 2080 Ti, 11 GiB with assumed needs, largest measured batches, xi 1.25 for all pairs; FIFO, SJF, "
+    "reading: 2080 Ti, 11 GiB with assumed needs, xi 1.25 for all pairs; FIFO, SJF, "
     "Tiresias: head=strict, placer=consolidated, Tiresias 57,600 GPU-s, 30 s a restart; SJF-FFS, SJF-BSBF: head=skip, "
     "placer=tier; nobody pays for lying spread (Eq. 4); `reproduce bsbf-orders` plays the others"
 )
 PROTOCOL = (
     "jobs: bsbf-tables, fitted to the rows of fifo, sjf and tiresias, on other seeds (`reproduce bsbf-calibration`); "
-    "nothing was fitted to the rows of sjf-ffs, sjf-bsbf and pollux"
+    "nothing was fitted to the rows of sjf-ffs, sjf-bsbf and pollux. No fit depends on models, by a job's GPU-hours as "
+    "in Pollux' artifact, nor on batches, the largest measured one or half of it"
 )
 HEADLINE = (
     f"{PASSED} (ours) is sjf-ffs and sjf-bsbf without sharing: what it gains over sjf, whose queue blocks, is no gain "

@@ -77,7 +77,11 @@ def theorem1(options: Options) -> Findings:
         ),
     ]
     rows += _starts(options)
-    notes = [
+    return Findings(rows, _said(pairs))
+
+
+def _said(pairs: int) -> list[str]:
+    return [
         f"{pairs} pairs: isolated times left drawn evenly in their logarithm from 10 s to 100,000 s, xi from 1 to "
         f"{LARGEST_XI:g}; {TIMES} insertion times a pair, from now to the end of the running job",
         f"in {100 * ACCUMULATING:g} % of them the new job must accumulate beside the running one, and takes 1 to "
@@ -89,7 +93,6 @@ def theorem1(options: Options) -> Findings:
         "the case that the new job ends first, and is the rate of the sum where A, not B, has begun (simulator/rules/"
         "pairs.py); comparing the two ends, as the paper says in words, is what the search finds",
     ]
-    return Findings(rows, notes)
 
 
 def _starts(options: Options) -> list[Row]:
