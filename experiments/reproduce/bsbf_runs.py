@@ -34,6 +34,7 @@ RESTORED = "sjf-bsbf:restore=on"
 WORKLOADS = 40  # seeds 0 to 39; the workloads were fitted on others
 # Pollux searches at every round: a run takes minutes where the others take milliseconds.
 POLLUX_WORKLOADS = 1
+OWN_BATCHES = "of the fit"
 QUICK_JOBS = 8  # an eighth of the jobs
 
 Number = Callable[[SharedOutcome], float]
@@ -56,7 +57,8 @@ class Cell:
             search counts with it, always pays the 30 s of its own simulator.
         models: of the simulations: by a job's own GPU-hours, as in Pollux' artifact, whose settings the paper follows,
             or by those of its submission in Philly.
-        batches: of the simulations, per GPU: the largest measured one (`1`), or that or half of it (`1/2`).
+        batches: per GPU: the largest measured one (`1`), or that or half of it (`1/2`), in Table II too;
+            OWN_BATCHES: there, those that the fit has.
         fit: which of the five best fits of the workload, 1 to 5; 0: philly-sample, fitted to nothing.
     """
 
@@ -119,7 +121,8 @@ class Experiment:
         cell = self.cell
         drawn = f"jobs={self.jobs},gpu={cell.gpu},seed={seed}"
         if self.physical:
-            return f"bsbf-table2:{drawn},fit={cell.fit}"
+            drawn = f"bsbf-table2:{drawn},fit={cell.fit}"
+            return drawn if cell.batches == OWN_BATCHES else f"{drawn},batches={cell.batches}"
         if cell.fit == 0:
             return f"philly-sample:{drawn},large_share={LARGE_SHARE}"
         return f"bsbf-tables:{drawn},fit={cell.fit},models={cell.models},batches={cell.batches}"

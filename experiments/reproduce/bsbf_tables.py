@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+from ...simulator.workloads.bsbf_jobs import MODELS_BY
 from . import bsbf_plots
 from . import bsbf_published as published
 from .bsbf_runs import (
+    OWN_BATCHES,
     PASSED,
     POLICIES,
     RESTORED,
@@ -104,6 +106,7 @@ def _table(
         ]
         rows += _orders(runs, experiment)
         rows += _fits(name, options, jobs)
+        rows += _unsettled(name, options, jobs)
         rows += _spread(name, options, jobs)
         notes += [_alone(runs, experiment), HEADLINE, POLLUX_NCF]
         return Findings(rows, notes, bsbf_plots.of_table(options, name, runs, experiment, (*POLICIES, *OURS)))
@@ -174,6 +177,21 @@ def _fits(name: str, options: Options, jobs: int) -> list[Row]:
     return rows
 
 
+def _unsettled(name: str, options: Options, jobs: int) -> list[Row]:
+    """The same with other models and batches, which no exclusive row tells apart: how many cells are met."""
+    experiments = [Experiment(jobs, Cell(models=by, batches=parts)) for by in MODELS_BY for parts in ("1/2", "1")]
+    runs = play(f"{name}, models and batches", options, experiments, (*WITHOUT_POLLUX, PASSED))
+    rows = []
+    for one in experiments:
+        where = f"models by {one.cell.models}, batches {one.cell.batches}"
+        for policies, allowed in ((WITHOUT_POLLUX, FITTED), (SHARING, JUDGED)):
+            number, cells = met(runs, one, policies, allowed)
+            what = "cells without pollux" if policies == WITHOUT_POLLUX else "cells of the policies that share"
+            rows.append(printed(f"{where}: {what} within {100 * allowed:g} %, of {cells}", number))
+        rows += [gain_over(runs, other, one, f", {where}") for other in ("sjf", PASSED)]
+    return rows
+
+
 def met(runs: Runs, experiment: Experiment, policies: Iterable[str], allowed: float) -> tuple[int, int]:
     """How many published completion times are met, and of how many."""
     rows = [
@@ -222,6 +240,17 @@ def table2(options: Options) -> Findings:
                 f"{policy}: average JCT, interference {xi}", runs_of_xi.mean(metric("jct_mean"), policy, other), "s"
             )
             for policy in SHARING
+        ]
+    for batches in ("1", OWN_BATCHES):
+        other = on_testbed(batches=batches)
+        runs_of_batches = play(f"bsbf-table2, batches {batches}", options, [other], WITHOUT_POLLUX)
+        rows += [
+            printed(
+                f"{policy}: average JCT, batches {batches}",
+                runs_of_batches.mean(metric("jct_mean"), policy, other),
+                "s",
+            )
+            for policy in WITHOUT_POLLUX
         ]
     for fit in range(2, FITS + 1):
         other = on_testbed(fit=fit)

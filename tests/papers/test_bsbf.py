@@ -79,22 +79,14 @@ def test_the_misprinted_queueing_row_is_left_out():
 
 def test_a_run_is_told_apart_by_what_touches_its_policy_alone():
     """Interference, memory and the heads of the others are nothing to FIFO; Tiresias' queues nothing to SJF-BSBF."""
+    drawn = {"gpu", "net", "fit", "models", "batches"}
+    exclusive = drawn | {"exclusive_head", "exclusive_placer"}
     touched = {
-        "fifo": {"gpu", "net", "exclusive_head", "exclusive_placer", "fit", "models", "batches"},
-        "tiresias": {"gpu", "net", "exclusive_head", "exclusive_placer", "fit", "thresholds", "cost_s", "batches"},
-        "pollux": {"gpu", "fit", "models", "batches"},
-        PASSED: {"gpu", "net", "sharing_placer", "fit", "models", "batches"},
-        "sjf-bsbf": {
-            "gpu",
-            "net",
-            "sharing_head",
-            "sharing_placer",
-            "fit",
-            "models",
-            "batches",
-            "interference",
-            "memory",
-        },
+        "fifo": exclusive,
+        "tiresias": exclusive | {"thresholds", "cost_s"},
+        "pollux": drawn - {"net"},
+        PASSED: drawn | {"sharing_placer"},
+        "sjf-bsbf": drawn | {"sharing_head", "sharing_placer", "interference", "memory"},
     }
     other = {
         **{name: values[-1] for name, values in (*PRODUCT.items(), *ALONE.items())},
@@ -117,7 +109,7 @@ def test_all_policies_play_the_same_jobs():
             Experiment(240).case(policy, 3).workload
             == "bsbf-tables:jobs=240,gpu=2080ti,seed=3,fit=1,models=gpu-hours,batches=1/2"
         )
-        assert TESTBED.case(policy, 3).workload == "bsbf-table2:jobs=30,gpu=2080ti,seed=3,fit=1"
+        assert TESTBED.case(policy, 3).workload == "bsbf-table2:jobs=30,gpu=2080ti,seed=3,fit=1,batches=1/2"
         assert TESTBED.case(policy, 3).topology == "bsbf-physical"
 
 
@@ -194,10 +186,10 @@ def test_who_does_not_share_never_has_two_jobs_on_a_gpu():
 
 
 def test_the_grid_has_the_base_cell_and_no_cell_twice(options):
-    """6 x 4 x 2 x 2 x 2 in the product, and 1 + 1 + 1 + 1 + 1 + 5 with one other value of the rest."""
+    """6 x 4 x 2 x 2 x 2 in the product, and 1 + 1 + 1 + 1 + 1 + 1 + 5 with one other value of the rest."""
     cells = grid(options)
-    assert (len(cells.product), len(cells.alone)) == (192, 10)
-    assert len(cells.cells) == len(set(cells.cells)) == 202
+    assert (len(cells.product), len(cells.alone)) == (192, 11)
+    assert len(cells.cells) == len(set(cells.cells)) == 203
     for some in (cells, grid(replace(options, quick=True))):
         assert Cell() in some.product  # the one that the tables are printed for
     assert set(PRODUCT) | set(ALONE) | {"sharing_placer"} == set(Cell.__dataclass_fields__)
