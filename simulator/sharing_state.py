@@ -112,7 +112,8 @@ def _job_fields(jobs: int, steps: int) -> list[Field]:
     )
     columns: list[Field] = [(name, "f8", (jobs,)) for name in floats]
     columns += [(name, "i8", (jobs,)) for name in integers]
-    columns += [("kind", "i1", (jobs, steps))]  # its row of `xi`, by how often its whole batch is halved
+    # Its row of `xi`, by how often its whole batch is halved; a multiple of 8 bytes, so that records have no gaps.
+    columns += [("kind", "i1", (jobs, max(steps, 8)))]
     return columns
 
 

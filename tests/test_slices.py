@@ -46,7 +46,7 @@ def test_a_job_takes_seven_thirds_of_its_time_whoever_comes_or_goes():
     assert (parts["compute"], parts["interference"]) == pytest.approx((450.0, 600.0))
 
 
-@pytest.mark.parametrize(("slices", "times"), [(2, 7 / 3), (3, 7 / 2), (7, 7.0)])
+@pytest.mark.parametrize(("slices", "times"), [(2, 7 / 3), (3, 7 / 2), pytest.param(7, 7.0, marks=pytest.mark.slow)])
 def test_as_many_jobs_as_slices_run_side_by_side(slices, times):
     """All start at once, on one GPU: 3g.20gb has 3/7 of an A100, 2g.10gb 2/7, 1g.5gb 1/7."""
     simulator = begun(slices, [(0, 1, 60)] * slices)
