@@ -141,8 +141,8 @@ def test_every_environment_is_here():
     assert {f"clustergym/{name}-v0" for name in SIZES} == set(ENVIRONMENTS)
 
 
-# Of the version before anything was charged at a cut: the policy, and the returns of seeds 0 and 1, to the bit. Sharing:
-# of the version in which `sjf-bsbf` was mended.
+# Of the version before anything was charged at a cut: the policy, and the returns of seeds 0 and 1, to the bit.
+# Sharing: of the version in which `sjf-bsbf` was mended.
 BEFORE = {
     ("Delay", "srtf", "jct"): [-2.198083111739821, -1.7529170535323344],
     ("Delay", "srtf", "makespan"): [-2.8832910090921384, -2.0251613024077373],
