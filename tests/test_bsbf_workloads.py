@@ -69,7 +69,9 @@ def test_bsbf_tables_takes_arrivals_from_philly_sample():
     ours, theirs = (open_workload(f"{name}:jobs=240", seed=5) for name in ("bsbf-tables", "philly-sample"))
     assert np.array_equal(ours.arrival_s, theirs.arrival_s)
     by_submission = open_workload("bsbf-tables:jobs=240,models=submission", seed=5)
+    assert np.array_equal(by_submission.model, theirs.model)
     assert np.array_equal(by_submission.gpus, ours.gpus)
+    assert by_submission.duration_s == pytest.approx(ours.duration_s, rel=0.05)
 
 
 def test_the_gpu_hours_of_a_job_of_bsbf_tables_say_its_model():

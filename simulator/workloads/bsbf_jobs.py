@@ -61,23 +61,22 @@ def bsbf_tables(
 ) -> Workload:
     """Jobs with which Tables III (240) and IV (480 jobs) of paper sjf-bsbf can be compared, on 64 GPUs.
 
-    Arrivals are those of `philly-sample`, submissions of Philly's busiest hours. A job is large (more than 4 GPUs) or
-    small; its gang and its isolated run time, lognormal, are drawn for its class, independently. Its GPU-hours say the
-    model, as in Pollux' artifact, whose settings the paper follows. Iterations are the run time over theirs, rounded.
+    Arrivals are those of `philly-sample`. A job is large (more than 4 GPUs) or small; its gang and its isolated run
+    time, lognormal, are drawn for its class, independently. Its GPU-hours say the model, as in Pollux' artifact, whose
+    settings the paper follows. Iterations are the run time over theirs, rounded.
 
     Args:
         jobs: how many, all within `hours`.
         gpu: t4, 2080ti (the paper's GPU) or a100: whose iteration times.
         fit: 1 (the best) to 5: where the parameters below come from that are not given.
-        hours, start: the window, in hours, and the hour of Philly's day at which it begins.
-        large_share: of the jobs, 0 to 1; their number is round(large_share x jobs).
+        hours, start: see `philly_sample`.
+        large_share: of the jobs, 0 to 1, rounded.
         large_gangs: weights of 8, 12, 16, 24 and 32 GPUs. small_gangs: of 1, 2 and 4.
         mean_hours: LARGE/SMALL, mean isolated run time of each class, hours.
         sigma: of the run times' logarithm, in both classes, 0 to 3.
         models: by the job's own `gpu-hours`, or by those of the `submission` in Philly, whatever the job has here.
-        batches: the batch per GPU is the largest measured one divided by one of these whole numbers, equal weights. No
-            fit depends on batches or models, as run times do not; what fits a GPU beside another job does.
-        seed: same parameters and seed, same workload.
+        batches: the batch per GPU is the largest measured one over one of these whole numbers, equal weights. No fit
+            depends on batches or models; what fits a GPU beside another job does.
 
     Raises:
         InputError: a parameter out of range.
@@ -88,20 +87,22 @@ def bsbf_tables(
     check_window(what, hours, start)
     best = fitted(what, fit)
     share = best["large_share"] if large_share is None else large_share
-    mean, spread = _run_times(what, "mean_hours", mean_hours, sigma, best)
     check_share(what, share)
+    mean, spread = _run_times(what, "mean_hours", mean_hours, sigma, best)
     large_weights = _weights(what, "large_gangs", large_gangs or best["large_gangs"], LARGE_GANGS)
     small_weights = _weights(what, "small_gangs", small_gangs or best["small_gangs"], SMALL_GANGS)
     parts = _parts(what, batches)
     rng = np.random.default_rng(seed)
     arrival_s, kind = submissions(rng, jobs, start * HOUR_S, hours * HOUR_S)
+    model = models_by_class(rng, kind)
     large = rng.permutation(jobs) < round(share * jobs)
-    drawn = (choose_values(rng, jobs, *each) for each in ((LARGE_GANGS, large_weights), (SMALL_GANGS, small_weights)))
-    gpus = np.where(large, *drawn)
+    sizes = (LARGE_GANGS, large_weights), (SMALL_GANGS, small_weights)
+    gpus = np.where(large, *(choose_values(rng, jobs, *each) for each in sizes))
     run_s = scaled_to_means(np.exp(spread * rng.standard_normal(jobs)), large, mean * HOUR_S)
-    by_own = choose(models, MODELS_BY, f"models of workload {what}:") == "gpu-hours"
-    model = models_by_class(rng, class_of(gpus * run_s / HOUR_S) if by_own else kind)
-    batch = gpus * np.maximum(_largest_batches(gpu)[model] // rng.choice(parts, jobs), 1)
+    part = rng.choice(parts, jobs)
+    if choose(models, MODELS_BY, f"models of workload {what}:") == "gpu-hours":  # the last draw: all else is the same
+        model = models_by_class(rng, class_of(gpus * run_s / HOUR_S))
+    batch = gpus * np.maximum(_largest_batches(gpu)[model] // part, 1)
     return job_arrays(what, arrival_s, model, gpus, batch, gpu, hours * HOUR_S, run_s=run_s)
 
 
