@@ -48,7 +48,7 @@ def accepts(s, c, job, partner):
     if s.shares != BEST_BENEFIT:
         return s.alone_memory[place] + memory_of(s, job, 1) <= s.gpu_memory
     halvings = _best_halvings(s, c, job, place)
-    return halvings >= 0 and _pair_s(s, c, job, place, halvings) >= 0.0
+    return halvings >= 0 and _pair_s(s, c, job, new_work_s(s, c, job, 0), place, halvings) >= 0.0
 
 
 @kernel
@@ -61,9 +61,10 @@ def find_partners(s, c, job):
     """
     s.pair_pass += 1
     agreed = True
+    work_s = new_work_s(s, c, job, 0)
     while True:
         accepting = s.accepting
-        count = _gather(s, c, job)
+        count = _gather(s, c, job, work_s)
         if not agreed:
             s.accepting = accepting
         halvings = 0
@@ -72,7 +73,7 @@ def find_partners(s, c, job):
         refused = 0
         for i in range(count):
             place = s.pair_place[i]
-            if s.pair_halvings[i] < halvings and _pair_s(s, c, job, place, halvings) < 0.0:
+            if s.pair_halvings[i] < halvings and _pair_s(s, c, job, work_s, place, halvings) < 0.0:
                 s.pair_refused[place] = s.pair_pass
                 refused += 1
         if refused == 0:
@@ -83,7 +84,7 @@ def find_partners(s, c, job):
 
 
 @kernel
-def _gather(s, c, job):
+def _gather(s, c, job, work_s):
     """Modify `s.pair_*` and `s.accepting`: partners by the JCT of the pair, as many as have the GPUs for the job.
 
     Returns how many.
@@ -92,7 +93,6 @@ def _gather(s, c, job):
     count = 0
     found = 0  # GPUs of those
     accepting = 0
-    work_s = new_work_s(s, c, job, 0)
     row = s.model[job]
     for place in range(s.n_alone):
         running_s = work_left_s(s, place)
@@ -103,7 +103,7 @@ def _gather(s, c, job):
         halvings = _best_halvings(s, c, job, place)
         if halvings < 0:
             continue
-        pair_s = _pair_s(s, c, job, place, halvings)
+        pair_s = _pair_s(s, c, job, work_s, place, halvings)
         if pair_s < 0.0:
             continue
         gpus = s.alone_gpus[place]
@@ -189,13 +189,16 @@ def _search_halvings(s, c, job, place, least):
 
 
 @kernel
-def _pair_s(s, c, job, place, halvings):
-    """Modify the memory of class `c`: sum of the JCTs of a pair that starts now; negative if it had better not."""
-    new_s = new_work_s(s, c, job, halvings)
+def _pair_s(s, c, job, work_s, place, halvings):
+    """Modify the memory of class `c`: sum of the JCTs of a pair that starts now; negative if it had better not.
+
+    `work_s` is what the new job brings at its whole batch.
+    """
+    new_s = work_s if halvings == 0 else new_work_s(s, c, job, halvings)
     running_s = work_left_s(s, place)
     kind, other = kind_of(s, job, s.sub_batch[job] >> halvings), s.alone_kind[place]
     together = together_s(new_s, s.xi[kind, other], running_s, s.xi[other, kind])
-    apart = apart_s(new_work_s(s, c, job, 0), running_s)
+    apart = apart_s(work_s, running_s)
     return rounded(together) if shares(together, apart) else -1.0
 
 
