@@ -87,8 +87,8 @@ class Resize:
 
     An elastic job takes any number of GPUs (free ones, ones with room, or its own) and any batch. Another job stays on
     its GPUs, and `sub_batch` changes the passes in which it works through its batch, e.g. to larger ones when a partner
-    has left. That costs nothing: gradients are accumulated anew in every iteration, and nothing but the length of the
-    iterations changes.
+    has left. That costs nothing: gradients are accumulated anew in every iteration, and nothing changes but the length
+    of the iterations, and, where a table of interference knows sub-batches, of its partners'.
 
     Args:
         job: which.

@@ -18,6 +18,7 @@ from .sharing_state import SHARED_MODELS, STEPS
 from .workloads.schema import Workload
 
 SUB_BATCH = "sub_batch"
+MOST_LOADS = 4096  # the table is asked for the square of them
 
 
 class Load(NamedTuple):
@@ -60,6 +61,11 @@ def lay_kinds(s: np.void, workload: Workload, models: Sequence[str], slowdowns: 
         kind_model, kind = np.arange(len(models)), s["model"][:n, None]
     else:
         loads, load_of = _loads(s, workload, told)
+        if len(loads) > MOST_LOADS:  # before a square of them is made
+            raise InputError(
+                f"workload {workload.name!r} has {len(loads)} different jobs by model, {', '.join(sorted(told))}, "
+                f"which the interference tells apart; expected at most {MOST_LOADS}"
+            )
         whole = slowdowns.load_matrix(loads)  # type: ignore[attr-defined]
         number = {model: i for i, model in enumerate(models)}
         of_model = np.array([number[load.model] for load in loads])

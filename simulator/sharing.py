@@ -56,7 +56,7 @@ class Sharing:
         most = BERTH_SIZES[-1]
         if isinstance(self.jobs_per_gpu, bool) or self.jobs_per_gpu not in range(1, most + 1):
             raise InputError(f"sharing: jobs_per_gpu = {self.jobs_per_gpu!r}: expected a whole number from 1 to {most}")
-        if self.memory_gb is not None and not 0.0 < self.memory_gb <= math.inf:
+        if not (self.memory_gb is None or (isinstance(self.memory_gb, int | float) and self.memory_gb > 0.0)):
             raise InputError(f"sharing: memory_gb = {self.memory_gb!r}: expected GiB > 0, or None for no limit")
         if isinstance(self.interference, str):
             object.__setattr__(self, "interference", Interference(self.interference))

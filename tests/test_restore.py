@@ -342,3 +342,20 @@ def test_batches_resize_as_single_environments_do():
         if (terminated | truncated).any():
             break
     assert seen > 5
+
+
+@pytest.mark.parametrize(("restore", "end_s"), [("off", 1694.8), ("on", 1694.8)])
+def test_restore_leaves_passes_that_larger_ones_would_make_slower(tmp_path, restore, end_s):
+    """cifar10 runs beside bert, which leaves at 100 s, and ncf, which stays and triples its time in passes of 512."""
+    pairs = [f"{a},{b},1,," for a in ("bert", "cifar10", "ncf") for b in ("bert", "cifar10", "ncf")]
+    rows = ["victim,with,xi,sub_batch,", *pairs, "cifar10,ncf,3,512,", "cifar10,ncf,1.2,256,", "cifar10,ncf,1,128,"]
+    table = tmp_path / "table.csv"
+    table.write_text("\n".join(row.removesuffix(",") for row in rows) + "\n")
+    workload = Workload.from_arrays(
+        "hand", [0, 0, 1], [1, 1, 2], [5000, 100, 1000], model=["ncf", "bert", "cifar10"], batch_size=[1024, 8, 1024]
+    )
+    rule = policies.make("sjf-ffs", restore=restore).rule
+    simulator = Simulator("flat:machines=1,gpus_per_machine=2", rule=rule, sharing=Sharing(2, str(table), 11.0))
+    simulator.reset(workload)
+    simulator.run()
+    assert simulator.jobs()["finish_s"][2] == pytest.approx(end_s, abs=0.1)

@@ -129,3 +129,21 @@ def test_what_nobody_measured_of_memory_is_assumed_halved_or_left_out():
     assert Sharing.load("on:memory=middle").memory == "middle"
     with pytest.raises(InputError, match="unknown sharing: memory 'mesured'; did you mean 'measured'"):
         Sharing(memory="mesured")
+
+
+@pytest.mark.parametrize("head", ["reserve", "conservative"])
+def test_reservations_count_the_slices(head):
+    """Two GPUs; jobs of 100, 50 (on both) and 150 s take 7/3 of that: the third, from 1 s on, would hold up the second.
+
+    It may not pass: the second starts when the first ends, at 233.3 s, and ends at 350; then the third, until 700.
+    """
+    rule = policies.make("fifo", head=head).rule
+    simulator = Simulator(TWO, rule=rule, sharing=Sharing(2, "mig:slices=2"))
+    simulator.reset(Workload.from_arrays("hand", [0, 1, 2], [1, 2, 1], [100, 50, 150]))
+    simulator.run()
+    assert simulator.jobs()["finish_s"].tolist() == pytest.approx([700 / 3, 350, 700], abs=1e-3)
+
+
+def test_memory_must_be_a_number():
+    with pytest.raises(InputError, match="memory_gb = 'x': expected GiB > 0"):
+        Sharing(memory_gb="x")

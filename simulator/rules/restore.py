@@ -6,11 +6,14 @@ costs nothing but the memory that a partner has left.
 
 After a pass, when the jobs that wait have had what they want of the memory, every job that a partner has left since the
 last one, and that runs in smaller passes than an empty GPU admits, gets the largest sub-batch that fits its GPUs beside
-those who are there then; in order of the index. Nobody else is looked at: who has lost no partner has no more room.
+those who are there then; in order of the index. Where interference depends on the sub-batch, it does so only if its
+iterations get shorter. Nobody else is looked at: who has lost no partner has no more room.
 """
 
 from ..kernels.jit import kernel
 from ..kernels.resizing import set_passes, wider_passes
+from ..kernels.sharing import slowdown_now
+from ..network.speed import iteration_time_s
 
 
 @kernel
@@ -20,8 +23,18 @@ def restore(s):
     for i in range(s.n_eased):
         job = s.eased[i]
         sub_batch = wider_passes(s, job)
-        if sub_batch > 0:
+        if sub_batch > 0 and (s.kinds_by_pass == 0 or _is_faster(s, job, sub_batch)):
             set_passes(s, job, sub_batch)
+
+
+@kernel
+def _is_faster(s, job, sub_batch):
+    """True if the iterations of a running job are shorter in passes of `sub_batch`, beside those who are there."""
+    present = s.sub_batch[job]
+    s.sub_batch[job] = sub_batch
+    iteration_s = iteration_time_s(s, job) * slowdown_now(s, job)
+    s.sub_batch[job] = present
+    return iteration_s < s.iteration_s[job]
 
 
 @kernel
