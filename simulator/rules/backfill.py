@@ -318,14 +318,20 @@ def _needs_numbers_only(s, job):
 @kernel
 def _run_best_s(s, job):
     """Seconds for which a waiting job is expected to hold the best gang."""
-    return _restore_s(s, job) + isolated_left_s(s, job) * s.slice_slowdown
+    return _restore_s(s, job) + isolated_left_s(s, job) * _on_slices(s)
 
 
 @kernel
 def _run_here_s(s, job):
     """Modify scratch space of `s`: seconds for which a waiting job is expected to hold `s.gang`."""
     slowdown = gang_iteration_s(s, job, tier_of_gang(s)) / s.base_iteration_s[job]
-    return _restore_s(s, job) + isolated_left_s(s, job) * slowdown * s.slice_slowdown
+    return _restore_s(s, job) + isolated_left_s(s, job) * slowdown * _on_slices(s)
+
+
+@kernel
+def _on_slices(s):
+    """Times that an iteration takes longer where GPUs are cut in slices."""
+    return s.slice_slowdown if has_berths(s) else 1.0
 
 
 @kernel
