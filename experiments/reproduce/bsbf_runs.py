@@ -237,11 +237,6 @@ def stretch(column: Column = "all") -> Number:
     return lambda outcome: (jct_h(column)(outcome) - queue_h(column)(outcome)) / alone_h(column)(outcome)
 
 
-def jct_without_h(model: str) -> Number:
-    """Average completion time of the jobs of all other models, hours."""
-    return lambda outcome: _mean(outcome.jct_s[outcome.model != model]) / 3600.0
-
-
 def queue_of_model_s(model: str) -> Number:
     """Average time without GPUs of the jobs of a model, seconds."""
     return lambda outcome: _mean(outcome.queued_s[outcome.model == model])
