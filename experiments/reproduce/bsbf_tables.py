@@ -51,8 +51,8 @@ READING = (
 PROTOCOL = (
     "jobs: bsbf-tables, fitted to the rows of fifo, sjf and tiresias, on other seeds (`reproduce bsbf-calibration`); "
     "nothing was fitted to the rows of sjf-ffs, sjf-bsbf and pollux. No fit depends on models, by a job's GPU-hours as "
-    "in Pollux' artifact, nor on batches, the largest measured one or half of it; we settled on these models having seen "
-    "the rows of the policies that share with others, which are printed too"
+    "in Pollux' artifact, nor on batches, the largest measured one or half of it; we settled on these models having "
+    "seen the rows of the policies that share with others, which are printed too"
 )
 HEADLINE = (
     f"{PASSED} (ours) is sjf-ffs and sjf-bsbf without sharing: what it gains over sjf, whose queue blocks, is no gain "
