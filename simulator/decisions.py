@@ -1,6 +1,7 @@
 """The vocabulary of decisions that policies, environments and people share. Jobs and GPUs are indices.
 
-In a simulation of regions a GPU may also be a CPU machine, a unit of a cluster without GPUs.
+In a simulation of regions a GPU may also be a CPU machine, a unit of a cluster without GPUs. Groups are numbers that
+`view.groups` gives.
 """
 
 from __future__ import annotations
@@ -64,7 +65,10 @@ class Hold:
 
 @dataclass(frozen=True)
 class Preempt:
-    """Stop a running job; it waits again, and its next start begins with a restore."""
+    """Stop a running job; it waits again, and its next start begins with a restore.
+
+    A job in a group pauses: at the end of its iteration it gives its place up.
+    """
 
     job: int
 
@@ -159,9 +163,62 @@ class Drop:
 
 
 @dataclass(frozen=True)
+class AssignGroup:
+    """Let a job run in a group of jobs on parameter servers: it joins one, moves to another, or opens one.
+
+    It goes there as soon as it may: a waiting or paused job at once, a running one when its iteration is over.
+
+    Args:
+        job: which.
+        group: one that has jobs or is about to; None: a new one.
+        machines: free ones that a new group gets; None where it joins a group that is there.
+    """
+
+    job: int
+    group: int | None = None
+    machines: int | None = None
+
+
+@dataclass(frozen=True)
+class SetMachines:
+    """Let a group go on with so many machines, at least 1: more are free ones, and those that it loses are free."""
+
+    group: int
+    machines: int
+
+
+@dataclass(frozen=True)
+class SetSpill:
+    """Let a job keep a share of its input on disk, and read it from there in every pass.
+
+    Args:
+        job: one in a group.
+        ratio: of its input, 0 to 1; None: as much as is best for its group, by hill climbing.
+    """
+
+    job: int
+    ratio: float | None
+
+
+@dataclass(frozen=True)
 class Advance:
     """Nothing more at this instant."""
 
 
-Decision = Start | Hold | Preempt | Migrate | Resize | Shift | Replicate | Move | Drop | Advance
+Decision = (
+    Start
+    | Hold
+    | Preempt
+    | Migrate
+    | Resize
+    | Shift
+    | Replicate
+    | Move
+    | Drop
+    | AssignGroup
+    | SetMachines
+    | SetSpill
+    | Advance
+)
 TABLE_DECISIONS = (Replicate, Move, Drop)
+GROUP_DECISIONS = (AssignGroup, SetMachines, SetSpill)
