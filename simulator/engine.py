@@ -76,7 +76,8 @@ class Simulator:
         estimates: what rules, policies and observations know of run times: `exact`, `none`, `lognormal:sigma=1`, `user`
             or `Estimates` (estimates.py). What happens does not depend on it.
 
-    A workload with `geo` is simulated in the regions of the topology; only a policy can place its jobs.
+    A workload with `geo` is simulated in the regions of the topology; only a policy can place its jobs. One with `ps`
+    is refused.
 
     Attributes:
         records: array of one record, for those who know `state.py`; `state` is that record. Do not write to it.
@@ -216,6 +217,11 @@ class Simulator:
 
     def _capacity_for(self, workload: Workload) -> Capacity:
         geo, topology = workload.geo, self.topology
+        if workload.ps is not None:
+            raise InputError(
+                f"workload {workload.name!r} holds parameter-server jobs, which run in groups of machines alone "
+                "(Grouping-v0); expected one without"
+            )
         if geo is not None:
             self.rule.expect_alone(f"in regions, which workload {workload.name!r} is for")
         if geo is None:

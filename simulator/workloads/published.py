@@ -168,6 +168,7 @@ def shares(counts: dict[int, int] | tuple[float, ...]) -> np.ndarray:
     weights = np.array(list(counts.values()) if isinstance(counts, dict) else counts, dtype=np.float64)
     return weights / weights.sum()
 
+
 # application and data set: input and model, 10^9 bytes
 HARMONY_GB: dict[str, tuple[float, float]] = {
     "nmf-netflix64x": (45.6, 1.0),

@@ -134,6 +134,8 @@ class Workload:
             getattr(self, column).setflags(write=False)
         if self.geo is not None and not np.array_equal(self.geo.units, self.gpus):
             raise InputError(f"workload {self.name!r}: the units of its jobs' parts do not add up to their gpus")
+        if self.ps is not None and self.geo is not None:
+            raise InputError(f"workload {self.name!r}: PS jobs have no regions; expected geo or ps, not both")
         if self.ps is not None:
             self.ps.check_agrees(self.name, self.job_id, self.gpus, self.duration_s, self.iterations)
 
@@ -206,20 +208,25 @@ class Workload:
             run_s: isolated run times, seconds, (n,), where `duration_s` is something else (see `offered.offered_load`).
 
         Returns:
-            inf where all jobs arrive at once and no window is known. Over regions GPUs alone are counted, not CPU
-            machines; of PS jobs the machine-seconds of COMP, whatever `run_s`: above 1 no scheduler keeps up.
+            inf where all jobs arrive at once and no window is known.
         """
-        work_s = self._work_s(self.duration_s if run_s is None else run_s)
+        work_s = self.work_s(run_s)
         if self.window_s is not None:
             return float(work_s.sum() / (gpus * self.window_s))
         span_s = float(self.arrival_s[-1] - self.arrival_s[0])
         later = self.arrival_s > self.arrival_s[0]
         return float(work_s[later].sum() / (gpus * span_s)) if span_s > 0 else math.inf
 
-    def _work_s(self, run_s: np.ndarray) -> np.ndarray:
+    def work_s(self, run_s: np.ndarray | None = None) -> np.ndarray:
+        """GPU-seconds that each job asks, float64 (n,), with run times as for `offered_load`.
+
+        Over regions GPUs alone are counted, not CPU machines. Of PS jobs it is the machine-seconds of COMP, whatever
+        `run_s`: the same on any number of machines, and no scheduler keeps up with more than the machines have.
+        """
         if self.ps is not None:
             return self.iterations * self.ps.comp_machine_s
-        return (self.gpus if self.geo is None else self.geo.asked[:, 0]) * run_s
+        asked = self.gpus if self.geo is None else self.geo.asked[:, 0]
+        return asked * (self.duration_s if run_s is None else run_s)
 
     def take(self, indices: Any) -> Workload:
         """The jobs at `indices` (integers or a boolean mask), in order of arrival whatever their order.
@@ -258,6 +265,8 @@ class Workload:
     def oversize(self, cluster_gpus: int, action: Literal["error", "drop", "cap"] = "error") -> Workload:
         """Deal with jobs that ask more than `cluster_gpus`: refuse, drop, or cap the gang (same duration).
 
+        The run time of a PS job that is capped becomes that on `cluster_gpus` machines.
+
         Raises:
             InputError: with `error`, naming the first such job; with `drop`, when nothing is left; with `cap`, jobs of
                 several parts.
@@ -283,7 +292,11 @@ class Workload:
         )
         if action == "drop":
             return self.take(~too_big)
-        return replace(self, gpus=np.minimum(self.gpus, cluster_gpus))
+        gpus = np.minimum(self.gpus, cluster_gpus)
+        if self.ps is None:
+            return replace(self, gpus=gpus)
+        iteration_s = self.ps.iteration_s(gpus)
+        return replace(self, gpus=gpus, iteration_s=iteration_s, duration_s=self.iterations * iteration_s)
 
     def save(self, path: str | Path) -> None:
         """Write the workload in our own schema, csv or parquet by the path's ending, with the files beside it.
@@ -464,7 +477,11 @@ def _saved_columns(workload: Workload) -> dict[str, Any]:
         columns["iterations"] = np.where(assumed, np.nan, workload.iterations)
         if assumed.all():
             del columns["iterations"]
-    return columns if workload.geo is None else {**columns, **columns_of(workload.geo)}
+    if workload.geo is not None:
+        columns |= columns_of(workload.geo)
+    if workload.ps is not None:
+        columns |= ps_jobs.columns_of(workload.ps)
+    return columns
 
 
 def _write_csv(workload: Workload, path: Path) -> None:
