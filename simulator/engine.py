@@ -76,7 +76,7 @@ class Simulator:
         estimates: what rules, policies and observations know of run times: `exact`, `none`, `lognormal:sigma=1`, `user`
             or `Estimates` (estimates.py). What happens does not depend on it.
 
-    A workload with `geo` is simulated in the regions of the topology; only a policy can place its jobs. `ps` is refused.
+    A workload with `geo` is simulated in the regions of the topology; only a policy can place its jobs.
 
     Attributes:
         records: array of one record, for those who know `state.py`; `state` is that record. Do not write to it.
