@@ -13,6 +13,7 @@ from ..policies import Policy, make
 from ..simulator.engine import Simulator
 from ..simulator.network import network_for
 from ..simulator.topology import Topology
+from ..simulator.twins import twin
 from ..simulator.workloads import Workload, open_workload
 from .config import Config, Scenario
 from .vec_env import sb3_vec_env
@@ -103,20 +104,11 @@ def _simulate(own: Simulator, workload: Workload, policy: Policy) -> dict[str, f
     """A heuristic alone, where an environment plays on `own`."""
     policy.expect_known(own.estimates)
     network = network_for(policy, own.network)
-    pace = own.pace if own.sharing is None else own.pace or policy.pace(own.sharing.gpu)
-    pace = pace if network is own.network else None
-    every_s = own.tables_every_s
-    simulator = Simulator(
-        own.topology,
-        network,
-        rule=policy.rule_under(own.semantics),
-        failures=own.failures,
-        semantics=own.semantics,
-        horizon_s=own.horizon_s,
-        sharing=own.sharing,
-        pace=pace,
-        tables_every_s=every_s,
-        estimates=own.estimates,
-    )
+    instead: dict[str, Any] = {"rule": policy.rule_under(own.semantics)}
+    if network is not own.network:
+        instead |= {"network": network, "pace": None}
+    elif own.sharing is not None:
+        instead["pace"] = own.pace or policy.pace(own.sharing.gpu)
+    simulator = twin(own, **instead)
     simulator.reset(workload, seed=int(own.state.seed))
     return simulator.run(policy.decider(simulator))

@@ -19,7 +19,7 @@ from ..simulator.engine import Simulator
 from ..simulator.errors import InputError
 from ..simulator.kernels import codes
 from ..simulator.kernels.jit import direct
-from ..simulator.state import Capacity, empty_state
+from ..simulator.protocols import Room
 from .codes import GOES_ON, OUTCOMES, TERMINATED, TRUNCATED
 
 
@@ -33,7 +33,7 @@ class Rows:
         outcomes: float64 (n, OUTCOMES): reward, elapsed seconds, and flags, see codes.py.
         features: float32 (n, F). masks: int8 (n, M). The present; the kernel relies on finding what it last wrote.
         references: float64 (n, jobs): finish times of the reference's run; no columns without one.
-        capacity: of the records.
+        capacity: of the records; None: there are none yet.
         records: the simulators' states (n,).
     """
 
@@ -43,7 +43,7 @@ class Rows:
     features: np.ndarray
     masks: np.ndarray
     references: np.ndarray
-    capacity: Capacity
+    capacity: Room | None = None
     records: np.recarray | None = None
 
     @classmethod
@@ -56,7 +56,6 @@ class Rows:
             features=np.zeros((n, features), np.float32),
             masks=np.zeros((n, mask), np.int8),
             references=np.zeros((n, 0)),
-            capacity=Capacity(0, 0),
         )
 
     def like(self, n: int) -> Rows:
@@ -65,9 +64,9 @@ class Rows:
 
     def fit_references(self) -> None:
         """Make room for a finish time of every job that the records can hold."""
-        known = self.references
-        if known.shape[1] < self.capacity.jobs:
-            self.references = np.zeros((len(known), self.capacity.jobs))
+        known, jobs = self.references, 0 if self.capacity is None else self.capacity.jobs
+        if known.shape[1] < jobs:
+            self.references = np.zeros((len(known), jobs))
             self.references[:, : known.shape[1]] = known
 
 
@@ -129,20 +128,20 @@ class Stepper:
         self.simulators.append(simulator)
         self.asks |= simulator.pace is not None
 
-    def _make_room(self, row: int, capacity: Capacity) -> None:
+    def _make_room(self, row: int, capacity: Any) -> None:
         """See to it that `row`, which is about to be reset, has records of at least `capacity`; the others go on."""
-        r = self.rows
-        if len(self.simulators) > 1:
-            both = zip(astuple(capacity), astuple(r.capacity), strict=True)
-            capacity = Capacity(*(max(pair) for pair in both))
+        present: Any = self.rows.capacity
+        if len(self.simulators) > 1 and present is not None:
+            both = zip(astuple(capacity), astuple(present), strict=True)
+            capacity = type(capacity)(*(max(pair) for pair in both))
         self.make_room(capacity, lost=(row,))
 
-    def make_room(self, capacity: Capacity, lost: Collection[int] = ()) -> None:
+    def make_room(self, capacity: Any, lost: Collection[int] = ()) -> None:
         """Give every row records of `capacity`; runs in progress move, but those of the rows in `lost`."""
         r = self.rows
         if capacity == r.capacity:
             return
-        records = empty_state(capacity, len(self.simulators))
+        records = capacity.empty(len(self.simulators))
         for i, simulator in enumerate(self.simulators):
             simulator.move_to(records[i : i + 1].view(np.recarray), capacity, keep=i not in lost)
         r.records, r.capacity = records, capacity
@@ -167,6 +166,7 @@ class Stepper:
         """`kernel(*arguments)`, whose types are always the same but for the capacity of the records."""
         code = self._codes.get(kernel)
         if code is None:
+            assert self.rows.capacity is not None
             with announced(self.part, self.rows.capacity):
                 code = self._codes[kernel] = direct(kernel, *arguments)
                 return code(*arguments)

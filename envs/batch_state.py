@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ..simulator.errors import InputError
-from ..simulator.state import Capacity
 from .batch import Batch
 
 STRUCTURED = ("records", "windows")
@@ -18,13 +17,13 @@ PLAIN = ("outcomes", "features", "masks", "references")
 
 def state_of(batch: Batch) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Arrays by name (the structured ones as bytes, uint8 (n, size)), and the rest as what JSON can hold."""
-    rows = batch.rows
-    if rows.records is None:
+    rows, capacity = batch.rows, batch.rows.capacity
+    if rows.records is None or capacity is None:
         raise InputError("state: the environments have no state yet; reset them first")
     arrays = {name: np.asarray(getattr(rows, name)).view(np.uint8).reshape(batch.num_envs, -1) for name in STRUCTURED}
     arrays |= {name: getattr(rows, name) for name in PLAIN}
     data = {
-        "capacity": list(astuple(rows.capacity)),
+        "capacity": list(astuple(capacity)),
         "rows": [env.played() for env in batch.envs],
     }
     return {name: array.copy() for name, array in arrays.items()}, data
@@ -35,7 +34,7 @@ def restore(batch: Batch, arrays: Mapping[str, np.ndarray], data: Mapping[str, A
     rows = batch.rows
     if len(data["rows"]) != batch.num_envs:
         raise InputError(f"state: it has {len(data['rows'])} environments; expected {batch.num_envs}")
-    batch.stepper.make_room(Capacity(*data["capacity"]))
+    batch.stepper.make_room(type(batch.envs[0].simulator.capacity)(*data["capacity"]))
     rows.references = np.zeros(arrays["references"].shape)
     for name in STRUCTURED + PLAIN:
         own = np.asarray(getattr(rows, name))

@@ -16,12 +16,12 @@ import gymnasium as gym
 import numpy as np
 
 from ..simulator.decisions import Decision
-from ..simulator.engine import Decider, Simulator
+from ..simulator.engine import Decider
 from ..simulator.errors import InputError, InvalidDecision, Stalled
 from ..simulator.kernels import codes
 from ..simulator.layout import Failures
 from ..simulator.names import choose
-from ..simulator.rules.rule import PLACERS, rule_from
+from ..simulator.rules.rule import PLACERS, Rule, rule_from
 from ..simulator.view import ClusterView
 from ..simulator.workloads import Workload, workload_source
 from .batch import Rows, Stepper
@@ -71,7 +71,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
     def _open(
         self,
-        simulator: Simulator,
+        simulator: Any,
         lookout: Lookout,
         workload: Any,
         max_decisions: float | None,
@@ -80,7 +80,10 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         reference: Any,
         render_mode: str | None,
     ) -> None:
-        """Modify self: everything that is the same for all; the arguments are the environment's, in its order."""
+        """Modify self: everything that is the same for all; the arguments are the environment's, in its order.
+
+        `simulator`: a `Simulator`, or another that is played in the same way.
+        """
         choose(observation, OBSERVATIONS, "value of observation")
         choose(reward, self.rewards, "value of reward")
         choose(render_mode or "ansi", self.metadata["render_modes"], "value of render_mode")
@@ -222,7 +225,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self._drawn = {key: played[key] for key in ("seed", "workload", "given")}
         self.np_random.bit_generator.state = played["random"]
         workload = self.sources[played["workload"]](played["seed"])
-        rule = self.rule if played["rule"] is None else rule_from(played["rule"])
+        rule = self.rule if played["rule"] is None else terms_from(type(self.rule), played["rule"])
         self.simulator.resume(workload, rule, played["code"])
         self.lookout.resume(self.simulator)
 
@@ -337,7 +340,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         return self.observed(self._features.copy())
 
     def _expect_reset(self) -> None:
-        if self.stepper.rows.capacity.jobs == 0:
+        if self.stepper.rows.capacity is None:
             raise gym.error.ResetNeeded("the environment has no state yet; call reset() first")
 
     def render(self) -> Any:
@@ -374,6 +377,11 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         if self._screen is not None:
             self._screen.close()
             self._screen = None
+
+
+def terms_from(kind: type, fields: Mapping[str, Any]) -> Any:
+    """What held in a run, of a class, from its fields after a way through JSON."""
+    return rule_from(fields) if kind is Rule else kind(**fields)
 
 
 def horizon_of(horizon_s: float | None) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..simulator.decisions import Advance, Decision
 from ..simulator.engine import Decider, Simulator
+from ..simulator.twins import twin
 from ..simulator.view import ClusterView
 
 MOST = 100_000  # decisions at one instant; a policy that makes more would make them for ever
@@ -38,17 +39,6 @@ class Mirror:
     def _taken_over(self, simulator: Simulator) -> Simulator:
         copy = self._copy
         if copy is None:
-            copy = self._copy = Simulator(
-                simulator.topology,
-                simulator.network,
-                rule=simulator.rule,
-                semantics=simulator.semantics,
-                failures=simulator.failures,
-                horizon_s=simulator.horizon_s,
-                sharing=simulator.sharing,
-                pace=simulator.pace,
-                tables_every_s=simulator.tables_every_s,
-                estimates=simulator.estimates,
-            )
+            copy = self._copy = twin(simulator)
         copy.mirror(simulator)
         return copy

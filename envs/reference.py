@@ -16,6 +16,7 @@ from ..simulator.profiles.skew import skewed_jobs
 from ..simulator.protocols import policy_of
 from ..simulator.rules.rule import SKEW_PLACERS, Rule
 from ..simulator.state import Plain
+from ..simulator.twins import twin
 
 ALL_EVENTS = 1 << 62
 
@@ -89,18 +90,8 @@ class Reference:
     def _played_by_policy(self, simulator: Simulator) -> Any:
         if self._simulator is None:
             network = network_for(self.policy, simulator.network)
-            self._simulator = Simulator(
-                simulator.topology,
-                network,
-                rule=simulator.rule,
-                semantics=simulator.semantics,
-                failures=simulator.failures,
-                horizon_s=simulator.horizon_s,
-                sharing=simulator.sharing,
-                pace=simulator.pace if network is simulator.network else None,
-                tables_every_s=simulator.tables_every_s,
-                estimates=simulator.estimates,
-            )
+            instead: dict[str, Any] = {} if network is simulator.network else {"network": network, "pace": None}
+            self._simulator = twin(simulator, **instead)
         own = self._simulator
         own.use(self.rule or simulator.rule)
         own.reset(simulator.workload, seed=int(simulator.state.seed))

@@ -10,18 +10,18 @@ from contextlib import contextmanager
 import numba
 
 from .kernels.jit import cache_folder
-from .state import Capacity
+from .protocols import Room
 
 try:
     import fcntl
 except ImportError:  # not a POSIX system: two processes may then compile the same code, which is only slower
     fcntl = None  # type: ignore[assignment]
 
-_known: set[tuple[str, Capacity]] = set()
+_known: set[tuple[str, Room]] = set()
 
 
 @contextmanager
-def announced(part: str, capacity: Capacity) -> Iterator[None]:
+def announced(part: str, capacity: Room) -> Iterator[None]:
     """Around the first kernel calls of a part (`the simulator`, `Delay-v0`) on records of this capacity.
 
     Quiet where the cache is warm; else a line on stderr, and other processes wait at this point.
@@ -29,10 +29,7 @@ def announced(part: str, capacity: Capacity) -> Iterator[None]:
     if (part, capacity) in _known:
         yield
         return
-    size = f"jobs{capacity.jobs}-gpus{capacity.gpus}-berths{capacity.berths}"
-    size += f"-links{capacity.links}" if capacity.links else ""
-    size += f"-regions{capacity.regions}-tables{capacity.tables}-uses{capacity.uses}" if capacity.regions else ""
-    marker = cache_folder() / f"{part.replace(' ', '-')}-{size}.ready"
+    marker = cache_folder() / f"{part.replace(' ', '-')}-{capacity.slug}.ready"
     if numba.config.DISABLE_JIT or marker.exists():
         _known.add((part, capacity))
         yield
@@ -43,8 +40,7 @@ def announced(part: str, capacity: Capacity) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX)
         if not marker.exists():
             print(
-                f"clustergym: compiling {part} for up to {capacity.jobs:,} jobs on {capacity.gpus:,} GPUs "
-                "(once; up to half a minute) ...",
+                f"clustergym: compiling {part} for up to {capacity.words} (once; up to half a minute) ...",
                 file=sys.stderr,
                 flush=True,
             )

@@ -39,7 +39,7 @@ from .rules.rule import SKEW_PLACERS, Rule
 from .semantics import Semantics, load_semantics
 from .sharing import Sharing, lay_sharing
 from .shifts import apply_shift, check_time_shift
-from .state import Capacity, Plain, empty_state
+from .state import Capacity, Plain
 from .tables import apply_table
 from .tiers import MACHINE, NETWORK, RACK
 from .topology import Topology
@@ -186,7 +186,7 @@ class Simulator:
         if self.room is not None:
             self.room(capacity)
         elif self.capacity != capacity:
-            self.move_to(empty_state(capacity), capacity, keep=False)
+            self.move_to(capacity.empty(), capacity, keep=False)
         self.plain.clear(len(workload), self.topology.num_gpus)
         s = self.plain.record
         if self._cluster is None:
@@ -257,7 +257,7 @@ class Simulator:
         if self.room is not None:
             self.room(other.capacity)
         elif self.capacity != other.capacity:
-            self.move_to(empty_state(other.capacity), other.capacity, keep=False)
+            self.move_to(other.capacity.empty(), other.capacity, keep=False)
         self.plain.take_over(other.plain)
 
     def mirror(self, other: Simulator) -> None:
@@ -265,7 +265,7 @@ class Simulator:
         self.workload, self.rule, self.runs, self._code = other.workload, other.rule, other.runs, other._code
         self._planned = NOTHING
         if self.capacity != other.capacity:
-            self.move_to(empty_state(other.capacity), other.capacity, keep=False)
+            self.move_to(other.capacity.empty(), other.capacity, keep=False)
         self.plain.data[:] = other.plain.data
 
     def move_to(self, records: np.recarray, capacity: Capacity, keep: bool = True) -> None:
@@ -525,7 +525,7 @@ class Simulator:
 
     def _job(self, decision: Decision) -> int:
         job = getattr(decision, "job", None)
-        if isinstance(job, bool) or not isinstance(job, int | np.integer):
+        if not isinstance(decision, OF_JOBS) or isinstance(job, bool) or not isinstance(job, int | np.integer):
             expected = "Start, Hold, Preempt, Migrate, Resize, Shift or Advance"
             raise InvalidDecision(f"{decision!r}: expected {expected} with a job index")
         if self.ended:
@@ -591,6 +591,7 @@ KINDS: dict[type, int] = {
     Resize: codes.RESIZE,
     Shift: codes.SHIFT,
 }
+OF_JOBS = tuple(KINDS)
 STATUS_WORDS = {
     codes.PENDING: "has not arrived yet",
     codes.WAITING: "is waiting",

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from .errors import InputError
 
 if TYPE_CHECKING:
@@ -31,6 +33,28 @@ class Policy(Protocol):
 
     def decide(self, view: ClusterView) -> Decision:
         """The next decision at this instant, until `Advance`."""
+
+
+class Room(Protocol):
+    """The shape of a simulator's records: `Capacity`, or that of another simulator.
+
+    A frozen dataclass whose fields are whole numbers: a record has room for another where each of them is as large.
+    """
+
+    @property
+    def jobs(self) -> int:
+        """How many there may be."""
+
+    @property
+    def slug(self) -> str:
+        """It as part of a file's name."""
+
+    @property
+    def words(self) -> str:
+        """It for people: "136 jobs on 72 GPUs"."""
+
+    def empty(self, n: int = 1) -> np.recarray:
+        """`n` zeroed records of this shape."""
 
 
 class CandidateSource(Protocol):

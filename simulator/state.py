@@ -67,6 +67,22 @@ class Capacity:
         """Berths of all GPUs: no more jobs can run."""
         return self.gpus * self.berths
 
+    @property
+    def slug(self) -> str:
+        """It as part of a file's name."""
+        size = f"jobs{self.jobs}-gpus{self.gpus}-berths{self.berths}"
+        size += f"-links{self.links}" if self.links else ""
+        return size + (f"-regions{self.regions}-tables{self.tables}-uses{self.uses}" if self.regions else "")
+
+    @property
+    def words(self) -> str:
+        """It for people."""
+        return f"{self.jobs:,} jobs on {self.gpus:,} GPUs"
+
+    def empty(self, n: int = 1) -> np.recarray:
+        """`n` zeroed records of this shape."""
+        return empty_state(self, n)
+
     @classmethod
     def fitting(cls, jobs: int, gpus: int, berths: int = 1, links: int = 0) -> Capacity:
         """The smallest size class that holds `jobs` jobs on `gpus` GPUs; InputError beyond the largest."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...simulator import rows
 from ...simulator.decisions import (
+    GROUP_DECISIONS,
     TABLE_DECISIONS,
     Advance,
     Decision,
@@ -83,8 +84,9 @@ def encode(simulator: Simulator, window: np.record, decision: Decision | MakeRoo
         raise InvalidDecision(f"{decision!r}: jobs have one size in this environment")
     if isinstance(decision, Shift) or getattr(decision, "time_shift", None) is not None:
         raise InvalidDecision(f"{decision!r}: nothing in this environment stands for a time-shift")
-    if isinstance(decision, TABLE_DECISIONS):
-        raise InvalidDecision(f"{decision!r}: there are no tables in this environment")
+    if isinstance(decision, TABLE_DECISIONS + GROUP_DECISIONS):
+        noun = "tables" if isinstance(decision, TABLE_DECISIONS) else "groups of jobs"
+        raise InvalidDecision(f"{decision!r}: there are no {noun} in this environment")
     bucket, tier = UNTIL_OFFER, 0
     if isinstance(decision, Start | Hold | MakeRoom):
         first = 1 + PER_WAITING * slot_of(window.waiting_job, decision)
