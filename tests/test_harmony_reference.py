@@ -383,8 +383,8 @@ def test_grouping_optimum():
 def test_failing_grouping():
     """Case 6, M = 12: A(24, 2), B(8, 4), C(40, 5). Line 6: 0 + 10/3 + 5/3 = 5, 2 + 8/3 + 5/3 = 6.33, 4 + 2 + 5 = 11.
 
-    So all are one group: T_itr C 8.33, B 4.67, A 4: C (-1.67), then the better balancing of B (-3.33) and A (0): A, then
-    B. Sums 6 and 11: cycle 11, U = (6/11, 1), 1.0455 = 23/22.
+    So all are one group: T_itr C 8.33, B 4.67, A 4: C (-1.67), then, of B (-3.33) and A (0), A, the better balancing,
+    then B. Sums 6 and 11: cycle 11, U = (6/11, 1), 1.0455 = 23/22.
     """
     assert [line_6(FAILING, 12, count) for count in (1, 2, 3)] == [5, F(19, 3), 11]
     assert group_count(FAILING, 12) == 1
@@ -444,6 +444,17 @@ def test_printed_stop_with_one_job():
 @pytest.mark.parametrize("stop", ["all", "printed"])
 def test_no_jobs_make_no_groups(stop):
     assert schedule([], 4, stop=stop) == []
+
+
+@pytest.mark.parametrize("scale", [1, 0.1, 0.7], ids=["exact", "tenths", "seven tenths"])
+def test_tied_swaps_take_the_first(scale):
+    """On one machine each: a +5 and b +4 in a group, c -2 and d -3 in the other, 9 and -5: 14 in all.
+
+    a for c leaves 2 and 2, a for d 1 and 3, b for c 3 and 1, b for d 2 and 2: 4 each time, the sum of all four. The
+    first is taken, and none of the next gains. Rounding has no say: tenths sum differently from group to group.
+    """
+    jobs = [(w * scale, c * scale) for w, c in [(6, 1), (5, 1), (1, 3), (1, 4)]]
+    assert swap(jobs, [[0, 1], [2, 3]], 1) == [[2, 1], [0, 3]]
 
 
 def test_no_more_groups_than_machines_nor_jobs():
