@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ..semantics import load_semantics
 from ..topology import Topology
 from ..workloads.schema import Workload
 from . import rows
+from .codes import KINDS
 from .config import GroupConfig, GroupTerms
 from .layout import CLIMBS, copy_record, lay_group_jobs, lay_machines
 from .metrics import group_job_table, group_totals
@@ -302,6 +303,17 @@ class GroupSimulator:
         if not is_whole(group) or not 0 <= group < len(s.is_group) or not s.is_group[group]:
             raise InvalidDecision(f"{decision!r}: there is no group {group!r}; there are {self.view.groups.tolist()}")
 
+    def subtasks(self, group: int, seconds: float) -> list[Subtask]:
+        """What the group executes in the next seconds if nothing is decided, by end: the pictures of Figures 5 and 8.
+
+        At most `state.TRACED` of them; those in progress at the end are left out.
+        """
+        copy = self.records.copy()
+        rows.look_ahead(copy, 0, group, float(self.state.now_s) + seconds)
+        s = copy[0]
+        columns = (s[name][: s.trace_count].tolist() for name in TRACE)
+        return [Subtask(job, KINDS[kind], begin, end) for job, kind, begin, end in zip(*columns, strict=True)]
+
     def snapshot(self) -> np.recarray:
         """A copy of the state record, for `restore`."""
         return self.records.copy()
@@ -319,6 +331,18 @@ class GroupSimulator:
     def jobs(self) -> dict[str, np.ndarray]:
         """One row a job; see `metrics.group_job_table`."""
         return group_job_table(self.state, self.workload)
+
+
+TRACE = ("trace_job", "trace_kind", "trace_begin_s", "trace_end_s")
+
+
+class Subtask(NamedTuple):
+    """One subtask: whose, which (`COMP`, `COMM`, `PULL`, `PUSH`), and from when to when it had its resource."""
+
+    job: int
+    kind: str
+    begin_s: float
+    end_s: float
 
 
 def is_whole(value: Any) -> bool:

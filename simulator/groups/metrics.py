@@ -3,7 +3,7 @@
 | name | definition |
 | --- | --- |
 | `cpu_utilisation` | machine-seconds of COMP / all machine-seconds of the makespan (paper harmony, Eq. 4, over time) |
-| `network_utilisation` | machine-seconds of COMM / all |
+| `network_utilisation` | machine-seconds for which COMM keeps the links busy / all |
 | `gpu_utilisation` | as `cpu_utilisation`, of work that is kept and without collecting garbage |
 | `allocation_rate` | machine-seconds in groups / all |
 | `comm_time_mean` | time in groups beyond what COMP alone takes there, of finished jobs, seconds |
@@ -70,7 +70,7 @@ def group_totals(s: np.void) -> dict[str, float]:
         "finish_time_fairness_mean": float("nan"),
         "finish_time_fairness_max": float("nan"),
         "cpu_utilisation": _share(float(s["cpu_busy_s"]), all_s),
-        "network_utilisation": _share(float(s["net_busy_s"]), all_s),
+        "network_utilisation": _share(float(s["net_busy_s"]) * float(s["busy"]), all_s),
         "jobs_running_mean": _share(float(s["executed_integral"]), makespan),
         "groups_mean": _share(float(s["groups_integral"]), makespan),
         "dop_mean": _share(float(s["held_integral"]), float(s["groups_integral"])),

@@ -22,6 +22,7 @@ JOB_SIZES = (136, 1_096, 16_392, 131_072)
 MACHINE_SIZES = (136, 1_096, 16_392, 131_072)
 PARTS = 3  # subtasks of an iteration, at most
 LOG_ENTRIES = 4096  # at least
+TRACED = 1024  # subtasks that are remembered while somebody looks
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,7 @@ def _job_fields(jobs: int) -> list[Field]:
         "disk_s",  # to load what is on disk, once
         "loaded_s",  # when the pass over the input that it needs next is loaded
         "owed_s",  # of loading, once its iteration is over: its group has got other machines
+        "part_begin_s",  # when its present subtask began
         "work_end_s",  # on the CPU: when it is through if the disk lets it
         "comp_cost",  # and the machine-seconds that its COMP costs
         "part_left",  # naive: seconds of the present subtask that are left, alone on the resource
@@ -214,6 +216,8 @@ def _scalars() -> list[Field]:
         "first_group_event",
         "first_machine_event",
         "n_crowds",
+        "trace_on",
+        "trace_count",
         "log_on",
         "log_count",
         "log_gpus",
@@ -243,6 +247,10 @@ def _list_fields(jobs: int, machines: int, groups: int) -> list[Field]:
         ("running_low", "i8", (low,)),  # and those that are to be in a group
         ("running_mid", "i8", (mid,)),
         ("running_top", "i8", (top,)),
+        ("trace_kind", "i8", (TRACED,)),  # subtasks as they ended, while `trace_on`
+        ("trace_job", "i8", (TRACED,)),
+        ("trace_begin_s", "f8", (TRACED,)),
+        ("trace_end_s", "f8", (TRACED,)),
         ("log_kind", "i8", (entries,)),
         ("log_job", "i8", (entries,)),
         ("log_first", "i8", (entries,)),

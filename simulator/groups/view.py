@@ -118,8 +118,10 @@ class GroupView:
             return "profiling" if status == RUNNING else "waiting"
         if status == RUNNING:
             return "running"
-        return "paused" if s["iterations_left"][job] < s["iterations"][job] and not self._was_only_profiled(job) else (
-            "profiled"
+        return (
+            "paused"
+            if s["iterations_left"][job] < s["iterations"][job] and not self._was_only_profiled(job)
+            else ("profiled")
         )
 
     def _was_only_profiled(self, job: int) -> bool:
@@ -214,5 +216,3 @@ class GroupView:
 
     def _expect_known(self) -> None:
         self._simulator.estimates.expect_known("a policy that asks for isolated_s or remaining_s")
-
-

@@ -188,15 +188,15 @@ def end_load(s, job):
     s.entered_s[job] = s.now_s
     for part in range(last_part(s) + 1):
         s.part_end_s[job, part] = s.now_s
-    begin(s, group, job)
+    begin(s, group, job, s.now_s)
     settle(s, group)
 
 
 @kernel
-def begin(s, group, job):
+def begin(s, group, job, now_s):
     """Modify `s`: the present subtask of a member begins, or queues."""
     if s.execution == NAIVE:
-        begin_part(s, group, job)
+        begin_part(s, group, job, now_s)
     else:
         enqueue(s, group, job)
 
@@ -281,7 +281,6 @@ def end_job(s, job):
     s.mean_active[job] = (s.active_integral - s.active_at_arrival[job]) / life if life > 0.0 else 1.0
     s.slowdown_rate -= 1.0 / (s.iterations[job] * s.base_iteration_s[job])
     s.done += 1
-    s.last_end_s = s.now_s
 
 
 @kernel
@@ -448,7 +447,7 @@ def _go_on(s, group, job, now_s):
     True if others must know.
     """
     if not end_part(s, job, now_s):
-        begin(s, group, job)
+        begin(s, group, job, now_s)
         return False
     work = s.comp_machine_s[job]
     s.iterations_left[job] -= 1.0
@@ -468,7 +467,7 @@ def _go_on(s, group, job, now_s):
         change_place(s, group, job)
         s.happened |= is_known
         return True
-    begin(s, group, job)
+    begin(s, group, job, now_s)
     settle_period(s, group, job)
     if is_known:
         pass_time(s, now_s)
@@ -531,3 +530,12 @@ def _drop_goal(s, job):
     s.n_goal[s.goal[job]] -= 1
     s.goal[job] = s.goal_before[job] = NONE
     set_status(s, job, WAITING)
+
+
+@kernel
+def look_ahead(s, group, until_s):
+    """Modify `s`, a copy that is thrown away: execute the group until then and remember its subtasks."""
+    bring_to(s, group, s.now_s)
+    s.period_s[group] = 0.0
+    s.trace_on, s.trace_count = 1, 0
+    bring_to(s, group, until_s)

@@ -14,14 +14,14 @@ SAME = 1.0 + 1e-12  # ends that lie apart by rounding only are one instant
 
 
 @kernel
-def begin_part(s, group, job):
+def begin_part(s, group, job, now_s):
     """Modify `s`: the present subtask of a job begins, beside whatever there is."""
     if is_comp(s, s.part[job]):
         s.place[job] = ON_CPU
-        s.part_left[job] = draw_comp(s, group, job)
+        s.part_left[job] = draw_comp(s, group, job, now_s)
     else:
         s.place[job] = ON_NET
-        draw_comm(s, job)
+        draw_comm(s, job, now_s)
         s.work_end_s[job] = s.part_left[job]  # its whole length, to be booked
 
 

@@ -20,6 +20,8 @@ def settle_period(s, group, job):
     """Modify `s`: a job's iteration has ended: if it is the first member's, look whether everything recurs."""
     if job != s.first_member[group] or s.period_s[group] > 0.0 or s.jitter > 0.0 or s.execution != SUBTASKS:
         return
+    if s.trace_on:
+        return
     last = last_part(s)
     period_s = s.part_step_s[job, last]
     disk_step_s = s.disk_free_s[group] - s.disk_before_s[group]

@@ -13,7 +13,7 @@ import math
 
 from ...kernels.jit import kernel
 from ...kernels.random import uniform
-from ..codes import CPU_QUEUE, MERGED, NET_QUEUE, NONE, ON_CPU, ON_NET
+from ..codes import COMM, COMP, CPU_QUEUE, MERGED, NET_QUEUE, NONE, ON_CPU, ON_NET, PULL, PUSH
 from .lists import append, take_first
 
 NOISE = 1 << 20  # streams of random numbers of jobs' subtasks
@@ -64,15 +64,17 @@ def enqueue(s, group, job):
 
 
 @kernel
-def draw_comp(s, group, job):
+def draw_comp(s, group, job, now_s):
     """Modify `s`: the machine-seconds of a COMP that begins; returns its seconds on the machines of the group."""
+    s.part_begin_s[job] = now_s
     s.comp_cost[job] = s.comp_machine_s[job] * noise(s, job) * s.group_gc[group]
     return s.comp_cost[job] / s.group_machines[group]
 
 
 @kernel
-def draw_comm(s, job):
+def draw_comm(s, job, now_s):
     """Modify `s`: the seconds of a COMM that begins, alone on the network; returns them."""
+    s.part_begin_s[job] = now_s
     s.part_left[job] = s.comm_s[job] * comm_share(s, job) * noise(s, job)
     return s.part_left[job]
 
@@ -90,7 +92,7 @@ def dispatch(s, group, now_s):
         job = take_first(s.cpu_head, s.cpu_tail, s.queue_next, group)
         s.cpu_job[group] = job
         s.place[job] = ON_CPU
-        s.work_end_s[job] = now_s + draw_comp(s, group, job)
+        s.work_end_s[job] = now_s + draw_comp(s, group, job, now_s)
         s.cpu_end_s[group] = max(s.work_end_s[job], s.loaded_s[job])
     if s.net_job[group] == NONE and s.second_job[group] != NONE:
         job = s.second_job[group]
@@ -101,12 +103,12 @@ def dispatch(s, group, now_s):
         job = take_first(s.net_head, s.net_tail, s.queue_next, group)
         s.net_job[group] = job
         s.place[job] = ON_NET
-        s.net_end_s[group] = now_s + draw_comm(s, job)
+        s.net_end_s[group] = now_s + draw_comm(s, job, now_s)
     if s.busy < 1.0 and s.second_job[group] == NONE and s.net_head[group] != NONE:
         job = take_first(s.net_head, s.net_tail, s.queue_next, group)
         s.second_job[group] = job
         s.place[job] = ON_NET
-        s.second_end_s[group] = now_s + draw_comm(s, job) / second_rate(s)
+        s.second_end_s[group] = now_s + draw_comm(s, job, now_s) / second_rate(s)
 
 
 @kernel
@@ -169,8 +171,25 @@ def end_part(s, job, now_s):
     """Modify `s`: the present subtask of a job is over, the next one is its present one; True if its iteration is."""
     part = s.part[job]
     s.subtasks += 1
+    if s.trace_on:
+        _trace(s, job, now_s)
     s.part_step_s[job, part] = now_s - s.part_end_s[job, part]
     s.part_end_s[job, part] = now_s
     is_last = part == last_part(s)
     s.part[job] = 0 if is_last else part + 1
     return is_last
+
+
+@kernel
+def _trace(s, job, now_s):
+    """Modify `s`: remember the subtask of a job that ends now."""
+    if s.trace_count == s.trace_kind.size:
+        return
+    part = s.part[job]
+    kind = COMP
+    if part != s.comm:
+        kind = COMM if s.comm == MERGED else (PULL if part == 0 else PUSH)
+    i = s.trace_count
+    s.trace_kind[i], s.trace_job[i] = kind, job
+    s.trace_begin_s[i], s.trace_end_s[i] = s.part_begin_s[job], now_s
+    s.trace_count += 1
