@@ -265,17 +265,17 @@ def _list_fields(jobs: int, machines: int, groups: int) -> list[Field]:
 def group_dtype(capacity: GroupCapacity) -> np.dtype:
     """The whole record for one size class."""
     jobs, machines, groups = capacity.jobs, capacity.machines, capacity.groups
-    fields = (
-        [("n_jobs", "i8")]
-        + clock_fields()
-        + _scalars()
-        + failure_fields()
-        + _job_fields(jobs)
-        + estimate_fields(jobs)
-        + _group_fields(groups)
-        + _list_fields(jobs, machines, groups)
-        + region_fields(1, 1, 0, 0, 0)
-    )
+    fields = [
+        ("n_jobs", "i8"),
+        *clock_fields(),
+        *_scalars(),
+        *failure_fields(),
+        *_job_fields(jobs),
+        *estimate_fields(jobs),
+        *_group_fields(groups),
+        *_list_fields(jobs, machines, groups),
+        *region_fields(1, 1, 0, 0, 0),
+    ]
     return np.dtype(fields, align=True)
 
 
