@@ -1,0 +1,1 @@
+"""Compiled code of groups of parameter-server jobs."""
