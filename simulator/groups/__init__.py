@@ -1,1 +1,1 @@
-"""Groups of parameter-server jobs that share machines: their subtasks, their memory and their disks (paper harmony)."""
+"""Job groups on parameter servers (paper harmony): jobs whose subtasks interleave on the machines of their group."""

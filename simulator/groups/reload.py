@@ -38,6 +38,7 @@ PUBLISHED_DYNAMIC_S = 44.3
 LINK_BYTES_S = 1.1e9 / 8  # of a machine
 MACHINES = 32
 PROFILED_ON = 16  # machines
+ALPHAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 # Table I: input and model, 10^9 bytes
 TABLE_I_GB = {
     "nmf-netflix64x": (45.6, 1.0),
@@ -135,11 +136,13 @@ def _halves(comp_machine_s: np.ndarray, comm_s: np.ndarray, raw_bytes: np.ndarra
 
 
 def _settled(jobs: ReloadJobs, asked: float, terms: MemoryTerms) -> list[Settled]:
-    columns = (jobs.comp_machine_s, jobs.comm_s, jobs.input_bytes, jobs.model_bytes)
-    return [
-        settled(*(column[list(group)] for column in columns), MACHINES // 2, np.full(len(group), asked), terms)
-        for group in jobs.groups
-    ]
+    found = []
+    for members in map(list, jobs.groups):
+        comp_machine_s, comm_s = jobs.comp_machine_s[members], jobs.comm_s[members]
+        input_bytes, model_bytes = jobs.input_bytes[members], jobs.model_bytes[members]
+        ratios = np.full(len(members), asked)
+        found.append(settled(comp_machine_s, comm_s, input_bytes, model_bytes, MACHINES // 2, ratios, terms))
+    return found
 
 
 def _seconds(groups: list[Settled]) -> tuple[float, float]:
@@ -152,7 +155,7 @@ def reload_table(
     terms: MemoryTerms | None = None,
     kappa: float = 1.0,
     ratio: float = 1.05,
-    alphas: Sequence[float] = tuple(step / 10 for step in range(11)),
+    alphas: Sequence[float] = ALPHAS,
 ) -> ReloadTable:
     """Iteration time of the eight jobs by alpha, and with climbing; arguments as in `reload_jobs`."""
     terms = terms or MemoryTerms()

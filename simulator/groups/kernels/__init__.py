@@ -1,1 +1,1 @@
-"""Compiled code of groups of parameter-server jobs."""
+"""The compiled half of job groups: subtasks, memory, moves, the clock."""
