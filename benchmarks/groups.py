@@ -1,6 +1,6 @@
 """Job groups: subtask events a second on one core, without and with leaps over whole periods; steps of Grouping-v0.
 
-The events are those of 80 jobs of paper harmony in 10 groups of 10 machines that nobody changes; every subtask that ends
+The events are those of 80 jobs of paper harmony in 10 groups of 10 machines that nobody changes; each subtask that ends
 is one. A steady group leaps over periods in which nothing else happens: the last column counts what it stands for. The
 steps go through `gymnasium.make`, on the default cluster and workload; legal actions, drawn at random, are recorded and
 replayed.
