@@ -107,17 +107,24 @@ def harmony_like(
     run_s = _lognormal(rng, jobs, 3600.0 * mean_hours, length_sigma)
     chosen = _selected(comp_machine_s / comm_s, select)
     ps = PsJobs.of(comp_machine_s, comm_s, input_bytes, model_bytes, epoch_iterations).take(chosen)
+    arrival_s = _arrivals(rng, len(chosen), gap_min * 60.0, arrivals, burst_jobs)
+    model = np.array(list(published.HARMONY_GB), dtype=object)[kind[chosen]]
+    return _workload(arrival_s, run_s[chosen], ps, [names[job] for job in chosen.tolist()], model)
+
+
+def _workload(arrival_s: np.ndarray, run_s: np.ndarray, ps: PsJobs, names: list[str], model: np.ndarray) -> Workload:
+    """The jobs with as many whole iterations as `run_s` takes alone on 16 machines."""
     iteration_s = ps.iteration_s(MACHINES)
-    iterations = np.ceil(run_s[chosen] / iteration_s)
+    iterations = np.ceil(run_s / iteration_s)
     return Workload.from_arrays(
         WHAT,
-        _arrivals(rng, len(chosen), gap_min * 60.0, arrivals, burst_jobs),
-        np.full(len(chosen), MACHINES),
+        arrival_s,
+        np.full(len(ps), MACHINES),
         iterations * iteration_s,
-        job_id=[names[job] for job in chosen.tolist()],
+        job_id=names,
         iterations=iterations,
         iteration_s=iteration_s,
-        model=np.array(list(published.HARMONY_GB), dtype=object)[kind[chosen]],
+        model=model,
     ).with_ps(ps)
 
 
