@@ -212,7 +212,7 @@ def _score(comp, comm, model, members, first, groups, given, machines, beta, ram
             cycle = max(cycle, comp[job] / given[group] + comm[job])
         if held > ram * given[group]:
             return -1.0
-        cycle = max(cycle, max(busy / given[group], sent))
+        cycle = max(cycle, busy / given[group], sent)
         cpu += busy / cycle
         network += given[group] * sent / cycle
     return (cpu + beta * network) / machines
