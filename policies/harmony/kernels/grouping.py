@@ -11,7 +11,7 @@ from .sorting import sort_falling
 
 SLIGHT = 1e-12  # of the imbalance of two groups: less is no improvement, but rounding
 EVERY = 200  # up to so many jobs every prefix is tried
-GROWTH = 1.05  # above, each prefix is so much longer than the last
+STEP = 20  # above, each prefix is longer than the last by one job in so many
 
 BY_JOB = 0  # line 6 as printed: COMP and COMM of each job
 BY_GROUP = 1  # their sums
@@ -285,8 +285,8 @@ def schedule(comp, comm, model, machines, beta, ram, printed, balance, ints, flo
         score = _score(comp, comm, model, ints[4], ints[3], groups, ints[5], machines, beta, ram)
         if score > best or (printed and score >= 0.0):
             kept = _keep(ints[4], ints[3], groups, ints[5], group_of, kept_machines)
-        if printed and score <= best:
+        if printed and 0.0 <= score <= best:
             break
         best = max(best, score)
-        n = n + 1 if n < EVERY or n == last else min(max(n + 1, int(GROWTH * n)), last)
+        n += 1 if printed or n < EVERY or n == last else min(n // STEP, last - n)
     return kept
