@@ -11,6 +11,7 @@ import numpy as np
 
 from ..simulator.errors import InputError, MissingExtra
 from ..simulator.workloads import Workload
+from .ps_report import ps_facts, ps_line, ps_tables
 from .regions_report import region_facts, region_line, region_tables
 
 if TYPE_CHECKING:
@@ -33,16 +34,18 @@ def summary(workload: Workload) -> dict[str, Any]:
         `duration_s` and `gap_s` (min, p5 .. p99, max, mean; `gap_s` also `cv`; None for one job), `models`
         (share of jobs by name, falling), `hours` (24 relative arrival rates, 1 = mean; hour 0 is that of time
         0), `users`, `tenants` (how many), `deadlines` and `backlog` (share of jobs); over regions, where GPUs are units
-        of all types, also `regions` (see `region_facts`).
+        of all types, also `regions` (see `region_facts`); of PS jobs, where GPUs are machines and GPU time is their
+        COMP, also `ps` (see `ps_facts`).
     """
-    gpu_s = workload.gpus * workload.duration_s
+    gpu_s = workload.gpus * workload.duration_s if workload.ps is None else workload.work_s()
     span_s = float(workload.arrival_s[-1] - workload.arrival_s[0])
     gaps_s = np.diff(workload.arrival_s)
     sizes, index = np.unique(workload.gpus, return_inverse=True)
     jobs_of = np.bincount(index)
     time_of = np.bincount(index, weights=gpu_s)
     n = len(workload)
-    geo = {} if workload.geo is None else {"regions": region_facts(workload, workload.geo)}
+    more = {} if workload.geo is None else {"regions": region_facts(workload, workload.geo)}
+    more |= {} if workload.ps is None else {"ps": ps_facts(workload, workload.ps)}
     return {
         "name": workload.name,
         "jobs": n,
@@ -68,7 +71,7 @@ def summary(workload: Workload) -> dict[str, Any]:
         "tenants": _distinct(workload.tenant),
         "deadlines": float(np.isfinite(workload.deadline_s).mean()),
         "backlog": float((workload.arrival_s == workload.arrival_s[0]).mean()) if n > 1 else 0.0,
-        **geo,
+        **more,
     }
 
 
@@ -80,13 +83,13 @@ def offered_gpus(workload: Workload) -> float | None:
 
 def size(workload: Workload) -> str:
     """Jobs, work and offered load in a line."""
-    asked = workload.gpus if workload.geo is None else workload.geo.asked[:, 0]
-    hours = float((asked * workload.duration_s).sum() / _HOUR_S)
-    return f"{len(workload):,} jobs, {hours:,.0f} GPU-hours, {_load(offered_gpus(workload))}"
+    hours = float(workload.work_s().sum() / _HOUR_S)
+    work, unit = ("GPU-hours", "GPUs") if workload.ps is None else ("machine-hours of COMP", "machines")
+    return f"{len(workload):,} jobs, {hours:,.0f} {work}, {_load(offered_gpus(workload), unit)}"
 
 
-def _load(busy: float | None) -> str:
-    return "all jobs at once" if busy is None else f"offered load {busy:,.4g} GPUs"
+def _load(busy: float | None, unit: str) -> str:
+    return "all jobs at once" if busy is None else f"offered load {busy:,.4g} {unit}"
 
 
 def _spread(values: np.ndarray) -> dict[str, float]:
@@ -120,11 +123,12 @@ def _hours(arrival_s: np.ndarray) -> list[float]:
 def print_report(workload: Workload, console: Console) -> None:
     """Print the summary as tables with bars."""
     facts = summary(workload)
-    unit = "unit" if "regions" in facts else "GPU"
+    unit = "unit" if "regions" in facts else "machine" if "ps" in facts else "GPU"
+    offered = "machines" if "ps" in facts else "GPUs"
     busy = "" if facts["busy_gpus"] is None else f", {facts['busy_gpus']:,.1f} {unit}s busy on average"
     lines = [
         f"{facts['name']}: {facts['jobs']:,} jobs over {seconds(facts['span_s'])}, "
-        f"{facts['gpu_hours']:,.0f} {unit}-hours{busy}, {_load(facts['offered_gpus'])}, "
+        f"{facts['gpu_hours']:,.0f} {unit}-hours{busy}, {_load(facts['offered_gpus'], offered)}, "
         f"{facts['mean_gpus']:.2f} {unit}s a job"
     ]
     extras = [f"{facts[key]:,} {key}" for key in ("users", "tenants") if facts[key]]
@@ -132,11 +136,13 @@ def print_report(workload: Workload, console: Console) -> None:
     extras += [f"coefficient of variation of the gaps {facts['gap_s']['cv']:.2f}"] if facts["gap_s"] else []
     lines += [", ".join(extras)] if extras else []
     lines += [region_line(facts["regions"])] if "regions" in facts else []
+    lines += [ps_line(facts["ps"])] if "ps" in facts else []
     console.print("\n".join(lines), highlight=False, markup=False)
 
-    if "regions" in facts:
-        for title, header, rows in region_tables(facts["regions"]):
-            _print_table(console, title, header, rows)
+    tables = region_tables(facts["regions"]) if "regions" in facts else []
+    tables += ps_tables(facts["ps"]) if "ps" in facts else []
+    for title, header, rows in tables:
+        _print_table(console, title, header, rows)
     mark = "█" if console.encoding.lower().startswith("utf") else "#"
     _print_table(
         console,

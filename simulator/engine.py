@@ -216,6 +216,11 @@ class Simulator:
 
     def _capacity_for(self, workload: Workload) -> Capacity:
         geo, topology = workload.geo, self.topology
+        if workload.ps is not None:
+            raise InputError(
+                f"workload {workload.name!r} holds parameter-server jobs, which run in groups of machines alone "
+                "(Grouping-v0); expected one without"
+            )
         if geo is not None:
             self.rule.expect_alone(f"in regions, which workload {workload.name!r} is for")
         if geo is None:

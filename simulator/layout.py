@@ -206,7 +206,7 @@ def lay_jobs(s: np.void, workload: Workload, topology: Topology, network: Networ
     s["n_jobs"] = n
     s["arrival_s"][:n] = workload.arrival_s
     s["deadline_s"][:n] = workload.deadline_s
-    _lay_due(s, workload.deadline_s)
+    lay_due(s, workload.deadline_s)
     s["gpus"][:n] = workload.gpus
     s["own_gpus"][:n] = workload.gpus[: len(s["own_gpus"])]  # one that nobody reads, where no job is elastic
     s["iterations"][:n] = s["iterations_left"][:n] = workload.iterations
@@ -232,7 +232,7 @@ def lay_jobs(s: np.void, workload: Workload, topology: Topology, network: Networ
     s["now_s"] = s["start_s"] = workload.arrival_s[0]
 
 
-def _lay_due(s: np.void, deadline_s: np.ndarray) -> None:
+def lay_due(s: np.void, deadline_s: np.ndarray) -> None:
     """Write who has a deadline, in their order; of several at one instant first who arrived first."""
     (jobs,) = np.isfinite(deadline_s).nonzero()
     s["n_due"], s["due"][: len(jobs)] = len(jobs), jobs[deadline_s[jobs].argsort(kind="stable")]

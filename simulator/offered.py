@@ -29,7 +29,7 @@ def isolated_s(workload: Workload, topology: Topology, network: Network | str = 
 def offered_load(workload: Workload, topology: Topology, network: Network | str = "none") -> float | None:
     """GPU-seconds per second that arrive, each job as it runs alone, over the GPUs of the cluster.
 
-    In regions GPUs count alone, not CPU machines.
+    In regions GPUs count alone, not CPU machines. Of PS jobs it is the machine-seconds of COMP, on any network.
 
     Args:
         workload: the jobs; their isolated times are those on this topology and network.
@@ -45,5 +45,5 @@ def offered_load(workload: Workload, topology: Topology, network: Network | str 
     gpus = topology.num_gpus - topology.num_cpu_machines
     if gpus == 0:
         return None
-    load = workload.offered_load(gpus, isolated_s(workload, topology, network))
+    load = workload.offered_load(gpus, isolated_s(workload, topology, network) if workload.ps is None else None)
     return load if math.isfinite(load) else None

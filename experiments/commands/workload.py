@@ -80,7 +80,8 @@ def inspect(
             share = (
                 "none, as all jobs arrive at once" if load["offered_load"] is None else f"{load['offered_load']:.4g}"
             )
-            said = f"offered load, as jobs run alone: {share} ({topology}, {load['network']})"
+            where = f"({topology}, {load['network']})"
+            said = f"offered load, {'as jobs run alone' if jobs.ps is None else 'of COMP'}: {share} {where}"
             out().print(said, markup=False, soft_wrap=True, highlight=False)
 
 
@@ -248,20 +249,22 @@ def _print_csv(jobs: Workload) -> None:
 
 
 def _as_rows(jobs: Workload) -> list[dict[str, object]]:
+    from ...simulator.workloads import ps_jobs
     from ...simulator.workloads.geo_columns import columns_of
     from ...simulator.workloads.schema import COLUMNS
 
     columns = {column: getattr(jobs, column).tolist() for column in COLUMNS}
     if jobs.geo is not None:
         columns |= columns_of(jobs.geo)
+    if jobs.ps is not None:
+        columns |= {column: values.tolist() for column, values in ps_jobs.columns_of(jobs.ps).items()}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _tell(jobs: Workload, to: Path, json: bool) -> None:
     from ..workload_report import offered_gpus, size
 
-    gpus = jobs.gpus if jobs.geo is None else jobs.geo.asked[:, 0]
-    gpu_hours = float((gpus * jobs.duration_s).sum() / 3600.0)
+    gpu_hours = float(jobs.work_s().sum() / 3600.0)
     if json:
         facts = {"path": str(to), "name": jobs.name, "jobs": len(jobs), "gpu_hours": gpu_hours}
         print_json({**facts, "offered_gpus": offered_gpus(jobs)})

@@ -51,3 +51,6 @@ MAX_LEVELS = 16
 # NW_SENS packs (millionths of Nw_sens, place among those who entered the queue) into one; at most 2^32 entries.
 PLACE_SPAN = 2.0**32
 MILLIONTHS = 1e6
+
+# The same of job groups (groups/kernels/noting.py): decisions, and when who was executed where, on how many machines.
+ASSIGN, MACHINES, SPILL, JOINED, LEFT, SIZED = 10, 11, 12, 13, 14, 15

@@ -30,6 +30,7 @@ from .draws import (
     tilted_shares,
     weekly_clock,
 )
+from .harmony_jobs import harmony_like
 from .mast_jobs import mast_like
 from .schema import LARGEST_GANG, LONGEST_S, Workload, first_bad_text
 from .sharing_jobs import bsbf_physical, philly_sample
@@ -277,6 +278,7 @@ _OWN: Mapping[str, Callable[..., Workload]] = {
     "cassini-dynamic-mp": cassini_dynamic_mp,
     "cassini-multigpu": cassini_multigpu,
     "cassini-snapshot": cassini_snapshot,
+    "harmony-like": harmony_like,
 }
 # In regions a level limits how late a job may start, whenever it ends.
 GENERATORS: Mapping[str, Callable[..., Workload]] = {

@@ -12,6 +12,8 @@ VENUS     MEASURED. Arrivals: counts per 10 minutes of Helios cluster Venus, 202
           CC-BY-4.0, DOI 10.1145/3458817.3476223).
 DALLY     MEASURED on the 500-job batch set of paper dally's authors (github aakash-sharma/cluster-sim);
           statistics only.
+HARMONY   PUBLISHED: Table I of paper harmony (ICDCS 2021). Its text gives MLR and Lasso both synthetic data sets,
+          in rows that the two share; which of the LDA rows is whose is read from their order.
 """
 
 from __future__ import annotations
@@ -165,3 +167,16 @@ def shares(counts: dict[int, int] | tuple[float, ...]) -> np.ndarray:
     """Counts or weights as probabilities, in their order."""
     weights = np.array(list(counts.values()) if isinstance(counts, dict) else counts, dtype=np.float64)
     return weights / weights.sum()
+
+
+# application and data set: input and model, 10^9 bytes
+HARMONY_GB: dict[str, tuple[float, float]] = {
+    "nmf-netflix64x": (45.6, 1.0),
+    "nmf-netflix128x": (91.2, 5.0),
+    "lda-pubmed": (4.3, 2.1),
+    "lda-nytimes": (0.6, 1.1),
+    "mlr-synthetic78": (78.4, 12.0),
+    "mlr-synthetic155": (155.0, 24.0),
+    "lasso-synthetic78": (78.4, 12.0),
+    "lasso-synthetic155": (155.0, 24.0),
+}

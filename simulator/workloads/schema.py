@@ -18,7 +18,8 @@ The schema, one row a job, column by column (the csv has this header; the parque
 | `deadline_s` | no       | number | absolute seconds on the arrival clock, > 0; empty, absent or inf: none |
 | `estimate_s` | no       | number | its user's estimate of `duration_s`, seconds > 0; empty, absent or inf: unknown |
 
-Workloads over regions have more columns, and files beside them: geo_columns.py.
+Workloads over regions have more columns, and files beside them: geo_columns.py. So have parameter-server jobs:
+ps_jobs.py.
 
 Rows may come in any order (they are sorted by arrival, stable, with a warning). Other columns are ignored
 with a warning. `Workload.save` writes every column (`iterations` only where they are known, `iteration_s` only
@@ -42,7 +43,9 @@ import numpy as np
 
 from ..errors import InputError
 from ..names import choose, numbered
+from . import ps_jobs
 from .geo_columns import columns_of, write_siblings
+from .ps_jobs import PsJobs
 
 if TYPE_CHECKING:
     from ..geo.demands import Demands
@@ -98,6 +101,8 @@ class Workload:
         estimate_s: float64 > 0, what its user takes `duration_s` for (simulator/estimates.py), inf = unknown.
         geo: what the jobs ask of regions: parts of several unit types, tables, levels; `gpus` is then all units of the
             parts. None: nothing.
+        ps: what the jobs ask as parameter-server jobs: COMP, COMM, bytes, epochs; `gpus` are then the machines on which
+            `duration_s` is meant. None: they are none.
         iterations_known: the source gives the iterations of every job; else an iteration of some is but a second.
         window_s: seconds within which the jobs were submitted, as their generator says, which may be longer than from
             the first arrival to the last; None: nothing says so. Files do not hold it.
@@ -120,6 +125,7 @@ class Workload:
     deadline_s: np.ndarray
     estimate_s: np.ndarray
     geo: Demands | None = None
+    ps: PsJobs | None = None
     iterations_known: bool = True
     window_s: float | None = None
 
@@ -128,6 +134,10 @@ class Workload:
             getattr(self, column).setflags(write=False)
         if self.geo is not None and not np.array_equal(self.geo.units, self.gpus):
             raise InputError(f"workload {self.name!r}: the units of its jobs' parts do not add up to their gpus")
+        if self.ps is not None and self.geo is not None:
+            raise InputError(f"workload {self.name!r}: PS jobs have no regions; expected geo or ps, not both")
+        if self.ps is not None:
+            self.ps.check_agrees(self.name, self.job_id, self.gpus, self.duration_s, self.iterations)
 
     def __len__(self) -> int:
         return len(self.arrival_s)
@@ -159,7 +169,7 @@ class Workload:
             warnings.warn(f"{name}: arrivals were not in order; sorted by arrival", WorkloadWarning, stacklevel=2)
             order = np.argsort(columns["arrival_s"], kind="stable")
             columns = {key: value[order] for key, value in columns.items()}
-        return cls(name, **columns, geo=None, iterations_known="iterations" in given, window_s=None)
+        return cls(name, **columns, geo=None, ps=None, iterations_known="iterations" in given, window_s=None)
 
     @classmethod
     def drawn(
@@ -178,7 +188,7 @@ class Workload:
         given = {"arrival_s": arrival_s, "gpus": gpus, "duration_s": duration_s, "model": model}
         n = len(arrival_s)
         columns = {**_defaults(n), "iterations": duration_s, "iteration_s": _ones(n), **given}
-        workload = cls(name, **columns, geo=None, iterations_known=False, window_s=None)
+        workload = cls(name, **columns, geo=None, ps=None, iterations_known=False, window_s=None)
         workload.__dict__["model_code"] = model_code
         return workload
 
@@ -198,16 +208,25 @@ class Workload:
             run_s: isolated run times, seconds, (n,), where `duration_s` is something else (see `offered.offered_load`).
 
         Returns:
-            inf where all jobs arrive at once and no window is known. Over regions GPUs alone are counted, not CPU
-            machines.
+            inf where all jobs arrive at once and no window is known.
         """
-        asked = self.gpus if self.geo is None else self.geo.asked[:, 0]
-        work_s = asked * (self.duration_s if run_s is None else run_s)
+        work_s = self.work_s(run_s)
         if self.window_s is not None:
             return float(work_s.sum() / (gpus * self.window_s))
         span_s = float(self.arrival_s[-1] - self.arrival_s[0])
         later = self.arrival_s > self.arrival_s[0]
         return float(work_s[later].sum() / (gpus * span_s)) if span_s > 0 else math.inf
+
+    def work_s(self, run_s: np.ndarray | None = None) -> np.ndarray:
+        """GPU-seconds that each job asks, float64 (n,), with run times as for `offered_load`.
+
+        Over regions GPUs alone are counted, not CPU machines. Of PS jobs it is the machine-seconds of COMP, whatever
+        `run_s`: the same on any number of machines, and no scheduler keeps up with more than the machines have.
+        """
+        if self.ps is not None:
+            return self.iterations * self.ps.comp_machine_s
+        asked = self.gpus if self.geo is None else self.geo.asked[:, 0]
+        return asked * (self.duration_s if run_s is None else run_s)
 
     def take(self, indices: Any) -> Workload:
         """The jobs at `indices` (integers or a boolean mask), in order of arrival whatever their order.
@@ -222,8 +241,9 @@ class Workload:
         if np.any(np.diff(chosen) == 0):
             raise InputError(f"workload {self.name!r}: a job is taken twice; job ids must stay unique")
         geo = None if self.geo is None else self.geo.take(chosen)
+        ps = None if self.ps is None else self.ps.take(chosen)
         columns: dict[str, Any] = {column: getattr(self, column)[chosen] for column in COLUMNS}
-        return replace(self, **columns, geo=geo)
+        return replace(self, **columns, geo=geo, ps=ps)
 
     def with_geo(self, geo: Demands) -> Workload:
         """The same jobs with what they ask of regions; rows of `geo` in the order of these jobs.
@@ -233,8 +253,19 @@ class Workload:
         """
         return replace(self, geo=geo)
 
+    def with_ps(self, ps: PsJobs) -> Workload:
+        """The same jobs as parameter-server jobs; rows of `ps` in the order of these jobs.
+
+        Raises:
+            InputError: another number of rows, iterations that are not whole, or a `duration_s` that is not
+                `iterations` times `comp_machine_s / gpus + comm_s`.
+        """
+        return replace(self, ps=ps)
+
     def oversize(self, cluster_gpus: int, action: Literal["error", "drop", "cap"] = "error") -> Workload:
         """Deal with jobs that ask more than `cluster_gpus`: refuse, drop, or cap the gang (same duration).
+
+        The run time of a PS job that is capped becomes that on `cluster_gpus` machines.
 
         Raises:
             InputError: with `error`, naming the first such job; with `drop`, when nothing is left; with `cap`, jobs of
@@ -261,7 +292,11 @@ class Workload:
         )
         if action == "drop":
             return self.take(~too_big)
-        return replace(self, gpus=np.minimum(self.gpus, cluster_gpus))
+        gpus = np.minimum(self.gpus, cluster_gpus)
+        if self.ps is None:
+            return replace(self, gpus=gpus)
+        iteration_s = self.ps.iteration_s(gpus)
+        return replace(self, gpus=gpus, iteration_s=iteration_s, duration_s=self.iterations * iteration_s)
 
     def save(self, path: str | Path) -> None:
         """Write the workload in our own schema, csv or parquet by the path's ending, with the files beside it.
@@ -442,7 +477,11 @@ def _saved_columns(workload: Workload) -> dict[str, Any]:
         columns["iterations"] = np.where(assumed, np.nan, workload.iterations)
         if assumed.all():
             del columns["iterations"]
-    return columns if workload.geo is None else {**columns, **columns_of(workload.geo)}
+    if workload.geo is not None:
+        columns |= columns_of(workload.geo)
+    if workload.ps is not None:
+        columns |= ps_jobs.columns_of(workload.ps)
+    return columns
 
 
 def _write_csv(workload: Workload, path: Path) -> None:
@@ -469,4 +508,4 @@ def _write_parquet(workload: Workload, path: Path) -> None:
     pq.write_table(table, path)
 
 
-assert tuple(field.name for field in fields(Workload))[1:-3] == COLUMNS
+assert tuple(field.name for field in fields(Workload))[1:-4] == COLUMNS

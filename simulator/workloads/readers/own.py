@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
-from .. import geo_columns
+from .. import geo_columns, ps_jobs
 from ..geo_reading import read_demands
+from ..ps_reading import has_ps, read_ps
 from ..schema import COLUMNS, LARGEST_GANG, PARQUET_NAME_KEY, Workload, WorkloadWarning, clip
 from ..table import Table, read_bytes, read_csv
 from .head import Head
 
 NAME = "csv"
 SUMMARY = "our own schema: job_id, arrival_s, gpus, duration_s and optional columns"
-KNOWN = (*COLUMNS, *geo_columns.COLUMNS)
+KNOWN = (*COLUMNS, *geo_columns.COLUMNS, *ps_jobs.COLUMNS)
 PARQUET_SUMMARY = "our own schema, as parquet"
 
 
@@ -77,7 +78,7 @@ def _plain(column: Any) -> Any:
 
 
 def _workload(table: Table, name: str) -> Workload:
-    known = KNOWN if "parts" in table else COLUMNS
+    known = (*COLUMNS, *(geo_columns.COLUMNS if "parts" in table else ()), *ps_jobs.COLUMNS)
     ignored = [column for column in table.header if column not in known]
     if ignored:
         warnings.warn(
@@ -85,6 +86,7 @@ def _workload(table: Table, name: str) -> Workload:
             WorkloadWarning,
             stacklevel=2,
         )
+    ps = read_ps(table) if has_ps(table) else None
     duration_s = table.number("duration_s", low=0, above=True)
     iterations = table.number("iterations", low=0, above=True, default=np.nan, blank=np.nan)
     unknown = np.isnan(iterations)
@@ -106,7 +108,7 @@ def _workload(table: Table, name: str) -> Workload:
         user=table.text("user", ""),
         tenant=table.text("tenant", ""),
     )
-    geo = None
-    if "parts" in table:
-        geo = read_demands(table, table.path).take(np.argsort(arrival_s, kind="stable"))
-    return replace(read, name=name, geo=geo, iterations_known=not unknown.any())
+    order = np.argsort(arrival_s, kind="stable")
+    geo = read_demands(table, table.path).take(order) if "parts" in table else None
+    ps = None if ps is None else ps.take(order)
+    return replace(read, name=name, geo=geo, ps=ps, iterations_known=not unknown.any())

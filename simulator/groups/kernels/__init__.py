@@ -1,0 +1,1 @@
+"""The compiled half of job groups: subtasks, memory, moves, the clock."""

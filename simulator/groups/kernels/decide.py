@@ -1,0 +1,65 @@
+"""Decisions about groups, as the record takes them; who calls them has checked that they can be carried out."""
+
+from ...kernels.codes import ASSIGN, MACHINES, PREEMPT, SPILL
+from ...kernels.jit import kernel
+from ..codes import NONE
+from .life import bring_to, dissolve, give_machines, mark, open_group, reclaim, set_goal
+from .noting import note
+
+
+@kernel
+def available_machines(s):
+    """Machines that are free, or in groups that nobody is to be in."""
+    found = s.free_machines
+    for group in range(s.is_group.size):
+        if s.is_group[group] and s.n_goal[group] == 0:
+            found += s.group_machines[group]
+    return found
+
+
+@kernel
+def join(s, job, group):
+    """Modify `s`: a job is to be in a group that there is."""
+    set_goal(s, job, group)
+    note(s, ASSIGN, job, group, 0, 0.0)
+
+
+@kernel
+def open_for(s, job, machines):
+    """Modify `s`: a job is to be in a new group of so many machines; returns the group."""
+    reclaim(s, machines)
+    group = open_group(s, machines)
+    set_goal(s, job, group)
+    note(s, ASSIGN, job, group, machines, 0.0)
+    return group
+
+
+@kernel
+def pause(s, job):
+    """Modify `s`: a job is to wait, once its iteration is over."""
+    note(s, PREEMPT, job, s.goal[job], 0, 0.0)
+    set_goal(s, job, NONE)
+
+
+@kernel
+def set_machines(s, group, machines):
+    """Modify `s`: a group has so many machines from now on."""
+    bring_to(s, group, s.now_s)
+    missing = machines - s.group_machines[group]
+    for empty in range(s.is_group.size):
+        if s.free_machines >= missing:
+            break
+        if s.is_group[empty] and s.n_goal[empty] == 0 and empty != group:
+            dissolve(s, empty)
+    give_machines(s, group, machines)
+    mark(s, group)
+    note(s, MACHINES, NONE, group, machines, 0.0)
+
+
+@kernel
+def set_spill(s, job, ratio):
+    """Modify `s`: a job keeps this share of its input on disk; negative: it finds it by climbing."""
+    s.alpha_asked[job] = ratio
+    if s.goal[job] != NONE:
+        mark(s, s.goal[job])
+    note(s, SPILL, job, s.goal[job], 0, ratio)

@@ -1,0 +1,82 @@
+"""Naive co-location (paper harmony, Sec. II-B, Figure 5a): the jobs of a group share each resource as they come.
+
+k COMP subtasks at once each move at 1/k of the speed that one has alone, less a loss that contention costs; so do COMM
+subtasks. Nothing is known of the loss but what it did to the whole (Sec. V-C); see config.py.
+"""
+
+import math
+
+from ...kernels.jit import kernel
+from ..codes import NONE, ON_CPU, ON_NET
+from .subtasks import book_comm, book_comp, draw_comm, draw_comp, is_comp
+
+SAME = 1.0 + 1e-12  # ends that lie apart by rounding only are one instant
+
+
+@kernel
+def begin_part(s, group, job, now_s):
+    """Modify `s`: the present subtask of a job begins, beside whatever there is."""
+    if is_comp(s, s.part[job]):
+        s.place[job] = ON_CPU
+        s.part_left[job] = draw_comp(s, group, job, now_s)
+    else:
+        s.place[job] = ON_NET
+        draw_comm(s, job, now_s)
+        s.work_end_s[job] = s.part_left[job]  # its whole length, to be booked
+
+
+@kernel
+def _rate(s, count):
+    return 1.0 if count <= 1 else (1.0 - s.loss) / count
+
+
+@kernel
+def _count(s, group, place):
+    count = 0
+    job = s.first_member[group]
+    while job != NONE:
+        count += s.place[job] == place
+        job = s.next_member[job]
+    return count
+
+
+@kernel
+def naive_stretch_s(s, group):
+    """Seconds until a subtask of the group ends; infinity if none is executed."""
+    cpu_rate, net_rate = _rate(s, _count(s, group, ON_CPU)), _rate(s, _count(s, group, ON_NET))
+    stretch_s = math.inf
+    job = s.first_member[group]
+    while job != NONE:
+        stretch_s = min(stretch_s, s.part_left[job] / (cpu_rate if s.place[job] == ON_CPU else net_rate))
+        job = s.next_member[job]
+    return stretch_s
+
+
+@kernel
+def move_on(s, group, now_s):
+    """Modify `s`: the subtasks of the group have gone on until `now_s`; those that end then have nothing left."""
+    elapsed = now_s - s.at_s[group]
+    cpu_rate, net_rate = _rate(s, _count(s, group, ON_CPU)), _rate(s, _count(s, group, ON_NET))
+    job = s.first_member[group]
+    while job != NONE:
+        rate = cpu_rate if s.place[job] == ON_CPU else net_rate
+        whole = s.part_left[job] / rate
+        s.part_left[job] = 0.0 if whole <= elapsed * SAME else s.part_left[job] - elapsed * rate
+        job = s.next_member[job]
+    s.at_s[group] = now_s
+
+
+@kernel
+def take_done(s, group, now_s):
+    """Modify `s`: the first member whose subtask has nothing left, booked; NONE if there is none."""
+    job = s.first_member[group]
+    while job != NONE and s.part_left[job] > 0.0:
+        job = s.next_member[job]
+    if job == NONE:
+        return job
+    if s.place[job] == ON_CPU:
+        book_comp(s, group, job, now_s)
+    else:
+        s.part_left[job] = s.work_end_s[job]
+        book_comm(s, group, job)
+    return job

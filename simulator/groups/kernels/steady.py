@@ -1,0 +1,116 @@
+"""Groups in which everything recurs: once all subtasks have ended a period after the time before, they always will.
+
+Subtasks that take turns are a max-plus linear system: when they end follows from when they last ended alone, and after
+some rounds it repeats itself exactly. From then on a group is not executed subtask by subtask: it leaps over whole
+periods, to the one in which something else happens. What comes out is the same but for rounding.
+"""
+
+import math
+
+from ...kernels.jit import kernel
+from ..codes import NONE, SUBTASKS
+from .subtasks import last_part
+
+SAME = 1e-9  # of a period
+ROUNDS = 2
+
+
+@kernel
+def settle_period(s, group, job):
+    """Modify `s`: a job's iteration has ended: if it is the first member's, look whether everything recurs."""
+    if job != s.first_member[group] or s.period_s[group] > 0.0 or s.jitter > 0.0 or s.execution != SUBTASKS:
+        return
+    if s.trace_on:
+        return
+    last = last_part(s)
+    period_s = s.part_step_s[job, last]
+    disk_step_s = s.disk_free_s[group] - s.disk_before_s[group]
+    s.disk_before_s[group] = s.disk_free_s[group]
+    loads = False
+    member = job
+    while member != NONE:
+        if s.rounds[member] < ROUNDS or s.goal[member] != group or s.owed_s[member] > 0.0:
+            return
+        loads |= s.disk_s[member] > 0.0
+        for part in range(last + 1):
+            if abs(s.part_step_s[member, part] - period_s) > SAME * period_s:
+                return
+        member = s.next_member[member]
+    if loads and abs(disk_step_s - period_s) > SAME * period_s:
+        return
+    s.period_s[group] = period_s
+
+
+@kernel
+def visible_s(s, group):
+    """When something else happens in a steady group: a job ends, or its metrics are known."""
+    last = last_part(s)
+    found_s = math.inf
+    job = s.first_member[group]
+    while job != NONE:
+        count = s.iterations_left[job]
+        if 0 < s.profile_left[job] < count:
+            count = float(s.profile_left[job])
+        found_s = min(found_s, s.part_end_s[job, last] + count * s.period_s[group])
+        job = s.next_member[job]
+    return found_s
+
+
+@kernel
+def leap(s, group, until_s):
+    """Modify `s`: a steady group goes on by whole periods, not past `until_s` and not past what `visible_s` says."""
+    period_s = s.period_s[group]
+    count = math.floor((until_s - s.at_s[group]) / period_s)
+    members = 0
+    job = s.first_member[group]
+    while job != NONE:
+        count = min(count, s.iterations_left[job] - 1.0)
+        if s.profile_left[job] > 0:
+            count = min(count, float(s.profile_left[job] - 1))
+        members += 1
+        job = s.next_member[job]
+    if count < 1.0:
+        return
+    shift_s = count * period_s
+    parts = last_part(s) + 1
+    job = s.first_member[group]
+    while job != NONE:
+        _repeat(s, group, job, count, shift_s, parts)
+        job = s.next_member[job]
+    s.at_s[group] += shift_s
+    s.cpu_end_s[group] += shift_s
+    s.net_end_s[group] += shift_s
+    s.second_end_s[group] += shift_s
+    s.disk_free_s[group] += shift_s
+    s.disk_before_s[group] += shift_s
+    s.subtasks += int(count) * members * parts
+    s.leapt += int(count) * members * parts
+
+
+@kernel
+def _repeat(s, group, job, count, shift_s, parts):
+    """Modify `s`: a job has done `count` more iterations of a steady group."""
+    machines = s.group_machines[group]
+    work = s.comp_machine_s[job]
+    for part in range(parts):
+        s.part_end_s[job, part] += shift_s
+    s.loaded_s[job] += shift_s
+    s.work_end_s[job] += shift_s
+    s.iterations_left[job] -= count
+    if s.profile_left[job] > 0:
+        s.profile_left[job] -= int(count)
+    s.cpu_busy_s += count * work * s.group_gc[group]
+    s.comp_done_s += count * work
+    s.net_busy_s += count * s.comm_s[job] * machines
+    s.disk_bytes += count * s.disk_s[job] * s.disk_bandwidth * machines
+    s.exposed_s[job] += shift_s - count * work / machines
+
+
+@kernel
+def left_now(s, job):
+    """Whole iterations that a job has not ended at the present instant."""
+    group = s.at[job]
+    if group == NONE or s.period_s[group] <= 0.0:
+        return s.iterations_left[job]
+    ended = math.floor((s.now_s - s.part_end_s[job, last_part(s)]) / s.period_s[group] * (1.0 + SAME))
+    return max(1.0, s.iterations_left[job] - max(0.0, ended))
