@@ -275,7 +275,7 @@ def simulator_of(setting: Setting, policy: Policy) -> Simulator:
     policy.expect_known(estimates)
     semantics = load_semantics(setting.semantics)
     if setting.config is not None:
-        return hosted(setting, policy.rule_under(semantics), estimates)  # type: ignore[no-any-return]
+        return hosted(setting, policy.rule_under(semantics), estimates)
     network = network_for(policy, network_of(setting))
     return Simulator(
         setting.topology,
