@@ -37,6 +37,7 @@ class GroupSimulator:
     Args:
         topology: the cluster, of which only the number of machines counts: `harmony:machines=100`, or any other.
         config: machines, subtasks, memory and moves: a `GroupConfig`, its arguments, or `key=value,...`.
+        rule: what holds until a policy brings other terms; by default `GroupTerms()`.
         failures: machine failures; none by default. A group that loses a machine begins again from the checkpoints of
             its jobs: one at each epoch, one whenever a job stopped.
         horizon_s: stop after so many seconds from the first arrival.
@@ -60,6 +61,7 @@ class GroupSimulator:
         topology: Topology | str | dict[str, Any],
         config: GroupConfig | dict[str, Any] | str | None = None,
         *,
+        rule: GroupTerms | None = None,
         failures: Failures | None = None,
         horizon_s: float = math.inf,
         estimates: Estimates | str = "exact",
@@ -72,7 +74,7 @@ class GroupSimulator:
         self.estimates = Estimates.load(estimates)
         self.semantics = load_semantics("events")
         self.network = NoNetwork()
-        self.rule = GroupTerms()
+        self.rule = rule or GroupTerms()
         self.view = GroupView(self)
         self.workload: Workload
         self.capacity = GroupCapacity(0, 0)
