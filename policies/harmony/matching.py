@@ -81,9 +81,7 @@ def _merged(groups: list[Members], stages: np.ndarray, most: int) -> list[Member
     mate = dict(pairs[:most])
     gone = set(mate.values())
     return [
-        members + (groups[mate[one]] if one in mate else ())
-        for one, members in enumerate(groups)
-        if one not in gone
+        members + (groups[mate[one]] if one in mate else ()) for one, members in enumerate(groups) if one not in gone
     ]
 
 

@@ -197,6 +197,4 @@ class _State:
         number[live] = np.arange(len(live))
         machines = self.groups[live, climbing.MACHINES]
         begun = self.groups[live, climbing.MACHINES_AT_START] >= 0
-        return Plan(
-            number[self.links[:, climbing.GROUP]], machines, np.where(begun, live, -1) if continues else None
-        )
+        return Plan(number[self.links[:, climbing.GROUP]], machines, np.where(begun, live, -1) if continues else None)
