@@ -67,7 +67,7 @@ def local_search(
         problem: jobs and machines; a grouping whose models exceed memory is not taken.
         objective: `utilisation`, `rates` or `known`.
         start: where to begin; None = with what Algorithm 1 finds, and then moves cost nothing.
-        steps: moves tried, >= 0; about 0.3 us each.
+        steps: moves tried, >= 0; about 0.15 us each.
         seed: of the moves; the same seed, the same plan.
         move_worth: share of its worth that a job loses by a move, 0 to 1; see `worth_of_moves`.
         remaining_s: float64 (jobs,), seconds left of each job alone on 16 machines; for `known` only.
