@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -258,9 +258,6 @@ class GroupSimulator:
             available = int(rows.available_machines(self.records, 0))
             if not is_whole(machines) or not 1 <= machines <= available:
                 raise InvalidDecision(f"{decision!r}: expected from 1 to {available} machines, those that are free")
-            old = int(self.state.goal[job])
-            if old >= 0 and self.state.n_goal[old] == 1 and machines > available:
-                raise InvalidDecision(f"{decision!r}: there are {available} machines free")
             rows.open_for(self.records, 0, job, machines)
             return
         self._expect_group(decision, group)
@@ -347,6 +344,6 @@ class Subtask(NamedTuple):
     end_s: float
 
 
-def is_whole(value: Any) -> bool:
+def is_whole(value: Any) -> TypeGuard[int]:
     """Whether a value is a whole number."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
