@@ -156,7 +156,7 @@ def finish(simulator: GroupSimulator) -> None:
     """To the end: one job after another on all machines, which it fits on alone."""
     view = simulator.view
     while not simulator.ended:
-        if len(view.running) == 0 and len(view.queue) and view.free_machines == view.machines > 0:
+        if len(view.running) == 0 and len(view.queue) and view.free_machines == simulator.state.n_machines:
             job = int(view.queue[0])
             simulator.apply(AssignGroup(job, None, view.machines))
             if simulator.rule.spills:
