@@ -173,7 +173,7 @@ def test_random_numbers_are_uniform_and_exponential():
 @pytest.fixture
 def package_copy(tmp_path: Path) -> Path:
     """A copy of the folders that hold kernels, whose jit.py can be run by path."""
-    for room in ("simulator", "envs"):
+    for room in ("simulator", "envs", "policies"):
         shutil.copytree(HERE.parent / room, tmp_path / room, ignore=shutil.ignore_patterns("__pycache__"))
     return tmp_path
 

@@ -30,7 +30,7 @@ from .linking import EntryCompiler, KernelCache, KernelCompiler
 F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).resolve().parents[2]
-COMPILED_ROOMS = ("simulator", "envs")
+COMPILED_ROOMS = ("simulator", "envs", "policies")
 UNMARKED = ("codes.py", "tiers.py", "known.py", "linking.py")  # hold no kernels, but constants or how to compile
 KEPT_FOLDERS = 20  # those used last, whatever their age
 KEPT_S = 86_400.0  # and those used within a day

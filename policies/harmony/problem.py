@@ -1,0 +1,170 @@
+"""The grouping problem: what a group of jobs does on its machines, Eqs. (1) to (4) of the paper.
+
+A job's COMP takes `comp` machine-seconds an iteration, `comp / m` seconds on m machines (Eq. 2); its COMM takes `comm`
+seconds whatever the machines. A group goes round in its cycle time (Eq. 1), every job one iteration a cycle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...simulator.errors import InputError
+
+BETA = 0.5  # worth of the network's utilisation beside the CPU's, of which the paper says only that it counts more
+EXPANSION = 1.36  # bytes in memory for each raw byte
+REFERENCE_MACHINES = 16  # the paper gives the characteristics of its jobs at this degree of parallelism (Figure 9)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which jobs run together, and on how many machines.
+
+    Attributes:
+        group_of: int64 (jobs,), each job's group, -1 = does not run.
+        machines: int64 (groups,), >= 1; no group is without jobs.
+        continues: int64 (groups,), the group of the plan that a search began with which each goes on, -1 = a new one;
+            None where nothing was begun with.
+    """
+
+    group_of: np.ndarray
+    machines: np.ndarray
+    continues: np.ndarray | None = None
+
+    @classmethod
+    def empty(cls, jobs: int) -> Plan:
+        """Nobody runs."""
+        return cls(np.full(jobs, -1, dtype=np.int64), np.zeros(0, dtype=np.int64))
+
+    @classmethod
+    def of(cls, jobs: int, groups: list[tuple[tuple[int, ...], int]]) -> Plan:
+        """From (members, machines) of each group."""
+        plan = cls(np.full(jobs, -1, dtype=np.int64), np.array([machines for _, machines in groups], dtype=np.int64))
+        for group, (members, _) in enumerate(groups):
+            plan.group_of[list(members)] = group
+        return plan
+
+    @property
+    def running(self) -> np.ndarray:
+        """Jobs that run, int64, ascending."""
+        return np.flatnonzero(self.group_of >= 0)
+
+    def members(self, group: int) -> list[int]:
+        """Jobs of one group, ascending."""
+        return np.flatnonzero(self.group_of == group).tolist()
+
+    def groups(self) -> list[tuple[tuple[int, ...], int]]:
+        """(members, machines) of each group; see `of`."""
+        return [(tuple(self.members(group)), int(machines)) for group, machines in enumerate(self.machines)]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Jobs, and machines to share among groups of them.
+
+    Args:
+        comp: float64 (jobs,), machine-seconds of COMP an iteration, > 0; in the order in which Algorithm 1 takes jobs.
+        comm: float64 (jobs,), seconds of COMM an iteration, > 0.
+        machines: to share, >= 1.
+        input_bytes: float64 (jobs,), raw bytes of training data; None = 0.
+        model_bytes: float64 (jobs,), raw bytes of the model; None = 0.
+        ram_bytes: memory of one machine. All input may be spilled to disk, so a group is legal if `expansion` times the
+            models of its jobs fit into the memory of its machines.
+        expansion: bytes in memory for each raw byte, > 0.
+        beta: worth of the network's utilisation beside the CPU's, >= 0.
+
+    Raises:
+        InputError: arrays of different lengths, or a value out of range.
+    """
+
+    comp: np.ndarray
+    comm: np.ndarray
+    machines: int
+    input_bytes: np.ndarray | None = None
+    model_bytes: np.ndarray | None = None
+    ram_bytes: float = np.inf
+    expansion: float = EXPANSION
+    beta: float = BETA
+    _models: np.ndarray = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for name in ("comp", "comm", "input_bytes", "model_bytes"):
+            values = getattr(self, name)
+            if values is not None:
+                object.__setattr__(self, name, _checked(name, values, len(self.comp)))
+        if self.machines < 1 or self.machines != int(self.machines):
+            raise InputError(
+                f"machines={self.machines}: a grouping problem needs a whole number of machines, at least 1"
+            )
+        for name, value, least in (("beta", self.beta, True), ("expansion", self.expansion, self.expansion > 0.0)):
+            if not (value >= 0.0 and least and np.isfinite(value)):
+                raise InputError(f"{name}={value}: expected a finite number above 0 (beta: or 0)")
+        if not self.ram_bytes > 0.0:
+            raise InputError(f"ram_bytes={self.ram_bytes}: expected more than 0 bytes a machine")
+        models = np.zeros(self.jobs) if self.model_bytes is None else self.model_bytes
+        object.__setattr__(self, "_models", models)
+
+    @property
+    def jobs(self) -> int:
+        """How many there are."""
+        return len(self.comp)
+
+    @property
+    def models_in_memory(self) -> np.ndarray:
+        """Bytes in memory of each job's model, float64 (jobs,): what cannot be spilled."""
+        return self._models * self.expansion
+
+    def solo_s(self, machines: float = REFERENCE_MACHINES) -> np.ndarray:
+        """Seconds an iteration of each job alone on so many machines, float64 (jobs,): T_itr."""
+        return self.comp / machines + self.comm
+
+    def cycles(self, plan: Plan) -> np.ndarray:
+        """Seconds of a cycle of each group, float64 (groups,), Eq. (1)."""
+        jobs, group_of, groups = plan.running, plan.group_of[plan.running], len(plan.machines)
+        comp_s = self.comp[jobs] / plan.machines[group_of]
+        longest = np.zeros(groups)
+        np.maximum.at(longest, group_of, comp_s + self.comm[jobs])
+        sums = [np.bincount(group_of, weights=part, minlength=groups) for part in (comp_s, self.comm[jobs])]
+        return np.maximum(longest, np.maximum(*sums))
+
+    def speeds(self, plan: Plan) -> np.ndarray:
+        """Iterations a second of each job, float64 (jobs,); 0 where it does not run."""
+        speeds = np.zeros(self.jobs)
+        speeds[plan.running] = 1.0 / self.cycles(plan)[plan.group_of[plan.running]]
+        return speeds
+
+    def rates(self, plan: Plan) -> np.ndarray:
+        """Speed of each job over its speed alone on 16 machines, float64 (jobs,); 0 where it does not run."""
+        return self.solo_s() * self.speeds(plan)
+
+    def utilisation(self, plan: Plan) -> tuple[float, float]:
+        """(CPU, network) of the whole cluster, each within 0 to 1, Eqs. (3) and (4)."""
+        cycles, jobs, group_of = self.cycles(plan), plan.running, plan.group_of[plan.running]
+        busy = np.bincount(group_of, weights=self.comp[jobs], minlength=len(cycles))
+        sent = np.bincount(group_of, weights=self.comm[jobs], minlength=len(cycles)) * plan.machines
+        return float((busy / cycles).sum() / self.machines), float((sent / cycles).sum() / self.machines)
+
+    def score(self, plan: Plan) -> float:
+        """Utilisation of the CPU, plus beta times that of the network."""
+        cpu, network = self.utilisation(plan)
+        return cpu + self.beta * network
+
+    def is_legal(self, plan: Plan) -> bool:
+        """Whether no more machines are given than there are, and each group's models fit into its memory."""
+        held = np.bincount(plan.group_of[plan.running], weights=self.models_in_memory[plan.running])
+        fits = (held <= self.ram_bytes * plan.machines).all() if len(plan.machines) else True
+        return bool(fits) and int(plan.machines.sum()) <= self.machines
+
+
+def _checked(name: str, values: np.ndarray, jobs: int) -> np.ndarray:
+    """As float64, contiguous."""
+    given = np.ascontiguousarray(values, dtype=np.float64)
+    if given.shape != (jobs,):
+        raise InputError(f"{name} has shape {given.shape}: expected one value for each of {jobs} jobs")
+    is_size = name.endswith("bytes")
+    wrong = ~(np.isfinite(given) & ((given >= 0.0) if is_size else (given > 0.0)))
+    if wrong.any():
+        job = int(wrong.argmax())
+        raise InputError(f"{name} of job {job} is {given[job]}: expected {'at least' if is_size else 'more than'} 0")
+    return given

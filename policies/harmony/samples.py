@@ -1,0 +1,63 @@
+"""Grouping problems drawn at random, to measure solvers on; the simulator's workloads come from elsewhere.
+
+A job's ratio is its COMP over its COMM time on 16 machines, lognormal with median 1 (the paper shows it in a figure
+only); the paper has no numbers for either time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .problem import REFERENCE_MACHINES, Problem
+
+GB = 1e9
+LINK_BYTES_S = 1.1e9 / 8  # of a machine in the paper's cluster
+RAM_BYTES = 32 * GB
+SIZES_GB = (  # Table I: input and model of the four applications on their two data sets
+    (45.6, 1.0),
+    (91.2, 5.0),
+    (4.3, 2.1),
+    (0.6, 1.1),
+    (78.4, 12.0),
+    (155.0, 24.0),
+    (78.4, 12.0),
+    (155.0, 24.0),
+)
+COMM_SPREAD = (0.7, 1.4)  # of the COMM time about that of moving the model twice, a hyper-parameter's doing
+
+
+def harmony_like_problem(seed: int, jobs: int = 80, machines: int = 100, ratio_sigma: float = 0.3) -> Problem:
+    """Jobs with the paper's eight pairs of application and data set, in random order.
+
+    COMM is the time in which 16 machines send and receive the model, times 0.7 to 1.4. Memory is no limit here.
+
+    Args:
+        seed: of everything drawn.
+        jobs: how many, >= 1.
+        machines: of the cluster, >= 1.
+        ratio_sigma: spread of the logarithm of COMP over COMM on 16 machines, >= 0.
+    """
+    rng = np.random.default_rng(seed)
+    sizes = np.array(SIZES_GB)[np.arange(jobs) % len(SIZES_GB)][rng.permutation(jobs)] * GB
+    comm = rng.uniform(*COMM_SPREAD, jobs) * 2.0 * sizes[:, 1] / (REFERENCE_MACHINES * LINK_BYTES_S)
+    comp = REFERENCE_MACHINES * rng.lognormal(0.0, ratio_sigma, jobs) * comm
+    return Problem(comp, comm, machines, input_bytes=sizes[:, 0])
+
+
+def small_problem(
+    seed: int, jobs: int | None = None, machines: int = 32, ratio_sigma: float = 0.4, beta: float = 0.5
+) -> Problem:
+    """A problem that `exact` can solve: COMM of 1 to 10 s.
+
+    Args:
+        seed: of everything drawn.
+        jobs: how many; None = 4 to 8, drawn.
+        machines: of the cluster, >= 1.
+        ratio_sigma: spread of the logarithm of COMP over COMM on 16 machines, >= 0.
+        beta: worth of the network's utilisation.
+    """
+    rng = np.random.default_rng(seed)
+    jobs = int(rng.integers(4, 9)) if jobs is None else jobs
+    comm = rng.uniform(1.0, 10.0, jobs)
+    comp = REFERENCE_MACHINES * rng.lognormal(0.0, ratio_sigma, jobs) * comm
+    return Problem(comp, comm, machines, beta=beta)
