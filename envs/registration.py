@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium
@@ -19,7 +19,7 @@ from .timeshift import defaults as timeshift
 
 @dataclass(frozen=True)
 class Entry:
-    """What the lists and the command line know of an environment."""
+    """What the lists and the command line know of an environment. Classes are `module:name`, loaded when needed."""
 
     summary: str
     paper: str
@@ -29,6 +29,10 @@ class Entry:
     sharing: dict[str, Any] | None = None  # arguments of `Sharing`, where jobs share GPUs
     run_times: bool = True  # somebody may ask how long jobs run (simulator/estimates.py)
     tables_every_s: float | None = None  # where there are regions: from one look at their tables to the next
+    simulator: str | None = None  # the class that plays it, where that is not simulator/engine.py,
+    config: str | None = None  # the dataclass of what that simulates,
+    config_words: Mapping[str, str] = field(default_factory=dict)  # and of its fields those that differ here
+    picture: str = "clustergym.envs.rendering.picture:draw_rgb"  # draws a run: (simulator, size) -> uint8
 
 
 ENVIRONMENTS: dict[str, Entry] = {
@@ -74,6 +78,7 @@ ENVIRONMENTS: dict[str, Entry] = {
         },
         run_times=False,
         tables_every_s=dataplacement.TABLES_EVERY_S,
+        picture="clustergym.envs.rendering.tables:draw_tables",
     ),
 }
 
@@ -95,19 +100,19 @@ def resolve(name: str) -> str:
 
 def env_class(name: str) -> Any:
     """The class of an environment, by id or short name."""
-    module, _, attribute = ENVIRONMENTS[resolve(name)].entry_point.partition(":")
+    return loaded(ENVIRONMENTS[resolve(name)].entry_point)
+
+
+def loaded(place: str) -> Any:
+    """What an entry names as `module:name`."""
+    module, _, attribute = place.partition(":")
     return getattr(importlib.import_module(module), attribute)
 
 
 def drawn_as(name: str) -> Callable[..., Any]:
     """What draws the runs of an environment: (simulator, size) -> uint8 (height, width, 3)."""
-    if resolve(name) == "clustergym/DataPlacement-v0":
-        from .rendering.tables import draw_tables
-
-        return draw_tables
-    from .rendering.picture import draw_rgb
-
-    return draw_rgb
+    draw: Callable[..., Any] = loaded(ENVIRONMENTS[resolve(name)].picture)
+    return draw
 
 
 def make_vec(id: str, num_envs: int = 1, **kwargs: Any) -> Any:

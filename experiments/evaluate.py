@@ -21,14 +21,16 @@ from ..simulator.names import parse_name
 from ..simulator.network import Contention, Network, load_network, network_for, on_topology
 from ..simulator.offered import offered_load
 from ..simulator.profiles.skew import skewed_jobs
-from ..simulator.rules.rule import SKEW_PLACERS
+from ..simulator.rules.rule import SKEW_PLACERS, Rule
 from ..simulator.semantics import load_semantics
 from ..simulator.sharing import Sharing
 from ..simulator.topology import Topology
 from ..simulator.workloads import Workload, open_workload
 from ..simulator.workloads import is_path as is_trace
 from ..simulator.workloads.geo_columns import siblings
-from .recording import ABOUT_TABLES, WORDS, Recorded, Timeline, decisions, timeline
+from .group_timeline import group_timeline, group_words
+from .hosting import config_fields, hosted, unit_of
+from .recording import ABOUT_TABLES, HAPPENINGS, WORDS, Recorded, Timeline, decisions, timeline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,6 +61,7 @@ class Setting:
         jobs_per_gpu, interference, memory_gb, gpu, memory: see `Sharing`; jobs_per_gpu None: GPUs are not shared.
         tables_every_s: in regions, from one look at the tables to the next; None: nobody looks.
         estimates: what policies and observations know of run times; see `simulator/estimates.py`.
+        config: in an environment with a simulator of its own, what that simulates; see `hosting.py`.
     """
 
     environment: str
@@ -81,6 +84,7 @@ class Setting:
     memory: str = "assumed"
     tables_every_s: float | None = None
     estimates: str = "exact"
+    config: str | None = None
 
     @property
     def sharing(self) -> Sharing | None:
@@ -211,7 +215,7 @@ def own_fields(environment: str, given: Mapping[str, Any]) -> dict[str, Any]:
     if every_s is None and found:
         raise InputError(f"{next(iter(found))}: {environment} has no regions")
     own = {} if every_s is None else {"tables_every_s": every_s, **found}
-    return {**sharing_of(environment, given), **own, **known}
+    return {**sharing_of(environment, given), **own, **known, **config_fields(environment, given)}
 
 
 def network_of(setting: Setting) -> Network:
@@ -270,6 +274,8 @@ def simulator_of(setting: Setting, policy: Policy) -> Simulator:
     estimates = Estimates.load(setting.estimates)
     policy.expect_known(estimates)
     semantics = load_semantics(setting.semantics)
+    if setting.config is not None:
+        return hosted(setting, policy.rule_under(semantics), estimates)
     network = network_for(policy, network_of(setting))
     return Simulator(
         setting.topology,
@@ -309,7 +315,8 @@ def play(
     kept: list[Recorded] = []
     seen: Timeline | None = None
     if record:
-        seen = timeline(simulator, _kept(decisions(simulator, decider, share), kept))
+        follow = timeline if setting.config is None else group_timeline
+        seen = follow(simulator, _kept(decisions(simulator, decider, share), kept))
     else:
         simulator.run(decider, share)
     rows = tuple(_decision_rows(simulator, kept))
@@ -328,10 +335,15 @@ def _kept(entries: Iterator[Recorded], kept: list[Recorded]) -> Iterator[Recorde
 def _decision_rows(simulator: Simulator, entries: Sequence[Recorded]) -> Iterator[tuple[str, ...]]:
     topology = simulator.topology
     label = [topology.gpu_label(gpu) for gpu in range(topology.num_gpus)]
-    geo = simulator.workload.geo
+    geo, ps = simulator.workload.geo, simulator.workload.ps
     for time_s, job, kind, gpus, shift_s in entries:
         if kind in ABOUT_TABLES and geo is not None:
             yield repr(time_s), geo.table_names[job], WORDS[kind], geo.regions[gpus[0]], ""
+            continue
+        if ps is not None:
+            if kind not in HAPPENINGS:
+                name = "" if job < 0 else str(simulator.workload.job_id[job])
+                yield repr(time_s), name, WORDS[kind], group_words(kind, gpus, shift_s), ""
             continue
         places = " ".join(label[gpu] for gpu in gpus)
         shifted = "" if shift_s is None else repr(shift_s)
@@ -482,6 +494,8 @@ def semantics_of(policy: Policy, setting: Setting) -> dict[str, Any]:
     rule = policy.rule_under(semantics)
     if rule is None:
         terms = policy.terms
+        if terms is not None and not isinstance(terms, Rule):
+            return asdict(terms)
         return {} if terms is None else {key: getattr(terms, key) for key in ("preemption_cost", "round", "lease")}
     unused = {name for name in ("timers", "tuner", "margin") if getattr(rule, name) is None}
     if not rule.advisory:
@@ -528,18 +542,12 @@ def describe_load(setting: Setting, seeds: Sequence[int]) -> str:
             break
     there = f", after {at_once:,} jobs that are there at once" if at_once > 1 else ""
     several = f"; from {min(loads):.3g} to {max(loads):.3g} in the first {len(loads)} workloads" if loads[1:] else ""
-    return f"{sum(loads) / len(loads):.3g} of the GPUs{there}, as jobs run alone{several}"
+    return f"{sum(loads) / len(loads):.3g} of the {unit_of(setting)}{there}, as jobs run alone{several}"
 
 
-def describe_topology(word: str) -> str:
-    """The topology's word and its size."""
+def describe_topology(word: str, unit: str = "GPUs") -> str:
+    """The topology's word and its size; `unit`: what jobs run on."""
     topology = Topology.load(word)
-    sizes = ", ".join(
-        f"{count:,} {noun if count > 1 else noun.removesuffix('s')}"
-        for count, noun in (
-            (topology.num_gpus, "GPUs"),
-            (topology.num_machines, "machines"),
-            (topology.num_racks, "racks"),
-        )
-    )
+    counts = {unit: topology.num_gpus, "machines": topology.num_machines, "racks": topology.num_racks}
+    sizes = ", ".join(f"{count:,} {noun if count > 1 else noun.removesuffix('s')}" for noun, count in counts.items())
     return f"{word} ({sizes})"

@@ -72,7 +72,7 @@ def ps_line(facts: dict[str, Any]) -> str:
 def ps_tables(facts: dict[str, Any]) -> list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
     """Title, header and rows of the table that `workload inspect` prints of PS jobs."""
     shown, rest = facts["models"][:MOST_MODELS], facts["models"][MOST_MODELS:]
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             row["model"],
             f"{row['jobs']:,}",

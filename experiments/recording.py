@@ -11,9 +11,13 @@ import numpy as np
 from ..simulator.decisions import Advance
 from ..simulator.engine import Decider, Simulator
 from ..simulator.kernels.codes import (
+    ASSIGN,
     DONE,
     DROP,
     HOLD,
+    JOINED,
+    LEFT,
+    MACHINES,
     MIGRATE,
     MOVE,
     PREEMPT,
@@ -21,6 +25,8 @@ from ..simulator.kernels.codes import (
     RESIZE,
     RUNNING,
     SHIFT,
+    SIZED,
+    SPILL,
     START,
 )
 
@@ -34,16 +40,21 @@ WORDS = {
     REPLICATE: "replicate",
     MOVE: "move",
     DROP: "drop",
+    ASSIGN: "assign",
+    MACHINES: "machines",
+    SPILL: "spill",
 }
 ABOUT_TABLES = (REPLICATE, MOVE, DROP)
+HAPPENINGS = (JOINED, LEFT, SIZED)  # no decisions: what has become of those about groups
 
 
 class Recorded(NamedTuple):
     """One decision: when, for which job (index), what (a code, see `WORDS`), and on which GPUs.
 
     A preempted job's GPUs are those that it lost, a migrated one's those that it went to; a held job has none.
-    `value` is the seconds of a shift; None: it was taken back, or the decision is no shift. Of a decision about a table
-    `job` is the table and `gpus` the region.
+    `value` is the seconds of a shift, or the ratio of a spill; None: it was taken back, or the decision is neither. Of
+    a decision about a table `job` is the table and `gpus` the region. Where jobs run in groups, `gpus` are the group
+    and, where they mean something, its machines, and `job` is -1 where it is about the group alone.
     """
 
     time_s: float
@@ -94,14 +105,14 @@ def _logged(simulator: Simulator) -> list[Recorded]:
         strict=True,
     )
     return [
-        Recorded(time_s, job, kind, tuple(s.log_gpu[first : first + size].tolist()), _shift_s(s, entry, kind))
+        Recorded(time_s, job, kind, tuple(s.log_gpu[first : first + size].tolist()), _value(s, entry, kind))
         for entry, (time_s, kind, job, first, size) in enumerate(rows)
     ]
 
 
-def _shift_s(s: np.record, entry: int, kind: int) -> float | None:
-    seconds = float(s.log_seconds[entry]) if kind == SHIFT else -1.0
-    return seconds if seconds >= 0.0 else None
+def _value(s: np.record, entry: int, kind: int) -> float | None:
+    value = float(s.log_seconds[entry]) if kind in (SHIFT, SPILL) else -1.0
+    return value if value >= 0.0 else None
 
 
 def _in_effect(entries: list[Recorded]) -> list[Recorded]:
@@ -126,6 +137,8 @@ def _in_effect(entries: list[Recorded]) -> list[Recorded]:
 class Timeline:
     """When which job held which GPUs, in one run.
 
+    Where jobs run in groups, machines stand for GPUs, one each; the members of a group hold all of its machines.
+
     Attributes:
         job: int64 (k,), the job of each stretch.
         start_s, end_s: float64 (k,), its bounds.
@@ -134,6 +147,7 @@ class Timeline:
         leave_s: float64 (n,), when each job finished; inf if it did not.
         begin_s, stop_s: the run's first arrival and its end.
         gpu_machine: int64 (G,), the machine of each GPU.
+        unit: what a GPU is: `GPU`, or `machine`.
     """
 
     job: np.ndarray
@@ -145,6 +159,7 @@ class Timeline:
     begin_s: float
     stop_s: float
     gpu_machine: np.ndarray
+    unit: str = "GPU"
 
     @property
     def num_gpus(self) -> int:
@@ -152,9 +167,14 @@ class Timeline:
         return len(self.gpu_machine)
 
     def busy_gpus(self) -> tuple[np.ndarray, np.ndarray]:
-        """(times, GPUs held from each of them on)."""
+        """(times, GPUs held from each of them on); one that several jobs share counts once."""
         sizes = np.array([len(gpus) for gpus in self.gpus], np.int64)
-        return _steps(self.start_s, sizes, self.end_s, sizes, self.begin_s)
+        gpu = np.array([gpu for gpus in self.gpus for gpu in gpus], np.int64)
+        alone = _alone(gpu, np.repeat(self.start_s, sizes), np.repeat(self.end_s, sizes))
+        if alone is None:
+            return _steps(self.start_s, sizes, self.end_s, sizes, self.begin_s)
+        one = np.ones(len(alone[0]), np.int64)
+        return _steps(alone[0], one, alone[1], one, self.begin_s)
 
     def queue_length(self) -> tuple[np.ndarray, np.ndarray]:
         """(times, jobs that wait or are held from each of them on)."""
@@ -166,6 +186,20 @@ class Timeline:
         up_by = np.concatenate([np.ones(len(came), np.int64), one])
         down_by = np.concatenate([one, np.ones(len(left), np.int64)])
         return _steps(ups, up_by, downs, down_by, self.begin_s)
+
+
+def _alone(gpu: np.ndarray, start_s: np.ndarray, end_s: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Bounds of stretches of one GPU each, without what others that began before cover; None: they cover nothing."""
+    order = np.lexsort((start_s, gpu))
+    gpu, start_s, end_s = gpu[order], start_s[order], end_s[order]
+    ends_s, place = np.unique(end_s, return_inverse=True)
+    key = np.maximum.accumulate(gpu * len(ends_s) + place)  # of each GPU the latest end until then
+    is_next = gpu[1:] == gpu[:-1]
+    covered_s = ends_s[key[:-1][is_next] % len(ends_s)]
+    if not (covered_s > start_s[1:][is_next]).any():
+        return None
+    start_s[1:][is_next] = np.maximum(start_s[1:][is_next], covered_s)
+    return start_s[start_s < end_s], end_s[start_s < end_s]
 
 
 def _steps(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..policies import make
 from .estimates import Comparison, Estimate, against, by_policy
 from .evaluate import Run, Setting, describe_load, describe_network, describe_topology, describe_workload, semantics_of
+from .hosting import unit_of
 from .terminal import plain_table
 
 if TYPE_CHECKING:
@@ -22,8 +23,11 @@ COLUMNS: Mapping[str, tuple[str, str, int]] = {
     "makespan": ("makespan", "s", -1),
     "queueing_delay_mean": ("queueing", "s", -1),
     "gpu_utilisation": ("GPU use", "%", +1),
+    "cpu_utilisation": ("CPU use", "%", +1),
+    "network_utilisation": ("network use", "%", +1),
     "preemptions": ("preempted", "", 0),
 }
+BESIDE = {"gpu_utilisation": "cpu_utilisation"}  # not shown where there is the other: it is the same
 MARK = "*"
 KNOWS = "knows\nrun\ntimes"  # header of the column that says whether a policy knows how long jobs run
 WIDTH_WITH_INTERVALS = 106
@@ -34,9 +38,9 @@ def print_setting(console: Console, setting: Setting, words: Sequence[str], seed
     """Print what was played: without it the numbers mean nothing."""
     facts = {
         "environment": setting.environment,
-        "topology": describe_topology(setting.topology),
+        "topology": describe_topology(setting.topology, unit_of(setting)),
         "workload": describe_workload(setting, seeds[0]),
-        "network": describe_network(setting),
+        **({"network": describe_network(setting)} if setting.config is None else {"config": setting.config or "usual"}),
         "load": describe_load(setting, seeds),
         "seeds": ranges(seeds),
     }
@@ -84,28 +88,35 @@ def ranges(seeds: Sequence[int]) -> str:
     return ",".join("-".join(map(str, part)) for part in parts)
 
 
+def shown_columns(metrics: Sequence[Collection[str]]) -> list[str]:
+    """Of the metrics that runs have, those of all that a table shows."""
+    common = set.intersection(*map(set, metrics)) if metrics else set()
+    return [name for name in COLUMNS if name in common and BESIDE.get(name) not in common]
+
+
 def print_table(console: Console, runs: Sequence[Run]) -> None:
     """Print one row a policy: means over seeds, 95 % intervals under them, the best marked."""
     estimates = by_policy(runs)
     knows = {run.policy: run.knows_run_times for run in runs}
-    best = {name: _best(name, estimates) for name in COLUMNS}
+    columns = shown_columns([set(row) for row in estimates.values()])
+    best = {name: _best(name, estimates) for name in columns}
     unfinished = any(run.metrics["jobs_finished"] < run.jobs for run in runs)
     intervals = console.width >= WIDTH_WITH_INTERVALS
     table = plain_table(padding=(0, 1, 0, 0))
     table.add_column("policy", overflow="fold", min_width=10)
     table.add_column(_text(KNOWS), overflow="fold", min_width=5)
-    for header, unit, _ in COLUMNS.values():
+    for header, unit, _ in (COLUMNS[name] for name in columns):
         table.add_column(_text(f"{header}\n[{unit}]" if unit else header), justify="right", no_wrap=True)
     if unfinished:
         table.add_column("finished", justify="right", no_wrap=True)
     for policy, row in estimates.items():
-        cells = [_cell(name, row[name], policy in best[name], intervals) for name in COLUMNS]
+        cells = [_cell(name, row[name], policy in best[name], intervals) for name in columns]
         if unfinished:
             cells.append(_text(f"{row['jobs_finished'].mean:,.6g}"))
         table.add_row(_text(_broken(policy)), _text(knows[policy] or "-"), *cells)
     console.print(table)
     notes = [f"{MARK} best of its column"] if any(best.values()) else []
-    if any(not row[name].is_sure for row in estimates.values() for name in COLUMNS):
+    if any(not row[name].is_sure for row in estimates.values() for name in columns):
         below = "below: 95 % bootstrap interval of the mean over seeds"
         notes.append(below if intervals else f"{WIDTH_WITH_INTERVALS} columns have room for the intervals")
     if unfinished:

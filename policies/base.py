@@ -10,6 +10,7 @@ from ..simulator.decisions import Decision, Start
 from ..simulator.engine import Simulator
 from ..simulator.errors import InputError
 from ..simulator.estimates import Estimates
+from ..simulator.groups.config import GroupTerms
 from ..simulator.protocols import Pace
 from ..simulator.rules.rule import Rule
 from ..simulator.semantics import Semantics
@@ -25,14 +26,15 @@ class Policy:
         elastic: its jobs must be elastic: their simulator needs a pace that lets them (simulator/elastic.py).
         dedicated: its jobs are to meet nobody on their links: the network is put into the mode `dedicated` for it.
         given: names of the parameters that whoever made it by name gave (registry.py).
-        terms: what holds while one plays that decides in Python, if it says so: what stops cost, rounds, leases.
+        terms: what holds while one plays that decides in Python, if it says so: what stops cost, rounds, leases; of
+            job groups how they execute.
         knows_run_times: it asks how long jobs run, as far as that is known (simulator/estimates.py).
         files: of a trained agent, all files that it was loaded from: who keeps results compares their content.
     """
 
     name: str = "policy"
     rule: Rule | None = None
-    terms: Rule | None = None
+    terms: Rule | GroupTerms | None = None
     elastic: bool = False
     dedicated: bool = False
     knows_run_times: bool = False

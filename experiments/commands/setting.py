@@ -45,16 +45,18 @@ def described_setting(
     from ...simulator.names import bind, choose
     from ...simulator.semantics import load_semantics
     from ..evaluate import Setting, default_setting, own_fields, settings
+    from ..hosting import expect_playable, parted
 
     with arguments():
         env_id, defaults = default_setting(env)
         words = pairs(assignments)
         if "elastic" in words:
             raise BadArgument(ELASTIC)
-        given = bind(settings, words, "--set")
-        given |= own_fields(env_id, given)
+        own, common = parted(env_id, words, settings)
+        given = bind(settings, common, "--set")
+        given |= own_fields(env_id, {**given, **own})
         choose(oversize, ("error", "drop", "cap"), "value of --oversize")
-    return Setting(
+    setting = Setting(
         env_id,
         topology=defaults["topology"] if topology is None else topology,
         workload=defaults["workload"] if workload is None else workload,
@@ -63,6 +65,9 @@ def described_setting(
         oversize=oversize,  # type: ignore[arg-type]
         **given,
     )
+    with arguments():
+        expect_playable(setting)
+    return setting
 
 
 def _format(workload: str | None, format: str | None, semantics: str) -> str | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..estimates import Estimate
-from ..table import COLUMNS
+from ..table import COLUMNS, shown_columns
 from .load import Entry, Section
 
 
@@ -58,7 +58,7 @@ def rows(section: Section) -> list[Row]:
 
 def _metrics(section: Section) -> list[str]:
     played = {name for entry in section.entries for run in entry.runs for name in run.metrics}
-    return [name for name in COLUMNS if name in played]
+    return shown_columns([played])
 
 
 def _best(name: str, estimates: Mapping[str, Estimate]) -> set[str]:

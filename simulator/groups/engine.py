@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -37,6 +37,7 @@ class GroupSimulator:
     Args:
         topology: the cluster, of which only the number of machines counts: `harmony:machines=100`, or any other.
         config: machines, subtasks, memory and moves: a `GroupConfig`, its arguments, or `key=value,...`.
+        rule: what holds until a policy brings other terms; by default `GroupTerms()`.
         failures: machine failures; none by default. A group that loses a machine begins again from the checkpoints of
             its jobs: one at each epoch, one whenever a job stopped.
         horizon_s: stop after so many seconds from the first arrival.
@@ -60,6 +61,7 @@ class GroupSimulator:
         topology: Topology | str | dict[str, Any],
         config: GroupConfig | dict[str, Any] | str | None = None,
         *,
+        rule: GroupTerms | None = None,
         failures: Failures | None = None,
         horizon_s: float = math.inf,
         estimates: Estimates | str = "exact",
@@ -72,7 +74,7 @@ class GroupSimulator:
         self.estimates = Estimates.load(estimates)
         self.semantics = load_semantics("events")
         self.network = NoNetwork()
-        self.rule = GroupTerms()
+        self.rule = rule or GroupTerms()
         self.view = GroupView(self)
         self.workload: Workload
         self.capacity = GroupCapacity(0, 0)
@@ -256,9 +258,6 @@ class GroupSimulator:
             available = int(rows.available_machines(self.records, 0))
             if not is_whole(machines) or not 1 <= machines <= available:
                 raise InvalidDecision(f"{decision!r}: expected from 1 to {available} machines, those that are free")
-            old = int(self.state.goal[job])
-            if old >= 0 and self.state.n_goal[old] == 1 and machines > available:
-                raise InvalidDecision(f"{decision!r}: there are {available} machines free")
             rows.open_for(self.records, 0, job, machines)
             return
         self._expect_group(decision, group)
@@ -345,6 +344,6 @@ class Subtask(NamedTuple):
     end_s: float
 
 
-def is_whole(value: Any) -> bool:
+def is_whole(value: Any) -> TypeGuard[int]:
     """Whether a value is a whole number."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)

@@ -223,7 +223,7 @@ def _scalars() -> list[Field]:
         "log_gpus",
         "log_overflow",
     )
-    return [(name, "f8") for name in floats] + [(name, "i8") for name in integers]
+    return [*((name, "f8") for name in floats), *((name, "i8") for name in integers)]
 
 
 def _list_fields(jobs: int, machines: int, groups: int) -> list[Field]:

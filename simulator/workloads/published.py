@@ -12,7 +12,7 @@ VENUS     MEASURED. Arrivals: counts per 10 minutes of Helios cluster Venus, 202
           CC-BY-4.0, DOI 10.1145/3458817.3476223).
 DALLY     MEASURED on the 500-job batch set of paper dally's authors (github aakash-sharma/cluster-sim);
           statistics only.
-HARMONY   PUBLISHED: Table I of paper harmony (ICDCS 2021). Its text gives MLR and Lasso both synthetic data sets,
+HARMONY   PUBLISHED: Table I of paper harmony. Its text gives MLR and Lasso both synthetic data sets,
           in rows that the two share; which of the LDA rows is whose is read from their order.
 """
 
