@@ -95,6 +95,7 @@ def jct_cdf(runs: Sequence[Run]) -> Figure:
 
 def over_time(timelines: dict[str, Timeline]) -> Figure:
     """GPUs held and jobs waiting over time, one line a policy."""
+    unit_held = next(iter(timelines.values())).unit
     figure = _figure(10.0, 6.5)
     above, below = figure.subplots(2, 1, sharex=True)
     unit_s, unit = _unit(max(timeline.stop_s - timeline.begin_s for timeline in timelines.values()))
@@ -106,11 +107,11 @@ def over_time(timelines: dict[str, Timeline]) -> Figure:
         above.stairs(share, x, baseline=None, label=_label(policy), **_style(number))
         times, waiting = timeline.queue_length()
         below.stairs(bin_means(times, waiting, edges), x, baseline=None, **_style(number))
-    above.set(ylabel="GPUs held by jobs [%]", ylim=(0, 102))
+    above.set(ylabel=f"{unit_held}s held by jobs [%]", ylim=(0, 102))
     below.set(ylabel="jobs waiting", xlabel=f"time since the first arrival [{unit}]")
     below.set_ylim(bottom=0)
     below.set_xlim(left=0)
-    above.set_title("GPU allocation and queue over time (first seed)", fontweight="bold")
+    above.set_title(f"{_first_upper(unit_held)} allocation and queue over time (first seed)", fontweight="bold")
     for axis in (above, below):
         _finish(axis)
     above.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
@@ -127,7 +128,7 @@ def gantt(policy: str, timeline: Timeline) -> Figure:
     (_gantt_gpus if by_gpu else _gantt_machines)(figure, axis, timeline, unit_s)
     axis.set(xlabel=f"time since the first arrival [{unit}]", xlim=(0, (timeline.stop_s - timeline.begin_s) / unit_s))
     axis.invert_yaxis()
-    what = "who held which GPU" if by_gpu else "GPUs in use by machine"
+    what = f"who held which {timeline.unit}" if by_gpu else f"{timeline.unit}s in use by machine"
     axis.set_title(f"{_label(policy)}: {what} (first seed)", fontweight="bold")
     axis.spines[["top", "right"]].set_visible(False)
     return figure
@@ -142,9 +143,9 @@ def _gantt_gpus(figure: Figure, axis: Axes, timeline: Timeline, unit_s: float) -
         boxes.append([(left, top - 0.5), (right, top - 0.5), (right, bottom - 0.5), (left, bottom - 0.5)])
         colours.append(JOB_COLOURS[colour[job]])
     axis.add_collection(PolyCollection(boxes, facecolors=colours, edgecolors="white", linewidths=0.3))
-    axis.set(ylabel="GPU", ylim=(-0.5, timeline.num_gpus - 0.5))
+    axis.set(ylabel=timeline.unit, ylim=(-0.5, timeline.num_gpus - 0.5))
     first_of_machine = np.flatnonzero(np.diff(timeline.gpu_machine, prepend=-1))
-    if len(first_of_machine) > 1:
+    if len(first_of_machine) > 1 and timeline.unit == "GPU":
         axis.set_yticks(first_of_machine)
         for place in first_of_machine[1:]:
             axis.axhline(place - 0.5, color="black", linewidth=0.6)
@@ -179,8 +180,12 @@ def _gantt_machines(figure: Figure, axis: Axes, timeline: Timeline, unit_s: floa
         origin="lower",
         extent=(0.0, stop, -0.5, len(share) - 0.5),
     )
-    figure.colorbar(image, ax=axis, label="GPUs of the machine in use [%]", pad=0.01)
+    figure.colorbar(image, ax=axis, label=f"{timeline.unit}s of the machine in use [%]", pad=0.01)
     axis.set(ylabel="machine")
+
+
+def _first_upper(word: str) -> str:
+    return word[0].upper() + word[1:]
 
 
 def shares_in_use(timeline: Timeline, bins: int) -> np.ndarray:

@@ -27,7 +27,7 @@ COLUMNS: Mapping[str, tuple[str, str, int]] = {
     "network_utilisation": ("network use", "%", +1),
     "preemptions": ("preempted", "", 0),
 }
-BESIDE = {"gpu_utilisation": "cpu_utilisation"}  # not shown where there is the other: it is the same
+BESIDE = {"gpu_utilisation": "cpu_utilisation"}  # not shown where there is the other, which says what is used there
 MARK = "*"
 KNOWS = "knows\nrun\ntimes"  # header of the column that says whether a policy knows how long jobs run
 WIDTH_WITH_INTERVALS = 106

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +68,16 @@ LAYOUT: Mapping[str, Mapping[str, Sequence[str]]] = {
         "loss": ("train/loss",),
         "explained variance": ("train/explained_variance",),
         "entropy loss": ("train/entropy_loss",),
+    },
+}
+# And what it shows beside that where runs have a metric: metric -> category -> chart -> tags.
+MORE_LAYOUT: Mapping[str, Mapping[str, Mapping[str, Sequence[str]]]] = {
+    "cpu_utilisation": {
+        "Job groups": {
+            "CPU and network utilisation": ("cpu_utilisation", "network_utilisation"),
+            "jobs in groups, and groups": ("jobs_running_mean", "groups_mean"),
+            "moves": ("moves",),
+        },
     },
 }
 # The columns of the HParams page that are no parameters.
@@ -168,7 +178,7 @@ def write_heuristics(runs: Sequence[Run], logdir: Path, last_step: int = LAST_ST
     names = folder_names(list(estimates))
     for policy, row in estimates.items():
         file = EventFile(logdir / names[policy], None, HEURISTIC)
-        file.write(0, summary=_layout())
+        file.write(0, summary=_layout(row))
         kind = "agent" if policy.partition(":")[0] in AGENT_WORDS else "heuristic"
         file.write(0, summary=_session({"policy": policy, "kind": kind}, policy))
         summary = _scalars({tag(name): value.mean for name, value in row.items()})
@@ -222,14 +232,16 @@ def _pictures(runs: Sequence[Run], beside: Sequence[Run]) -> list[tuple[str, byt
     return [(name, plots.png(figure, PICTURE_DPI)) for name, figure in drawn]
 
 
-def _layout() -> Summary:
-    """The layout of the Custom Scalars page; TensorBoard merges those of all runs."""
+def _layout(metrics: Collection[str] = ()) -> Summary:
+    """The layout of the Custom Scalars page of a run with these metrics; TensorBoard merges those of all runs."""
     from tensorboard.compat.proto.summary_pb2 import Summary
     from tensorboard.compat.proto.tensor_pb2 import TensorProto
     from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
     from tensorboard.compat.proto.types_pb2 import DT_STRING
     from tensorboard.plugins.custom_scalar import layout_pb2, metadata
 
+    more = [charts for metric, charts in MORE_LAYOUT.items() if metric in metrics]
+    shown = {title: charts for part in (LAYOUT, *more) for title, charts in part.items()}
     categories = [
         layout_pb2.Category(
             title=title,
@@ -241,7 +253,7 @@ def _layout() -> Summary:
                 for chart, tags in charts.items()
             ],
         )
-        for title, charts in LAYOUT.items()
+        for title, charts in shown.items()
     ]
     content = layout_pb2.Layout(category=categories).SerializeToString()
     tensor = TensorProto(dtype=DT_STRING, string_val=[content], tensor_shape=TensorShapeProto())

@@ -52,6 +52,9 @@ DALLY_TIERS = (
 # Paper sjf-bsbf, Sec. VI-A: machines on 10 Gbps; all else unknown.
 BSBF_TIERS = (Tier("slot"), Tier("machine"), Tier("rack", bandwidth_gbps=10.0), Tier("network"))
 
+# Paper harmony, Sec. V-B: machines on 1.1 Gbps; all else unknown.
+HARMONY_TIERS = (Tier("slot"), Tier("machine"), Tier("rack", bandwidth_gbps=1.1), Tier("network"))
+
 
 def flat(
     machines: int = 8,
@@ -133,6 +136,18 @@ def bsbf_simulation(
     return _uniform("bsbf-simulation", 1, machines, gpus_per_machine, 1, NATURAL, given, BSBF_TIERS, "2080ti")
 
 
+def harmony(machines: int = 100) -> Topology:
+    """The cluster of paper harmony, Sec. V-B: m4.2xlarge machines, 8 vCPUs, 32 GB and 1.1 Gbps each, none with a GPU.
+
+    A machine is one unit, which stands where others have a GPU; one rack. Memory, disks and network of a machine are
+    those of the simulator of job groups (groups/config.py).
+
+    Raises:
+        InputError: a count below 1, or more than a million machines.
+    """
+    return _uniform("harmony", 1, machines, 1, 1, NATURAL, UNKNOWN_TIERS, HARMONY_TIERS)
+
+
 def mast(
     regions: int = 4,
     gpus: int = 256,
@@ -167,6 +182,7 @@ PRESETS: dict[str, Callable[..., Topology]] = {
     "cassini-two-gpu": cassini_two_gpu,
     "fat-tree": fat_tree,
     "leaf-spine": leaf_spine,
+    "harmony": harmony,
     "mast": mast,
 }
 

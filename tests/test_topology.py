@@ -245,13 +245,20 @@ def test_list_topologies_lists_what_loads():
     listed = list_topologies()
     assert [entry["name"] for entry in listed] == [
         "flat", "dally", "bsbf-physical", "bsbf-simulation",
-        "cassini-testbed", "cassini-two-gpu", "fat-tree", "leaf-spine", "mast",
+        "cassini-testbed", "cassini-two-gpu", "fat-tree", "leaf-spine", "harmony", "mast",
     ]  # fmt: skip
     for entry in listed:
         topology = Topology.load(entry["name"])
         assert topology.num_gpus - topology.num_cpu_machines == entry["gpus"]
         assert entry["summary"].endswith(".")
     assert listed[1]["parameters"]["racks"] == 2
+
+
+def test_the_cluster_of_paper_harmony():
+    """Sec. V-B: 100 machines on 1.1 Gbps, each one unit."""
+    topology = Topology.load("harmony")
+    assert (topology.num_machines, topology.num_gpus, topology.num_racks) == (100, 100, 1)
+    assert {tier.name: tier.bandwidth_gbps for tier in topology.tiers}["rack"] == 1.1
 
 
 @pytest.mark.parametrize(("name", "machines"), [("bsbf-physical", 4), ("bsbf-simulation", 16)])

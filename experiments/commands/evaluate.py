@@ -46,7 +46,8 @@ Assignments = Annotated[
         "--set",
         metavar="KEY=VALUE...",
         help="horizon_s, mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s, tables_every_s, semantics, "
-        "estimates, jobs_per_gpu, interference, memory_gb, gpu, memory; several, or repeated.",
+        "estimates, jobs_per_gpu, interference, memory_gb, gpu, memory, and what ENV alone has, as comm in Grouping; "
+        "several, or repeated.",
     ),
 ]
 Logdir = Annotated[
@@ -150,6 +151,7 @@ def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
         "horizon_s": setting.horizon_s,
         "failures": vars(setting.failures) if setting.failures is not None else None,
         "sharing": None if setting.jobs_per_gpu is None else {key: getattr(setting, key) for key in SHARING},
+        **({} if setting.config is None else {"config": setting.config}),
     }
     described = {word: semantics_of(make(word), setting) for word in dict.fromkeys(run.policy for run in runs)}
     return [

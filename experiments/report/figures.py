@@ -128,8 +128,10 @@ def over_time(section: Section, styles: Styles) -> list[Chart]:
     queue = {label: _mean_of(line.queue_length(), edges[label]) for label, line in timelines.items()}
     most = max(1.0, *(float(values.max()) for values in queue.values()))
     charts = []
+    unit = next(iter(timelines.values())).unit
+    units = f"{unit[0].upper()}{unit[1:]}s"
     for title, values, y, y_label in (
-        ("GPUs in use over time", held, axes.linear(0.0, 100.0, "{:g} %".format), "GPUs held by jobs"),
+        (f"{units} in use over time", held, axes.linear(0.0, 100.0, "{:g} %".format), f"{units} held by jobs"),
         ("Queue over time", queue, axes.linear(0.0, 1.03 * most), "jobs waiting"),
     ):
         places = {label: x.at(edges[label] - timelines[label].begin_s) for label in timelines}

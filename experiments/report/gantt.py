@@ -42,12 +42,14 @@ def gantt(label: str, timeline: Timeline, stop_s: float, seed: int) -> Chart:
         x=x,
         y=None,
         x_label="time since the first arrival",
-        y_label="one row a GPU, lines between machines"
-        if by_gpu
-        else "one row a machine, full colour: all its GPUs in use",
+        y_label=_row_words(timeline.unit) if by_gpu else "one row a machine, full colour: all its GPUs in use",
         shapes=drawn,
         rows=rows if len(rows) <= 20 else (),
     )
+
+
+def _row_words(unit: str) -> str:
+    return "one row a GPU, lines between machines" if unit == "GPU" else f"one row a {unit}"
 
 
 def _jobs(timeline: Timeline, x: axes.Axis) -> tuple[list[Shape], list[Label]]:
