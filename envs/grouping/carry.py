@@ -30,7 +30,7 @@ def clipped(machines, most):
 
 @kernel
 def own_number(s, w, job):
-    """Machines of a group that a job opens, unless told otherwise: its balanced number, or as many as it is meant on."""
+    """Machines of a group that a job opens, unless told otherwise: those that balance it, or that it is meant on."""
     wanted = balanced(s.seen_comp[job], s.seen_comm[job]) if is_measured(s, job) else s.gpus[job]
     return clipped(wanted, w.available)
 
@@ -57,7 +57,7 @@ def ratio_taken(s, w, job, group, machines, value):
     What climbs gives way to what is asked for: it can spill its input and then its model.
     """
     ratio = ratio_asked(value)
-    if ratio < 0.0 or ratio >= 1.0 or job == w.focus:
+    if ratio < 0.0 or ratio >= 1.0 or job == w.guided:
         return ratio
     room = machines * s.ram_bytes / s.expansion
     rank = next_member(s.running_low, s.running_mid, s.running_top, 0) if group != NONE else -1
@@ -101,10 +101,14 @@ def _play_running(s, w, slot, kind, machines, spill):
         pause(s, job)
         return adjusted
     group = w.shown_group[kind - 1]
-    if group == s.goal[job] and w.n_spilt < MOST_CHANGED and not is_among(w.spilt, w.n_spilt, job):
+    if group != s.goal[job]:
+        return _join(s, w, job, group, spill)
+    if w.n_spilt < MOST_CHANGED and not is_among(w.spilt, w.n_spilt, job):
         w.spilt[w.n_spilt] = job
         w.n_spilt += 1
-    return _join(s, w, job, group, spill)
+    ratio = ratio_taken(s, w, job, group, s.group_machines[group], spill)
+    set_spill(s, job, ratio)
+    return _is_other(ratio, spill)
 
 
 @kernel
@@ -119,10 +123,9 @@ def _open(s, w, job, machines, spill):
 
 @kernel
 def _join(s, w, job, group, spill):
-    """Modify `s`: a job joins a group, or stays in its own."""
+    """Modify `s`: a job joins a group."""
     ratio = ratio_taken(s, w, job, group, s.group_machines[group], spill)
-    if s.goal[job] != group:
-        join(s, job, group)
+    join(s, job, group)
     return _spill(s, job, ratio, spill)
 
 
@@ -133,6 +136,12 @@ def _spill(s, job, ratio, asked):
         return False
     if s.alpha_asked[job] != ratio:
         set_spill(s, job, ratio)
+    return _is_other(ratio, asked)
+
+
+@kernel
+def _is_other(ratio, asked):
+    """True if a spill ratio is not the one that was asked for."""
     return asked < 0 or asked >= SPILLS or ratio != ratio_asked(asked)
 
 
@@ -143,8 +152,7 @@ def _give_machines(s, w, group, machines):
     if w.n_sized < MOST_CHANGED and not is_among(w.sized, w.n_sized, group):
         w.sized[w.n_sized] = group
         w.n_sized += 1
-    if taken != s.group_machines[group]:
-        set_machines(s, group, taken)
+    set_machines(s, group, taken)
     return machines < 0 or (machines > 0 and taken != machines)
 
 

@@ -51,7 +51,7 @@ def encode(simulator: GroupSimulator, window: np.record, decision: Decision) -> 
 
 
 def decode(simulator: GroupSimulator, window: np.record, action: Any) -> list[Decision]:
-    """The decisions that `action` (candidate, machines, spill) stands for in the window as it was last filled, in order.
+    """What `action` (candidate, machines, spill) stands for in the window as it was last filled: decisions, in order.
 
     Advance for the candidate 0 and for one that is not legal; numbers that do not apply are the nearest that do.
     """
@@ -65,7 +65,7 @@ def decode(simulator: GroupSimulator, window: np.record, action: Any) -> list[De
         own = int(s.group_machines[group])
         room = int(w.available) + (own if s.n_goal[group] > 0 else 0)
         taken = _clipped(machines, room) if machines > 0 else int(machines_given(*rows, 0, group))
-        return [SetMachines(group, taken)] if taken != own else []
+        return [SetMachines(group, taken)]
     if candidate >= _first_running(w):
         slot, kind = divmod(candidate - _first_running(w), _per_running(w))
         job, opens, pauses = int(w.running_job[slot]), 1 + int(w.group_slots), 0
@@ -82,8 +82,9 @@ def decode(simulator: GroupSimulator, window: np.record, action: Any) -> list[De
         ratio = _spilt(simulator, rows, other, group, int(s.group_machines[group]), spill)
         return [AssignGroup(other, group), *ratio, Preempt(job)]
     group = int(w.shown_group[kind - 1])
-    ratio = _spilt(simulator, rows, job, group, int(s.group_machines[group]), spill)
-    return ratio if group == s.goal[job] else [AssignGroup(job, group), *ratio]
+    if group == s.goal[job]:
+        return [_spill(float(ratio_found(*rows, 0, job, group, int(s.group_machines[group]), spill)), job)]
+    return [AssignGroup(job, group), *_spilt(simulator, rows, job, group, int(s.group_machines[group]), spill)]
 
 
 def _spilt(
@@ -95,7 +96,11 @@ def _spilt(
     ratio = float(ratio_found(*rows, 0, job, group, machines, value))
     if ratio == simulator.state.alpha_asked[job]:
         return []
-    return [SetSpill(job, None if ratio < 0.0 else ratio)]
+    return [_spill(ratio, job)]
+
+
+def _spill(ratio: float, job: int) -> SetSpill:
+    return SetSpill(job, None if ratio < 0.0 else ratio)
 
 
 def _first_running(w: np.record) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.decisions import Advance, AssignGroup, Decision, SetMachines, SetSpill
+from ...simulator.decisions import AssignGroup, Decision, SetMachines, SetSpill
 from ...simulator.groups.config import GroupTerms
 from ...simulator.topology import Topology
 from ..lookout import Lookout, check_range
@@ -82,5 +82,5 @@ class GroupingLookout(Lookout):
         return decode(self.simulator, self.window, action)  # type: ignore[arg-type]
 
     def decision(self, action: Any) -> Decision:
-        """The first decision that an action stands for now; advance, where it changes nothing."""
-        return next(iter(self.decisions(action)), Advance())
+        """The first decision that an action stands for now."""
+        return self.decisions(action)[0]

@@ -19,6 +19,7 @@ from .offers import (
     FEW,
     OFFER,
     OFFER_COLUMNS,
+    consider,
     describe_gain,
     describe_join,
     describe_open,
@@ -26,7 +27,6 @@ from .offers import (
     describe_present,
     describe_size,
     describe_swap,
-    leave,
     share_of,
     short_time,
     speed_now,
@@ -304,7 +304,7 @@ def _begin_offer(offered, kind, second, third):
 def _offer_waiting(s, w, offered, slot, job):
     """Write the candidates of a waiting job."""
     candidate = 1 + per_waiting(w) * slot
-    known = leave(s, w, job, w.gain)
+    known = consider(s, w, job)
     if w.legal[candidate + OPEN_KIND]:
         _offer_open(s, w, offered, candidate + OPEN_KIND, job, known)
     for k in range(w.groups_shown):
@@ -317,7 +317,7 @@ def _offer_open(s, w, offered, candidate, job, known):
     at = candidate * CANDIDATE_COLUMNS
     first = at + FIRST_OFFER
     _begin_offer(offered[at : at + FIRST_OFFER], OPENS, 1.0, s.spills)
-    describe_open(s, w, job, w.gain, known, offered[first : first + OFFER_COLUMNS])
+    describe_open(s, w, job, known, offered[first : first + OFFER_COLUMNS])
 
 
 @kernel
@@ -325,20 +325,20 @@ def _offer_join(s, w, offered, candidate, job, group, known):
     at = candidate * CANDIDATE_COLUMNS
     first = at + FIRST_OFFER
     _begin_offer(offered[at : at + FIRST_OFFER], JOINS, 0.0, s.spills)
-    describe_join(s, w, job, group, w.gain, known, offered[first : first + OFFER_COLUMNS])
+    describe_join(s, w, job, group, known, offered[first : first + OFFER_COLUMNS])
 
 
 @kernel
 def _offer_running(s, w, offered, slot, job):
     """Write the candidates of a job in a group."""
     candidate = first_running(w) + per_running(w) * slot
-    known = leave(s, w, job, w.gain)
+    known = consider(s, w, job)
     if w.legal[candidate + PAUSE_KIND]:
         at = (candidate + PAUSE_KIND) * CANDIDATE_COLUMNS
         first = at + FIRST_OFFER
         _begin_offer(offered[at : at + FIRST_OFFER], PAUSES, 0.0, 0.0)
-        describe_own(s, w, job, offered[first : first + OFFER_COLUMNS])
-        describe_gain(w.gain, 0.0, 0.0, 0.0, offered[first : first + OFFER_COLUMNS])
+        describe_own(w, offered[first : first + OFFER_COLUMNS])
+        describe_gain(w, 0.0, 0.0, 0.0, offered[first : first + OFFER_COLUMNS])
     for k in range(w.groups_shown):
         here = candidate + 1 + k
         if w.legal[here]:
@@ -362,7 +362,7 @@ def _offer_stay(s, w, offered, candidate, job):
     first = at + FIRST_OFFER
     _begin_offer(offered[at : at + FIRST_OFFER], STAYS, 0.0, 1.0)
     describe_present(s, w, s.goal[job], offered[first : first + OFFER_COLUMNS])
-    describe_own(s, w, job, offered[first : first + OFFER_COLUMNS])
+    describe_own(w, offered[first : first + OFFER_COLUMNS])
 
 
 @kernel

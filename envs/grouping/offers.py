@@ -45,6 +45,9 @@ OFFER_COLUMNS = len(OFFER)
 SPEEDS, USE, VALUE, SPEED, SPEED_NOW, ROUND, CPU, NET, MACHINES, ALL_MEMORY, MODEL_MEMORY, LOADING, LEFT, JOBS = range(
     OFFER_COLUMNS
 )
+# Scratch of a window: the gains of the considered job's group if it goes, seconds of its iteration alone, the worth of
+# its speed, and features of it.
+OWN_ALONE, OWN_WEIGHT, OWN_LEFT, OWN_SPEED, OWN_LOADING = range(3, 8)
 
 
 @kernel
@@ -66,10 +69,10 @@ def short_time(seconds):
 
 
 @kernel
-def describe_own(s, w, job, offer):
-    """Modify `offer`: a job's own columns."""
-    offer[LEFT] = scaled_time(w, left_s(s, job))
-    offer[SPEED_NOW] = share_of(speed_now(s, w, job))
+def describe_own(w, offer):
+    """Modify `offer`: the columns of the job that is considered."""
+    offer[LEFT] = w.own[OWN_LEFT]
+    offer[SPEED_NOW] = w.own[OWN_SPEED]
 
 
 @kernel
@@ -82,31 +85,38 @@ def speed_now(s, w, job):
 
 
 @kernel
-def leave(s, w, job, gain):
-    """Write `gain`, float64 (3,): what the group of a job gains if it goes; False: nothing is known of it."""
-    gain[:] = 0.0
+def consider(s, w, job):
+    """Modify `w.own`: a job, and what the group that it is to be in gains if it goes; False: that is not known."""
+    own = w.own
+    left = left_s(s, job)
+    own[0] = own[1] = own[2] = 0.0
+    own[OWN_ALONE] = alone_of(s, job)
+    own[OWN_WEIGHT] = weight_of(s, left)
+    own[OWN_LEFT] = scaled_time(w, left)
+    own[OWN_SPEED] = share_of(speed_now(s, w, job))
+    own[OWN_LOADING] = scaled_time(w, s.move_s)
     group = s.goal[job]
     if group < 0:
         return True
     if not knows(w, group):
         return False
-    gain[0], gain[1], gain[2] = -w.speed_gain[group], -w.use_gain[group], -w.value_gain[group]
+    own[0], own[1], own[2] = -w.speed_gain[group], -w.use_gain[group], -w.value_gain[group]
     if s.n_goal[group] > 1:
         round_s = round_without(s, w, group, job)
         comp, comm = w.comp_sum[group] - s.seen_comp[job], w.comm_sum[group] - s.seen_comm[job]
-        alone_s = alone_of(s, job)
-        gain[0] += (w.speed_sum[group] - alone_s) / round_s
-        gain[1] += use_of(s, comp, comm, s.group_machines[group], round_s)
-        gain[2] += (w.value_sum[group] - alone_s * weight_of(s, job)) / round_s
+        alone_s = own[OWN_ALONE]
+        own[0] += (w.speed_sum[group] - alone_s) / round_s
+        own[1] += use_of(s, comp, comm, s.group_machines[group], round_s)
+        own[2] += (w.value_sum[group] - alone_s * own[OWN_WEIGHT]) / round_s
     return True
 
 
 @kernel
-def describe_gain(gain, speeds, use, value, offer):
-    """Modify `offer`: what is gained where a job leaves, and beside that where it goes."""
-    offer[SPEEDS] = signed(gain[0] + speeds)
-    offer[USE] = signed(gain[1] + use)
-    offer[VALUE] = signed(gain[2] + value)
+def describe_gain(w, speeds, use, value, offer):
+    """Modify `offer`: what is gained where the considered job leaves, and beside that where it goes."""
+    offer[SPEEDS] = signed(w.own[0] + speeds)
+    offer[USE] = signed(w.own[1] + use)
+    offer[VALUE] = signed(w.own[2] + value)
 
 
 @kernel
@@ -130,28 +140,28 @@ def _describe_group(s, comp, comm, machines, round_s, inputs, models, jobs, offe
 
 
 @kernel
-def describe_open(s, w, job, gain, known, offer):
-    """Modify `offer`: a job in a group of its own, of the balanced number of machines."""
+def describe_open(s, w, job, known, offer):
+    """Modify `offer`: the considered job in a group of its own, of the balanced number of machines."""
     machines = own_number(s, w, job)
-    offer[LOADING] = scaled_time(w, s.move_s)
-    describe_own(s, w, job, offer)
+    offer[LOADING] = w.own[OWN_LOADING]
+    describe_own(w, offer)
     if not (known and is_measured(s, job)):
         describe_nothing(offer)
         _describe_group(s, 0.0, 0.0, machines, 0.0, s.input_bytes[job], s.model_bytes[job], 1, offer)
         return
     comp, comm = s.seen_comp[job], s.seen_comm[job]
     round_s = comp / machines + comm
-    speed = alone_of(s, job) / round_s
+    speed = w.own[OWN_ALONE] / round_s
     offer[SPEED] = share_of(speed)
-    describe_gain(gain, speed, use_of(s, comp, comm, machines, round_s), speed * weight_of(s, job), offer)
+    describe_gain(w, speed, use_of(s, comp, comm, machines, round_s), speed * w.own[OWN_WEIGHT], offer)
     _describe_group(s, comp, comm, machines, round_s, s.input_bytes[job], s.model_bytes[job], 1, offer)
 
 
 @kernel
-def describe_join(s, w, job, group, gain, known, offer):
-    """Modify `offer`: a job in another group."""
-    offer[LOADING] = scaled_time(w, s.move_s)
-    describe_own(s, w, job, offer)
+def describe_join(s, w, job, group, known, offer):
+    """Modify `offer`: the considered job in another group."""
+    offer[LOADING] = w.own[OWN_LOADING]
+    describe_own(w, offer)
     inputs, models = s.input_bytes[job], s.model_bytes[job]
     if knows(w, group):
         inputs += w.input_sum[group]
@@ -163,13 +173,13 @@ def describe_join(s, w, job, group, gain, known, offer):
         return
     comp, comm = w.comp_sum[group] + s.seen_comp[job], w.comm_sum[group] + s.seen_comm[job]
     round_s = round_with(s, w, group, job)
-    alone_s = alone_of(s, job)
+    alone_s = w.own[OWN_ALONE]
     offer[SPEED] = share_of(alone_s / round_s)
     describe_gain(
-        gain,
+        w,
         (w.speed_sum[group] + alone_s) / round_s - w.speed_gain[group],
         use_of(s, comp, comm, machines, round_s) - w.use_gain[group],
-        (w.value_sum[group] + alone_s * weight_of(s, job)) / round_s - w.value_gain[group],
+        (w.value_sum[group] + alone_s * w.own[OWN_WEIGHT]) / round_s - w.value_gain[group],
         offer,
     )
     _describe_group(s, comp, comm, machines, round_s, inputs, models, jobs, offer)
@@ -177,10 +187,11 @@ def describe_join(s, w, job, group, gain, known, offer):
 
 @kernel
 def describe_swap(s, w, job, other, offer):
-    """Modify `offer`: another job in the place of this one, which waits."""
+    """Modify `offer`: another job in the place of the considered one, which waits. Its own columns are the other's."""
     group = s.goal[job]
-    offer[LOADING] = scaled_time(w, s.move_s)
-    describe_own(s, w, job, offer)
+    left = left_s(s, other)
+    offer[LOADING] = w.own[OWN_LOADING]
+    offer[LEFT] = scaled_time(w, left)
     machines, jobs = s.group_machines[group], s.n_goal[group]
     if not (is_measured(s, other) and knows(w, group)):
         describe_nothing(offer)
@@ -189,8 +200,8 @@ def describe_swap(s, w, job, other, offer):
     comp = w.comp_sum[group] - s.seen_comp[job] + s.seen_comp[other]
     comm = w.comm_sum[group] - s.seen_comm[job] + s.seen_comm[other]
     round_s = round_swapped(s, w, group, job, other)
-    own_s, alone_s = alone_of(s, job), alone_of(s, other)
-    value = w.value_sum[group] - own_s * weight_of(s, job) + alone_s * weight_of(s, other)
+    own_s, alone_s = w.own[OWN_ALONE], alone_of(s, other)
+    value = w.value_sum[group] - own_s * w.own[OWN_WEIGHT] + alone_s * weight_of(s, left)
     offer[SPEED] = share_of(alone_s / round_s)
     offer[SPEEDS] = signed((w.speed_sum[group] - own_s + alone_s) / round_s - w.speed_gain[group])
     offer[USE] = signed(use_of(s, comp, comm, machines, round_s) - w.use_gain[group])

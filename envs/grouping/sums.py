@@ -86,7 +86,7 @@ def _add(s, w, group, job):
     w.comp_sum[group] += s.seen_comp[job]
     w.comm_sum[group] += s.seen_comm[job]
     w.speed_sum[group] += alone_s
-    w.value_sum[group] += alone_s * weight_of(s, job)
+    w.value_sum[group] += alone_s * weight_of(s, left_s(s, job))
     w.input_sum[group] += s.input_bytes[job]
     w.model_sum[group] += s.model_bytes[job]
     w.unknown[group] += int(s.profile_left[job] > 0)
@@ -140,11 +140,11 @@ def left_s(s, job):
 
 
 @kernel
-def weight_of(s, job):
-    """One over the root of the hours that a job has left alone; 0 where nothing is known of them."""
+def weight_of(s, left):
+    """One over the root of the hours in `left`, seconds that a job has left alone; 0 where nothing is known of them."""
     if s.known_times == TIMES_HIDDEN:
         return 0.0
-    return 60.0 / math.sqrt(max(LEAST_LEFT_S, left_s(s, job)))
+    return 60.0 / math.sqrt(max(LEAST_LEFT_S, left))
 
 
 @kernel
@@ -159,7 +159,7 @@ def round_with(s, w, group, job):
     machines = s.group_machines[group]
     comp = (w.comp_sum[group] + s.seen_comp[job]) / machines
     comm = w.comm_sum[group] + s.seen_comm[job]
-    return max(comp, comm, max(w.longest_s[group], s.seen_comp[job] / machines + s.seen_comm[job]))
+    return max(comp, comm, w.longest_s[group], s.seen_comp[job] / machines + s.seen_comm[job])
 
 
 @kernel
@@ -176,7 +176,7 @@ def round_swapped(s, w, group, leaves, comes):
     comp = (w.comp_sum[group] - s.seen_comp[leaves] + s.seen_comp[comes]) / machines
     comm = w.comm_sum[group] - s.seen_comm[leaves] + s.seen_comm[comes]
     one_s = s.seen_comp[comes] / machines + s.seen_comm[comes]
-    return max(comp, comm, max(longest_without(w, group, leaves), one_s))
+    return max(comp, comm, longest_without(w, group, leaves), one_s)
 
 
 @kernel

@@ -66,6 +66,7 @@ def _play(s, w, action, outcome):
     if candidate > 0:
         outcome[IS_ADJUSTED] = carry_out(s, w, candidate, action[1], action[2])
         refresh(s, w)
+        w.can_act = 1  # who has begun to decide says when to go on: a policy may have more to do
     elif may_pass(s):
         _go(s, w)
 

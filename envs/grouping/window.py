@@ -19,7 +19,7 @@ from ...simulator.groups.kernels.decide import available_machines
 from ...simulator.kernels.codes import FINISHED, HORIZON
 from ...simulator.kernels.jit import kernel
 from ..window import MAX_SLOTS, common_fields, fill_slots
-from .sums import MAX_GROUPS, knows, round_swapped, sum_fields, sum_groups
+from .sums import alone_of, is_measured, knows, round_swapped, sum_fields, sum_groups
 
 MAX_GROUP_SLOTS = 32
 OPEN_KIND = 0  # of a waiting slot; the group slots follow
@@ -34,7 +34,7 @@ def window_dtype() -> np.dtype:
     """One window; the arrays have room for the largest number of slots."""
     candidates = 1 + (1 + MAX_GROUP_SLOTS) * MAX_SLOTS + (3 + MAX_GROUP_SLOTS) * MAX_SLOTS + MAX_GROUP_SLOTS
     options = ("group_slots", "machine_choices")
-    present = ("focus_group", "groups_shown", "available", "n_sized", "n_spilt", "most_machines", "may_spill")
+    present = ("focus_group", "guided", "groups_shown", "available", "n_sized", "n_spilt", "most_machines", "may_spill")
     return np.dtype(
         [
             *common_fields(),
@@ -44,7 +44,7 @@ def window_dtype() -> np.dtype:
             ("partner", "i8", (MAX_SLOTS,)),  # by running slot: the waiting job that would take its place
             ("sized", "i8", (MOST_CHANGED,)),  # groups that got machines at this instant
             ("spilt", "i8", (MOST_CHANGED,)),  # jobs that got a spill ratio
-            ("gain", "f8", (3,)),  # scratch of offers.py
+            ("own", "f8", (8,)),  # scratch of offers.py
             *sum_fields(),
         ],
         align=True,
@@ -91,6 +91,7 @@ def may_pass(s):
 def refresh(s, w):
     """Modify `w`: show the present and mark what can be decided."""
     fill_slots(s, w)
+    w.guided = w.focus  # the job that the action to come is about, if a policy has decided it
     sum_groups(s, w)
     fill_groups(s, w)
     w.available = available_machines(s)
@@ -138,10 +139,10 @@ def may_move(s, w, job):
 @kernel
 def is_among(jobs, count, one):
     """True if `one` is among the first `count`."""
+    found = False
     for i in range(count):
-        if jobs[i] == one:
-            return True
-    return False
+        found |= jobs[i] == one
+    return found
 
 
 @kernel
@@ -223,10 +224,9 @@ def find_partner(s, w, job):
         if s.is_moved[other]:
             continue
         gain = 0.0
-        if known and s.profile_left[other] <= 0:
-            alone_s = s.seen_comp[other] / s.gpus[other] + s.seen_comm[other]
-            own_s = s.seen_comp[job] / s.gpus[job] + s.seen_comm[job]
-            gain = (w.speed_sum[group] - own_s + alone_s) / round_swapped(s, w, group, job, other)
+        if known and is_measured(s, other):
+            speeds_s = w.speed_sum[group] - alone_of(s, job) + alone_of(s, other)
+            gain = speeds_s / round_swapped(s, w, group, job, other)
         if found == NONE or gain > most:
             found, most = other, gain
     return found
