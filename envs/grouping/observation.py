@@ -8,13 +8,11 @@ candidates that are not legal, are zero.
 
 from __future__ import annotations
 
-import math
-
 from ...simulator.groups.codes import LOADING as IS_LOADING
 from ...simulator.groups.codes import OUT
-from ...simulator.groups.kernels.steady import left_now
 from ...simulator.kernels.jit import kernel
-from ..window import crowd, ignorance, scaled_time
+from ...simulator.rules.estimates import isolated_left_s
+from ..window import crowd, ignorance, scaled_slack, scaled_time
 from .offers import (
     FEW,
     OFFER,
@@ -31,7 +29,7 @@ from .offers import (
     short_time,
     speed_now,
 )
-from .sums import MAX_GROUPS, alone_of, balanced, is_measured, knows, left_s
+from .sums import MAX_GROUPS, alone_of, balanced, is_measured, knows
 from .window import (
     OPEN_KIND,
     PAUSE_KIND,
@@ -74,15 +72,14 @@ JOB = (
     "1: its times are measured",
     "1: it has changed its place at this instant",
     "slack: deadline - now - isolated run time left; 1/2 is none, 1: no deadline",
+    "time since it arrived or left a group",
 )
 QUEUE = (
     *JOB,
-    "time since it arrived or left its group",
     "1: it has run before",
 )
 RUNNING = (
     *JOB,
-    "time in its group",
     "speed v, 1 is alone: v / (1 + v)",
     "1: it loads",
     "1: it is executed where it is to be",
@@ -199,7 +196,6 @@ def _observe_cluster(s, w, features, wanted):
 @kernel
 def _observe_job(s, w, shown, job):
     """Write the columns that waiting jobs and those in groups have in common; returns the machines that balance it."""
-    known_s = left_s(s, job)
     memory = s.n_machines * s.ram_bytes / s.expansion
     wanted = 0
     shown[0] = 1.0
@@ -211,29 +207,20 @@ def _observe_job(s, w, shown, job):
         shown[3] = 1.0 - s.seen_comm[job] / alone_s
         shown[4] = wanted / (wanted + s.n_machines)
     shown[5] = scaled_time(w, s.now_s - s.arrival_s[job])
-    shown[6] = scaled_time(w, known_s)
-    shown[7] = scaled_time(w, (s.iterations[job] - left_now(s, job)) * s.base_iteration_s[job])
+    shown[6] = scaled_time(w, isolated_left_s(s, job))
+    shown[7] = scaled_time(w, (s.iterations[job] - s.iterations_left[job]) * s.base_iteration_s[job])
     shown[8] = share_of(s.input_bytes[job] / memory)
     shown[9] = share_of(s.model_bytes[job] / memory)
     shown[10] = is_measured(s, job)
-    shown[11] = s.is_moved[job]
-    shown[12] = _slack(s, w, job, known_s)
+    shown[11] = s.is_moved[job] > 0
+    shown[12] = scaled_slack(s, w, job)
+    shown[13] = scaled_time(w, s.now_s - s.waiting_since_s[job])
     return wanted
 
 
 @kernel
-def _slack(s, w, job, known_s):
-    if s.deadline_s[job] == math.inf:
-        return 1.0
-    slack_s = s.deadline_s[job] - s.now_s - known_s
-    half = 0.5 * scaled_time(w, abs(slack_s))
-    return 0.5 + half if slack_s > 0.0 else 0.5 - half
-
-
-@kernel
 def _observe_waiting(s, w, shown, job):
-    shown[JOB_COLUMNS] = scaled_time(w, s.now_s - s.waiting_since_s[job])
-    shown[JOB_COLUMNS + 1] = s.starts[job] > 0
+    shown[JOB_COLUMNS] = s.starts[job] > 0
     return _observe_job(s, w, shown, job)
 
 
@@ -242,24 +229,22 @@ def _observe_running(s, w, shown, job):
     group = s.goal[job]
     at = JOB_COLUMNS
     is_there = s.at[job] == group
-    is_executed = is_there and s.place[job] != IS_LOADING and s.place[job] != OUT
-    shown[at] = scaled_time(w, s.now_s - s.entered_s[job]) if is_executed else 0.0
-    shown[at + 1] = share_of(speed_now(s, w, job))
-    shown[at + 2] = s.place[job] == IS_LOADING
-    shown[at + 3] = is_executed
-    shown[at + 4] = s.alpha[job]
-    shown[at + 5] = s.alpha_asked[job] >= 0.0
-    shown[at + 6] = s.model_spill[job]
-    shown[at + 7] = s.n_goal[group] / (s.n_goal[group] + FEW)
-    shown[at + 8] = s.group_machines[group] / s.n_machines
+    shown[at] = share_of(speed_now(s, w, job))
+    shown[at + 1] = s.place[job] == IS_LOADING
+    shown[at + 2] = is_there and s.place[job] != IS_LOADING and s.place[job] != OUT
+    shown[at + 3] = s.alpha[job]
+    shown[at + 4] = s.alpha_asked[job] >= 0.0
+    shown[at + 5] = s.model_spill[job]
+    shown[at + 6] = s.n_goal[group] / (s.n_goal[group] + FEW)
+    shown[at + 7] = s.group_machines[group] / s.n_machines
     if knows(w, group) and w.round_s[group] > 0.0:
         round_s = w.round_s[group]
-        shown[at + 9] = short_time(round_s)
-        shown[at + 10] = min(1.0, w.comp_sum[group] / s.group_machines[group] / round_s)
-        shown[at + 11] = min(1.0, w.comm_sum[group] / round_s)
+        shown[at + 8] = short_time(round_s)
+        shown[at + 9] = min(1.0, w.comp_sum[group] / s.group_machines[group] / round_s)
+        shown[at + 10] = min(1.0, w.comm_sum[group] / round_s)
     for k in range(w.groups_shown):
         if w.shown_group[k] == group:
-            shown[at + 12] = (k + 1) / w.group_slots
+            shown[at + 11] = (k + 1) / w.group_slots
     return _observe_job(s, w, shown, job)
 
 

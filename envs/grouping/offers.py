@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from ...simulator.kernels.jit import kernel
 from ...simulator.kernels.logs import log_from_one
+from ...simulator.rules.estimates import isolated_left_s
 from ..window import scaled_time
 from .carry import group_number, own_number
 from .sums import (
     alone_of,
     is_measured,
     knows,
-    left_s,
     round_on,
     round_swapped,
     round_with,
@@ -88,7 +88,7 @@ def speed_now(s, w, job):
 def consider(s, w, job):
     """Modify `w.own`: a job, and what the group that it is to be in gains if it goes; False: that is not known."""
     own = w.own
-    left = left_s(s, job)
+    left = isolated_left_s(s, job)
     own[0] = own[1] = own[2] = 0.0
     own[OWN_ALONE] = alone_of(s, job)
     own[OWN_WEIGHT] = weight_of(s, left)
@@ -189,7 +189,7 @@ def describe_join(s, w, job, group, known, offer):
 def describe_swap(s, w, job, other, offer):
     """Modify `offer`: another job in the place of the considered one, which waits. Its own columns are the other's."""
     group = s.goal[job]
-    left = left_s(s, other)
+    left = isolated_left_s(s, other)
     offer[LOADING] = w.own[OWN_LOADING]
     offer[LEFT] = scaled_time(w, left)
     machines, jobs = s.group_machines[group], s.n_goal[group]

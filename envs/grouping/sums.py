@@ -14,11 +14,10 @@ import math
 from typing import Any
 
 from ...simulator.groups.codes import NONE
-from ...simulator.groups.kernels.steady import left_now
 from ...simulator.kernels.bits import next_member
-from ...simulator.kernels.codes import TIMES_EXACT, TIMES_HIDDEN
+from ...simulator.kernels.codes import TIMES_HIDDEN
 from ...simulator.kernels.jit import kernel
-from ...simulator.kernels.rounding import NEAR
+from ...simulator.rules.estimates import isolated_left_s
 
 MAX_GROUPS = 256  # groups beyond these are as if nothing were known of them
 BETA = 0.5  # of network use, beside CPU use
@@ -86,7 +85,7 @@ def _add(s, w, group, job):
     w.comp_sum[group] += s.seen_comp[job]
     w.comm_sum[group] += s.seen_comm[job]
     w.speed_sum[group] += alone_s
-    w.value_sum[group] += alone_s * weight_of(s, left_s(s, job))
+    w.value_sum[group] += alone_s * weight_of(s, isolated_left_s(s, job))
     w.input_sum[group] += s.input_bytes[job]
     w.model_sum[group] += s.model_bytes[job]
     w.unknown[group] += int(s.profile_left[job] > 0)
@@ -124,19 +123,6 @@ def alone_of(s, job):
 def use_of(s, comp, comm, machines, round_s):
     """A group's share of the cluster's CPU use, plus half of that of its network use."""
     return (comp + BETA * comm * machines) / (round_s * s.n_machines)
-
-
-@kernel
-def left_s(s, job):
-    """Isolated run time left of a job now, seconds, as far as it is known (rules/estimates.py); 0: nothing is."""
-    if s.known_times == TIMES_HIDDEN:
-        return 0.0
-    left = left_now(s, job)
-    if s.known_times == TIMES_EXACT:
-        return left * s.base_iteration_s[job]
-    done_s = (s.iterations[job] - left) * s.base_iteration_s[job]
-    is_outlived = done_s >= s.estimate_s[job] * (1.0 - NEAR)
-    return done_s if is_outlived else s.estimate_s[job] - done_s
 
 
 @kernel

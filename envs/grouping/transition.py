@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ...simulator.groups.kernels.clock import advance
-from ...simulator.groups.kernels.life import bring_to
 from ...simulator.kernels.codes import DECIDE, STALLED
 from ...simulator.kernels.jit import entry, kernel
 from ..codes import IS_ADJUSTED, TERMINATED, TRUNCATED
@@ -49,8 +48,6 @@ def _step(s, w, reference, action, outcome):
     w.begins = 0
     while not is_over(s, w) and w.code != STALLED:
         _go(s, w)
-    if w.code == DECIDE and w.decisions >= w.max_decisions:
-        _count_iterations(s)
     close_step(s, w, reference, outcome)
 
 
@@ -77,14 +74,6 @@ def _go(s, w):
     w.code = advance(s)
     w.n_sized = w.n_spilt = 0
     refresh(s, w)
-
-
-@kernel
-def _count_iterations(s):
-    """Modify `s`: what groups have done until now is counted, where the episode is cut off and pays for the rest."""
-    for group in range(s.is_group.size):
-        if s.is_group[group]:
-            bring_to(s, group, s.now_s)
 
 
 @entry
