@@ -21,8 +21,8 @@ def draw_group_text(simulator: GroupSimulator, width: int = 100) -> str:
     lines = [
         f"t = {clock(scene.now_s)} | machines {scene.machines - scene.free - scene.down}/{scene.machines} used, "
         f"{scene.free} free{down} | CPU {scene.cpu:.0%}, network {scene.net:.0%}",
-        f"jobs {scene.running} in groups, {len(scene.waiting)} waiting, {scene.done}/{scene.jobs} done; subtasks of the "
-        f"next {span(scene.seconds)}",
+        f"jobs {scene.running} in groups, {len(scene.waiting)} waiting, {scene.done}/{scene.jobs} done; the next "
+        f"{span(scene.seconds)}:",
     ]
     for lane in scene.lanes[:MOST_GROUPS]:
         lines += ["", *_group_lines(scene, lane, width)]
