@@ -3,10 +3,11 @@
 Its stages are those of deep learning (storage, CPU, GPU, network) and its resources GPUs; here a parameter-server job
 loads, computes and communicates on the machines of its group: an analogy, not its workload.
 
-Jobs of a group go through the stages in turn, each one stage behind the one before: with k stages, a round takes the sum
-over the k steps of the longest stage in each. The efficiency of a group is its stage time over k rounds' time, for the
-best order of its jobs. As in the published code, groups are of at most k jobs, all have the same machines, and they are
-merged only while there are more than fit: first those that a matching of the greatest efficiency merges best.
+Jobs of a group go through the stages in turn, each one stage behind the one before: with k stages, a round takes the
+sum over the k steps of the longest stage in each. The efficiency of a group is the sum of its stage times over k times
+its round, for the best order of its jobs. As in the published code, groups are of at most k jobs, all have the same
+machines, and they are merged only while there are more than fit: first the pairs that are best, of a matching of the
+greatest total efficiency.
 """
 
 from __future__ import annotations
@@ -44,22 +45,23 @@ def muri(problem: Problem, load_s: np.ndarray | None = None, machines_each: int 
         raise InputError(f"load_s has shape {loads.shape}: expected one value for each of {problem.jobs} jobs")
     stages = np.stack([loads, problem.comp / machines_each, problem.comm], axis=1)
     fit = problem.machines // machines_each
-    groups: list[Members] = [(job,) for job in range(min(problem.jobs, STAGES * fit))]
+    room = problem.ram_bytes * machines_each
+    groups: list[Members] = [
+        (job,) for job in np.flatnonzero(problem.models_in_memory <= room)[: STAGES * fit].tolist()
+    ]
     while len(groups) > fit:
-        merged = _merged(groups, stages, len(groups) - fit)
+        merged = _merged(problem, groups, stages, room, len(groups) - fit)
         if len(merged) == len(groups):
             break
         groups = merged
-    legal = [members for members in groups if _fits(problem, members, machines_each)]
-    return Plan.of(problem.jobs, [(members, machines_each) for members in legal[:fit]])
+    return Plan.of(problem.jobs, [(members, machines_each) for members in groups[:fit]])
 
 
 def round_s(stages: np.ndarray, members: Members) -> float:
     """Seconds of a round of the group in its best order; `stages` is float64 (jobs, k), members at most k."""
     k = stages.shape[1]
     steps = (np.arange(k)[:, None] - np.arange(len(members))) % k  # the stage of each job in each step
-    orders = ((members[0], *rest) for rest in permutations(members[1:]))
-    return min(float(stages[np.array(order), steps].max(axis=1).sum()) for order in orders)
+    return min(float(stages[np.array(order), steps].max(axis=1).sum()) for order in permutations(members))
 
 
 def efficiency(stages: np.ndarray, members: Members) -> float:
@@ -67,14 +69,14 @@ def efficiency(stages: np.ndarray, members: Members) -> float:
     return float(stages[list(members)].sum()) / (stages.shape[1] * round_s(stages, members))
 
 
-def _merged(groups: list[Members], stages: np.ndarray, most: int) -> list[Members]:
+def _merged(problem: Problem, groups: list[Members], stages: np.ndarray, room: float, most: int) -> list[Members]:
     """One round: of a matching of the greatest total efficiency, the `most` pairs with the greatest own."""
     import networkx
 
     graph: networkx.Graph = networkx.Graph()
     for one, other in combinations(range(len(groups)), 2):
         together = groups[one] + groups[other]
-        if len(together) <= stages.shape[1]:
+        if len(together) <= STAGES and problem.models_in_memory[list(together)].sum() <= room:
             graph.add_edge(one, other, weight=efficiency(stages, together))
     pairs = [(min(pair), max(pair)) for pair in networkx.max_weight_matching(graph)]
     pairs.sort(key=lambda pair: (-graph.edges[pair]["weight"], pair))
@@ -83,7 +85,3 @@ def _merged(groups: list[Members], stages: np.ndarray, most: int) -> list[Member
     return [
         members + (groups[mate[one]] if one in mate else ()) for one, members in enumerate(groups) if one not in gone
     ]
-
-
-def _fits(problem: Problem, members: Members, machines: int) -> bool:
-    return float(problem.models_in_memory[list(members)].sum()) <= problem.ram_bytes * machines

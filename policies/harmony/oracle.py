@@ -68,6 +68,8 @@ def exact(
         group,
         given,
     )
+    if np.isneginf(best[-1, -1]):
+        return Plan.empty(problem.jobs)
     return Plan.of(problem.jobs, _groups(problem, group, given))
 
 

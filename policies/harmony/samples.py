@@ -1,7 +1,7 @@
 """Grouping problems drawn at random, to measure solvers on; the simulator's workloads come from elsewhere.
 
-A job's ratio is its COMP over its COMM time on 16 machines, lognormal with median 1 (the paper shows it in a figure
-only); the paper has no numbers for either time.
+The ratio of a job's COMP and COMM times is lognormal with median 1; the paper shows both in a figure only, without
+numbers.
 """
 
 from __future__ import annotations
@@ -45,19 +45,25 @@ def harmony_like_problem(seed: int, jobs: int = 80, machines: int = 100, ratio_s
 
 
 def small_problem(
-    seed: int, jobs: int | None = None, machines: int = 32, ratio_sigma: float = 0.4, beta: float = 0.5
+    seed: int,
+    jobs: int | None = None,
+    machines: int = 32,
+    ratio_sigma: float = 0.4,
+    beta: float = 0.5,
+    even_machines: int = 8,
 ) -> Problem:
-    """A problem that `exact` can solve: COMM of 1 to 10 s.
+    """A problem that `exact` can solve: COMM of 1 to 10 s, COMP about as long on a quarter of the machines.
 
     Args:
         seed: of everything drawn.
         jobs: how many; None = 4 to 8, drawn.
         machines: of the cluster, >= 1.
-        ratio_sigma: spread of the logarithm of COMP over COMM on 16 machines, >= 0.
+        ratio_sigma: spread of the logarithm of COMP over COMM, >= 0.
         beta: worth of the network's utilisation.
+        even_machines: on so many the median job's COMP and COMM take equally long.
     """
     rng = np.random.default_rng(seed)
     jobs = int(rng.integers(4, 9)) if jobs is None else jobs
     comm = rng.uniform(1.0, 10.0, jobs)
-    comp = REFERENCE_MACHINES * rng.lognormal(0.0, ratio_sigma, jobs) * comm
+    comp = even_machines * rng.lognormal(0.0, ratio_sigma, jobs) * comm
     return Problem(comp, comm, machines, beta=beta)

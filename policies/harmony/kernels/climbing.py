@@ -1,4 +1,4 @@
-"""A local search over groupings: seven kinds of move, each tried on the grouping itself and taken back if it is no good.
+"""A local search over groupings: seven kinds of move, each made at once and taken back if it is no good.
 
 The grouping is a list of jobs for each group. What a move changes is written down: jobs and where they were, groups
 and what they were worth. The worth of a group is summed anew over its jobs, which are few: sums that are carried along
