@@ -15,7 +15,7 @@ from .config import GroupConfig
 ERRORS = 1 << 21  # streams of random numbers: errors of what is measured
 COMP_DRAW, COMM_DRAW = 0, 1
 CLIMBS = -1.0  # a spill ratio that is found by climbing
-NOWHERE = ("goal", "at", "goal_before", "next_member", "queue_next")
+NOWHERE = ("goal", "at", "next_member", "queue_next")
 
 
 def lay_machines(s: np.void, machines: int) -> None:

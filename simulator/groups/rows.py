@@ -1,7 +1,7 @@
 """The kernels of job groups as Python calls them: by array of records and row (see simulator/rows.py)."""
 
 from ..kernels.jit import entry
-from .kernels import clock, decide, life, steady
+from .kernels import clock, decide
 
 
 @entry
@@ -53,12 +53,6 @@ def available_machines(states, row):
 
 
 @entry
-def left_now(states, row, job):
-    """`steady.left_now`."""
-    return steady.left_now(states[row], job)
-
-
-@entry
 def look_ahead(states, row, group, until_s):
-    """`life.look_ahead`."""
-    life.look_ahead(states[row], group, until_s)
+    """`clock.look_ahead`."""
+    clock.look_ahead(states[row], group, until_s)

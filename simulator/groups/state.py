@@ -27,15 +27,15 @@ TRACED = 1024  # subtasks that are remembered while somebody looks
 
 @dataclass(frozen=True)
 class GroupCapacity:
-    """The shape of a record: how many jobs and machines it can hold. There are never more groups than either."""
+    """The shape of a record: how many jobs and machines it can hold. There are never more groups than machines."""
 
     jobs: int
     machines: int
 
     @property
     def groups(self) -> int:
-        """Groups that there can be at once, with one more while jobs change places."""
-        return min(self.jobs, self.machines)
+        """Groups that there can be at once, with one more while a job changes places."""
+        return min(self.jobs + 1, self.machines)
 
     @property
     def slug(self) -> str:
@@ -73,7 +73,7 @@ def _job_fields(jobs: int) -> list[Field]:
         "deadline_s",  # absolute; inf = none
         "iterations",
         "base_iteration_s",  # alone on `gpus` machines
-        "iterations_left",  # whole ones that are not over; of a steady group as of `at_s`
+        "iterations_left",  # whole ones that are not over, as of its group's `at_s`: at decision points, of now
         "since_s",  # 0, and infinity: what is left is what `iterations_left` says (rules/orders.left_now)
         "iteration_s",
         "waiting_since_s",
@@ -82,7 +82,6 @@ def _job_fields(jobs: int) -> list[Field]:
         "finish_s",
         "restore_s",  # time of loading
         "exposed_s",  # time in groups beyond that which COMP alone takes on the machines there
-        "entered_s",  # when it began to load in its present group
         "comp_machine_s",  # COMP of one iteration, machine-seconds
         "comm_s",  # COMM of one iteration, seconds
         "input_bytes",
@@ -111,8 +110,7 @@ def _job_fields(jobs: int) -> list[Field]:
         "epoch_iterations",
         "goal",  # group that it is to be in; NONE = it waits
         "at",  # group that it is in
-        "goal_before",  # at the beginning of the instant
-        "is_moved",  # 1: it is in `moved`
+        "is_moved",  # it is in `moved` (kernels/life.py): 0 = no
         "place",  # what it does there (codes)
         "part",  # subtask of its iteration
         "rounds",  # iterations that it has ended since its group last changed
@@ -192,7 +190,6 @@ def _scalars() -> list[Field]:
         "net_busy_s",  # machine-seconds of COMM
         "disk_bytes",  # loaded from disk
         "moving_integral",  # job-seconds of loading
-        "stretch_s",  # naive: scratch
     )
     integers = (
         "n_machines",

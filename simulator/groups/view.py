@@ -9,7 +9,7 @@ import numpy as np
 from ..estimates import is_outlived, known_left
 from ..kernels.codes import DONE, PENDING, RUNNING, TIMES_EXACT, WAITING
 from .codes import LOADING, OUT
-from .rows import available_machines, left_now
+from .rows import available_machines
 
 if TYPE_CHECKING:
     from ..topology import Topology
@@ -212,7 +212,7 @@ class GroupView:
         return self._simulator.plain.record
 
     def _left(self, job: int) -> float:
-        return float(left_now(self._simulator.records, 0, job))
+        return float(self._s["iterations_left"][job])
 
     def _expect_known(self) -> None:
         self._simulator.estimates.expect_known("a policy that asks for isolated_s or remaining_s")

@@ -6,10 +6,12 @@ from ...kernels.agenda import schedule_event
 from ...kernels.codes import DECIDE, DOWN, FINISHED, HORIZON, STALLED, WAITING
 from ...kernels.jit import kernel
 from ...kernels.random import exponential
-from ..codes import CPU_QUEUE, LOADING, NET_QUEUE, NONE
+from ..codes import CPU_QUEUE, LOADING, NAIVE, NET_QUEUE, NONE
 from .life import (
+    PUT_OUT,
     bring_to,
     change_place,
+    count_leaving,
     dissolve,
     end_load,
     enter,
@@ -48,25 +50,24 @@ def commit(s):
         group = s.touched[place]
         if s.is_group[group] and s.n_goal[group] == 0:
             dissolve(s, group)
-    for i in range(s.n_moved):
-        job = s.moved[i]
-        s.is_moved[job] = 0
-        _move(s, job)
-        s.goal_before[job] = s.goal[job]
-    s.n_moved = 0
-    place = 0
-    while place < s.n_touched:  # to settle one may touch others
-        group = s.touched[place]
-        s.is_touched[group] = 0
-        if s.is_group[group]:
-            _settle_decided(s, group)
-        place += 1
-    s.n_touched = 0
+    while s.n_moved > 0 or s.n_touched > 0:  # to settle one may touch others
+        if s.n_moved > 0:
+            s.n_moved -= 1
+            _move(s, s.moved[s.n_moved])
+        else:
+            s.n_touched -= 1
+            group = s.touched[s.n_touched]
+            s.is_touched[group] = 0
+            if s.is_group[group]:
+                _settle_decided(s, group)
 
 
 @kernel
 def _move(s, job):
     """Modify `s`: a job whose goal was changed goes there, if no iteration of its keeps it."""
+    if s.is_moved[job] == PUT_OUT:
+        count_leaving(s, job)
+    s.is_moved[job] = 0
     group = s.at[job]
     if s.goal[job] == group:
         return
@@ -76,10 +77,16 @@ def _move(s, job):
     bring_to(s, group, s.now_s)
     if s.at[job] != group:  # its iteration was over at this very instant
         return
-    is_queued = s.place[job] == CPU_QUEUE or s.place[job] == NET_QUEUE
-    if s.place[job] == LOADING or (is_queued and s.part[job] == 0):
+    if s.place[job] == LOADING or _has_begun_nothing(s, job):
         change_place(s, group, job)
     mark(s, group)
+
+
+@kernel
+def _has_begun_nothing(s, job):
+    """True if a member's iteration is still to begin: it queues for it, or begins it at this very instant."""
+    queues = s.execution != NAIVE and (s.place[job] == CPU_QUEUE or s.place[job] == NET_QUEUE)
+    return s.part[job] == 0 and (queues or s.part_begin_s[job] >= s.now_s)
 
 
 @kernel
@@ -108,13 +115,18 @@ def advance(s):
     """Modify `s`: close this instant and run to the next decision point; returns why it stopped (codes.DECIDE, ...)."""
     s.log_count = 0
     s.log_gpus = 0
-    commit(s)
     s.happened = 0
+    commit(s)
     while s.done < s.n_jobs:
         time_s = next_event_s(s)
-        if s.happened and time_s > s.now_s and s.waiting + s.running > 0:
-            s.instants += 1
-            return DECIDE
+        if s.happened and time_s > s.now_s:
+            bring_all(s)
+            if s.waiting + s.running > 0:
+                s.instants += 1
+                return DECIDE
+            s.happened = 0
+            commit(s)  # nobody is there to decide; machines of groups without jobs are free
+            continue
         if time_s > s.horizon_s:
             _reach_horizon(s)
             return HORIZON
@@ -157,10 +169,20 @@ def _arrive(s, job):
 @kernel
 def _reach_horizon(s):
     """Modify `s`: the run is cut off at its horizon."""
-    for group in range(s.is_group.size):
-        if s.is_group[group]:
-            bring_to(s, group, s.horizon_s)
     pass_time(s, s.horizon_s)
+    bring_all(s)
+
+
+@kernel
+def bring_all(s):
+    """Modify `s`: execute all groups until now: whoever looks sees what is left of each job."""
+    left = s.n_groups
+    group = 0
+    while left > 0:
+        if s.is_group[group]:
+            bring_to(s, group, s.now_s)
+            left -= 1
+        group += 1
 
 
 @kernel
@@ -188,3 +210,35 @@ def lay_failures(s):
         for machine in range(s.n_machines):
             first_s = s.start_s + exponential(s.seed, -1 - machine, 0, s.mtbf_s)
             schedule_event(s, s.first_machine_event + machine, first_s)
+
+
+@kernel
+def look_ahead(s, group, until_s):
+    """Modify `s`, a copy that is thrown away: execute the group until then and remember its subtasks.
+
+    Decisions of this instant hold; who loads there joins; who is still to come from another group does not.
+    """
+    commit(s)
+    if not s.is_group[group]:
+        return
+    bring_to(s, group, s.now_s)
+    s.period_s[group] = 0.0
+    s.trace_on, s.trace_count = 1, 0
+    joins_s = _loaded_next_s(s, group, until_s)
+    while joins_s <= until_s:
+        pass_time(s, joins_s)
+        for job in range(s.n_jobs):
+            if s.at[job] == group and s.place[job] == LOADING and s.event_key[s.event_of[job]] <= joins_s:
+                end_load(s, job)
+        joins_s = _loaded_next_s(s, group, until_s)
+    bring_to(s, group, until_s)
+
+
+@kernel
+def _loaded_next_s(s, group, until_s):
+    """When the next job of a group has loaded; infinity if none has until then."""
+    found_s = math.inf
+    for job in range(s.n_jobs):
+        if s.at[job] == group and s.place[job] == LOADING and s.event_of[job] >= 0:
+            found_s = min(found_s, s.event_key[s.event_of[job]])
+    return found_s if found_s <= until_s else math.inf

@@ -3,7 +3,7 @@
 from ...kernels.codes import ASSIGN, MACHINES, PREEMPT, SPILL
 from ...kernels.jit import kernel
 from ..codes import NONE
-from .life import bring_to, dissolve, give_machines, mark, open_group, reclaim, set_goal
+from .life import bring_to, give_machines, mark, open_group, reclaim, set_goal
 from .noting import note
 
 
@@ -21,15 +21,17 @@ def available_machines(s):
 def join(s, job, group):
     """Modify `s`: a job is to be in a group that there is."""
     set_goal(s, job, group)
+    s.decisions += 1
     note(s, ASSIGN, job, group, 0, 0.0)
 
 
 @kernel
 def open_for(s, job, machines):
     """Modify `s`: a job is to be in a new group of so many machines; returns the group."""
-    reclaim(s, machines)
+    reclaim(s, s.n_machines if s.n_groups == s.is_group.size else machines, NONE)
     group = open_group(s, machines)
     set_goal(s, job, group)
+    s.decisions += 1
     note(s, ASSIGN, job, group, machines, 0.0)
     return group
 
@@ -37,6 +39,7 @@ def open_for(s, job, machines):
 @kernel
 def pause(s, job):
     """Modify `s`: a job is to wait, once its iteration is over."""
+    s.decisions += 1
     note(s, PREEMPT, job, s.goal[job], 0, 0.0)
     set_goal(s, job, NONE)
 
@@ -46,13 +49,10 @@ def set_machines(s, group, machines):
     """Modify `s`: a group has so many machines from now on."""
     bring_to(s, group, s.now_s)
     missing = machines - s.group_machines[group]
-    for empty in range(s.is_group.size):
-        if s.free_machines >= missing:
-            break
-        if s.is_group[empty] and s.n_goal[empty] == 0 and empty != group:
-            dissolve(s, empty)
-    give_machines(s, group, machines)
     mark(s, group)
+    reclaim(s, missing, group)
+    give_machines(s, group, machines)
+    s.decisions += 1
     note(s, MACHINES, NONE, group, machines, 0.0)
 
 
@@ -62,4 +62,5 @@ def set_spill(s, job, ratio):
     s.alpha_asked[job] = ratio
     if s.goal[job] != NONE:
         mark(s, s.goal[job])
+    s.decisions += 1
     note(s, SPILL, job, s.goal[job], 0, ratio)

@@ -21,6 +21,8 @@ from .steady import leap, settle_period, visible_s
 from .subtasks import dispatch, end_part, enqueue, last_part, next_end_s, take_ended
 
 SAFE = 1.0 - 1e-9  # of a bound that rounding must not pass
+# Why a job is in `moved`: its goal was changed, or its group is no more while it is to be elsewhere.
+MOVED, PUT_OUT = 1, 2
 
 
 @kernel
@@ -47,11 +49,7 @@ def set_goal(s, job, group):
     """Modify `s`: a job is to be in a group, or to wait (NONE)."""
     if s.goal[job] == group:
         return
-    if s.is_moved[job] == 0:
-        s.is_moved[job] = 1
-        s.goal_before[job] = s.goal[job]
-        s.moved[s.n_moved] = job
-        s.n_moved += 1
+    note_moved(s, job, MOVED)
     if s.goal[job] != NONE:
         s.n_goal[s.goal[job]] -= 1
         mark(s, s.goal[job])
@@ -60,6 +58,15 @@ def set_goal(s, job, group):
         s.n_goal[group] += 1
         mark(s, group)
     set_status(s, job, WAITING if group == NONE else RUNNING)
+
+
+@kernel
+def note_moved(s, job, how):
+    """Modify `s`: the job is looked at when the instant ends: it is MOVED, or even PUT_OUT of its group already."""
+    if s.is_moved[job] == 0:
+        s.moved[s.n_moved] = job
+        s.n_moved += 1
+    s.is_moved[job] = max(s.is_moved[job], how)
 
 
 @kernel
@@ -129,7 +136,7 @@ def dissolve(s, group):
     bring_to(s, group, s.now_s)
     for job in range(s.n_jobs if s.n_at[group] > 0 else 0):
         if s.at[job] == group:
-            go_out(s, job, s.goal_before[job] != s.goal[job])
+            put_out(s, job)
     give_machines(s, group, 0)
     s.is_group[group] = 0
     s.n_groups -= 1
@@ -137,12 +144,12 @@ def dissolve(s, group):
 
 
 @kernel
-def reclaim(s, machines):
-    """Modify `s`: groups that nobody is to be in are dissolved until so many machines are free, if that can be."""
+def reclaim(s, machines, spared):
+    """Modify `s`: groups that nobody is to be in, but for one, go until so many machines are free, if that can be."""
     for group in range(s.is_group.size):
         if s.free_machines >= machines:
             return
-        if s.is_group[group] and s.n_goal[group] == 0:
+        if s.is_group[group] and s.n_goal[group] == 0 and group != spared:
             dissolve(s, group)
 
 
@@ -185,7 +192,6 @@ def end_load(s, job):
     note(s, JOINED, job, group, 0, 0.0)
     s.part[job] = 0
     s.loaded_s[job] = s.now_s
-    s.entered_s[job] = s.now_s
     for part in range(last_part(s) + 1):
         s.part_end_s[job, part] = s.now_s
     begin(s, group, job, s.now_s)
@@ -236,21 +242,32 @@ def _leave_resource(s, group, job):
 
 
 @kernel
-def go_out(s, job, counts):
-    """Modify `s`: a job leaves the group that it is in, at this instant; `counts`: somebody has decided so."""
+def go_out(s, job):
+    """Modify `s`: a job leaves the group that it is in, at this instant."""
     group = s.at[job]
     quit_execution(s, job)
     s.at[job] = NONE
     s.n_at[group] -= 1
     s.waiting_since_s[job] = s.now_s
     s.saved_left[job] = s.iterations_left[job]
-    if counts:
-        if s.goal[job] == NONE:
-            s.preempted[job] += 1
-            s.preemptions += 1
-        else:
-            s.migrated[job] += 1
-            s.migrations += 1
+
+
+@kernel
+def put_out(s, job):
+    """Modify `s`: a job leaves its group, which goes or fails; where else it is to be it enters as the instant ends."""
+    go_out(s, job)
+    note_moved(s, job, PUT_OUT)
+
+
+@kernel
+def count_leaving(s, job):
+    """Modify `s`: a job has left a group because somebody has decided so."""
+    if s.goal[job] == NONE:
+        s.preempted[job] += 1
+        s.preemptions += 1
+    else:
+        s.migrated[job] += 1
+        s.migrations += 1
 
 
 @kernel
@@ -275,7 +292,7 @@ def end_job(s, job):
         s.goal[job] = NONE
         mark(s, goal)
     set_status(s, job, DONE)
-    go_out(s, job, False)
+    go_out(s, job)
     s.finish_s[job] = s.now_s
     life = s.now_s - s.arrival_s[job]
     s.mean_active[job] = (s.active_integral - s.active_at_arrival[job]) / life if life > 0.0 else 1.0
@@ -295,9 +312,7 @@ def fail_group(s, group):
                 s.crowd_job[s.n_crowds] = job
                 s.n_crowds += 1
             undo_to_checkpoint(s, job)
-            if s.goal[job] == group:
-                _drop_goal(s, job)
-            go_out(s, job, False)
+            _lose_group(s, group, job)
 
 
 @kernel
@@ -353,14 +368,18 @@ def plan(s, group):
     if s.n_members[group] == 0:
         time_s = math.inf
     elif s.period_s[group] > 0.0:
-        time_s = visible_s(s, group)
-    elif s.execution == NAIVE:
-        time_s = s.at_s[group] + naive_stretch_s(s, group)
+        time_s = max(visible_s(s, group), next_end_s(s, group))
     else:
-        time_s = next_end_s(s, group)
+        time_s = coming_s(s, group)
     if s.n_members[group] > 0 and s.period_s[group] <= 0.0 and s.jitter == 0.0:
         time_s = max(time_s, _quiet_until_s(s, group))
     schedule_event(s, group_item(s, group), time_s)
+
+
+@kernel
+def coming_s(s, group):
+    """When the next subtask of a group ends; infinity if none is executed."""
+    return s.at_s[group] + naive_stretch_s(s, group) if s.execution == NAIVE else next_end_s(s, group)
 
 
 @kernel
@@ -387,14 +406,14 @@ def bring_to(s, group, now_s):
     if s.at_s[group] >= now_s or s.n_members[group] == 0:
         s.at_s[group] = max(s.at_s[group], now_s)
         return
-    if s.execution == NAIVE:
-        if now_s > s.at_s[group]:
-            move_on(s, group, now_s)
-        return
     if s.period_s[group] > 0.0:
         leap(s, group, now_s)
-    while next_end_s(s, group) <= now_s:
-        end_now(s, group, next_end_s(s, group))
+    end_s = coming_s(s, group)
+    while end_s <= now_s:
+        end_now(s, group, end_s)
+        end_s = coming_s(s, group)
+    if s.execution == NAIVE:
+        move_on(s, group, now_s)
     s.at_s[group] = now_s
 
 
@@ -402,17 +421,12 @@ def bring_to(s, group, now_s):
 def run_group(s, group, bound_s):
     """Modify `s`: execute the group until something happens in it that others must know of, or until `bound_s`."""
     while s.is_group[group] and s.n_members[group] > 0:
-        if s.execution == NAIVE:
-            end_s = s.at_s[group] + naive_stretch_s(s, group)
-        else:
-            if s.period_s[group] > 0.0:
-                if visible_s(s, group) > bound_s:
-                    break
-                leap(s, group, visible_s(s, group))
-            end_s = next_end_s(s, group)
-        if end_s > bound_s:
-            break
-        if end_now(s, group, end_s):
+        if s.period_s[group] > 0.0:
+            if visible_s(s, group) > bound_s:
+                break
+            leap(s, group, visible_s(s, group))
+        end_s = coming_s(s, group)
+        if end_s > bound_s or end_now(s, group, end_s):
             break
     plan(s, group)
 
@@ -483,7 +497,8 @@ def change_place(s, group, job):
         quit_execution(s, job)
         load(s, job, seconds)
         return
-    go_out(s, job, True)
+    go_out(s, job)
+    count_leaving(s, job)
     if s.goal[job] != NONE:
         enter(s, job, s.goal[job])
 
@@ -501,41 +516,38 @@ def machine_fails(s, machine):
     s.group_machines[group] -= 1
     s.machines_before[group] -= 1
     note(s, SIZED, NONE, group, s.group_machines[group], 0.0)
+    goes_on = s.group_machines[group] > 0
     for job in range(s.n_jobs):
-        if s.at[job] != group:
-            continue
-        undo_to_checkpoint(s, job)
-        if s.group_machines[group] > 0:
-            quit_execution(s, job)
-            load(s, job, s.move_s)
-    if s.group_machines[group] == 0:
-        _drop_goals(s, group)
-        dissolve(s, group)
-    else:
+        if s.at[job] == group:
+            undo_to_checkpoint(s, job)
+            if goes_on and s.goal[job] == group:
+                quit_execution(s, job)
+                load(s, job, s.move_s)
+            else:
+                _lose_group(s, group, job)
+        elif s.goal[job] == group and not goes_on:
+            _drop_goal(s, job)
+    if goes_on:
         s.period_s[group] = 0.0
         plan(s, group)
+    else:
+        dissolve(s, group)
 
 
 @kernel
-def _drop_goals(s, group):
-    """Modify `s`: nobody is to be in the group any more."""
-    for job in range(s.n_jobs):
-        if s.goal[job] == group:
-            _drop_goal(s, job)
+def _lose_group(s, group, job):
+    """Modify `s`: a job is out of its group, which has failed; it waits, or goes on to where it was to go anyway."""
+    if s.goal[job] == group:
+        _drop_goal(s, job)
+        go_out(s, job)
+    else:
+        put_out(s, job)
 
 
 @kernel
 def _drop_goal(s, job):
     """Modify `s`: a job waits, though nobody has decided so."""
+    mark(s, s.goal[job])
     s.n_goal[s.goal[job]] -= 1
-    s.goal[job] = s.goal_before[job] = NONE
+    s.goal[job] = NONE
     set_status(s, job, WAITING)
-
-
-@kernel
-def look_ahead(s, group, until_s):
-    """Modify `s`, a copy that is thrown away: execute the group until then and remember its subtasks."""
-    bring_to(s, group, s.now_s)
-    s.period_s[group] = 0.0
-    s.trace_on, s.trace_count = 1, 0
-    bring_to(s, group, until_s)

@@ -10,7 +10,8 @@ from ...kernels.jit import kernel
 from ..codes import NONE, ON_CPU, ON_NET
 from .subtasks import book_comm, book_comp, draw_comm, draw_comp, is_comp
 
-SAME = 1.0 + 1e-12  # ends that lie apart by rounding only are one instant
+SAME = 1.0 + 1e-12  # ends that lie apart by rounding only are one instant,
+ROUNDING = 1e-15  # and what is less than this share of the clock
 
 
 @kernel
@@ -61,7 +62,7 @@ def move_on(s, group, now_s):
     while job != NONE:
         rate = cpu_rate if s.place[job] == ON_CPU else net_rate
         whole = s.part_left[job] / rate
-        s.part_left[job] = 0.0 if whole <= elapsed * SAME else s.part_left[job] - elapsed * rate
+        s.part_left[job] = 0.0 if whole <= elapsed * SAME + ROUNDING * abs(now_s) else s.part_left[job] - elapsed * rate
         job = s.next_member[job]
     s.at_s[group] = now_s
 

@@ -12,7 +12,7 @@ from ..codes import NONE, SUBTASKS
 from .subtasks import last_part
 
 SAME = 1e-9  # of a period
-ROUNDS = 2
+ROUNDS = 3  # since the group last changed: two whole periods
 
 
 @kernel
@@ -34,6 +34,8 @@ def settle_period(s, group, job):
         loads |= s.disk_s[member] > 0.0
         for part in range(last + 1):
             if abs(s.part_step_s[member, part] - period_s) > SAME * period_s:
+                return
+            if s.part_end_s[member, part] < s.part_end_s[job, last] - period_s * (1.0 + SAME):
                 return
         member = s.next_member[member]
     if loads and abs(disk_step_s - period_s) > SAME * period_s:
@@ -94,6 +96,7 @@ def _repeat(s, group, job, count, shift_s, parts):
     work = s.comp_machine_s[job]
     for part in range(parts):
         s.part_end_s[job, part] += shift_s
+    s.part_begin_s[job] += shift_s
     s.loaded_s[job] += shift_s
     s.work_end_s[job] += shift_s
     s.iterations_left[job] -= count
@@ -104,13 +107,3 @@ def _repeat(s, group, job, count, shift_s, parts):
     s.net_busy_s += count * s.comm_s[job] * machines
     s.disk_bytes += count * s.disk_s[job] * s.disk_bandwidth * machines
     s.exposed_s[job] += shift_s - count * work / machines
-
-
-@kernel
-def left_now(s, job):
-    """Whole iterations that a job has not ended at the present instant."""
-    group = s.at[job]
-    if group == NONE or s.period_s[group] <= 0.0:
-        return s.iterations_left[job]
-    ended = math.floor((s.now_s - s.part_end_s[job, last_part(s)]) / s.period_s[group] * (1.0 + SAME))
-    return max(1.0, s.iterations_left[job] - max(0.0, ended))

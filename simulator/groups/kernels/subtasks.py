@@ -150,11 +150,18 @@ def book_comp(s, group, job, now_s):
     s.cpu_busy_s += cost
     if s.jitter > 0.0:
         measured = cost / s.group_gc[group] * s.comp_error[job]
-        s.seen_comp[job] += s.average_weight * (measured - s.seen_comp[job])
+        s.seen_comp[job] += weight(s, job) * (measured - s.seen_comp[job])
     if s.disk_s[job] > 0.0:
         s.disk_free_s[group] = max(now_s, s.disk_free_s[group]) + s.disk_s[job]
         s.loaded_s[job] = s.disk_free_s[group]
         s.disk_bytes += s.disk_s[job] * s.disk_bandwidth * s.group_machines[group]
+
+
+@kernel
+def weight(s, job):
+    """Of the newest measurement in a moving average; the first one of a job that is being profiled is all there is."""
+    is_first = s.profile_left[job] > 0 and s.iterations_left[job] == s.iterations[job] and s.part[job] <= 1
+    return 1.0 if is_first else s.average_weight
 
 
 @kernel
@@ -163,7 +170,7 @@ def book_comm(s, group, job):
     s.net_busy_s += s.part_left[job] * s.group_machines[group]
     if s.jitter > 0.0:
         measured = s.part_left[job] / comm_share(s, job) * s.comm_error[job]
-        s.seen_comm[job] += s.average_weight * (measured - s.seen_comm[job])
+        s.seen_comm[job] += weight(s, job) * (measured - s.seen_comm[job])
 
 
 @kernel
