@@ -61,7 +61,7 @@ class Setting:
         jobs_per_gpu, interference, memory_gb, gpu, memory: see `Sharing`; jobs_per_gpu None: GPUs are not shared.
         tables_every_s: in regions, from one look at the tables to the next; None: nobody looks.
         estimates: what policies and observations know of run times; see `simulator/estimates.py`.
-        config: in an environment with a simulator of its own, what that simulates; see `hosting.py`.
+        config: in an environment with a simulator of its own, what that simulates, as words; see `hosting.py`.
     """
 
     environment: str

@@ -525,7 +525,7 @@ class Simulator:
 
     def _job(self, decision: Decision) -> int:
         job = getattr(decision, "job", None)
-        if not isinstance(decision, OF_JOBS) or isinstance(job, bool) or not isinstance(job, int | np.integer):
+        if not isinstance(decision, tuple(KINDS)) or isinstance(job, bool) or not isinstance(job, int | np.integer):
             expected = "Start, Hold, Preempt, Migrate, Resize, Shift or Advance"
             raise InvalidDecision(f"{decision!r}: expected {expected} with a job index")
         if self.ended:
@@ -591,7 +591,6 @@ KINDS: dict[type, int] = {
     Resize: codes.RESIZE,
     Shift: codes.SHIFT,
 }
-OF_JOBS = tuple(KINDS)
 STATUS_WORDS = {
     codes.PENDING: "has not arrived yet",
     codes.WAITING: "is waiting",

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..table import BESIDE
 from . import axes
 from .charts import Chart, Label, Shape, grid, polyline, segment
 from .colours import Style
@@ -18,6 +19,8 @@ SHOWN: Mapping[str, tuple[str, bool]] = {
     "jct/mean_s": ("Mean JCT on held-out workloads", True),
     "jct/p99_s": ("99th percentile of JCT", True),
     "gpu_utilisation": ("GPU utilisation", False),
+    "cpu_utilisation": ("CPU utilisation", False),
+    "network_utilisation": ("Network utilisation", False),
     "rollout/ep_rew_mean": ("Return of training episodes", False),
 }
 RATIO = r"ratio_to_(.+)/mean"  # a tag that the training of an agent writes
@@ -38,9 +41,9 @@ def charts(
         heuristics: styles by folder name of the policy.
     """
     ratios = sorted({tag for one in trainings for tag in one.agent if re.fullmatch(RATIO, tag)})
-    found = [
-        _chart(tag, trainings, agents, heuristics) for tag in (FIRST, *ratios, *(tag for tag in SHOWN if tag != FIRST))
-    ]
+    known = {tag for one in trainings for tag in one.agent}
+    others = [tag for tag in SHOWN if tag != FIRST and BESIDE.get(tag) not in known]
+    found = [_chart(tag, trainings, agents, heuristics) for tag in (FIRST, *ratios, *others)]
     drawn = [chart for chart in found if chart is not None]
     return [replace(chart, height=OTHER_PX if number else FIRST_PX).settled() for number, chart in enumerate(drawn)]
 

@@ -48,6 +48,7 @@ class SectionView:
     over_time: Sequence[Chart]
     gantts: Sequence[Chart]
     gantt_seed: int
+    gantt_unit: str
     open_gantts: frozenset[str]
     jobs_have_colours: bool
 
@@ -120,6 +121,7 @@ def _view(section: Section, number: int, of_label: Mapping[str, Style]) -> Secti
         over_time=figures.over_time(section, of_label),
         gantts=gantts,
         gantt_seed=seed,
+        gantt_unit=next((line.unit for line in timelines.values()), "GPU"),
         open_gantts=frozenset([*labels[:1], *[label for label in labels if label == section.baseline]]),
         jobs_have_colours=any(shape.classes.startswith("job") for chart in gantts for shape in chart.shapes),
     )
@@ -128,7 +130,8 @@ def _view(section: Section, number: int, of_label: Mapping[str, Style]) -> Secti
 def facts(setting: Setting, seeds: Sequence[int]) -> dict[str, str]:
     """What was played, in words; what has its default value is left out."""
     found = {"environment": setting.environment, "topology": setting.topology, "workload": setting.workload}
-    found |= {"network": setting.network, "seeds": ranges(seeds)}
+    found |= {"network": setting.network} if setting.config is None else {}
+    found |= {"seeds": ranges(seeds)}
     defaults = Setting(setting.environment, setting.topology, setting.workload, setting.network)
     for name, value in vars(setting).items():
         if value != getattr(defaults, name):

@@ -73,6 +73,9 @@ class Problem:
             models of its jobs fit into the memory of its machines.
         expansion: bytes in memory for each raw byte, > 0.
         beta: worth of the network's utilisation beside the CPU's, >= 0.
+        comfort_bytes: memory of one machine that may be full at no cost: what a group holds beyond is on disk.
+        spill_s: machine-seconds that its disk takes for each of these bytes, once a cycle; the cycle is at least that
+            long. Eq. (1), and so Algorithm 1, knows nothing of it; the local search does.
 
     Raises:
         InputError: arrays of different lengths, or a value out of range.
@@ -86,6 +89,8 @@ class Problem:
     ram_bytes: float = np.inf
     expansion: float = EXPANSION
     beta: float = BETA
+    comfort_bytes: float = np.inf
+    spill_s: float = 0.0
     _models: np.ndarray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -100,6 +105,8 @@ class Problem:
         for name, value, least in (("beta", self.beta, True), ("expansion", self.expansion, self.expansion > 0.0)):
             if not (value >= 0.0 and least and np.isfinite(value)):
                 raise InputError(f"{name}={value}: expected a finite number above 0 (beta: or 0)")
+        if not (self.comfort_bytes >= 0.0 and 0.0 <= self.spill_s < np.inf):
+            raise InputError(f"comfort_bytes={self.comfort_bytes}, spill_s={self.spill_s}: expected numbers >= 0")
         if not self.ram_bytes > 0.0:
             raise InputError(f"ram_bytes={self.ram_bytes}: expected more than 0 bytes a machine")
         models = np.zeros(self.jobs) if self.model_bytes is None else self.model_bytes
@@ -109,6 +116,11 @@ class Problem:
     def jobs(self) -> int:
         """How many there are."""
         return len(self.comp)
+
+    @property
+    def bytes_in_memory(self) -> np.ndarray:
+        """Bytes in memory of each job's input and model, float64 (jobs,), if nothing is spilled."""
+        return (self._models + (0.0 if self.input_bytes is None else self.input_bytes)) * self.expansion
 
     @property
     def models_in_memory(self) -> np.ndarray:
@@ -128,10 +140,17 @@ class Problem:
         sums = [np.bincount(group_of, weights=part, minlength=groups) for part in (comp_s, self.comm[jobs])]
         return np.maximum(longest, np.maximum(*sums))
 
+    def rounds_s(self, plan: Plan) -> np.ndarray:
+        """Seconds of a cycle with what its disks take for what memory does not hold, float64 (groups,)."""
+        jobs, group_of = plan.running, plan.group_of[plan.running]
+        stored = np.bincount(group_of, weights=self.bytes_in_memory[jobs], minlength=len(plan.machines))
+        beyond = np.maximum(stored / plan.machines - self.comfort_bytes, 0.0)
+        return np.maximum(self.cycles(plan), beyond * self.spill_s)
+
     def speeds(self, plan: Plan) -> np.ndarray:
         """Iterations a second of each job, float64 (jobs,); 0 where it does not run."""
         speeds = np.zeros(self.jobs)
-        speeds[plan.running] = 1.0 / self.cycles(plan)[plan.group_of[plan.running]]
+        speeds[plan.running] = 1.0 / self.rounds_s(plan)[plan.group_of[plan.running]]
         return speeds
 
     def rates(self, plan: Plan) -> np.ndarray:

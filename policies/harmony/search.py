@@ -7,6 +7,9 @@ Each objective is a sum over the groups of (what one iteration of each of its jo
 * `known`: the same, each job's rate over (its remaining hours alone on 16 machines)**power: jobs that soon end count
   for more. In iterations left it is the sum of 1 / (T_g left_j) (remaining hours)**(1 - power).
 
+What a group's jobs have in memory beyond what costs nothing there must come from disk in every iteration, which may be
+what its cycle waits for (`Problem.comfort_bytes`, `spill_s`).
+
 A move costs time. Where a plan holds for some seconds and a job stands still in the first few, that share of what it is
 worth is lost (`worth_of_moves`); so in all objectives a job that is in another group than at the start, or whose group
 has another number of machines, counts for that share less; a job that is to start loses it too, one that is paused only
@@ -143,7 +146,7 @@ class _State:
     def __init__(self, problem: Problem, gains: np.ndarray, start: Plan, move_worth: float) -> None:
         c, n, most = climbing, problem.jobs, max(min(problem.jobs, problem.machines), 1)
         sizes = np.stack([problem.comp, problem.comm, problem.models_in_memory], axis=1)
-        self.jobs = np.ascontiguousarray(np.concatenate([sizes, gains], axis=1))
+        self.jobs = np.ascontiguousarray(np.column_stack([sizes, gains, problem.bytes_in_memory]))
         self.links = np.full((n, 4), -1, dtype=np.int64)
         self.links[:, c.HOME] = start.group_of
         self.groups = np.full((most, 5), -1, dtype=np.int64)
@@ -160,7 +163,7 @@ class _State:
         self.counts = np.zeros(8, dtype=np.int64)
         self.counts[[c.N_LIVE, c.N_SPARE, c.FREE]] = begun, most - begun, problem.machines - start.machines.sum()
         self.touched, self.worth = np.zeros((2, 4), dtype=np.int64), np.zeros((2, most))
-        self.terms = np.array([problem.ram_bytes, move_worth])
+        self.terms = np.array([problem.ram_bytes, move_worth, problem.comfort_bytes, problem.spill_s])
 
     def _hang(self, job: int, group: int) -> None:
         c, first = climbing, self.groups[group, climbing.FIRST]

@@ -10,9 +10,10 @@ import math
 from ....simulator.kernels.jit import entry, kernel
 from ....simulator.kernels.random import uniform
 
-# Columns of `jobs`, float64 (n, 5).
+# Columns of `jobs`, float64 (n, 6).
 COMP, COMM, MODEL = 0, 1, 2  # machine-seconds, seconds, bytes in memory
 GAIN, GAIN_A_MACHINE = 3, 4  # worth of one iteration a second, and more for each machine of the group
+BYTES = 5  # of input and model in memory
 # Columns of `links`, int64 (n, 4).
 GROUP, NEXT, PREVIOUS, HOME = 0, 1, 2, 3  # HOME: the group at the start
 # Columns of `groups`, int64 (groups, 5).
@@ -24,8 +25,9 @@ N_LIVE, N_SPARE, N_MOVED, N_TOUCHED, FREE, FREE_BEFORE, TAKEN = 0, 1, 2, 3, 4, 5
 # Rows of `touched`, int64 (3, 4), and of `worth`, float64 (2, groups): a group, its machines before.
 WHICH, HAD = 0, 1
 NOW, BEFORE = 0, 1
-# Places of `terms`, float64 (2,).
-RAM, MOVE_WORTH = 0, 1
+# Places of `terms`, float64 (4,).
+RAM, MOVE_WORTH = 0, 1  # bytes of a machine
+COMFORT, SPILL_S = 2, 3  # bytes of a machine that cost nothing, and machine-seconds that each byte beyond costs a cycle
 
 DRAWS = 8  # uniforms a step, at most
 STREAM = 21
@@ -40,6 +42,7 @@ def _value(g, jobs, links, groups, terms):
     busy = 0.0
     sent = 0.0
     held = 0.0
+    stored = 0.0
     longest = 0.0
     gain = 0.0
     kept = 0.0
@@ -49,6 +52,7 @@ def _value(g, jobs, links, groups, terms):
         busy += comp_s
         sent += jobs[job, COMM]
         held += jobs[job, MODEL]
+        stored += jobs[job, BYTES]
         longest = max(longest, comp_s + jobs[job, COMM])
         own = jobs[job, GAIN] + machines * jobs[job, GAIN_A_MACHINE]
         gain += own
@@ -60,7 +64,8 @@ def _value(g, jobs, links, groups, terms):
     if machines != groups[g, MACHINES_AT_START]:
         kept = 0.0
     gain -= terms[MOVE_WORTH] * (gain - kept)
-    return gain / max(longest, busy, sent)
+    spilled_s = max(stored / machines - terms[COMFORT], 0.0) * terms[SPILL_S]
+    return gain / max(longest, busy, sent, spilled_s)
 
 
 @kernel

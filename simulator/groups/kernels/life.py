@@ -14,7 +14,7 @@ from ...kernels.jit import kernel
 from ..codes import CPU_QUEUE, LOADING, NAIVE, NET_QUEUE, NONE, OUT
 from .lists import append, take_out
 from .memory import settle_memory
-from .naive import begin_part, move_on, naive_stretch_s, take_done
+from .naive import begin_part, move_on, naive_end_s, take_done
 from .noting import note
 from .passing import pass_time
 from .steady import leap, settle_period, visible_s
@@ -379,7 +379,7 @@ def plan(s, group):
 @kernel
 def coming_s(s, group):
     """When the next subtask of a group ends; infinity if none is executed."""
-    return s.at_s[group] + naive_stretch_s(s, group) if s.execution == NAIVE else next_end_s(s, group)
+    return naive_end_s(s, group) if s.execution == NAIVE else next_end_s(s, group)
 
 
 @kernel

@@ -10,9 +10,6 @@ from ...kernels.jit import kernel
 from ..codes import NONE, ON_CPU, ON_NET
 from .subtasks import book_comm, book_comp, draw_comm, draw_comp, is_comp
 
-SAME = 1.0 + 1e-12  # ends that lie apart by rounding only are one instant,
-ROUNDING = 1e-15  # and what is less than this share of the clock
-
 
 @kernel
 def begin_part(s, group, job, now_s):
@@ -42,15 +39,16 @@ def _count(s, group, place):
 
 
 @kernel
-def naive_stretch_s(s, group):
-    """Seconds until a subtask of the group ends; infinity if none is executed."""
+def naive_end_s(s, group):
+    """When a subtask of the group ends next; infinity if none is executed."""
     cpu_rate, net_rate = _rate(s, _count(s, group, ON_CPU)), _rate(s, _count(s, group, ON_NET))
-    stretch_s = math.inf
+    end_s = math.inf
     job = s.first_member[group]
     while job != NONE:
-        stretch_s = min(stretch_s, s.part_left[job] / (cpu_rate if s.place[job] == ON_CPU else net_rate))
+        rate = cpu_rate if s.place[job] == ON_CPU else net_rate
+        end_s = min(end_s, s.at_s[group] + s.part_left[job] / rate)
         job = s.next_member[job]
-    return stretch_s
+    return end_s
 
 
 @kernel
@@ -61,8 +59,8 @@ def move_on(s, group, now_s):
     job = s.first_member[group]
     while job != NONE:
         rate = cpu_rate if s.place[job] == ON_CPU else net_rate
-        whole = s.part_left[job] / rate
-        s.part_left[job] = 0.0 if whole <= elapsed * SAME + ROUNDING * abs(now_s) else s.part_left[job] - elapsed * rate
+        ends = s.at_s[group] + s.part_left[job] / rate <= now_s
+        s.part_left[job] = 0.0 if ends else s.part_left[job] - elapsed * rate
         job = s.next_member[job]
     s.at_s[group] = now_s
 

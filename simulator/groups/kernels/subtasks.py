@@ -45,11 +45,12 @@ def noise(s, job):
 
 
 @kernel
-def comm_share(s, job):
-    """Share of its iteration's COMM that the present subtask of a job is."""
+def comm_part_s(s, job):
+    """Seconds that the present subtask of a job, a COMM, takes on average, alone on the network."""
     if s.comm == MERGED:
-        return 1.0
-    return s.pull_share if s.part[job] == 0 else 1.0 - s.pull_share
+        return s.comm_s[job]
+    pull_s = s.pull_share * s.comm_s[job]
+    return pull_s if s.part[job] == 0 else s.comm_s[job] - pull_s
 
 
 @kernel
@@ -75,7 +76,7 @@ def draw_comp(s, group, job, now_s):
 def draw_comm(s, job, now_s):
     """Modify `s`: the seconds of a COMM that begins, alone on the network; returns them."""
     s.part_begin_s[job] = now_s
-    s.part_left[job] = s.comm_s[job] * comm_share(s, job) * noise(s, job)
+    s.part_left[job] = comm_part_s(s, job) * noise(s, job)
     return s.part_left[job]
 
 
@@ -169,7 +170,7 @@ def book_comm(s, group, job):
     """Modify `s`: a COMM has ended: count it and measure it."""
     s.net_busy_s += s.part_left[job] * s.group_machines[group]
     if s.jitter > 0.0:
-        measured = s.part_left[job] / comm_share(s, job) * s.comm_error[job]
+        measured = s.part_left[job] / comm_part_s(s, job) * s.comm_s[job] * s.comm_error[job]
         s.seen_comm[job] += weight(s, job) * (measured - s.seen_comm[job])
 
 
