@@ -13,6 +13,7 @@ from ..simulator.names import choose
 from .dataplacement import defaults as dataplacement
 from .delay import defaults as delay
 from .geo import defaults as geo
+from .grouping import defaults as grouping
 from .sharing import defaults as sharing
 from .timeshift import defaults as timeshift
 
@@ -79,6 +80,17 @@ ENVIRONMENTS: dict[str, Entry] = {
         run_times=False,
         tables_every_s=dataplacement.TABLES_EVERY_S,
         picture="clustergym.envs.rendering.tables:draw_tables",
+    ),
+    "clustergym/Grouping-v0": Entry(
+        summary="which jobs on parameter servers share machines, in which groups, on how many machines each",
+        paper="harmony",
+        entry_point="clustergym.envs.grouping.env:GroupingEnv",
+        vector_entry_point="clustergym.envs.grouping.vector:GroupingVectorEnv",
+        defaults={"topology": grouping.TOPOLOGY, "workload": grouping.WORKLOAD, "network": grouping.NETWORK},
+        simulator="clustergym.simulator.groups.engine:GroupSimulator",
+        config="clustergym.simulator.groups.config:GroupConfig",
+        config_words={"profile_iterations": str(grouping.PROFILE_ITERATIONS)},
+        picture="clustergym.envs.rendering.groups:draw_groups",
     ),
 }
 

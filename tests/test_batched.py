@@ -43,6 +43,13 @@ SMALL: dict[str, dict[str, Any]] = {
         "tables_every_s": 7200.0,
         "reference": "federated:scan_s=0,slow=none",  # a compiled rule places nothing in regions
     },
+    "clustergym/Grouping-v0": {
+        "workload": ["harmony-like:jobs=12,gap_min=15", "harmony-like:jobs=6,length_sigma=0.6"],
+        "slots": 4,
+        "running_slots": 6,
+        "group_slots": 3,
+        "reference": None,
+    },
 }
 STEPS = {"clustergym/TimeShift-v0": 300, "clustergym/Geo-v0": 240}  # much is decided in Python; else 10,000
 

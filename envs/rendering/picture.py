@@ -39,7 +39,7 @@ def draw_rgb(simulator: Simulator, size: tuple[int, int] = SIZE) -> np.ndarray:
         MissingExtra: the extra [render] is not installed.
         InputError: a size out of range.
     """
-    size = _checked(size)
+    size = checked_size(size)
     if has_regions(simulator):
         from .region_map import draw_regions
 
@@ -51,7 +51,8 @@ def draw_rgb(simulator: Simulator, size: tuple[int, int] = SIZE) -> np.ndarray:
     return draw_scene(read_scene(simulator), size)
 
 
-def _checked(size: tuple[int, int]) -> tuple[int, int]:
+def checked_size(size: tuple[int, int]) -> tuple[int, int]:
+    """Width and height of a picture; InputError if they are out of range."""
     width, height = (int(side) for side in size)
     if not (SMALLEST[0] <= width <= LARGEST[0] and SMALLEST[1] <= height <= LARGEST[1]):
         raise InputError(f"size {width}x{height}: expected {SMALLEST[0]}x{SMALLEST[1]} to {LARGEST[0]}x{LARGEST[1]}")
@@ -60,7 +61,7 @@ def _checked(size: tuple[int, int]) -> tuple[int, int]:
 
 def draw_scene(scene: Scene, size: tuple[int, int] = SIZE) -> np.ndarray:
     """A scene as a picture; see `draw_rgb`."""
-    width, height = _checked(size)
+    width, height = checked_size(size)
     stage = stage_of(scene.shape, scene.name, (width, height))
     pixels = stage.base.copy()
     pixels.reshape(-1, 3)[stage.plan.pixels] = _part_colours(scene, stage.plan)[stage.plan.parts]

@@ -21,6 +21,7 @@ def available_machines(s):
 def join(s, job, group):
     """Modify `s`: a job is to be in a group that there is."""
     set_goal(s, job, group)
+    s.decisions += 1
     note(s, ASSIGN, job, group, 0, 0.0)
 
 
@@ -30,6 +31,7 @@ def open_for(s, job, machines):
     reclaim(s, s.n_machines if s.n_groups == s.is_group.size else machines, NONE)
     group = open_group(s, machines)
     set_goal(s, job, group)
+    s.decisions += 1
     note(s, ASSIGN, job, group, machines, 0.0)
     return group
 
@@ -37,6 +39,7 @@ def open_for(s, job, machines):
 @kernel
 def pause(s, job):
     """Modify `s`: a job is to wait, once its iteration is over."""
+    s.decisions += 1
     note(s, PREEMPT, job, s.goal[job], 0, 0.0)
     set_goal(s, job, NONE)
 
@@ -49,6 +52,7 @@ def set_machines(s, group, machines):
     mark(s, group)
     reclaim(s, missing, group)
     give_machines(s, group, machines)
+    s.decisions += 1
     note(s, MACHINES, NONE, group, machines, 0.0)
 
 
@@ -58,4 +62,5 @@ def set_spill(s, job, ratio):
     s.alpha_asked[job] = ratio
     if s.goal[job] != NONE:
         mark(s, s.goal[job])
+    s.decisions += 1
     note(s, SPILL, job, s.goal[job], 0, ratio)

@@ -1,0 +1,174 @@
+"""How a candidate is carried out, and the numbers that its second and third part come to."""
+
+from __future__ import annotations
+
+from ...simulator.groups.codes import NONE
+from ...simulator.groups.kernels.decide import join, open_for, pause, set_machines, set_spill
+from ...simulator.groups.layout import CLIMBS
+from ...simulator.kernels.bits import next_member
+from ...simulator.kernels.jit import entry, kernel
+from .sums import balanced, is_measured, knows
+from .window import (
+    MOST_CHANGED,
+    OPEN_KIND,
+    PAUSE_KIND,
+    SPILLS,
+    first_group,
+    first_running,
+    is_among,
+    per_running,
+    per_waiting,
+    room_of,
+)
+
+
+@kernel
+def clipped(machines, most):
+    """The nearest number from 1 to `most`."""
+    return max(1, min(machines, most))
+
+
+@kernel
+def own_number(s, w, job):
+    """Machines of a group that a job opens, unless told otherwise: those that balance it, or that it is meant on."""
+    wanted = balanced(s.seen_comp[job], s.seen_comm[job]) if is_measured(s, job) else s.gpus[job]
+    return clipped(wanted, w.available)
+
+
+@kernel
+def group_number(s, w, group):
+    """Machines that a group gets, unless told otherwise: its balanced number, or those that it has."""
+    wanted = s.group_machines[group]
+    if s.n_goal[group] > 0 and knows(w, group):
+        wanted = balanced(w.comp_sum[group], w.comm_sum[group])
+    return clipped(wanted, room_of(s, w, group))
+
+
+@kernel
+def ratio_asked(value):
+    """The spill ratio that a value of the third part asks for."""
+    return CLIMBS if value <= 0 else (min(value, SPILLS - 1) - 1) / 10.0
+
+
+@kernel
+def ratio_taken(s, w, job, group, machines, value):
+    """The spill ratio that a job gets: the one asked for, or the next larger with which the group's memory suffices.
+
+    What climbs gives way to what is asked for: it can spill its input and then its model.
+    """
+    ratio = ratio_asked(value)
+    if ratio < 0.0 or ratio >= 1.0 or job == w.guided:
+        return ratio
+    room = machines * s.ram_bytes / s.expansion
+    rank = next_member(s.running_low, s.running_mid, s.running_top, 0) if group != NONE else -1
+    while rank >= 0:
+        other = s.job_at_rank[rank]
+        if other != job and s.goal[other] == group and 0.0 <= s.alpha_asked[other] < 1.0:
+            room -= (1.0 - s.alpha_asked[other]) * s.input_bytes[other] + s.model_bytes[other]
+        rank = next_member(s.running_low, s.running_mid, s.running_top, rank + 1)
+    while ratio < 1.0 and (1.0 - ratio) * s.input_bytes[job] + s.model_bytes[job] > room:
+        value += 1
+        ratio = ratio_asked(value)
+    return ratio
+
+
+@kernel
+def carry_out(s, w, candidate, machines, spill):
+    """Modify `s` and `w`: carry out a legal candidate but 0; True if not the numbers that were asked for were taken."""
+    if candidate >= first_group(w):
+        return _give_machines(s, w, w.shown_group[candidate - first_group(w)], machines)
+    if candidate >= first_running(w):
+        index = candidate - first_running(w)
+        return _play_running(s, w, index // per_running(w), index % per_running(w), machines, spill)
+    index = candidate - 1
+    job = w.waiting_job[index // per_waiting(w)]
+    kind = index % per_waiting(w)
+    if kind == OPEN_KIND:
+        return _open(s, w, job, machines, spill)
+    return _join(s, w, job, w.shown_group[kind - 1], spill)
+
+
+@kernel
+def _play_running(s, w, slot, kind, machines, spill):
+    job = w.running_job[slot]
+    if kind == PAUSE_KIND:
+        pause(s, job)
+        return False
+    if kind == 1 + w.group_slots:
+        return _open(s, w, job, machines, spill)
+    if kind == 2 + w.group_slots:
+        adjusted = _join(s, w, w.partner[slot], s.goal[job], spill)
+        pause(s, job)
+        return adjusted
+    group = w.shown_group[kind - 1]
+    if group != s.goal[job]:
+        return _join(s, w, job, group, spill)
+    if w.n_spilt < MOST_CHANGED and not is_among(w.spilt, w.n_spilt, job):
+        w.spilt[w.n_spilt] = job
+        w.n_spilt += 1
+    ratio = ratio_taken(s, w, job, group, s.group_machines[group], spill)
+    set_spill(s, job, ratio)
+    return _is_other(ratio, spill)
+
+
+@kernel
+def _open(s, w, job, machines, spill):
+    """Modify `s`: a job opens a group."""
+    taken = own_number(s, w, job) if machines <= 0 else clipped(machines, w.available)
+    ratio = ratio_taken(s, w, job, NONE, taken, spill)
+    open_for(s, job, taken)
+    is_adjusted = machines < 0 or (machines > 0 and taken != machines)
+    return _spill(s, job, ratio, spill) or is_adjusted
+
+
+@kernel
+def _join(s, w, job, group, spill):
+    """Modify `s`: a job joins a group."""
+    ratio = ratio_taken(s, w, job, group, s.group_machines[group], spill)
+    join(s, job, group)
+    return _spill(s, job, ratio, spill)
+
+
+@kernel
+def _spill(s, job, ratio, asked):
+    """Modify `s`: a job's spill ratio, where there are any; True if it is not the one that was asked for."""
+    if not s.spills:
+        return False
+    if s.alpha_asked[job] != ratio:
+        set_spill(s, job, ratio)
+    return _is_other(ratio, asked)
+
+
+@kernel
+def _is_other(ratio, asked):
+    """True if a spill ratio is not the one that was asked for."""
+    return asked < 0 or asked >= SPILLS or ratio != ratio_asked(asked)
+
+
+@kernel
+def _give_machines(s, w, group, machines):
+    """Modify `s` and `w`: a group gets machines, or loses some."""
+    taken = group_number(s, w, group) if machines <= 0 else clipped(machines, room_of(s, w, group))
+    if w.n_sized < MOST_CHANGED and not is_among(w.sized, w.n_sized, group):
+        w.sized[w.n_sized] = group
+        w.n_sized += 1
+    set_machines(s, group, taken)
+    return machines < 0 or (machines > 0 and taken != machines)
+
+
+@entry
+def machines_opened(states, windows, row, job):
+    """`own_number`, for Python."""
+    return own_number(states[row], windows[row], job)
+
+
+@entry
+def machines_given(states, windows, row, group):
+    """`group_number`, for Python."""
+    return group_number(states[row], windows[row], group)
+
+
+@entry
+def ratio_found(states, windows, row, job, group, machines, value):
+    """`ratio_taken`, for Python."""
+    return ratio_taken(states[row], windows[row], job, group, machines, value)

@@ -1,0 +1,184 @@
+"""What a group's iteration time follows from: sums over the jobs that are to be in it, and what they would become.
+
+Everything is by what is measured of the jobs. A round of a group takes max(sum of COMP, sum of COMM, longest job)
+(paper harmony, Eq. 1); its jobs do one iteration each in it. A job's speed is its iteration time alone, on the machines
+that its run time is meant on, over the round: 1 is as fast as alone. Gains of a group are three numbers: the sum of its
+jobs' speeds, its share of the cluster's CPU use plus half of that of its network use (the paper's score, Eq. 4), and
+the sum of speeds over the square roots of the hours that the jobs have left, which is what shortens the mean JCT where
+run times are known.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...simulator.groups.codes import NONE
+from ...simulator.kernels.bits import next_member
+from ...simulator.kernels.codes import TIMES_HIDDEN
+from ...simulator.kernels.jit import kernel
+from ...simulator.rules.estimates import isolated_left_s
+
+MAX_GROUPS = 256  # groups beyond these are as if nothing were known of them
+BETA = 0.5  # of network use, beside CPU use
+LEAST_LEFT_S = 60.0  # a job that is about to end is not worth more than one that has a minute left
+
+
+def sum_fields() -> list[tuple[Any, ...]]:
+    """Fields of a window, by group; all are sums but for the longest two iterations and the round."""
+    floats = (
+        "comp_sum",  # machine-seconds
+        "comm_sum",  # seconds
+        "longest_s",  # alone on the group's machines
+        "second_s",
+        "speed_sum",  # of iteration times alone, seconds
+        "value_sum",  # of the same over the roots of hours left
+        "input_sum",  # bytes
+        "model_sum",
+        "round_s",  # 0: nothing is known
+        "speed_gain",
+        "use_gain",
+        "value_gain",
+    )
+    integers = ("longest_job", "unknown")  # `unknown`: jobs whose times are not measured yet
+    fields: list[tuple[Any, ...]] = [(name, "f8", (MAX_GROUPS,)) for name in floats]
+    return fields + [(name, "i8", (MAX_GROUPS,)) for name in integers]
+
+
+@kernel
+def sum_groups(s, w):
+    """Modify `w`: the sums of all groups, as the decisions until now leave them."""
+    groups = min(s.is_group.size, MAX_GROUPS)
+    for group in range(groups):
+        if s.is_group[group]:
+            _begin(w, group)
+    rank = next_member(s.running_low, s.running_mid, s.running_top, 0)
+    while rank >= 0:
+        job = s.job_at_rank[rank]
+        if s.goal[job] < MAX_GROUPS:
+            _add(s, w, s.goal[job], job)
+        rank = next_member(s.running_low, s.running_mid, s.running_top, rank + 1)
+    for group in range(groups):
+        if s.is_group[group] and s.n_goal[group] > 0 and w.unknown[group] == 0:
+            _close(s, w, group)
+
+
+@kernel
+def _begin(w, group):
+    w.comp_sum[group] = w.comm_sum[group] = w.longest_s[group] = w.second_s[group] = 0.0
+    w.speed_sum[group] = w.value_sum[group] = w.input_sum[group] = w.model_sum[group] = 0.0
+    w.round_s[group] = w.speed_gain[group] = w.use_gain[group] = w.value_gain[group] = 0.0
+    w.longest_job[group] = NONE
+    w.unknown[group] = 0
+
+
+@kernel
+def _add(s, w, group, job):
+    one_s = s.seen_comp[job] / s.group_machines[group] + s.seen_comm[job]
+    if one_s > w.longest_s[group]:
+        w.second_s[group] = w.longest_s[group]
+        w.longest_s[group] = one_s
+        w.longest_job[group] = job
+    elif one_s > w.second_s[group]:
+        w.second_s[group] = one_s
+    alone_s = alone_of(s, job)
+    w.comp_sum[group] += s.seen_comp[job]
+    w.comm_sum[group] += s.seen_comm[job]
+    w.speed_sum[group] += alone_s
+    w.value_sum[group] += alone_s * weight_of(s, isolated_left_s(s, job))
+    w.input_sum[group] += s.input_bytes[job]
+    w.model_sum[group] += s.model_bytes[job]
+    w.unknown[group] += int(s.profile_left[job] > 0)
+
+
+@kernel
+def _close(s, w, group):
+    machines = s.group_machines[group]
+    comp, comm = w.comp_sum[group], w.comm_sum[group]
+    w.round_s[group] = max(comp / machines, comm, w.longest_s[group])
+    w.speed_gain[group] = w.speed_sum[group] / w.round_s[group]
+    w.use_gain[group] = use_of(s, comp, comm, machines, w.round_s[group])
+    w.value_gain[group] = w.value_sum[group] / w.round_s[group]
+
+
+@kernel
+def is_measured(s, job):
+    """Whether the times of a job's subtasks are known."""
+    return s.profile_left[job] <= 0
+
+
+@kernel
+def knows(w, group):
+    """Whether the round of a group can be told, with or without another job whose times are known."""
+    return group < MAX_GROUPS and w.unknown[group] == 0
+
+
+@kernel
+def alone_of(s, job):
+    """Seconds of an iteration alone, on the machines that a job's run time is meant on."""
+    return s.seen_comp[job] / s.gpus[job] + s.seen_comm[job]
+
+
+@kernel
+def use_of(s, comp, comm, machines, round_s):
+    """A group's share of the cluster's CPU use, plus half of that of its network use."""
+    return (comp + BETA * comm * machines) / (round_s * s.n_machines)
+
+
+@kernel
+def weight_of(s, left):
+    """One over the root of the hours in `left`, seconds that a job has left alone; 0 where nothing is known of them."""
+    if s.known_times == TIMES_HIDDEN:
+        return 0.0
+    return 60.0 / math.sqrt(max(LEAST_LEFT_S, left))
+
+
+@kernel
+def longest_without(w, group, job):
+    """Seconds of the longest iteration of a group without one of its jobs."""
+    return w.second_s[group] if w.longest_job[group] == job else w.longest_s[group]
+
+
+@kernel
+def round_with(s, w, group, job):
+    """Seconds of a round of a group with one more job."""
+    machines = s.group_machines[group]
+    comp = (w.comp_sum[group] + s.seen_comp[job]) / machines
+    comm = w.comm_sum[group] + s.seen_comm[job]
+    return max(comp, comm, w.longest_s[group], s.seen_comp[job] / machines + s.seen_comm[job])
+
+
+@kernel
+def round_without(s, w, group, job):
+    """Seconds of a round of a group without one of its jobs; it has others."""
+    comp = (w.comp_sum[group] - s.seen_comp[job]) / s.group_machines[group]
+    return max(comp, w.comm_sum[group] - s.seen_comm[job], longest_without(w, group, job))
+
+
+@kernel
+def round_swapped(s, w, group, leaves, comes):
+    """Seconds of a round of a group with a job in the place of another."""
+    machines = s.group_machines[group]
+    comp = (w.comp_sum[group] - s.seen_comp[leaves] + s.seen_comp[comes]) / machines
+    comm = w.comm_sum[group] - s.seen_comm[leaves] + s.seen_comm[comes]
+    one_s = s.seen_comp[comes] / machines + s.seen_comm[comes]
+    return max(comp, comm, longest_without(w, group, leaves), one_s)
+
+
+@kernel
+def round_on(s, w, group, machines):
+    """Seconds of a round of a group on so many machines."""
+    longest_s = 0.0
+    rank = next_member(s.running_low, s.running_mid, s.running_top, 0)
+    while rank >= 0:
+        job = s.job_at_rank[rank]
+        if s.goal[job] == group:
+            longest_s = max(longest_s, s.seen_comp[job] / machines + s.seen_comm[job])
+        rank = next_member(s.running_low, s.running_mid, s.running_top, rank + 1)
+    return max(w.comp_sum[group] / machines, w.comm_sum[group], longest_s)
+
+
+@kernel
+def balanced(comp, comm):
+    """Machines on which COMP takes as long as COMM, a whole number; it may be 0, or more than there are."""
+    return int(min(1e9, comp / comm + 0.5))

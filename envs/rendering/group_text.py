@@ -1,0 +1,67 @@
+"""Job groups as plain text: a line a group, and two of what its CPU and its network do next, a symbol a job."""
+
+from __future__ import annotations
+
+import math
+import string
+
+from ...simulator.groups.engine import GroupSimulator
+from .group_scene import GroupLane, GroupScene, read_groups
+from .words import clock, cut, span
+
+SYMBOLS = string.digits + string.ascii_uppercase + string.ascii_lowercase
+IDLE = "."
+MOST_GROUPS, MOST_JOBS = 24, 16
+
+
+def draw_group_text(simulator: GroupSimulator, width: int = 100) -> str:
+    """The groups now, as lines of at most `width` columns (at least 40), without a line break at the end."""
+    scene, width = read_groups(simulator), max(40, width)
+    down = f", {scene.down} down" if scene.down else ""
+    lines = [
+        f"t = {clock(scene.now_s)} | machines {scene.machines - scene.free - scene.down}/{scene.machines} used, "
+        f"{scene.free} free{down} | CPU {scene.cpu:.0%}, network {scene.net:.0%}",
+        f"jobs {scene.running} in groups, {len(scene.waiting)} waiting, {scene.done}/{scene.jobs} done; the next "
+        f"{span(scene.seconds)}:",
+    ]
+    for lane in scene.lanes[:MOST_GROUPS]:
+        lines += ["", *_group_lines(scene, lane, width)]
+    if len(scene.lanes) > MOST_GROUPS:
+        lines += ["", f"and {len(scene.lanes) - MOST_GROUPS} more groups"]
+    if scene.waiting:
+        lines += ["", "waiting " + _jobs(scene.waiting)]
+    return "\n".join(cut(line, width).rstrip() for line in lines)
+
+
+def symbol(job: int) -> str:
+    """The character that stands for a job."""
+    return SYMBOLS[job % len(SYMBOLS)]
+
+
+def _group_lines(scene: GroupScene, lane: GroupLane, width: int) -> list[str]:
+    lasts = f"round {span(lane.round_s)}" if math.isfinite(lane.round_s) else "not measured"
+    loading = f", {len(lane.loading)} load" if lane.loading else ""
+    head = f"group {lane.group}: {lane.machines} machines, {lasts}, CPU {lane.cpu:.0%}, network {lane.net:.0%}, "
+    return [
+        f"{head}memory {lane.memory:.0%}, jobs {_jobs(lane.members)}{loading}",
+        "  cpu " + _line(scene, lane, True, width - 6),
+        "  net " + _line(scene, lane, False, width - 6),
+    ]
+
+
+def _line(scene: GroupScene, lane: GroupLane, of_cpu: bool, width: int) -> str:
+    """What a resource does in the middle of each of `width` equal parts of the time."""
+    marks = [IDLE] * width
+    for subtask in lane.subtasks:
+        if (subtask.kind == "COMP") == of_cpu:
+            first, last = (
+                (at_s - scene.now_s) / scene.seconds * width - 0.5 for at_s in (subtask.begin_s, subtask.end_s)
+            )
+            for place in range(max(0, math.ceil(first)), min(width, math.ceil(last))):
+                marks[place] = symbol(subtask.job)
+    return "".join(marks)
+
+
+def _jobs(jobs: tuple[int, ...]) -> str:
+    told = " ".join(f"{job}[{symbol(job)}]" for job in jobs[:MOST_JOBS])
+    return told + (f" and {len(jobs) - MOST_JOBS} more" if len(jobs) > MOST_JOBS else "")

@@ -1,0 +1,164 @@
+"""Job groups as pixels: whose machines are whose, and the subtasks that come next (paper harmony, Figures 5 and 8)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...simulator.groups.engine import GroupSimulator
+from . import colours
+from .colours import job_colour
+from .group_scene import GroupLane, GroupScene, read_groups
+from .pen import Pen, new_image
+from .picture import SIZE, checked_size, draw_total
+from .words import clock, span
+
+SMALLEST_LANE = 46  # units; more groups than fit are counted below
+TICKS = 6
+Box = tuple[int, int, int, int]
+
+
+def draw_groups(simulator: GroupSimulator, size: tuple[int, int] = SIZE) -> np.ndarray:
+    """The groups now, as a picture.
+
+    Args:
+        simulator: a simulator of job groups after `reset`.
+        size: width and height in pixels, (640, 420) to (7680, 4320).
+
+    Returns:
+        uint8 (height, width, 3), a fresh array; the same state gives the same pixels.
+
+    Raises:
+        MissingExtra: the extra [render] is not installed.
+        InputError: a size out of range.
+    """
+    size = checked_size(size)
+    scene = read_groups(simulator)
+    pen = Pen(new_image(size, colours.PAGE), min(size[0] / SIZE[0], size[1] / SIZE[1]))
+    u = pen.unit
+    _draw_totals(pen, size[0], scene)
+    right, bottom = size[0] - u(14), size[1] - u(34)
+    _draw_machines(pen, scene, (u(14), u(76), right, u(94)))
+    _draw_lanes(pen, scene, (u(14), u(104), right, bottom))
+    _draw_foot(pen, scene, (u(14), size[1] - u(25), right, size[1] - u(10)))
+    return pen.pixels()
+
+
+def _draw_totals(pen: Pen, width: int, scene: GroupScene) -> None:
+    pen.text((pen.unit(14), pen.unit(14)), clock(scene.now_s), 24, colours.INK, bold=True)
+    used = scene.machines - scene.free - scene.down
+    machines = [(used, colours.USED), (scene.down, colours.GPU_DOWN)]
+    down = f", {scene.down} down" if scene.down else ""
+    waiting = f"jobs in groups, {len(scene.waiting)} waiting"
+    shares = [(round(1000 * scene.cpu), colours.USED)]
+    net = [(round(1000 * scene.net), colours.TIER_COLOURS[2])]
+    draw_total(pen, round(width * 0.19), f"{used} / {scene.machines}", "machines" + down, machines, scene.machines)
+    draw_total(pen, round(width * 0.355), f"{scene.cpu:.0%}", "CPU use, by Eq. 1", shares, 1000)
+    draw_total(pen, round(width * 0.52), f"{scene.net:.0%}", "network use, by Eq. 1", net, 1000)
+    draw_total(pen, round(width * 0.685), f"{scene.running}", waiting)
+    done = [(scene.done, colours.TIER_COLOURS[0])]
+    draw_total(pen, round(width * 0.83), f"{scene.done} / {scene.jobs}", "jobs done", done, scene.jobs)
+
+
+def _draw_machines(pen: Pen, scene: GroupScene, box: Box) -> None:
+    """All machines in a row, group by group; then those that are down, then the free ones."""
+    pen.box(box, colours.GPU_FREE)
+    left, of_all = box[0], (box[2] - box[0]) / scene.machines
+    first = 0
+    parts = [(lane.machines, _group_colour(lane.group), f"group {lane.group}") for lane in scene.lanes]
+    for machines, colour, word in [*parts, (scene.down, colours.GPU_DOWN, "down")]:
+        right = box[0] + round((first + machines) * of_all)
+        pen.box((left, box[1], right - (right - left > 2), box[3]), colour)
+        if machines:
+            ink = colours.ink_on(colour)
+            place = ((left + right) // 2, (box[1] + box[3]) // 2)
+            pen.text(place, f"{word}: {machines}", 10, ink, anchor="mm", within=right - left - pen.unit(4))
+        left, first = right, first + machines
+
+
+def _draw_lanes(pen: Pen, scene: GroupScene, box: Box) -> None:
+    """A lane a group, one above the other, on one axis of time."""
+    u = pen.unit
+    pen.card(box, colours.CARD, colours.CARD_EDGE, 8)
+    top, bottom = box[1] + u(10), box[3] - u(26)
+    fit = max(1, (bottom - top) // u(SMALLEST_LANE))
+    shown = scene.lanes[:fit]
+    axis = (box[0] + u(60), top, box[2] - u(14), bottom)
+    if not shown:
+        pen.text(((box[0] + box[2]) // 2, (top + bottom) // 2), "no job is in a group", 12, colours.FAINT, anchor="mm")
+    height = min((bottom - top) / max(1, len(shown)), 3.2 * u(SMALLEST_LANE))
+    for number, lane in enumerate(shown):
+        lane_box = (axis[0], round(top + number * height), axis[2], round(top + (number + 1) * height) - u(6))
+        _draw_lane(pen, scene, lane, lane_box, box[0] + u(14))
+    _draw_axis(pen, scene, axis)
+    if len(scene.lanes) > fit:
+        words = f"and {len(scene.lanes) - fit} more groups"
+        pen.text((box[0] + u(14), box[3] - u(18)), words, 10, colours.FAINT)
+
+
+def _draw_lane(pen: Pen, scene: GroupScene, lane: GroupLane, box: Box, left: int) -> None:
+    u = pen.unit
+    lasts = f"round {span(lane.round_s)}" if math.isfinite(lane.round_s) else "not measured yet"
+    jobs = ", ".join(f"{job}{' (loads)' if job in lane.loading else ''}" for job in lane.members)
+    told = f"{lane.machines} machines · {lasts} · CPU {lane.cpu:.0%} · network {lane.net:.0%} · "
+    told += f"memory {lane.memory:.0%} · jobs {jobs}"
+    swatch = (left, box[1] + u(2), left + u(9), box[1] + u(11))
+    pen.box(swatch, _group_colour(lane.group))
+    x = pen.text((left + u(14), box[1] + u(6)), f"group {lane.group}", 10, colours.INK, bold=True, anchor="lm") + u(8)
+    pen.text((x, box[1] + u(6)), told, 10, colours.FAINT, anchor="lm", within=box[2] - x)
+    first = box[1] + u(15)
+    middle = (first + box[3]) // 2
+    rows = {True: (first, middle - u(1)), False: (middle + u(1), box[3])}
+    for is_cpu, (top, bottom) in rows.items():
+        pen.text((left + u(14), (top + bottom) // 2), "CPU" if is_cpu else "net", 9, colours.FAINT, anchor="lm")
+        pen.box((box[0], top, box[2], bottom), colours.TRACK)
+    for subtask in lane.subtasks:
+        top, bottom = rows[subtask.kind == "COMP"]
+        ends = [_column(scene, box, at_s) for at_s in (subtask.begin_s, subtask.end_s)]
+        _draw_subtask(pen, (ends[0], top, ends[1], bottom), subtask.job)
+
+
+def _draw_subtask(pen: Pen, box: Box, job: int) -> None:
+    colour = job_colour(job)
+    wide = box[2] - box[0]
+    pen.box((box[0], box[1], box[2] - (wide > 3), box[3]), colour)
+    size = pen.fitting_size(str(job), 10, wide - 2)
+    if size * pen.scale >= 7.5:
+        place = ((box[0] + box[2]) // 2, (box[1] + box[3]) // 2)
+        pen.text(place, str(job), size, colours.ink_on(colour), anchor="mm")
+
+
+def _draw_axis(pen: Pen, scene: GroupScene, box: Box) -> None:
+    for tick in range(TICKS + 1):
+        at_s = scene.seconds * tick / TICKS
+        x = _column(scene, box, scene.now_s + at_s)
+        pen.line((x, box[3]), (x, box[3] + pen.unit(4)), colours.FAINT, 1)
+        words = "now" if tick == 0 else f"+{span(at_s)}"
+        pen.text((x, box[3] + pen.unit(7)), words, 9, colours.FAINT, anchor="ra" if tick == TICKS else "ma")
+
+
+def _draw_foot(pen: Pen, scene: GroupScene, box: Box) -> None:
+    """Who waits, in the colours of the lanes."""
+    u, middle = pen.unit, (box[1] + box[3]) // 2
+    if not scene.waiting:
+        pen.text((box[0], middle), "nobody waits", 10, colours.FAINT, anchor="lm")
+        return
+    x = pen.text((box[0], middle), "waiting", 10, colours.FAINT, anchor="lm") + u(8)
+    for job in scene.waiting:
+        if x + u(70) > box[2]:
+            pen.text((x, middle), "and more", 10, colours.FAINT, anchor="lm")
+            return
+        colour = job_colour(job)
+        pen.box((x, box[1], x + u(22), box[3]), colour)
+        pen.text((x + u(11), middle), str(job), 9, colours.ink_on(colour), anchor="mm")
+        x += u(26)
+
+
+def _column(scene: GroupScene, box: Box, at_s: float) -> int:
+    share = min(1.0, max(0.0, (at_s - scene.now_s) / scene.seconds))
+    return box[0] + round(share * (box[2] - box[0]))
+
+
+def _group_colour(group: int) -> colours.Colour:
+    return colours.mix(colours.HUES[group % len(colours.HUES)], colours.WHITE, 0.25)

@@ -1,0 +1,104 @@
+"""From the groups that there are to those that are wanted, in as few decisions as that takes, each legal in its turn.
+
+Wanted groups go on with present ones so that as little as possible is loaded anew: a job that stays in its group loads
+the share of its partitions that changes machines, one that comes loads all (simulator/groups). So the pairs are those of
+an assignment of the greatest weight, the jobs in common, each counted for the share that it keeps.
+
+First whoever is to wait pauses and groups give machines back, then jobs join groups that there are. Now the groups that
+go on with nothing are empty, for whoever was in them and is wanted has nobody's old group to go on in but others': so
+new ones can open on their machines, and at last groups grow. Where nothing changes nothing is decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...simulator.decisions import AssignGroup, Decision, Preempt, SetMachines
+from ...simulator.groups.view import GroupView
+from .problem import Plan
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A group as it is to be: its jobs, at least one, each in one group only, and how many machines it has, >= 1."""
+
+    members: tuple[int, ...]
+    machines: int
+
+
+@dataclass(frozen=True)
+class Follow:
+    """Let a job join the group that another is to be in by then."""
+
+    job: int
+    mate: int
+
+
+Step = Decision | Follow
+
+
+def present(view: GroupView) -> list[Wanted]:
+    """The groups as they are, in the order of their numbers."""
+    return [Wanted(tuple(view.members(group)), view.machines_of(group)) for group in view.groups.tolist()]
+
+
+def wanted_of(plan: Plan, jobs: Sequence[int]) -> list[Wanted]:
+    """The groups of a solver's plan; `jobs` are those of its problem, in order."""
+    return [Wanted(tuple(jobs[place] for place in members), machines) for members, machines in plan.groups()]
+
+
+def steps_to(view: GroupView, wanted: Sequence[Wanted]) -> list[Step]:
+    """What turns the present groups into the wanted ones, in order; give each to `decision_of` in its turn.
+
+    Args:
+        view: the present; its other decisions of this instant may have been made already.
+        wanted: all groups; of at most as many machines as are up.
+    """
+    numbers = view.groups.tolist()
+    group_of = view.group_of_jobs
+    own = [view.machines_of(group) for group in numbers]
+    old_of = _pairs(numbers, own, group_of, wanted)
+    staying = {job for group in wanted for job in group.members}
+    pauses: list[Step] = [Preempt(job) for job in view.running.tolist() if job not in staying]
+    shrinks, joins, opens, grows = ([], [], [], [])  # type: tuple[list[Step], list[Step], list[Step], list[Step]]
+    for old, group in zip(old_of, wanted, strict=True):
+        if old < 0:
+            first, *others = group.members
+            opens.append(AssignGroup(first, None, group.machines))
+            opens += [Follow(job, first) for job in others]
+            continue
+        number, machines = numbers[old], own[old]
+        joins += [AssignGroup(job, number) for job in group.members if group_of[job] != number]
+        if group.machines != machines:
+            (shrinks if group.machines < machines else grows).append(SetMachines(number, group.machines))
+    return pauses + shrinks + joins + opens + grows
+
+
+def decision_of(view: GroupView, step: Step) -> Decision:
+    """A step as the decision that it is once those before it have been made."""
+    return AssignGroup(step.job, view.group_of(step.mate)) if isinstance(step, Follow) else step
+
+
+def _pairs(numbers: list[int], own: list[int], group_of: np.ndarray, wanted: Sequence[Wanted]) -> list[int]:
+    """For each wanted group the place of the present one that it goes on with, -1 for a new one."""
+    kept = np.zeros((len(wanted), len(numbers)))
+    place = {group: i for i, group in enumerate(numbers)}
+    for row, group in enumerate(wanted):
+        for job in group.members:
+            old = place.get(int(group_of[job]), -1)
+            if old >= 0:
+                kept[row, old] += min(group.machines, own[old]) / max(group.machines, own[old])
+    old_of = [-1] * len(wanted)
+    if kept.size and (np.count_nonzero(kept, axis=0) <= 1).all() and (np.count_nonzero(kept, axis=1) <= 1).all():
+        for row, old in zip(*np.nonzero(kept), strict=True):
+            old_of[row] = int(old)
+    elif kept.size:
+        from scipy.optimize import linear_sum_assignment
+
+        for row, old in zip(*linear_sum_assignment(kept, maximize=True), strict=True):
+            if kept[row, old] > 0.0:
+                old_of[row] = int(old)
+    return old_of

@@ -1,0 +1,97 @@
+"""`naive-colocation`: jobs share machines and nobody looks how, as the paper's second baseline (Sec. V-A).
+
+The machines are cut into equal partitions, as the authors' code has it; those that are left over stay idle. Each holds
+up to so many jobs, first come, first served, in the emptiest one. Their subtasks meet as they come
+(`execution=subtasks`: one COMP and one COMM at a time, but the same placement). Nothing is spilled: jobs that together
+need more memory than their partition has fail and wait again, and are never put together again, with or without others;
+one whom only such company is left to waits, and those behind it may pass.
+
+A job that needs more memory than a partition has could never run: `never_runs` names those, and the policy refuses.
+`partitions=None`: as many as let every job run alone.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ...simulator.errors import InputError
+from ...simulator.groups.config import GroupTerms
+from ...simulator.groups.view import GroupView
+from .carry_out import Wanted, present
+from .memory_need import machines_for, never_runs
+from .planned import GroupPolicy
+
+
+class Naive(GroupPolicy):
+    """Equal partitions, several jobs each.
+
+    Args:
+        partitions: of the machines, >= 1; None: as many as let every job run alone.
+        jobs: at most, in a partition, >= 1.
+        execution: how they meet.
+    """
+
+    def __init__(
+        self, partitions: int | None = None, jobs: int = 2, execution: Literal["naive", "subtasks"] = "naive"
+    ) -> None:
+        super().__init__("naive-colocation", GroupTerms(execution=execution, spills=False))
+        if jobs < 1 or (partitions is not None and partitions < 1):
+            raise InputError(f"policy naive-colocation: partitions={partitions}, jobs={jobs}: expected at least 1 of each")
+        self.partitions, self.jobs = partitions, jobs
+
+    def begin(self, view: GroupView) -> None:
+        """Cut the machines into partitions; nobody has failed yet."""
+        machines = view.topology.num_machines
+        ps = view.workload.ps
+        assert ps is not None
+        largest = machines_for(view.config, float((ps.input_bytes + ps.model_bytes).max()))
+        self._count = self.partitions if self.partitions is not None else max(machines // largest, 1)
+        self._size = machines // self._count
+        if self._size < 1:
+            raise InputError(
+                f"policy naive-colocation: partitions = {self._count}: expected from 1 to {machines}, as there are machines"
+            )
+        for job in never_runs(view.workload, view.config, self._size):
+            raise InputError(
+                f"policy naive-colocation: job {view.workload.job_id[job]} can never run: it needs the memory of {largest} "
+                f"machines, and partitions={self._count} leaves {self._size} each; expected at most {machines // largest}"
+            )
+        self._failed: set[frozenset[int]] = set()
+        self._times = 0
+
+    def look(self, view: GroupView) -> None:
+        """Remember who has just run out of memory together; the record forgets those who are too many."""
+        self._failed.update(crowd for crowd in view.failed_together() if len(crowd) > 1)
+        times = int(view.simulator.plain.record["out_of_memory"])
+        if times > self._times:
+            waiting = set(view.queue.tolist())
+            for group in self.before:
+                left = frozenset(job for job in group.members if view.stage(job) != "done")
+                if len(left) > 1 and left <= waiting:
+                    self._failed.add(left)
+        self._times = times
+
+    def wanted(self, view: GroupView) -> list[Wanted]:
+        """Whoever runs where it runs, and those of the queue where there is room for them."""
+        free = view.free_machines
+        found = []
+        for group in present(view):
+            more = min(max(self._size - group.machines, 0), free)
+            free -= more
+            found.append(Wanted(group.members, group.machines + more))
+        for job in view.queue.tolist():
+            if len(found) < self._count and free >= self._size:
+                free -= self._size
+                found.append(Wanted((job,), self._size))
+                continue
+            rooms = [place for place, group in enumerate(found) if self._admits(group, job)]
+            if rooms:
+                place = min(rooms, key=lambda place: (len(found[place].members), place))
+                found[place] = Wanted((*found[place].members, job), found[place].machines)
+            elif all(len(group.members) >= self.jobs for group in found):
+                break
+        return found
+
+    def _admits(self, group: Wanted, job: int) -> bool:
+        together = {*group.members, job}
+        return len(together) <= self.jobs and not any(crowd <= together for crowd in self._failed)

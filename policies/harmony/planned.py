@@ -1,0 +1,77 @@
+"""Policies that say at every instant which groups they want; the decisions that lead there follow from that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...simulator.decisions import Advance, Decision
+from ...simulator.groups.config import GroupTerms
+from ...simulator.groups.view import GroupView
+from ..base import Policy
+from .carry_out import Step, Wanted, decision_of, present, steps_to
+
+
+class GroupPolicy(Policy):
+    """Wants groups. Write `wanted`, and `begin` and `look` if it remembers something.
+
+    Where others decide at the same instant too, it plans anew on what they left.
+
+    Args:
+        name: how tables and logs call it.
+        terms: how groups execute, and whether data is spilled, while it plays.
+
+    Attributes:
+        before: the groups that it wanted at the last instant at which it was asked; empty at first.
+    """
+
+    terms: GroupTerms
+
+    def __init__(self, name: str, terms: GroupTerms | None = None) -> None:
+        self.name = name
+        self.terms = terms or GroupTerms()
+        self.before: list[Wanted] = []
+        self._run: tuple[Any, int] | None = None
+        self._instant = -1
+        self._decisions = -1
+        self._after: list[Wanted] = []
+        self._left: list[Step] = []
+
+    def wanted(self, view: GroupView) -> list[Wanted]:
+        """The groups that there are to be; the same whenever it is asked at an instant that nobody has changed."""
+        raise TypeError(f"{type(self).__name__} does not say what it wants: define wanted(self, view)")
+
+    def begin(self, view: GroupView) -> None:
+        """A run begins, or goes on from a state that it has not seen."""
+
+    def look(self, view: GroupView) -> None:
+        """An instant begins."""
+
+    def decide(self, view: Any) -> Decision:
+        """The next decision on the way to what it wants."""
+        simulator = view.simulator
+        simulator.use(self.terms)
+        decisions = int(simulator.plain.record["decisions"])
+        run, instant = (simulator, simulator.runs), view.instant
+        if run == self._run and instant == self._instant and decisions == self._decisions + 1 and self._left:
+            del self._left[0]
+        elif run != self._run or instant != self._instant or decisions != self._decisions:
+            if run != self._run:
+                self._run, self._after = run, []
+                self.begin(view)
+                self._instant = -1
+            if instant != self._instant:
+                self.before, self._instant = self._after, instant
+                self.look(view)
+            self._after = self.wanted(view)
+            self._left = [] if self._after == present(view) else steps_to(view, self._after)
+        self._decisions = decisions
+        return decision_of(view, self._left[0]) if self._left else Advance()
+
+    def rng(self, view: GroupView) -> np.random.Generator:
+        """A generator of its own for this instant, the same whenever it is asked."""
+        return np.random.default_rng([int(view.simulator.plain.record["seed"]), view.instant])
+
+    def __repr__(self) -> str:
+        return f"{self.name}: {self.terms}"

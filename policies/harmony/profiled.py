@@ -1,0 +1,172 @@
+"""What the policies that know subtasks' times have in common: new jobs are profiled first (paper harmony, Sec. IV-B1).
+
+A new job is executed in a group until its metrics are known; it rides along, and is not counted when groups are
+planned. It is sent to a group that profiles another one already, else to that with the fewest machines (`profile`). The
+paper does not say what happens while there is no group. Here groups of 16 machines are opened for new jobs (of all, if
+there are fewer), as many as fit and are needed, and the jobs are dealt out evenly. The first plan then waits until all
+are profiled that came before the first was. Where metrics are known on arrival (`profile_iterations=0`) none of this
+happens.
+
+Machines that fail: a group goes on with what it has left. A plan is made for the machines that are up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from ...simulator.groups.config import GB, MB
+from ...simulator.groups.view import GroupView
+from .carry_out import Wanted, present
+from .planned import GroupPolicy
+from .problem import BETA, REFERENCE_MACHINES, Problem
+
+
+@dataclass(frozen=True)
+class Present:
+    """The jobs at an instant, by what is known of them. Lists of jobs are in order of arrival.
+
+    Attributes:
+        machines: that are up.
+        groups: the settled jobs and the machines of the groups that have some.
+        settled: jobs that are in a group for good.
+        fresh: jobs that have just been profiled, in whatever group they were.
+        waiting: profiled and paused jobs that are in no group, fresh ones not among them.
+        riding: jobs that are being profiled.
+        new: jobs that are still to be.
+    """
+
+    machines: int
+    groups: list[Wanted]
+    settled: list[int]
+    fresh: list[int]
+    waiting: list[int]
+    riding: list[int]
+    new: list[int]
+
+    @property
+    def free(self) -> int:
+        """Machines of no group that has settled jobs."""
+        return self.machines - sum(group.machines for group in self.groups)
+
+
+class ProfiledPolicy(GroupPolicy):
+    """Plans for the jobs whose metrics are known. Write `plan`."""
+
+    def begin(self, view: GroupView) -> None:
+        """Nobody has been seen."""
+        self._rode: frozenset[int] = frozenset()
+        self._rides: frozenset[int] = frozenset()
+        self._first: frozenset[int] = frozenset()
+        self._awaited: frozenset[int] = frozenset()
+
+    def look(self, view: GroupView) -> None:
+        """Who rode along when the last instant ended is fresh, if its metrics are known now."""
+        self._rode, self._first = self._rides, self._awaited
+
+    def plan(self, view: GroupView, now: Present) -> list[Wanted]:
+        """The groups of jobs that are settled, fresh or waiting, of at most `now.machines` machines."""
+        raise TypeError(f"{type(self).__name__} does not say how it groups jobs: define plan(self, view, now)")
+
+    def wanted(self, view: GroupView) -> list[Wanted]:
+        """The plan, with the jobs that are profiled."""
+        now = self._present(view)
+        self._rides = frozenset((*now.riding, *now.new))
+        self._awaited = frozenset()
+        if not now.machines:
+            return []
+        if not now.settled and (not now.fresh and not now.waiting or self._first & {*now.riding}):
+            groups = present(view)
+            self._awaited = self._first if now.fresh else self._rides
+            self._rides |= {*now.fresh}
+        else:
+            groups = _with_riders(view, self.plan(view, now), now.riding)
+        riding = {*now.riding}
+        left = now.machines - sum(group.machines for group in groups)
+        lost = [job for job in now.riding if not any(job in group.members for group in groups)]
+        return _with_new(groups, sorted(lost + now.new), riding, left, self.profiles_in)
+
+    def profiles_in(self, group: Wanted) -> int:
+        """Groups are asked to profile in ascending order of this."""
+        return group.machines
+
+    def _present(self, view: GroupView) -> Present:
+        queue, running = view.queue.tolist(), view.running.tolist()
+        riding = [job for job in running if not view.is_profiled(job)]
+        fresh = [job for job in queue + running if job in self._rode and view.is_profiled(job)]
+        settled = sorted({*running} - {*riding} - {*fresh})
+        inside = {*settled}
+        groups = [replace(group, members=tuple(job for job in group.members if job in inside)) for group in present(view)]
+        profiled = [job for job in queue if view.is_profiled(job)]
+        return Present(
+            machines=view.machines,
+            groups=[group for group in groups if group.members],
+            settled=settled,
+            fresh=sorted(fresh),
+            waiting=[job for job in profiled if job not in {*fresh}],
+            riding=riding,
+            new=[job for job in queue if not view.is_profiled(job)],
+        )
+
+
+def problem_of(
+    view: GroupView, jobs: Sequence[int], machines: int, beta: float = BETA, counts_disk: bool = False
+) -> Problem:
+    """The grouping problem of these jobs, as measured, in this order.
+
+    With `counts_disk` a cycle is at least as long as the disks need for what is above the collector's threshold.
+    """
+    s, config = view.simulator.plain.record, view.config
+    at = list(jobs)
+    disk = {
+        "comfort_bytes": config.gc_threshold * config.ram_gb * GB,
+        "spill_s": config.pass_fraction / (config.expansion * config.disk_mb_s * MB),
+    }
+    return Problem(
+        comp=s["seen_comp"][at],
+        comm=s["seen_comm"][at],
+        machines=machines,
+        input_bytes=s["input_bytes"][at],
+        model_bytes=s["model_bytes"][at],
+        ram_bytes=config.ram_gb * GB,
+        expansion=config.expansion,
+        beta=beta,
+        **(disk if counts_disk else {}),
+    )
+
+
+def alone(view: GroupView, now: Present) -> list[Wanted]:
+    """What is wanted where no grouping is legal: one job, the first that runs or waits, on all machines.
+
+    Its model is on disk too, as far as it must.
+    """
+    return [Wanted((min(now.settled or now.fresh or now.waiting),), now.machines)]
+
+
+def _with_riders(view: GroupView, planned: list[Wanted], riding: Sequence[int]) -> list[Wanted]:
+    """Whoever is being profiled goes on beside most of those that it is with now."""
+    group_of = view.group_of_jobs
+    groups = list(planned)
+    for job in riding:
+        mates = [sum(group_of[mate] == group_of[job] for mate in group.members) for group in planned]
+        if mates and max(mates) > 0:
+            place = mates.index(max(mates))
+            groups[place] = replace(groups[place], members=(*groups[place].members, job))
+    return groups
+
+
+def _with_new(
+    groups: list[Wanted], new: Sequence[int], riding: set[int], free: int, order: Callable[[Wanted], int]
+) -> list[Wanted]:
+    """New jobs are sent to groups to be profiled."""
+    if not new:
+        return groups
+    if not groups:
+        size = min(REFERENCE_MACHINES, free)
+        count = min(len(new), free // size) if size else 0
+        return [Wanted(tuple(new[i::count]), size) for i in range(count)]
+    profiling = [place for place, group in enumerate(groups) if riding.intersection(group.members)]
+    place = min(profiling or range(len(groups)), key=lambda place: (order(groups[place]), place))
+    found = list(groups)
+    found[place] = replace(found[place], members=(*found[place].members, *new))
+    return found
