@@ -348,6 +348,7 @@ def test_machines_of_a_group_without_jobs_are_free_though_nobody_is_there_to_dec
     assert metrics["groups_mean"] == pytest.approx(10 / 110) and metrics["dop_mean"] == 8.0
 
 
+@pytest.mark.slow  # records of this size are compiled for
 def test_one_job_can_open_group_after_group():
     """300 at one instant, on clusters with more machines than jobs: those without jobs give their place up."""
     simulator = group_simulator(ps_workload([(8, 4)] * 2, 1, gpus=8), 600)
@@ -376,7 +377,7 @@ def test_twin_groups_end_together():
 def test_what_is_left_is_of_now_at_every_decision_point():
     """A(8, 4) alone ends an iteration every 5 s, whether its group is steady or not, whoever looks or does not."""
     arrivals = [0.0, *(7.0 + 13.0 * np.arange(12))]
-    simulator = by_machines(ps_workload([(8, 4), *[(1, 1)] * 12], MANY, gpus=8, arrivals=arrivals), 100)
+    simulator = by_machines(ps_workload([(8, 4), *[(1, 1)] * 12], MANY, gpus=8, arrivals=arrivals), 20)
     for time_s in arrivals[1:]:
         simulator.advance()
         assert simulator.view.now_s == time_s
