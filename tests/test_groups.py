@@ -452,6 +452,20 @@ def test_a_naive_group_that_runs_out_of_memory_goes_back_to_checkpoints():
     assert simulator.metrics()["preemptions"] == 0
 
 
+def test_the_last_jobs_that_ran_out_of_memory_together_are_remembered():
+    """By turns four and three jobs of 15 GB in 32, 80 times: more than a record has room for, and never a part."""
+    simulator = group_simulator(ps_workload([(4, 1)] * 4, 10, inputs=15 * GB), 1, terms=NAIVE, expansion=1.0)
+    for i in range(80):
+        jobs = range(4 - i % 2)
+        for job in jobs:
+            simulator.apply(AssignGroup(job, None, 1) if job == 0 else AssignGroup(job, 0))
+        simulator.advance()
+        # with the third job the memory is full; the fourth has not loaded yet, but is of the group
+        assert simulator.view.failed_together()[-1] == frozenset(jobs)
+        assert {len(crowd) for crowd in simulator.view.failed_together()} <= {3, 4}
+    assert simulator.state.out_of_memory == 80
+
+
 def test_who_spills_does_not_run_out_of_memory():
     workload = ps_workload([(4, 1)] * 3, 10, inputs=15 * GB)
     simulator = group_simulator(workload, 1, expansion=1.0)

@@ -306,12 +306,13 @@ def fail_group(s, group):
     """Modify `s`: the group has run out of memory (Sec. II-B, Figure 4): its jobs wait again, from checkpoints."""
     s.out_of_memory += 1
     s.happened = 1
+    if s.n_crowds + s.n_at[group] > s.crowd.size:
+        s.n_crowds = 0  # whole ones are remembered, or none
     for job in range(s.n_jobs):
         if s.at[job] == group:
-            if s.n_crowds < s.crowd.size:
-                s.crowd[s.n_crowds] = s.out_of_memory
-                s.crowd_job[s.n_crowds] = job
-                s.n_crowds += 1
+            s.crowd[s.n_crowds] = s.out_of_memory
+            s.crowd_job[s.n_crowds] = job
+            s.n_crowds += 1
             undo_to_checkpoint(s, job)
             _lose_group(s, group, job)
 
