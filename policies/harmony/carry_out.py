@@ -82,6 +82,16 @@ def decision_of(view: GroupView, step: Step) -> Decision:
     return AssignGroup(step.job, view.group_of(step.mate)) if isinstance(step, Follow) else step
 
 
+def is_done(view: GroupView, decision: Decision) -> bool:
+    """Whether it is as a decision of `decision_of` wants it."""
+    if isinstance(decision, SetMachines):
+        return view.machines_of(decision.group) == decision.machines
+    if isinstance(decision, AssignGroup):
+        group = view.group_of(decision.job)
+        return group >= 0 and (group == decision.group or view.machines_of(group) == decision.machines)
+    return isinstance(decision, Preempt) and view.group_of(decision.job) < 0
+
+
 def _pairs(numbers: list[int], own: list[int], group_of: np.ndarray, wanted: Sequence[Wanted]) -> list[int]:
     """For each wanted group the place of the present one that it goes on with, -1 for a new one."""
     kept = np.zeros((len(wanted), len(numbers)))

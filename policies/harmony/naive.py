@@ -36,7 +36,9 @@ class Naive(GroupPolicy):
     ) -> None:
         super().__init__("naive-colocation", GroupTerms(execution=execution, spills=False))
         if jobs < 1 or (partitions is not None and partitions < 1):
-            raise InputError(f"policy naive-colocation: partitions={partitions}, jobs={jobs}: expected at least 1 of each")
+            raise InputError(
+                f"policy naive-colocation: partitions={partitions}, jobs={jobs}: expected at least 1 of each"
+            )
         self.partitions, self.jobs = partitions, jobs
 
     def begin(self, view: GroupView) -> None:
