@@ -23,11 +23,7 @@ def scale(options: Options) -> Findings:
 
 REPRODUCTIONS = (
     Reproduction(
-        "harmony-model-error",
-        "harmony",
-        "table",
-        "Figure 13b: Eq. 1 against simulated group iteration times",
-        model_error,
+        "harmony-model-error", "harmony", "table", "Figure 13b: Eq. 1 against simulated group iteration times", model_error
     ),
     Reproduction("harmony-oracle", "harmony", "ratio", "Figure 14: Algorithm 1 against Oracle", oracle),
     Reproduction("harmony-scale", "harmony", "table", "Sec. V-F: the time of the scheduling algorithm", scale),

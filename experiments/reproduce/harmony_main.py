@@ -151,9 +151,7 @@ def by_ratio(options: Options) -> Findings:
         rows.append(_order(f"{name}, compute-heavy over communication-heavy", found, above))
     both = {**cells, "all": Cell()}
     for name, cell in both.items():
-        a_group = estimate(
-            [one / two for one, two in zip(*(runs.each(n, HARMONY, cell) for n in (JOBS, GROUPS)), strict=True)]
-        )
+        a_group = estimate([one / two for one, two in zip(*(runs.each(n, HARMONY, cell) for n in (JOBS, GROUPS)), strict=True)])
         rows += [
             printed(f"{name}: machines a group", runs.mean(DOP, HARMONY, cell)),
             printed(f"{name}: groups", runs.mean(GROUPS, HARMONY, cell)),
@@ -209,11 +207,7 @@ def google(options: Options) -> Findings:
 
 REPRODUCTIONS = (
     Reproduction("harmony-main", "harmony", "ratio", "Figures 10, 11: Harmony against isolated jobs, 80 at once", main),
-    Reproduction(
-        "harmony-ratio", "harmony", "ratio", "Figure 12: the 60 jobs that compute or communicate more", by_ratio
-    ),
+    Reproduction("harmony-ratio", "harmony", "ratio", "Figure 12: the 60 jobs that compute or communicate more", by_ratio),
     Reproduction("harmony-google", "harmony", "ratio", "Sec. V-D: arrivals of ten windows like Google's", google),
-    Reproduction(
-        "harmony-arrivals", "harmony", "ratio", "Sec. V-D: Poisson arrivals, mean gap 0 to 8 minutes", arrivals
-    ),
+    Reproduction("harmony-arrivals", "harmony", "ratio", "Sec. V-D: Poisson arrivals, mean gap 0 to 8 minutes", arrivals),
 )

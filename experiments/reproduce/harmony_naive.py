@@ -15,21 +15,7 @@ from ...simulator.groups.config import GroupConfig
 from ..estimates import Estimate, estimate, paired_ratio
 from . import harmony_published as published
 from .harmony_case import GroupOutcome, case_workload
-from .harmony_runs import (
-    HARMONY,
-    LOSS,
-    MACHINES,
-    QUICK_JOBS,
-    Cell,
-    Number,
-    Runs,
-    jct_h,
-    makespan_h,
-    metric,
-    offered,
-    play,
-    said,
-)
+from .harmony_runs import HARMONY, LOSS, MACHINES, QUICK_JOBS, Cell, Number, Runs, jct_h, makespan_h, metric, offered, play, said
 from .registry import Findings, Options, Reproduction
 from .rows import Row, printed, ratio
 
@@ -72,43 +58,21 @@ def naive(options: Options) -> Findings:
     able, stalled = _that_ran(runs, able, cell)
     usual = [case for case in able if case[0] >= LEAST_PARTITIONS]
     rows: list[Row] = []
-    for name, number, paper in (
-        ("average JCT", jct_h, published.NAIVE.jct),
-        ("makespan", makespan_h, published.NAIVE.makespan),
-    ):
+    for name, number, paper in (("average JCT", jct_h, published.NAIVE.jct), ("makespan", makespan_h, published.NAIVE.makespan)):
         by_case = {case: runs.speedup(number, word(case), cell) for case in able}
         best, worst = (choose(by_case, key=lambda case: by_case[case].mean) for choose in (max, min))
         few = {case: by_case[case] for case in usual}
         least = min(few, key=lambda case: few[case].mean)
         rows += [
-            ratio(
-                f"isolated's {name} over the mean of the cases, P >= {LEAST_PARTITIONS}",
-                paper,
-                averaged(runs, number, [word(case) for case in usual], cell),
-                "x",
-            ),
-            Row(
-                f"the same of the worst of them, {_told(least)}",
-                "below 1",
-                few[least].mean,
-                (0.0, 1.0),
-                *_bounds(few[least]),
-                "x",
-            ),
-            printed(
-                f"the same over the mean of all cases: {name}",
-                averaged(runs, number, [word(case) for case in able], cell),
-                "x",
-            ),
+            ratio(f"isolated's {name} over the mean of the cases, P >= {LEAST_PARTITIONS}", paper, averaged(runs, number, [word(case) for case in usual], cell), "x"),
+            Row(f"the same of the worst of them, {_told(least)}", "below 1", few[least].mean, (0.0, 1.0), *_bounds(few[least]), "x"),
+            printed(f"the same over the mean of all cases: {name}", averaged(runs, number, [word(case) for case in able], cell), "x"),
             printed(f"best case, {_told(best)}: {name}", by_case[best], "x"),
             printed(f"worst case, {_told(worst)}: {name}", by_case[worst], "x"),
             printed(f"harmony's gain in {name}", runs.speedup(number, HARMONY, cell), "x"),
         ]
         rows += [printed(f"{_told(case)}: {name}", by_case[case], "x") for case in able]
-    rows += [
-        printed(f"{_told(case)}: groups out of memory", runs.mean(metric("out_of_memory"), word(case), cell))
-        for case in able
-    ]
+    rows += [printed(f"{_told(case)}: groups out of memory", runs.mean(metric("out_of_memory"), word(case), cell)) for case in able]
     notes = [
         said(options),
         offered(options, {"80 jobs": cell}),

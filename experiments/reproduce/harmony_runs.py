@@ -146,8 +146,7 @@ def offered(options: Options, cells: Mapping[str, Cell], usual: int = WORKLOADS)
     """What the workloads ask of the machines, alone on 16 each, for a note."""
     jobs = QUICK_JOBS if options.quick else 80
     drawn: dict[str, list[Workload | str]] = {
-        name: [case_workload(cell.workload(seed, jobs)) for seed in options.seeds(usual)]
-        for name, cell in cells.items()
+        name: [case_workload(cell.workload(seed, jobs)) for seed in options.seeds(usual)] for name, cell in cells.items()
     }
     return offered_load_note(drawn, MACHINES).replace("GPUs", "machines")
 
