@@ -26,7 +26,6 @@ OPEN_KIND = 0  # of a waiting slot; the group slots follow
 PAUSE_KIND = 0  # of a running slot; the group slots, OPEN and SWAP follow
 MOST_MACHINES = 256  # that can be asked for
 SPILLS = 12  # values of the third part: climbing, then 0, .1, ..., 1
-MOST_CHANGED = 64  # groups that get machines, and jobs that get ratios, at one instant
 
 
 @cache
@@ -34,7 +33,7 @@ def window_dtype() -> np.dtype:
     """One window; the arrays have room for the largest number of slots."""
     candidates = 1 + (1 + MAX_GROUP_SLOTS) * MAX_SLOTS + (3 + MAX_GROUP_SLOTS) * MAX_SLOTS + MAX_GROUP_SLOTS
     options = ("group_slots", "machine_choices")
-    present = ("focus_group", "guided", "groups_shown", "available", "n_sized", "n_spilt", "most_machines", "may_spill")
+    present = ("focus_group", "guided", "groups_shown", "available", "most_machines", "may_spill")
     return np.dtype(
         [
             *common_fields(),
@@ -42,8 +41,6 @@ def window_dtype() -> np.dtype:
             ("legal", "i1", (candidates,)),
             ("shown_group", "i8", (MAX_GROUP_SLOTS,)),
             ("partner", "i8", (MAX_SLOTS,)),  # by running slot: the waiting job that would take its place
-            ("sized", "i8", (MOST_CHANGED,)),  # groups that got machines at this instant
-            ("spilt", "i8", (MOST_CHANGED,)),  # jobs that got a spill ratio
             ("own", "f8", (8,)),  # scratch of offers.py
             *sum_fields(),
         ],
@@ -137,15 +134,6 @@ def may_move(s, w, job):
 
 
 @kernel
-def is_among(jobs, count, one):
-    """True if `one` is among the first `count`."""
-    found = False
-    for i in range(count):
-        found |= jobs[i] == one
-    return found
-
-
-@kernel
 def _mark_waiting(s, w, passes):
     """Modify `w`: waiting jobs open groups and join them; where time cannot pass every one may open one."""
     acts = False
@@ -179,7 +167,7 @@ def _mark_running(s, w):
             _mark_moves(s, w, slot, here, stays_on)
             acts = True
         for k in range(w.groups_shown):
-            if w.shown_group[k] == s.goal[job] and s.spills and _may_spill(w, job):
+            if w.shown_group[k] == s.goal[job] and _may_spill(s, w, job):
                 w.legal[here + 1 + k] = 1
                 w.may_spill = 1
                 acts = True
@@ -188,8 +176,9 @@ def _mark_running(s, w):
 
 
 @kernel
-def _may_spill(w, job):
-    return job == w.focus or (w.n_spilt < MOST_CHANGED and not is_among(w.spilt, w.n_spilt, job))
+def _may_spill(s, w, job):
+    """Whether a job may get a spill ratio: it has not at this instant."""
+    return s.spills and (s.spilt_at[job] != s.instants or job == w.focus)
 
 
 @kernel
@@ -239,9 +228,8 @@ def _mark_groups(s, w):
     acts = False
     for k in range(w.groups_shown):
         group = w.shown_group[k]
-        is_free = w.n_sized < MOST_CHANGED and not is_among(w.sized, w.n_sized, group)
         room = room_of(s, w, group)
-        if group == w.focus_group or (is_free and room > 1):
+        if group == w.focus_group or (room > 1 and s.sized_at[group] != s.instants):
             w.legal[here + k] = 1
             w.most_machines = max(w.most_machines, room)
             acts = True

@@ -121,6 +121,7 @@ JOB_INTEGERS = (
     "rank",  # place in the window's order, and back:
     "job_at_rank",
     "due",
+    "spilt_at",  # number of the decision point at which it was last asked to have a spill ratio
 )
 
 
@@ -164,6 +165,7 @@ def _group_fields(groups: int) -> list[Field]:
         "cpu_tail",
         "net_head",
         "net_tail",
+        "sized_at",  # number of the decision point at which it last got machines
     )
     columns: list[Field] = [(name, "f8", (groups,)) for name in floats]
     return columns + [(name, "i8", (groups,)) for name in integers]

@@ -94,6 +94,7 @@ def open_group(s, machines):
     s.n_groups += 1
     s.group_machines[group] = 0
     s.machines_before[group] = 0
+    s.sized_at[group] = 0
     s.n_at[group] = s.n_goal[group] = s.n_members[group] = 0
     s.first_member[group] = s.last_member[group] = NONE
     s.cpu_job[group] = s.net_job[group] = s.second_job[group] = NONE
