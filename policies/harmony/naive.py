@@ -52,12 +52,14 @@ class Naive(GroupPolicy):
         self._size = machines // self._count
         if self._size < 1:
             raise InputError(
-                f"policy naive-colocation: partitions = {self._count}: expected from 1 to {machines}, as there are machines"
+                f"policy naive-colocation: partitions = {self._count}: expected from 1 to {machines}, as there are "
+                "machines"
             )
         for job in never_runs(view.workload, view.config, self._size):
             raise InputError(
-                f"policy naive-colocation: job {view.workload.job_id[job]} can never run: it needs the memory of {largest} "
-                f"machines, and partitions={self._count} leaves {self._size} each; expected fewer, more machines or more ram_gb"
+                f"policy naive-colocation: job {view.workload.job_id[job]} can never run: it needs the memory of "
+                f"{largest} machines, and partitions={self._count} leaves {self._size} each; expected fewer, more "
+                "machines or more ram_gb"
             )
         self._failed: set[frozenset[int]] = set()
         self._times = 0

@@ -77,7 +77,7 @@ class ProfiledPolicy(GroupPolicy):
         self._awaited = frozenset()
         if not now.machines:
             return []
-        if not now.settled and (not now.fresh and not now.waiting or self._first & {*now.riding}):
+        if not now.settled and ((not now.fresh and not now.waiting) or self._first & {*now.riding}):
             groups = present(view)
             self._awaited = self._first if now.fresh else self._rides
             self._rides |= {*now.fresh}
