@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..policies import Policy, make
+from ..policies import Policy, make_for
 from ..simulator.engine import Simulator
 from ..simulator.errors import InputError
 from ..simulator.estimates import Estimates
@@ -306,7 +306,7 @@ def play(
     progress: Callable[[float], None] | None = None,
 ) -> Run:
     """One run of the policy `word`; `progress` is told the share of jobs that have finished."""
-    policy = make(word)
+    policy = make_for(word, setting.environment)
     workload = workload_of(setting, seed if setting.is_drawn else 0)
     simulator = simulator_of(setting, policy)
     simulator.reset(workload, seed)
@@ -376,7 +376,7 @@ def evaluate(
     Returns:
         Runs in the order of the policies, then of the seeds.
     """
-    wanted = {word: list(seeds) if depends_on_seed(setting, make(word)) else list(seeds[:1]) for word in words}
+    wanted = {word: list(seeds) if depends_on_seed(setting, make_for(word, setting.environment)) else list(seeds[:1]) for word in words}
     tasks = [
         (word, seed, record == "all" or (record == "first" and seed == seeds[0]))
         for seed in seeds
@@ -445,7 +445,7 @@ def _tell(setting: Setting, tasks: Sequence[tuple[str, int, bool]]) -> None:
     """The mistakes and warnings of the first workload, which processes that play keep to themselves: here, once."""
     workload = workload_of(setting, tasks[0][1] if setting.is_drawn else 0)
     semantics = load_semantics(setting.semantics)
-    rules = [make(word).rule_under(semantics) for word in dict.fromkeys(word for word, _, _ in tasks)]
+    rules = [make_for(word, setting.environment).rule_under(semantics) for word in dict.fromkeys(word for word, _, _ in tasks)]
     if any(rule is not None and rule.placer in SKEW_PLACERS for rule in rules):
         skewed_jobs(workload)
 

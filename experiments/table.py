@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..policies import make
+from ..policies import make_for
 from .estimates import Comparison, Estimate, against, by_policy
 from .evaluate import Run, Setting, describe_load, describe_network, describe_topology, describe_workload, semantics_of
 from .hosting import unit_of
@@ -55,7 +55,7 @@ def print_setting(console: Console, setting: Setting, words: Sequence[str], seed
     if setting.failures is not None:
         facts["failures"] = shown(vars(setting.failures))
     for word in words:
-        policy = make(word)
+        policy = make_for(word, setting.environment)
         told = shown(semantics_of(policy, setting))
         facts[word] = told if policy.rule else f"decides in Python {told}".rstrip()
     grid = plain_table(show_header=False, box=None)

@@ -11,6 +11,7 @@ from ..simulator.engine import Simulator
 from ..simulator.errors import InputError
 from ..simulator.estimates import Estimates
 from ..simulator.groups.config import GroupTerms
+from ..simulator.groups.config import GroupTerms
 from ..simulator.protocols import Pace
 from ..simulator.rules.rule import Rule
 from ..simulator.semantics import Semantics
@@ -44,6 +45,10 @@ class Policy:
     def rule_under(self, semantics: Semantics) -> Rule | None:
         """The compiled rule that it is under these semantics, or None."""
         return self.rule
+
+    def among_groups(self) -> Policy:
+        """Who plays under this name where jobs run in groups on parameter servers: itself, unless it says otherwise."""
+        return self
 
     def decider(self, simulator: Simulator) -> Policy | None:
         """Itself where it must be asked; None where the compiled rule that it is plays. Call it after `reset`.

@@ -3,7 +3,7 @@
 Without regions it is a compiled rule. With regions every waiting workload, in a random order, is offered to one region
 of those that have its tables, drawn at random, and there to the clusters of its first part's type, in a random order;
 it starts at the first where it fits without preemption. Tables are copied where no region can run a workload
-(simulator/geo/on_demand.py).
+(simulator/geo/on_demand.py). Where jobs run in groups on parameter servers see harmony/drawn.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from ..simulator.geo.on_demand import on_demand
 from ..simulator.geo.rms import Hardware, RegionalScheduler
 from ..simulator.view import ClusterView
 from .base import Policy, RulePolicy
+from .harmony.drawn import AnyGroup
 from .ordered import Head, Placer, ordered
+from .twofold import Twofold
 
 
 class Anywhere(Policy):
@@ -71,14 +73,14 @@ class Anywhere(Policy):
         return [*on_demand(view, sorted(lacking)), *found]
 
 
-class RandomPolicy(RulePolicy):
-    """The compiled rule, or in regions `Anywhere`."""
+class RandomPolicy(Twofold):
+    """The compiled rule, in regions `Anywhere`, or `AnyGroup`."""
 
     def __init__(self, rule: RulePolicy) -> None:
-        super().__init__(rule.name, rule.rule, rule.at_auctions)
+        super().__init__(rule, AnyGroup(), for_gpus=("head", "placer", "preemption_cost", "round", "lease"))
         self._anywhere = Anywhere()
 
-    def decide(self, view: ClusterView) -> Decision:
+    def decide(self, view: Any) -> Decision:
         """The next decision at this instant."""
         return self._anywhere.decide(view) if view.workload.geo is not None else super().decide(view)
 

@@ -35,6 +35,8 @@ Choices where the words leave some, simulator/rules/room.py has them in full:
 * First all stops, then all moves, then the job starts in that tier; then the pass begins anew, as GPUs may be left.
 * At one instant nobody who started, moved or stopped is a victim, and who lost its GPUs takes nobody's; it may start.
 * It goes with nothing that makes speeds depend on others: no auctions, GPU sharing, regions, or links.
+
+Where jobs run in groups on parameter servers it is another rule, harmony/searching.py, with parameters of its own.
 """
 
 from __future__ import annotations
@@ -44,8 +46,13 @@ from typing import Any, Literal
 from ..simulator.errors import InputError
 from ..simulator.rules.rule import Rule
 from .base import RulePolicy
+from .harmony.search import STEPS
+from .harmony.searching import HOLDS_S, Greedy
+from .twofold import Twofold
 
 MARGIN = 0.9
+FOR_GROUPS = ("remaining", "power", "steps", "holds_s", "disk")
+FOR_GPUS = ("margin", "placer", "preemption_cost", "round", "preempt", "theta", "exponent")
 
 
 def greedy(
@@ -56,8 +63,13 @@ def greedy(
     preempt: Literal["off", "on"] = "off",
     theta: float | None = None,
     exponent: float | None = None,
-) -> RulePolicy:
-    """Shortest first, waiting where it pays.
+    remaining: Literal["hidden", "known"] = "hidden",
+    power: float | None = None,
+    steps: int = STEPS,
+    holds_s: float = HOLDS_S,
+    disk: Literal["counted", "ignored"] = "counted",
+) -> Twofold:
+    """Shortest first, waiting where it pays; among groups on parameter servers the largest sum of rates.
 
     Args:
         margin: a job takes free GPUs if its predicted end is at most this share of the one after waiting; >= 0, or inf.
@@ -68,16 +80,30 @@ def greedy(
         theta: who is stopped has so many times as long left, weighed, as who starts; >= 0, inf: nobody is stopped;
             with `preempt=on` only, where it is 1.2 by default.
         exponent: of the GPUs, in the weights; 0 to 8; with `preempt=on` only, where it is 0.5 by default.
+        remaining, power, steps, holds_s, disk: among groups only, as of `harmony.searching.Greedy`.
     """
+    groups = Greedy(remaining, power, steps, holds_s, disk)
+    rule = _on_gpus(margin, placer, preemption_cost, round, preempt, theta, exponent)
+    return Twofold(RulePolicy("greedy", rule), groups, FOR_GROUPS, FOR_GPUS)
+
+
+def _on_gpus(
+    margin: float,
+    placer: Literal["tier", "first"],
+    preemption_cost: tuple[float, ...],
+    round: float,
+    preempt: Literal["off", "on"],
+    theta: float | None,
+    exponent: float | None,
+) -> Rule:
     weighing: dict[str, Any] = {
         name: value for name, value in (("theta", theta), ("exponent", exponent)) if value is not None
     }
     if preempt == "off":
         if weighing:
             raise InputError(f"policy greedy: {next(iter(weighing))} weighs jobs with preempt=on; give that too")
-        rule = Rule("srtf", placer=placer, preemption_cost=preemption_cost, round=round, margin=margin)
-        return RulePolicy("greedy", rule)
-    rule = Rule(
+        return Rule("srtf", placer=placer, preemption_cost=preemption_cost, round=round, margin=margin)
+    return Rule(
         "weighted",
         placer=placer,
         preemption_cost=preemption_cost,
@@ -86,4 +112,3 @@ def greedy(
         preempt=True,
         **weighing,
     )
-    return RulePolicy("greedy", rule)

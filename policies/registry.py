@@ -18,6 +18,11 @@ from .dally import dally, dally_consolidated, dally_manual, dally_nowait
 from .drawn import drawn
 from .gandiva import gandiva
 from .greedy import greedy
+from .harmony.harmony import Harmony
+from .harmony.interleaved import Muri
+from .harmony.isolated import Isolated
+from .harmony.naive import Naive
+from .harmony.searching import Oracle
 from .mast.schedulers import cell
 from .ordered import backfilled, las, ordered
 from .pollux import Pollux
@@ -31,6 +36,7 @@ SHARING = "clustergym/Sharing-v0"
 TIME_SHIFT = "clustergym/TimeShift-v0"
 GEO = "clustergym/Geo-v0"
 DATA_PLACEMENT = "clustergym/DataPlacement-v0"
+GROUPING = "clustergym/Grouping-v0"
 BOTH = (DELAY, SHARING)
 
 
@@ -47,9 +53,13 @@ POLICIES: dict[str, Entry] = {
     "random": Entry(
         drawn,
         "a random order and random GPUs, drawn from the seed: the baseline that everything should beat",
-        (*BOTH, TIME_SHIFT, GEO),
+        (*BOTH, TIME_SHIFT, GEO, GROUPING),
     ),
-    "greedy": Entry(greedy, "shortest first; a job waits for a better tier if it will end sooner so: the one to beat"),
+    "greedy": Entry(
+        greedy,
+        "shortest first; a job waits for a better tier if it ends sooner so; among groups the largest sum of rates",
+        (DELAY, GROUPING),
+    ),
     "fifo": Entry(
         partial(backfilled, "fifo"),
         "first in, first out, by arrival; head=reserve (EASY) and head=conservative: with backfilling",
@@ -137,6 +147,19 @@ POLICIES: dict[str, Entry] = {
     "dally-manual": Entry(dally_manual, "Dally with fixed timers: 12 h for a machine, 24 h in all for a rack"),
     "dally-nowait": Entry(dally_nowait, "Dally that never waits for a better tier"),
     "dally-consolidated": Entry(dally_consolidated, "Dally that waits for the best tier as long as it takes"),
+    "isolated": Entry(Isolated, "one job a group, on as many machines as it needs: Harmony's first baseline", (GROUPING,)),
+    "naive-colocation": Entry(
+        Naive, "jobs share equal partitions as they come, and may run out of memory: its second baseline", (GROUPING,)
+    ),
+    "harmony": Entry(
+        Harmony,
+        "Harmony (ICDCS'21): groups in which COMP and COMM keep CPU and network busy, regrouped where it pays",
+        (GROUPING,),
+    ),
+    "oracle": Entry(
+        Oracle, "the best utilisation at every event: exact up to 10 jobs, above by local search", (GROUPING,)
+    ),
+    "muri": Entry(Muri, "Muri (SIGCOMM'22), by analogy: jobs whose stages interleave, by matchings", (GROUPING,)),
 }
 
 # Words whose rest is a path or the name of an environment, and what opens them. The rooms above are not imported from
@@ -182,6 +205,12 @@ def make(name: str, **params: Any) -> Policy:
         policy.given = frozenset({**given, **params})
         policy.name = name if not params else f"{word}:" + ",".join(f"{k}={v}" for k, v in {**given, **params}.items())
     return policy
+
+
+def make_for(name: str, env_id: str | None) -> Policy:
+    """As `make`: whoever plays under the name in an environment; two of one name may differ (twofold.py)."""
+    policy = make(name)
+    return policy.among_groups() if env_id == GROUPING else policy
 
 
 def is_agent(name: str) -> bool:

@@ -154,6 +154,53 @@ def test_equation_1_is_the_cycle_of_the_merged_executor(part):
     assert leapt > 180  # of 200: where two bounds of Eq. 1 are close, a group takes long to become steady
 
 
+def rounds_s(jobs, machines, **words):
+    """Seconds of a round in the long run, of the slowest job: 300 rounds after the first 60."""
+    cycle_s = REFERENCE["predicted_cycle_s"](jobs, machines)
+    simulator = group_simulator(ps_workload(jobs, FOREVER, gpus=machines), machines, horizon_s=360 * cycle_s, **words)
+    RANDOM["join_one_group"](simulator, machines)
+    copy = simulator.snapshot()
+    times, left = [], []
+    for until in (60, 360):
+        simulator.restore(copy)
+        simulator.state.horizon_s = until * cycle_s
+        simulator.advance()
+        assert simulator.at_horizon
+        times.append(until * cycle_s)
+        left.append(simulator.state.iterations_left[: len(jobs)].copy())
+    return (times[1] - times[0]) / (left[0] - left[1]).min() / cycle_s - 1.0
+
+
+@pytest.mark.parametrize(
+    ("config", "mean", "least", "most"),
+    [
+        ({"comm": "merged"}, (-0.004, 0.004), -0.01, 0.01),
+        ({"comm": "split"}, (0.005, 0.04), -0.01, 0.3),
+        ({"comm": "split", "busy": 0.83}, (-0.06, 0.03), -0.2, 0.25),
+        ({"jitter": 0.05}, (-0.003, 0.008), -0.02, 0.03),
+        ({"jitter": 0.1}, (-0.003, 0.015), -0.03, 0.05),
+        ({"jitter": 0.2}, (0.003, 0.03), -0.04, 0.09),
+        ({"jitter": 0.3}, (0.01, 0.05), -0.05, 0.16),
+    ],
+)
+def test_what_equation_1_is_off_by_elsewhere(config, mean, least, most):
+    """Over 200 random groups of 2 to 6 jobs; the review found, by another executor, means of 0, +1.6, -1.6, .1, .2, 1.1
+    and 2.5 %, from -16 to +23 %."""
+    errors = []
+    for seed in range(200):
+        rng = np.random.default_rng(3000 + seed)
+        jobs, machines = random_group(rng)
+        while len(jobs) < 2:
+            jobs, machines = random_group(rng)
+        errors.append(rounds_s(jobs, machines, seed=seed, **config))
+    found = np.percentile(errors, [5, 95])
+    print(
+        f"Eq. 1 under {config}: the round is longer by {np.mean(errors):+.1%} (mean), {found[0]:+.1%} to "
+        f"{found[1]:+.1%} (90 % of groups), {min(errors):+.1%} to {max(errors):+.1%} (all)"
+    )
+    assert mean[0] <= np.mean(errors) <= mean[1] and least <= min(errors) <= max(errors) <= most
+
+
 def outcome(seed, leaps):
     """Decision points and finish times of a random run; with `leaps` False no group is ever taken as steady."""
     given = {"jitter": 0.0, "terms": GroupTerms()}

@@ -23,6 +23,7 @@ import pytest
 
 from clustergym.envs.delay.window import window_dtype
 from clustergym.simulator import compilation
+from clustergym.simulator.groups.state import GroupCapacity, group_dtype
 from clustergym.simulator.kernels import bits, heap
 from clustergym.simulator.kernels.jit import entry, kernel
 from clustergym.simulator.kernels.links import has_links
@@ -98,7 +99,8 @@ def test_every_whole_number_of_a_record_has_64_bits():
 
     But for what is only compared, or an index, and large.
     """
-    fields = [*state_dtype(Capacity(512, 512)).fields.items(), *window_dtype().fields.items()]
+    records = (state_dtype(Capacity(512, 512)), window_dtype(), group_dtype(GroupCapacity(40, 40)))
+    fields = [field for record in records for field in record.fields.items()]
     kinds = {name: dtype.base for name, (dtype, *_) in fields if dtype.base.kind in "iu"}
     assert {name for name, kind in kinds.items() if kind != np.int64} <= {"legal", "known_job", "kind"}
 
@@ -195,9 +197,13 @@ def jit_of(package: Path) -> dict[str, Any]:
         ("simulator/kernels/known.py", True),
         ("simulator/kernels/linking.py", True),
         ("simulator/tiers.py", True),
+        ("simulator/groups/kernels/life.py", True),
+        ("simulator/groups/rows.py", True),
+        ("simulator/groups/codes.py", True),
         ("simulator/rows.py", True),
         ("envs/delay/transition.py", True),
         ("simulator/engine.py", False),
+        ("simulator/groups/engine.py", False),
         ("envs/registration.py", False),
     ],
 )

@@ -138,7 +138,7 @@ def _print(
 
 def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
     """The runs as JSON: policy, seed and metrics, and what they are to be read with."""
-    from ...policies import make
+    from ...policies import make_for
     from ..evaluate import SHARING, network_of, semantics_of
 
     common = {
@@ -153,7 +153,7 @@ def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
         "sharing": None if setting.jobs_per_gpu is None else {key: getattr(setting, key) for key in SHARING},
         **({} if setting.config is None else {"config": setting.config}),
     }
-    described = {word: semantics_of(make(word), setting) for word in dict.fromkeys(run.policy for run in runs)}
+    described = {word: semantics_of(make_for(word, setting.environment), setting) for word in dict.fromkeys(run.policy for run in runs)}
     return [
         {
             "policy": run.policy,

@@ -109,11 +109,11 @@ class _Take:
 
     def play(self) -> Iterator[Simulator]:
         """The simulator at each decision point, after the decisions; at last, when the run has ended."""
-        from ...policies import make
+        from ...policies import make_for
         from ...simulator.decisions import Advance
         from ..evaluate import simulator_of, workload_of
 
-        policy = make(self.policy)
+        policy = make_for(self.policy, self.setting.environment)
         simulator = simulator_of(self.setting, policy)
         simulator.reset(workload_of(self.setting, self.seed if self.setting.is_drawn else 0), self.seed)
         decider = policy.decider(simulator)

@@ -119,20 +119,20 @@ def chosen_policies(
             that is given twice, or one that needs run times, of which nothing is known.
         InputError: a trained agent that cannot be loaded.
     """
-    from ...policies import environments_of, make
+    from ...policies import environments_of, make_for
     from ...policies import list as policies_of
     from ...simulator.estimates import Estimates
     from ...simulator.semantics import load_semantics
 
     playing = policies_of(env_id)
     known = Estimates.load(estimates)
-    able = [word for word in playing if not (known.hides and make(word).knows_run_times)]
+    able = [word for word in playing if not (known.hides and make_for(word, env_id).knows_run_times)]
     words = " ".join(values).split() if values else able
     if not words:
         raise BadArgument("--policies: no name is given; leave the option out to play all of them")
     for word in words:
         with word_or_file(word.partition(":")[2]):
-            policy = make(word)
+            policy = make_for(word, env_id)
             policy.rule_under(load_semantics(semantics))
             policy.expect_known(known)
         if env_id not in environments_of(word):

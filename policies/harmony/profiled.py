@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ...simulator.groups.config import GB
+from ...simulator.groups.config import GB, MB
 from ...simulator.groups.view import GroupView
 from .carry_out import Wanted, present
 from .planned import GroupPolicy
@@ -109,25 +109,38 @@ class ProfiledPolicy(GroupPolicy):
         )
 
 
-def problem_of(view: GroupView, jobs: Sequence[int], machines: int, beta: float = BETA) -> Problem:
-    """The grouping problem of these jobs, as measured, in this order."""
-    s = view.simulator.plain.record
+def problem_of(
+    view: GroupView, jobs: Sequence[int], machines: int, beta: float = BETA, counts_disk: bool = False
+) -> Problem:
+    """The grouping problem of these jobs, as measured, in this order.
+
+    With `counts_disk` a cycle is at least as long as the disks need for what is above the collector's threshold.
+    """
+    s, config = view.simulator.plain.record, view.config
     at = list(jobs)
+    disk = {
+        "comfort_bytes": config.gc_threshold * config.ram_gb * GB,
+        "spill_s": config.pass_fraction / (config.expansion * config.disk_mb_s * MB),
+    }
     return Problem(
         comp=s["seen_comp"][at],
         comm=s["seen_comm"][at],
         machines=machines,
         input_bytes=s["input_bytes"][at],
         model_bytes=s["model_bytes"][at],
-        ram_bytes=view.config.ram_gb * GB,
-        expansion=view.config.expansion,
+        ram_bytes=config.ram_gb * GB,
+        expansion=config.expansion,
         beta=beta,
+        **(disk if counts_disk else {}),
     )
 
 
 def alone(view: GroupView, now: Present) -> list[Wanted]:
-    """What is wanted where no grouping is legal: the first job that waits, on all machines; its model is spilled too."""
-    return [Wanted((min(now.waiting + now.fresh),), view.machines)]
+    """What is wanted where no grouping is legal: one job, the first that runs or waits, on all machines.
+
+    Its model is on disk too, as far as it must.
+    """
+    return [Wanted((min(now.settled or now.fresh or now.waiting),), now.machines)]
 
 
 def _with_riders(view: GroupView, planned: list[Wanted], riding: Sequence[int]) -> list[Wanted]:

@@ -66,67 +66,69 @@ def _class_of(wanted: int, sizes: tuple[int, ...], noun: str) -> int:
     raise InputError(f"{wanted} {noun}: one simulator of job groups holds at most {sizes[-1]}; split the workload")
 
 
+JOB_FLOATS = (
+    "arrival_s",
+    "deadline_s",  # absolute; inf = none
+    "iterations",
+    "base_iteration_s",  # alone on `gpus` machines
+    "iterations_left",  # whole ones that are not over, as of its group's `at_s`: at decision points, of now
+    "since_s",  # 0, and infinity: what is left is what `iterations_left` says (rules/orders.left_now)
+    "iteration_s",
+    "waiting_since_s",
+    "queued_s",  # time outside groups since arrival
+    "first_start_s",
+    "finish_s",
+    "restore_s",  # time of loading
+    "exposed_s",  # time in groups beyond that which COMP alone takes on the machines there
+    "comp_machine_s",  # COMP of one iteration, machine-seconds
+    "comm_s",  # COMM of one iteration, seconds
+    "input_bytes",
+    "model_bytes",
+    "seen_comp",  # both times as measured: moving averages
+    "seen_comm",
+    "comp_error",  # factors of what is measured
+    "comm_error",
+    "alpha",  # share of its input on disk
+    "alpha_asked",  # -1: found by climbing
+    "model_spill",  # share of its model on disk
+    "disk_s",  # to load what is on disk, once
+    "loaded_s",  # when the pass over the input that it needs next is loaded
+    "owed_s",  # of loading, once its iteration is over: its group has got other machines
+    "part_begin_s",  # when its present subtask began
+    "work_end_s",  # on the CPU: when it is through if the disk lets it
+    "comp_cost",  # and the machine-seconds that its COMP costs
+    "part_left",  # naive: seconds of the present subtask that are left, alone on the resource
+    "saved_left",  # iterations left at the last checkpoint
+    "active_at_arrival",
+    "mean_active",
+)
+JOB_INTEGERS = (
+    "gpus",  # machines that its isolated run time is meant on
+    "status",
+    "epoch_iterations",
+    "goal",  # group that it is to be in; NONE = it waits
+    "at",  # group that it is in
+    "is_moved",  # it is in `moved` (kernels/life.py): 0 = no
+    "place",  # what it does there (codes)
+    "part",  # subtask of its iteration
+    "rounds",  # iterations that it has ended since its group last changed
+    "profile_left",  # iterations until its metrics are known
+    "starts",
+    "preempted",
+    "migrated",
+    "next_member",  # of its group: jobs that are executed there, in order of entry
+    "queue_next",  # in its resource's queue
+    "spilt_at",  # number of the decision point at which it was last asked to have a spill ratio
+    "rank",  # place in the window's order, and back:
+    "job_at_rank",
+    "due",
+)
+
+
 def _job_fields(jobs: int) -> list[Field]:
     """One entry a job, in order of arrival."""
-    floats = (
-        "arrival_s",
-        "deadline_s",  # absolute; inf = none
-        "iterations",
-        "base_iteration_s",  # alone on `gpus` machines
-        "iterations_left",  # whole ones that are not over, as of its group's `at_s`: at decision points, of now
-        "since_s",  # 0, and infinity: what is left is what `iterations_left` says (rules/orders.left_now)
-        "iteration_s",
-        "waiting_since_s",
-        "queued_s",  # time outside groups since arrival
-        "first_start_s",
-        "finish_s",
-        "restore_s",  # time of loading
-        "exposed_s",  # time in groups beyond that which COMP alone takes on the machines there
-        "comp_machine_s",  # COMP of one iteration, machine-seconds
-        "comm_s",  # COMM of one iteration, seconds
-        "input_bytes",
-        "model_bytes",
-        "seen_comp",  # both times as measured: moving averages
-        "seen_comm",
-        "comp_error",  # factors of what is measured
-        "comm_error",
-        "alpha",  # share of its input on disk
-        "alpha_asked",  # -1: found by climbing
-        "model_spill",  # share of its model on disk
-        "disk_s",  # to load what is on disk, once
-        "loaded_s",  # when the pass over the input that it needs next is loaded
-        "owed_s",  # of loading, once its iteration is over: its group has got other machines
-        "part_begin_s",  # when its present subtask began
-        "work_end_s",  # on the CPU: when it is through if the disk lets it
-        "comp_cost",  # and the machine-seconds that its COMP costs
-        "part_left",  # naive: seconds of the present subtask that are left, alone on the resource
-        "saved_left",  # iterations left at the last checkpoint
-        "active_at_arrival",
-        "mean_active",
-    )
-    integers = (
-        "gpus",  # machines that its isolated run time is meant on
-        "status",
-        "epoch_iterations",
-        "goal",  # group that it is to be in; NONE = it waits
-        "at",  # group that it is in
-        "is_moved",  # it is in `moved` (kernels/life.py): 0 = no
-        "place",  # what it does there (codes)
-        "part",  # subtask of its iteration
-        "rounds",  # iterations that it has ended since its group last changed
-        "profile_left",  # iterations until its metrics are known
-        "starts",
-        "preempted",
-        "migrated",
-        "next_member",  # of its group: jobs that are executed there, in order of entry
-        "queue_next",  # in its resource's queue
-        "spilt_at",  # number of the decision point at which it was last asked to have a spill ratio
-        "rank",  # place in the window's order, and back:
-        "job_at_rank",
-        "due",
-    )
-    columns: list[Field] = [(name, "f8", (jobs,)) for name in floats]
-    columns += [(name, "i8", (jobs,)) for name in integers]
+    columns: list[Field] = [(name, "f8", (jobs,)) for name in JOB_FLOATS]
+    columns += [(name, "i8", (jobs,)) for name in JOB_INTEGERS]
     columns += [("part_end_s", "f8", (jobs, PARTS)), ("part_step_s", "f8", (jobs, PARTS))]
     return columns
 

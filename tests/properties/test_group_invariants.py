@@ -358,3 +358,39 @@ def test_names_of_groups_do_not_matter(seed):
             job += len(groups[g])
         ends.append(found)
     assert ends[0] == ends[1]
+
+
+CHAINS = [
+    ("ram_gb", [32.0, 40.0, 64.0], 1e-3),  # ratios are climbed to, step by step, so not always to the best
+    ("disk_mb_s", [60.0, 125.0, 500.0], 1e-9),
+    ("move_s", [60.0, 30.0, 0.0], 1e-9),
+    ("loss", [0.4, 0.22, 0.0], 1e-9),
+]
+
+
+@pytest.mark.parametrize(("name", "values", "slack"), CHAINS)
+def test_better_machines_never_hurt_a_group_alone(name, values, slack):
+    """More memory, faster disks, shorter moves, and less lost by meeting: 60 random groups that spill or are naive."""
+    naive, helped = name == "loss", 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n, machines = int(rng.integers(1, 7)), int(rng.integers(1, 33))
+        comm = rng.uniform(1, 10, n)
+        comp = comm * rng.lognormal(0, 0.6, n) * machines
+        room = 0.0 if naive else machines * 32e9 / 1.36
+        workload = ps_workload(
+            list(zip(comp.tolist(), comm.tolist(), strict=True)),
+            rng.integers(20, 80, n),
+            gpus=machines,
+            inputs=rng.dirichlet(np.ones(n)) * room * rng.uniform(0.5, 2.0),
+            models=rng.dirichlet(np.ones(n)) * room * rng.uniform(0.0, 0.4),
+        )
+        ends = []
+        for value in values:
+            terms = GroupTerms("naive", False) if naive else GroupTerms()
+            simulator = group_simulator(workload, machines, terms=terms, **{name: value})
+            RANDOM["play_one_group"](simulator, machines)
+            ends.append(float(simulator.state.finish_s[:n].max()))
+        assert all(after <= before * (1 + slack) for before, after in pairwise(ends)), seed
+        helped += ends[-1] < ends[0]
+    assert helped > 20
