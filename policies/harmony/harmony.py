@@ -17,7 +17,10 @@ Choices where the paper leaves some (see algorithm1.py for the algorithm itself)
 * Machines of a group whose last job has ended, or that have been repaired, are free: replacements open a group on the
   first, and whoever is regrouped shares them. Where some are left at an instant at which nobody has ended, Algorithm 1
   plans for everybody if that is worth 5 %; else they stay free.
-* Where no grouping is legal the first job that waits has all machines, and its model is on disk too.
+* Memory: Algorithm 1 does not know of it, and left to itself it runs twice as many jobs as the paper had, whose input
+  the disks cannot deliver. So a grouping is legal where the memory of its groups, below the collector's threshold, holds
+  all models and the inputs but for a share `alpha`. .34 is the paper's mean share (Sec. V-G); with 1 only models count.
+* Where no grouping is legal one job has all machines, and as much of it is on disk as must be.
 * `regroup=always` plans for everybody at every event instead.
 * `order`: of jobs in Algorithm 1: running, paused and profiled ones, each by arrival (`stages`); all by arrival
   (`arrival`); by their iteration time on 16 machines, shortest first (`short`).
@@ -45,6 +48,7 @@ SIMILAR = 0.05
 WORTH = 0.05
 BUNCHED, LARGEST_BUNCH = 60, 3
 BETTER = 1.0 + 1e-12
+ALPHA = 0.34  # P (V-G)
 
 
 class Ended(NamedTuple):
@@ -62,6 +66,7 @@ class Harmony(ProfiledPolicy):
         stop, balance: of Algorithm 1, see `algorithm1`.
         beta: worth of the network's utilisation beside the CPU's, >= 0.
         regroup, order, profile: see the module.
+        alpha: share of the inputs that a grouping may need to have on disk, 0 to 1.
         spills: whether data goes to disk where memory is short (the paper's third technique).
     """
 
@@ -73,13 +78,17 @@ class Harmony(ProfiledPolicy):
         regroup: Literal["paper", "always"] = "paper",
         order: Literal["stages", "arrival", "short"] = "stages",
         profile: Literal["smallest", "largest"] = "smallest",
+        alpha: float = ALPHA,
         spills: bool = True,
     ) -> None:
         super().__init__("harmony", GroupTerms(spills=spills))
         if not (beta >= 0.0 and np.isfinite(beta)):
             raise InputError(f"policy harmony: beta = {beta:g}: expected a finite number >= 0")
+        if not 0.0 <= alpha <= 1.0:
+            raise InputError(f"policy harmony: alpha = {alpha:g}: expected a share from 0 to 1")
         assert stop in STOPS and balance in BALANCES
         self.stop, self.balance, self.beta = stop, balance, beta
+        self.alpha = alpha
         self.regroup, self.order, self.profile = regroup, order, profile
 
     def profiles_in(self, group: Wanted) -> int:
@@ -211,13 +220,14 @@ class Harmony(ProfiledPolicy):
             jobs = [jobs[place] for place in np.argsort(times, kind="stable")]
         if not jobs or machines < 1:
             return []
-        return wanted_of(algorithm1(problem_of(view, jobs, machines, self.beta), self.stop, self.balance), jobs)
+        problem = problem_of(view, jobs, machines, self.beta, alpha=self.alpha)
+        return wanted_of(algorithm1(problem, self.stop, self.balance), jobs)
 
     def _problem(self, view: GroupView, now: Present, groups: Sequence[Wanted]) -> tuple[Problem, Plan]:
         jobs = [job for group in groups for job in group.members]
         place = {job: i for i, job in enumerate(jobs)}
         plan = Plan.of(len(jobs), [(tuple(place[job] for job in group.members), group.machines) for group in groups])
-        return problem_of(view, jobs, now.machines, self.beta), plan
+        return problem_of(view, jobs, now.machines, self.beta, alpha=self.alpha), plan
 
     def _score(self, view: GroupView, now: Present, groups: Sequence[Wanted]) -> float:
         """How well the cluster is used; -1 where models do not fit into memory."""

@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ...simulator.groups.config import GB, MB
 from ...simulator.groups.view import GroupView
 from .carry_out import Wanted, present
@@ -110,28 +112,39 @@ class ProfiledPolicy(GroupPolicy):
 
 
 def problem_of(
-    view: GroupView, jobs: Sequence[int], machines: int, beta: float = BETA, counts_disk: bool = False
+    view: GroupView,
+    jobs: Sequence[int],
+    machines: int,
+    beta: float = BETA,
+    counts_disk: bool = False,
+    alpha: float = 1.0,
 ) -> Problem:
     """The grouping problem of these jobs, as measured, in this order.
 
-    With `counts_disk` a cycle is at least as long as the disks need for what is above the collector's threshold.
+    Args:
+        view: the present.
+        jobs: which.
+        machines: to share among them.
+        beta: worth of the network's utilisation beside the CPU's.
+        counts_disk: a cycle is at least as long as the disks need for what is above the collector's threshold.
+        alpha: share of the inputs that may be on disk, 0 to 1: a group is legal if the rest, and all models, fit into
+            its memory; below the collector's threshold where alpha is below 1.
     """
     s, config = view.simulator.plain.record, view.config
     at = list(jobs)
-    disk = {
-        "comfort_bytes": config.gc_threshold * config.ram_gb * GB,
-        "spill_s": config.pass_fraction / (config.expansion * config.disk_mb_s * MB),
-    }
+    ram_bytes = config.ram_gb * GB
+    comfort_bytes = (config.gc_threshold or 1.0) * ram_bytes
     return Problem(
         comp=s["seen_comp"][at],
         comm=s["seen_comm"][at],
         machines=machines,
-        input_bytes=s["input_bytes"][at],
-        model_bytes=s["model_bytes"][at],
-        ram_bytes=config.ram_gb * GB,
+        input_bytes=alpha * s["input_bytes"][at],
+        model_bytes=s["model_bytes"][at] + (1.0 - alpha) * s["input_bytes"][at],
+        ram_bytes=ram_bytes if alpha == 1.0 else comfort_bytes,
         expansion=config.expansion,
         beta=beta,
-        **(disk if counts_disk else {}),
+        comfort_bytes=comfort_bytes if counts_disk else np.inf,
+        spill_s=config.pass_fraction / (config.expansion * config.disk_mb_s * MB),
     )
 
 
