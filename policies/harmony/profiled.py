@@ -110,14 +110,25 @@ class ProfiledPolicy(GroupPolicy):
 
 
 def problem_of(
-    view: GroupView, jobs: Sequence[int], machines: int, beta: float = BETA, counts_disk: bool = False
+    view: GroupView,
+    jobs: Sequence[int],
+    machines: int,
+    beta: float = BETA,
+    counts_disk: bool = False,
+    on_disk: float = 1.0,
 ) -> Problem:
     """The grouping problem of these jobs, as measured, in this order.
 
-    With `counts_disk` a cycle is at least as long as the disks need for what is above the collector's threshold.
+    With `counts_disk` a cycle is at least as long as the disks need for what is above the collector's threshold. With
+    `on_disk` below 1 no more than that share of a group's input is to be on disk: the rest has to fit too, below that
+    threshold; where nothing is spilled, all of it.
     """
     s, config = view.simulator.plain.record, view.config
     at = list(jobs)
+    kept = 1.0 - (on_disk if view.simulator.rule.spills else 0.0)
+    held, ram_bytes = s["model_bytes"][at] + kept * s["input_bytes"][at], config.ram_gb * GB
+    if kept > 0.0:
+        ram_bytes *= config.gc_threshold or 1.0
     disk = {
         "comfort_bytes": config.gc_threshold * config.ram_gb * GB,
         "spill_s": config.pass_fraction / (config.expansion * config.disk_mb_s * MB),
@@ -127,8 +138,8 @@ def problem_of(
         comm=s["seen_comm"][at],
         machines=machines,
         input_bytes=s["input_bytes"][at],
-        model_bytes=s["model_bytes"][at],
-        ram_bytes=config.ram_gb * GB,
+        model_bytes=held,
+        ram_bytes=ram_bytes,
         expansion=config.expansion,
         beta=beta,
         **(disk if counts_disk else {}),
