@@ -8,8 +8,8 @@ import numpy as np
 
 from ..simulator import rows
 from ..simulator.engine import Simulator
-from ..simulator.groups.engine import GroupSimulator
 from ..simulator.errors import InputError
+from ..simulator.groups.engine import GroupSimulator
 from ..simulator.kernels import codes
 from ..simulator.layout import lay_rule
 from ..simulator.network import network_for

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from functools import partial
 
 import gymnasium
@@ -16,6 +17,7 @@ from clustergym.envs.rendering.groups import draw_groups
 from clustergym.policies.base import Policy
 from clustergym.simulator.decisions import Advance, AssignGroup, Hold, Preempt, SetMachines, SetSpill
 from clustergym.simulator.errors import InputError, InvalidDecision
+from clustergym.simulator.groups.config import GroupConfig
 from clustergym.simulator.groups.engine import GroupSimulator
 from clustergym.simulator.workloads import Workload
 from clustergym.simulator.workloads.ps_jobs import PsJobs
@@ -219,12 +221,20 @@ def test_an_action_that_is_none_is_one_sentence(action):
         ({"group_slots": 0}, "group_slots = 0: expected a whole number from 1 to 32"),
         ({"machine_choices": 1000}, "machine_choices = 1000"),
         ({"order": "classes"}, "order"),
-        ({"slotz": 3}, "unknown setting of job groups 'slotz'"),
     ],
 )
 def test_a_wrong_value_is_one_sentence(options, words):
     with pytest.raises(InputError, match=words):
         grouping(**options)
+
+
+def test_every_setting_of_the_simulator_is_a_keyword_argument():
+    """But for the one that says so, defaults are the simulator's."""
+    config = grouping().simulator.config
+    assert config == GroupConfig(profile_iterations=0)
+    for field in fields(GroupConfig):
+        value = "split" if field.name == "comm" else 2 if field.name == "profile_iterations" else 0.625
+        assert getattr(grouping(**{field.name: value}).simulator.config, field.name) == value
 
 
 OPTIONS = {
