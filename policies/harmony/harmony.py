@@ -3,23 +3,24 @@
 * A job that has been profiled is looked at only if no other one waits: it joins the group where the cluster is used
   best, if it is used better than without it; else it waits.
 * When a job ends, the most similar one that waits takes its place: iteration time and COMP:COMM ratio within 5 % of
-  its; failing that, two or three that together are as similar. Failing that, Algorithm 1 plans for the jobs of its group and
-  of the group with the fewest jobs, and for all that wait; then for one more group at a time, up to all. A larger set is
-  preferred only if the cluster is used 5 % better, and nothing is done for less than 5 %.
+  its; failing that, two or three that together are as similar. Failing that, Algorithm 1 plans for the jobs of its
+  group and of the group with the fewest jobs, and for all that wait; then for one more group at a time, up to all. A
+  larger set is preferred only if the cluster is used 5 % better, and nothing is done for less than 5 %.
 * Where nobody runs Algorithm 1 plans for everybody.
 
 Choices where the paper leaves some (see algorithm1.py for the algorithm itself):
 
 * How well the cluster is used: u_cpu + beta u_net over all machines that are up, Eqs. (3) and (4).
 * Those who are profiled at one instant are looked at one after another; from the first that does not help on all wait.
-* `Similar` is measured on the machines of the ended job's group; of several the most similar one is taken, by the larger
-  of its two differences. Bunches are of the first 60 that wait, of two if any suffice.
+* `Similar` is measured on the machines of the ended job's group; of several the most similar one is taken, by the
+  larger of its two differences. Bunches are of the first 60 that wait, of two if any suffice.
 * Machines of a group whose last job has ended, or that have been repaired, are free: replacements open a group on the
   first, and whoever is regrouped shares them. Where some are left at an instant at which nobody has ended, Algorithm 1
   plans for everybody if that is worth 5 %; else they stay free.
 * Memory: Algorithm 1 does not know of it, and left to itself it runs twice as many jobs as the paper had, whose input
-  the disks cannot deliver. So a grouping is legal where the memory of its groups, below the collector's threshold, holds
-  all models and the inputs but for a share `alpha`. .34 is the paper's mean share (Sec. V-G); with 1 only models count.
+  the disks cannot deliver. So a grouping is legal where the memory of its groups, below the collector's threshold,
+  holds all models and the inputs but for a share `alpha`. .34 is the paper's mean share (Sec. V-G); with 1 only models
+  count.
 * Where no grouping is legal one job has all machines, and as much of it is on disk as must be.
 * `regroup=always` plans for everybody at every event instead.
 * `order`: of jobs in Algorithm 1: running, paused and profiled ones, each by arrival (`stages`); all by arrival
@@ -213,13 +214,13 @@ class Harmony(ProfiledPolicy):
         paused = [job for job in others if view.stage(job) != "profiled" and job not in now.fresh]
         profiled = [job for job in others if job not in {*paused}]
         jobs = [*running, *sorted(paused), *sorted(profiled)]
+        if not jobs or machines < 1:
+            return []
         if self.order == "arrival":
             jobs.sort()
         elif self.order == "short":
-            times = problem_of(view, jobs, machines).solo_s(REFERENCE_MACHINES) if jobs else []
+            times = problem_of(view, jobs, machines).solo_s(REFERENCE_MACHINES)
             jobs = [jobs[place] for place in np.argsort(times, kind="stable")]
-        if not jobs or machines < 1:
-            return []
         problem = problem_of(view, jobs, machines, self.beta, alpha=self.alpha)
         return wanted_of(algorithm1(problem, self.stop, self.balance), jobs)
 

@@ -36,7 +36,9 @@ class Naive(GroupPolicy):
     ) -> None:
         super().__init__("naive-colocation", GroupTerms(execution=execution, spills=False))
         if jobs < 1 or (partitions is not None and partitions < 1):
-            raise InputError(f"policy naive-colocation: partitions={partitions}, jobs={jobs}: expected at least 1 of each")
+            raise InputError(
+                f"policy naive-colocation: partitions={partitions}, jobs={jobs}: expected at least 1 of each"
+            )
         self.partitions, self.jobs = partitions, jobs
 
     def begin(self, view: GroupView) -> None:
@@ -50,12 +52,14 @@ class Naive(GroupPolicy):
         self._size = machines // self._count
         if self._size < 1:
             raise InputError(
-                f"policy naive-colocation: partitions = {self._count}: expected from 1 to {machines}, as there are machines"
+                f"policy naive-colocation: partitions = {self._count}: expected from 1 to {machines}, as there are "
+                "machines"
             )
         for job in never_runs(view.workload, view.config, self._size):
             raise InputError(
-                f"policy naive-colocation: job {view.workload.job_id[job]} can never run: it needs the memory of {largest} "
-                f"machines, and partitions={self._count} leaves {self._size} each; expected fewer, more machines or more ram_gb"
+                f"policy naive-colocation: job {view.workload.job_id[job]} can never run: it needs the memory of "
+                f"{largest} machines, and partitions={self._count} leaves {self._size} each; expected fewer, more "
+                "machines or more ram_gb"
             )
         self._failed: set[frozenset[int]] = set()
         self._times = 0
