@@ -9,14 +9,11 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+from clustergym import policies
 from clustergym.envs.grouping.lookout import GroupingLookout
 from clustergym.envs.grouping.observation import CANDIDATES, CLUSTER, GROUP, QUEUE, RUNNING
 from clustergym.envs.rendering.groups import draw_groups
 from clustergym.policies.base import Policy
-from clustergym.policies.harmony.harmony import Harmony
-from clustergym.policies.harmony.isolated import Isolated
-from clustergym.policies.harmony.naive import Naive
-from clustergym.policies.harmony.searching import Greedy
 from clustergym.simulator.decisions import Advance, AssignGroup, Hold, Preempt, SetMachines, SetSpill
 from clustergym.simulator.errors import InputError, InvalidDecision
 from clustergym.simulator.groups.engine import GroupSimulator
@@ -222,6 +219,7 @@ def test_an_action_that_is_none_is_one_sentence(action):
         ({"group_slots": 0}, "group_slots = 0: expected a whole number from 1 to 32"),
         ({"machine_choices": 1000}, "machine_choices = 1000"),
         ({"order": "classes"}, "order"),
+        ({"slotz": 3}, "unknown setting of job groups 'slotz'"),
     ],
 )
 def test_a_wrong_value_is_one_sentence(options, words):
@@ -361,14 +359,6 @@ def differences(player, **options):
     return names + [name for name in columns if jobs[name].tolist() != table[name].tolist()], kinds
 
 
-PLAYERS = {
-    "anything": Anything,
-    "harmony": Harmony,
-    "isolated": Isolated,
-    "naive-colocation": Naive,
-    "greedy": Greedy,
-    "greedy, remaining known": partial(Greedy, remaining="known"),
-}
 SETTINGS = {
     "default": {},
     "small window": {"slots": 1, "running_slots": 1, "group_slots": 1},
@@ -378,11 +368,16 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("player", PLAYERS)
-def test_whatever_a_policy_decides_is_played_exactly(player, setting):
-    different, kinds = differences(PLAYERS[player], **SETTINGS[setting])
+def test_whatever_is_decided_is_played_exactly(setting):
+    different, kinds = differences(Anything, **SETTINGS[setting])
     assert different == []
-    assert player != "anything" or kinds == {Advance, AssignGroup, Preempt, SetMachines, SetSpill}
+    assert kinds == {Advance, AssignGroup, Preempt, SetMachines, SetSpill}
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("word", [*policies.list("Grouping"), "greedy:remaining=known"])
+def test_a_policy_through_steps_is_the_simulator_alone(word, setting):
+    assert differences(partial(policies.make, word), **SETTINGS[setting])[0] == []
 
 
 def test_actions_and_decisions_are_the_same_thing():

@@ -19,7 +19,7 @@ from ...simulator.groups.kernels.decide import available_machines
 from ...simulator.kernels.codes import FINISHED, HORIZON
 from ...simulator.kernels.jit import kernel
 from ..window import MAX_SLOTS, common_fields, fill_slots
-from .sums import alone_of, is_measured, knows, round_swapped, sum_fields, sum_groups
+from .sums import alone_of, is_measured, knows, longest_without, sum_fields, sum_groups
 
 MAX_GROUP_SLOTS = 32
 OPEN_KIND = 0  # of a waiting slot; the group slots follow
@@ -41,6 +41,7 @@ def window_dtype() -> np.dtype:
             ("legal", "i1", (candidates,)),
             ("shown_group", "i8", (MAX_GROUP_SLOTS,)),
             ("partner", "i8", (MAX_SLOTS,)),  # by running slot: the waiting job that would take its place
+            ("alone_s", "f8", (MAX_SLOTS,)),  # by waiting slot: seconds of an iteration alone
             ("own", "f8", (8,)),  # scratch of offers.py
             *sum_fields(),
         ],
@@ -140,6 +141,7 @@ def _mark_waiting(s, w, passes):
     here = 1
     for slot in range(w.waiting_shown):
         job = w.waiting_job[slot]
+        w.alone_s[slot] = alone_of(s, job)
         moves = may_move(s, w, job)
         if w.available > 0 and (moves or not passes):
             w.legal[here + OPEN_KIND] = 1
@@ -206,18 +208,24 @@ def _mark_moves(s, w, slot, here, stays_on):
 def find_partner(s, w, job):
     """The shown waiting job that gains most in a job's place, by the sum of speeds; NONE: nobody may go there."""
     group = s.goal[job]
-    found, most = NONE, 0.0
-    known = knows(w, group)
+    known = knows(w, group) and is_measured(s, job)
+    comp = comm = speeds_s = longest_s = 0.0
+    if known:
+        comp, comm = w.comp_sum[group] - s.seen_comp[job], w.comm_sum[group] - s.seen_comm[job]
+        speeds_s, longest_s = w.speed_sum[group] - alone_of(s, job), longest_without(w, group, job)
+    each = 1.0 / s.group_machines[group]
+    found, found_s, round_s = NONE, 0.0, 1.0  # the largest sum of iterations alone over the round
     for slot in range(w.waiting_shown):
         other = w.waiting_job[slot]
         if s.is_moved[other]:
             continue
-        gain = 0.0
+        own_s = other_s = 0.0
         if known and is_measured(s, other):
-            speeds_s = w.speed_sum[group] - alone_of(s, job) + alone_of(s, other)
-            gain = speeds_s / round_swapped(s, w, group, job, other)
-        if found == NONE or gain > most:
-            found, most = other, gain
+            comp_s, comm_s = s.seen_comp[other] * each, s.seen_comm[other]
+            own_s = speeds_s + w.alone_s[slot]
+            other_s = max(comp * each + comp_s, comm + comm_s, longest_s, comp_s + comm_s)
+        if found == NONE or own_s * round_s > found_s * other_s:
+            found, found_s, round_s = other, own_s, other_s
     return found
 
 

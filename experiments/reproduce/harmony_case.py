@@ -9,13 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from ...policies import Policy, make
+from ...policies import Policy
+from ...policies.registry import make_for
 from ...simulator.decisions import Advance
 from ...simulator.errors import Stalled
 from ...simulator.groups.engine import GroupSimulator
 from ...simulator.workloads import Workload, open_workload
 from .harmony_executor import Group
 from .sweep import Configured
+
+ENVIRONMENT = "clustergym/Grouping-v0"
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class GroupCase(Configured):
         """Play it."""
         simulator = GroupSimulator(f"harmony:machines={self.machines}", self.config)
         simulator.reset(case_workload(self.workload), self.seed)
-        policy = make(self.policy).decider(simulator)
+        policy = make_for(self.policy, ENVIRONMENT).decider(simulator)
         assert policy is not None
         seen = _Seen()
         try:

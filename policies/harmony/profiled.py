@@ -130,9 +130,10 @@ def problem_of(
         beta: worth of the network's utilisation beside the CPU's.
         counts_disk: a cycle is at least as long as the disks need for what is above the collector's threshold.
         alpha: share of the inputs that may be on disk, 0 to 1: a group is legal if the rest, and all models, fit into
-            its memory; below the collector's threshold where alpha is below 1.
+            its memory; below the collector's threshold where alpha is below 1. Where nothing is spilled it is 0.
     """
     s, config = view.simulator.plain.record, view.config
+    alpha = alpha if view.simulator.rule.spills else 0.0
     at = list(jobs)
     ram_bytes = config.ram_gb * GB
     comfort_bytes = (config.gc_threshold or 1.0) * ram_bytes

@@ -118,10 +118,10 @@ JOB_INTEGERS = (
     "migrated",
     "next_member",  # of its group: jobs that are executed there, in order of entry
     "queue_next",  # in its resource's queue
+    "spilt_at",  # number of the decision point at which it was last asked to have a spill ratio
     "rank",  # place in the window's order, and back:
     "job_at_rank",
     "due",
-    "spilt_at",  # number of the decision point at which it was last asked to have a spill ratio
 )
 
 
