@@ -147,7 +147,9 @@ POLICIES: dict[str, Entry] = {
     "dally-manual": Entry(dally_manual, "Dally with fixed timers: 12 h for a machine, 24 h in all for a rack"),
     "dally-nowait": Entry(dally_nowait, "Dally that never waits for a better tier"),
     "dally-consolidated": Entry(dally_consolidated, "Dally that waits for the best tier as long as it takes"),
-    "isolated": Entry(Isolated, "one job a group, on as many machines as it needs: Harmony's first baseline", (GROUPING,)),
+    "isolated": Entry(
+        Isolated, "one job a group, on as many machines as it needs: Harmony's first baseline", (GROUPING,)
+    ),
     "naive-colocation": Entry(
         Naive, "jobs share equal partitions as they come, and may run out of memory: its second baseline", (GROUPING,)
     ),

@@ -96,7 +96,9 @@ class ProfiledPolicy(GroupPolicy):
         fresh = [job for job in queue + running if job in self._rode and view.is_profiled(job)]
         settled = sorted({*running} - {*riding} - {*fresh})
         inside = {*settled}
-        groups = [replace(group, members=tuple(job for job in group.members if job in inside)) for group in present(view)]
+        groups = [
+            replace(group, members=tuple(job for job in group.members if job in inside)) for group in present(view)
+        ]
         profiled = [job for job in queue if view.is_profiled(job)]
         return Present(
             machines=view.machines,
