@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..policies import make
+from ..policies import make_for
 from .config import Config
 from .networks import LOWEST
 from .vec_env import ClusterVecEnv
@@ -32,7 +32,7 @@ def clone(policy: Any, env: ClusterVecEnv, config: Config) -> float:
         The share of the decisions, of those learned from, that the clone takes too (before it is softened).
     """
     assert config.imitate is not None
-    observations, actions = _decisions(env, config.imitate, config.imitation_steps)
+    observations, actions = _decisions(env, config.imitate, config.environment, config.imitation_steps)
     with torch.no_grad():
         likely = [policy.evaluate_actions(observations[pick], actions[pick])[1] for pick in _batches(len(actions))]
     possible = torch.cat(likely) > IMPOSSIBLE
@@ -59,12 +59,12 @@ def _batches(count: int) -> tuple[torch.Tensor, ...]:
     return torch.arange(count).split(BATCH)
 
 
-def _decisions(env: ClusterVecEnv, word: str, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _decisions(env: ClusterVecEnv, word: str, environment: str, count: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Observations (count, F) and the actions (count, parts) that the policy `word` takes there.
 
     Every row has a policy of its own: many keep what they know of a run.
     """
-    policies = [make(word) for _ in range(env.num_envs)]
+    policies = [make_for(word, environment) for _ in range(env.num_envs)]
     observations, actions = [], []
     learned = 0
     env.reset()

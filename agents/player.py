@@ -21,6 +21,7 @@ import numpy as np
 from ..envs.dataplacement.lookout import DataPlacementLookout
 from ..envs.delay.lookout import DelayLookout
 from ..envs.geo.lookout import GeoLookout
+from ..envs.grouping.lookout import GroupingLookout
 from ..envs.lookout import Lookout
 from ..envs.sharing.lookout import SharingLookout
 from ..envs.timeshift.lookout import TimeShiftLookout
@@ -46,6 +47,7 @@ LOOKOUTS: dict[str, type[Lookout]] = {  # how to look at a run, by the environme
     "clustergym/TimeShift-v0": TimeShiftLookout,
     "clustergym/Geo-v0": GeoLookout,
     "clustergym/DataPlacement-v0": DataPlacementLookout,
+    "clustergym/Grouping-v0": GroupingLookout,
 }
 STREAM = 0x636C7573746572  # sets an agent's random numbers apart from all others of the same seed
 

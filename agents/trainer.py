@@ -17,7 +17,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter, Logger
 from stable_baselines3.common.vec_env import VecNormalize
 
-from ..policies import make
+from ..policies import make_for
 from ..simulator.errors import InputError
 from .checkpoint import (
     Checkpoint,
@@ -138,7 +138,9 @@ class Training:
     def _calibrate(self) -> None:
         """Have the network scale features as they are spread where the reference decides."""
         env = make_env(self.config)
-        policies = [make(self.config.reference) for _ in range(env.num_envs)]  # they keep what they know of a run
+        policies = [
+            make_for(self.config.reference, self.config.environment) for _ in range(env.num_envs)
+        ]  # they keep what they know of a run
         seen = [env.reset()]
         for _ in range(CALIBRATION_STEPS):
             actions = [one.act_of(policy) for one, policy in zip(env.envs, policies, strict=True)]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from ..policies import Policy, make
+from ..policies import Policy, make_for
 from ..simulator.engine import Simulator
 from ..simulator.network import network_for
 from ..simulator.topology import Topology
@@ -76,7 +76,7 @@ class Validation:
 
     def play_heuristic(self, word: str) -> list[Played]:
         """A heuristic on every workload; what else is drawn for a run, as failures, is what `play` meets."""
-        policy = make(word)
+        policy = make_for(word, self.config.environment)
         self.env.seed(0)
         self.env.reset()
         return [

@@ -307,7 +307,8 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self._expect_reset()
         decided: Decision = policy.decide(self.simulator.view)
         decision = self.lookout.composed(policy, decided)
-        is_rule = getattr(policy, "rule", None) is not None  # it has handed its rule to the simulator
+        # It has handed its rule to the simulator; among groups on parameter servers it has none.
+        is_rule = getattr(policy, "rule", None) is not None and isinstance(self.simulator.rule, Rule)
         w = self._window
         w.placer = PLACERS[self.simulator.rule.placer if is_rule else self.placer]
         w.focus = getattr(decision, "job", -1)

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..simulator import rows
 from ..simulator.engine import Simulator
-from ..simulator.groups.engine import GroupSimulator
 from ..simulator.errors import InputError
+from ..simulator.groups.engine import GroupSimulator
 from ..simulator.kernels import codes
 from ..simulator.layout import lay_rule
 from ..simulator.network import network_for
@@ -44,7 +44,8 @@ class Reference:
 
     def __init__(self, policy: Any, simulator: Simulator) -> None:
         found = policy_of(policy) if isinstance(policy, str) else policy
-        if isinstance(simulator, GroupSimulator) and hasattr(found, "among_groups"):
+        host: Any = simulator
+        if isinstance(host, GroupSimulator) and hasattr(found, "among_groups"):
             found = found.among_groups()
         self.rule: Rule | None
         if isinstance(found, Rule):

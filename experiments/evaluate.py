@@ -376,7 +376,10 @@ def evaluate(
     Returns:
         Runs in the order of the policies, then of the seeds.
     """
-    wanted = {word: list(seeds) if depends_on_seed(setting, make_for(word, setting.environment)) else list(seeds[:1]) for word in words}
+    wanted = {
+        word: list(seeds) if depends_on_seed(setting, make_for(word, setting.environment)) else list(seeds[:1])
+        for word in words
+    }
     tasks = [
         (word, seed, record == "all" or (record == "first" and seed == seeds[0]))
         for seed in seeds
@@ -445,7 +448,10 @@ def _tell(setting: Setting, tasks: Sequence[tuple[str, int, bool]]) -> None:
     """The mistakes and warnings of the first workload, which processes that play keep to themselves: here, once."""
     workload = workload_of(setting, tasks[0][1] if setting.is_drawn else 0)
     semantics = load_semantics(setting.semantics)
-    rules = [make_for(word, setting.environment).rule_under(semantics) for word in dict.fromkeys(word for word, _, _ in tasks)]
+    rules = [
+        make_for(word, setting.environment).rule_under(semantics)
+        for word in dict.fromkeys(word for word, _, _ in tasks)
+    ]
     if any(rule is not None and rule.placer in SKEW_PLACERS for rule in rules):
         skewed_jobs(workload)
 

@@ -11,7 +11,7 @@ from ..simulator.engine import Simulator
 from ..simulator.errors import InputError
 from ..simulator.estimates import Estimates
 from ..simulator.groups.config import GroupTerms
-from ..simulator.groups.config import GroupTerms
+from ..simulator.groups.engine import GroupSimulator
 from ..simulator.protocols import Pace
 from ..simulator.rules.rule import Rule
 from ..simulator.semantics import Semantics
@@ -50,7 +50,7 @@ class Policy:
         """Who plays under this name where jobs run in groups on parameter servers: itself, unless it says otherwise."""
         return self
 
-    def decider(self, simulator: Simulator) -> Policy | None:
+    def decider(self, simulator: Simulator | GroupSimulator) -> Policy | None:
         """Itself where it must be asked; None where the compiled rule that it is plays. Call it after `reset`.
 
         Compiled rules place nothing in regions.
@@ -82,9 +82,10 @@ class Policy:
 
         return TrainingPace(fitted_applications(gpu))
 
-    def decide(self, view: ClusterView) -> Decision:
+    def decide(self, view: Any) -> Decision:
         """The next decision at this instant; `Advance()` when there is nothing more to do.
 
+        `view` is a `ClusterView`, or a `GroupView` where jobs run in groups on parameter servers.
         Called again and again, each time on the cluster as the last decision left it.
         """
         raise TypeError(f"{type(self).__name__} does not say what it decides: define decide(self, view)")

@@ -58,7 +58,7 @@ class Twofold(RulePolicy):
             )
         return super().rule_under(semantics)
 
-    def decider(self, simulator: Simulator) -> Policy | None:
+    def decider(self, simulator: Simulator | GroupSimulator) -> Policy | None:
         """The one that plays there, where it must be asked."""
         if isinstance(simulator, GroupSimulator):
             return self.among_groups().decider(simulator)

@@ -48,7 +48,7 @@ SMALL: dict[str, dict[str, Any]] = {
         "slots": 4,
         "running_slots": 6,
         "group_slots": 3,
-        "reference": None,
+        "reference": "isolated",
     },
 }
 STEPS = {"clustergym/TimeShift-v0": 300, "clustergym/Geo-v0": 240}  # much is decided in Python; else 10,000

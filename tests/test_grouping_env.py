@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+from clustergym import policies
 from clustergym.envs.grouping.lookout import GroupingLookout
 from clustergym.envs.grouping.observation import CANDIDATES, CLUSTER, GROUP, QUEUE, RUNNING
+from clustergym.envs.rendering.groups import draw_groups
 from clustergym.policies.base import Policy
 from clustergym.simulator.decisions import Advance, AssignGroup, Hold, Preempt, SetMachines, SetSpill
 from clustergym.simulator.errors import InputError, InvalidDecision
@@ -215,6 +219,7 @@ def test_an_action_that_is_none_is_one_sentence(action):
         ({"group_slots": 0}, "group_slots = 0: expected a whole number from 1 to 32"),
         ({"machine_choices": 1000}, "machine_choices = 1000"),
         ({"order": "classes"}, "order"),
+        ({"slotz": 3}, "unknown setting of job groups 'slotz'"),
     ],
 )
 def test_a_wrong_value_is_one_sentence(options, words):
@@ -332,9 +337,9 @@ class Anything(Policy):
         return AssignGroup(one, group) if view.group_of(one) != group else SetSpill(job, None)
 
 
-def differences(policy, **options):
+def differences(player, **options):
     """Names of metrics and columns in which a policy through `env.step` and in the simulator alone differ."""
-    env = grouping(**options)
+    env, policy = grouping(**options), player()
     env.reset(seed=11)
     ended, kinds = False, set()
     while not ended:
@@ -347,7 +352,7 @@ def differences(policy, **options):
     own = env.simulator
     alone = GroupSimulator(own.topology, own.config, failures=own.failures, estimates=own.estimates)
     alone.reset(own.workload, int(own.state.seed))
-    expected = alone.run(type(policy)())
+    expected = alone.run(player())
     table, jobs = alone.jobs(), own.jobs()
     names = [name for name in expected if repr(info["metrics"][name]) != repr(expected[name])]
     columns = ("first_start_s", "finish_s", "preemptions", "moves", "spill", "restore_s")
@@ -363,10 +368,16 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_whatever_a_policy_decides_is_played_exactly(setting):
-    different, kinds = differences(Anything(), **SETTINGS[setting])
+def test_whatever_is_decided_is_played_exactly(setting):
+    different, kinds = differences(Anything, **SETTINGS[setting])
     assert different == []
     assert kinds == {Advance, AssignGroup, Preempt, SetMachines, SetSpill}
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("word", [*policies.list("Grouping"), "greedy:remaining=known"])
+def test_a_policy_through_steps_is_the_simulator_alone(word, setting):
+    assert differences(partial(policies.make, word), **SETTINGS[setting])[0] == []
 
 
 def test_actions_and_decisions_are_the_same_thing():
@@ -412,3 +423,46 @@ def test_a_window_on_another_run_shows_the_same():
     features, mask = lookout.look()
     assert np.array_equal(np.concatenate(list(env.observe().values())), features)
     assert np.array_equal(env.action_masks(), mask.astype(bool))
+
+
+def test_an_agent_in_the_simulator_sees_what_it_sees_in_the_environment():
+    """Masks and features of the window on a run are those of the environment, in the middle of an instant too."""
+    env, rng = grouping(), np.random.default_rng(9)
+    env.reset(seed=4)
+    alone = GroupSimulator(env.simulator.topology, env.simulator.config)
+    alone.reset(env.simulator.workload, int(env.simulator.state.seed))
+    lookout = GroupingLookout()
+    lookout.lay(alone)
+    ends = np.cumsum(env.action_space.nvec)
+    for _ in range(120):
+        features, mask = lookout.look()
+        assert np.array_equal(np.concatenate(list(env.observe().values())), features)
+        assert np.array_equal(env.action_masks(), mask.astype(bool))
+        action = [rng.choice(np.flatnonzero(part)) for part in np.split(mask, ends[:-1])]
+        for decision in lookout.decisions(action):
+            alone.apply(decision)
+        *_, terminated, _, _ = env.step(action)
+        if terminated:
+            break
+
+
+def test_groups_are_drawn_as_text_and_as_pixels():
+    """w 24 and 16, c 2 and 3 on 8 machines: in each round of 5 s the CPU has 0 for 3 s and 1 for 2 s."""
+    pytest.importorskip("PIL")
+    env = by_hand([*PAIR, (20, 8, 1, 5)], render_mode="ansi")
+    env.step(waiting(0, OPEN, 8))
+    env.step(waiting(0, 1))
+    env.step((0, 0, 0))
+    lines = env.render().split("\n")
+    assert "8/8 used" in lines[0] and "CPU 100%, network 100%" in lines[0]
+    cpu, net = (line.split()[1] for line in lines if line.startswith(("  cpu", "  net")))
+    assert len(cpu) == len(net) == 94 and set(cpu) == set(net) == {"0", "1"}
+    assert abs(cpu.count("0") / 94 - 0.6) < 0.02 and abs(net.count("0") / 94 - 0.4) < 0.02
+    assert "waiting 2[2]" in lines[-1]
+    frames = [draw_groups(env.simulator) for _ in range(2)]
+    assert frames[0].shape == (640, 960, 3) and np.array_equal(*frames)
+    assert draw_groups(env.simulator, (640, 420)).shape == (420, 640, 3)
+    empty = by_hand(PAIR)
+    assert "0/8 used" in empty.as_text() and empty.as_picture().std() > 0.0
+    with pytest.raises(InputError, match="size 10x10"):
+        draw_groups(env.simulator, (10, 10))

@@ -348,6 +348,7 @@ def test_machines_of_a_group_without_jobs_are_free_though_nobody_is_there_to_dec
     assert metrics["groups_mean"] == pytest.approx(10 / 110) and metrics["dop_mean"] == 8.0
 
 
+@pytest.mark.slow  # records of this size are compiled for
 def test_one_job_can_open_group_after_group():
     """300 at one instant, on clusters with more machines than jobs: those without jobs give their place up."""
     simulator = group_simulator(ps_workload([(8, 4)] * 2, 1, gpus=8), 600)
@@ -376,7 +377,7 @@ def test_twin_groups_end_together():
 def test_what_is_left_is_of_now_at_every_decision_point():
     """A(8, 4) alone ends an iteration every 5 s, whether its group is steady or not, whoever looks or does not."""
     arrivals = [0.0, *(7.0 + 13.0 * np.arange(12))]
-    simulator = by_machines(ps_workload([(8, 4), *[(1, 1)] * 12], MANY, gpus=8, arrivals=arrivals), 100)
+    simulator = by_machines(ps_workload([(8, 4), *[(1, 1)] * 12], MANY, gpus=8, arrivals=arrivals), 20)
     for time_s in arrivals[1:]:
         simulator.advance()
         assert simulator.view.now_s == time_s
@@ -449,6 +450,20 @@ def test_a_naive_group_that_runs_out_of_memory_goes_back_to_checkpoints():
         simulator.advance()
     assert finish_times(simulator)[:2] == [165.0, 165.0]
     assert simulator.metrics()["preemptions"] == 0
+
+
+def test_the_last_jobs_that_ran_out_of_memory_together_are_remembered():
+    """By turns four and three jobs of 15 GB in 32, 80 times: more than a record has room for, and never a part."""
+    simulator = group_simulator(ps_workload([(4, 1)] * 4, 10, inputs=15 * GB), 1, terms=NAIVE, expansion=1.0)
+    for i in range(80):
+        jobs = range(4 - i % 2)
+        for job in jobs:
+            simulator.apply(AssignGroup(job, None, 1) if job == 0 else AssignGroup(job, 0))
+        simulator.advance()
+        # with the third job the memory is full; the fourth has not loaded yet, but is of the group
+        assert simulator.view.failed_together()[-1] == frozenset(jobs)
+        assert {len(crowd) for crowd in simulator.view.failed_together()} <= {3, 4}
+    assert simulator.state.out_of_memory == 80
 
 
 def test_who_spills_does_not_run_out_of_memory():

@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clustergym.simulator.decisions import AssignGroup, SetSpill
+from clustergym.simulator.decisions import Advance, AssignGroup, Preempt, SetMachines, SetSpill
 from clustergym.simulator.groups.config import GroupTerms
 
 HERE = Path(__file__).parent
 REFERENCE = runpy.run_path(str(HERE / "harmony_reference.py"))
 RANDOM = runpy.run_path(str(HERE / "random_groups.py"))
+WORLD = runpy.run_path(str(HERE / "groups_world.py"))["World"]
 ps_workload, group_simulator, traced = (RANDOM[name] for name in ("ps_workload", "group_simulator", "traced"))
 FOREVER = 10_000  # iterations
 ROUNDS = 12
@@ -152,6 +153,48 @@ def test_equation_1_is_the_cycle_of_the_merged_executor(part):
         worst = max(worst, abs((ends[1] - ends[0]) / (200 * cycle_s) - 1))
     assert worst < 1e-9
     assert leapt > 180  # of 200: where two bounds of Eq. 1 are close, a group takes long to become steady
+
+
+def apply_to(world, simulator, decision):
+    """The decision has just been carried out by the simulator, who says which group was opened."""
+    if isinstance(decision, AssignGroup):
+        group = simulator.view.group_of(decision.job)
+        if decision.group is None:
+            world.open(decision.job, group, decision.machines)
+        world.goal[decision.job] = group
+    elif isinstance(decision, Preempt):
+        world.goal[decision.job] = None
+    elif isinstance(decision, SetMachines):
+        world.groups[decision.group].machines = decision.machines
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_whole_runs_are_those_of_a_plain_python_world(part):
+    """200 random runs with random decisions: what is left at every decision point, and every finish time."""
+    moved = 0
+    for seed in range(50 * part, 50 * part + 50):
+        given = {"jitter": 0.0, "terms": GroupTerms(), "failures": None, "ram_gb": 1e6, "gc_slope": 0.0}
+        simulator, rng = RANDOM["random_simulator"](seed, **given), np.random.default_rng(seed)
+        config, ps, n = simulator.config, simulator.workload.ps, len(simulator.workload)
+        jobs = list(zip(ps.comp_machine_s.tolist(), ps.comm_s.tolist(), strict=True))
+        world = WORLD(jobs, simulator.workload.iterations, comm=config.comm, busy=config.busy, move_s=config.move_s)
+        for _ in range(2 * RANDOM["MOST_DECISIONS"]):
+            now_s = simulator.view.now_s
+            while not isinstance(decision := RANDOM["any_decision"](simulator.view, rng, calm=True), Advance):
+                simulator.apply(decision)
+                apply_to(world, simulator, decision)
+            world.close_instant(now_s)
+            simulator.advance()
+            world.run_to(simulator.view.now_s)
+            assert simulator.state.iterations_left[:n].tolist() == world.left, (seed, now_s)
+            if simulator.ended:
+                break
+        ends = simulator.state.finish_s[:n].tolist()
+        assert [end_s for end_s in ends if end_s > 0] == pytest.approx(
+            [end_s for end_s in world.finish if end_s is not None], rel=1e-9
+        )
+        moved += simulator.metrics()["migrations"] > 0
+    assert moved > 15
 
 
 def rounds_s(jobs, machines, **words):

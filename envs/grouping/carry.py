@@ -9,13 +9,11 @@ from ...simulator.kernels.bits import next_member
 from ...simulator.kernels.jit import entry, kernel
 from .sums import balanced, is_measured, knows
 from .window import (
-    MOST_CHANGED,
     OPEN_KIND,
     PAUSE_KIND,
     SPILLS,
     first_group,
     first_running,
-    is_among,
     per_running,
     per_waiting,
     room_of,
@@ -74,7 +72,7 @@ def ratio_taken(s, w, job, group, machines, value):
 
 @kernel
 def carry_out(s, w, candidate, machines, spill):
-    """Modify `s` and `w`: carry out a legal candidate but 0; True if not the numbers that were asked for were taken."""
+    """Modify `s`: carry out a legal candidate but 0; True if not the numbers that were asked for were taken."""
     if candidate >= first_group(w):
         return _give_machines(s, w, w.shown_group[candidate - first_group(w)], machines)
     if candidate >= first_running(w):
@@ -103,9 +101,6 @@ def _play_running(s, w, slot, kind, machines, spill):
     group = w.shown_group[kind - 1]
     if group != s.goal[job]:
         return _join(s, w, job, group, spill)
-    if w.n_spilt < MOST_CHANGED and not is_among(w.spilt, w.n_spilt, job):
-        w.spilt[w.n_spilt] = job
-        w.n_spilt += 1
     ratio = ratio_taken(s, w, job, group, s.group_machines[group], spill)
     set_spill(s, job, ratio)
     return _is_other(ratio, spill)
@@ -147,11 +142,8 @@ def _is_other(ratio, asked):
 
 @kernel
 def _give_machines(s, w, group, machines):
-    """Modify `s` and `w`: a group gets machines, or loses some."""
+    """Modify `s`: a group gets machines, or loses some."""
     taken = group_number(s, w, group) if machines <= 0 else clipped(machines, room_of(s, w, group))
-    if w.n_sized < MOST_CHANGED and not is_among(w.sized, w.n_sized, group):
-        w.sized[w.n_sized] = group
-        w.n_sized += 1
     set_machines(s, group, taken)
     return machines < 0 or (machines > 0 and taken != machines)
 

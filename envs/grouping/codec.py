@@ -129,8 +129,8 @@ def _join_candidate(w: np.record, decision: AssignGroup, first: int, opens: int,
 
 
 def _group_slot(w: np.record, decision: Decision, group: int) -> int:
-    slots = np.flatnonzero(w.shown_group[: int(w.group_slots)] == group) if group >= 0 else ()
-    if len(slots) == 0:
+    slots = np.flatnonzero(w.shown_group[: int(w.group_slots)] == group)
+    if group < 0 or len(slots) == 0:
         raise InvalidDecision(f"{decision!r}: the window does not show group {group}; give it more group_slots")
     return int(slots[0])
 

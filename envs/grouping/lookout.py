@@ -62,7 +62,6 @@ class GroupingLookout(Lookout):
         """Start looking at a run, whatever its state; its window is put into this one's order."""
         super().lay(simulator)
         self.plain["focus_group"] = -1
-        self.plain["n_sized"] = self.plain["n_spilt"] = 0
 
     def dictate(self, decision: Decision | None) -> None:
         """Modify the window: the group that a policy is about to decide about comes first."""

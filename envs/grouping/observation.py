@@ -36,7 +36,6 @@ from .window import (
     SPILLS,
     first_group,
     first_running,
-    is_among,
     per_running,
     per_waiting,
 )
@@ -259,7 +258,7 @@ def _observe_group(s, w, shown, group):
     shown[4] = min(1.0, s.n_members[group] / max(1, members))
     shown[11] = min(1.0, s.group_occupancy[group])
     shown[12] = 1.0 - 1.0 / s.group_gc[group]
-    shown[15] = is_among(w.sized, w.n_sized, group)
+    shown[15] = s.sized_at[group] == s.instants
     if group >= MAX_GROUPS:
         return
     memory = machines * s.ram_bytes / s.expansion

@@ -131,10 +131,10 @@ def _describe_group(s, comp, comm, machines, round_s, inputs, models, jobs, offe
     memory = machines * s.ram_bytes / s.expansion
     if round_s > 0.0:
         offer[ROUND] = short_time(round_s)
-        offer[CPU] = min(1.0, comp / machines / round_s)
+        offer[CPU] = min(1.0, comp / (machines * round_s))
         offer[NET] = min(1.0, comm / round_s)
     offer[MACHINES] = machines / s.n_machines
-    offer[ALL_MEMORY] = share_of((inputs + models) / memory)
+    offer[ALL_MEMORY] = (inputs + models) / (inputs + models + memory)
     offer[MODEL_MEMORY] = min(1.0, models / memory)
     offer[JOBS] = jobs / (jobs + FEW)
 
@@ -174,12 +174,13 @@ def describe_join(s, w, job, group, known, offer):
     comp, comm = w.comp_sum[group] + s.seen_comp[job], w.comm_sum[group] + s.seen_comm[job]
     round_s = round_with(s, w, group, job)
     alone_s = w.own[OWN_ALONE]
-    offer[SPEED] = share_of(alone_s / round_s)
+    each = 1.0 / round_s
+    offer[SPEED] = alone_s / (alone_s + round_s)
     describe_gain(
         w,
-        (w.speed_sum[group] + alone_s) / round_s - w.speed_gain[group],
+        (w.speed_sum[group] + alone_s) * each - w.speed_gain[group],
         use_of(s, comp, comm, machines, round_s) - w.use_gain[group],
-        (w.value_sum[group] + alone_s * w.own[OWN_WEIGHT]) / round_s - w.value_gain[group],
+        (w.value_sum[group] + alone_s * w.own[OWN_WEIGHT]) * each - w.value_gain[group],
         offer,
     )
     _describe_group(s, comp, comm, machines, round_s, inputs, models, jobs, offer)

@@ -72,7 +72,6 @@ def _play(s, w, action, outcome):
 def _go(s, w):
     """Modify `s` and `w`: on to the next decision point, and show it."""
     w.code = advance(s)
-    w.n_sized = w.n_spilt = 0
     refresh(s, w)
 
 

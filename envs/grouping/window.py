@@ -19,14 +19,13 @@ from ...simulator.groups.kernels.decide import available_machines
 from ...simulator.kernels.codes import FINISHED, HORIZON
 from ...simulator.kernels.jit import kernel
 from ..window import MAX_SLOTS, common_fields, fill_slots
-from .sums import alone_of, is_measured, knows, round_swapped, sum_fields, sum_groups
+from .sums import alone_of, is_measured, knows, longest_without, sum_fields, sum_groups
 
 MAX_GROUP_SLOTS = 32
 OPEN_KIND = 0  # of a waiting slot; the group slots follow
 PAUSE_KIND = 0  # of a running slot; the group slots, OPEN and SWAP follow
 MOST_MACHINES = 256  # that can be asked for
 SPILLS = 12  # values of the third part: climbing, then 0, .1, ..., 1
-MOST_CHANGED = 64  # groups that get machines, and jobs that get ratios, at one instant
 
 
 @cache
@@ -34,7 +33,7 @@ def window_dtype() -> np.dtype:
     """One window; the arrays have room for the largest number of slots."""
     candidates = 1 + (1 + MAX_GROUP_SLOTS) * MAX_SLOTS + (3 + MAX_GROUP_SLOTS) * MAX_SLOTS + MAX_GROUP_SLOTS
     options = ("group_slots", "machine_choices")
-    present = ("focus_group", "guided", "groups_shown", "available", "n_sized", "n_spilt", "most_machines", "may_spill")
+    present = ("focus_group", "guided", "groups_shown", "available", "most_machines", "may_spill")
     return np.dtype(
         [
             *common_fields(),
@@ -42,8 +41,7 @@ def window_dtype() -> np.dtype:
             ("legal", "i1", (candidates,)),
             ("shown_group", "i8", (MAX_GROUP_SLOTS,)),
             ("partner", "i8", (MAX_SLOTS,)),  # by running slot: the waiting job that would take its place
-            ("sized", "i8", (MOST_CHANGED,)),  # groups that got machines at this instant
-            ("spilt", "i8", (MOST_CHANGED,)),  # jobs that got a spill ratio
+            ("alone_s", "f8", (MAX_SLOTS,)),  # by waiting slot: seconds of an iteration alone
             ("own", "f8", (8,)),  # scratch of offers.py
             *sum_fields(),
         ],
@@ -137,21 +135,13 @@ def may_move(s, w, job):
 
 
 @kernel
-def is_among(jobs, count, one):
-    """True if `one` is among the first `count`."""
-    found = False
-    for i in range(count):
-        found |= jobs[i] == one
-    return found
-
-
-@kernel
 def _mark_waiting(s, w, passes):
     """Modify `w`: waiting jobs open groups and join them; where time cannot pass every one may open one."""
     acts = False
     here = 1
     for slot in range(w.waiting_shown):
         job = w.waiting_job[slot]
+        w.alone_s[slot] = alone_of(s, job)
         moves = may_move(s, w, job)
         if w.available > 0 and (moves or not passes):
             w.legal[here + OPEN_KIND] = 1
@@ -179,7 +169,7 @@ def _mark_running(s, w):
             _mark_moves(s, w, slot, here, stays_on)
             acts = True
         for k in range(w.groups_shown):
-            if w.shown_group[k] == s.goal[job] and s.spills and _may_spill(w, job):
+            if w.shown_group[k] == s.goal[job] and _may_spill(s, w, job):
                 w.legal[here + 1 + k] = 1
                 w.may_spill = 1
                 acts = True
@@ -188,8 +178,9 @@ def _mark_running(s, w):
 
 
 @kernel
-def _may_spill(w, job):
-    return job == w.focus or (w.n_spilt < MOST_CHANGED and not is_among(w.spilt, w.n_spilt, job))
+def _may_spill(s, w, job):
+    """Whether a job may get a spill ratio: it has not at this instant."""
+    return s.spills and (s.spilt_at[job] != s.instants or job == w.focus)
 
 
 @kernel
@@ -217,18 +208,24 @@ def _mark_moves(s, w, slot, here, stays_on):
 def find_partner(s, w, job):
     """The shown waiting job that gains most in a job's place, by the sum of speeds; NONE: nobody may go there."""
     group = s.goal[job]
-    found, most = NONE, 0.0
-    known = knows(w, group)
+    known = knows(w, group) and is_measured(s, job)
+    comp = comm = speeds_s = longest_s = 0.0
+    if known:
+        comp, comm = w.comp_sum[group] - s.seen_comp[job], w.comm_sum[group] - s.seen_comm[job]
+        speeds_s, longest_s = w.speed_sum[group] - alone_of(s, job), longest_without(w, group, job)
+    each = 1.0 / s.group_machines[group]
+    found, found_s, round_s = NONE, 0.0, 1.0  # the largest sum of iterations alone over the round
     for slot in range(w.waiting_shown):
         other = w.waiting_job[slot]
         if s.is_moved[other]:
             continue
-        gain = 0.0
+        own_s = other_s = 0.0
         if known and is_measured(s, other):
-            speeds_s = w.speed_sum[group] - alone_of(s, job) + alone_of(s, other)
-            gain = speeds_s / round_swapped(s, w, group, job, other)
-        if found == NONE or gain > most:
-            found, most = other, gain
+            comp_s, comm_s = s.seen_comp[other] * each, s.seen_comm[other]
+            own_s = speeds_s + w.alone_s[slot]
+            other_s = max(comp * each + comp_s, comm + comm_s, longest_s, comp_s + comm_s)
+        if found == NONE or own_s * round_s > found_s * other_s:
+            found, found_s, round_s = other, own_s, other_s
     return found
 
 
@@ -239,9 +236,8 @@ def _mark_groups(s, w):
     acts = False
     for k in range(w.groups_shown):
         group = w.shown_group[k]
-        is_free = w.n_sized < MOST_CHANGED and not is_among(w.sized, w.n_sized, group)
         room = room_of(s, w, group)
-        if group == w.focus_group or (is_free and room > 1):
+        if group == w.focus_group or (room > 1 and s.sized_at[group] != s.instants):
             w.legal[here + k] = 1
             w.most_machines = max(w.most_machines, room)
             acts = True

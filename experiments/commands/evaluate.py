@@ -153,7 +153,10 @@ def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
         "sharing": None if setting.jobs_per_gpu is None else {key: getattr(setting, key) for key in SHARING},
         **({} if setting.config is None else {"config": setting.config}),
     }
-    described = {word: semantics_of(make_for(word, setting.environment), setting) for word in dict.fromkeys(run.policy for run in runs)}
+    described = {
+        word: semantics_of(make_for(word, setting.environment), setting)
+        for word in dict.fromkeys(run.policy for run in runs)
+    }
     return [
         {
             "policy": run.policy,

@@ -1,8 +1,8 @@
 """From the groups that there are to those that are wanted, in as few decisions as that takes, each legal in its turn.
 
 Wanted groups go on with present ones so that as little as possible is loaded anew: a job that stays in its group loads
-the share of its partitions that changes machines, one that comes loads all (simulator/groups). So the pairs are those of
-an assignment of the greatest weight, the jobs in common, each counted for the share that it keeps.
+the share of its partitions that changes machines, one that comes loads all (simulator/groups). So the pairs are those
+of an assignment of the greatest weight, the jobs in common, each counted for the share that it keeps.
 
 First whoever is to wait pauses and groups give machines back, then jobs join groups that there are. Now the groups that
 go on with nothing are empty, for whoever was in them and is wanted has nobody's old group to go on in but others': so
@@ -82,6 +82,16 @@ def decision_of(view: GroupView, step: Step) -> Decision:
     return AssignGroup(step.job, view.group_of(step.mate)) if isinstance(step, Follow) else step
 
 
+def is_done(view: GroupView, decision: Decision) -> bool:
+    """Whether it is as a decision of `decision_of` wants it."""
+    if isinstance(decision, SetMachines):
+        return view.machines_of(decision.group) == decision.machines
+    if isinstance(decision, AssignGroup):
+        group = view.group_of(decision.job)
+        return group >= 0 and (group == decision.group or view.machines_of(group) == decision.machines)
+    return isinstance(decision, Preempt) and view.group_of(decision.job) < 0
+
+
 def _pairs(numbers: list[int], own: list[int], group_of: np.ndarray, wanted: Sequence[Wanted]) -> list[int]:
     """For each wanted group the place of the present one that it goes on with, -1 for a new one."""
     kept = np.zeros((len(wanted), len(numbers)))
@@ -93,8 +103,8 @@ def _pairs(numbers: list[int], own: list[int], group_of: np.ndarray, wanted: Seq
                 kept[row, old] += min(group.machines, own[old]) / max(group.machines, own[old])
     old_of = [-1] * len(wanted)
     if kept.size and (np.count_nonzero(kept, axis=0) <= 1).all() and (np.count_nonzero(kept, axis=1) <= 1).all():
-        for row, old in zip(*np.nonzero(kept), strict=True):
-            old_of[row] = int(old)
+        for row in np.flatnonzero(kept.any(axis=1)).tolist():
+            old_of[row] = int(kept[row].argmax())
     elif kept.size:
         from scipy.optimize import linear_sum_assignment
 

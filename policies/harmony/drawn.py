@@ -1,8 +1,8 @@
 """`random` where jobs run in groups: legal decisions drawn from the seed.
 
-Every job that waits, in a random order, joins one of the groups or opens one, each with the same chance. A new group has
-any number of the free machines with the same chance, or, where none is free, of those of a group drawn at random, which
-keeps at least one. What is left then goes to any group. Nobody pauses or moves.
+Every job that waits, in a random order, joins one of the groups or opens one, each with the same chance. A new group
+has any number of the free machines with the same chance, or, where none is free, of those of a group drawn at random,
+which keeps at least one. What is left then goes to any group. Nobody pauses or moves.
 """
 
 from __future__ import annotations

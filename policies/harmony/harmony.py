@@ -3,21 +3,25 @@
 * A job that has been profiled is looked at only if no other one waits: it joins the group where the cluster is used
   best, if it is used better than without it; else it waits.
 * When a job ends, the most similar one that waits takes its place: iteration time and COMP:COMM ratio within 5 % of
-  its; failing that, two or three that together are as similar. Failing that, Algorithm 1 plans for the jobs of its group and
-  of the group with the fewest jobs, and for all that wait; then for one more group at a time, up to all. A larger set is
-  preferred only if the cluster is used 5 % better, and nothing is done for less than 5 %.
+  its; failing that, two or three that together are as similar. Failing that, Algorithm 1 plans for the jobs of its
+  group and of the group with the fewest jobs, and for all that wait; then for one more group at a time, up to all. A
+  larger set is preferred only if the cluster is used 5 % better, and nothing is done for less than 5 %.
 * Where nobody runs Algorithm 1 plans for everybody.
 
 Choices where the paper leaves some (see algorithm1.py for the algorithm itself):
 
 * How well the cluster is used: u_cpu + beta u_net over all machines that are up, Eqs. (3) and (4).
 * Those who are profiled at one instant are looked at one after another; from the first that does not help on all wait.
-* `Similar` is measured on the machines of the ended job's group; of several the most similar one is taken, by the larger
-  of its two differences. Bunches are of the first 60 that wait, of two if any suffice.
+* `Similar` is measured on the machines of the ended job's group; of several the most similar one is taken, by the
+  larger of its two differences. Bunches are of the first 60 that wait, of two if any suffice.
 * Machines of a group whose last job has ended, or that have been repaired, are free: replacements open a group on the
   first, and whoever is regrouped shares them. Where some are left at an instant at which nobody has ended, Algorithm 1
   plans for everybody if that is worth 5 %; else they stay free.
-* Where no grouping is legal the first job that waits has all machines, and its model is on disk too.
+* Memory: Algorithm 1 does not know of it, and left to itself it runs twice as many jobs as the paper had, whose input
+  the disks cannot deliver. So a grouping is legal where the memory of its groups, below the collector's threshold,
+  holds all models and the inputs but for a share `alpha`. .34 is the paper's mean share (Sec. V-G); with 1 only models
+  count.
+* Where no grouping is legal one job has all machines, and as much of it is on disk as must be.
 * `regroup=always` plans for everybody at every event instead.
 * `order`: of jobs in Algorithm 1: running, paused and profiled ones, each by arrival (`stages`); all by arrival
   (`arrival`); by their iteration time on 16 machines, shortest first (`short`).
@@ -45,6 +49,7 @@ SIMILAR = 0.05
 WORTH = 0.05
 BUNCHED, LARGEST_BUNCH = 60, 3
 BETTER = 1.0 + 1e-12
+ALPHA = 0.34  # P (V-G)
 
 
 class Ended(NamedTuple):
@@ -62,9 +67,8 @@ class Harmony(ProfiledPolicy):
         stop, balance: of Algorithm 1, see `algorithm1`.
         beta: worth of the network's utilisation beside the CPU's, >= 0.
         regroup, order, profile: see the module.
+        alpha: share of the inputs that a grouping may need to have on disk, 0 to 1.
         spills: whether data goes to disk where memory is short (the paper's third technique).
-        on_disk: the largest share of a group's input that Algorithm 1 lets be on disk, 0 to 1. The paper's algorithm
-            does not look at memory (1); on average .34 of an input were on disk in its run.
     """
 
     def __init__(
@@ -75,18 +79,18 @@ class Harmony(ProfiledPolicy):
         regroup: Literal["paper", "always"] = "paper",
         order: Literal["stages", "arrival", "short"] = "stages",
         profile: Literal["smallest", "largest"] = "smallest",
+        alpha: float = ALPHA,
         spills: bool = True,
-        on_disk: float = 1.0,
     ) -> None:
         super().__init__("harmony", GroupTerms(spills=spills))
         if not (beta >= 0.0 and np.isfinite(beta)):
             raise InputError(f"policy harmony: beta = {beta:g}: expected a finite number >= 0")
-        if not 0.0 <= on_disk <= 1.0:
-            raise InputError(f"policy harmony: on_disk = {on_disk:g}: expected a share from 0 to 1")
+        if not 0.0 <= alpha <= 1.0:
+            raise InputError(f"policy harmony: alpha = {alpha:g}: expected a share from 0 to 1")
         assert stop in STOPS and balance in BALANCES
         self.stop, self.balance, self.beta = stop, balance, beta
+        self.alpha = alpha
         self.regroup, self.order, self.profile = regroup, order, profile
-        self.on_disk = on_disk
 
     def profiles_in(self, group: Wanted) -> int:
         """Where new jobs are profiled."""
@@ -210,23 +214,21 @@ class Harmony(ProfiledPolicy):
         paused = [job for job in others if view.stage(job) != "profiled" and job not in now.fresh]
         profiled = [job for job in others if job not in {*paused}]
         jobs = [*running, *sorted(paused), *sorted(profiled)]
+        if not jobs or machines < 1:
+            return []
         if self.order == "arrival":
             jobs.sort()
         elif self.order == "short":
-            times = problem_of(view, jobs, machines).solo_s(REFERENCE_MACHINES) if jobs else []
+            times = problem_of(view, jobs, machines).solo_s(REFERENCE_MACHINES)
             jobs = [jobs[place] for place in np.argsort(times, kind="stable")]
-        if not jobs or machines < 1:
-            return []
-        return wanted_of(algorithm1(self._problem_of(view, jobs, machines), self.stop, self.balance), jobs)
+        problem = problem_of(view, jobs, machines, self.beta, alpha=self.alpha)
+        return wanted_of(algorithm1(problem, self.stop, self.balance), jobs)
 
     def _problem(self, view: GroupView, now: Present, groups: Sequence[Wanted]) -> tuple[Problem, Plan]:
         jobs = [job for group in groups for job in group.members]
         place = {job: i for i, job in enumerate(jobs)}
         plan = Plan.of(len(jobs), [(tuple(place[job] for job in group.members), group.machines) for group in groups])
-        return self._problem_of(view, jobs, now.machines), plan
-
-    def _problem_of(self, view: GroupView, jobs: Sequence[int], machines: int) -> Problem:
-        return problem_of(view, jobs, machines, self.beta, on_disk=self.on_disk)
+        return problem_of(view, jobs, now.machines, self.beta, alpha=self.alpha), plan
 
     def _score(self, view: GroupView, now: Present, groups: Sequence[Wanted]) -> float:
         """How well the cluster is used; -1 where models do not fit into memory."""

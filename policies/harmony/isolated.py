@@ -46,8 +46,8 @@ class Isolated(GroupPolicy):
         for job in never_runs(view.workload, view.config, machines):
             needed = machines_for(view.config, view.input_bytes(job) + view.model_bytes(job))
             raise InputError(
-                f"policy isolated: job {view.workload.job_id[job]} needs the memory of {needed} machines, and there are "
-                f"{machines}; expected more machines or more ram_gb"
+                f"policy isolated: job {view.workload.job_id[job]} needs the memory of {needed} machines, and there "
+                f"are {machines}; expected more machines or more ram_gb"
             )
 
     def needs(self, view: GroupView, job: int) -> int:

@@ -7,7 +7,7 @@ need more memory than their partition has fail and wait again, and are never put
 one whom only such company is left to waits, and those behind it may pass.
 
 A job that needs more memory than a partition has could never run: `never_runs` names those, and the policy refuses.
-`partitions=None`: as many as let every job run alone.
+`partitions=None`: as many as leave every job alone below the collector's threshold.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Naive(GroupPolicy):
     """Equal partitions, several jobs each.
 
     Args:
-        partitions: of the machines, >= 1; None: as many as let every job run alone.
+        partitions: of the machines, >= 1; None: see the module.
         jobs: at most, in a partition, >= 1.
         execution: how they meet.
     """
@@ -36,7 +36,9 @@ class Naive(GroupPolicy):
     ) -> None:
         super().__init__("naive-colocation", GroupTerms(execution=execution, spills=False))
         if jobs < 1 or (partitions is not None and partitions < 1):
-            raise InputError(f"policy naive-colocation: partitions={partitions}, jobs={jobs}: expected at least 1 of each")
+            raise InputError(
+                f"policy naive-colocation: partitions={partitions}, jobs={jobs}: expected at least 1 of each"
+            )
         self.partitions, self.jobs = partitions, jobs
 
     def begin(self, view: GroupView) -> None:
@@ -44,17 +46,20 @@ class Naive(GroupPolicy):
         machines = view.topology.num_machines
         ps = view.workload.ps
         assert ps is not None
-        largest = machines_for(view.config, float((ps.input_bytes + ps.model_bytes).max()))
-        self._count = self.partitions if self.partitions is not None else max(machines // largest, 1)
+        most_bytes, threshold = float((ps.input_bytes + ps.model_bytes).max()), view.config.gc_threshold or 1.0
+        at_ease, largest = (machines_for(view.config, most_bytes, share) for share in (threshold, 1.0))
+        self._count = self.partitions if self.partitions is not None else max(machines // at_ease, 1)
         self._size = machines // self._count
         if self._size < 1:
             raise InputError(
-                f"policy naive-colocation: partitions = {self._count}: expected from 1 to {machines}, as there are machines"
+                f"policy naive-colocation: partitions = {self._count}: expected from 1 to {machines}, as there are "
+                "machines"
             )
         for job in never_runs(view.workload, view.config, self._size):
             raise InputError(
-                f"policy naive-colocation: job {view.workload.job_id[job]} can never run: it needs the memory of {largest} "
-                f"machines, and partitions={self._count} leaves {self._size} each; expected at most {machines // largest}"
+                f"policy naive-colocation: job {view.workload.job_id[job]} can never run: it needs the memory of "
+                f"{largest} machines, and partitions={self._count} leaves {self._size} each; expected fewer, more "
+                "machines or more ram_gb"
             )
         self._failed: set[frozenset[int]] = set()
         self._times = 0

@@ -10,7 +10,7 @@ from ...simulator.decisions import Advance, Decision
 from ...simulator.groups.config import GroupTerms
 from ...simulator.groups.view import GroupView
 from ..base import Policy
-from .carry_out import Step, Wanted, decision_of, present, steps_to
+from .carry_out import Step, Wanted, decision_of, is_done, present, steps_to
 
 
 class GroupPolicy(Policy):
@@ -37,6 +37,7 @@ class GroupPolicy(Policy):
         self._decisions = -1
         self._after: list[Wanted] = []
         self._left: list[Step] = []
+        self._given: Decision = Advance()
 
     def wanted(self, view: GroupView) -> list[Wanted]:
         """The groups that there are to be; the same whenever it is asked at an instant that nobody has changed."""
@@ -54,7 +55,8 @@ class GroupPolicy(Policy):
         simulator.use(self.terms)
         decisions = int(simulator.plain.record["decisions"])
         run, instant = (simulator, simulator.runs), view.instant
-        if run == self._run and instant == self._instant and decisions == self._decisions + 1 and self._left:
+        is_same = run == self._run and instant == self._instant
+        if is_same and decisions == self._decisions + 1 and self._left and is_done(view, self._given):
             del self._left[0]
         elif run != self._run or instant != self._instant or decisions != self._decisions:
             if run != self._run:
@@ -67,7 +69,8 @@ class GroupPolicy(Policy):
             self._after = self.wanted(view)
             self._left = [] if self._after == present(view) else steps_to(view, self._after)
         self._decisions = decisions
-        return decision_of(view, self._left[0]) if self._left else Advance()
+        self._given = decision_of(view, self._left[0]) if self._left else Advance()
+        return self._given
 
     def rng(self, view: GroupView) -> np.random.Generator:
         """A generator of its own for this instant, the same whenever it is asked."""

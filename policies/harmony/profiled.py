@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ...simulator.groups.config import GB, MB
 from ...simulator.groups.view import GroupView
 from .carry_out import Wanted, present
@@ -75,7 +77,7 @@ class ProfiledPolicy(GroupPolicy):
         self._awaited = frozenset()
         if not now.machines:
             return []
-        if not now.settled and (not now.fresh and not now.waiting or self._first & {*now.riding}):
+        if not now.settled and ((not now.fresh and not now.waiting) or self._first & {*now.riding}):
             groups = present(view)
             self._awaited = self._first if now.fresh else self._rides
             self._rides |= {*now.fresh}
@@ -117,34 +119,35 @@ def problem_of(
     machines: int,
     beta: float = BETA,
     counts_disk: bool = False,
-    on_disk: float = 1.0,
+    alpha: float = 1.0,
 ) -> Problem:
     """The grouping problem of these jobs, as measured, in this order.
 
-    With `counts_disk` a cycle is at least as long as the disks need for what is above the collector's threshold. With
-    `on_disk` below 1 no more than that share of a group's input is to be on disk: the rest has to fit too, below that
-    threshold; where nothing is spilled, all of it.
+    Args:
+        view: the present.
+        jobs: which.
+        machines: to share among them.
+        beta: worth of the network's utilisation beside the CPU's.
+        counts_disk: a cycle is at least as long as the disks need for what is above the collector's threshold.
+        alpha: share of the inputs that may be on disk, 0 to 1: a group is legal if the rest, and all models, fit into
+            its memory; below the collector's threshold where alpha is below 1. Where nothing is spilled it is 0.
     """
     s, config = view.simulator.plain.record, view.config
+    alpha = alpha if view.simulator.rule.spills else 0.0
     at = list(jobs)
-    kept = 1.0 - (on_disk if view.simulator.rule.spills else 0.0)
-    held, ram_bytes = s["model_bytes"][at] + kept * s["input_bytes"][at], config.ram_gb * GB
-    if kept > 0.0:
-        ram_bytes *= config.gc_threshold or 1.0
-    disk = {
-        "comfort_bytes": config.gc_threshold * config.ram_gb * GB,
-        "spill_s": config.pass_fraction / (config.expansion * config.disk_mb_s * MB),
-    }
+    ram_bytes = config.ram_gb * GB
+    comfort_bytes = (config.gc_threshold or 1.0) * ram_bytes
     return Problem(
         comp=s["seen_comp"][at],
         comm=s["seen_comm"][at],
         machines=machines,
-        input_bytes=s["input_bytes"][at],
-        model_bytes=held,
-        ram_bytes=ram_bytes,
+        input_bytes=alpha * s["input_bytes"][at],
+        model_bytes=s["model_bytes"][at] + (1.0 - alpha) * s["input_bytes"][at],
+        ram_bytes=ram_bytes if alpha == 1.0 else comfort_bytes,
         expansion=config.expansion,
         beta=beta,
-        **(disk if counts_disk else {}),
+        comfort_bytes=comfort_bytes if counts_disk else np.inf,
+        spill_s=config.pass_fraction / (config.expansion * config.disk_mb_s * MB),
     )
 
 

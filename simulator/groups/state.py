@@ -118,9 +118,11 @@ JOB_INTEGERS = (
     "migrated",
     "next_member",  # of its group: jobs that are executed there, in order of entry
     "queue_next",  # in its resource's queue
+    "spilt_at",  # number of the decision point at which it was last asked to have a spill ratio
     "rank",  # place in the window's order, and back:
     "job_at_rank",
     "due",
+    "spilt_at",  # number of the decision point at which it was last asked to have a spill ratio
 )
 
 
@@ -164,6 +166,7 @@ def _group_fields(groups: int) -> list[Field]:
         "cpu_tail",
         "net_head",
         "net_tail",
+        "sized_at",  # number of the decision point at which it last got machines
     )
     columns: list[Field] = [(name, "f8", (groups,)) for name in floats]
     return columns + [(name, "i8", (groups,)) for name in integers]

@@ -189,6 +189,11 @@ def test_whatever_is_decided_machines_jobs_work_and_memory_add_up(seed):
     assert metrics["moves"] == s.starts[:n].sum() >= n
     assert metrics["preemptions"] == s.preempted[:n].sum() and metrics["migrations"] == s.migrated[:n].sum()
     assert (s.queued_s[:n] >= -1e-9).all() and (s.restore_s[:n] >= -1e-9).all()
+    spans = float(s.queued_s[:n].sum() + s.moving_integral + s.executed_integral)
+    assert float(table["jct_s"].sum()) == pytest.approx(spans, rel=1e-9)
+    assert float(s.restore_s[:n].sum()) == pytest.approx(s.moving_integral, rel=1e-9, abs=1e-6)
+    if s.failures == 0 and s.out_of_memory == 0:
+        assert (s.starts[:n] - 1 == s.preempted[:n] + s.migrated[:n]).all()
 
 
 @calm(40)
@@ -330,6 +335,38 @@ def test_a_run_that_begins_later_is_as_long(seed):
     """Times differ by rounding, which naive groups with a loss make grow: hence without it."""
     simulator, decisions, ends = tape(seed, jitter=0.0, loss=0.0, failures=None)
     assert again(simulator, decisions, shift_s=4096.0) == pytest.approx(ends + 4096.0, rel=1e-9)
+
+
+@calm(40)
+@given(SEEDS)
+def test_who_runs_elsewhere_changes_nothing(seed):
+    """A group beside up to 80 jobs that come, each on a machine of its own: another 80 decision points.
+
+    Naive groups to the bit, for their errors would grow.
+    """
+    ends, rng = [], np.random.default_rng(seed)
+    n, machines = int(rng.integers(1, 6)), int(rng.integers(1, 9))
+    jobs = rng.uniform(1, 10, (n, 2)).tolist()
+    others = np.sort(rng.uniform(0, 2000, 80)).tolist()
+    naive, comm = bool(rng.random() < 0.4), str(rng.choice(["merged", "split"]))
+    config = {"comm": comm, "busy": float(rng.choice([1.0, 0.8])), "loss": 0.22, "disk_mb_s": 2000.0}
+    inputs = 0.0 if naive else rng.uniform(0, 60e9 * machines / n, n)
+    for count in (0, 80):
+        workload = ps_workload(
+            [*jobs, *[(1, 1)] * count],
+            [100] * n + [3] * count,
+            arrivals=[0.0] * n + others[:count],
+            inputs=np.concatenate([np.broadcast_to(inputs, n), np.zeros(count)]),
+        )
+        terms = GroupTerms("naive", False) if naive else GroupTerms()
+        simulator = group_simulator(workload, machines + 80, terms=terms, **config)
+        RANDOM["join_one_group"](simulator, machines)
+        while not simulator.ended:
+            for job in simulator.view.queue.tolist():
+                simulator.apply(AssignGroup(job, None, 1))
+            simulator.advance()
+        ends.append(simulator.state.finish_s[:n].tolist())
+    assert ends[1] == (ends[0] if naive else pytest.approx(ends[0], rel=1e-9))
 
 
 @calm(40)

@@ -10,6 +10,7 @@ from ..codes import CPU_QUEUE, LOADING, NAIVE, NET_QUEUE, NONE
 from .life import (
     PUT_OUT,
     bring_to,
+    catch_up,
     change_place,
     count_leaving,
     dissolve,
@@ -180,7 +181,7 @@ def bring_all(s):
     group = 0
     while left > 0:
         if s.is_group[group]:
-            bring_to(s, group, s.now_s)
+            catch_up(s, group, s.now_s)
             left -= 1
         group += 1
 

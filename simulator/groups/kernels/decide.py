@@ -53,6 +53,7 @@ def set_machines(s, group, machines):
     reclaim(s, missing, group)
     give_machines(s, group, machines)
     s.decisions += 1
+    s.sized_at[group] = s.instants
     note(s, MACHINES, NONE, group, machines, 0.0)
 
 
@@ -60,6 +61,7 @@ def set_machines(s, group, machines):
 def set_spill(s, job, ratio):
     """Modify `s`: a job keeps this share of its input on disk; negative: it finds it by climbing."""
     s.alpha_asked[job] = ratio
+    s.spilt_at[job] = s.instants
     if s.goal[job] != NONE:
         mark(s, s.goal[job])
     s.decisions += 1

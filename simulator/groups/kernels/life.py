@@ -94,6 +94,7 @@ def open_group(s, machines):
     s.n_groups += 1
     s.group_machines[group] = 0
     s.machines_before[group] = 0
+    s.sized_at[group] = 0
     s.n_at[group] = s.n_goal[group] = s.n_members[group] = 0
     s.first_member[group] = s.last_member[group] = NONE
     s.cpu_job[group] = s.net_job[group] = s.second_job[group] = NONE
@@ -305,12 +306,13 @@ def fail_group(s, group):
     """Modify `s`: the group has run out of memory (Sec. II-B, Figure 4): its jobs wait again, from checkpoints."""
     s.out_of_memory += 1
     s.happened = 1
+    if s.n_crowds + s.n_at[group] > s.crowd.size:
+        s.n_crowds = 0  # whole ones are remembered, or none
     for job in range(s.n_jobs):
         if s.at[job] == group:
-            if s.n_crowds < s.crowd.size:
-                s.crowd[s.n_crowds] = s.out_of_memory
-                s.crowd_job[s.n_crowds] = job
-                s.n_crowds += 1
+            s.crowd[s.n_crowds] = s.out_of_memory
+            s.crowd_job[s.n_crowds] = job
+            s.n_crowds += 1
             undo_to_checkpoint(s, job)
             _lose_group(s, group, job)
 
@@ -402,9 +404,21 @@ def _quiet_until_s(s, group):
 
 @kernel
 def bring_to(s, group, now_s):
-    """Modify `s`: execute the group until now. Nothing happens in it that others must know of before."""
+    """Modify `s`: execute the group until now, when it may change. Nothing that others must know of happens before."""
+    catch_up(s, group, now_s)
+    if s.at_s[group] < now_s:
+        if s.execution == NAIVE:
+            move_on(s, group, now_s)
+        s.at_s[group] = now_s
+
+
+@kernel
+def catch_up(s, group, now_s):
+    """Modify `s`: execute all subtasks of the group that have ended by now, and leave the others as they are.
+
+    So no time is rounded because somebody looks, which matters where jobs share resources: there errors grow.
+    """
     if s.at_s[group] >= now_s or s.n_members[group] == 0:
-        s.at_s[group] = max(s.at_s[group], now_s)
         return
     if s.period_s[group] > 0.0:
         leap(s, group, now_s)
@@ -412,9 +426,6 @@ def bring_to(s, group, now_s):
     while end_s <= now_s:
         end_now(s, group, end_s)
         end_s = coming_s(s, group)
-    if s.execution == NAIVE:
-        move_on(s, group, now_s)
-    s.at_s[group] = now_s
 
 
 @kernel
