@@ -1,4 +1,4 @@
-"""Paper harmony: what its two baselines were calibrated on. `isolated`: machines a job; naive co-location: interference.
+"""Paper harmony: what its two baselines were calibrated on: `isolated`'s machines, naive co-location's interference.
 
 On workloads of seeds 1000 to 1009, which nothing else is played on, and on the rows of these two alone.
 """
@@ -41,10 +41,10 @@ def calibration(options: Options) -> Findings:
         ]
     rows += _losses(options, seeds)
     notes = [
-        "derived: Harmony's published CPU use over its makespan ratio, as COMP is conserved; dop: machines of an isolated "
-        "job, or what its memory below the collector's threshold needs: 8 jobs of 80 need 11 whatever dop is",
-        "interference: on the mean of the cases with 6 and more partitions where nobody lacks memory; with the memory of "
-        "the machines the collector's cost alone makes every mean worse than isolated",
+        "derived: Harmony's published CPU use over its makespan ratio, as COMP is conserved; dop: machines of an "
+        "isolated job, or what its memory below the collector's threshold needs: 8 jobs of 80 need 11 whatever dop is",
+        "interference: on the mean of the cases with 6 and more partitions where nobody lacks memory; with the "
+        "memory of the machines the collector's cost alone makes every mean worse than isolated",
     ]
     return Findings(rows, notes)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import harmony_published as published
-from .harmony_runs import CAPPED, HARMONY, NO_LIMIT, Cell, gain, jct_h, makespan_h, offered, play, said, under
+from .harmony_runs import HARMONY, NO_LIMIT, Cell, gain, jct_h, makespan_h, offered, play, said, under
 from .registry import Findings, Options, Reproduction
 from .rows import Row, printed
 
@@ -17,23 +17,24 @@ def sensitivity(options: Options) -> Findings:
     """Every job's COMP and COMM are measured too long or too short by the error."""
     levels = QUICK_ERRORS if options.quick else ERRORS
     rows: list[Row] = []
-    for policy, memory in ((CAPPED, ""), (HARMONY, NO_LIMIT)):
+    for memory in ("", NO_LIMIT):
         base = under(Cell(), memory)
         cells = {error: under(base, f"model_error={error:g}" * (error > 0.0)) for error in levels}
-        runs = play("harmony-sensitivity", options, list(dict.fromkeys((base, *cells.values()))), ("isolated", policy))
-        what = f"{policy}, memory without limit" if memory else policy
+        runs = play("harmony-sensitivity", options, list(dict.fromkeys((base, *cells.values()))), ("isolated", HARMONY))
+        what = "memory without limit: " if memory else ""
         for name, number in TIMES:
-            gains = {error: gain(runs, number, policy, cell) for error, cell in cells.items()}
+            gains = {error: gain(runs, number, HARMONY, cell) for error, cell in cells.items()}
             kept = {error: 100.0 * found / gains[0.0] for error, found in gains.items()}
-            rows.append(printed(f"{what}: gain in {name} without error", gains[0.0], "%"))
+            rows.append(printed(f"{what}gain in {name} without error", gains[0.0], "%"))
             rows += [
-                _row(f"{what}: gain in {name} that is kept, error {100 * error:g} %", error, kept[error])
+                _row(f"{what}gain in {name} that is kept, error {100 * error:g} %", error, kept[error])
                 for error in levels[1:]
             ]
     notes = [
         said(options),
         offered(options, {"80 jobs": Cell()}),
-        "COMP and COMM of each job are off by the error, up or down as drawn; gain: isolated's time over Harmony's, less 1",
+        "COMP and COMM of each job are off by the error, up or down as drawn; gain: isolated's time over Harmony's, "
+        "less 1",
         f"a steep loss, published without a number: less than {STEEP:g} % kept at {100 * STEEP_AT:g} %, is ours",
     ]
     return Findings(rows, notes)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..estimates import Estimate
 from . import harmony_published as published
 from .harmony_runs import (
-    CAPPED,
     HARMONY,
     NO_LIMIT,
     WORKLOADS,
@@ -26,28 +26,28 @@ BASE = Cell()
 Reading = tuple[str, Cell, str]  # of Harmony, the cell, and isolated's word
 
 
-def readings(policy: str) -> dict[str, Reading]:
-    """By what is read otherwise; `policy` is Harmony as it is read else."""
-    found: dict[str, Reading] = {"as it stands": (policy, BASE, "isolated")}
+def readings() -> dict[str, Reading]:
+    """By what is read otherwise."""
+    found: dict[str, Reading] = {"as it stands": (HARMONY, BASE, "isolated")}
     for words in ("order=arrival", "order=short", "stop=printed", "balance=group", "regroup=always", "profile=largest"):
-        found[words] = (_with(policy, words), BASE, "isolated")
+        found[words] = (f"{HARMONY}:{words}", BASE, "isolated")
     for beta in (0.1, 0.25, 0.75, 1.0):
-        found[f"beta={beta:g}"] = (_with(policy, f"beta={beta:g}"), BASE, "isolated")
-    for share in (0.0, 0.2, 0.3, 0.4, 0.5, 1.0):
-        found[f"at most {share:g} of the input on disk"] = (_with(HARMONY, f"on_disk={share:g}"), BASE, "isolated")
+        found[f"beta={beta:g}"] = (f"{HARMONY}:beta={beta:g}", BASE, "isolated")
+    for share in (0.0, 0.2, 0.3, 0.5, 1.0):
+        found[f"alpha={share:g}, input that may be on disk"] = (f"{HARMONY}:alpha={share:g}", BASE, "isolated")
     for dop in (4, 6, 9, 12):
-        found[f"isolated on {dop} machines"] = (policy, BASE, f"isolated:dop={dop}")
-    found["isolated passes over jobs that do not fit"] = (policy, BASE, "isolated:head=skip")
+        found[f"isolated on {dop} machines"] = (HARMONY, BASE, f"isolated:dop={dop}")
+    found["isolated passes over jobs that do not fit"] = (HARMONY, BASE, "isolated:head=skip")
     for sigma in (0.6, 1.0):
-        found[f"lengths of sigma {sigma:g}"] = (policy, replace(BASE, length_sigma=sigma), "isolated")
+        found[f"lengths of sigma {sigma:g}"] = (HARMONY, replace(BASE, length_sigma=sigma), "isolated")
     for sigma in (0.6, 0.8):
-        found[f"ratios of sigma {sigma:g}"] = (policy, replace(BASE, ratio_sigma=sigma), "isolated")
+        found[f"ratios of sigma {sigma:g}"] = (HARMONY, replace(BASE, ratio_sigma=sigma), "isolated")
     for hours in (1.0, 4.0):
-        found[f"lengths of {hours:g} h"] = (policy, replace(BASE, mean_hours=hours), "isolated")
+        found[f"lengths of {hours:g} h"] = (HARMONY, replace(BASE, mean_hours=hours), "isolated")
     for kappa in (1.0, 1.2):
-        found[f"kappa {kappa:g}"] = (policy, replace(BASE, kappa=kappa), "isolated")
+        found[f"kappa {kappa:g}"] = (HARMONY, replace(BASE, kappa=kappa), "isolated")
     for words, config in CONFIGS.items():
-        found[words] = (policy, under(BASE, config), "isolated")
+        found[words] = (HARMONY, under(BASE, config), "isolated")
     return found
 
 
@@ -71,43 +71,31 @@ QUICK = ("as it stands", "stop=printed", "isolated on 4 machines", "memory witho
 
 
 def compared(options: Options) -> Findings:
-    """Both readings of memory, everything else one by one."""
+    """Everything one by one."""
+    chosen = {name: one for name, one in readings().items() if not options.quick or name in QUICK}
+    pairs = [(word, cell) for one, cell, other in chosen.values() for word in (one, other)]
+    runs = play_pairs("harmony-readings", options, list(dict.fromkeys(pairs)), options.seeds(WORKLOADS))
+    paper = (published.MAIN.jct, published.MAIN.makespan)
     rows: list[Row] = []
-    for policy in (HARMONY, CAPPED):
-        chosen = {name: one for name, one in readings(policy).items() if not options.quick or name in QUICK}
-        if policy == CAPPED:
-            chosen = {name: one for name, one in chosen.items() if not name.startswith("at most")}
-        pairs = [(word, cell) for one, cell, other in chosen.values() for word in (one, other)]
-        runs = play_pairs("harmony-readings", options, list(dict.fromkeys(pairs)), options.seeds(WORKLOADS))
-        first = None
-        for name, (one, cell, other) in chosen.items():
-            both = [runs.ratio(number, other, one, cell) for number in (jct_h, makespan_h)]
-            first = first or both
-            rows += [
-                printed(
-                    f"{policy}, {name}: {words}", found, "x", f"{paper:g}; moved by {found.mean / base.mean - 1.0:+.1%}"
-                )
-                for words, paper, found, base in zip(
-                    ("average JCT", "makespan"),
-                    (published.MAIN.jct, published.MAIN.makespan),
-                    both,
-                    first,
-                    strict=True,
-                )
-            ]
-            running = runs.mean(metric("jobs_running_mean"), one, cell)
-            rows.append(printed(f"{policy}, {name}: jobs that run together", running, "", f"{published.JOBS_RUNNING}"))
+    base: list[Estimate] = []
+    for name, (one, cell, other) in chosen.items():
+        both = [runs.ratio(number, other, one, cell) for number in (jct_h, makespan_h)]
+        base = base or both
+        rows += [
+            printed(
+                f"{name}: {words}", found, "x", f"{value:g}; moved {100.0 * (found.mean / first.mean - 1.0):+.1f} %"
+            )
+            for words, value, found, first in zip(("average JCT", "makespan"), paper, both, base, strict=True)
+        ]
+        running = runs.mean(metric("jobs_running_mean"), one, cell)
+        rows.append(printed(f"{name}: jobs that run together", running, "", f"{published.JOBS_RUNNING}"))
     notes = [
         said(options),
         offered(options, {"80 jobs": BASE}),
-        "rows are isolated's time over Harmony's, and what the reading moves that by; isolated is played under the same "
-        "reading of jobs and machines, on the machines that were calibrated once",
+        "rows are isolated's time over Harmony's, and what the reading moves that by; isolated is played under the "
+        "same reading of jobs and machines, on the machines that were calibrated once",
     ]
     return Findings(rows, notes)
-
-
-def _with(policy: str, words: str) -> str:
-    return f"{policy}{',' if ':' in policy else ':'}{words}"
 
 
 REPRODUCTIONS = (

@@ -25,9 +25,7 @@ Select = Literal["all", "compute", "communication"]
 DOP: Mapping[Select, int] = {"all": 7, "compute": 7, "communication": 5}
 LOSS = 0.05
 HARMONY, BEST_KNOWN, BEST_BLIND = "harmony", "greedy:remaining=known", "greedy"
-# As printed, Algorithm 1 does not look at memory. That no more than this share of a group's input may be on disk is a
-# reading of ours: the best fixed share of Sec. V-G.
-CAPPED = "harmony:on_disk=0.3"
+UNAWARE = "harmony:alpha=1"  # Algorithm 1 as printed, which does not look at memory
 NO_LIMIT = "ram_gb=100000"  # words of `GroupConfig`: nobody lacks memory
 
 Number = Callable[[GroupOutcome], float]
@@ -140,8 +138,9 @@ def said(options: Options, usual: int = WORKLOADS) -> str:
     """How many workloads there are, for a note."""
     quicker = f"; --quick: {QUICK_JOBS} jobs, not 80" if options.quick else ""
     return (
-        f"means and 95 % intervals over {len(options.seeds(usual))} drawn workloads (harmony-like) on {MACHINES} machines; "
-        f"ratios are of means; isolated's and naive's one constant each were calibrated on others{quicker}"
+        f"means and 95 % intervals over {len(options.seeds(usual))} drawn workloads (harmony-like) on {MACHINES} "
+        "machines; ratios are of means; "
+        f"isolated's and naive's one constant each were calibrated on others{quicker}"
     )
 
 

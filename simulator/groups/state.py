@@ -122,7 +122,6 @@ JOB_INTEGERS = (
     "rank",  # place in the window's order, and back:
     "job_at_rank",
     "due",
-    "spilt_at",  # number of the decision point at which it was last asked to have a spill ratio
 )
 
 
