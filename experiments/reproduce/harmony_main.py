@@ -149,7 +149,7 @@ def _same_work(runs: Runs, cell: Cell, policy: str) -> Row:
     """COMP is conserved, so without moves, and but for the collector, CPU and makespan are one result."""
     cpu, makespan = runs.ratio(WORK, policy, "isolated", cell), runs.speedup(makespan_h, policy, cell)
     bounds = (1.0 - SAME_WORK, 1.0 + SAME_WORK)
-    words = f"{policy}, without move costs: ratio of CPU use over that of makespans"
+    words = "without move costs: ratio of CPU use over that of makespans"
     return Row(words, "1 (one result)", cpu.mean / makespan.mean, bounds, unit="x")
 
 

@@ -29,7 +29,7 @@ from .rows import Row, printed, ratio, table
 FACTORS = (0.5, 2.0)  # of the slope: how much hangs on it
 EXPANSIONS = (1.34, 1.36, 1.4, 1.5, EXPANSION_BOUNDS[1])
 KAPPAS = (1.1, 1.18)
-FINE = np.linspace(0.0, 1.0, 10_001)
+FINE = np.linspace(0.0, 1.0, 2_001)
 NOTES = (
     f"fitted: the slope of the collector's cost, {GC_SLOPE:g}, on {PUBLISHED_FIXED_S} s at alpha {PUBLISHED_ALPHA:g} "
     "alone; the best alpha and what climbing reaches are judged",
