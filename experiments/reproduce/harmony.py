@@ -23,7 +23,7 @@ from .harmony_case import case_workload
 from .harmony_main import WORK
 from .harmony_runs import HARMONY, NO_LIMIT, QUICK_JOBS, Cell, jct_h, makespan_h, metric, play, said, under
 from .registry import Findings, Options, Reproduction
-from .rows import Row, printed
+from .rows import bounded, printed
 
 ORACLE = "oracle:steps=50000"
 IN_RUNS = ("merged", "split", "secondary COMM, busy .83", "jitter .1")
@@ -68,10 +68,7 @@ def oracle(options: Options) -> Findings:
         ("makespan", makespan_h, (0.0, 1.0 + near)),
     ):
         found = runs.ratio(number, HARMONY, ORACLE, ample)
-        low, high = (None, None) if found.is_sure else (found.low, found.high)
-        rows.append(
-            Row(f"a run of 80 jobs: harmony's {name} over oracle's", "within 2 %", found.mean, bounds, low, high, "x")
-        )
+        rows.append(bounded(f"a run of 80 jobs: harmony's {name} over oracle's", "within 2 %", found, bounds))
     rows += [
         printed(
             f"with the machines' memory: harmony's {name} over oracle's",

@@ -33,7 +33,7 @@ from .harmony_runs import (
     under,
 )
 from .registry import Findings, Options, Reproduction
-from .rows import Row, printed, ratio, table, up_to
+from .rows import Row, bounded, order, printed, ratio, table, up_to
 
 OURS = (BEST_BLIND, BEST_KNOWN)  # beside the published ones
 SAME_WORK = 0.01  # relative: CPU ratio and makespan ratio are one result
@@ -140,9 +140,8 @@ def _unaware(runs: Runs, cell: Cell) -> list[Row]:
 
 def _regrouping(runs: Runs, cell: Cell) -> Row:
     found = runs.mean(REGROUPING, HARMONY, cell)
-    low, high = (None, None) if found.is_sure else (found.low, found.high)
     words = "time of jobs in groups for which they load, not run"
-    return Row(words, "below 2 %", found.mean, (0.0, published.REGROUPING), low, high, "%")
+    return bounded(words, "below 2 %", found, (0.0, published.REGROUPING), "%")
 
 
 def _same_work(runs: Runs, cell: Cell, policy: str) -> Row:
@@ -180,10 +179,13 @@ def by_ratio(options: Options) -> Findings:
     ):
         rows += [*speedups(runs, cell, HARMONY, against, f"{name}: "), *uses(runs, cell, use, f"{name}: ")]
     for name, number in (("machines a group", DOP), ("jobs that run together", JOBS)):
-        found = paired_ratio(*(runs.each(number, HARMONY, cell) for cell in cells.values()))
-        rows.append(_order(f"{name}, compute-heavy over communication-heavy", found, number is DOP))
+        compute, communication = (runs.each(number, HARMONY, cell) for cell in cells.values())
+        found = paired_ratio(compute, communication)
+        above = number is DOP
+        words = f"{name}, compute-heavy over communication-heavy"
+        rows.append(order(words, "above 1" if above else "below 1", found, below=not above))
     for (name, cell), derived in zip(both.items(), ("57.3", "58.5", "58.3"), strict=True):
-        a_group = paired_ratio(*(runs.each(number, HARMONY, cell) for number in (JOBS, GROUPS)))
+        a_group = paired_ratio(runs.each(JOBS, HARMONY, cell), runs.each(GROUPS, HARMONY, cell))
         rows += [
             printed(f"{name}: machines a group", runs.mean(DOP, HARMONY, cell)),
             printed(f"{name}: groups", runs.mean(GROUPS, HARMONY, cell)),
@@ -191,12 +193,6 @@ def by_ratio(options: Options) -> Findings:
             printed(f"{name}, isolated: CPU use", runs.mean(CPU, "isolated", cell), "%", f"{derived} (derived)"),
         ]
     return Findings(rows, [said(options), offered(options, cells), MEMORY])
-
-
-def _order(words: str, found: Estimate, above: bool) -> Row:
-    low, high = (None, None) if found.is_sure else (found.low, found.high)
-    within = (1.0, float("inf")) if above else (0.0, 1.0)
-    return Row(words, "above 1" if above else "below 1", found.mean, within, low, high, "x")
 
 
 def arrivals(options: Options) -> Findings:

@@ -34,7 +34,7 @@ from .harmony_runs import (
     under,
 )
 from .registry import Findings, Options, Reproduction
-from .rows import Row, printed, ratio
+from .rows import Row, order, printed, ratio
 
 Case = tuple[int, int]
 PARTITIONS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 20, 25, 33, 50, 100)
@@ -122,12 +122,10 @@ def _judged(runs: Runs, cell: Cell, cases: Sequence[Case], words: str) -> list[R
         mean = averaged(runs, number, [word(case) for case in usual], cell)
         worst = min(usual, key=lambda case: found[case].mean)
         best = max(cases, key=lambda case: found[case].mean)
-        low = found[worst]
-        bounds = (None, None) if low.is_sure else (low.low, low.high)
         said_of = f"{words}{name}, the mean of {len(usual)} cases"
         rows += [
             printed(said_of, mean, "x", f"{paper:g}") if words else ratio(said_of, paper, mean, "x"),
-            Row(f"{words}{name}, the worst of them, {told(worst)}", "below 1", low.mean, (0.0, 1.0), *bounds, "x"),
+            order(f"{words}{name}, the worst of them, {told(worst)}", "below 1", found[worst]),
             printed(f"{words}{name}, the best, {told(best)}", found[best], "x"),
             printed(
                 f"{words}{name}, the mean of all {len(cases)} cases",

@@ -20,7 +20,7 @@ from ...policies.harmony.search import local_search
 from ..estimates import Estimate, estimate
 from . import harmony_published as published
 from .registry import Options
-from .rows import Row, printed
+from .rows import Row, bounded, printed
 
 SMALL, QUICK_SMALL = 200, 20  # problems of 4 to 8 jobs
 TINY_JOBS, TINY_MACHINES = (2, 3, 4), 6
@@ -78,8 +78,7 @@ def _large_row(way: str, spread: float, problems: Sequence[Problem], best: Seque
     found = estimate(_shares(way, problems, best).tolist())
     words = f"80 jobs on 100 machines, ratio spread {spread:g}, {way}: score over that of a long search"
     if way == "all prefixes" and spread == SPREADS_LARGE[0]:
-        low, high = (None, None) if found.is_sure else (found.low, found.high)
-        return Row(words, "at least 0.98", found.mean, (NEAR, np.inf), low, high, "x")
+        return bounded(words, "at least 0.98", found, (NEAR, np.inf))
     return printed(words, found, "x")
 
 
