@@ -87,9 +87,8 @@ class GroupOutcome:
         ps = workload.ps
         assert ps is not None
         members = np.split(self.group_job.astype(np.int64), np.cumsum(self.group_size.astype(np.int64))[:-1])
-        columns = (ps.comp_machine_s, ps.comm_s, ps.input_bytes, ps.model_bytes)
         return [
-            Group(*(column[jobs] for column in columns), machines=int(machines))
+            Group(ps.comp_machine_s[jobs], ps.comm_s[jobs], ps.input_bytes[jobs], ps.model_bytes[jobs], int(machines))
             for jobs, machines in zip(members, self.group_machines, strict=True)
         ]
 

@@ -1,7 +1,7 @@
 """Paper harmony, Secs. V-A and V-C: naive co-location in all its cases, and what each technique adds.
 
-A case is (P, C): the machines in P equal partitions, up to C jobs in each. Cases in which some job can never run, as its
-data does not fit into the memory of a partition, are listed and left out.
+A case is (P, C): the machines in P equal partitions, up to C jobs in each. Cases in which some job can never run, as
+its data does not fit into the memory of a partition, are listed and left out.
 """
 
 from __future__ import annotations
@@ -12,36 +12,67 @@ import numpy as np
 
 from ...policies.harmony.memory_need import never_runs
 from ...simulator.groups.config import GroupConfig
-from ..estimates import Estimate, estimate, paired_ratio
+from ..estimates import Estimate, paired_ratio
 from . import harmony_published as published
-from .harmony_case import GroupOutcome, case_workload
-from .harmony_runs import HARMONY, LOSS, MACHINES, QUICK_JOBS, Cell, Number, Runs, jct_h, makespan_h, metric, offered, play, said
+from .harmony_case import case_workload
+from .harmony_runs import (
+    HARMONY,
+    LOSS,
+    MACHINES,
+    NO_LIMIT,
+    QUICK_JOBS,
+    UNAWARE,
+    Cell,
+    Number,
+    Runs,
+    jct_h,
+    makespan_h,
+    metric,
+    offered,
+    play,
+    said,
+    under,
+)
 from .registry import Findings, Options, Reproduction
-from .rows import Row, printed, ratio
+from .rows import Row, order, printed, ratio
 
-PARTITIONS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 20, 25, 33, 50, 100)
-QUICK_PARTITIONS = (8, 12, 25)
-TOGETHER = (2, 3, 4)
-LEAST_PARTITIONS = 6  # partitions of at most 16 machines, on which the paper profiles its jobs
 Case = tuple[int, int]
-
-
-def cases(options: Options, cell: Cell, seeds: Sequence[int]) -> tuple[list[Case], list[Case]]:
-    """All (P, C), those in which every job can run on every workload first, then the others."""
-    jobs = QUICK_JOBS if options.quick else 80
-    workloads = [case_workload(cell.workload(seed, jobs)) for seed in seeds]
-    can: dict[int, bool] = {}
-    for partitions in QUICK_PARTITIONS if options.quick else PARTITIONS:
-        config = GroupConfig()
-        can[partitions] = not any(never_runs(one, config, MACHINES // partitions) for one in workloads)
-    found = [(partitions, together) for partitions in can for together in TOGETHER]
-    return [case for case in found if can[case[0]]], [case for case in found if not can[case[0]]]
+PARTITIONS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 20, 25, 33, 50, 100)
+TOGETHER = (2, 3, 4)
+MOST_JOBS = 24  # at once: with more, hundreds of groups run out of memory in a run, and nothing else happens
+LEAST_PARTITIONS = 6  # of at most 16 machines, on which the paper takes the characteristics of its jobs
+ALL: list[Case] = [
+    (count, jobs) for count in PARTITIONS for jobs in TOGETHER if count * jobs <= MOST_JOBS or count > 12
+]
+GRID: list[Case] = [case for case in ALL if LEAST_PARTITIONS <= case[0] <= 12]  # in which every job can run
+QUICK = [(6, 2), (12, 2), (25, 2)]
+TIMES = (
+    ("average JCT", jct_h, published.NAIVE.jct, published.MAIN.jct),
+    ("makespan", makespan_h, published.NAIVE.makespan, published.MAIN.makespan),
+)
+STEPS = (published.SHARE_SUBTASKS, published.SHARE_GROUPING)
+WITHIN = "harmony:alpha=0"  # groupings that fit into memory below the collector's threshold
 
 
 def word(case: Case, execution: str = "") -> str:
     """The policy of a case."""
     own = f",execution={execution}" * bool(execution)
     return f"naive-colocation:partitions={case[0]},jobs={case[1]}{own}"
+
+
+def told(case: Case) -> str:
+    """A case in a row."""
+    return f"P={case[0]} C={case[1]}"
+
+
+def parted(options: Options, cell: Cell) -> tuple[list[Case], list[Case]]:
+    """All cases: those in which every job of every workload can run, and the others."""
+    jobs = QUICK_JOBS if options.quick else 80
+    workloads = [case_workload(cell.workload(seed, jobs)) for seed in options.seeds(10)]
+    config = GroupConfig()
+    cases = QUICK if options.quick else ALL
+    unable = {count for count, _ in cases if any(never_runs(one, config, MACHINES // count) for one in workloads)}
+    return [case for case in cases if case[0] not in unable], [case for case in cases if case[0] in unable]
 
 
 def averaged(runs: Runs, number: Number, words: Sequence[str], cell: Cell) -> Estimate:
@@ -53,46 +84,108 @@ def averaged(runs: Runs, number: Number, words: Sequence[str], cell: Cell) -> Es
 def naive(options: Options) -> Findings:
     """Figure 10: the average of all cases, the best and the worst."""
     cell = Cell()
-    able, unable = cases(options, cell, options.seeds(10))
-    runs = play("harmony-naive", options, [cell], ("isolated", HARMONY, *map(word, able)))
-    able, stalled = _that_ran(runs, able, cell)
-    usual = [case for case in able if case[0] >= LEAST_PARTITIONS]
-    rows: list[Row] = []
-    for name, number, paper in (("average JCT", jct_h, published.NAIVE.jct), ("makespan", makespan_h, published.NAIVE.makespan)):
-        by_case = {case: runs.speedup(number, word(case), cell) for case in able}
-        best, worst = (choose(by_case, key=lambda case: by_case[case].mean) for choose in (max, min))
-        few = {case: by_case[case] for case in usual}
-        least = min(few, key=lambda case: few[case].mean)
+    ample = under(cell, NO_LIMIT)
+    able, unable = parted(options, cell)
+    runs = play("harmony-naive", options, [cell, ample], ("isolated", *map(word, able)))
+    ran = [case for case in able if all(outcome.has_run for outcome in runs.of(word(case), cell))]
+    stalled = [case for case in able if case not in ran]
+    rows = _judged(runs, cell, ran, "")
+    rows += _judged(runs, ample, able, "memory without limit: ")
+    for case in ran:
         rows += [
-            ratio(f"isolated's {name} over the mean of the cases, P >= {LEAST_PARTITIONS}", paper, averaged(runs, number, [word(case) for case in usual], cell), "x"),
-            Row(f"the same of the worst of them, {_told(least)}", "below 1", few[least].mean, (0.0, 1.0), *_bounds(few[least]), "x"),
-            printed(f"the same over the mean of all cases: {name}", averaged(runs, number, [word(case) for case in able], cell), "x"),
-            printed(f"best case, {_told(best)}: {name}", by_case[best], "x"),
-            printed(f"worst case, {_told(worst)}: {name}", by_case[worst], "x"),
-            printed(f"harmony's gain in {name}", runs.speedup(number, HARMONY, cell), "x"),
+            printed(f"{told(case)}: {name}", runs.speedup(number, word(case), cell), "x") for name, number, *_ in TIMES
         ]
-        rows += [printed(f"{_told(case)}: {name}", by_case[case], "x") for case in able]
-    rows += [printed(f"{_told(case)}: groups out of memory", runs.mean(metric("out_of_memory"), word(case), cell)) for case in able]
+        failed = runs.mean(metric("out_of_memory"), word(case), cell)
+        rows.append(printed(f"{told(case)}: groups out of memory", failed))
     notes = [
         said(options),
         offered(options, {"80 jobs": cell}),
-        f"interference {LOSS:g}, calibrated on the average and the worst case of this table on other workloads: evidence of nothing",
-        f"a job can never run, left out: {', '.join(map(_told, [*unable, *stalled])) or 'none'}",
-        f"judged: P >= {LEAST_PARTITIONS}, partitions of at most {MACHINES // LEAST_PARTITIONS} machines; the paper does not say which "
-        "cases it played, and with few large partitions any average is far below isolated",
+        "rows are isolated's time over naive co-location's",
+        f"interference {LOSS:g}, calibrated on these rows where nobody lacks memory, on other workloads: they are "
+        "no evidence",
+        f"left out, as a job can never run: {', '.join(map(told, [*unable, *stalled])) or 'none'}; and with more than "
+        f"{MOST_JOBS} jobs at once",
+        f"judged are cases of {LEAST_PARTITIONS} and more partitions: the paper does not say which it played; of "
+        "few large ones any mean is far below isolated",
+        "the miss: the collector. Its cost was fitted on one number (harmony-reload), and grows without bound as "
+        "memory fills; jobs that nobody keeps apart fill it",
     ]
     return Findings(rows, notes)
 
 
-def _that_ran(runs: Runs, able: list[Case], cell: Cell) -> tuple[list[Case], list[Case]]:
-    """Cases in which every job ran on every workload, and those in which company that does not fit was all there was."""
-    ran = [case for case in able if all(outcome.has_run for outcome in runs.of(word(case), cell))]
-    return ran, [case for case in able if case not in ran]
+def _judged(runs: Runs, cell: Cell, cases: Sequence[Case], words: str) -> list[Row]:
+    """Average, best and worst."""
+    usual = [case for case in cases if case[0] >= LEAST_PARTITIONS]
+    rows = []
+    for name, number, paper, _ in TIMES:
+        found = {case: runs.speedup(number, word(case), cell) for case in cases}
+        mean = averaged(runs, number, [word(case) for case in usual], cell)
+        worst = min(usual, key=lambda case: found[case].mean)
+        best = max(cases, key=lambda case: found[case].mean)
+        said_of = f"{words}{name}, the mean of {len(usual)} cases"
+        rows += [
+            printed(said_of, mean, "x", f"{paper:g}") if words else ratio(said_of, paper, mean, "x"),
+            order(f"{words}{name}, the worst of them, {told(worst)}", "below 1", found[worst]),
+            printed(f"{words}{name}, the best, {told(best)}", found[best], "x"),
+            printed(
+                f"{words}{name}, the mean of all {len(cases)} cases",
+                averaged(runs, number, [word(case) for case in cases], cell),
+                "x",
+            ),
+        ]
+    return rows
 
 
-def _told(case: Case) -> str:
-    return f"P={case[0]} C={case[1]}"
+def breakdown(options: Options) -> Findings:
+    """Sec. V-C: what subtasks, grouping and reloading add, in shares of the whole benefit over isolated jobs."""
+    cell = Cell()
+    ample = under(cell, NO_LIMIT)
+    able, _ = parted(options, cell)
+    cases = [case for case in able if case[0] >= LEAST_PARTITIONS]
+    ways = {
+        "naive co-location": [word(case) for case in cases],
+        "+ subtasks": [word(case, "subtasks") for case in cases],
+        "+ grouping": [WITHIN],
+        "+ reloading": [HARMONY],
+        "+ reloading, alpha=1": [UNAWARE],
+    }
+    names = [one for some in ways.values() for one in some]
+    runs = play("harmony-breakdown", options, [cell, ample], ("isolated", *names))
+    rows: list[Row] = []
+    for name, number, *_ in TIMES:
+        reached = {way: averaged(runs, number, some, cell) for way, some in ways.items()}
+        rows += [printed(f"{way}: isolated's {name} over its", found, "x") for way, found in reached.items()]
+        rows += _shares(f"share of the benefit in {name}", reached, "+ reloading")
+    for name, number, *_ in TIMES:
+        some = list(ways.items())
+        rows += [
+            printed(f"memory without limit, {way}: isolated's {name} over its", averaged(runs, number, one, ample), "x")
+            for way, one in (*some[:2], ("+ grouping", [HARMONY]))
+        ]
+    notes = [
+        said(options),
+        f"naive co-location and subtasks are means over {len(cases)} cases ({', '.join(map(told, cases))}); "
+        "grouping without reloading is Algorithm 1 over groupings that fit into memory below the collector's threshold",
+        "published: 32 % with subtasks, 81 % with grouping, the rest with reloading; a share of a benefit that is "
+        "none is not a number",
+    ]
+    return Findings(rows, notes)
 
 
-def _bounds(found: Estimate) -> tuple[float | None, float | None]:
-    return (None, None) if found.is_sure else (found.low, found.high)
+def _shares(words: str, reached: dict[str, Estimate], last: str) -> list[Row]:
+    whole = reached[last].mean - 1.0
+    rows = []
+    for way, paper in zip(("+ subtasks", "+ grouping"), STEPS, strict=True):
+        share = 100.0 * (reached[way].mean - 1.0) / whole if whole > 0.0 else float("nan")
+        rows.append(ratio(f"{words}: {way[2:]}", paper, share, "%"))
+    return rows
+
+
+REPRODUCTIONS = (
+    Reproduction(
+        "harmony-naive", "harmony", "ratio", "Figure 10: naive co-location against isolated jobs, all cases", naive
+    ),
+    Reproduction(
+        "harmony-breakdown", "harmony", "ratio", "Sec. V-C: what subtasks, grouping, reloading add", breakdown
+    ),
+)

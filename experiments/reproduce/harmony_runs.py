@@ -23,9 +23,10 @@ QUICK_JOBS = 24
 Select = Literal["all", "compute", "communication"]
 # Machines of an isolated job that needs no more: the CPU use that the paper's numbers imply, by workload.
 DOP: Mapping[Select, int] = {"all": 7, "compute": 7, "communication": 5}
-LOSS = 0.22
+LOSS = 0.05
 HARMONY, BEST_KNOWN, BEST_BLIND = "harmony", "greedy:remaining=known", "greedy"
-SAME = "isolated"  # whose word hangs on the workload
+UNAWARE = "harmony:alpha=1"  # Algorithm 1 as printed, which does not look at memory
+NO_LIMIT = "ram_gb=100000"  # words of `GroupConfig`: nobody lacks memory
 
 Number = Callable[[GroupOutcome], float]
 
@@ -137,8 +138,9 @@ def said(options: Options, usual: int = WORKLOADS) -> str:
     """How many workloads there are, for a note."""
     quicker = f"; --quick: {QUICK_JOBS} jobs, not 80" if options.quick else ""
     return (
-        f"means and 95 % intervals over {len(options.seeds(usual))} drawn workloads (harmony-like) on {MACHINES} machines; "
-        f"ratios are of means; isolated's and naive's one constant each were calibrated on others{quicker}"
+        f"means and 95 % intervals over {len(options.seeds(usual))} drawn workloads (harmony-like) on {MACHINES} "
+        "machines; ratios are of means; "
+        f"isolated's and naive's one constant each were calibrated on others{quicker}"
     )
 
 
@@ -146,14 +148,20 @@ def offered(options: Options, cells: Mapping[str, Cell], usual: int = WORKLOADS)
     """What the workloads ask of the machines, alone on 16 each, for a note."""
     jobs = QUICK_JOBS if options.quick else 80
     drawn: dict[str, list[Workload | str]] = {
-        name: [case_workload(cell.workload(seed, jobs)) for seed in options.seeds(usual)] for name, cell in cells.items()
+        name: [case_workload(cell.workload(seed, jobs)) for seed in options.seeds(usual)]
+        for name, cell in cells.items()
     }
     return offered_load_note(drawn, MACHINES).replace("GPUs", "machines")
 
 
-def without_moves(cell: Cell) -> Cell:
-    """The same where a move takes no time."""
-    return replace(cell, config=",".join(filter(None, (cell.config, "move_s=0"))))
+def under(cell: Cell, words: str) -> Cell:
+    """The same with further words of `GroupConfig`."""
+    return replace(cell, config=",".join(filter(None, (cell.config, words))))
+
+
+def gain(runs: Runs, number: Number, policy: str, cell: Cell) -> float:
+    """By how many percent `isolated`'s mean is above the policy's."""
+    return 100.0 * (runs.speedup(number, policy, cell).mean - 1.0)
 
 
 def jct_h(outcome: GroupOutcome) -> float:

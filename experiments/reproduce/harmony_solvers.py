@@ -1,17 +1,18 @@
 """Paper harmony, Sec. V-F: how good Algorithm 1 is, beside the exact optimum and a long search, and how fast.
 
-The paper's Oracle is called exhaustive, but its times grow as the number of jobs does (80 jobs in 13.8 minutes, 4,000 in
-10 hours), and the groupings of 80 jobs cannot be enumerated. Ours is exact up to 10 jobs and a long local search above.
+The paper's Oracle is called exhaustive, but its times grow as the number of jobs does (80 jobs in 13.8 minutes, 4,000
+in 10 hours), and the groupings of 80 jobs cannot be enumerated. Ours is exact up to 10 jobs, a long local search above.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 
-from ...policies.harmony.algorithm1 import algorithm1, counted
+from ...policies.harmony.algorithm1 import Scheduled, algorithm1, counted
 from ...policies.harmony.oracle import STEPS, exact
 from ...policies.harmony.problem import Plan, Problem
 from ...policies.harmony.samples import harmony_like_problem, small_problem
@@ -19,7 +20,7 @@ from ...policies.harmony.search import local_search
 from ..estimates import Estimate, estimate
 from . import harmony_published as published
 from .registry import Options
-from .rows import Row, printed
+from .rows import Row, bounded, printed
 
 SMALL, QUICK_SMALL = 200, 20  # problems of 4 to 8 jobs
 TINY_JOBS, TINY_MACHINES = (2, 3, 4), 6
@@ -77,8 +78,7 @@ def _large_row(way: str, spread: float, problems: Sequence[Problem], best: Seque
     found = estimate(_shares(way, problems, best).tolist())
     words = f"80 jobs on 100 machines, ratio spread {spread:g}, {way}: score over that of a long search"
     if way == "all prefixes" and spread == SPREADS_LARGE[0]:
-        low, high = (None, None) if found.is_sure else (found.low, found.high)
-        return Row(words, "at least 0.98", found.mean, (NEAR, np.inf), low, high, "x")
+        return bounded(words, "at least 0.98", found, (NEAR, np.inf))
     return printed(words, found, "x")
 
 
@@ -137,7 +137,7 @@ def scale(options: Options) -> list[Row]:
             printed(f"{words}: jobs that run", len(found.plan.running)),
             printed(f"{words}: groups", len(found.plan.machines)),
         ]
-    for (few, _), (many, _) in zip(sizes, sizes[1:], strict=False):
+    for (few, _), (many, _) in pairwise(sizes):
         exponent = np.log(seconds[many] / seconds[few]) / np.log(many / few)
         rows.append(printed(f"growth from {few:,} to {many:,} jobs: exponent", float(exponent)))
     problem = harmony_like_problem(options.seed)
@@ -157,7 +157,7 @@ def _pace_row(jobs: int, words: str, seconds: float) -> Row:
     return printed(words, seconds, "s")
 
 
-def timed(problem: Problem, repeats: int = REPEATS):  # type: ignore[no-untyped-def]
+def timed(problem: Problem, repeats: int = REPEATS) -> tuple[float, Scheduled]:
     """Least seconds of Algorithm 1, and what it found."""
     spent = []
     for _ in range(repeats):

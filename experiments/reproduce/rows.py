@@ -89,6 +89,11 @@ def order(quantity: str, paper: str, ours: float | Estimate, *, below: bool = Tr
     return Row(quantity, paper, *_mean(ours, within), "x")
 
 
+def bounded(quantity: str, paper: str, ours: float | Estimate, within: tuple[float, float], unit: str = "x") -> Row:
+    """What was published in words, as bounds of ours."""
+    return Row(quantity, paper, *_mean(ours, within), unit)
+
+
 def printed(quantity: str, ours: float | Estimate, unit: str = "", paper: str | None = None) -> Row:
     """Ours alone: nothing was published that it could meet or miss."""
     return Row(quantity, paper, *_mean(ours, None), unit)

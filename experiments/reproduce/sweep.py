@@ -26,7 +26,14 @@ from ..run_files import IDENTITY, load, remove_orphans, save, short_hash
 from ..terminal import progress
 from .registry import Options
 
-CASES = ("sweep", "bsbf_case", "bsbf_candidate", "cassini_case", "mast_case", "harmony_case")  # the modules that play runs
+CASES = (
+    "sweep",
+    "bsbf_case",
+    "bsbf_candidate",
+    "cassini_case",
+    "mast_case",
+    "harmony_case",
+)  # the modules that play runs
 SOURCES = (*PLAYING, *(f"experiments/reproduce/{name}.py" for name in CASES))
 ENVIRONMENT = "clustergym/Delay-v0"
 SERIES_POINTS = 1000
