@@ -18,7 +18,7 @@ from stable_baselines3.common.logger import KVWriter, Logger
 from stable_baselines3.common.vec_env import VecNormalize
 
 from ..policies import make_for
-from ..simulator.errors import InputError
+from ..simulator.errors import InputError, InvalidDecision
 from .checkpoint import (
     Checkpoint,
     optimizer_tensors,
@@ -138,12 +138,12 @@ class Training:
     def _calibrate(self) -> None:
         """Have the network scale features as they are spread where the reference decides."""
         env = make_env(self.config)
-        policies = [
-            make_for(self.config.reference, self.config.environment) for _ in range(env.num_envs)
-        ]  # they keep what they know of a run
+        # Policies keep what they know of a run.
+        policies = [make_for(self.config.reference, self.config.environment) for _ in range(env.num_envs)]
+        rng = np.random.default_rng(self.config.seed)
         seen = [env.reset()]
         for _ in range(CALIBRATION_STEPS):
-            actions = [one.act_of(policy) for one, policy in zip(env.envs, policies, strict=True)]
+            actions = [_decided(one, policy, rng) for one, policy in zip(env.envs, policies, strict=True)]
             seen.append(env.step(np.stack(actions))[0])
         self.learner.policy.network.calibrate(torch.as_tensor(np.concatenate(seen)))
 
@@ -231,6 +231,15 @@ class Training:
         self.standing.next_evaluation, self.standing.best = data["next_evaluation"], data["best"]
         learner._current_progress_remaining = 1.0 - saved.step / self.config.timesteps
         restore_random_states(saved.arrays, data["random"])
+
+
+def _decided(env: Any, policy: Any, rng: np.random.Generator) -> np.ndarray:
+    """What a policy does in an environment, or anything legal where its actions do not go so far."""
+    try:
+        return np.asarray(env.act_of(policy))
+    except InvalidDecision:
+        parts = np.split(env.action_masks(), np.cumsum(env.action_space.nvec)[:-1])
+        return np.array([rng.choice(np.flatnonzero(part)) for part in parts])
 
 
 class _Loop(BaseCallback):
