@@ -384,8 +384,8 @@ def test_asking_twice_gives_the_same_decision_and_changes_nothing(word):
 
 
 def test_policies_of_groups_and_of_gpus_are_told_apart():
-    on_gpus, in_groups = Simulator("flat:machines=2,gpus_per_machine=4"), small_case(2, 2, seed=1)
-    on_gpus.reset(open_workload("poisson:jobs=3", seed=1, cluster_gpus=8), 1)
+    on_gpus, in_groups = Simulator("flat:machines=8,gpus_per_machine=4"), small_case(2, 2, seed=1)
+    on_gpus.reset(open_workload("poisson:jobs=3", seed=1, cluster_gpus=32), 1)
     with pytest.raises(InputError, match="policy harmony plays where jobs run in groups on parameter servers"):
         make("harmony").decide(on_gpus.view)
     with pytest.raises(InputError, match="a rule for jobs on GPUs cannot play job groups"):
