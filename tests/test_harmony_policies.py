@@ -366,7 +366,30 @@ def test_oracle_finds_the_optimum_of_case_5():
     assert groups_of(simulator) == grouped(((0, 2), 5), ((1,), 3))
 
 
+@pytest.mark.parametrize("word", WORDS)
+def test_asking_twice_gives_the_same_decision_and_changes_nothing(word):
+    simulator = small_case(8, 5, seed=4)
+    policy = make_for(word, GROUPING)
+    simulator.use(policy.terms)
+    for _ in range(6):
+        before = simulator.snapshot().tobytes()
+        first = policy.decide(simulator.view)
+        assert policy.decide(simulator.view) == first
+        assert simulator.snapshot().tobytes() == before
+        decided(simulator, policy)
+        simulator.advance()
+
+
 # --- Names ---
+
+
+def test_policies_of_groups_and_of_gpus_are_told_apart():
+    on_gpus, in_groups = Simulator("flat:machines=8,gpus_per_machine=4"), small_case(2, 2, seed=1)
+    on_gpus.reset(open_workload("poisson:jobs=3", seed=1, cluster_gpus=32), 1)
+    with pytest.raises(InputError, match="policy harmony plays where jobs run in groups on parameter servers"):
+        make("harmony").decide(on_gpus.view)
+    with pytest.raises(InputError, match="a rule for jobs on GPUs cannot play job groups"):
+        in_groups.run(make("fifo"))
 
 
 def test_which_policies_play_among_groups():

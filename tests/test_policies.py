@@ -266,8 +266,8 @@ def test_asking_twice_gives_the_same_decision_and_changes_nothing():
     on_tiers, on_links = Simulator(DALLY), Simulator("cassini-testbed", "contention")
     on_tiers.reset(crowded(12), 1)
     on_links.reset(open_workload("cassini-poisson:jobs=20"), 1)
-    in_regions = {*policies.list("Geo"), *policies.list("DataPlacement")} - {"random"}
-    for name in [name for name in policies.list() if name not in in_regions]:
+    elsewhere = {*policies.list("Geo"), *policies.list("DataPlacement"), *policies.list("Grouping")}
+    for name in [name for name in policies.list() if name not in elsewhere - {"random", "greedy"}]:
         policy = policies.make(name)
         simulator = on_links if policies.environments_of(name) == ("clustergym/TimeShift-v0",) else on_tiers
         first = policy.decide(simulator.view)
@@ -325,9 +325,11 @@ def test_the_list_of_policies():
     assert policies.list("TimeShift") == time_shift
     geo, placement = policies.list("Geo"), ["static", "tetris-v1", "tetris-v2", "milp"]
     assert geo == ["random", "mast", "federated", "global", "scope"] and policies.list("DataPlacement") == placement
+    grouping = ["random", "greedy", "isolated", "naive-colocation", "harmony", "oracle", "muri"]
+    assert policies.list("Grouping") == grouping
     described = {entry["name"]: entry for entry in policies.describe()}
     assert list(described) == policies.list()
-    assert set(described) == {*expected, *sharing, *time_shift, *geo, *placement}
+    assert set(described) == {*expected, *sharing, *time_shift, *geo, *placement, *grouping}
     assert described["las"]["parameters"]["thresholds"] == (3250.0, 7200.0)
     assert all(entry["summary"] and "\n" not in entry["summary"] for entry in described.values())
 

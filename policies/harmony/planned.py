@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...simulator.decisions import Advance, Decision
+from ...simulator.errors import InputError
 from ...simulator.groups.config import GroupTerms
 from ...simulator.groups.view import GroupView
 from ..base import Policy
@@ -50,7 +51,16 @@ class GroupPolicy(Policy):
         """An instant begins."""
 
     def decide(self, view: Any) -> Decision:
-        """The next decision on the way to what it wants."""
+        """The next decision on the way to what it wants.
+
+        Raises:
+            InputError: no groups run here.
+        """
+        if not isinstance(view, GroupView):
+            raise InputError(
+                f"policy {self.name} plays where jobs run in groups on parameter servers (Grouping-v0); expected a "
+                "GroupSimulator's view"
+            )
         simulator = view.simulator
         simulator.use(self.terms)
         decisions = int(simulator.plain.record["decisions"])

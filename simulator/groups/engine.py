@@ -157,10 +157,14 @@ class GroupSimulator:
         """Let other terms hold, now and for the resets to come; running groups cannot change how they execute.
 
         Raises:
-            InputError: jobs are in groups that execute in another way.
+            InputError: jobs are in groups that execute in another way, or it is no terms of groups.
         """
         if rule == self.rule:
             return
+        if not isinstance(rule, GroupTerms):
+            raise InputError(
+                "a rule for jobs on GPUs cannot play job groups; expected GroupTerms, or a policy that says them"
+            )
         if self.capacity.jobs > 0:
             s = self.plain.record
             if s["n_executed"] > 0 and rule.execution != self.rule.execution:
