@@ -114,7 +114,7 @@ class Config(_Checked):
     @model_validator(mode="after")
     def _fits(self) -> Config:
         if not self.reference:
-            object.__setattr__(self, "reference", _better_greedy(self.env))
+            object.__setattr__(self, "reference", _better_greedy(self.environment, self.env))
         if self.variance == "group" and self.num_envs % self.replicas:
             raise ValueError(f"num_envs = {self.num_envs}: expected a multiple of replicas = {self.replicas}")
         if self.batch_size > self.num_envs * self.n_steps:
@@ -127,8 +127,11 @@ class Config(_Checked):
         return self.num_envs * self.n_steps
 
 
-def _better_greedy(env: Mapping[str, Any]) -> str:
+def _better_greedy(environment: str, env: Mapping[str, Any]) -> str:
     """The better of the two that plays by the same rules as an environment with these keyword arguments."""
+    entry = ENVIRONMENTS.get(environment)
+    if entry is not None and entry.simulator is not None:  # jobs are no gangs; there is one of the name
+        return "greedy"
     if not env.get("preemption", True) or env.get("semantics", "events") != "events":
         return "greedy"
     cost = env.get("preemption_cost", 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from functools import partial
 
 import gymnasium
@@ -16,6 +17,7 @@ from clustergym.envs.rendering.groups import draw_groups
 from clustergym.policies.base import Policy
 from clustergym.simulator.decisions import Advance, AssignGroup, Hold, Preempt, SetMachines, SetSpill
 from clustergym.simulator.errors import InputError, InvalidDecision
+from clustergym.simulator.groups.config import GroupConfig
 from clustergym.simulator.groups.engine import GroupSimulator
 from clustergym.simulator.workloads import Workload
 from clustergym.simulator.workloads.ps_jobs import PsJobs
@@ -186,6 +188,18 @@ def test_a_ratio_that_leaves_too_much_in_memory_becomes_the_next_that_does_not()
     assert info["adjusted_action"] and env.simulator.state.alpha_asked[0] == 0.6
 
 
+def test_numbers_can_be_left_to_the_environment():
+    """What is asked for beyond the choices is what 0 stands for, and told."""
+    env = by_hand(PAIR, machine_choices=0, spill_choices=1, input_gb=16.0)
+    assert env.action_space.nvec.tolist() == [FIRST_GROUP + G, 1, 1]
+    assert env.lookout.decisions(waiting(1, OPEN, 2, 4)) == [AssignGroup(1, None, 5)]
+    *_, info = env.step(waiting(1, OPEN, 2, 4))
+    assert info["adjusted_action"]
+    assert (env.view.machines_of(0), env.simulator.state.alpha_asked[1]) == (5, -1.0)
+    *_, info = env.step(waiting(0, 1))
+    assert not info["adjusted_action"]
+
+
 def test_the_last_job_in_a_group_is_not_paused_for_ever():
     """With nothing to come somebody must run: who is alone cannot be paused, and nobody can wait at first."""
     env = by_hand(PAIR[:1])
@@ -218,13 +232,22 @@ def test_an_action_that_is_none_is_one_sentence(action):
         ({"busy": 0.2}, "busy = 0.2"),
         ({"group_slots": 0}, "group_slots = 0: expected a whole number from 1 to 32"),
         ({"machine_choices": 1000}, "machine_choices = 1000"),
+        ({"spill_choices": 0}, "spill_choices = 0: expected a whole number from 1 to 12"),
         ({"order": "classes"}, "order"),
-        ({"slotz": 3}, "unknown setting of job groups 'slotz'"),
     ],
 )
 def test_a_wrong_value_is_one_sentence(options, words):
     with pytest.raises(InputError, match=words):
         grouping(**options)
+
+
+def test_every_setting_of_the_simulator_is_a_keyword_argument():
+    """But for the one that says so, defaults are the simulator's."""
+    config = grouping().simulator.config
+    assert config == GroupConfig(profile_iterations=0)
+    for field in fields(GroupConfig):
+        value = "split" if field.name == "comm" else 2 if field.name == "profile_iterations" else 0.625
+        assert getattr(grouping(**{field.name: value}).simulator.config, field.name) == value
 
 
 OPTIONS = {
@@ -405,7 +428,7 @@ def test_what_the_window_cannot_say_is_one_sentence():
     for decision, words in (
         (Hold(1, None), "no candidate of this environment stands for it"),
         (AssignGroup(1, 2), "the window does not show group 2"),
-        (SetSpill(0, 0.25), "spill ratios of 0, 0.1"),
+        (SetSpill(0, 0.25), "spill ratios 0, 0.1"),
         (AssignGroup(1, None, 9), "expected 1 to 8 machines"),
     ):
         with pytest.raises(InvalidDecision, match=words):

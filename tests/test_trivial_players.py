@@ -43,7 +43,15 @@ SMALL: dict[str, dict[str, Any]] = {
         "slots": 4,
         "running_slots": 4,
     },
+    "clustergym/Grouping-v0": {
+        "workload": "harmony-like:jobs=12,length_sigma=0.6,ratio_sigma=0.4,gap_min=15",
+        "slots": 4,
+        "running_slots": 6,
+        "group_slots": 3,
+    },
 }
+# Other parts are numbers that cost more if they are drawn than doing nothing costs: of these candidates are drawn only.
+DEAR_NUMBERS = ("clustergym/Grouping-v0",)
 ELASTIC = ("pollux",)  # its jobs are elastic in Sharing-v0: not the defaults
 ALONE = ("ideal",)  # its jobs have all links to themselves
 Choice = Callable[[np.random.Generator, np.ndarray, list[int]], list[int]]
@@ -58,6 +66,11 @@ def random_legal(rng: np.random.Generator, mask: np.ndarray, sizes: list[int]) -
     """Each part drawn from the legal values."""
     ends = np.cumsum(sizes)
     return [int(rng.choice(np.flatnonzero(mask[end - n : end]))) for n, end in zip(sizes, ends, strict=True)]
+
+
+def random_candidate(rng: np.random.Generator, mask: np.ndarray, sizes: list[int]) -> list[int]:
+    """A legal candidate is drawn."""
+    return [random_legal(rng, mask, sizes)[0], *rest(sizes)]
 
 
 PLAYERS: dict[str, Choice] = {
@@ -96,6 +109,8 @@ def expect_nothing_gained(env_id: str, seeds: int, **options: Any) -> None:
     """What this file claims, of the means over seeds."""
     mean = {name: float(np.mean(returns(env_id, play, seeds, **options))) for name, play in PLAYERS.items()}
     legal = mean.pop("random legal")
+    if env_id in DEAR_NUMBERS:
+        legal = float(np.mean(returns(env_id, random_candidate, seeds, **options)))
     for name, value in mean.items():
         assert value < legal + (0.0 if name in IDLE else 0.1 * abs(legal)), (name, value, legal)
     for word in policies.list(env_id):

@@ -54,6 +54,7 @@ def ratio_taken(s, w, job, group, machines, value):
 
     What climbs gives way to what is asked for: it can spill its input and then its model.
     """
+    value = min(value, w.spill_choices - 1)
     ratio = ratio_asked(value)
     if ratio < 0.0 or ratio >= 1.0 or job == w.guided:
         return ratio
@@ -109,7 +110,8 @@ def _play_running(s, w, slot, kind, machines, spill):
 @kernel
 def _open(s, w, job, machines, spill):
     """Modify `s`: a job opens a group."""
-    taken = own_number(s, w, job) if machines <= 0 else clipped(machines, w.available)
+    asked = min(machines, w.machine_choices)
+    taken = own_number(s, w, job) if asked <= 0 else clipped(asked, w.available)
     ratio = ratio_taken(s, w, job, NONE, taken, spill)
     open_for(s, job, taken)
     is_adjusted = machines < 0 or (machines > 0 and taken != machines)
@@ -143,7 +145,8 @@ def _is_other(ratio, asked):
 @kernel
 def _give_machines(s, w, group, machines):
     """Modify `s`: a group gets machines, or loses some."""
-    taken = group_number(s, w, group) if machines <= 0 else clipped(machines, room_of(s, w, group))
+    asked = min(machines, w.machine_choices)
+    taken = group_number(s, w, group) if asked <= 0 else clipped(asked, room_of(s, w, group))
     set_machines(s, group, taken)
     return machines < 0 or (machines > 0 and taken != machines)
 

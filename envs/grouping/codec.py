@@ -11,7 +11,6 @@ from ...simulator.errors import InvalidDecision
 from ...simulator.groups.engine import GroupSimulator
 from ..slots import slot_of
 from .carry import machines_given, machines_opened, ratio_found
-from .window import SPILLS
 
 TENTHS = 10.0
 
@@ -36,11 +35,11 @@ def encode(simulator: GroupSimulator, window: np.record, decision: Decision) -> 
             candidate, machines = first + opens, _number(w, decision, decision.machines)
         else:
             candidate = _join_candidate(w, decision, first, opens, decision.group)
-        spill = _value(decision, float(simulator.state.alpha_asked[decision.job]))
+        spill = _value(w, decision, float(simulator.state.alpha_asked[decision.job]))
     elif isinstance(decision, SetSpill):
         first = _first_running(w) + _per_running(w) * slot_of(w.running_job, decision)
         candidate = first + 1 + _group_slot(w, decision, int(simulator.state.goal[decision.job]))
-        spill = _value(decision, -1.0 if decision.ratio is None else decision.ratio)
+        spill = _value(w, decision, -1.0 if decision.ratio is None else decision.ratio)
     elif isinstance(decision, Preempt):
         candidate = _first_running(w) + _per_running(w) * slot_of(w.running_job, decision)
     else:
@@ -59,6 +58,7 @@ def decode(simulator: GroupSimulator, window: np.record, action: Any) -> list[De
     w, s = window, simulator.state
     if not 0 < candidate < _first_group(w) + int(w.group_slots) or not w.legal[candidate]:
         return [Advance()]
+    machines = min(machines, int(w.machine_choices))
     rows = simulator.records, w.reshape(1)
     if candidate >= _first_group(w):
         group = int(w.shown_group[candidate - _first_group(w)])
@@ -141,13 +141,14 @@ def _number(w: np.record, decision: Decision, machines: int | None) -> int:
     return int(machines)
 
 
-def _value(decision: Decision, ratio: float) -> int:
+def _value(w: np.record, decision: Decision, ratio: float) -> int:
     """The value of the third part that asks for a spill ratio; negative: for climbing."""
     if ratio < 0.0:
         return 0
     value = round(ratio * TENTHS)
-    if value / TENTHS != ratio or value > SPILLS - 2:
-        raise InvalidDecision(f"{decision!r}: this environment has spill ratios of 0, 0.1, ..., 1")
+    if value / TENTHS != ratio or value > w.spill_choices - 2:
+        known = ", ".join(f"{tenth / TENTHS:g}" for tenth in range(int(w.spill_choices) - 1)) or "by climbing only"
+        raise InvalidDecision(f"{decision!r}: this environment has spill ratios {known}")
     return 1 + value
 
 

@@ -17,6 +17,9 @@ from ..cluster_env import ClusterEnv, failures_of, horizon_of
 from .defaults import NETWORK, PROFILE_ITERATIONS, TOPOLOGY, WORKLOAD
 from .lookout import GROUP_SLOTS, RUNNING_SLOTS, SLOTS, GroupingLookout
 from .transition import step_rows
+from .window import SPILLS
+
+PLAIN = GroupConfig()
 
 
 class GroupingEnv(ClusterEnv):
@@ -27,7 +30,8 @@ class GroupingEnv(ClusterEnv):
                  (running_slots x 26,), groups (G x 17,), candidates ((1 + (1 + G) slots + (3 + G) running_slots + G)
                  x 24,); G = group_slots; columns in observation.py. `observation="flat"`: the five in one Box, in this
                  order.
-    Action       MultiDiscrete([1 + (1 + G) slots + (3 + G) running_slots + G, 1 + machine_choices, 12]).
+    Action       MultiDiscrete([1 + (1 + G) slots + (3 + G) running_slots + G, 1 + machine_choices,
+                 spill_choices]).
                  0: no more now, advance. 1 + (1 + G) i + k: waiting slot i opens a group (k = 0), or joins that of
                  group slot k - 1. 1 + (1 + G) slots + (3 + G) j + k: running slot j is paused (k = 0), moves to group
                  slot k - 1 (if that is its own: stays, with another spill ratio), opens a group (k = 1 + G), or waits
@@ -51,8 +55,12 @@ class GroupingEnv(ClusterEnv):
         workload: generator with arguments (drawn anew at each reset), path, or a `Workload`, of jobs on parameter
             servers; or several of them in a list, one of which is drawn at each reset.
         network: `none`: the jobs' own times say what the network takes.
+        comm, busy, loss, jitter, average_weight, model_error, profile_iterations, move_s, ram_gb, disk_mb_s, expansion,
+            gc_threshold, gc_slope, pass_fraction, pull_share: of the simulator (simulator/groups/config.py); here jobs
+            are measured when they come (profile_iterations = 0).
         group_slots: G, 1 to 32: groups in the window.
-        machine_choices: most machines that can be asked for by number, 1 to 256; None: those of the cluster.
+        machine_choices: most machines that can be asked for by number, 0 to 256; None: those of the cluster.
+        spill_choices: values of the third part, 1 to 12: climbing, then 0, .1, and so on; 1: climbing only.
         slots, running_slots: waiting jobs and jobs in groups in the window, 1 to 256 and 0 to 256.
         order: which jobs the window shows first: `arrival` or `shortest` (isolated run time).
         max_decisions: truncate after so many steps, >= 1; None: 50 a job of the workload; `math.inf`: never.
@@ -66,8 +74,6 @@ class GroupingEnv(ClusterEnv):
             `Estimates` (simulator/estimates.py); rewards go by what happens.
         mtbf_s, mttr_s: machine failures (simulator/layout.py); 0 mean time between failures: none.
         render_mode: `ansi`, `rgb_array` or `human`.
-        config: `comm`, `busy`, `move_s` and the other fields of the simulator's `GroupConfig`
-            (simulator/groups/config.py); here jobs are measured when they come (`profile_iterations` = 0).
 
     Raises:
         InputError: a value that does not fit, in one sentence.
@@ -83,8 +89,24 @@ class GroupingEnv(ClusterEnv):
         workload: Workload | str | Sequence[Workload | str] = WORKLOAD,
         network: Any = NETWORK,
         *,
+        comm: str = PLAIN.comm,
+        busy: float = PLAIN.busy,
+        loss: float = PLAIN.loss,
+        jitter: float = PLAIN.jitter,
+        average_weight: float = PLAIN.average_weight,
+        model_error: float = PLAIN.model_error,
+        profile_iterations: int = PROFILE_ITERATIONS,
+        move_s: float = PLAIN.move_s,
+        ram_gb: float = PLAIN.ram_gb,
+        disk_mb_s: float = PLAIN.disk_mb_s,
+        expansion: float = PLAIN.expansion,
+        gc_threshold: float = PLAIN.gc_threshold,
+        gc_slope: float = PLAIN.gc_slope,
+        pass_fraction: float = PLAIN.pass_fraction,
+        pull_share: float = PLAIN.pull_share,
         group_slots: int = GROUP_SLOTS,
         machine_choices: int | None = None,
+        spill_choices: int = SPILLS,
         slots: int = SLOTS,
         running_slots: int = RUNNING_SLOTS,
         order: str = "arrival",
@@ -98,23 +120,23 @@ class GroupingEnv(ClusterEnv):
         mtbf_s: float = 0.0,
         mttr_s: float = 3600.0,
         render_mode: str | None = None,
-        **config: Any,
     ) -> None:
         if getattr(network or NETWORK, "name", network or NETWORK) != NETWORK:
             raise InputError(f"network = {network!r}: expected 'none', for jobs bring the times of their COMM along")
         lookout = GroupingLookout(
-            topology=topology,
-            group_slots=group_slots,
-            machine_choices=machine_choices,
-            slots=slots,
-            running_slots=running_slots,
-            order=order,
-            skip_idle=skip_idle,
+            topology=topology, group_slots=group_slots, machine_choices=machine_choices, spill_choices=spill_choices,
+            slots=slots, running_slots=running_slots, order=order, skip_idle=skip_idle,
             horizon_s=horizon_of(horizon_s),
-        )
+        )  # fmt: skip
+        config = GroupConfig(
+            comm=comm, busy=busy, loss=loss, jitter=jitter, average_weight=average_weight, model_error=model_error,
+            profile_iterations=profile_iterations, move_s=move_s, ram_gb=ram_gb, disk_mb_s=disk_mb_s,
+            expansion=expansion, gc_threshold=gc_threshold, gc_slope=gc_slope, pass_fraction=pass_fraction,
+            pull_share=pull_share,
+        )  # fmt: skip
         simulator = GroupSimulator(
             topology,
-            GroupConfig.load({"profile_iterations": PROFILE_ITERATIONS, **config}),
+            config,
             failures=failures_of(mtbf_s, mttr_s, 0.0),
             horizon_s=horizon_of(horizon_s),
             estimates=estimates,

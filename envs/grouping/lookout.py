@@ -35,6 +35,7 @@ class GroupingLookout(Lookout):
         topology: Topology | str | dict[str, Any] = TOPOLOGY,
         group_slots: int = GROUP_SLOTS,
         machine_choices: int | None = None,
+        spill_choices: int = SPILLS,
         slots: int = SLOTS,
         running_slots: int = RUNNING_SLOTS,
         **window: Any,
@@ -42,16 +43,18 @@ class GroupingLookout(Lookout):
         check_range("group_slots", group_slots, 1, MAX_GROUP_SLOTS)
         if machine_choices is None:
             machine_choices = min(Topology.load(topology).num_machines, MOST_MACHINES)
-        check_range("machine_choices", machine_choices, 1, MOST_MACHINES)
+        check_range("machine_choices", machine_choices, 0, MOST_MACHINES)
+        check_range("spill_choices", spill_choices, 1, SPILLS)
         super().__init__(
             kinds=(1 + group_slots, 3 + group_slots),
-            others=(Part(1 + machine_choices, SECOND_COLUMN), Part(SPILLS, THIRD_COLUMN)),
+            others=(Part(1 + machine_choices, SECOND_COLUMN), Part(spill_choices, THIRD_COLUMN)),
             more={"groups": Table(group_slots, GROUP_COLUMNS, 1)},
             slots=slots,
             running_slots=running_slots,
             **window,
         )
-        self.window.group_slots, self.window.machine_choices = group_slots, machine_choices
+        w = self.window
+        w.group_slots, w.machine_choices, w.spill_choices = group_slots, machine_choices, spill_choices
 
     @staticmethod
     def terms(env_kwargs: Mapping[str, Any]) -> Any:

@@ -33,7 +33,6 @@ from .sums import MAX_GROUPS, alone_of, balanced, is_measured, knows
 from .window import (
     OPEN_KIND,
     PAUSE_KIND,
-    SPILLS,
     first_group,
     first_running,
     per_running,
@@ -352,12 +351,12 @@ def _offer_stay(s, w, offered, candidate, job):
 @kernel
 def write_mask(w, mask):
     """Write the flat mask, int8 (candidates + machines + spill,): for the other parts the union over candidates."""
-    count = mask.size - w.machine_choices - 1 - SPILLS
+    count = mask.size - w.machine_choices - 1 - w.spill_choices
     for i in range(count):
         mask[i] = w.legal[i]
     most = min(w.most_machines, w.machine_choices)
     for machines in range(w.machine_choices + 1):
         mask[count + machines] = machines <= most
     count += w.machine_choices + 1
-    for value in range(SPILLS):
+    for value in range(w.spill_choices):
         mask[count + value] = value == 0 or w.may_spill > 0

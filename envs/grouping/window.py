@@ -25,14 +25,14 @@ MAX_GROUP_SLOTS = 32
 OPEN_KIND = 0  # of a waiting slot; the group slots follow
 PAUSE_KIND = 0  # of a running slot; the group slots, OPEN and SWAP follow
 MOST_MACHINES = 256  # that can be asked for
-SPILLS = 12  # values of the third part: climbing, then 0, .1, ..., 1
+SPILLS = 12  # values of the third part, at most: climbing, then 0, .1, ..., 1
 
 
 @cache
 def window_dtype() -> np.dtype:
     """One window; the arrays have room for the largest number of slots."""
     candidates = 1 + (1 + MAX_GROUP_SLOTS) * MAX_SLOTS + (3 + MAX_GROUP_SLOTS) * MAX_SLOTS + MAX_GROUP_SLOTS
-    options = ("group_slots", "machine_choices")
+    options = ("group_slots", "machine_choices", "spill_choices")
     present = ("focus_group", "guided", "groups_shown", "available", "most_machines", "may_spill")
     return np.dtype(
         [

@@ -81,10 +81,10 @@ class Reproduction:
 
 def reproductions() -> Mapping[str, Reproduction]:
     """Every reproduction by name, in the order of the papers."""
-    from . import bsbf, bsbf_calibration, cassini, dally, harmony, mast, mast_fast, mast_speed
+    from . import bsbf, bsbf_calibration, cassini, dally, harmony, harmony_headroom, mast, mast_fast, mast_speed
 
     return {
         entry.name: entry
-        for module in (dally, bsbf, bsbf_calibration, cassini, mast, mast_fast, mast_speed, harmony)
+        for module in (dally, bsbf, bsbf_calibration, cassini, mast, mast_fast, mast_speed, harmony, harmony_headroom)
         for entry in module.REPRODUCTIONS
     }

@@ -108,7 +108,8 @@ def _pairs(numbers: list[int], own: list[int], group_of: np.ndarray, wanted: Seq
     elif kept.size:
         from scipy.optimize import linear_sum_assignment
 
-        for row, old in zip(*linear_sum_assignment(kept, maximize=True), strict=True):
+        rows, olds = linear_sum_assignment(kept, maximize=True)
+        for row, old in zip(rows.tolist(), olds.tolist(), strict=True):
             if kept[row, old] > 0.0:
-                old_of[row] = int(old)
+                old_of[row] = old
     return old_of
