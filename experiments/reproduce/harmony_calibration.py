@@ -42,7 +42,8 @@ def calibration(options: Options) -> Findings:
     rows += _losses(options, seeds)
     notes = [
         "derived: Harmony's published CPU use over its makespan ratio, as COMP is conserved; dop: machines of an "
-        "isolated job, or what its memory below the collector's threshold needs: 8 jobs of 80 need 11 whatever dop is",
+        "isolated job, or what its memory below the collector's threshold needs: 20 of 80 jobs need 11 and 30 more 6 "
+        "whatever dop is",
         "interference: on the mean of the cases with 6 and more partitions where nobody lacks memory; with the "
         "memory of the machines the collector's cost alone makes every mean worse than isolated",
     ]

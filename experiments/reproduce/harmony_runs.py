@@ -22,8 +22,8 @@ MACHINES = 100
 QUICK_JOBS = 24
 Select = Literal["all", "compute", "communication"]
 # Machines of an isolated job that needs no more: the CPU use that the paper's numbers imply, by workload.
-DOP: Mapping[Select, int] = {"all": 7, "compute": 7, "communication": 5}
-LOSS = 0.05
+DOP: Mapping[Select, int] = {"all": 5, "compute": 7, "communication": 5}
+LOSS = 0.0
 HARMONY, BEST_KNOWN, BEST_BLIND = "harmony", "greedy:remaining=known", "greedy"
 UNAWARE = "harmony:alpha=1"  # Algorithm 1 as printed, which does not look at memory
 NO_LIMIT = "ram_gb=100000"  # words of `GroupConfig`: nobody lacks memory
