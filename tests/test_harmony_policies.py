@@ -430,3 +430,12 @@ def test_parameters_of_the_other_policy_of_a_name_are_refused():
 def test_wrong_parameters_get_one_sentence(word, told):
     with pytest.raises(InputError, match=told):
         make(word)
+
+
+def test_profiling_without_spilling_keeps_to_the_memory():
+    """Where nothing is spilled, new jobs are sent only to groups that hold them: nobody runs out of memory for ever."""
+    sim = GroupSimulator("harmony:machines=48", "profile_iterations=3")
+    sim.reset(open_workload("harmony-like:jobs=24", seed=3), 3)
+    metrics = sim.run(make("harmony:spills=false"))
+    assert metrics["jobs_finished"] == 24
+    assert metrics["out_of_memory"] == 0

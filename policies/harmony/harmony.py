@@ -43,13 +43,12 @@ from ...simulator.groups.view import GroupView
 from .algorithm1 import BALANCES, STOPS, algorithm1
 from .carry_out import Wanted, wanted_of
 from .problem import BETA, REFERENCE_MACHINES, Plan, Problem
-from .profiled import Present, ProfiledPolicy, alone, problem_of
+from .profiled import ALPHA, Present, ProfiledPolicy, alone, problem_of
 
 SIMILAR = 0.05
 WORTH = 0.05
 BUNCHED, LARGEST_BUNCH = 60, 3
 BETTER = 1.0 + 1e-12
-ALPHA = 0.34  # P (V-G)
 
 
 class Ended(NamedTuple):

@@ -1,7 +1,8 @@
 """`isolated`: every job has machines of its own, as the paper's first baseline (Sec. V-A), first come, first served.
 
 The paper maximises the CPU's utilisation by a low degree of parallelism, and does not say which: here a job has
-max(`dop`, what its memory needs) machines. 9 was calibrated on the utilisation that the paper's numbers imply (.583).
+max(`dop`, what its memory needs) machines. 5 was calibrated on the
+utilisation that the paper's numbers imply (.583) for `harmony-like` (`reproduce harmony-calibration`).
 
 * `memory=gc`: memory is filled up to the threshold of the garbage collector; `limit`: as long as it does not run out.
   A job that needs more than there are has all machines. Nothing is spilled.
@@ -20,7 +21,7 @@ from .carry_out import Wanted, present
 from .memory_need import machines_for, never_runs
 from .planned import GroupPolicy
 
-DOP = 9
+DOP = 5
 
 
 class Isolated(GroupPolicy):

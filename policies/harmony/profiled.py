@@ -4,7 +4,8 @@ A new job is executed in a group until its metrics are known; it rides along, an
 planned. It is sent to a group that profiles another one already, else to that with the fewest machines (`profile`). The
 paper does not say what happens while there is no group. Here groups of 16 machines are opened for new jobs (of all, if
 there are fewer), as many as fit and are needed, and the jobs are dealt out evenly. The first plan then waits until all
-are profiled that came before the first was. Where metrics are known on arrival (`profile_iterations=0`) none of this
+are profiled that came before the first was. Where nothing is spilled, only jobs that fit are sent anywhere. Where
+metrics are known on arrival (`profile_iterations=0`) none of this
 happens.
 
 Machines that fail: a group goes on with what it has left. A plan is made for the machines that are up.
@@ -20,8 +21,11 @@ import numpy as np
 from ...simulator.groups.config import GB, MB
 from ...simulator.groups.view import GroupView
 from .carry_out import Wanted, present
+from .memory_need import machines_for
 from .planned import GroupPolicy
 from .problem import BETA, REFERENCE_MACHINES, Problem
+
+ALPHA = 0.34  # the paper's mean share of inputs on disk (Sec. V-G)
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ class ProfiledPolicy(GroupPolicy):
         riding = {*now.riding}
         left = now.machines - sum(group.machines for group in groups)
         lost = [job for job in now.riding if not any(job in group.members for group in groups)]
-        return _with_new(groups, sorted(lost + now.new), riding, left, self.profiles_in)
+        return _with_new(view, groups, sorted(lost + now.new), riding, left, self.profiles_in)
 
     def profiles_in(self, group: Wanted) -> int:
         """Groups are asked to profile in ascending order of this."""
@@ -172,17 +176,46 @@ def _with_riders(view: GroupView, planned: list[Wanted], riding: Sequence[int]) 
 
 
 def _with_new(
-    groups: list[Wanted], new: Sequence[int], riding: set[int], free: int, order: Callable[[Wanted], int]
+    view: GroupView,
+    groups: list[Wanted],
+    new: Sequence[int],
+    riding: set[int],
+    free: int,
+    order: Callable[[Wanted], int],
 ) -> list[Wanted]:
-    """New jobs are sent to groups to be profiled."""
+    """New jobs are sent to groups to be profiled: where nothing is spilled those that fit, and the others wait."""
     if not new:
         return groups
     if not groups:
-        size = min(REFERENCE_MACHINES, free)
-        count = min(len(new), free // size) if size else 0
-        return [Wanted(tuple(new[i::count]), size) for i in range(count)]
+        return _first_groups(view, new, free)
+    found = list(groups)
     profiling = [place for place, group in enumerate(groups) if riding.intersection(group.members)]
     place = min(profiling or range(len(groups)), key=lambda place: (order(groups[place]), place))
-    found = list(groups)
-    found[place] = replace(found[place], members=(*found[place].members, *new))
+    for job in new:
+        grown = replace(found[place], members=(*found[place].members, job))
+        if _fits(view, grown):
+            found[place] = grown
     return found
+
+
+def _first_groups(view: GroupView, new: Sequence[int], free: int) -> list[Wanted]:
+    """Groups to profile in while there are none, with new jobs dealt out evenly; one of the first job if none fits."""
+    size = min(REFERENCE_MACHINES, free)
+    count = min(len(new), free // size) if size else 0
+    groups = [Wanted((), size)] * count
+    for job in new:
+        for place in sorted(range(count), key=lambda place: (len(groups[place].members), place)):
+            grown = replace(groups[place], members=(*groups[place].members, job))
+            if _fits(view, grown):
+                groups[place] = grown
+                break
+    groups = [group for group in groups if group.members]
+    return groups or ([Wanted((new[0],), free)] if free else [])
+
+
+def _fits(view: GroupView, group: Wanted) -> bool:
+    """Whether a group has the memory for its jobs, where nothing is spilled."""
+    if view.simulator.rule.spills:
+        return True
+    raw_bytes = sum(view.input_bytes(job) + view.model_bytes(job) for job in group.members)
+    return machines_for(view.config, raw_bytes) <= group.machines

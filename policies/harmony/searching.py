@@ -26,7 +26,7 @@ from .carry_out import Wanted, wanted_of
 from .oracle import STEPS as ORACLE_STEPS
 from .oracle import exact, is_small
 from .problem import BETA, REFERENCE_MACHINES, Plan, Problem
-from .profiled import Present, ProfiledPolicy, alone, problem_of
+from .profiled import ALPHA, Present, ProfiledPolicy, alone, problem_of
 from .search import STEPS, local_search, worth_of_moves
 
 HOLDS_S = 2700.0  # tuned on seeds that no table shows; 900 to 10,000 are within 2 %
@@ -40,20 +40,23 @@ class Oracle(ProfiledPolicy):
     Args:
         beta: worth of the network's utilisation beside the CPU's, >= 0.
         steps: of the local search, >= 1.
+        alpha: share of the inputs that a grouping may need to have on disk, 0 to 1, as of `harmony`.
     """
 
-    def __init__(self, beta: float = BETA, steps: int = ORACLE_STEPS) -> None:
+    def __init__(self, beta: float = BETA, steps: int = ORACLE_STEPS, alpha: float = ALPHA) -> None:
         super().__init__("oracle")
+        if not 0.0 <= alpha <= 1.0:
+            raise InputError(f"policy oracle: alpha = {alpha:g}: expected a share from 0 to 1")
         if not (beta >= 0.0 and np.isfinite(beta)) or steps < 1:
             raise InputError(f"policy oracle: beta = {beta:g}, steps = {steps}: expected at least 0 and 1")
-        self.beta, self.steps = beta, steps
+        self.beta, self.steps, self.alpha = beta, steps, alpha
 
     def plan(self, view: GroupView, now: Present) -> list[Wanted]:
         """The best groups, or the present ones if none is better."""
         jobs = sorted(now.settled + now.fresh + now.waiting)
         if not jobs:
             return []
-        problem = problem_of(view, jobs, now.machines, self.beta)
+        problem = problem_of(view, jobs, now.machines, self.beta, alpha=self.alpha)
         start = plan_of(now.groups, jobs)
         if is_small(problem):
             best = exact(problem)

@@ -47,8 +47,8 @@ class GroupConfig:
         comm: `merged`: one COMM an iteration, for which Eq. 1 is exact; `split`: PULL, COMP, PUSH.
         busy: share of its time for which a COMM alone keeps the links busy, .5 to 1; below 1 a secondary one moves in
             the gaps. The paper has secondary ones, but no rate.
-        loss: of naive co-location: subtasks that share a resource are slower by this share, 0 to < 1. .2 to .25
-            reproduce what the paper says of it (9 % better on average, worse than isolated at worst).
+        loss: of naive co-location: subtasks that share a resource are slower by this share, 0 to < 1. The paper has no
+            number; 0 is what fits its row of naive co-location best (`reproduce harmony-calibration`).
         jitter: coefficient of variation of a subtask's duration (lognormal), 0 to 1.
         average_weight: of the newest measurement in the moving averages, in (0, 1].
         model_error: what is measured is off by this share, up or down by job and resource, 0 to < 1.
@@ -65,7 +65,7 @@ class GroupConfig:
 
     comm: str = "merged"
     busy: float = 1.0
-    loss: float = 0.22
+    loss: float = 0.0
     jitter: float = 0.0
     average_weight: float = 0.1
     model_error: float = 0.0
