@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..simulator.groups.use import UseMeter
 from ..simulator.kernels.codes import ASSIGN, DONE, JOINED, LEFT, MACHINES, SIZED, SPILL
 from .recording import HAPPENINGS, Recorded, Timeline
 
@@ -69,8 +70,8 @@ class _Stretches:
             self.set(job, (), now_s)
 
 
-def group_timeline(simulator: Any, entries: Iterable[Recorded]) -> Timeline:
-    """Follow the log of a run of a `GroupSimulator` while `recording.decisions` plays it.
+def group_timeline(simulator: Any, entries: Iterable[Recorded], meter: UseMeter) -> Timeline:
+    """Follow the log of a run of a `GroupSimulator` while `recording.decisions` plays it, and `meter` looks.
 
     Whoever joins and leaves within an instant was not there.
     """
@@ -94,6 +95,7 @@ def group_timeline(simulator: Any, entries: Iterable[Recorded]) -> Timeline:
     s = simulator.state
     found.close(float(s.now_s))
     n = int(s.n_jobs)
+    use = meter.over_time()
     return Timeline(
         job=np.array(found.job, np.int64),
         start_s=np.array(found.start_s, np.float64),
@@ -105,6 +107,9 @@ def group_timeline(simulator: Any, entries: Iterable[Recorded]) -> Timeline:
         stop_s=float(s.now_s),
         gpu_machine=np.arange(simulator.topology.num_machines),
         unit="machine",
+        use_s=use.time_s,
+        cpu_use=use.cpu,
+        network_use=use.network,
     )
 
 
