@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from ..policies import Policy, make_for
 from ..simulator.engine import Simulator
 from ..simulator.errors import InputError
 from ..simulator.estimates import Estimates
-from ..simulator.groups.use import UseMeter
 from ..simulator.layout import Failures
 from ..simulator.names import parse_name
 from ..simulator.network import Contention, Network, load_network, network_for, on_topology
@@ -36,7 +35,6 @@ from .recording import ABOUT_TABLES, HAPPENINGS, WORDS, Recorded, Timeline, deci
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..simulator.groups.engine import GroupSimulator
     from .store import Store
 
 Record = Literal["nothing", "first", "all"]
@@ -316,11 +314,9 @@ def play(
     share = None if progress is None else lambda done: progress(done / len(workload))
     kept: list[Recorded] = []
     seen: Timeline | None = None
-    if record and setting.config is None:
-        seen = timeline(simulator, _kept(decisions(simulator, decider, share), kept))
-    elif record:
-        meter = UseMeter(cast("GroupSimulator", simulator))
-        seen = group_timeline(simulator, _kept(decisions(simulator, decider, share, meter.look), kept), meter)
+    if record:
+        follow = timeline if setting.config is None else group_timeline
+        seen = follow(simulator, _kept(decisions(simulator, decider, share), kept))
     else:
         simulator.run(decider, share)
     rows = tuple(_decision_rows(simulator, kept))

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ..simulator.groups.use import UseMeter
 from ..simulator.kernels.codes import ASSIGN, DONE, JOINED, LEFT, MACHINES, SIZED, SPILL
 from .recording import HAPPENINGS, Recorded, Timeline
 
@@ -70,8 +69,8 @@ class _Stretches:
             self.set(job, (), now_s)
 
 
-def group_timeline(simulator: Any, entries: Iterable[Recorded], meter: UseMeter) -> Timeline:
-    """Follow the log of a run of a `GroupSimulator` while `recording.decisions` plays it, and `meter` looks.
+def group_timeline(simulator: Any, entries: Iterable[Recorded]) -> Timeline:
+    """Follow the log of a run of a `GroupSimulator` while `recording.decisions` plays it.
 
     Whoever joins and leaves within an instant was not there.
     """
@@ -95,7 +94,7 @@ def group_timeline(simulator: Any, entries: Iterable[Recorded], meter: UseMeter)
     s = simulator.state
     found.close(float(s.now_s))
     n = int(s.n_jobs)
-    use = meter.over_time()
+    use = simulator.meter.over_time()
     return Timeline(
         job=np.array(found.job, np.int64),
         start_s=np.array(found.start_s, np.float64),

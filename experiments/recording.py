@@ -65,10 +65,7 @@ class Recorded(NamedTuple):
 
 
 def decisions(
-    simulator: Simulator,
-    policy: Decider | None = None,
-    progress: Callable[[int], None] | None = None,
-    look: Callable[[], None] | None = None,
+    simulator: Simulator, policy: Decider | None = None, progress: Callable[[int], None] | None = None
 ) -> Iterator[Recorded]:
     """Play a run that was just reset to its end, and yield its decisions, with the starts of held jobs by themselves.
 
@@ -78,12 +75,9 @@ def decisions(
         simulator: at its first decision point.
         policy: whoever decides; None for the simulator's compiled rule.
         progress: called at every instant with the number of finished jobs.
-        look: called at every decision point, before anything is decided, and at the end.
     """
     simulator.state.log_on = 1
     while not simulator.ended:
-        if look is not None:
-            look()
         if policy is None:
             simulator.schedule()
         else:
@@ -94,8 +88,6 @@ def decisions(
         simulator.advance()
         if progress is not None:
             progress(int(simulator.state.done))
-    if look is not None:
-        look()
     yield from _in_effect(_logged(simulator))  # what has started by itself since
 
 

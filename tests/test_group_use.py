@@ -13,7 +13,6 @@ from clustergym.experiments.group_timeline import group_timeline
 from clustergym.experiments.recording import Timeline, decisions
 from clustergym.simulator.decisions import Advance, AssignGroup, Preempt
 from clustergym.simulator.groups.config import GroupTerms
-from clustergym.simulator.groups.use import UseMeter
 from clustergym.simulator.layout import Failures
 
 RANDOM = runpy.run_path(str(Path(__file__).with_name("random_groups.py")))
@@ -33,10 +32,8 @@ class OneGroup:
 
 def seen(simulator, policy=None):
     """(time, CPU, network) from each decision point on, of a run until its end."""
-    meter = UseMeter(simulator)
-    for _ in decisions(simulator, policy or OneGroup(), look=meter.look):
-        pass
-    use = meter.over_time()
+    simulator.run(policy or OneGroup())
+    use = simulator.meter.over_time()
     return [tuple(round(float(value), 9) for value in row) for row in zip(*use, strict=True)]
 
 
@@ -140,8 +137,7 @@ def test_a_run_that_is_cut_off_counts_what_has_ended():
 
 def test_a_timeline_of_groups_knows_cpu_and_network():
     simulator = group_simulator(ps_workload([(16, 4), (8, 1)], [2, 1], gpus=8, arrivals=[0.0, 5.0]), 16)
-    meter = UseMeter(simulator)
-    line = group_timeline(simulator, decisions(simulator, OneGroup(), look=meter.look), meter)
+    line = group_timeline(simulator, decisions(simulator, OneGroup()))
     cpu, network = line.in_use()
     assert (cpu.title, network.title) == ("CPU use", "network use")
     assert cpu.share.tolist() == pytest.approx([0.2, 0.5, 0.1, 0.0])
@@ -155,3 +151,13 @@ def test_a_timeline_of_gpus_knows_gpus_held():
     (use,) = run.timeline.in_use()
     assert (use.title, use.label) == ("GPUs in use", "GPUs held by jobs")
     assert use.share.max() <= 1.0
+
+
+def test_who_goes_back_to_a_snapshot_forgets_what_came_later():
+    simulator = group_simulator(ps_workload([(16, 4), (8, 1)], [2, 1], gpus=8, arrivals=[0.0, 5.0]), 16)
+    once = simulator.snapshot()
+    first = seen(simulator)
+    simulator.restore(once)
+    assert seen(simulator) == first
+    simulator.reset(simulator.workload)
+    assert simulator.meter.over_time().time_s.tolist() == [0.0]

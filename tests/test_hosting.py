@@ -142,6 +142,7 @@ def test_machines_of_groups_have_numbers():
             + [(name, "f8", 2) for name in ("arrival_s", "status", "finish_s")],
         ).view(np.recarray)[0]
 
+    Ended.meter = UseMeter(Ended)
     Ended.state.now_s, Ended.state.n_jobs = 50.0, 2
     log = [
         Recorded(0.0, 0, ASSIGN, (7, 2)),
@@ -156,7 +157,7 @@ def test_machines_of_groups_have_numbers():
         Recorded(30.0, 1, LEFT, (9, 0)),
         Recorded(30.0, -1, SIZED, (9, 0)),
     ]
-    line = group_timeline(Ended, log, UseMeter(Ended))
+    line = group_timeline(Ended, log)
     found = zip(line.job.tolist(), line.start_s.tolist(), line.end_s.tolist(), line.gpus, strict=True)
     assert list(found) == [
         (0, 0.0, 20.0, (0, 1)),

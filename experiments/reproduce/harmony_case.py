@@ -14,7 +14,6 @@ from ...policies.registry import make_for
 from ...simulator.decisions import Advance
 from ...simulator.errors import Stalled
 from ...simulator.groups.engine import GroupSimulator
-from ...simulator.groups.use import UseMeter
 from ...simulator.workloads import Workload, open_workload
 from .harmony_executor import Group
 from .sweep import Configured
@@ -109,7 +108,7 @@ class _Seen:
     """What is looked at while a run is played."""
 
     def __init__(self, simulator: GroupSimulator) -> None:
-        self.use = UseMeter(simulator)
+        self.meter = simulator.meter
         self.found: dict[tuple[tuple[int, ...], int], None] = {}
         self.decided = 0
         self.alpha_s = self.job_s = 0.0
@@ -141,7 +140,7 @@ class _Seen:
         }
 
     def columns(self) -> dict[str, np.ndarray]:
-        use = self.use.over_time()
+        use = self.meter.over_time()
         return {
             "group_size": np.array([len(members) for members, _ in self.found], np.float64),
             "group_machines": np.array([machines for _, machines in self.found], np.float64),
@@ -154,7 +153,6 @@ class _Seen:
 
 def _play(simulator: GroupSimulator, policy: Policy, seen: _Seen) -> None:
     while not simulator.ended:
-        seen.use.look()
         decided = 0
         while not isinstance(decision := policy.decide(simulator.view), Advance):
             simulator.apply(decision)
@@ -164,4 +162,3 @@ def _play(simulator: GroupSimulator, policy: Policy, seen: _Seen) -> None:
         since_s = simulator.view.now_s
         simulator.advance()
         seen.passed(simulator, since_s)
-    seen.use.look()

@@ -31,18 +31,25 @@ class UseOverTime(NamedTuple):
 
 
 class UseMeter:
-    """Looks at a simulator at each decision point, before anything is decided, and at the end."""
+    """Looks at a simulator at each decision point, before anything is decided, and at the end.
+
+    It is no part of the record: where kernels advance that themselves, somebody else has to look now and then.
+    """
 
     def __init__(self, simulator: GroupSimulator) -> None:
         self._simulator = simulator
+        self.clear()
+
+    def clear(self) -> None:
+        """Another run begins."""
         self._time_s: list[float] = []
         self._done: list[tuple[float, float]] = []
 
     def look(self) -> None:
-        """Now; a second look at an instant replaces the first."""
+        """Now; what was seen now or later, before a run went back to a snapshot, is forgotten."""
         s = self._simulator.state
         now_s = float(s.now_s)
-        if self._time_s and self._time_s[-1] == now_s:
+        while self._time_s and self._time_s[-1] >= now_s:
             self._time_s.pop()
             self._done.pop()
         # At the end metrics are of what has ended; only a run that is cut off has anything in progress then.
@@ -66,7 +73,10 @@ class UseMeter:
 
 
 def in_progress(s: np.record) -> tuple[float, float]:
-    """What is done of the subtasks in progress: machine-seconds of COMP, and of COMM."""
+    """What is done of the subtasks in progress: machine-seconds of COMP, and of COMM.
+
+    They run on the machines that their groups had before this instant's decisions.
+    """
     return _shared(s) if s.execution == NAIVE else _in_turn(s)
 
 
@@ -76,7 +86,7 @@ def _in_turn(s: np.record) -> tuple[float, float]:
     computing = groups[s.cpu_job[groups] != NONE]
     job = s.cpu_job[computing]
     left_s = np.maximum(s.work_end_s[job] - s.now_s, 0.0)  # it may wait for the disk after that
-    cpu_s = float((s.comp_cost[job] - left_s * s.group_machines[computing]).sum())
+    cpu_s = float((s.comp_cost[job] - left_s * s.machines_before[computing]).sum())
     net_s = 0.0
     for has, end_s, rate in (
         (s.net_job, s.net_end_s, 1.0),
@@ -84,7 +94,7 @@ def _in_turn(s: np.record) -> tuple[float, float]:
     ):
         sending = groups[has[groups] != NONE]
         left_s = np.maximum(end_s[sending] - s.now_s, 0.0) * rate
-        net_s += float(((s.part_left[has[sending]] - left_s) * s.group_machines[sending]).sum())
+        net_s += float(((s.part_left[has[sending]] - left_s) * s.machines_before[sending]).sum())
     return cpu_s, net_s
 
 
@@ -94,7 +104,7 @@ def _shared(s: np.record) -> tuple[float, float]:
     for place, whole_s in ((ON_CPU, None), (ON_NET, s.work_end_s)):
         job = np.flatnonzero(s.place[: s.n_jobs] == place)
         group = s.at[job]
-        machines = s.group_machines[group]
+        machines = s.machines_before[group]
         beside = np.bincount(group, minlength=1)[group]
         rate = np.where(beside > 1, (1.0 - s.loss) / np.maximum(beside, 1), 1.0)
         left_s = np.maximum(s.part_left[job] - (s.now_s - s.at_s[group]) * rate, 0.0)
