@@ -94,6 +94,7 @@ def group_timeline(simulator: Any, entries: Iterable[Recorded]) -> Timeline:
     s = simulator.state
     found.close(float(s.now_s))
     n = int(s.n_jobs)
+    use = simulator.meter.over_time()
     return Timeline(
         job=np.array(found.job, np.int64),
         start_s=np.array(found.start_s, np.float64),
@@ -105,6 +106,9 @@ def group_timeline(simulator: Any, entries: Iterable[Recorded]) -> Timeline:
         stop_s=float(s.now_s),
         gpu_machine=np.arange(simulator.topology.num_machines),
         unit="machine",
+        use_s=use.time_s,
+        cpu_use=use.cpu,
+        network_use=use.network,
     )
 
 

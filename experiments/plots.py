@@ -94,27 +94,30 @@ def jct_cdf(runs: Sequence[Run]) -> Figure:
 
 
 def over_time(timelines: dict[str, Timeline]) -> Figure:
-    """GPUs held and jobs waiting over time, one line a policy."""
-    unit_held = next(iter(timelines.values())).unit
-    figure = _figure(10.0, 6.5)
-    above, below = figure.subplots(2, 1, sharex=True)
+    """What is in use (GPUs held; of job groups CPU and network) and jobs waiting over time, one line a policy."""
+    used = {policy: timeline.in_use() for policy, timeline in timelines.items()}
+    panels = next(iter(used.values()))
+    figure = _figure(10.0, 0.5 + 3.0 * (len(panels) + 1))
+    *above, below = figure.subplots(len(panels) + 1, 1, sharex=True)
     unit_s, unit = _unit(max(timeline.stop_s - timeline.begin_s for timeline in timelines.values()))
     for number, (policy, timeline) in enumerate(timelines.items()):
         edges = np.linspace(timeline.begin_s, timeline.stop_s, 201)
         x = (edges - timeline.begin_s) / unit_s
-        times, busy = timeline.busy_gpus()
-        share = 100.0 * bin_means(times, busy, edges) / timeline.num_gpus
-        above.stairs(share, x, baseline=None, label=_label(policy), **_style(number))
+        for axis, use in zip(above, used[policy], strict=True):
+            share = 100.0 * bin_means(use.time_s, use.share, edges)
+            axis.stairs(share, x, baseline=None, label=_label(policy), **_style(number))
         times, waiting = timeline.queue_length()
         below.stairs(bin_means(times, waiting, edges), x, baseline=None, **_style(number))
-    above.set(ylabel=f"{unit_held}s held by jobs [%]", ylim=(0, 102))
+    for axis, use in zip(above, panels, strict=True):
+        axis.set(ylabel=f"{use.label} [%]", ylim=(0, 102))
     below.set(ylabel="jobs waiting", xlabel=f"time since the first arrival [{unit}]")
     below.set_ylim(bottom=0)
     below.set_xlim(left=0)
-    above.set_title(f"{_first_upper(unit_held)} allocation and queue over time (first seed)", fontweight="bold")
-    for axis in (above, below):
+    words = ", ".join(use.title for use in panels)
+    above[0].set_title(f"{_first_upper(words)} and queue over time (first seed)", fontweight="bold")
+    for axis in (*above, below):
         _finish(axis)
-    above.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+    above[0].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
     return figure
 
 

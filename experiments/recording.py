@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -133,6 +133,22 @@ def _in_effect(entries: list[Recorded]) -> list[Recorded]:
     return [entry for entry in entries if id(entry) not in undone] if undone else entries
 
 
+class InUse(NamedTuple):
+    """How much of one resource of the whole cluster is in use over time.
+
+    Attributes:
+        title: what it is, within a heading.
+        label: of what it is a share, for an axis.
+        time_s: float64 (p,), ascending.
+        share: float64 (p,), from 0 to 1, from each time on.
+    """
+
+    title: str
+    label: str
+    time_s: np.ndarray
+    share: np.ndarray
+
+
 @dataclass(frozen=True)
 class Timeline:
     """When which job held which GPUs, in one run.
@@ -148,6 +164,8 @@ class Timeline:
         begin_s, stop_s: the run's first arrival and its end.
         gpu_machine: int64 (G,), the machine of each GPU.
         unit: what a GPU is: `GPU`, or `machine`.
+        use_s: float64 (p,), of job groups: decision points and the end (simulator/groups/use.py); else p = 0.
+        cpu_use, network_use: float64 (p,), shares of all machines' from each of them on.
     """
 
     job: np.ndarray
@@ -160,6 +178,9 @@ class Timeline:
     stop_s: float
     gpu_machine: np.ndarray
     unit: str = "GPU"
+    use_s: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    cpu_use: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    network_use: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @property
     def num_gpus(self) -> int:
@@ -175,6 +196,16 @@ class Timeline:
             return _steps(self.start_s, sizes, self.end_s, sizes, self.begin_s)
         one = np.ones(len(alone[0]), np.int64)
         return _steps(alone[0], one, alone[1], one, self.begin_s)
+
+    def in_use(self) -> list[InUse]:
+        """CPU and network where jobs run in groups, else the GPUs that jobs hold."""
+        if len(self.use_s):
+            return [
+                InUse("CPU use", "CPUs busy with COMP", self.use_s, self.cpu_use),
+                InUse("network use", "links busy with COMM", self.use_s, self.network_use),
+            ]
+        times, busy = self.busy_gpus()
+        return [InUse(f"{self.unit}s in use", f"{self.unit}s held by jobs", times, busy / self.num_gpus)]
 
     def queue_length(self) -> tuple[np.ndarray, np.ndarray]:
         """(times, jobs that wait or are held from each of them on)."""

@@ -44,7 +44,10 @@ RUNS, TABLE, SUMMARY = "runs", "results.parquet", summary.NAME
 RUN_NAME = re.compile(r"[0-9a-f]{20}\.parquet")
 RECORDED = ("timeline_", "decision_")
 DECISION = ("time_s", "job_id", "decision", "gpus", "shift_s")
-TIMELINE = ("job", "start_s", "end_s", "arrival_s", "leave_s", "begin_s", "stop_s", "gpu_machine", "unit")
+TIMELINE = (
+    *("job", "start_s", "end_s", "arrival_s", "leave_s", "begin_s", "stop_s", "gpu_machine", "unit"),
+    *("use_s", "cpu_use", "network_use"),
+)
 BETWEEN_TABLES_S = 60.0
 SHARE_FOR_TABLES = 0.05  # of the time may go into tables of what is there so far
 
@@ -247,8 +250,8 @@ def _run_of(row: Mapping[str, Any]) -> Run:
     if "timeline_job" in row:
         ends = np.cumsum(row["timeline_gpu_count"])[:-1]
         gpus = tuple(tuple(part.tolist()) for part in np.split(row["timeline_gpus"], ends)) if len(ends) else ()
-        line = Timeline(gpus=gpus, **{name: row[f"timeline_{name}"] for name in TIMELINE})
-        row = {"timeline_unit": "GPU", **row}  # older runs were of GPUs alone
+        held = {name: row[f"timeline_{name}"] for name in TIMELINE if f"timeline_{name}" in row}
+        line = Timeline(gpus=gpus, **held)  # older runs do not say what has a default
         row = {"decision_shift_s": [""] * len(row["decision_time_s"]), **row}  # older runs had no shifts
         decisions = tuple(zip(*(row[f"decision_{name}"] for name in DECISION), strict=True))
     knows = row.get("knows_run_times", "")  # older runs do not say

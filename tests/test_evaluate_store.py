@@ -92,6 +92,19 @@ def test_what_is_kept_is_what_is_read(tmp_path, played):
     assert all(run.timeline is None for run in store.read(tmp_path, timelines=False).runs)
 
 
+def test_a_run_of_an_older_version_is_read(tmp_path):
+    """It does not say what its units are, nor how busy CPU and network were: it was of GPUs."""
+    import pyarrow.parquet as pq
+
+    evaluated(tmp_path, ["fifo"], [0], record="first")
+    (path,) = (tmp_path / store.RUNS).glob("*.parquet")
+    later = ("timeline_unit", "timeline_use_s", "timeline_cpu_use", "timeline_network_use", "decision_shift_s")
+    pq.write_table(pq.read_table(path).drop_columns(list(later)), path)
+    run = store.read(tmp_path).runs[0]
+    assert (run.timeline.unit, len(run.timeline.use_s)) == ("GPU", 0)
+    assert [use.title for use in run.timeline.in_use()] == ["GPUs in use"]
+
+
 def test_policies_and_seeds_add_up(tmp_path, played):
     evaluated(tmp_path, ["fifo"], [0, 1])
     evaluated(tmp_path, ["sjf"], [1, 2])

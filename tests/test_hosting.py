@@ -24,6 +24,7 @@ from clustergym.simulator.engine import Simulator
 from clustergym.simulator.errors import InvalidDecision
 from clustergym.simulator.groups.config import GroupTerms
 from clustergym.simulator.groups.engine import GroupSimulator
+from clustergym.simulator.groups.use import UseMeter
 from clustergym.simulator.kernels.codes import ASSIGN, JOINED, LEFT, SIZED
 from clustergym.simulator.twins import twin
 from clustergym.simulator.workloads import Workload
@@ -114,12 +115,18 @@ def test_evaluate_writes_runs_decisions_and_pictures_of_groups(tmp_path, capsys)
     line = found.runs[0].timeline
     assert (line.unit, line.num_gpus, len(line.job)) == ("machine", 16, 3)
     assert max(line.busy_gpus()[1]) == 16
+    for use, metric in zip(line.in_use(), ("cpu_utilisation", "network_utilisation"), strict=True):
+        mean = float((use.share[:-1] * np.diff(use.time_s)).sum()) / found.runs[0].metrics["makespan"]
+        assert mean == pytest.approx(found.runs[0].metrics[metric])
     assert found.setting.config == "move_s=30"
     section = load.load([tmp_path / "log"]).sections[0]
     assert ("CPU use", "%") in numbers.headers(section)
     assert ("GPU use", "%") not in numbers.headers(section)
     assert run(["compare", str(tmp_path / "log"), "--out", str(tmp_path / "report.html"), "--quiet"]) == 0
-    assert "one row a machine" in (tmp_path / "report.html").read_text()
+    page = (tmp_path / "report.html").read_text()
+    assert "one row a machine" in page
+    assert all(f"{what} over time" in page for what in ("CPU use", "Network use", "Queue"))
+    assert "Machines in use" not in page
 
 
 def test_machines_of_groups_have_numbers():
@@ -135,6 +142,7 @@ def test_machines_of_groups_have_numbers():
             + [(name, "f8", 2) for name in ("arrival_s", "status", "finish_s")],
         ).view(np.recarray)[0]
 
+    Ended.meter = UseMeter(Ended)
     Ended.state.now_s, Ended.state.n_jobs = 50.0, 2
     log = [
         Recorded(0.0, 0, ASSIGN, (7, 2)),

@@ -1,4 +1,4 @@
-"""The charts of a section: ratios, box over seeds, distribution of JCT, GPUs and queue over time."""
+"""The charts of a section: ratios, box over seeds, distribution of JCT, what is in use and the queue over time."""
 
 from __future__ import annotations
 
@@ -115,23 +115,29 @@ def jct_cdf(section: Section, styles: Styles) -> Chart | None:
 
 
 def over_time(section: Section, styles: Styles) -> list[Chart]:
-    """GPUs held and jobs waiting over time, of one seed."""
+    """What is in use (GPUs held; of job groups CPU and network) and jobs waiting over time, of one seed."""
     seed, timelines = one_seed(section)
     if not timelines:
         return []
     stop_s = max(line.stop_s - line.begin_s for line in timelines.values())
     x = axes.durations(0.0, stop_s)
     edges = {label: np.linspace(line.begin_s, line.stop_s, _bins(line, stop_s)) for label, line in timelines.items()}
-    held = {
-        label: 100.0 * _mean_of(line.busy_gpus(), edges[label]) / line.num_gpus for label, line in timelines.items()
-    }
-    queue = {label: _mean_of(line.queue_length(), edges[label]) for label, line in timelines.items()}
+    used = {label: line.in_use() for label, line in timelines.items()}
+    percent = axes.linear(0.0, 100.0, "{:g} %".format)
+    shown = [
+        (
+            f"{use.title[0].upper()}{use.title[1:]} over time",
+            {label: 100.0 * bin_means(*some[number][2:], edges[label]) for label, some in used.items()},
+            percent,
+            use.label,
+        )
+        for number, use in enumerate(next(iter(used.values())))
+    ]
+    queue = {label: bin_means(*line.queue_length(), edges[label]) for label, line in timelines.items()}
     most = max(1.0, *(float(values.max()) for values in queue.values()))
     charts = []
-    unit = next(iter(timelines.values())).unit
-    units = f"{unit[0].upper()}{unit[1:]}s"
     for title, values, y, y_label in (
-        (f"{units} in use over time", held, axes.linear(0.0, 100.0, "{:g} %".format), f"{units} held by jobs"),
+        *shown,
         ("Queue over time", queue, axes.linear(0.0, 1.03 * most), "jobs waiting"),
     ):
         places = {label: x.at(edges[label] - timelines[label].begin_s) for label in timelines}
@@ -168,10 +174,6 @@ def one_seed(section: Section) -> tuple[int, dict[str, Timeline]]:
 
 def _bins(timeline: Timeline, stop_s: float) -> int:
     return max(2, round(TIME_BINS * (timeline.stop_s - timeline.begin_s) / max(stop_s, 1e-9)) + 1)
-
-
-def _mean_of(steps: tuple[np.ndarray, np.ndarray], edges: np.ndarray) -> np.ndarray:
-    return bin_means(*steps, edges)
 
 
 def _row(number: int, count: int) -> float:

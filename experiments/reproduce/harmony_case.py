@@ -45,13 +45,13 @@ class GroupCase(Configured):
         simulator.reset(case_workload(self.workload), self.seed)
         policy = make_for(self.policy, ENVIRONMENT).decider(simulator)
         assert policy is not None
-        seen = _Seen()
+        seen = _Seen(simulator)
         try:
             _play(simulator, policy, seen)
         except Stalled:
-            return {"metrics": {"stalled": 1.0}, "jct_s": np.zeros(0), **seen.groups()}
+            return {"metrics": {"stalled": 1.0}, "jct_s": np.zeros(0), **seen.columns()}
         metrics = {**simulator.metrics(), **seen.metrics(), "stalled": 0.0}
-        return {"metrics": metrics, "jct_s": simulator.jobs()["jct_s"], **seen.groups()}
+        return {"metrics": metrics, "jct_s": simulator.jobs()["jct_s"], **seen.columns()}
 
     def outcome(self, held: Mapping[str, Any]) -> GroupOutcome:
         """What a file of it holds."""
@@ -69,6 +69,8 @@ class GroupOutcome:
         jct_s: (jobs,), in order of arrival.
         group_size, group_machines: (groups,), jobs and machines of each of all different groups that were decided on.
         group_job: their jobs, one group after another.
+        use_s: (p,), decision points and the end.
+        cpu_use, network_use: (p,), shares of all machines' from each of them on.
     """
 
     metrics: dict[str, float]
@@ -76,6 +78,9 @@ class GroupOutcome:
     group_size: np.ndarray
     group_machines: np.ndarray
     group_job: np.ndarray
+    use_s: np.ndarray
+    cpu_use: np.ndarray
+    network_use: np.ndarray
 
     @property
     def has_run(self) -> bool:
@@ -102,7 +107,8 @@ def case_workload(word: str) -> Workload:
 class _Seen:
     """What is looked at while a run is played."""
 
-    def __init__(self) -> None:
+    def __init__(self, simulator: GroupSimulator) -> None:
+        self.meter = simulator.meter
         self.found: dict[tuple[tuple[int, ...], int], None] = {}
         self.decided = 0
         self.alpha_s = self.job_s = 0.0
@@ -133,11 +139,15 @@ class _Seen:
             "decisions": float(self.decided),
         }
 
-    def groups(self) -> dict[str, np.ndarray]:
+    def columns(self) -> dict[str, np.ndarray]:
+        use = self.meter.over_time()
         return {
             "group_size": np.array([len(members) for members, _ in self.found], np.float64),
             "group_machines": np.array([machines for _, machines in self.found], np.float64),
             "group_job": np.array([job for members, _ in self.found for job in members], np.float64),
+            "use_s": use.time_s,
+            "cpu_use": use.cpu,
+            "network_use": use.network,
         }
 
 

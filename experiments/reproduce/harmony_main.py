@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from ..estimates import Estimate, estimate, paired_ratio
 from . import harmony_published as published
 from .harmony_case import case_workload
+from .harmony_plots import of_use
 from .harmony_runs import (
     BEST_BLIND,
     BEST_KNOWN,
@@ -105,7 +106,7 @@ def main(options: Options) -> Findings:
         *hours(runs, cell, ("isolated", HARMONY, UNAWARE, *OURS)),
     ]
     notes = [said(options), f"{offered(options, {'80 jobs': cell})}; a move takes 60 s, profiling 3 iterations"]
-    return Findings(rows, [*notes, MEMORY, BOUND])
+    return Findings(rows, [*notes, MEMORY, BOUND], of_use(options, runs, cell))
 
 
 def _run(runs: Runs, cell: Cell) -> list[Row]:

@@ -25,6 +25,7 @@ from .config import GroupConfig, GroupTerms
 from .layout import CLIMBS, copy_record, lay_group_jobs, lay_machines
 from .metrics import group_job_table, group_totals
 from .state import GroupCapacity, GroupPlain
+from .use import UseMeter
 from .view import GroupView
 
 
@@ -47,6 +48,7 @@ class GroupSimulator:
         rule: the `GroupTerms` that hold; `use` replaces them.
         records, state, plain: the record (state.py). Do not write to it.
         view: the read-only `GroupView` of the present.
+        meter: how busy CPU and network were since `reset`, as far as `advance` played.
         room: None, or what is asked before each reset to `move_to` records of at least a capacity (batches).
         done, at_horizon, ended: as of `Simulator`.
         runs: how often `reset` or `restore` has replaced the state.
@@ -76,6 +78,7 @@ class GroupSimulator:
         self.network = NoNetwork()
         self.rule = rule or GroupTerms()
         self.view = GroupView(self)
+        self.meter = UseMeter(self)
         self.workload: Workload
         self.capacity = GroupCapacity(0, 0)
         self.room: Callable[[GroupCapacity], None] | None = None
@@ -100,6 +103,7 @@ class GroupSimulator:
         machines = self.topology.num_machines
         self.workload = workload.oversize(machines)
         self.runs += 1
+        self.meter.clear()
         capacity = GroupCapacity.fitting(len(workload), machines)
         if self.room is not None:
             self.room(capacity)
@@ -126,6 +130,7 @@ class GroupSimulator:
         """As if reset like `other`, which has just been with `begin=False`, and differs in nothing but its run."""
         self.workload = other.workload
         self.runs += 1
+        self.meter.clear()
         self._code = codes.DECIDE
         if self.room is not None:
             self.room(other.capacity)
@@ -136,6 +141,7 @@ class GroupSimulator:
     def mirror(self, other: GroupSimulator) -> None:
         """Take over the present of `other`, which differs in nothing but its run; runs count as there."""
         self.workload, self.rule, self.runs, self._code = other.workload, other.rule, other.runs, other._code
+        self.meter.clear()
         if self.capacity != other.capacity:
             self.move_to(other.capacity.empty(), other.capacity, keep=False)
         self.plain.take_over(other.plain)
@@ -152,6 +158,7 @@ class GroupSimulator:
         self.workload = workload.oversize(self.topology.num_machines)
         self.rule, self.state = rule, self.records[0]
         self._code = code
+        self.meter.clear()
 
     def use(self, rule: GroupTerms) -> None:
         """Let other terms hold, now and for the resets to come; running groups cannot change how they execute.
@@ -211,6 +218,7 @@ class GroupSimulator:
             raise Stalled(
                 f"{s.waiting} jobs wait at {s.now_s:g} s, nothing runs and no event is left to come; start one of them"
             )
+        self.meter.look()
 
     def serve_holds(self) -> None:
         """Nothing: no job of a group is held."""

@@ -1,0 +1,113 @@
+"""How busy the CPUs and the links of all machines are over time (paper harmony, Figure 11).
+
+The record counts a subtask when it ends. Between two decision points that would be too much for those that began
+before, and nothing for long ones that still run; so what is done of subtasks in progress is counted too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .codes import NAIVE, NONE, ON_CPU, ON_NET
+
+if TYPE_CHECKING:
+    from .engine import GroupSimulator
+
+
+class UseOverTime(NamedTuple):
+    """Shares of all machine-seconds from each decision point to the next.
+
+    Attributes:
+        time_s: float64 (p,), ascending; the last is the end.
+        cpu, network: float64 (p,), from 0 to 1 but for rounding; the last ones are 0. Times their intervals they add up
+            to the metrics `cpu_utilisation` and `network_utilisation` times the makespan.
+    """
+
+    time_s: np.ndarray
+    cpu: np.ndarray
+    network: np.ndarray
+
+
+class UseMeter:
+    """Looks at a simulator at each decision point, before anything is decided, and at the end.
+
+    It is no part of the record: where kernels advance that themselves, somebody else has to look now and then.
+    """
+
+    def __init__(self, simulator: GroupSimulator) -> None:
+        self._simulator = simulator
+        self.clear()
+
+    def clear(self) -> None:
+        """Another run begins."""
+        self._time_s: list[float] = []
+        self._done: list[tuple[float, float]] = []
+
+    def look(self) -> None:
+        """Now; what was seen now or later, before a run went back to a snapshot, is forgotten."""
+        s = self._simulator.state
+        now_s = float(s.now_s)
+        while self._time_s and self._time_s[-1] >= now_s:
+            self._time_s.pop()
+            self._done.pop()
+        # At the end metrics are of what has ended; only a run that is cut off has anything in progress then.
+        cpu_s, net_s = (0.0, 0.0) if self._simulator.ended else in_progress(s)
+        self._time_s.append(now_s)
+        self._done.append((float(s.cpu_busy_s) + cpu_s, float(s.busy) * (float(s.net_busy_s) + net_s)))
+
+    def over_time(self) -> UseOverTime:
+        """What was seen so far.
+
+        What was lost in mid-subtask has not been done, as in the metrics: at no look more had been than at any later
+        one. So near such an instant the share may be too low, by one subtask of a group at most.
+        """
+        time_s = np.array(self._time_s)
+        done = np.array(self._done).reshape(-1, 2)
+        kept = np.minimum.accumulate(done[::-1])[::-1]
+        share = np.zeros_like(kept)
+        elapsed_s = self._simulator.topology.num_machines * np.diff(time_s)
+        share[:-1] = np.diff(kept, axis=0) / elapsed_s[:, None]
+        return UseOverTime(time_s, share[:, 0], share[:, 1])
+
+
+def in_progress(s: np.record) -> tuple[float, float]:
+    """What is done of the subtasks in progress: machine-seconds of COMP, and of COMM.
+
+    They run on the machines that their groups had before this instant's decisions.
+    """
+    return _shared(s) if s.execution == NAIVE else _in_turn(s)
+
+
+def _in_turn(s: np.record) -> tuple[float, float]:
+    groups = np.flatnonzero(s.is_group)
+    groups = groups[s.n_members[groups] > 0]
+    computing = groups[s.cpu_job[groups] != NONE]
+    job = s.cpu_job[computing]
+    left_s = np.maximum(s.work_end_s[job] - s.now_s, 0.0)  # it may wait for the disk after that
+    cpu_s = float((s.comp_cost[job] - left_s * s.machines_before[computing]).sum())
+    net_s = 0.0
+    for has, end_s, rate in (
+        (s.net_job, s.net_end_s, 1.0),
+        (s.second_job, s.second_end_s, (1.0 - s.busy) / s.busy),
+    ):
+        sending = groups[has[groups] != NONE]
+        left_s = np.maximum(end_s[sending] - s.now_s, 0.0) * rate
+        net_s += float(((s.part_left[has[sending]] - left_s) * s.machines_before[sending]).sum())
+    return cpu_s, net_s
+
+
+def _shared(s: np.record) -> tuple[float, float]:
+    """Where jobs share resources `part_left` is of when their group was last executed, at full speed."""
+    done: list[float] = []
+    for place, whole_s in ((ON_CPU, None), (ON_NET, s.work_end_s)):
+        job = np.flatnonzero(s.place[: s.n_jobs] == place)
+        group = s.at[job]
+        machines = s.machines_before[group]
+        beside = np.bincount(group, minlength=1)[group]
+        rate = np.where(beside > 1, (1.0 - s.loss) / np.maximum(beside, 1), 1.0)
+        left_s = np.maximum(s.part_left[job] - (s.now_s - s.at_s[group]) * rate, 0.0)
+        work_s = s.comp_cost[job] if whole_s is None else whole_s[job] * machines
+        done.append(float((work_s - left_s * machines).sum()))
+    return done[0], done[1]
