@@ -242,6 +242,26 @@ def test_harmony_adds_a_job_only_where_the_cluster_is_used_better_and_none_waits
     assert seen == [grouped(((0,), 8)), *[grouped(((0, 1), 8))] * 3]
 
 
+def test_nobody_joins_a_group_whose_memory_does_not_suffice():
+    """Job 0's model is 408 GB in memory, of 256: it runs alone, on all machines, its model partly on disk. Job 1 could
+    only share them, so it waits."""
+    workload = ps_workload([(24, 4), (8, 30)], 1000, arrivals=[0, 20], models=[300 * GB, 0])
+    simulator = group_simulator(workload, 8)
+    policy = Harmony()
+    decided(simulator, policy)
+    simulator.advance()
+    assert decided(simulator, policy) == []
+    assert groups_of(simulator) == grouped(((0,), 8))
+
+
+def test_harmony_without_disks_names_a_job_that_can_never_run():
+    """300 GB raw are 408 in memory, of 256: on disk they run, else they would run out of memory again and again."""
+    workload = ps_workload([(24, 4)], SOME, inputs=300 * GB)
+    with pytest.raises(InputError, match=r"policy harmony: job .* needs the memory of 13 machines, and there are 8"):
+        Harmony(spills=False).decide(group_simulator(workload, 8).view)
+    assert group_simulator(workload, 8).run(Harmony())["jobs_finished"] == 1
+
+
 def test_a_similar_job_takes_the_place_of_one_that_ends():
     """Two groups of 4, as cases 3 and 5 have them; job 0 ends and job 3, 2 % longer, comes in; nobody else moves."""
     jobs = [(12, 2), (8, 3), (12, 2), (12.3, 2.03), (8, 3)]

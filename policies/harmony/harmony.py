@@ -42,6 +42,7 @@ from ...simulator.groups.config import GroupTerms
 from ...simulator.groups.view import GroupView
 from .algorithm1 import BALANCES, STOPS, algorithm1
 from .carry_out import Wanted, wanted_of
+from .memory_need import expect_room
 from .problem import BETA, REFERENCE_MACHINES, Plan, Problem
 from .profiled import ALPHA, Present, ProfiledPolicy, alone, problem_of
 
@@ -67,7 +68,8 @@ class Harmony(ProfiledPolicy):
         beta: worth of the network's utilisation beside the CPU's, >= 0.
         regroup, order, profile: see the module.
         alpha: share of the inputs that a grouping may need to have on disk, 0 to 1.
-        spills: whether data goes to disk where memory is short (the paper's third technique).
+        spills: whether data goes to disk where memory is short (the paper's third technique); without it a job that
+            needs more memory than there is gets an InputError.
     """
 
     def __init__(
@@ -115,8 +117,10 @@ class Harmony(ProfiledPolicy):
         return groups
 
     def begin(self, view: GroupView) -> None:
-        """Nobody has had a turn."""
+        """Nobody has had a turn; every job must fit somewhere, if nothing is spilled."""
         super().begin(view)
+        if not self.terms.spills:
+            expect_room(self.name, view)
         self._seen = self._seeing = frozenset[int]()
 
     def look(self, view: GroupView) -> None:
@@ -230,11 +234,11 @@ class Harmony(ProfiledPolicy):
         return problem_of(view, jobs, now.machines, self.beta, alpha=self.alpha), plan
 
     def _score(self, view: GroupView, now: Present, groups: Sequence[Wanted]) -> float:
-        """How well the cluster is used; -1 where models do not fit into memory."""
+        """How well the cluster is used; minus infinity where the grouping is not legal."""
         if not groups:
             return 0.0
         problem, plan = self._problem(view, now, groups)
-        return problem.score(plan) if problem.is_legal(plan) else -1.0
+        return problem.score(plan) if problem.is_legal(plan) else -np.inf
 
 
 def difference(comp_s: np.ndarray, comm_s: np.ndarray, own_comp_s: float, own_comm_s: float) -> np.ndarray:

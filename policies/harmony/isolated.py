@@ -18,7 +18,7 @@ from ...simulator.errors import InputError
 from ...simulator.groups.config import GroupTerms
 from ...simulator.groups.view import GroupView
 from .carry_out import Wanted, present
-from .memory_need import machines_for, never_runs
+from .memory_need import expect_room, machines_for
 from .planned import GroupPolicy
 
 DOP = 5
@@ -43,13 +43,7 @@ class Isolated(GroupPolicy):
 
     def begin(self, view: GroupView) -> None:
         """Every job must fit somewhere."""
-        machines = view.topology.num_machines
-        for job in never_runs(view.workload, view.config, machines):
-            needed = machines_for(view.config, view.input_bytes(job) + view.model_bytes(job))
-            raise InputError(
-                f"policy isolated: job {view.workload.job_id[job]} needs the memory of {needed} machines, and there "
-                f"are {machines}; expected more machines or more ram_gb"
-            )
+        expect_room(self.name, view)
 
     def needs(self, view: GroupView, job: int) -> int:
         """Machines that a job is to have."""

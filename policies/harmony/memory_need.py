@@ -6,7 +6,9 @@ import math
 
 import numpy as np
 
+from ...simulator.errors import InputError
 from ...simulator.groups.config import GB, GroupConfig
+from ...simulator.groups.view import GroupView
 from ...simulator.workloads.schema import Workload
 
 
@@ -25,3 +27,18 @@ def never_runs(workload: Workload, config: GroupConfig, machines: int) -> list[i
     used = config.expansion * (workload.ps.input_bytes + workload.ps.model_bytes)
     found: list[int] = np.flatnonzero(used / (machines * config.ram_gb * GB) > 1.0).tolist()
     return found
+
+
+def expect_room(policy: str, view: GroupView) -> None:
+    """Nothing if every job fits into the memory of all machines.
+
+    Raises:
+        InputError: naming the first that does not.
+    """
+    machines = view.topology.num_machines
+    for job in never_runs(view.workload, view.config, machines):
+        needed = machines_for(view.config, view.input_bytes(job) + view.model_bytes(job))
+        raise InputError(
+            f"policy {policy}: job {view.workload.job_id[job]} needs the memory of {needed} machines, and there are "
+            f"{machines}; expected more machines or more ram_gb"
+        )
