@@ -489,3 +489,21 @@ def test_groups_are_drawn_as_text_and_as_pixels():
     assert "0/8 used" in empty.as_text() and empty.as_picture().std() > 0.0
     with pytest.raises(InputError, match="size 10x10"):
         draw_groups(env.simulator, (10, 10))
+
+
+def test_pictures_show_how_busy_the_machines_have_been():
+    """Two pictures, before the first decision and at the end; between them CPU and network were as busy as told."""
+    pytest.importorskip("PIL")
+    env = by_hand(PAIR, render_mode="rgb_array")
+    before = env.render()
+    env.step(waiting(0, OPEN, 8))
+    env.step(waiting(0, 1))
+    done = False
+    while not done:
+        _, _, done, _, info = env.step((0, 0, 0))
+    past = env.simulator.meter
+    assert env.render().shape == before.shape
+    seen = past.over_time()
+    assert seen.time_s.tolist() == [0.0, env.view.now_s]
+    told = (info["metrics"]["cpu_utilisation"], info["metrics"]["network_utilisation"])
+    assert (seen.cpu[0], seen.network[0]) == pytest.approx(told)

@@ -150,7 +150,9 @@ class GroupingEnv(ClusterEnv):
         return draw_group_text(self.simulator)
 
     def as_picture(self) -> np.ndarray:
-        """The cluster now, uint8 (H, W, 3)."""
+        """The cluster now, uint8 (H, W, 3); what it shows of the past is as fine as there were pictures."""
         from ..rendering.groups import draw_groups
+
+        self.simulator.meter.look()
 
         return draw_groups(self.simulator)

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from ...simulator.groups.engine import GroupSimulator, Subtask
+from ...simulator.groups.use import UseOverTime
 
 ROUNDS = 3.0  # of the slowest group that are shown
 SHORTEST_S, LONGEST_S = 5.0, 3600.0
@@ -39,6 +40,7 @@ class GroupScene:
     Attributes:
         now_s: the clock. seconds: how far the subtasks go. machines, free, down: counts of machines.
         lanes: the groups. waiting: jobs that wait. running, done, jobs: counts of jobs.
+        past: how busy all machines have been so far.
         cpu, net: use of all machines, 0 to 1.
     """
 
@@ -52,6 +54,7 @@ class GroupScene:
     running: int
     done: int
     jobs: int
+    past: UseOverTime
 
     @property
     def cpu(self) -> float:
@@ -84,6 +87,7 @@ def read_groups(simulator: GroupSimulator) -> GroupScene:
         running=len(view.running),
         done=int(s["done"]),
         jobs=int(s["n_jobs"]),
+        past=simulator.meter.over_time(),
     )
 
 

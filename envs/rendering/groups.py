@@ -1,4 +1,7 @@
-"""Job groups as pixels: whose machines are whose, and the subtasks that come next (paper harmony, Figures 5 and 8)."""
+"""Job groups as pixels: whose machines are whose, and the subtasks that come next (paper harmony, Figures 5 and 8).
+
+Above them how busy CPU and network have been so far (Figure 11).
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,8 @@ from .words import clock, span
 
 SMALLEST_LANE = 46  # units; more groups than fit are counted below
 TICKS = 6
+COLUMN = 2  # pixels of a time in the charts of what has been
+NET = colours.TIER_COLOURS[2]
 Box = tuple[int, int, int, int]
 
 
@@ -40,7 +45,10 @@ def draw_groups(simulator: GroupSimulator, size: tuple[int, int] = SIZE) -> np.n
     _draw_totals(pen, size[0], scene)
     right, bottom = size[0] - u(14), size[1] - u(34)
     _draw_machines(pen, scene, (u(14), u(76), right, u(94)))
-    _draw_lanes(pen, scene, (u(14), u(104), right, bottom))
+    middle = size[0] // 2
+    _draw_use(pen, scene, "CPU use", scene.past.cpu, colours.USED, (u(14), u(102), middle - u(6), u(150)))
+    _draw_use(pen, scene, "network use", scene.past.network, NET, (middle + u(6), u(102), right, u(150)))
+    _draw_lanes(pen, scene, (u(14), u(158), right, bottom))
     _draw_foot(pen, scene, (u(14), size[1] - u(25), right, size[1] - u(10)))
     return pen.pixels()
 
@@ -52,7 +60,7 @@ def _draw_totals(pen: Pen, width: int, scene: GroupScene) -> None:
     down = f", {scene.down} down" if scene.down else ""
     waiting = f"jobs in groups, {len(scene.waiting)} waiting"
     shares = [(round(1000 * scene.cpu), colours.USED)]
-    net = [(round(1000 * scene.net), colours.TIER_COLOURS[2])]
+    net = [(round(1000 * scene.net), NET)]
     draw_total(pen, round(width * 0.19), f"{used} / {scene.machines}", "machines" + down, machines, scene.machines)
     draw_total(pen, round(width * 0.355), f"{scene.cpu:.0%}", "CPU use, by Eq. 1", shares, 1000)
     draw_total(pen, round(width * 0.52), f"{scene.net:.0%}", "network use, by Eq. 1", net, 1000)
@@ -75,6 +83,24 @@ def _draw_machines(pen: Pen, scene: GroupScene, box: Box) -> None:
             place = ((left + right) // 2, (box[1] + box[3]) // 2)
             pen.text(place, f"{word}: {machines}", 10, ink, anchor="mm", within=right - left - pen.unit(4))
         left, first = right, first + machines
+
+
+def _draw_use(pen: Pen, scene: GroupScene, what: str, share: np.ndarray, colour: colours.Colour, box: Box) -> None:
+    """A share of all machines since the run, or the looking at it, began; the full height is all of them."""
+    u, time_s = pen.unit, scene.past.time_s
+    top = box[1] + u(13)
+    pen.box((box[0], top, box[2], box[3]), colours.TRACK)
+    words = f"{what} so far"
+    if len(time_s) > 1:
+        done_s = np.concatenate([[0.0], np.cumsum(share[:-1] * np.diff(time_s))])
+        edges_s = np.linspace(time_s[0], time_s[-1], (box[2] - box[0]) // COLUMN + 1)
+        means = np.diff(np.interp(edges_s, time_s, done_s)) / (edges_s[1] - edges_s[0])
+        for column, mean in enumerate(means.tolist()):
+            left = box[0] + COLUMN * column
+            pen.box((left, box[3] - round(min(1.0, mean) * (box[3] - top)), left + COLUMN, box[3]), colour)
+        span_s = float(time_s[-1] - time_s[0])
+        words += f", for {span(span_s)}: {done_s[-1] / span_s:.0%} on average"
+    pen.text((box[0], box[1]), words, 9, colours.FAINT, within=box[2] - box[0])
 
 
 def _draw_lanes(pen: Pen, scene: GroupScene, box: Box) -> None:

@@ -47,15 +47,15 @@ class UseMeter:
 
     def look(self) -> None:
         """Now; what was seen now or later, before a run went back to a snapshot, is forgotten."""
-        s = self._simulator.state
-        now_s = float(s.now_s)
+        s = self._simulator.plain.record
+        now_s = float(s["now_s"])
         while self._time_s and self._time_s[-1] >= now_s:
             self._time_s.pop()
             self._done.pop()
         # At the end metrics are of what has ended; only a run that is cut off has anything in progress then.
         cpu_s, net_s = (0.0, 0.0) if self._simulator.ended else in_progress(s)
         self._time_s.append(now_s)
-        self._done.append((float(s.cpu_busy_s) + cpu_s, float(s.busy) * (float(s.net_busy_s) + net_s)))
+        self._done.append((float(s["cpu_busy_s"]) + cpu_s, float(s["busy"]) * (float(s["net_busy_s"]) + net_s)))
 
     def over_time(self) -> UseOverTime:
         """What was seen so far.
@@ -72,42 +72,42 @@ class UseMeter:
         return UseOverTime(time_s, share[:, 0], share[:, 1])
 
 
-def in_progress(s: np.record) -> tuple[float, float]:
+def in_progress(s: np.void) -> tuple[float, float]:
     """What is done of the subtasks in progress: machine-seconds of COMP, and of COMM.
 
     They run on the machines that their groups had before this instant's decisions.
     """
-    return _shared(s) if s.execution == NAIVE else _in_turn(s)
+    return _shared(s) if s["execution"] == NAIVE else _in_turn(s)
 
 
-def _in_turn(s: np.record) -> tuple[float, float]:
-    groups = np.flatnonzero(s.is_group)
-    groups = groups[s.n_members[groups] > 0]
-    computing = groups[s.cpu_job[groups] != NONE]
-    job = s.cpu_job[computing]
-    left_s = np.maximum(s.work_end_s[job] - s.now_s, 0.0)  # it may wait for the disk after that
-    cpu_s = float((s.comp_cost[job] - left_s * s.machines_before[computing]).sum())
+def _in_turn(s: np.void) -> tuple[float, float]:
+    groups = np.flatnonzero(s["is_group"])
+    groups = groups[s["n_members"][groups] > 0]
+    computing = groups[s["cpu_job"][groups] != NONE]
+    job = s["cpu_job"][computing]
+    left_s = np.maximum(s["work_end_s"][job] - s["now_s"], 0.0)  # it may wait for the disk after that
+    cpu_s = float((s["comp_cost"][job] - left_s * s["machines_before"][computing]).sum())
     net_s = 0.0
     for has, end_s, rate in (
-        (s.net_job, s.net_end_s, 1.0),
-        (s.second_job, s.second_end_s, (1.0 - s.busy) / s.busy),
+        (s["net_job"], s["net_end_s"], 1.0),
+        (s["second_job"], s["second_end_s"], (1.0 - s["busy"]) / s["busy"]),
     ):
         sending = groups[has[groups] != NONE]
-        left_s = np.maximum(end_s[sending] - s.now_s, 0.0) * rate
-        net_s += float(((s.part_left[has[sending]] - left_s) * s.machines_before[sending]).sum())
+        left_s = np.maximum(end_s[sending] - s["now_s"], 0.0) * rate
+        net_s += float(((s["part_left"][has[sending]] - left_s) * s["machines_before"][sending]).sum())
     return cpu_s, net_s
 
 
-def _shared(s: np.record) -> tuple[float, float]:
+def _shared(s: np.void) -> tuple[float, float]:
     """Where jobs share resources `part_left` is of when their group was last executed, at full speed."""
     done: list[float] = []
-    for place, whole_s in ((ON_CPU, None), (ON_NET, s.work_end_s)):
-        job = np.flatnonzero(s.place[: s.n_jobs] == place)
-        group = s.at[job]
-        machines = s.machines_before[group]
+    for place, whole_s in ((ON_CPU, None), (ON_NET, s["work_end_s"])):
+        job = np.flatnonzero(s["place"][: s["n_jobs"]] == place)
+        group = s["at"][job]
+        machines = s["machines_before"][group]
         beside = np.bincount(group, minlength=1)[group]
-        rate = np.where(beside > 1, (1.0 - s.loss) / np.maximum(beside, 1), 1.0)
-        left_s = np.maximum(s.part_left[job] - (s.now_s - s.at_s[group]) * rate, 0.0)
-        work_s = s.comp_cost[job] if whole_s is None else whole_s[job] * machines
+        rate = np.where(beside > 1, (1.0 - s["loss"]) / np.maximum(beside, 1), 1.0)
+        left_s = np.maximum(s["part_left"][job] - (s["now_s"] - s["at_s"][group]) * rate, 0.0)
+        work_s = s["comp_cost"][job] if whole_s is None else whole_s[job] * machines
         done.append(float((work_s - left_s * machines).sum()))
     return done[0], done[1]

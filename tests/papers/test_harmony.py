@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
-from clustergym.experiments.reproduce import harmony_model, harmony_naive, harmony_solvers
+from clustergym.experiments.reproduce import harmony_model, harmony_naive, harmony_plots, harmony_solvers
 from clustergym.experiments.reproduce.harmony_executor import Group, execute
 from clustergym.experiments.reproduce.harmony_reload import least_s
-from clustergym.experiments.reproduce.harmony_runs import HARMONY, Cell
+from clustergym.experiments.reproduce.harmony_runs import HARMONY, Cell, play
 from clustergym.experiments.reproduce.registry import Options, reproductions
 from clustergym.policies.harmony.oracle import exact
 from clustergym.policies.harmony.samples import small_problem
@@ -106,6 +108,20 @@ def test_cpu_use_and_makespan_are_one_result(options):
     assert rows["without move costs: ratio of CPU use over that of makespans"].ok
     assert {f"isolated's {name} over harmony's" for name in ("average JCT", "makespan")} <= set(rows)
     assert any(name.startswith("bound: ") for name in rows)
+
+
+def test_figure_11_is_drawn_from_what_was_seen_of_the_run(options, tmp_path):
+    """The mean over time of what is drawn is the metric."""
+    pytest.importorskip("matplotlib")
+    drawn = dataclasses.replace(options, out=tmp_path)
+    runs = play("test", drawn, [Cell()], ("isolated", HARMONY))
+    assert [path.name for path in harmony_plots.of_use(drawn, runs, Cell())] == ["harmony-use.png"]
+    assert (tmp_path / "harmony-use.png").read_bytes().startswith(b"\x89PNG")
+    assert harmony_plots.of_use(options, runs, Cell()) == []
+    outcome = runs.of(HARMONY, Cell())[0]
+    edges_s, values = harmony_plots.binned(outcome, outcome.network_use)
+    mean = (values * np.diff(edges_s)).sum() / edges_s[-1]
+    assert mean == pytest.approx(outcome.metrics["network_utilisation"])
 
 
 def test_partitions_that_some_job_does_not_fit_into_are_left_out(options):
