@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from clustergym.simulator.errors import InputError
 from clustergym.simulator.groups.kernels.memory import settle
 from clustergym.simulator.groups.memory import GC_SLOPE, MemoryTerms, memory_dtype, settled
-from clustergym.simulator.groups.reload import TABLE_I_GB, fit_gc_slope, reload_jobs, reload_table
+from clustergym.simulator.groups.reload import fit_gc_slope, reload_jobs, reload_table
+from clustergym.simulator.workloads.published import HARMONY_GB
 
 GB = 1e9
 # One machine of 100 GB that reads 1 GB a second; bytes are not expanded.
@@ -269,7 +270,7 @@ def test_52_9_s_cannot_be_where_memory_is_spread_evenly():
 
 
 def test_the_eight_jobs_are_in_two_groups_of_four():
-    names = list(TABLE_I_GB)
+    names = list(HARMONY_GB)
     groups = [{names[job] for job in group} for group in reload_jobs().groups]
     assert [len(group) for group in groups] == [4, 4]
     assert {"nmf-netflix64x", "lda-pubmed"} < groups[0] and {"nmf-netflix128x", "lda-nytimes"} < groups[1]

@@ -104,7 +104,8 @@ def open_setting(setting: Setting, seed: int = 0) -> None:
     with word_or_file(setting.workload):
         workload = workload_of(setting, seed if setting.is_drawn else 0)
         Estimates.load(setting.estimates).check(workload)
-    on_topology(network, topology).tier_factors(workload, topology)
+    if workload.ps is None:  # a simulator of GPUs refuses others, whatever the network has to say of them
+        on_topology(network, topology).tier_factors(workload, topology)
 
 
 def chosen_policies(

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...simulator.errors import InputError
+from ...simulator.groups.memory import EXPANSION
 
 BETA = 0.5  # worth of the network's utilisation beside the CPU's, of which the paper says only that it counts more
-EXPANSION = 1.36  # bytes in memory for each raw byte
 REFERENCE_MACHINES = 16  # the paper gives the characteristics of its jobs at this degree of parallelism (Figure 9)
 
 

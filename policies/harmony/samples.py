@@ -8,21 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...simulator.workloads.harmony_jobs import LINK_BYTES_S
+from ...simulator.workloads.published import HARMONY_GB
 from .problem import REFERENCE_MACHINES, Problem
 
 GB = 1e9
-LINK_BYTES_S = 1.1e9 / 8  # of a machine in the paper's cluster
-RAM_BYTES = 32 * GB
-SIZES_GB = (  # Table I: input and model of the four applications on their two data sets
-    (45.6, 1.0),
-    (91.2, 5.0),
-    (4.3, 2.1),
-    (0.6, 1.1),
-    (78.4, 12.0),
-    (155.0, 24.0),
-    (78.4, 12.0),
-    (155.0, 24.0),
-)
 COMM_SPREAD = (0.7, 1.4)  # of the COMM time about that of moving the model twice, a hyper-parameter's doing
 
 
@@ -38,7 +28,7 @@ def harmony_like_problem(seed: int, jobs: int = 80, machines: int = 100, ratio_s
         ratio_sigma: spread of the logarithm of COMP over COMM on 16 machines, >= 0.
     """
     rng = np.random.default_rng(seed)
-    sizes = np.array(SIZES_GB)[np.arange(jobs) % len(SIZES_GB)][rng.permutation(jobs)] * GB
+    sizes = np.array(list(HARMONY_GB.values()))[np.arange(jobs) % len(HARMONY_GB)][rng.permutation(jobs)] * GB
     comm = rng.uniform(*COMM_SPREAD, jobs) * 2.0 * sizes[:, 1] / (REFERENCE_MACHINES * LINK_BYTES_S)
     comp = REFERENCE_MACHINES * rng.lognormal(0.0, ratio_sigma, jobs) * comm
     return Problem(comp, comm, machines, input_bytes=sizes[:, 0])

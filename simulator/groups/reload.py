@@ -30,26 +30,16 @@ from itertools import combinations
 import numpy as np
 
 from ..errors import InputError
+from ..workloads.harmony_jobs import LINK_BYTES_S
+from ..workloads.published import HARMONY_GB
 from .memory import MemoryTerms, Settled, settled
 
 PUBLISHED_FIXED_S = 52.9  # at alpha .3
 PUBLISHED_ALPHA = 0.3
 PUBLISHED_DYNAMIC_S = 44.3
-LINK_BYTES_S = 1.1e9 / 8  # of a machine
 MACHINES = 32
 PROFILED_ON = 16  # machines
 ALPHAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-# Table I: input and model, 10^9 bytes
-TABLE_I_GB = {
-    "nmf-netflix64x": (45.6, 1.0),
-    "nmf-netflix128x": (91.2, 5.0),
-    "lda-pubmed": (4.3, 2.1),
-    "lda-nytimes": (0.6, 1.1),
-    "mlr-synthetic78": (78.4, 12.0),
-    "mlr-synthetic155": (155.0, 24.0),
-    "lasso-synthetic78": (78.4, 12.0),
-    "lasso-synthetic155": (155.0, 24.0),
-}
 
 
 @dataclass(frozen=True)
@@ -103,7 +93,7 @@ def reload_jobs(kappa: float = 1.0, ratio: float = 1.05) -> ReloadJobs:
     """
     if not (kappa > 0 and ratio > 0):
         raise InputError(f"kappa is {kappa} and ratio is {ratio}; numbers above 0 are expected")
-    input_bytes, model_bytes = 1e9 * np.array(list(TABLE_I_GB.values())).T
+    input_bytes, model_bytes = 1e9 * np.array(list(HARMONY_GB.values())).T
     comm_s = kappa * 2 * model_bytes / (PROFILED_ON * LINK_BYTES_S)
     comp_machine_s = ratio * comm_s * PROFILED_ON
     return ReloadJobs(

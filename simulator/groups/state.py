@@ -99,8 +99,6 @@ JOB_FLOATS = (
     "comp_cost",  # and the machine-seconds that its COMP costs
     "part_left",  # naive: seconds of the present subtask that are left, alone on the resource
     "saved_left",  # iterations left at the last checkpoint
-    "active_at_arrival",
-    "mean_active",
 )
 JOB_INTEGERS = (
     "gpus",  # machines that its isolated run time is meant on
@@ -144,9 +142,6 @@ def _group_fields(groups: int) -> list[Field]:
         "disk_before_s",  # and what that was one iteration ago
         "group_gc",  # how many times longer COMP takes
         "group_occupancy",  # of its memory
-        "comp_sum_s",  # sums over its members, of COMP on its machines and of COMM,
-        "comm_sum_s",
-        "changed_s",  # when its members, machines or speeds last changed
     )
     integers = (
         "is_group",

@@ -161,7 +161,6 @@ def _event(s, item, time_s):
 def _arrive(s, job):
     """Modify `s`: the job enters the system."""
     s.waiting_since_s[job] = s.now_s
-    s.active_at_arrival[job] = s.active_integral
     s.slowdown_rate += 1.0 / (s.iterations[job] * s.base_iteration_s[job])
     set_status(s, job, WAITING)
     s.happened = 1

@@ -104,7 +104,6 @@ def open_group(s, machines):
     s.disk_free_s[group] = s.disk_before_s[group] = 0.0
     s.group_gc[group] = 1.0
     s.group_occupancy[group] = 0.0
-    s.comp_sum_s[group] = s.comm_sum_s[group] = 0.0
     give_machines(s, group, machines)
     mark(s, group)
     return group
@@ -295,8 +294,6 @@ def end_job(s, job):
     set_status(s, job, DONE)
     go_out(s, job)
     s.finish_s[job] = s.now_s
-    life = s.now_s - s.arrival_s[job]
-    s.mean_active[job] = (s.active_integral - s.active_at_arrival[job]) / life if life > 0.0 else 1.0
     s.slowdown_rate -= 1.0 / (s.iterations[job] * s.base_iteration_s[job])
     s.done += 1
 
@@ -319,7 +316,7 @@ def fail_group(s, group):
 
 @kernel
 def settle(s, group):
-    """Modify `s`: members, machines or speeds of a group have changed at this instant: memory, sums, running COMP.
+    """Modify `s`: members, machines or speeds of a group have changed at this instant: memory, running COMP.
 
     It may run out of memory.
     """
@@ -328,17 +325,12 @@ def settle(s, group):
         fail_group(s, group)
         plan(s, group)
         return
-    machines = s.group_machines[group]
     s.period_s[group] = 0.0
-    s.changed_s[group] = s.now_s
-    s.comp_sum_s[group] = s.comm_sum_s[group] = 0.0
     job = s.first_member[group]
     while job != NONE:
         s.rounds[job] = 0
-        s.comp_sum_s[group] += s.comp_machine_s[job] * s.group_gc[group] / machines
-        s.comm_sum_s[group] += s.comm_s[job]
         job = s.next_member[job]
-    rescale(s, group, s.group_gc[group] / gc_before, machines)
+    rescale(s, group, s.group_gc[group] / gc_before, s.group_machines[group])
     if s.execution != NAIVE:
         dispatch(s, group, s.now_s)
     plan(s, group)
