@@ -19,6 +19,7 @@ import numpy as np
 from .errors import InputError
 
 T = TypeVar("T")
+LISTED = 50  # names, in a message
 
 
 def parse_name(text: str, what: str = "name") -> tuple[str, dict[str, str]]:
@@ -44,7 +45,10 @@ def parse_name(text: str, what: str = "name") -> tuple[str, dict[str, str]]:
 
 
 def choose(name: str, known: Iterable[str], what: str) -> str:
-    """Return `name` if it is known; else raise an InputError that suggests the closest match and lists the rest."""
+    """Return `name` if it is known; else raise an InputError that suggests the closest match and lists the rest.
+
+    Of very many only the first are listed.
+    """
     names = list(known)
     if not isinstance(name, str):
         raise InputError(f"{what} {name!r}: expected text, one of {', '.join(sorted(names))}")
@@ -52,7 +56,8 @@ def choose(name: str, known: Iterable[str], what: str) -> str:
         return name
     close = difflib.get_close_matches(name, names, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""
-    raise InputError(f"unknown {what} {name!r}; {hint}known: {', '.join(sorted(names))}")
+    listed = ", ".join(sorted(names)[:LISTED]) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
+    raise InputError(f"unknown {what} {name!r}; {hint}known: {listed}")
 
 
 def bind(factory: Callable[..., T], params: Mapping[str, Any], what: str) -> T:

@@ -65,10 +65,12 @@ class Outcome:
 
 
 def pairs() -> list[tuple[str, str]]:
-    """Every environment with every policy that is registered for it, and `FURTHER`."""
-    return [
-        (env_id, policy) for env_id in ENVIRONMENTS for policy in (*list_policies(env_id), *FURTHER.get(env_id, ()))
-    ]
+    """Every environment with every policy that is registered for it, and `FURTHER`; of gangs, not of job groups.
+
+    Those have units of their own (properties/test_group_invariants.py).
+    """
+    of_gangs = [env_id for env_id, entry in ENVIRONMENTS.items() if entry.simulator is None]
+    return [(env_id, policy) for env_id in of_gangs for policy in (*list_policies(env_id), *FURTHER.get(env_id, ()))]
 
 
 def setting_of(env_id: str) -> Setting:

@@ -23,6 +23,7 @@ SIZES = {  # small, with deadlines where a workload has some
     "TimeShift": {"workload": "cassini-poisson:jobs=8,load=1.5,deadlines=0.5/3"},
     "Geo": {"workload": "mast-like:jobs=30,days=0.2,tables=20", "tables_every_s": 7200.0},
     "DataPlacement": {"workload": "mast-like:jobs=30,days=0.2,tables=20", "tables_every_s": 7200.0},
+    "Grouping": {"workload": "harmony-like:jobs=6,gap_min=15"},
 }
 
 
