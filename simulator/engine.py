@@ -40,6 +40,7 @@ from .semantics import Semantics, load_semantics
 from .sharing import Sharing, lay_sharing
 from .shifts import apply_shift, check_time_shift
 from .state import Capacity, Plain
+from .stops import Stops
 from .tables import apply_table
 from .tiers import MACHINE, NETWORK, RACK
 from .topology import Topology
@@ -56,7 +57,7 @@ class Decider(Protocol):
         """The next decision at this instant."""
 
 
-class Simulator:
+class Simulator(Stops):
     """A GPU cluster, simulated by events.
 
     Args:
@@ -129,7 +130,6 @@ class Simulator:
         self._plan: list[Decision] = []
         self._handed_out: Decision | None = None
         self._planned = NOTHING
-        self._code = codes.FINISHED
         self.runs = 0
 
     def _check_kinds(self) -> None:
@@ -305,25 +305,6 @@ class Simulator:
 
     def _skewed(self) -> np.ndarray | None:
         return skewed_jobs(self.workload) if self.rule.placer in SKEW_PLACERS else None
-
-    def note(self, code: int) -> None:
-        """Take over why the run stopped from a kernel that advanced the state itself."""
-        self._code = code
-
-    @property
-    def done(self) -> bool:
-        """Every job is finished."""
-        return self._code == codes.FINISHED
-
-    @property
-    def at_horizon(self) -> bool:
-        """The horizon was reached before every job had finished."""
-        return self._code == codes.HORIZON
-
-    @property
-    def ended(self) -> bool:
-        """Nothing more can be decided."""
-        return self.done or self.at_horizon
 
     def advance(self) -> None:
         """Close this instant and run to the next decision point.

@@ -17,6 +17,7 @@ from ..layout import Failures
 from ..network import NoNetwork
 from ..protocols import Pace
 from ..semantics import load_semantics
+from ..stops import Stops
 from ..topology import Topology
 from ..workloads.schema import Workload
 from . import rows
@@ -29,7 +30,7 @@ from .use import UseMeter
 from .view import GroupView
 
 
-class GroupSimulator:
+class GroupSimulator(Stops):
     """A cluster of equal machines on which parameter-server jobs run in groups, simulated subtask by subtask.
 
     It is to groups what `Simulator` is to gangs on GPUs, and offers the same: `reset`, `view`, `apply`, `advance`,
@@ -84,7 +85,6 @@ class GroupSimulator:
         self.room: Callable[[GroupCapacity], None] | None = None
         self.records: np.recarray
         self.plain: GroupPlain
-        self._code = codes.FINISHED
         self.runs = 0
 
     def reset(self, workload: Workload, seed: int = 0, *, begin: bool = True) -> None:
@@ -181,25 +181,6 @@ class GroupSimulator:
                 )
             rule.lay(s)
         self.rule = rule
-
-    def note(self, code: int) -> None:
-        """Take over why the run stopped from a kernel that advanced the state itself."""
-        self._code = code
-
-    @property
-    def done(self) -> bool:
-        """Every job is finished."""
-        return self._code == codes.FINISHED
-
-    @property
-    def at_horizon(self) -> bool:
-        """The horizon was reached before every job had finished."""
-        return self._code == codes.HORIZON
-
-    @property
-    def ended(self) -> bool:
-        """Nothing more can be decided."""
-        return self.done or self.at_horizon
 
     def advance(self) -> None:
         """Close this instant and run to the next decision point.
