@@ -88,11 +88,15 @@ class ClusterVecEnv(VecEnv):
 
     def present(self) -> Any:
         """The observations of the present by row, new arrays."""
-        return self.envs[0].observed(self.batch.rows.features.copy())
+        rows, form = self.batch.rows, self.batch.envs[0].form
+        return form.observed(rows.features.copy(), rows.masks.copy() if form.keys else rows.masks)
 
     def _begun(self, i: int) -> dict[str, Any]:
         limit = self.envs[i].decisions_at_most
-        return {"elapsed_s": 0.0, "action_mask": self.batch.rows.masks[i].copy(), "max_decisions": limit}
+        return {"elapsed_s": 0.0, "action_mask": self._mask(i), "max_decisions": limit}
+
+    def _mask(self, i: int) -> np.ndarray:
+        return self.batch.envs[0].form.mask(self.batch.rows.masks[i]).copy()
 
     @property
     def elapsed_s(self) -> np.ndarray:
@@ -115,7 +119,7 @@ class ClusterVecEnv(VecEnv):
         return self._outcomes[:, IS_ADJUSTED] > 0.0
 
     def step_async(self, actions: np.ndarray) -> None:
-        """Take note of the actions, integers (n, parts)."""
+        """Take note of the actions, integers (n, parts), or (n,) where one is a number."""
         self._actions = actions
 
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
@@ -133,7 +137,8 @@ class ClusterVecEnv(VecEnv):
             infos[i] = self._info(i)
             infos[i]["max_decisions"], infos[i]["metrics"] = self.envs[i].decisions_at_most, batch.metrics[i]
             infos[i]["TimeLimit.truncated"] = bool(truncated[i])
-            infos[i]["terminal_observation"] = self.envs[i].observed(batch.rows.features[i].copy())
+            seen = batch.rows.features[i].copy(), batch.rows.masks[i].copy()
+            infos[i]["terminal_observation"] = self.envs[i].form.observed(*seen)
         batch.reset(chosen)
         for i in chosen.tolist():
             self.reset_infos[i] = self._begun(i)
@@ -143,7 +148,7 @@ class ClusterVecEnv(VecEnv):
         row = self._outcomes[i]
         return {
             "elapsed_s": float(row[ELAPSED_S]),
-            "action_mask": self.batch.rows.masks[i].copy(),
+            "action_mask": self._mask(i),
             "invalid_action": bool(row[IS_INVALID] > 0.0),
             "forced_action": bool(row[IS_FORCED] > 0.0),
             "adjusted_action": bool(row[IS_ADJUSTED] > 0.0),
@@ -151,23 +156,23 @@ class ClusterVecEnv(VecEnv):
         }
 
     def play(self, rows: np.ndarray, actions: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
-        """Play `actions` (k, parts) in some rows, int64 (k,); a row whose episode ends stays as it is until `reset`.
+        """Play `actions` (k, ...) in some rows, int64 (k,); a row whose episode ends stays as it is until `reset`.
 
         Returns:
             Observations, rewards (k,) float32, ends (k,) bool, and the seconds that went by (k,).
         """
         batch = self.batch
-        every = np.zeros_like(batch.rows.actions)
-        every[rows] = actions
+        every = self.envs[0].form.said(np.zeros_like(batch.rows.actions))
+        every[rows] = np.asarray(actions).reshape(len(rows), *every.shape[1:])
         batch.step(every, rows)
         outcomes = batch.rows.outcomes[rows]
         ended = (outcomes[:, TERMINATED] > 0.0) | (outcomes[:, TRUNCATED] > 0.0)
-        seen = self.envs[0].observed(batch.rows.features[rows])
+        seen = self.envs[0].form.observed(batch.rows.features[rows], batch.rows.masks[rows])
         return seen, outcomes[:, REWARD].astype(np.float32), ended, outcomes[:, ELAPSED_S]
 
     def action_masks(self, rows: np.ndarray | None = None) -> np.ndarray:
         """Legal actions of `rows`, int64 (k,), or of all, bool (k, M), a new array."""
-        masks = self.batch.rows.masks.view(np.bool_)
+        masks = self.envs[0].form.mask(self.batch.rows.masks).view(np.bool_)
         return masks.copy() if rows is None else masks[rows]
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
