@@ -17,7 +17,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -62,7 +62,7 @@ class Own:
         Raises:
             InputError: a parameter that it does not take, or what it raised.
         """
-        if not (inspect.isclass(self.factory) or inspect.isroutine(self.factory)):
+        if not (inspect.isclass(self.factory) or inspect.isroutine(self.factory) or _is_partial(self.factory)):
             if self.params:
                 raise InputError(f"{self}: this is no class and no function, so it takes no parameters")
             return self.factory
@@ -78,7 +78,7 @@ class Own:
         Raises:
             InputError: a parameter that it does not take.
         """
-        if inspect.isroutine(self.factory):
+        if callable(self.factory) and not inspect.isclass(self.factory):
             arguments = arguments_of(functools.partial(self.factory, *[None] * leading), self.params, str(self))
             call: Any = functools.partial(self.factory, **arguments)
         else:
@@ -124,6 +124,54 @@ def own(word: str, what: str, trusted: bool = True) -> Own:
         found = getattr(found, part)
     files = _with_neighbours(module, path.parent) if path is not None else ()
     return Own(word.strip(), what, found, params, files)
+
+
+def function_of(source: Any, what: str, leading: int, **offered: Any) -> Callable[..., Any]:
+    """A user's function of `leading` arguments: itself, or what a word `py:...` names.
+
+    Args:
+        source: the function, a class whose objects can be called, or the word.
+        what: how to call it in an error, as "workload".
+        leading: how many arguments it is called with.
+        offered: keyword arguments that it gets where it takes them and the word does not give them.
+
+    Raises:
+        InputError: it cannot be called, or the word names nothing.
+    """
+    return _offered(source, what, offered).function(leading)
+
+
+def made_of(source: Any, what: str, **offered: Any) -> Any:
+    """What a user's class or function gives: itself given, or what a word `py:...` names; see `function_of`."""
+    return _offered(source, what, offered).made()
+
+
+def _offered(source: Any, what: str, offered: Mapping[str, Any]) -> Own:
+    found = own(source, what) if isinstance(source, str) else Own(_named(source), what, source, {}, files_of(source))
+    taken = _parameters(found.factory)
+    given = {key: value for key, value in offered.items() if key in taken and key not in found.params}
+    return replace(found, params={**given, **found.params})
+
+
+def shown_word(value: Any) -> str:
+    """A word as it is; of a function or an object what to call it in tables."""
+    return value if isinstance(value, str) else _named(value)
+
+
+def _is_partial(thing: Any) -> bool:
+    return isinstance(thing, functools.partial)
+
+
+def _named(thing: Any) -> str:
+    module = getattr(thing, "__module__", None) or ""
+    return f"{module}:{getattr(thing, '__qualname__', type(thing).__qualname__)}"
+
+
+def _parameters(factory: Any) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(factory).parameters
+    except (TypeError, ValueError):
+        return {}
 
 
 def parsed(word: str, what: str) -> tuple[str, str, dict[str, str]]:
@@ -297,6 +345,18 @@ def _let_import(folder: Path) -> None:
         sys.path.append(str(folder))
 
 
+def files_of(thing: Any) -> tuple[Path, ...]:
+    """The file that a class or a function of a user is written in, and what that imports from its own folder.
+
+    None where there is no such file, as in a notebook, and for what comes with this package.
+    """
+    module = sys.modules.get(getattr(thing, "__module__", None) or "")
+    file = getattr(module, "__file__", None)
+    if module is None or file is None:
+        return ()
+    return _with_neighbours(module, Path(file).resolve().parent)
+
+
 def _missing(found: Any, part: str, place: str) -> str:
     """That something has no such name, and which it has."""
     inside = getattr(found, "__name__", None)
@@ -311,7 +371,10 @@ def _missing(found: Any, part: str, place: str) -> str:
 
 
 def _with_neighbours(module: ModuleType, folder: Path) -> tuple[Path, ...]:
-    """The files of a module and of what it imports, directly or not, from its own folder; its own first."""
+    """The files of a module and of what it imports, directly or not, from its own folder; its own first.
+
+    Those of this package are not among them: who keeps results compares its sources anyway.
+    """
     found: dict[Path, None] = {}
     left = [module]
     while left:
@@ -322,7 +385,7 @@ def _with_neighbours(module: ModuleType, folder: Path) -> tuple[Path, ...]:
         path = Path(file).resolve()
         if path in found or not path.is_relative_to(folder) or path.is_relative_to(PACKAGE):
             continue
-        if found and "site-packages" in path.relative_to(folder).parts:
+        if not path.is_file() or (found and "site-packages" in path.relative_to(folder).parts):
             continue
         found[path] = None
         for value in list(vars(one).values()):

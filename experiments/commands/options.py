@@ -29,6 +29,13 @@ def _trust_zip(wanted: bool) -> bool:
     return wanted
 
 
+def _trust_py(wanted: bool) -> bool:
+    """By the environment, for the same reason."""
+    if wanted:
+        os.environ["CLUSTERGYM_TRUST_PY"] = "1"
+    return wanted
+
+
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no warnings on stderr.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", parser=whole(0), help="Seed of whatever is random.")]
@@ -42,6 +49,14 @@ TrustZip = Annotated[
         "--trust-sb3-zip",
         callback=_trust_zip,
         help="Also open agents in .zip files of stable-baselines3. Opening one can run any code: only those you trust.",
+    ),
+]
+TrustPy = Annotated[
+    bool,
+    typer.Option(
+        "--trust-py",
+        callback=_trust_py,
+        help="Also run code that words py:... in the folder of an agent name: only in folders that you trust.",
     ),
 ]
 Format = Annotated[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -128,19 +129,35 @@ def chosen_policies(
     playing = policies_of(env_id)
     known = Estimates.load(estimates)
     able = [word for word in playing if not (known.hides and make_for(word, env_id).knows_run_times)]
-    words = " ".join(values).split() if values else able
+    words = [word for value in values for word in _split(value)] if values else able
     if not words:
         raise BadArgument("--policies: no name is given; leave the option out to play all of them")
     for word in words:
         with word_or_file(word.partition(":")[2]):
+            plays = env_id in environments_of(word)
+        if not plays:
+            raise BadArgument(f"policy {word!r} does not play in {env_id}; these do: {', '.join(playing)}")
+        with word_or_file(word.partition(":")[2]):
             policy = make_for(word, env_id)
             policy.rule_under(load_semantics(semantics))
             policy.expect_known(known)
-        if env_id not in environments_of(word):
-            raise BadArgument(f"policy {word!r} does not play in {env_id}; these do: {', '.join(playing)}")
         if words.count(word) > 1:
             raise BadArgument(f"--policies: {word!r} is given twice")
     return words
+
+
+def _split(value: str) -> list[str]:
+    """The words of one value; one in quotes may hold spaces, as the path of a file does.
+
+    Raises:
+        BadArgument: a quotation mark that is not closed.
+    """
+    if not {'"', "'"} & set(value):
+        return value.split()
+    try:
+        return shlex.split(value)
+    except ValueError:
+        raise BadArgument(f"--policies {value!r}: a quotation mark is not closed") from None
 
 
 def pairs(assignments: Sequence[str]) -> dict[str, str]:
