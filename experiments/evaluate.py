@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..policies import Handed, Policy, handed, make_for, playing, word_of
+from ..policies import Handed, Policy, PolicyFailed, handed, make_for, playing, word_of
 from ..simulator.engine import Simulator
-from ..simulator.errors import ClustergymError, InputError
+from ..simulator.errors import InputError
 from ..simulator.estimates import Estimates
 from ..simulator.layout import Failures
 from ..simulator.names import parse_name
@@ -235,7 +235,8 @@ def network_of(setting: Setting) -> Network:
 
 def workload_of(setting: Setting, seed: int) -> Workload:
     """The workload of one seed, checked against the cluster; the last two are kept while their files stay the same."""
-    return _workload(setting, seed, stamps(setting))
+    of_it = replace(setting, network=None, interference="", memory_gb=None)  # on which no workload hangs
+    return _workload(of_it, seed, stamps(setting))
 
 
 def stamps(setting: Setting) -> tuple[tuple[int, int] | None, ...]:
@@ -436,7 +437,7 @@ def evaluate(
     played = {task[:2]: run for task in tasks if store is not None and (run := store.find(*task)) is not None}
     missing = [(players[word], seed, kept) for word, seed, kept in tasks if (word, seed) not in played]
     show = _shifted(progress, len(players) * len(seeds) / len(tasks), len(played))
-    failed: list[ClustergymError] = []
+    failed: list[PolicyFailed] = []
     for number, outcome in enumerate(_played(setting, missing, processes, store, show)):
         if isinstance(outcome, Run):
             played[outcome.policy, outcome.seed] = outcome
@@ -461,10 +462,10 @@ def _seeds_of(setting: Setting, player: str | Handed, seeds: Sequence[int]) -> S
     return seeds if depends_on_seed(setting, make_for(player, setting.environment)) else seeds[:1]
 
 
-def _expect_none(failed: Sequence[ClustergymError], played: int, store: Store | None) -> None:
+def _expect_none(failed: Sequence[PolicyFailed], played: int, store: Store | None) -> None:
     if failed and store is not None:  # without a store the first was raised at once
-        others = f"{len(failed) - 1} more failed so; " if failed[1:] else ""
-        raise InputError(f"{failed[0]}; {others}the runs that ended, {played}, are in {store.folder}") from failed[0]
+        others = f"{len(failed) - 1} more of its kind; " if failed[1:] else ""
+        raise PolicyFailed(f"{failed[0]}; {others}the runs that ended, {played}, are in {store.folder}") from failed[0]
 
 
 def players_of(policies: Sequence[Any]) -> dict[str, str | Handed]:
@@ -497,7 +498,7 @@ def _played(
     processes: int,
     store: Store | None,
     progress: Callable[[float], None],
-) -> Iterator[Run | ClustergymError]:
+) -> Iterator[Run | PolicyFailed]:
     """The runs of `tasks`, each in the store when it is handed out, or what stopped one."""
     if processes > 1 and len(tasks) > 1:
         yield from _in_processes(setting, tasks, processes, store)
@@ -512,7 +513,7 @@ def _report(progress: Callable[[float], None], number: int, share: float) -> Non
 
 def _in_processes(
     setting: Setting, tasks: Sequence[Task], processes: int, store: Store | None
-) -> Iterator[Run | ClustergymError]:
+) -> Iterator[Run | PolicyFailed]:
     from joblib import Parallel, delayed, parallel_config
 
     _tell(setting, tasks)
@@ -550,7 +551,7 @@ def _tell(setting: Setting, tasks: Sequence[Task]) -> None:
 
 def _play_quietly(
     folder: str, setting: Setting, player: str | Handed, seed: int, record: bool, store: Store | None
-) -> Run | ClustergymError:
+) -> Run | PolicyFailed:
     import warnings
 
     os.chdir(folder)  # what words name may be relative; processes outlive the call that began them
@@ -566,10 +567,10 @@ def _play_and_keep(
     record: bool,
     store: Store | None,
     progress: Callable[[float], None] | None,
-) -> Run | ClustergymError:
+) -> Run | PolicyFailed:
     try:
         run = play(setting, player, seed, record, progress)
-    except ClustergymError as error:
+    except PolicyFailed as error:
         if store is None:
             raise
         return error  # the others are played to their ends, and kept

@@ -61,7 +61,7 @@ def versions(*libraries: str) -> dict[str, str]:
 def content(setting: Setting) -> dict[str, str]:
     """Hashes of what the words for topology, workload and network stand for, files and their companions included.
 
-    `own`, where a user's own are among them: of the files that these are written in.
+    `own code`, where a user's own are among them: of the files that these are written in.
     """
     opened = {
         "topology": Topology.load(setting.topology),
@@ -75,7 +75,7 @@ def content(setting: Setting) -> dict[str, str]:
         except Exception as error:  # a user's network: whatever the objects inside raise
             raise InputError(f"{what}: a folder cannot tell it from others ({error})") from error
     files = own_files(setting)
-    return found | ({"own": short_hash(*_held(files))} if files else {})
+    return found | ({"own code": short_hash(*_held(files))} if files else {})
 
 
 @functools.lru_cache(maxsize=4)

@@ -32,6 +32,10 @@ SAID = ("name", "knows_run_times", "terms", "elastic", "dedicated", "rule")  # o
 _WORD = re.compile(r"[^\s:,=]+")
 
 
+class PolicyFailed(InputError):
+    """What a user's policy did wrong while it played; the setting and other policies are not to blame."""
+
+
 class Asked(Policy):
     """A plain object with `decide(view)` as a policy.
 
@@ -176,17 +180,22 @@ def environments_in(thing: Any, said: str) -> tuple[str, ...]:
 
 @contextmanager
 def playing(policy: Policy, seed: int) -> Iterator[None]:
-    """What goes wrong inside while a policy plays a run says which policy, which run, and where in the user's file."""
+    """What goes wrong inside while a user's policy plays a run says which policy, which run, and where in his file.
+
+    Raises:
+        PolicyFailed: instead of what it raised, or of what its decision could not do.
+    """
     files = (*policy.files, *_code_files(policy.thing if isinstance(policy, Asked) else policy))
     said = f"policy {policy.name!r}, seed {seed}"
     try:
         with blamed(said, files):
             yield
     except ClustergymError as error:
-        if not files or str(error).startswith(said):
+        if not files:
             raise
         place = line_in(error, files)
-        raise type(error)(f"{said}: {error}" + (f" ({place})" if place else "")) from error
+        told = error if str(error).startswith(said) else f"{said}: {error}" + (f" ({place})" if place else "")
+        raise PolicyFailed(str(told)) from (error.__cause__ or error)
 
 
 def _code_files(thing: Any) -> tuple[str, ...]:

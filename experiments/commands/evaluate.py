@@ -98,6 +98,8 @@ def evaluate(
 
     With --logdir every finished run is kept there at once: the same command goes on where it was stopped.
     """
+    from ..plain import is_plain
+
     with warnings_on_one_line(quiet):
         chosen = _seeds(seeds, seed)
         if fresh and logdir is None:
@@ -107,8 +109,10 @@ def evaluate(
             format=format,
             oversize=oversize,
             assignments=set_ or (),
+            assume=True,
         )
-        words = chosen_policies(policies or (), setting.environment, setting.semantics, setting.estimates)
+        told = (setting.environment, setting.semantics, setting.estimates)
+        words = chosen_policies(policies or (), *told, plain=not policies and is_plain(setting))
         open_setting(setting, chosen[0])
         if baseline is not None and baseline not in words:
             raise BadArgument(f"--baseline {baseline!r} is none of the policies: {' '.join(words)}")

@@ -76,7 +76,7 @@ def render(
         if at is not None and (kind != "png" or not math.isfinite(at)):
             raise BadArgument(f"--at {at:g}: expected seconds, and an --out that ends in .png")
         pixels = _size(size)
-        setting = described_setting(env, workload, topology, network, format=format, oversize=oversize)
+        setting = described_setting(env, workload, topology, network, format=format, oversize=oversize, assume=True)
         if len(chosen_policies([policy], setting.environment, setting.semantics)) > 1:
             raise BadArgument(f"--policy {policy!r}: expected one policy")
         open_setting(setting, seed)

@@ -29,6 +29,7 @@ def described_setting(
     format: str | None = None,
     oversize: str = "error",
     assignments: Sequence[str] = (),
+    assume: bool = False,
 ) -> Setting:
     """The setting that the options of a command describe, not opened yet; None: the environment's default.
 
@@ -38,6 +39,7 @@ def described_setting(
         format: of a trace.
         oversize: what to do with jobs larger than the cluster.
         assignments: values of `--set`, `key=value` each, or several.
+        assume: of a trace that names no models, what is not given is as `plain.py` has it.
 
     Raises:
         BadArgument: a name or a value that cannot be meant.
@@ -68,7 +70,12 @@ def described_setting(
     )
     with arguments():
         expect_playable(setting)
-    return setting
+    if not assume or workload is None:
+        return setting
+    from ..plain import assumed
+
+    with word_or_file(setting.topology), word_or_file(workload):
+        return assumed(setting, {**words, **({} if network is None else {"network": network})})
 
 
 def _format(workload: str | None, format: str | None, semantics: str) -> str | None:
@@ -110,11 +117,12 @@ def open_setting(setting: Setting, seed: int = 0) -> None:
 
 
 def chosen_policies(
-    values: Sequence[str], env_id: str, semantics: str = "events", estimates: str = "exact"
+    values: Sequence[str], env_id: str, semantics: str = "events", estimates: str = "exact", plain: bool = False
 ) -> list[str]:
     """The words of policies in `values`, each of which may hold several; all that play in the environment if none.
 
-    Where nothing is known of run times, those that need them are not among all.
+    Where nothing is known of run times, those that need them are not among all; where nothing is known of models
+    (`plain`), those of elastic jobs are not.
 
     Raises:
         BadArgument: an unknown policy or parameter, one that does not play there or that the semantics set aside, one
@@ -128,7 +136,11 @@ def chosen_policies(
 
     playing = policies_of(env_id)
     known = Estimates.load(estimates)
-    able = [word for word in playing if not (known.hides and make_for(word, env_id).knows_run_times)]
+    able = []
+    for word in playing if not values else ():
+        policy = make_for(word, env_id)
+        if not (known.hides and policy.knows_run_times) and not (plain and policy.elastic):
+            able.append(word)
     words = [word for value in values for word in _split(value)] if values else able
     if not words:
         raise BadArgument("--policies: no name is given; leave the option out to play all of them")
