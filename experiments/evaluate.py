@@ -109,9 +109,9 @@ class Setting:
         """Whether the workload is drawn anew for each seed: a generator that was not given its own, or a user's."""
         if is_own(self.workload) or not isinstance(self.workload, str | Path):
             return not isinstance(self.workload, Workload)
-        if self.format is not None or is_trace(self.workload):
+        if self.format is not None or is_trace(str(self.workload)):
             return False
-        return "seed" not in parse_name(self.workload, "workload")[1]
+        return "seed" not in parse_name(str(self.workload), "workload")[1]
 
     def words(self) -> dict[str, Any]:
         """The fields as one can write them down: in place of an object what to call it."""
@@ -259,7 +259,7 @@ def own_files(setting: Setting) -> tuple[Path, ...]:
     Raises:
         InputError: one that cannot be opened.
     """
-    found = []
+    found: list[Path] = []
     for what, value in named(setting):
         if is_own(value):
             found += own(value, what).files

@@ -185,7 +185,7 @@ def playing(policy: Policy, seed: int) -> Iterator[None]:
     Raises:
         PolicyFailed: instead of what it raised, or of what its decision could not do.
     """
-    files = (*policy.files, *_code_files(policy.thing if isinstance(policy, Asked) else policy))
+    files: tuple[Path | str, ...] = (*policy.files, *_code_files(policy.thing if isinstance(policy, Asked) else policy))
     said = f"policy {policy.name!r}, seed {seed}"
     try:
         with blamed(said, files):

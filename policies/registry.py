@@ -324,7 +324,7 @@ def _row(
     name: str, summary: str, environments: builtins.list[str], factory: Callable[..., Any], policy: Policy | None
 ) -> dict[str, Any]:
     try:
-        taken = inspect.signature(factory).parameters.values()
+        taken = tuple(inspect.signature(factory).parameters.values())
     except (TypeError, ValueError):  # an object, or compiled
         taken = ()
     return {

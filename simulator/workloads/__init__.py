@@ -135,7 +135,7 @@ def _generator(
 
 
 def _own_generator(
-    source: str | Callable[..., Any], oversize: Literal["error", "drop", "cap"], cluster_gpus: int | None
+    source: Any, oversize: Literal["error", "drop", "cap"], cluster_gpus: int | None
 ) -> Callable[[int], Workload]:
     """A user's own: each seed is that of the random generator which it is handed."""
     offered = {} if cluster_gpus is None else {"cluster_gpus": cluster_gpus}
