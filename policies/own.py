@@ -152,7 +152,7 @@ def policy_from(thing: Any, said: str, files: Sequence[Path], name: str) -> Poli
     elif callable(getattr(thing, "decide", None)):
         policy = Asked(thing)
     elif callable(getattr(thing, "act", None)):
-        policy = _acting()(thing, said, tuple(files))
+        policy = _acting(said)(thing, said, tuple(files))
     else:
         kind = getattr(thing, "__name__", type(thing).__name__)
         raise InputError(f"{said}: {kind} has no decide(view); expected a policy: docs/policies-how-to.md")
@@ -240,9 +240,12 @@ def _warn(text: str) -> None:
     warnings.warn(text, SettingWarning, stacklevel=4)
 
 
-def _acting() -> Any:
+def _acting(said: str) -> Any:
     module, _, name = ACTING.partition(":")
-    return getattr(importlib.import_module(module), name)
+    try:
+        return getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as error:
+        raise InputError(f"{said}: it has act, which needs {error.name}") from None
 
 
 def _expect_one_argument(decide: Any, said: str) -> None:

@@ -65,10 +65,16 @@ Format = Annotated[
 ]
 
 Workload = Annotated[
-    str | None, typer.Option("--workload", metavar="NAME|PATH", help="Generator with parameters, or a trace.")
+    str | None,
+    typer.Option(
+        "--workload", metavar="NAME|PATH", help="Generator with parameters, or a trace; your own: py:FILE.py:NAME."
+    ),
 ]
 Topology = Annotated[
-    str | None, typer.Option("--topology", metavar="NAME|PATH", help="Preset with parameters, or a file.")
+    str | None,
+    typer.Option(
+        "--topology", metavar="NAME|PATH", help="Preset with parameters, or a file; your own: py:FILE.py:NAME."
+    ),
 ]
 Network = Annotated[
     str | None,
