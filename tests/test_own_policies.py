@@ -10,7 +10,7 @@ import pytest
 from clustergym import policies
 from clustergym.experiments import store
 from clustergym.experiments.cli import run
-from clustergym.experiments.evaluate import Setting, evaluate, play
+from clustergym.experiments.evaluate import Setting, default_setting, evaluate, own_fields, play
 from clustergym.policies import own as own_policies
 from clustergym.simulator.decisions import Advance, Start
 from clustergym.simulator.errors import InputError
@@ -325,3 +325,41 @@ def test_the_listing_tells_where_each_plays_and_what_cannot_be_loaded(installed,
     }
     _, out, _ = command(capsys, "policies", "--quiet")
     assert "plays in" in out
+
+
+WRAP = """
+from clustergym import policies
+
+
+def built(name):
+    return policies.make(name)
+
+
+class Wrapped:
+    def __init__(self, name):
+        self.inner = policies.make(name)
+        self.terms = self.inner.terms or self.inner.rule
+
+    def decide(self, view):
+        return self.inner.decide(view)
+
+    def following(self, view):
+        return self.inner.following(view)
+"""
+
+
+@pytest.mark.parametrize(
+    ("env", "name", "workload"),
+    [
+        ("Sharing", "sjf-bsbf", "bsbf-physical:jobs=20"),
+        ("TimeShift", "themis+cassini", "cassini-poisson:hours=0.5"),
+        ("Grouping", "harmony", "harmony-like:jobs=8"),
+    ],
+)
+def test_one_that_hands_on_what_a_built_in_one_decides_plays_as_it_does(folder, env, name, workload):
+    (folder / "wrap.py").write_text(WRAP)
+    env_id, words = default_setting(env)
+    setting = Setting(**{"environment": env_id, **words, **own_fields(env_id, {}), "workload": workload})
+    players = [name, f"py:wrap.py:built,name={name}", f"py:wrap.py:Wrapped,name={name}"]
+    first, second, third = (run.jct_s.tolist() for run in evaluate(setting, players, [3]))
+    assert first == second == third
