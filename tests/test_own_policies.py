@@ -363,3 +363,48 @@ def test_one_that_hands_on_what_a_built_in_one_decides_plays_as_it_does(folder, 
     players = [name, f"py:wrap.py:built,name={name}", f"py:wrap.py:Wrapped,name={name}"]
     first, second, third = (run.jct_s.tolist() for run in evaluate(setting, players, [3]))
     assert first == second == third
+
+
+ODD = """
+from dataclasses import dataclass
+from clustergym.policies import Policy, RulePolicy
+from clustergym.simulator.decisions import Advance
+from clustergym.simulator.rules.rule import Rule
+
+
+@dataclass(frozen=True)
+class Frozen(Policy):
+    margin: float = 1.0
+    files = "numbers.txt"
+
+    def decide(self, view):
+        return Advance()
+
+
+class Named(Policy):
+    name = property(lambda self: "mine")
+
+    def decide(self, view):
+        return Advance()
+
+
+def shortest(head="skip"):
+    return RulePolicy("shortest", Rule("sjf", head=head))
+
+
+READY = shortest()
+"""
+
+
+def test_policies_of_odd_kinds(folder):
+    (folder / "odd.py").write_text(ODD)
+    frozen = policies.make("py:odd.py:Frozen,margin=2")
+    assert (frozen.name, frozen.margin) == ("py:odd.py:Frozen,margin=2", 2.0)
+    assert [path.name for path in frozen.files] == ["odd.py", "numbers.txt"]
+    with pytest.raises(InputError, match="name of Named cannot be set"):
+        policies.make("py:odd.py:Named")
+    with pytest.raises(InputError, match=r"numbers\.txt: No such file"):
+        store.open_store(folder / "out", SETTING, ["py:odd.py:Frozen"])
+    words = ["sjf:head=strict", "py:odd.py:shortest,head=strict", "sjf", "py:odd.py:READY"]
+    strict, own_strict, plain, ready = (run.jct_s.tolist() for run in evaluate(SETTING, words, [0]))
+    assert strict == own_strict and plain == ready
