@@ -15,32 +15,26 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
-from numba.core.registry import CPUDispatcher
 
+from .compiling import Entry, Kernel
 from .known import ANSWER
-from .linking import EntryCompiler, KernelCache, KernelCompiler
+from .store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).resolve().parents[2]
 COMPILED_ROOMS = ("simulator", "envs", "policies")
-UNMARKED = ("codes.py", "tiers.py", "known.py", "linking.py")  # hold no kernels, but constants or how to compile
+UNMARKED = ("codes.py", "tiers.py")  # constants,
+HOW = ("compiling.py", "inference.py", "known.py", "linking.py", "lowering.py", "outline.py", "store.py")
 KEPT_FOLDERS = 20  # those used last, whatever their age
 KEPT_S = 86_400.0  # and those used within a day
-
-
-class _Inner(CPUDispatcher):
-    """A kernel that only compiled code can call."""
-
-    def __call__(self, *_arguments: Any, **_named: Any) -> Any:
-        raise TypeError(f"{self.py_func.__qualname__} is a kernel for other kernels; what Python calls is an @entry")
 
 
 @cache
@@ -50,7 +44,7 @@ def source_key() -> str:
     for room in COMPILED_ROOMS:
         for path in sorted((PACKAGE / room).rglob("*.py")):
             text = path.read_bytes()
-            if b"@kernel" in text or b"@entry" in text or path.name in UNMARKED:
+            if b"@kernel" in text or b"@entry" in text or path.name in (*UNMARKED, *HOW):
                 digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + text)
     return digest.hexdigest()[:16]
 
@@ -89,14 +83,7 @@ def _remove_old(home: Path) -> None:
                 shutil.rmtree(folder.rename(f"{folder}.{os.getpid()}"), ignore_errors=True)
 
 
-@contextmanager
-def _our_cache() -> Iterator[None]:
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(cache_folder())
-    try:
-        yield
-    finally:
-        numba.config.CACHE_DIR = before
+_STORE = Store(cache_folder)
 
 
 def kernel(function: F) -> F:
@@ -107,15 +94,12 @@ def kernel(function: F) -> F:
 
     Python cannot call it: what that takes is a fifth of the time that compiling costs. See `entry`.
     """
-    compiled = _compiled(function, KernelCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-    if compiled is not function:
-        compiled.__class__ = _Inner  # else a call from Python would be the end of the process
-    return compiled
+    return function if numba.config.DISABLE_JIT else cast(F, Kernel(function, _STORE))
 
 
 def entry(function: F) -> F:
     """A `kernel` that Python calls too."""
-    return _compiled(function, EntryCompiler)
+    return function if numba.config.DISABLE_JIT else cast(F, Entry(function, _STORE))
 
 
 def known(function: F) -> F:
@@ -125,27 +109,10 @@ def known(function: F) -> F:
     return compiled
 
 
-def _compiled(function: F, compiler: type, **options: bool) -> F:
-    if numba.config.DISABLE_JIT:
-        return function
-    with _our_cache():
-        compiled = numba.njit(nogil=True, error_model="numpy", _nrt=False, pipeline_class=compiler, **options)(function)
-        compiled._cache = KernelCache(function)
-    # Numba compiles a function anew for every constant that a call hands it; once for any integer is enough, and a
-    # third less to compile.
-    template = compiled.get_call_template
-    compiled.get_call_template = lambda args, kws: template(tuple(map(numba.types.unliteral, args)), kws)
-    return compiled
-
-
 def direct(function: Callable[..., Any], *examples: Any) -> Callable[..., Any]:
-    """The machine code of a kernel for arguments of exactly the types of `examples`.
+    """The machine code of an entry for arguments of exactly the types of `examples`.
 
     It skips numba's look at the types of the arguments, 3 us a call where large records are among them; the caller sees
     to it that they never change.
     """
-    if numba.config.DISABLE_JIT:
-        return function
-    signature = tuple(numba.typeof(example) for example in examples)
-    function.compile(signature)  # type: ignore[attr-defined]
-    return function.get_overload(signature)  # type: ignore[attr-defined]
+    return function.for_types_of(*examples) if isinstance(function, Entry) else function
