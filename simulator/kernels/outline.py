@@ -180,6 +180,6 @@ def _setattr(context: Any, builder: Any, signature: Any, arguments: Any, field: 
     record, value = arguments
     entry, axes = outline.fields[field]
     if axes:
-        raise NotImplementedError(f"{field}: a whole array is written entry by entry")
+        raise TypeError(f"{field}: a whole array is written entry by entry")
     value = context.cast(builder, value, kind, entry)
     context.pack_value(builder, entry, value, first_of(context, builder, outline, record, field))
