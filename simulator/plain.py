@@ -144,7 +144,7 @@ class Plain:
         if self.record["shapes"] > 0:
             for name in MEMO:
                 self.record[name][:] = 0
-        for part in self.parts(_both(self.extent, Extent(jobs, gpus)), is_running=False):
+        for part in self._parts_of(_both(self.extent, Extent(jobs, gpus)), is_running=False):
             part.fill(0)
 
     def take_over(self, other: Plain) -> None:
@@ -163,10 +163,14 @@ class Plain:
 
     def _become(self, other: Plain, is_running: bool) -> None:
         extent = _both(self.extent, other.extent)
-        for part, their in zip(self.parts(extent, is_running), other.parts(extent, is_running), strict=True):
+        for part, their in zip(self._parts_of(extent, is_running), other._parts_of(extent, is_running), strict=True):
             part[...] = their
 
-    def parts(self, extent: Extent, is_running: bool) -> list[np.ndarray]:
+    def running_parts(self, extent: Extent) -> list[np.ndarray]:
+        """Views of the bytes in use of a record that runs."""
+        return self._parts_of(extent, is_running=True)
+
+    def _parts_of(self, extent: Extent, is_running: bool) -> list[np.ndarray]:
         """Views of the bytes in use; of a record that has only been laid, without those that nobody will look at."""
         if (extent, is_running) != self._known:
             used = extent.lengths(self.capacity)

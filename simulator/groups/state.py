@@ -204,6 +204,7 @@ def _scalars() -> list[Field]:
         "free_machines",
         "down_machines",
         "n_groups",
+        "group_end",  # no group has a number from here on, nor has had one
         "n_executed",  # members of all groups
         "n_loading",
         "execution",
@@ -326,15 +327,15 @@ class GroupPlain:
 
     def clear(self) -> None:
         """As good as new."""
-        for part in self.parts(self.extent):
+        for part in self.running_parts(self.extent):
             part.fill(0)
 
     def take_over(self, other: GroupPlain) -> None:
         """Become as `other`, a record of the same capacity."""
         extent = GroupExtent(*map(max, self.extent, other.extent))
-        for part, their in zip(self.parts(extent), other.parts(extent), strict=True):
+        for part, their in zip(self.running_parts(extent), other.running_parts(extent), strict=True):
             part[...] = their
 
-    def parts(self, extent: GroupExtent) -> list[np.ndarray]:
+    def running_parts(self, extent: GroupExtent) -> list[np.ndarray]:
         """Views of the bytes in use."""
         return used_parts(self.data, _blocks(self.capacity), extent.lengths(self.capacity))
