@@ -71,11 +71,13 @@ class Capacity:
         return self.gpus * self.berths
 
     @property
-    def slug(self) -> str:
-        """It as part of a file's name."""
-        size = f"jobs{self.jobs}-gpus{self.gpus}-berths{self.berths}"
-        size += f"-links{self.links}" if self.links else ""
-        return size + (f"-regions{self.regions}-tables{self.tables}-uses{self.uses}" if self.regions else "")
+    def large(self) -> Capacity:
+        """The class that all but the smallest workloads and clusters of this kind need."""
+        jobs, gpus = max(self.jobs, JOB_SIZES[0]), max(self.gpus, GPU_SIZES[0])
+        if self.regions:
+            regions, tables = MOST_REGIONS + 1, max(self.tables, TABLE_SIZES[0])
+            return Capacity(jobs, gpus, regions=regions, tables=tables, uses=READS * jobs)
+        return Capacity(jobs, gpus, self.berths, max(self.links, LINK_SIZES[0]) if self.links else 0)
 
     @property
     def words(self) -> str:

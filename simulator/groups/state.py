@@ -46,9 +46,9 @@ class GroupCapacity:
         return max(8 * self.jobs, LOG_ENTRIES)
 
     @property
-    def slug(self) -> str:
-        """In the name of a file."""
-        return f"groups-jobs{self.jobs}-machines{self.machines}"
+    def large(self) -> GroupCapacity:
+        """The class that all but the smallest workloads and clusters need."""
+        return GroupCapacity(max(self.jobs, JOB_SIZES[0]), max(self.machines, MACHINE_SIZES[0]))
 
     @property
     def words(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import pickle
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,7 @@ from .linking import PARTS, Library, Part
 from .lowering import LowerKernel
 from .outline import Outline, constants_of, outline_of
 from .store import Store, key_of
+from .telling import told
 
 PACKAGE = Path(__file__).resolve().parents[2]
 KEPT_OF_FNDESC = (
@@ -157,17 +158,23 @@ class _Compiled(CPUDispatcher):
         known = self.overloads.get(tuple(arguments))
         if known is not None:
             return known.entry_point
-        with global_compiler_lock, _patient():
+        with global_compiler_lock:
             key = self._key(arguments)
             result = self._read(key, arguments)
-            if result is not None:
-                self._cache_hits[arguments] += 1
-            else:
-                self._cache_misses[arguments] += 1
-                result = self._compile(key, arguments)
-                self._keep(key, result)
+            if result is None and self.runs:
+                with self._store.alone(key, told("waiting for another process that is compiling")):
+                    result = self._read(key, arguments) or self._made(key, arguments)
+            elif result is None:
+                result = self._made(key, arguments)
             self.add_overload(result)
             return result.entry_point
+
+    def _made(self, key: str, arguments: tuple[types.Type, ...]) -> CompileResult:
+        self._cache_misses[arguments] += 1
+        with told() if self.runs else nullcontext(), _patient():
+            result = self._compile(key, arguments)
+        self._keep(key, result)
+        return result
 
     def _key(self, arguments: tuple[types.Type, ...]) -> str:
         function = self.py_func
@@ -204,6 +211,7 @@ class _Compiled(CPUDispatcher):
         code, kept = pickle.loads(data)
         if not self.runs and not all(_take_part(self._store, other) for other in code[1]):
             return None
+        self._cache_hits[arguments] += 1
         returned, attributes, environment = pickle.loads(kept)
         fndesc = PythonFunctionDescriptor.__new__(PythonFunctionDescriptor)
         for name, value in attributes.items():

@@ -2,9 +2,8 @@
 
 Numba's file cache notices an edit to the file of a function, but not to a file that it calls into, and it does not
 distinguish bounds-checked code: it would silently run old or unchecked machine code. So the cache folder's name
-carries a hash of every kernel source and of the flags. A folder holds 100 MB, and every edit makes another, so old ones
-go when a new one is made. Only our own kernels are redirected there: the setting is put
-back after each decoration, so a user's own cached functions stay where they are.
+carries a hash of every kernel source and of the flags. Every edit makes another folder, so old ones go when a new one
+is made.
 """
 
 from __future__ import annotations
@@ -15,16 +14,17 @@ import shutil
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar, cast
 
+import llvmlite
 import numba
 
-from .compiling import Entry, Kernel
-from .known import ANSWER
 from .store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -33,6 +33,7 @@ PACKAGE = Path(__file__).resolve().parents[2]
 COMPILED_ROOMS = ("simulator", "envs", "policies")
 UNMARKED = ("codes.py", "tiers.py")  # constants,
 HOW = ("compiling.py", "inference.py", "known.py", "linking.py", "lowering.py", "outline.py", "store.py")
+VERIFIED = ((0, 66), (0, 67), (0, 68))  # versions of numba
 KEPT_FOLDERS = 20  # those used last, whatever their age
 KEPT_S = 86_400.0  # and those used within a day
 
@@ -40,7 +41,8 @@ KEPT_S = 86_400.0  # and those used within a day
 @cache
 def source_key() -> str:
     """Hash of all sources that compiled code is made of, of the versions that compile it and of the flags."""
-    digest = hashlib.sha256(f"{numba.__version__} {sys.version_info[:3]} {numba.config.BOUNDSCHECK}".encode())
+    flags = sys.version_info[:3], numba.config.BOUNDSCHECK, compiler()
+    digest = hashlib.sha256(f"{numba.__version__} {llvmlite.__version__} {flags}".encode())
     for room in COMPILED_ROOMS:
         for path in sorted((PACKAGE / room).rglob("*.py")):
             text = path.read_bytes()
@@ -83,7 +85,29 @@ def _remove_old(home: Path) -> None:
                 shutil.rmtree(folder.rename(f"{folder}.{os.getpid()}"), ignore_errors=True)
 
 
-_STORE = Store(cache_folder)
+OWN, PLAIN = "own", "plain"
+
+
+@cache
+def compiler() -> str:
+    """How kernels are compiled: OWN, or PLAIN, as numba does by itself, which takes ten times as long.
+
+    Ours leans on the inside of numba, so it is for the versions that it has been tried with. `CLUSTERGYM_COMPILER`
+    (`own`, `plain`) decides otherwise.
+    """
+    wanted = os.environ.get("CLUSTERGYM_COMPILER", "")
+    if wanted in (OWN, PLAIN):
+        return wanted
+    if tuple(map(int, numba.__version__.split(".")[:2])) in VERIFIED:
+        return OWN
+    warnings.warn(
+        f"numba {numba.__version__} is none of those that clustergym's compiler is known to work with "
+        f"({', '.join(f'{major}.{minor}' for major, minor in VERIFIED)}): numba compiles the kernels by itself, which "
+        "gives the same results and takes minutes where ours takes seconds",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return PLAIN
 
 
 def kernel(function: F) -> F:
@@ -94,18 +118,23 @@ def kernel(function: F) -> F:
 
     Python cannot call it: what that takes is a fifth of the time that compiling costs. See `entry`.
     """
-    return function if numba.config.DISABLE_JIT else cast(F, Kernel(function, _STORE))
+    if numba.config.DISABLE_JIT:
+        return function
+    return cast(F, _compiling().Kernel(function, _store())) if compiler() == OWN else _plain(function)
 
 
 def entry(function: F) -> F:
     """A `kernel` that Python calls too."""
-    return function if numba.config.DISABLE_JIT else cast(F, Entry(function, _STORE))
+    if numba.config.DISABLE_JIT:
+        return function
+    return cast(F, _compiling().Entry(function, _store())) if compiler() == OWN else _plain(function)
 
 
 def known(function: F) -> F:
     """A `kernel` that asks one record for sizes of its fields only: its type answers when callers are compiled."""
     compiled = kernel(function)
-    setattr(compiled, ANSWER, function)
+    if compiled is not function and compiler() == OWN:
+        compiled.answer_by_type = function  # type: ignore[attr-defined]  # see known.py
     return compiled
 
 
@@ -115,4 +144,28 @@ def direct(function: Callable[..., Any], *examples: Any) -> Callable[..., Any]:
     It skips numba's look at the types of the arguments, 3 us a call where large records are among them; the caller sees
     to it that they never change.
     """
-    return function.for_types_of(*examples) if isinstance(function, Entry) else function
+    if numba.config.DISABLE_JIT or compiler() == PLAIN:
+        return function
+    code: Callable[..., Any] = function.for_types_of(*examples)  # type: ignore[attr-defined]
+    return code
+
+
+def _compiling() -> ModuleType:
+    from . import compiling
+
+    return compiling
+
+
+@cache
+def _store() -> Store:
+    return Store(cache_folder)
+
+
+def _plain(function: F) -> F:
+    """Numba's own way, with its files in our folder; the setting is put back, so a user's own functions stay away."""
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(cache_folder())
+    try:
+        return cast(F, numba.njit(nogil=True, error_model="numpy", cache=True)(function))
+    finally:
+        numba.config.CACHE_DIR = before

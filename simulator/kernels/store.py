@@ -5,9 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import uuid
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # not a POSIX system: two processes may then compile the same code, which is only slower
+    fcntl = None  # type: ignore[assignment]
 
 
 def key_of(*words: str) -> str:
@@ -40,6 +45,25 @@ class Store:
             path.parent.mkdir(parents=True, exist_ok=True)
             unfinished.write_bytes(data)
             os.replace(unfinished, path)
+
+    @contextmanager
+    def alone(self, key: str, waiting: AbstractContextManager[None]) -> Iterator[None]:
+        """No other process is inside with the same key; as long as one is, `waiting` is entered."""
+        path = self._path(key).with_suffix(".lock")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = open(path, "w")
+        except OSError:
+            yield
+            return
+        with lock:
+            if fcntl is not None:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    with waiting:
+                        fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
     def _path(self, key: str) -> Path:
         return self.folder() / key[:2] / f"{key}.code"
