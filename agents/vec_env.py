@@ -20,6 +20,7 @@ from ..envs.batch import Batch
 from ..envs.batch_state import restore, state_of
 from ..envs.codes import ELAPSED_S, IS_ADJUSTED, IS_FORCED, IS_INVALID, REWARD, TERMINATED, TRUNCATED
 from ..envs.registration import env_class, resolve
+from ..envs.snapshot import counts_of
 
 
 def sb3_vec_env(
@@ -80,7 +81,7 @@ class ClusterVecEnv(VecEnv):
         if batch.replicas > 1 and any(seed is None for seed in self._seeds):
             batch.align()
         batch.reset(batch.stepper.every_row, self._seeds, self._options)
-        self.reset_infos = [self._begun(i) for i in range(self.num_envs)]
+        self.reset_infos = [env.begun() for env in self.envs]
         self._outcomes = np.zeros_like(batch.rows.outcomes)
         self._reset_seeds()
         self._reset_options()
@@ -90,13 +91,6 @@ class ClusterVecEnv(VecEnv):
         """The observations of the present by row, new arrays."""
         rows, form = self.batch.rows, self.batch.envs[0].form
         return form.observed(rows.features.copy(), rows.masks.copy() if form.keys else rows.masks)
-
-    def _begun(self, i: int) -> dict[str, Any]:
-        limit = self.envs[i].decisions_at_most
-        return {"elapsed_s": 0.0, "action_mask": self._mask(i), "max_decisions": limit}
-
-    def _mask(self, i: int) -> np.ndarray:
-        return self.batch.envs[0].form.mask(self.batch.rows.masks[i]).copy()
 
     @property
     def elapsed_s(self) -> np.ndarray:
@@ -141,18 +135,19 @@ class ClusterVecEnv(VecEnv):
             infos[i]["terminal_observation"] = self.envs[i].form.observed(*seen)
         batch.reset(chosen)
         for i in chosen.tolist():
-            self.reset_infos[i] = self._begun(i)
+            self.reset_infos[i] = self.envs[i].begun()
         return self.present(), rewards, terminated | truncated, infos
 
     def _info(self, i: int) -> dict[str, Any]:
         row = self._outcomes[i]
         return {
             "elapsed_s": float(row[ELAPSED_S]),
-            "action_mask": self._mask(i),
+            "action_mask": self.envs[i].form.mask(self.batch.rows.masks[i]).copy(),
             "invalid_action": bool(row[IS_INVALID] > 0.0),
             "forced_action": bool(row[IS_FORCED] > 0.0),
             "adjusted_action": bool(row[IS_ADJUSTED] > 0.0),
             "TimeLimit.truncated": False,
+            **counts_of(row.tolist()),
         }
 
     def play(self, rows: np.ndarray, actions: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:

@@ -90,6 +90,9 @@ class RowEnv(Protocol):
     def draw_as(self, other: Any, seed: int | None) -> None:
         """As `draw`, with the same result as in `other`, which is of the same kind and has just drawn."""
 
+    def begun(self) -> dict[str, Any]:
+        """What `reset` tells of an episode that has just begun."""
+
     def settle(self) -> dict[str, float] | None:
         """After a step that needs a look: the metrics if the episode has ended; Stalled if nothing can go on."""
 
@@ -112,6 +115,7 @@ class Stepper:
     Attributes:
         led: by row, all parts of an action that is said by its candidate alone, for the next step that plays this one
             (forms.py).
+        payers: by row, what writes the reward after a step where a user's function says it.
     """
 
     def __init__(self, rows: Rows, part: str, kernel: Callable[..., Any]) -> None:
@@ -120,6 +124,7 @@ class Stepper:
         self.asks = False  # whether a run may stop in the middle of a step to ask for rates (simulator/protocols.py)
         self.every_row = np.arange(len(rows.windows))
         self.led: dict[int, np.ndarray] = {}
+        self.payers: dict[int, Callable[[], None]] = {}
         self._codes: dict[Callable[..., Any], Callable[..., Any]] = {}
 
     def like(self, n: int) -> Stepper:
@@ -153,10 +158,16 @@ class Stepper:
 
     def step(self, chosen: np.ndarray) -> int:
         """Play the actions that lie in the chosen rows, int64 (k,); returns how many need a look."""
-        return self._led(chosen) if self.led else self.play(chosen)
+        if not (self.led or self.payers):
+            return self.play(chosen)
+        odd = self._led(chosen)
+        for row in chosen.tolist():
+            if row in self.payers:
+                self.payers[row]()
+        return odd
 
     def _led(self, chosen: np.ndarray) -> int:
-        """`step`, with what is said beside the candidates of some."""
+        """Play, with what is said beside the candidates of some."""
         actions, led = self.rows.actions, [row for row in chosen.tolist() if row in self.led]
         for row in led:
             parts = self.led.pop(row)

@@ -24,11 +24,12 @@ from ..simulator.rules.rule import PLACERS, Rule, rule_from
 from ..simulator.view import ClusterView
 from ..simulator.workloads import Workload, workload_source
 from .batch import Rows, Stepper
-from .codes import BEGINS, TERMINATED, TRUNCATED
+from .codes import BEGINS, REWARD, TERMINATED, TRUNCATED
 from .forms import Form
 from .lookout import Lookout, check_range, numbers
 from .reference import Reference
-from .reward import REWARDS, reward_scale
+from .reward import JCT, REWARDS, reward_scale
+from .snapshot import Reward, Snapshot, counts_of, own_reward, paid
 from .tables import Tables
 
 DECISIONS_A_JOB = 50  # no policy that gets on comes near it, so episodes of one that does not come to an end
@@ -74,7 +75,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         workload: Any,
         max_decisions: float | None,
         form: Form,
-        reward: str,
+        reward: str | Reward,
         reference: Any,
         render_mode: str | None,
     ) -> None:
@@ -82,7 +83,6 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
         `simulator`: a `Simulator`, or another that is played in the same way.
         """
-        choose(reward, self.rewards, "value of reward")
         choose(render_mode or "ansi", self.metadata["render_modes"], "value of render_mode")
         self.simulator, self.lookout, self.rule = simulator, lookout, simulator.rule
         self.placer, self.order, self.form, self.reward = lookout.placer, lookout.order, form, reward
@@ -103,14 +103,17 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         """What steps rows of such environments."""
         return Stepper(rows, self.part, type(self).step_rows)
 
-    def _pay(self, reward: str, reference: Any, max_decisions: float | None) -> None:
+    def _pay(self, reward: str | Reward, reference: Any, max_decisions: float | None) -> None:
+        self._own_reward = own_reward(reward)
+        if self._own_reward is None:
+            choose(reward, self.rewards, "value of reward")  # type: ignore[arg-type]
         if reference is not None and reward != "jct":
             raise InputError(f"reference with reward = {reward!r}: expected reward = 'jct'")
         if max_decisions is not None and max_decisions != math.inf:
             check_range("max_decisions", max_decisions, 1, NEVER)  # type: ignore[arg-type]
         self.max_decisions = max_decisions
         self._reference = None if reference is None else Reference(reference, self.simulator)
-        self.lookout.window.reward_kind = self.rewards[reward]
+        self.lookout.window.reward_kind = JCT if self._own_reward else self.rewards[reward]  # type: ignore[index]
 
     @property
     def decisions_at_most(self) -> float:
@@ -137,6 +140,26 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self._told_mask = self.form.mask(self._mask)
         self._row = row
         stepper.enter(self.simulator)
+        if self._own_reward:
+            stepper.payers[row] = self._write_own_reward
+
+    def _write_own_reward(self) -> None:
+        """After a step: what a user's function pays for it, in place of what was written."""
+        assert self._own_reward is not None
+        after = self.snapshot()
+        if self.lookout.plain["owes"]:  # it began an episode
+            self._outcome[REWARD], self._before = 0.0, Snapshot.before_all(self.simulator.plain.record)
+        else:
+            self._outcome[REWARD], self._before = paid(self._own_reward, self._before, after), after
+
+    def snapshot(self) -> Snapshot:
+        """The cluster in numbers, as the last step left it."""
+        return Snapshot.of(self.simulator.plain.record, self.lookout.plain, self._outcome.tolist())
+
+    def metrics(self) -> dict[str, float]:
+        """Totals of the episode so far: what `info["metrics"]` has at its end (simulator/metrics.py)."""
+        self._expect_reset()
+        return self.simulator.metrics()
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode: draw the workload, run to the first decision.
@@ -150,8 +173,13 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self.settle()
         if self.render_mode == "human":
             self.render()
-        info = {"elapsed_s": 0.0, "action_mask": self._told_mask.copy(), "max_decisions": self.decisions_at_most}
-        return self.observe(), info
+        return self.observe(), self.begun()
+
+    def begun(self) -> dict[str, Any]:
+        """What `reset` tells."""
+        counts = counts_of(self._outcome.tolist())
+        limit = self.decisions_at_most
+        return {"elapsed_s": 0.0, "action_mask": self._told_mask.copy(), "max_decisions": limit, **counts}
 
     def draw(self, seed: int | None, options: dict[str, Any] | None) -> None:
         """Lay a new episode, which the first step begins, whatever the action; for `reset` and batches."""
@@ -216,19 +244,28 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         rule = self.rule if played["rule"] is None else terms_from(type(self.rule), played["rule"])
         self.simulator.resume(workload, rule, played["code"])
         self.lookout.resume(self.simulator)
+        if self._own_reward:
+            owes = self.lookout.plain["owes"]
+            self._before = Snapshot.before_all(self.simulator.plain.record) if owes else self.snapshot()
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play one action; see the class docstring."""
         self._expect_reset()
         self.form.read(action, self._action)
         odd = self.stepper.step(self._chosen)
-        reward, elapsed_s, invalid, adjusted, terminated, truncated, forced = self._outcome.tolist()
+        reward, elapsed_s, invalid, adjusted, terminated, truncated, forced, *counts = self._outcome.tolist()
+        waiting, running, finished, used = map(int, counts)
         info = {
             "elapsed_s": elapsed_s,
             "action_mask": self._told_mask.copy(),
             "invalid_action": invalid > 0.0,
             "forced_action": forced > 0.0,
             "adjusted_action": adjusted > 0.0,
+            "active_jobs": waiting + running,
+            "waiting_jobs": waiting,
+            "running_jobs": running,
+            "finished_jobs": finished,
+            "used_gpus": used,
         }
         metrics = self.settle() if odd else None
         if metrics is not None:

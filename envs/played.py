@@ -258,4 +258,5 @@ def advance(states, row):
 @entry
 def close_step(states, windows, references, outcomes, row):
     """Modify the outcome in `row`: what the step has come to."""
-    turns.close_step(states[row], windows[row], references[row], outcomes[row])
+    s = states[row]
+    turns.close_step(s, windows[row], references[row], outcomes[row], turns.used_gpus(s))

@@ -18,6 +18,7 @@ from ..forms import Form
 from ..lookout import numbers
 from ..played import PlayedEnv
 from ..reward import JCT, REWARDS
+from ..snapshot import Reward
 from .defaults import NETWORK, QUOTA, SCHEDULER, TABLES_EVERY_S, TOPOLOGY, WORKLOAD
 from .lookout import DataPlacementLookout
 
@@ -93,7 +94,7 @@ class DataPlacementEnv(PlayedEnv):
         observation: str = "dict",
         action: str = "parts",
         mask: str | Mapping[str, str] = "info",
-        reward: str = "jct",
+        reward: str | Reward = "jct",
         reference: Policy | str | None = None,
         mtbf_s: float = 0.0,
         mttr_s: float = 3600.0,

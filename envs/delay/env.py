@@ -16,6 +16,7 @@ from ...simulator.workloads import Workload
 from ..cluster_env import ClusterEnv, failures_of, horizon_of
 from ..forms import Form
 from ..lookout import check_flag
+from ..snapshot import Reward
 from .codec import DELAYS_S
 from .defaults import NETWORK, TOPOLOGY, WORKLOAD
 from .lookout import DelayLookout
@@ -120,7 +121,7 @@ class DelayEnv(ClusterEnv):
         observation: str = "dict",
         action: str = "parts",
         mask: str | Mapping[str, str] = "info",
-        reward: str = "jct",
+        reward: str | Reward = "jct",
         reference: Policy | Rule | str | None = None,
         mtbf_s: float = 0.0,
         mttr_s: float = 3600.0,

@@ -15,6 +15,7 @@ from ..cluster_env import failures_of, horizon_of
 from ..forms import Form
 from ..lookout import numbers
 from ..played import PlayedEnv
+from ..snapshot import Reward
 from .defaults import NETWORK, ROUND_S, TABLES, TABLES_EVERY_S, TOPOLOGY, WORKLOAD
 from .lookout import GeoLookout
 
@@ -96,7 +97,7 @@ class GeoEnv(PlayedEnv):
         observation: str = "dict",
         action: str = "parts",
         mask: str | Mapping[str, str] = "info",
-        reward: str = "jct",
+        reward: str | Reward = "jct",
         reference: Policy | str | None = None,
         estimates: Estimates | str = "exact",
         mtbf_s: float = 0.0,

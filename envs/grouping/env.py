@@ -15,6 +15,7 @@ from ...simulator.topology import Topology
 from ...simulator.workloads import Workload
 from ..cluster_env import ClusterEnv, failures_of, horizon_of
 from ..forms import Form
+from ..snapshot import Reward
 from .defaults import NETWORK, PROFILE_ITERATIONS, TOPOLOGY, WORKLOAD
 from .lookout import GROUP_SLOTS, RUNNING_SLOTS, SLOTS, GroupingLookout
 from .transition import step_rows
@@ -118,7 +119,7 @@ class GroupingEnv(ClusterEnv):
         observation: str = "dict",
         action: str = "parts",
         mask: str | Mapping[str, str] = "info",
-        reward: str = "jct",
+        reward: str | Reward = "jct",
         reference: Any = None,
         estimates: Estimates | str = "exact",
         mtbf_s: float = 0.0,

@@ -16,6 +16,7 @@ from ...simulator.topology import Topology
 from ...simulator.workloads import Workload
 from ..cluster_env import ClusterEnv, failures_of, horizon_of
 from ..forms import Form
+from ..snapshot import Reward
 from .defaults import MEMORY_GB, NETWORK, TOPOLOGY, WORKLOAD
 from .lookout import EXPONENTS, PARTNERS, SharingLookout
 from .transition import step_rows
@@ -115,7 +116,7 @@ class SharingEnv(ClusterEnv):
         observation: str = "dict",
         action: str = "parts",
         mask: str | Mapping[str, str] = "info",
-        reward: str = "jct",
+        reward: str | Reward = "jct",
         reference: Policy | Rule | str | None = None,
         estimates: Estimates | str = "exact",
         mtbf_s: float = 0.0,

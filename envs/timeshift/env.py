@@ -17,6 +17,7 @@ from ...simulator.workloads import Workload
 from ..cluster_env import failures_of, horizon_of
 from ..forms import Form
 from ..played import PlayedEnv
+from ..snapshot import Reward
 from .defaults import NETWORK, SCHEDULER, TOPOLOGY, WORKLOAD
 from .lookout import TimeShiftLookout
 
@@ -96,7 +97,7 @@ class TimeShiftEnv(PlayedEnv):
         observation: str = "dict",
         action: str = "parts",
         mask: str | Mapping[str, str] = "info",
-        reward: str = "jct",
+        reward: str | Reward = "jct",
         reference: Policy | Rule | str | None = None,
         estimates: Estimates | str = "exact",
         mtbf_s: float = 0.0,
