@@ -25,6 +25,7 @@ from ..simulator.rules.rule import SKEW_PLACERS, Rule
 from ..simulator.semantics import load_semantics
 from ..simulator.sharing import Sharing
 from ..simulator.topology import Topology
+from ..simulator.windows import Window, windowed
 from ..simulator.workloads import Workload, open_workload
 from ..simulator.workloads import is_path as is_trace
 from ..simulator.workloads.geo_columns import siblings
@@ -61,6 +62,8 @@ class Setting:
         jobs_per_gpu, interference, memory_gb, gpu, memory: see `Sharing`; jobs_per_gpu None: GPUs are not shared.
         tables_every_s: in regions, from one look at the tables to the next; None: nobody looks.
         estimates: what policies and observations know of run times; see `simulator/estimates.py`.
+        window: "START/END", seconds since the first arrival: metrics are of that time and the jobs that arrive in it
+            (simulator/windows.py); None: of the whole run.
         config: in an environment with a simulator of its own, what that simulates, as words; see `hosting.py`.
     """
 
@@ -85,6 +88,7 @@ class Setting:
     tables_every_s: float | None = None
     estimates: str = "exact"
     config: str | None = None
+    window: str | None = None
 
     @property
     def sharing(self) -> Sharing | None:
@@ -149,6 +153,7 @@ def settings(
     memory: str | None = None,
     tables_every_s: float | None = None,
     estimates: str = "",
+    window: str = "",
 ) -> dict[str, Any]:
     """The keys of `--set` as fields of `Setting`; `memory_gb=inf`: memory has no limit.
 
@@ -173,6 +178,7 @@ def settings(
     shared["memory"] = memory
     shared["tables_every_s"] = tables_every_s
     shared["estimates"] = estimates or None  # "none" means something
+    shared["window"] = Window.load(window).describe() if window else None
     told = {key: value for key, value in shared.items() if value is not None}
     return {"horizon_s": horizon_s, "semantics": semantics, **given, **told}
 
@@ -320,10 +326,23 @@ def play(
     else:
         simulator.run(decider, share)
     rows = tuple(_decision_rows(simulator, kept))
-    s = simulator.state
-    finished = np.isfinite(jct_s := simulator.jobs()["jct_s"])
+    counted = Window.load(setting.window).of(simulator.state) if setting.window else np.ones(len(workload), bool)
+    metrics = simulator.metrics() if setting.window is None else _of_window(setting, policy, workload, seed, simulator)
+    jct_s = simulator.jobs()["jct_s"][counted]
     knows = run_times_known(policy, simulator.estimates)
-    return Run(word, seed, simulator.metrics(), int(s.n_jobs), jct_s[finished], rows, seen, knows)
+    return Run(word, seed, metrics, int(counted.sum()), jct_s[np.isfinite(jct_s)], rows, seen, knows)
+
+
+def _of_window(setting: Setting, policy: Policy, workload: Workload, seed: int, ended: Any) -> dict[str, float]:
+    """The metrics of the setting's window: the run is played again up to its beginning and its end."""
+    assert setting.window is not None
+
+    def at(since_s: float) -> dict[str, float]:
+        simulator = simulator_of(replace(setting, horizon_s=since_s), policy)
+        simulator.reset(workload, seed)
+        return simulator.run(policy.decider(simulator))
+
+    return windowed(Window.load(setting.window), ended, at)
 
 
 def _kept(entries: Iterator[Recorded], kept: list[Recorded]) -> Iterator[Recorded]:

@@ -56,6 +56,8 @@ def print_setting(console: Console, setting: Setting, words: Sequence[str], seed
         facts["run times"] = f"estimates={setting.estimates}"
     if math.isfinite(setting.horizon_s):
         facts["horizon"] = f"{setting.horizon_s:g} s"
+    if setting.window is not None:
+        facts["window"] = f"{setting.window} s: its time, and the jobs that arrive in it"
     if setting.failures is not None:
         facts["failures"] = shown(vars(setting.failures))
     for word in words:

@@ -45,9 +45,9 @@ Assignments = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE...",
-        help="horizon_s, mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s, tables_every_s, semantics, "
-        "estimates, jobs_per_gpu, interference, memory_gb, gpu, memory, and what ENV alone has, as comm in Grouping; "
-        "several, or repeated.",
+        help="horizon_s, window=START/END, mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s, "
+        "tables_every_s, semantics, estimates, jobs_per_gpu, interference, memory_gb, gpu, memory, and what ENV alone "
+        "has, as comm in Grouping; several, or repeated.",
     ),
 ]
 Logdir = Annotated[
@@ -149,6 +149,7 @@ def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
         "semantics": setting.semantics,
         "estimates": setting.estimates,
         "horizon_s": setting.horizon_s,
+        "window": setting.window,
         "failures": vars(setting.failures) if setting.failures is not None else None,
         "sharing": None if setting.jobs_per_gpu is None else {key: getattr(setting, key) for key in SHARING},
         **({} if setting.config is None else {"config": setting.config}),
