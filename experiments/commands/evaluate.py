@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..terminal import BadArgument, expect_writable, out, print_json, progress, warnings_on_one_line
+from ..terminal import BadArgument, arguments, expect_writable, out, print_json, progress, warnings_on_one_line
 from .options import Format, Json, Network, Oversize, Quiet, Topology, TrustZip, Workload, whole
 from .setting import chosen_policies, described_setting, open_setting
 
@@ -60,6 +60,15 @@ Jobs = Annotated[
 Baseline = Annotated[
     str | None, typer.Option("--baseline", metavar="POLICY", help="Compare mean JCTs with its, workload by workload.")
 ]
+SweepOver = Annotated[
+    str | None,
+    typer.Option(
+        "--sweep",
+        metavar="KEY=a..b:n",
+        help="Evaluate at n values of a parameter of the workload, topology or network, or of a key of --set; "
+        "KEY=a/b/c: at these. With --logdir each value has a folder there.",
+    ),
+]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Forget the runs in --logdir, and play all of them.")]
 
 
@@ -88,6 +97,7 @@ def evaluate(
     decisions: Decisions = None,
     jobs: Jobs = 1,
     baseline: Baseline = None,
+    sweep: SweepOver = None,
     fresh: Fresh = False,
     trust_sb3_zip: TrustZip = False,
     json: Json = False,
@@ -101,12 +111,12 @@ def evaluate(
         chosen = _seeds(seeds, seed)
         if fresh and logdir is None:
             raise BadArgument("--fresh: it forgets the runs in --logdir, which is not given")
-        setting = described_setting(
-            *(env, workload, topology, network),
-            format=format,
-            oversize=oversize,
-            assignments=set_ or (),
-        )
+        given = {"workload": workload, "topology": topology, "network": network}
+
+        def described(words: Mapping[str, str | None], *more: str) -> Setting:
+            return described_setting(env, **words, format=format, oversize=oversize, assignments=[*(set_ or ()), *more])
+
+        setting = described(given)
         words = chosen_policies(policies or (), setting.environment, setting.semantics, setting.estimates)
         open_setting(setting, chosen[0])
         if baseline is not None and baseline not in words:
@@ -114,6 +124,12 @@ def evaluate(
         if decisions is not None:
             expect_writable(decisions, "--decisions")
         manner = _Manner(jobs, fresh, decisions is not None, quiet)
+        if sweep is not None:
+            if decisions is not None:
+                raise BadArgument("--decisions goes without --sweep")
+            name, settings = _swept(sweep, setting, described, given)
+            _evaluate_each(name, settings, words, chosen, logdir, manner, baseline if not json else None, json)
+            return
         runs, notes = _played(setting, words, chosen, logdir, manner)
         if decisions is not None:
             notes.append(_written(runs, decisions))
@@ -121,6 +137,63 @@ def evaluate(
             print_json(rows(runs, setting))
             return
         _print(setting, words, chosen, runs, baseline, notes)
+
+
+def _swept(
+    text: str, setting: Setting, described: Callable[..., Setting], given: Mapping[str, str | None]
+) -> tuple[str, dict[str, Setting]]:
+    """What is swept, and value -> setting."""
+    from .. import sweeping
+    from ..evaluate import settings
+    from ..hosting import keys
+
+    with arguments():
+        sweep = sweeping.load(
+            text, {place: getattr(setting, place) for place in sweeping.PLACES}, keys(setting.environment, settings)
+        )
+    found = {}
+    for value in sweep.values:
+        if sweep.place:
+            word = sweeping.with_parameter(getattr(setting, sweep.place), sweep.key, value)
+            found[value] = described({**given, sweep.place: word})
+        else:
+            found[value] = described(given, f"{sweep.key}={value}")
+    return sweep.name, found
+
+
+def _evaluate_each(
+    name: str,
+    settings: Mapping[str, Setting],
+    words: list[str],
+    seeds: list[int],
+    logdir: Path | None,
+    manner: _Manner,
+    baseline: str | None,
+    json: bool,
+) -> None:
+    """Evaluate at every value of a sweep, and print one table of all, or their runs as JSON."""
+    from .. import sweep_table, table
+
+    for setting in settings.values():
+        open_setting(setting, seeds[0])
+    if logdir is not None:
+        logdir.mkdir(parents=True, exist_ok=True)
+    runs = {
+        value: _played(setting, words, seeds, None if logdir is None else logdir / f"{name}={value}", manner)[0]
+        for value, setting in settings.items()
+    }
+    if json:
+        print_json(
+            [{**row, "sweep": {name: value}} for value, mine in runs.items() for row in rows(mine, settings[value])]
+        )
+        return
+    table.print_setting(out(), next(iter(settings.values())), words, seeds)
+    out().print(f"sweep of {name}: {', '.join(settings)}; above is the first", markup=False)
+    sweep_table.print_sweep(out(), name, runs, baseline)
+    if logdir is not None:
+        out().print(
+            f"results: {logdir}/{name}=*; one page of all: clustergym compare {logdir}/*", markup=False, soft_wrap=True
+        )
 
 
 def _print(
