@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +87,23 @@ def test_a_verdict_counts_runs_not_seeds(trace):
     played = evaluate(setting, ["fifo"], range(3))
     section = load.section(setting, [(Path("a"), played)], None)
     assert "in one run" in numbers.verdict(section)
+
+
+def test_a_report_names_twins_and_says_what_few_seeds_show():
+    setting = Setting("clustergym/Delay-v0", "dally", "poisson", "none")
+    base = [run("greedy", seed, 10.0 + seed, 20.0 + seed) for seed in range(4)]
+    better = [
+        replace(one, policy="sjf", metrics={"jct_mean": 0.9 * one.metrics["jct_mean"] + one.seed / 9}) for one in base
+    ]
+    for one in (*base, *better):
+        one.metrics["jobs_finished"] = 2.0
+    twin = [replace(one, policy="twin") for one in base]
+    section = load.section(setting, [(Path("a"), [*base, *better, *twin])], "greedy")
+    assert "twin: same runs as greedy." in numbers.warnings(section)
+    told = {row["policy"]: row for row in numbers.as_json(section)["policies"]}
+    assert told["twin"]["same_as"] == "greedy" and told["sjf"]["same_as"] is None
+    assert told["sjf"]["ratio"]["high"] < 1.0 and told["sjf"]["ratio"]["runs"] == 4
+    assert "fewer than 5 seeds show nothing" in numbers.verdict(section)
 
 
 def test_the_table_says_which_policies_are_the_same(capsys):

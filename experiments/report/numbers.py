@@ -125,7 +125,7 @@ def verdict(section: Section) -> str:
         return f"{says}, {ratio.mean:.3f} of {section.baseline}'s."
     doubt = "" if ratio.high < 1.0 else ", so the two cannot be told apart"
     if ratio.high < 1.0 and ratio.runs < FEWEST_TO_TELL:
-        doubt = f", of which {FEWEST_TO_TELL} seeds or more would be sure"
+        doubt = f"; fewer than {FEWEST_TO_TELL} seeds show nothing"
     return (
         f"{says}, {ratio.mean:.3f} of {section.baseline}'s "
         f"(paired 95 % interval {ratio.low:.3f} to {ratio.high:.3f}{doubt})."
