@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..policies import Policy, make_for
 from ..simulator.rules.rule import Rule
+from .describing import describe_load, describe_network, describe_topology, describe_workload, semantics_of
 from .estimates import FEWEST_TO_TELL, Estimate, against, by_policy
-from .evaluate import Run, Setting, describe_load, describe_network, describe_topology, describe_workload, semantics_of
+from .evaluate import Run, Setting
 from .hosting import unit_of
 from .sameness import grouped, is_one, same_as
 from .terminal import plain_table
