@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -114,15 +115,9 @@ def evaluate(
         chosen = _seeds(seeds, seed)
         if fresh and logdir is None:
             raise BadArgument("--fresh: it forgets the runs in --logdir, which is not given")
-        given = {"workload": workload, "topology": topology, "network": network}
-
-        def described(words: Mapping[str, str | None], *more: str) -> Setting:
-            assignments = [*(set_ or ()), *more]
-            return described_setting(
-                env, **words, format=format, oversize=oversize, assignments=assignments, assume=True
-            )
-
-        setting = described(given)
+        given = _Given({"workload": workload, "topology": topology, "network": network}, tuple(set_ or ()))
+        described = partial(described_setting, env, format=format, oversize=oversize, assume=True)
+        setting = described(**given.words, assignments=given.assignments)
         told = (setting.environment, setting.semantics, setting.estimates)
         words = chosen_policies(policies or (), *told, plain=not policies and is_plain(setting))
         open_setting(setting, chosen[0])
@@ -132,10 +127,8 @@ def evaluate(
             expect_writable(decisions, "--decisions")
         manner = _Manner(jobs, fresh, decisions is not None, quiet)
         if sweep is not None:
-            if decisions is not None:
-                raise BadArgument("--decisions goes without --sweep")
             name, settings = _swept(sweep, setting, described, given)
-            _evaluate_each(name, settings, words, chosen, logdir, manner, baseline if not json else None, json)
+            _evaluate_each(name, settings, words, chosen, logdir, manner, baseline, json)
             return
         runs, notes = _played(setting, words, chosen, logdir, manner)
         if decisions is not None:
@@ -146,13 +139,21 @@ def evaluate(
         _print(setting, words, chosen, runs, baseline, notes)
 
 
+@dataclass(frozen=True)
+class _Given:
+    """What of a setting was given: the words of places, and values of `--set`."""
+
+    words: dict[str, str | None]
+    assignments: tuple[str, ...]
+
+
 def _swept(
-    text: str, setting: Setting, described: Callable[..., Setting], given: Mapping[str, str | None]
+    text: str, setting: Setting, described: Callable[..., Setting], given: _Given
 ) -> tuple[str, dict[str, Setting]]:
     """What is swept, and value -> setting."""
     from .. import sweeping
-    from ..evaluate import settings
     from ..hosting import keys
+    from ..keys import settings
 
     with arguments():
         sweep = sweeping.load(
@@ -162,9 +163,9 @@ def _swept(
     for value in sweep.values:
         if sweep.place:
             word = sweeping.with_parameter(getattr(setting, sweep.place), sweep.key, value)
-            found[value] = described({**given, sweep.place: word})
+            found[value] = described(**(given.words | {sweep.place: word}), assignments=given.assignments)
         else:
-            found[value] = described(given, f"{sweep.key}={value}")
+            found[value] = described(**given.words, assignments=(*given.assignments, f"{sweep.key}={value}"))
     return sweep.name, found
 
 
@@ -181,6 +182,8 @@ def _evaluate_each(
     """Evaluate at every value of a sweep, and print one table of all, or their runs as JSON."""
     from .. import sweep_table, table
 
+    if manner.record_all:
+        raise BadArgument("--decisions goes without --sweep")
     for setting in settings.values():
         open_setting(setting, seeds[0])
     if logdir is not None:
@@ -220,7 +223,8 @@ def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
     """The runs as JSON: policy, seed and metrics, and what they are to be read with."""
     from ...policies import make_for
     from ..describing import semantics_of
-    from ..evaluate import SHARING, network_of
+    from ..evaluate import network_of
+    from ..keys import SHARING
 
     common = {
         "environment": setting.environment,
