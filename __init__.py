@@ -7,10 +7,18 @@ e.g. `clustergym.policies`.
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .envs.registration import register as _register
 from .simulator.protocols import install_policies as _install_policies
+
+if TYPE_CHECKING:  # what __getattr__ brings, for type checkers and editors; tests/test_house.py holds it to _LAZY
+    from . import agents, envs, experiments, policies, simulator
+    from .envs.masks import action_masks
+    from .envs.registration import make_vec
+    from .simulator.engine import Simulator
+    from .simulator.topology import Topology
+    from .simulator.workloads import Workload, open_workload
 
 __version__ = "0.1.0"
 
