@@ -224,10 +224,10 @@ def _layer_table(found: Communication, with_spans: bool) -> Any:
     def ms(time_ns: int) -> str:
         return f"{time_ns / 1e6:,.{decimals}f}"
 
-    for layer, *others in _folded(found):
+    for *others, layer in _folded(found):
         spans = [f"{ms(start)}-{ms(end)}" for start, end in layer.spans_ns[: len(names)]] or [""] * len(names)
         cells = (f"{layer.gradient_bytes:,}", ms(layer.ready_ns), *spans, ms(layer.done_ns), ms(layer.exposed_ns))
-        name = f"{layer.name} to {others[-1].name}: {1 + len(others)} that exchange nothing" if others else layer.name
+        name = f"{others[0].name} to {layer.name}: {1 + len(others)} that exchange nothing" if others else layer.name
         table.add_row(Text(name), *cells)
     total = sum(layer.exposed_ns for layer in found.layers)
     table.add_section()
@@ -238,12 +238,8 @@ def _layer_table(found: Communication, with_spans: bool) -> Any:
 
 
 def _folded(found: Communication) -> Iterator[list[LayerUse]]:
-    """The layers as the backward pass takes them; neighbours that exchange nothing at one moment come together."""
-
-    def moment(layer: LayerUse) -> object:
-        return layer.name if layer.gradient_bytes else layer.ready_ns
-
-    for _, group in itertools.groupby(reversed(found.layers), key=moment):
+    """The layers as the backward pass takes them; neighbours that exchange nothing come together."""
+    for _, group in itertools.groupby(reversed(found.layers), key=lambda layer: layer.gradient_bytes and layer.name):
         yield list(group)
 
 

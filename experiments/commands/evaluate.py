@@ -47,8 +47,8 @@ Assignments = Annotated[
         metavar="KEY=VALUE...",
         help="horizon_s, mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s, tables_every_s, semantics, "
         "estimates, jobs_per_gpu, interference, memory_gb, gpu, memory; in Grouping also comm, busy, loss, jitter, "
-        "average_weight, model_error, profile_iterations, move_s, ram_gb, disk_mb_s, expansion, gc_threshold, gc_slope, "
-        "pass_fraction, pull_share; several, or repeated.",
+        "average_weight, model_error, profile_iterations, move_s, ram_gb, disk_mb_s, expansion, gc_threshold, "
+        "gc_slope, pass_fraction, pull_share; several, or repeated.",
     ),
 ]
 Logdir = Annotated[
