@@ -7,8 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..policies import make_for
+from .describing import describe_load, describe_network, describe_topology, describe_workload, semantics_of
 from .estimates import Comparison, Estimate, against, by_policy
-from .evaluate import Run, Setting, describe_load, describe_network, describe_topology, describe_workload, semantics_of
+from .evaluate import Run, Setting
 from .hosting import unit_of
 from .terminal import plain_table
 

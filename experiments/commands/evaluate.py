@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..terminal import BadArgument, expect_writable, out, print_json, progress, warnings_on_one_line
-from .options import Format, Json, Network, Oversize, Quiet, Topology, TrustZip, Workload, whole
+from .options import Format, Json, Network, Oversize, Quiet, Topology, TrustPy, TrustZip, Workload, whole
 from .setting import chosen_policies, described_setting, open_setting
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ Policies = Annotated[
     typer.Option(
         "--policies",
         metavar="NAMES",
-        help='Policies with parameters, in one quoted value ("fifo:head=skip las") or the option repeated; '
-        "default: all that play in ENV.",
+        help='Policies with parameters, in one quoted value ("fifo:head=skip las") or the option repeated; one of your '
+        "own: py:FILE.py:NAME[,key=value...]; default: all that play in ENV.",
     ),
 ]
 
@@ -91,6 +91,7 @@ def evaluate(
     baseline: Baseline = None,
     fresh: Fresh = False,
     trust_sb3_zip: TrustZip = False,
+    trust_py: TrustPy = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -98,6 +99,8 @@ def evaluate(
 
     With --logdir every finished run is kept there at once: the same command goes on where it was stopped.
     """
+    from ..plain import is_plain
+
     with warnings_on_one_line(quiet):
         chosen = _seeds(seeds, seed)
         if fresh and logdir is None:
@@ -107,8 +110,10 @@ def evaluate(
             format=format,
             oversize=oversize,
             assignments=set_ or (),
+            assume=True,
         )
-        words = chosen_policies(policies or (), setting.environment, setting.semantics, setting.estimates)
+        told = (setting.environment, setting.semantics, setting.estimates)
+        words = chosen_policies(policies or (), *told, plain=not policies and is_plain(setting))
         open_setting(setting, chosen[0])
         if baseline is not None and baseline not in words:
             raise BadArgument(f"--baseline {baseline!r} is none of the policies: {' '.join(words)}")
@@ -140,7 +145,8 @@ def _print(
 def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
     """The runs as JSON: policy, seed and metrics, and what they are to be read with."""
     from ...policies import make_for
-    from ..evaluate import SHARING, network_of, semantics_of
+    from ..describing import semantics_of
+    from ..evaluate import SHARING, network_of
 
     common = {
         "environment": setting.environment,
