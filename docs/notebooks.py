@@ -24,7 +24,7 @@ def as_markdown(notebook: Path) -> str:
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     parts = []
     for cell in cells:
-        text = "".join(cell["source"])
+        text = "".join(cell["source"]).replace("](../", "](")  # its links are those of its own folder
         parts.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
         parts += [_shown(output) for output in cell.get("outputs", ())]
     head, *rest = [part for part in parts if part]
