@@ -24,7 +24,6 @@ _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 app = typer.Typer(
     name="clustergym",
     help="Scheduling of deep-learning jobs on GPU clusters: simulate, compare, inspect, draw.",
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )

@@ -47,8 +47,9 @@ Assignments = Annotated[
         "--set",
         metavar="KEY=VALUE...",
         help="horizon_s, window=START/END, mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s, "
-        "tables_every_s, semantics, estimates, jobs_per_gpu, interference, memory_gb, gpu, memory, and what ENV alone "
-        "has, as comm in Grouping; several, or repeated.",
+        "tables_every_s, semantics, estimates, jobs_per_gpu, interference, memory_gb, gpu, memory; in Grouping also comm, busy, loss, jitter, "
+        "average_weight, model_error, profile_iterations, move_s, ram_gb, disk_mb_s, expansion, gc_threshold, "
+        "gc_slope, pass_fraction, pull_share; several, or repeated.",
     ),
 ]
 Logdir = Annotated[
