@@ -116,8 +116,13 @@ class Going:
 class Subject(Protocol):
     """What is tuned."""
 
-    direction: Direction
-    prunes: bool
+    @property
+    def direction(self) -> Direction:
+        """Whether less is better."""
+
+    @property
+    def prunes(self) -> bool:
+        """Whether trials may be stopped early."""
 
     def about(self) -> dict[str, Any]:
         """All that trials must have in common, in the types of JSON."""
@@ -180,8 +185,8 @@ class Search:
         before = self.study.user_attrs.get(ABOUT)
         if before is None:
             self.study.set_user_attr(ABOUT, about)
-        for key, value in about.items() if before is not None else ():
-            if before.get(key) != value:
+        for key, value in about.items():
+            if before is not None and before.get(key) != value:
                 raise BadArgument(_another(self.folder, key, before.get(key), value))
         from optuna.trial import TrialState
 
