@@ -30,7 +30,7 @@ def expect_installed() -> None:
         import tensorboard  # noqa: F401
     except ImportError:
         raise MissingExtra(
-            'TensorBoard logs need tensorboard; install it with: pip install "clustergym[agents]"'
+            'TensorBoard logs: they need tensorboard; install it with: pip install "clustergym[report]"'
         ) from None
 
 

@@ -88,7 +88,6 @@ LAST_STEP = 1_000_000
 HEURISTIC = ".evaluate"
 AGENT = ".agent"
 AGENT_WORDS = ("ppo", "maskable-ppo", "zoo")
-PICTURE_SIZE, PICTURE_DPI = (6.4, 4.2), 100  # inches, dots an inch: legible on the cards of the Images page
 
 
 def tag(metric: str) -> str:
@@ -221,15 +220,14 @@ def _image(name: str, png: bytes) -> Summary:
 
 
 def _pictures(runs: Sequence[Run], beside: Sequence[Run]) -> list[tuple[str, bytes]]:
-    from . import plots
+    """The distribution of JCT and the Gantt chart; none where matplotlib, which the page of images needs, is absent."""
+    from importlib.util import find_spec
 
-    drawn = [("pictures/jct_cdf", plots.jct_cdf([*runs, *beside]))]
-    timeline = next((run.timeline for run in runs if run.timeline is not None), None)
-    if timeline is not None:
-        drawn.append(("pictures/gantt", plots.gantt(runs[0].policy, timeline)))
-    for _, figure in drawn:
-        figure.set_size_inches(*PICTURE_SIZE)
-    return [(name, plots.png(figure, PICTURE_DPI)) for name, figure in drawn]
+    if find_spec("matplotlib") is None:
+        return []
+    from .report.pictures import of_runs
+
+    return [(f"pictures/{name.replace('-', '_')}", png) for name, png in of_runs(runs, beside).items()]
 
 
 def _layout(metrics: Collection[str] = ()) -> Summary:

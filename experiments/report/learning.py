@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..table import BESIDE
+from ..tensorboard_log import folder_name
 from . import axes
 from .charts import Chart, Label, Shape, grid, polyline, segment
 from .colours import Style
@@ -82,6 +83,7 @@ def _chart(
         shapes=shapes,
         ends=ends,
         legend=[(end.classes, end.text) for end in sorted(ends, key=lambda end: -end.at)],
+        name=f"learning-{folder_name(tag)}",
     )
 
 

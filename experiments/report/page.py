@@ -11,7 +11,7 @@ from ...simulator.errors import MissingExtra
 from ..evaluate import Setting
 from ..table import ranges
 from ..tensorboard_log import folder_name
-from . import figures, learning, numbers
+from . import figures, learning, marks, numbers
 from .charts import HEIGHT, WIDTH, Chart
 from .colours import JOB_COLOURS, Style, styles
 from .gantt import gantt
@@ -76,6 +76,8 @@ def render(material: Material, about: Mapping[str, str], title: str = "Schedulin
         width=WIDTH,
         height=HEIGHT,
         job_hues=JOB_COLOURS,
+        marks_css=marks.css,
+        theme_css=marks.theme_css,
     )
 
 

@@ -1,0 +1,104 @@
+"""The charts of the page as files: one SVG, PDF or PNG a chart, with its legend and words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ...simulator.errors import InputError
+from ..terminal import written_whole
+from ..store import Evaluation
+from . import figures
+from .charts import Chart
+from .colours import Style
+from .drawing import Drawing, laid_out
+from .gantt import gantt
+from .load import Material, Section, section
+from .marks import variables_of
+
+KINDS = ("svg", "pdf", "png")
+
+
+def kinds_of(text: str) -> list[str]:
+    """Kinds of files from their names, as `svg` or `svg,pdf`.
+
+    Raises:
+        InputError: an unknown one.
+    """
+    kinds = text.replace(",", " ").lower().split()
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown or not kinds:
+        raise InputError(f"{text!r}: expected kinds of pictures among {', '.join(KINDS)}, as svg,pdf")
+    return list(dict.fromkeys(kinds))
+
+
+def expect_installed(kinds: Sequence[str]) -> None:
+    """Raise MissingExtra where a kind needs a library that is not installed; SVG needs none."""
+    if set(kinds) - {"svg"}:
+        from ..matplotlib_style import expect_installed as expect_matplotlib
+
+        expect_matplotlib("pictures as PDF and PNG")
+
+
+def of_section(section: Section, styles: Mapping[str, Style]) -> list[Chart]:
+    """All charts of a setting."""
+    found = [chart(section, styles) for chart in (figures.ratios, figures.box_over_seeds, figures.jct_cdf)]
+    return [chart for chart in found if chart is not None] + figures.over_time(section, styles) + list(_gantts(section))
+
+
+def of_evaluation(found: Evaluation) -> list[Path]:
+    """Write the charts of an evaluation into its folder, as SVG; returns their paths."""
+    from .page import page_styles
+
+    one = section(found.setting, [(found.folder, found.runs)], None)
+    styles = page_styles(Material((one,), (), ()))[0]
+    return write(of_section(one, styles), styles, found.folder)
+
+
+def _gantts(section: Section) -> Iterator[Chart]:
+    seed, timelines = figures.one_seed(section)
+    stop_s = max((line.stop_s - line.begin_s for line in timelines.values()), default=0.0)
+    for entry in section.entries:
+        if entry.label in timelines:
+            line = timelines[entry.label]
+            chart = gantt(entry.label, line, stop_s, seed)
+            yield replace(chart, title=f"{entry.label}: who held which {line.unit} when, seed {seed}")
+
+
+def write(
+    charts: Sequence[Chart], styles: Mapping[str, Style], folder: Path, kinds: Sequence[str] = ("svg",)
+) -> list[Path]:
+    """Write each chart into `folder`, which is there; returns the paths, all different."""
+    variables, paths = variables_of(styles), []
+    for chart in charts:
+        name, number = chart.name, 2
+        while any(path.stem == name for path in paths):
+            name, number = f"{chart.name}-{number}", number + 1
+        paths += save(laid_out(chart, variables), folder, name, kinds)
+    return paths
+
+
+def save(drawing: Drawing, folder: Path, name: str, kinds: Sequence[str]) -> list[Path]:
+    """Write one drawing, once a kind; each file appears whole or not at all."""
+    paths = [folder / f"{name}.{kind}" for kind in kinds]
+    for path, kind in zip(paths, kinds, strict=True):
+        content = content_of(drawing, kind)
+        with written_whole(path) as draft:
+            draft.write_bytes(content)
+    return paths
+
+
+def content_of(drawing: Drawing, kind: str) -> bytes:
+    """A drawing as the content of a file of a kind.
+
+    Raises:
+        MissingExtra: of pdf and png, where matplotlib is not installed.
+    """
+    if kind == "svg":
+        from .svg import svg
+
+        return svg(drawing).encode()
+    from . import printed
+
+    return printed.pdf(drawing) if kind == "pdf" else printed.png(drawing)
