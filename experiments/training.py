@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..simulator.errors import InputError
-from .evaluate import Run, Setting, own_fields, play
+from .evaluate import Run, Setting, play
+from .keys import own_fields
 from .tensorboard_log import AgentLog, tag, write_heuristics
 from .terminal import say, written_whole
 

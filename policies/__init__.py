@@ -1,6 +1,22 @@
 """Schedulers by name. `list(env_id)` says which there are, `make(name, **params)` builds one."""
 
 from .base import Policy, RulePolicy
+from .own import Handed, PolicyFailed, handed, playing, word_of
 from .registry import describe, environments_of, is_agent, list, make, make_for, shipped
 
-__all__ = ["Policy", "RulePolicy", "describe", "environments_of", "is_agent", "list", "make", "make_for", "shipped"]
+__all__ = [
+    "Handed",
+    "Policy",
+    "PolicyFailed",
+    "RulePolicy",
+    "describe",
+    "environments_of",
+    "handed",
+    "is_agent",
+    "list",
+    "make",
+    "make_for",
+    "playing",
+    "shipped",
+    "word_of",
+]

@@ -173,9 +173,7 @@ def _at_left(chart: Chart, plot: tuple[float, float, float, float], most: float)
     return found
 
 
-def _at_right(
-    chart: Chart, plot: tuple[float, float, float, float], most: float, variables: Variables
-) -> list[Words]:
+def _at_right(chart: Chart, plot: tuple[float, float, float, float], most: float, variables: Variables) -> list[Words]:
     _, top, right, bottom = plot
     return [
         Words(

@@ -119,7 +119,7 @@ def _view(section: Section, number: int, of_label: Mapping[str, Style]) -> Secti
         section=section,
         ratios=figures.ratios(section, of_label),
         boxes=figures.box_over_seeds(section, of_label),
-        distribution=figures.jct_cdf(section, of_label),
+        distribution=figures.jct_cdf(section.entries, of_label),
         over_time=figures.over_time(section, of_label),
         gantts=gantts,
         gantt_seed=seed,

@@ -7,14 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...simulator.errors import InputError
-from ..terminal import written_whole
+from ..evaluate import Run
+from ..recording import Timeline
 from ..store import Evaluation
-from . import figures
+from ..terminal import written_whole
+from . import colours, figures
 from .charts import Chart
 from .colours import Style
 from .drawing import Drawing, laid_out
 from .gantt import gantt
-from .load import Material, Section, section
+from .load import Entry, Material, Section, section
 from .marks import variables_of
 
 KINDS = ("svg", "pdf", "png")
@@ -43,8 +45,13 @@ def expect_installed(kinds: Sequence[str]) -> None:
 
 def of_section(section: Section, styles: Mapping[str, Style]) -> list[Chart]:
     """All charts of a setting."""
-    found = [chart(section, styles) for chart in (figures.ratios, figures.box_over_seeds, figures.jct_cdf)]
-    return [chart for chart in found if chart is not None] + figures.over_time(section, styles) + list(_gantts(section))
+    over_seeds = (
+        figures.ratios(section, styles),
+        figures.box_over_seeds(section, styles),
+        figures.jct_cdf(section.entries, styles),
+    )
+    shown = [chart for chart in over_seeds if chart is not None]
+    return [*shown, *figures.over_time(section, styles), *_gantts(section)]
 
 
 def of_evaluation(found: Evaluation) -> list[Path]:
@@ -56,21 +63,46 @@ def of_evaluation(found: Evaluation) -> list[Path]:
     return write(of_section(one, styles), styles, found.folder)
 
 
+def of_runs(runs: Sequence[Run], beside: Sequence[Run] = ()) -> dict[str, bytes]:
+    """Two pictures as PNG: `jct-cdf` of all runs, and `gantt` of the first of `runs` that was recorded.
+
+    Args:
+        runs: of one policy.
+        beside: of others, on the same workloads.
+    """
+    by_policy: dict[str, list[Run]] = {}
+    for run in (*runs, *beside):
+        by_policy.setdefault(run.policy, []).append(run)
+    entries = [Entry(policy, policy, tuple(mine)) for policy, mine in by_policy.items()]
+    found = colours.styles([entries[0].label], [entry.label for entry in entries[1:]])
+    seen = next((run for run in runs if run.timeline is not None), None)
+    drawn = {"jct-cdf": figures.jct_cdf(entries, found)}
+    if seen is not None and seen.timeline is not None:
+        drawn["gantt"] = _gantt(seen.policy, seen.timeline, seen.timeline.stop_s - seen.timeline.begin_s, seen.seed)
+    variables = variables_of(found)
+    return {name: content_of(laid_out(one, variables), "png") for name, one in drawn.items() if one is not None}
+
+
 def _gantts(section: Section) -> Iterator[Chart]:
     seed, timelines = figures.one_seed(section)
     stop_s = max((line.stop_s - line.begin_s for line in timelines.values()), default=0.0)
     for entry in section.entries:
         if entry.label in timelines:
-            line = timelines[entry.label]
-            chart = gantt(entry.label, line, stop_s, seed)
-            yield replace(chart, title=f"{entry.label}: who held which {line.unit} when, seed {seed}")
+            yield _gantt(entry.label, timelines[entry.label], stop_s, seed)
+
+
+def _gantt(label: str, line: Timeline, stop_s: float, seed: int) -> Chart:
+    """A chart that says by itself what it shows."""
+    title = f"{label}: who held which {line.unit} when, seed {seed}"
+    return replace(gantt(label, line, stop_s, seed), title=title)
 
 
 def write(
     charts: Sequence[Chart], styles: Mapping[str, Style], folder: Path, kinds: Sequence[str] = ("svg",)
 ) -> list[Path]:
     """Write each chart into `folder`, which is there; returns the paths, all different."""
-    variables, paths = variables_of(styles), []
+    variables = variables_of(styles)
+    paths: list[Path] = []
     for chart in charts:
         name, number = chart.name, 2
         while any(path.stem == name for path in paths):

@@ -94,5 +94,5 @@ def _draw(axes: Axes, stroke: Stroke) -> None:
 def _round_dot(path: np.ndarray) -> np.ndarray:
     """A line of no length, a dot in SVG, has to have some for matplotlib."""
     if len(path) < 2 or np.ptp(path, axis=0).max() == 0.0:
-        return np.vstack([path[:1], path[:1] + (0.01, 0.0)])
+        return np.vstack([path[:1], path[:1] + np.array([0.01, 0.0])])
     return path

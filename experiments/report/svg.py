@@ -37,7 +37,9 @@ def _steps(path: np.ndarray) -> str:
     tenths = np.rint(10.0 * path).astype(np.int64)
     steps = np.diff(tenths, axis=0)
     start = f"M{tenths[0, 0] / 10:g} {tenths[0, 1] / 10:g}"
-    return start + "l" + " ".join(f"{dx / 10:g} {dy / 10:g}" for dx, dy in steps.tolist()) if len(steps) else start + "h0"
+    return (
+        start + "l" + " ".join(f"{dx / 10:g} {dy / 10:g}" for dx, dy in steps.tolist()) if len(steps) else start + "h0"
+    )
 
 
 def _text(words: Words) -> str:
