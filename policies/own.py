@@ -105,7 +105,7 @@ def handed(source: Any) -> str | Handed:
     name = str(getattr(source, "name", "") or "")
     kind = type(source).__name__
     word = kind if name in ("", Policy.name) else name
-    found = Handed(word, source, tuple(dict.fromkeys((*getattr(source, "files", ()), *files_of(type(source))))))
+    found = Handed(word, source, tuple(dict.fromkeys((*_files_named_by(source), *files_of(type(source))))))
     found.made()
     return found
 
@@ -158,11 +158,26 @@ def policy_from(thing: Any, said: str, files: Sequence[Path], name: str) -> Poli
         raise InputError(f"{said}: {kind} has no decide(view); expected a policy: docs/policies-how-to.md")
     if not isinstance(thing, Policy) and callable(getattr(thing, "decide", None)):
         _expect_one_argument(thing.decide, said)
-    own_files = tuple(Path(file).resolve() for file in getattr(thing, "files", ()))
-    policy.files = tuple(dict.fromkeys((*files, *own_files)))
-    policy.name = name
+    _give(policy, "files", tuple(dict.fromkeys((*files, *_files_named_by(thing)))), said)
+    _give(policy, "name", name, said)
     environments_in(thing, said)
     return policy
+
+
+def _files_named_by(thing: Any) -> tuple[Path, ...]:
+    """The files that an object says it reads."""
+    told = getattr(thing, "files", ())
+    return tuple(Path(file).resolve() for file in ((told,) if isinstance(told, str | Path) else told))
+
+
+def _give(policy: Policy, attribute: str, value: Any, said: str) -> None:
+    """Set an attribute, also of a frozen dataclass."""
+    try:
+        object.__setattr__(policy, attribute, value)
+    except AttributeError:
+        raise InputError(
+            f"{said}: {attribute} of {type(policy).__name__} cannot be set; let it be a plain attribute"
+        ) from None
 
 
 def environments_in(thing: Any, said: str) -> tuple[str, ...]:

@@ -35,6 +35,7 @@ _MODULE_WORD = re.compile(rf"(?P<place>{_NAME}):(?P<name>{_NAME})(?:,(?P<rest>.*
 
 _files: dict[Path, tuple[tuple[int, int], ModuleType]] = {}  # loaded: when each was written, and what is in it
 _loading: set[Path] = set()
+_imported_as: dict[Path, tuple[tuple[int, int], str]] = {}  # files that are not loaded again: as they were at first
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,7 @@ def own(word: str, what: str, trusted: bool = True) -> Own:
             raise InputError(f"{said}: {_missing(found, part, place)}")
         found = getattr(found, part)
     files = _with_neighbours(module, path.parent) if path is not None else ()
+    _expect_unchanged(files[1:] if place.endswith(".py") else files, said)
     return Own(word.strip(), what, found, params, files)
 
 
@@ -355,6 +357,19 @@ def files_of(thing: Any) -> tuple[Path, ...]:
     if module is None or file is None:
         return ()
     return _with_neighbours(module, Path(file).resolve().parent)
+
+
+def _expect_unchanged(files: Iterable[Path], said: str) -> None:
+    """InputError where a file is not any more what was imported from it: its results would be told as the new one's."""
+    for path in files:
+        about = path.stat()
+        stamp = (about.st_mtime_ns, about.st_size)
+        if path in _imported_as and _imported_as[path][0] == stamp:
+            continue
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        if _imported_as.setdefault(path, (stamp, digest))[1] != digest:
+            raise InputError(f"{said}: {shown(path)} has changed since it was imported; start this process anew")
+        _imported_as[path] = (stamp, digest)
 
 
 def _missing(found: Any, part: str, place: str) -> str:

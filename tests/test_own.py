@@ -185,3 +185,12 @@ def test_an_exception_that_is_not_of_the_users_files_is_left_alone(folder):
 
 def test_only_words_that_begin_so_are_own():
     assert is_own("py:a.py:B") and not is_own("ppo:a.py:B") and not is_own(3)
+
+
+def test_what_a_file_imports_is_not_loaded_again_so_its_edit_is_an_error(folder):
+    own("py:mine.py:Plain", "policy")
+    (folder / "beside.py").touch()
+    own("py:mine.py:Plain", "policy")
+    (folder / "beside.py").write_text("OFFSET = 11.0  # edited\n")
+    with pytest.raises(InputError, match=r"beside\.py has changed since it was imported; start this process anew"):
+        own("py:mine.py:Plain", "policy")

@@ -10,7 +10,7 @@ import pytest
 from clustergym import policies
 from clustergym.experiments import store
 from clustergym.experiments.cli import run
-from clustergym.experiments.evaluate import Setting, evaluate, play
+from clustergym.experiments.evaluate import Setting, default_setting, evaluate, own_fields, play
 from clustergym.policies import own as own_policies
 from clustergym.simulator.decisions import Advance, Start
 from clustergym.simulator.errors import InputError
@@ -325,3 +325,86 @@ def test_the_listing_tells_where_each_plays_and_what_cannot_be_loaded(installed,
     }
     _, out, _ = command(capsys, "policies", "--quiet")
     assert "plays in" in out
+
+
+WRAP = """
+from clustergym import policies
+
+
+def built(name):
+    return policies.make(name)
+
+
+class Wrapped:
+    def __init__(self, name):
+        self.inner = policies.make(name)
+        self.terms = self.inner.terms or self.inner.rule
+
+    def decide(self, view):
+        return self.inner.decide(view)
+
+    def following(self, view):
+        return self.inner.following(view)
+"""
+
+
+@pytest.mark.parametrize(
+    ("env", "name", "workload"),
+    [
+        ("Sharing", "sjf-bsbf", "bsbf-physical:jobs=20"),
+        ("TimeShift", "themis+cassini", "cassini-poisson:hours=0.5"),
+        ("Grouping", "harmony", "harmony-like:jobs=8"),
+    ],
+)
+def test_one_that_hands_on_what_a_built_in_one_decides_plays_as_it_does(folder, env, name, workload):
+    (folder / "wrap.py").write_text(WRAP)
+    env_id, words = default_setting(env)
+    setting = Setting(**{"environment": env_id, **words, **own_fields(env_id, {}), "workload": workload})
+    players = [name, f"py:wrap.py:built,name={name}", f"py:wrap.py:Wrapped,name={name}"]
+    first, second, third = (run.jct_s.tolist() for run in evaluate(setting, players, [3]))
+    assert first == second == third
+
+
+ODD = """
+from dataclasses import dataclass
+from clustergym.policies import Policy, RulePolicy
+from clustergym.simulator.decisions import Advance
+from clustergym.simulator.rules.rule import Rule
+
+
+@dataclass(frozen=True)
+class Frozen(Policy):
+    margin: float = 1.0
+    files = "numbers.txt"
+
+    def decide(self, view):
+        return Advance()
+
+
+class Named(Policy):
+    name = property(lambda self: "mine")
+
+    def decide(self, view):
+        return Advance()
+
+
+def shortest(head="skip"):
+    return RulePolicy("shortest", Rule("sjf", head=head))
+
+
+READY = shortest()
+"""
+
+
+def test_policies_of_odd_kinds(folder):
+    (folder / "odd.py").write_text(ODD)
+    frozen = policies.make("py:odd.py:Frozen,margin=2")
+    assert (frozen.name, frozen.margin) == ("py:odd.py:Frozen,margin=2", 2.0)
+    assert [path.name for path in frozen.files] == ["odd.py", "numbers.txt"]
+    with pytest.raises(InputError, match="name of Named cannot be set"):
+        policies.make("py:odd.py:Named")
+    with pytest.raises(InputError, match=r"numbers\.txt: No such file"):
+        store.open_store(folder / "out", SETTING, ["py:odd.py:Frozen"])
+    words = ["sjf:head=strict", "py:odd.py:shortest,head=strict", "sjf", "py:odd.py:READY"]
+    strict, own_strict, plain, ready = (run.jct_s.tolist() for run in evaluate(SETTING, words, [0]))
+    assert strict == own_strict and plain == ready

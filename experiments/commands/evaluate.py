@@ -48,8 +48,9 @@ Assignments = Annotated[
         "--set",
         metavar="KEY=VALUE...",
         help="horizon_s, window=START/END, mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s, "
-        "tables_every_s, semantics, estimates, jobs_per_gpu, interference, memory_gb, gpu, memory, and what ENV alone "
-        "has, as comm in Grouping; several, or repeated.",
+        "tables_every_s, semantics, estimates, jobs_per_gpu, interference, memory_gb, gpu, memory; in Grouping also comm, busy, loss, jitter, "
+        "average_weight, model_error, profile_iterations, move_s, ram_gb, disk_mb_s, expansion, gc_threshold, "
+        "gc_slope, pass_fraction, pull_share; several, or repeated.",
     ),
 ]
 Logdir = Annotated[
@@ -339,18 +340,18 @@ def _seeds(text: str | None, seed: int | None) -> list[int]:
     return parse_seeds(DEFAULT_SEEDS if text is None else text)
 
 
-def parse_seeds(text: str) -> list[int]:
-    """Seeds from their text: "0-9", "3", "0,2,5-7"; each once, in the order given."""
+def parse_seeds(text: str, option: str = "--seeds") -> list[int]:
+    """Seeds from the text of an option: "0-9", "3", "0,2,5-7"; each once, in the order given."""
     seeds: dict[int, None] = {}
     for part in text.split(","):
         first, dash, last = (piece.strip() for piece in part.partition("-"))
         if not (_is_whole(first) and (_is_whole(last) if dash else True)):
-            raise BadArgument(f"--seeds {text!r}: {part.strip()!r} is no seed or range; expected e.g. 0-9 or 0,3,5-7")
+            raise BadArgument(f"{option} {text!r}: {part.strip()!r} is no seed or range; expected e.g. 0-9 or 0,3,5-7")
         low, high = int(first), int(last or first)
         if high < low:
-            raise BadArgument(f"--seeds {text!r}: the range {part.strip()!r} runs backwards")
+            raise BadArgument(f"{option} {text!r}: the range {part.strip()!r} runs backwards")
         if high - low >= MOST_SEEDS or len(seeds) + high - low >= MOST_SEEDS:
-            raise BadArgument(f"--seeds {text!r}: more than {MOST_SEEDS:,} seeds")
+            raise BadArgument(f"{option} {text!r}: more than {MOST_SEEDS:,} seeds")
         seeds |= dict.fromkeys(range(low, high + 1))
     return list(seeds)
 

@@ -52,6 +52,7 @@ def policies(
         told = [{**row, "plays in": _short(row), "knows run times": _yes(row["knows_run_times"])} for row in rows]
         where = ("plays in",) if env_id is None else ()
         _print(("name", *where, "knows run times", "summary", "parameters"), told)
+        _tell_own("policy")
 
 
 def _short(row: Mapping[str, Any]) -> str:
@@ -72,6 +73,7 @@ def topologies(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> No
         print_json(rows)
     else:
         _print(("name", "gpus", "summary", "parameters"), rows)
+        _tell_own("topology")
 
 
 def networks(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
@@ -83,6 +85,7 @@ def networks(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None
         print_json(rows)
     else:
         _print(("name", "summary", "parameters"), rows)
+        _tell_own("network")
 
 
 def workloads(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
@@ -94,6 +97,11 @@ def workloads(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> Non
         print_json(rows)
     else:
         _print(("name", "kind", "summary", "parameters"), rows)
+        _tell_own("generator")
+
+
+def _tell_own(what: str) -> None:
+    out().print(f"a {what} of your own: py:FILE.py:NAME[,key=value...] (docs/policies-how-to.md)", markup=False)
 
 
 def _print(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
