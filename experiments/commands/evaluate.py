@@ -320,8 +320,8 @@ def _logged(found: Evaluation, logdir: Path) -> str:
     try:
         tensorboard_log.expect_installed()
     except MissingExtra as error:
-        return f"no {error}"
-    tensorboard_log.write_heuristics(found.runs, logdir)
+        return f"no event files: {error}"
+    tensorboard_log.write_evaluation(found.runs, logdir)
     return f"TensorBoard: tensorboard --logdir {logdir}"
 
 

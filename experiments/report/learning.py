@@ -24,7 +24,7 @@ SHOWN: Mapping[str, tuple[str, bool]] = {
     "network_utilisation": ("Network utilisation", False),
     "rollout/ep_rew_mean": ("Return of training episodes", False),
 }
-RATIO = r"ratio_to_(.+)/mean"  # a tag that the training of an agent writes
+RATIO = r"(?:against|ratio_to)_(.+)/mean"  # a tag that the training of an agent writes, or wrote in earlier versions
 FIRST = "jct/mean_s"
 FIRST_PX, OTHER_PX = 340, 260
 LONG_FACTOR = 3.0

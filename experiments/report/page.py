@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...simulator.errors import MissingExtra
 from ..evaluate import Setting
 from ..table import ranges
 from ..tensorboard_log import folder_name
@@ -21,14 +20,6 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 FOLDER = Path(__file__).parent
-
-
-def expect_installed() -> None:
-    """Raise MissingExtra, naming the command that helps, where jinja2 is not installed."""
-    try:
-        import jinja2  # noqa: F401
-    except ImportError:
-        raise MissingExtra('the report needs jinja2; install it with: pip install "clustergym[render]"') from None
 
 
 @dataclass(frozen=True)
@@ -62,13 +53,10 @@ def render(material: Material, about: Mapping[str, str], title: str = "Schedulin
         title: of the page.
     """
     of_label, of_training, of_folder_name = page_styles(material)
-    groups: dict[tuple[Any, ...], list[Training]] = {}
-    for training in material.trainings:
-        groups.setdefault(training.yardstick, []).append(training)
     return _template().render(
         title=title,
         sections=[_view(section, number, of_label) for number, section in enumerate(material.sections)],
-        learning=[learning.charts(group, of_training, of_folder_name) for group in groups.values()],
+        learning=[learning.charts(group, of_training, of_folder_name) for group in by_yardstick(material)],
         sources=material.sources,
         about=about,
         styles=[*of_label.values(), *of_training.values(), *of_folder_name.values()],
@@ -79,6 +67,14 @@ def render(material: Material, about: Mapping[str, str], title: str = "Schedulin
         marks_css=marks.css,
         theme_css=marks.theme_css,
     )
+
+
+def by_yardstick(material: Material) -> list[list[Training]]:
+    """Trainings whose curves belong into one chart together."""
+    groups: dict[tuple[Any, ...], list[Training]] = {}
+    for training in material.trainings:
+        groups.setdefault(training.yardstick, []).append(training)
+    return list(groups.values())
 
 
 def page_styles(material: Material) -> tuple[dict[str, Style], dict[Training, Style], dict[str, Style]]:
@@ -155,7 +151,6 @@ def made_by(command: str) -> dict[str, str]:
 
 
 def _template() -> Template:
-    expect_installed()
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     loader = FileSystemLoader(FOLDER)

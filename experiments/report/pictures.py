@@ -54,6 +54,33 @@ def of_section(section: Section, styles: Mapping[str, Style]) -> list[Chart]:
     return [*shown, *figures.over_time(section, styles), *_gantts(section)]
 
 
+def of_material(material: Material, folder: Path, kinds: Sequence[str]) -> list[Path]:
+    """Write the charts of a page into `folder`, which is made; of several settings, each has a folder in it.
+
+    Raises:
+        InputError: the folder cannot be made.
+    """
+    from . import learning
+    from .page import by_yardstick, page_styles
+
+    of_label, of_training, of_name = page_styles(material)
+    paths = []
+    for number, one in enumerate(material.sections, 1):
+        place = _made(folder / f"setting-{number}" if material.sections[1:] else folder)
+        paths += write(of_section(one, of_label), of_label, place, kinds)
+    found = {style.name: style for style in (*of_training.values(), *of_name.values())}
+    charts = [chart for group in by_yardstick(material) for chart in learning.charts(group, of_training, of_name)]
+    return paths + (write(charts, found, _made(folder), kinds) if charts else [])
+
+
+def _made(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--pictures {folder}: {error.strerror}") from None
+    return folder
+
+
 def of_evaluation(found: Evaluation) -> list[Path]:
     """Write the charts of an evaluation into its folder, as SVG; returns their paths."""
     from .page import page_styles

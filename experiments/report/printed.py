@@ -34,7 +34,7 @@ def _saved(drawing: Drawing, **options: object) -> bytes:
     from matplotlib import rc_context
 
     buffer = io.BytesIO()
-    with rc_context({"pdf.fonttype": 42, "path.simplify": False}):  # dots are lines of almost no length
+    with rc_context({"pdf.fonttype": 42, "path.simplify": False}):
         figure_of(drawing).savefig(buffer, **options)  # type: ignore[arg-type]
     return buffer.getvalue()
 
@@ -65,7 +65,6 @@ def figure_of(drawing: Drawing) -> Figure:
 
 
 def _draw(axes: Axes, stroke: Stroke) -> None:
-    from matplotlib.colors import to_rgba
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
@@ -76,19 +75,23 @@ def _draw(axes: Axes, stroke: Stroke) -> None:
         paths = [Path(np.vstack([path, path[:1]]), closed=True) for path in stroke.paths]
     edge, width = look.get("stroke", "none"), float(look.get("stroke-width", "0").removesuffix("px"))
     dashes = look.get("stroke-dasharray", "none")
-    axes.add_patch(
-        PathPatch(
-            Path.make_compound_path(*paths),
-            facecolor=to_rgba(look.get("fill", "none"), opacity * float(look.get("fill-opacity", 1.0)))
-            if look.get("fill", "none") != "none"
-            else "none",
-            edgecolor=to_rgba(edge, opacity) if edge != "none" else "none",
-            linewidth=width * POINTS,
-            linestyle="-" if dashes == "none" else (0.0, [float(part) / width for part in dashes.split()]),
-            capstyle=look.get("stroke-linecap", "butt"),
-            joinstyle=look.get("stroke-linejoin", "miter"),
-        )
+    patch = PathPatch(
+        Path.make_compound_path(*paths),
+        facecolor=_colour(look.get("fill", "none"), opacity * float(look.get("fill-opacity", 1.0))),
+        edgecolor=_colour(edge, opacity),
+        linewidth=width * POINTS,
+        linestyle="-" if dashes == "none" else (0.0, [float(part) / width for part in dashes.split()]),
+        capstyle=look.get("stroke-linecap", "butt"),
+        joinstyle=look.get("stroke-linejoin", "miter"),
     )
+    patch.set_snap(None if stroke.closed else False)  # moved to whole dots, a line of almost no length has none
+    axes.add_patch(patch)
+
+
+def _colour(name: str, opacity: float) -> object:
+    from matplotlib.colors import to_rgba
+
+    return "none" if name == "none" else to_rgba(name, opacity)
 
 
 def _round_dot(path: np.ndarray) -> np.ndarray:
