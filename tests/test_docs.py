@@ -193,7 +193,7 @@ def test_nothing_points_outside_the_repository(page):
     text = page.read_text()
     assert "../shared" not in text
     for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#]*)(?:#[^)]*)?\)", text):
-        made = {"first_hour.md"}  # of the notebook, by docs/notebooks.py
+        made = {"first_hour.md"}  # of the notebook, by docs/hooks.py
         assert (page.parent / target).exists() or target in made, f"{page.name} links to {target}"
 
 
