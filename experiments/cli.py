@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from ..simulator.errors import ClustergymError
-from .commands import bench, communication, compare, evaluate, listing, render, reproduce, train, workload
+from .commands import bench, communication, compare, evaluate, listing, render, reproduce, train, tune, warm, workload
 from .terminal import BadArgument, one_line, say, typed
 
 FAILED, BAD_ARGUMENTS, INTERRUPTED = 1, 2, 130
@@ -56,11 +56,13 @@ app.command()(listing.networks)
 app.command()(listing.workloads)
 app.command()(evaluate.evaluate)
 app.command()(train.train)
+app.command()(tune.tune)
 app.command()(compare.compare)
 app.add_typer(workload.app, name="workload")
 app.command()(render.render)
 app.command()(reproduce.reproduce)
 app.command()(communication.communication)
+app.command()(warm.warm)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(bench.bench)
 
 
