@@ -116,8 +116,13 @@ class Going:
 class Subject(Protocol):
     """What is tuned."""
 
-    direction: Direction
-    prunes: bool
+    @property
+    def direction(self) -> Direction:
+        """Which end of the value is sought."""
+
+    @property
+    def prunes(self) -> bool:
+        """Whether trials may be stopped early."""
 
     def about(self) -> dict[str, Any]:
         """All that trials must have in common, in the types of JSON."""
@@ -177,10 +182,10 @@ class Search:
             BadArgument: the folder's trials are of something else.
         """
         about = json.loads(json.dumps({**self.subject.about(), "space": list(map(str, self.space)), "seed": self.seed}))
-        before = self.study.user_attrs.get(ABOUT)
-        if before is None:
+        if ABOUT not in self.study.user_attrs:
             self.study.set_user_attr(ABOUT, about)
-        for key, value in about.items() if before is not None else ():
+        before = self.study.user_attrs[ABOUT]
+        for key, value in about.items():
             if before.get(key) != value:
                 raise BadArgument(_another(self.folder, key, before.get(key), value))
         from optuna.trial import TrialState
