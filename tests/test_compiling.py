@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import io
+import json
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -16,7 +19,9 @@ import numba
 import numpy as np
 import pytest
 
-from clustergym.simulator.kernels import jit, telling
+from clustergym.experiments.cli import run as cli
+from clustergym.policies import list as policies_of
+from clustergym.simulator.kernels import bits, jit, telling
 from clustergym.simulator.kernels.jit import entry, kernel, known
 from clustergym.simulator.kernels.store import Store
 
@@ -106,6 +111,11 @@ def test_a_kernel_is_compiled_once_for_all_sizes_and_again_for_another_answer():
         assert play(records(length, 3, wide), 0, 1) == (wide > 1)
     assert [len(function.signatures) for function in (total, change, answer)] == [1, 1, 2]
     assert len(play.signatures) >= 4
+
+
+def test_a_copy_of_an_entry_is_the_entry():
+    assert copy.deepcopy(play) is play
+    assert pickle.loads(pickle.dumps(bits.include)) is bits.include
 
 
 @compiled
@@ -277,3 +287,22 @@ def test_one_process_compiles_and_others_wait(tmp_path):
         order.append("second")
     thread.join()
     assert order == ["first", "second"]
+
+
+# Ahead of time
+
+
+def test_warm_plays_an_environment_and_its_policies(capsys):
+    assert cli(["warm", "Grouping", "--json", "--quiet"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (row,) = found["environments"]
+    assert (row["environment"], row["parts"]) == (
+        "clustergym/Grouping-v0",
+        1 + len(policies_of("clustergym/Grouping-v0")),
+    )
+    assert found["cache_bytes"] > 0 or jit.compiler() == jit.PLAIN or numba.config.DISABLE_JIT
+
+
+def test_warm_of_an_unknown_environment_is_a_mistake(capsys):
+    assert cli(["warm", "Grupping"]) == 2
+    assert "Grouping" in capsys.readouterr().err
