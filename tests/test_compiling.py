@@ -25,6 +25,8 @@ from clustergym.simulator.kernels import bits, jit, telling
 from clustergym.simulator.kernels.jit import entry, kernel, known
 from clustergym.simulator.kernels.store import Store
 
+from .uncompiled import anew
+
 compiled = pytest.mark.skipif(
     numba.config.DISABLE_JIT or jit.compiler() == jit.PLAIN, reason="nothing of ours compiles"
 )
@@ -105,12 +107,13 @@ def test_a_kernel_reads_and_writes_records_of_several_sizes():
 
 
 @compiled
-def test_a_kernel_is_compiled_once_for_all_sizes_and_again_for_another_answer():
+def test_a_kernel_is_compiled_once_for_all_sizes_and_again_for_another_answer(monkeypatch, tmp_path):
     """`total` takes an array, `change` asks nothing: once; `answer` asks whether a record is wide."""
+    here = anew(__name__, monkeypatch, tmp_path)
     for length, wide in ((5, 1), (7, 1), (7, 2), (9, 3)):
-        assert play(records(length, 3, wide), 0, 1) == (wide > 1)
-    assert [len(function.signatures) for function in (total, change, answer)] == [1, 1, 2]
-    assert len(play.signatures) >= 4
+        assert here.play(records(length, 3, wide), 0, 1) == (wide > 1)
+    assert [len(function.signatures) for function in (here.total, here.change, here.answer)] == [1, 1, 2]
+    assert len(here.play.signatures) >= 4
 
 
 def test_a_copy_of_an_entry_is_the_entry():
