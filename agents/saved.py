@@ -127,22 +127,18 @@ def save_agent(folder: str | Path, policy: BasePolicy, description: AgentDescrip
         (draft / DESCRIPTION).write_text(text + "\n", encoding="utf-8")
 
 
-def load_agent(path: str | Path, allow_pickle: bool = False, algo: str = "ppo") -> SavedAgent:
-    """The agent in a folder that `save_agent` wrote, or in a .zip of stable-baselines3.
-
-    Args:
-        path: the folder, or the file.
-        allow_pickle: open a .zip too. Its pickles can run any code when they are opened: only for files that you trust.
-        algo: which learner wrote a .zip, `ppo` or `maskable-ppo`; a folder says so itself.
+def load_agent(path: str | Path) -> SavedAgent:
+    """The agent in a folder that `save_agent` wrote.
 
     Raises:
         InputError: there is no agent, or it is not what it should be: one sentence.
     """
     path = Path(path)
     if path.is_file():
-        from .sb3_zip import load_zip
-
-        return load_zip(path, allow_pickle, algo)
+        raise InputError(
+            f"{path}: this is a file; expected the folder of an agent (a .zip of stable-baselines3 is played by the "
+            "policy's word sb3:FILE.zip)"
+        )
     folder = standing(path)
     if not folder.is_dir():
         raise InputError(f"{path}: there is no such folder; expected one with {DESCRIPTION} and {WEIGHTS}")
@@ -205,7 +201,8 @@ def build_policy(description: AgentDescription, source: str = "agent") -> BasePo
     normalisation = description.normalisation
     if normalisation is not None and {len(normalisation.mean), len(normalisation.var)} != {size}:
         raise InputError(f"{source}: normalisation: expected mean and var of {size:,} features each")
-    observed, actions = spaces.Box(0.0, 1.0, (size,), np.float32), spaces.MultiDiscrete([candidates, *parts])
+    observed: spaces.Space = spaces.Box(0.0, 1.0, (size,), np.float32)
+    actions = spaces.MultiDiscrete([candidates, *parts]) if parts else spaces.Discrete(candidates)
     try:
         with torch.random.fork_rng(devices=[]):  # a training that saves draws the same numbers as one that does not
             return policy_class(algo)(observed, actions, _no_learning, network=network, **kwargs)

@@ -238,8 +238,10 @@ def _decided(env: Any, policy: Any, rng: np.random.Generator) -> np.ndarray:
     try:
         return np.asarray(env.act_of(policy))
     except InvalidDecision:
-        parts = np.split(env.action_masks(), np.cumsum(env.action_space.nvec)[:-1])
-        return np.array([rng.choice(np.flatnonzero(part)) for part in parts])
+        form = env.form
+        masks = np.split(env.action_masks(), np.cumsum(form.parts)[: len(form.told) - 1])
+        chosen = np.array([rng.choice(np.flatnonzero(mask)) for mask in masks])
+        return np.asarray(form.said(chosen))
 
 
 class _Loop(BaseCallback):

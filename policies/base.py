@@ -50,6 +50,14 @@ class Policy:
         """Who plays under this name where jobs run in groups on parameter servers: itself, unless it says otherwise."""
         return self
 
+    def playing_in(self, env_id: str) -> Policy:
+        """Who plays under this name in the environment with this id: itself; an agent may have to take its seat first.
+
+        Raises:
+            InputError: it cannot play there.
+        """
+        return self
+
     def decider(self, simulator: Simulator | GroupSimulator) -> Policy | None:
         """Itself where it must be asked; None where the compiled rule that it is plays. Call it after `reset`.
 

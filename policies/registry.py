@@ -167,7 +167,7 @@ POLICIES: dict[str, Entry] = {
 # Words whose rest is a path or the name of an environment, and what opens them. The rooms above are not imported from
 # here: who asks for a trained agent imports them.
 _AGENTS = "clustergym.agents"
-AGENTS = dict.fromkeys(("ppo", "maskable-ppo", "zoo"), f"{_AGENTS}.player:open_agent")
+AGENTS = dict.fromkeys(("ppo", "maskable-ppo", "sb3", "zoo"), f"{_AGENTS}.player:open_agent")
 SHIPPED = f"{_AGENTS}.shipped:describe_shipped"
 
 
@@ -188,8 +188,8 @@ def list(env_id: str | None = None) -> builtins.list[str]:
 def make(name: str, **params: Any) -> Policy:
     """A policy by name: `make("sjf", head="strict")`, or with its parameters in the name: `make("sjf:head=strict")`.
 
-    `ppo:PATH`, `maskable-ppo:PATH` and `zoo:ENV` are trained agents: the rest of the word is the path or the
-    environment, and `params` are those of `agents.player.open_agent`.
+    `ppo:PATH`, `maskable-ppo:PATH`, `sb3:FILE.zip` and `zoo:ENV` are trained agents: the rest of the word is the path
+    or the environment, and `params` are those of `agents.player.open_agent`.
 
     Raises:
         InputError: an unknown name or parameter, a value that it does not take, or an agent that cannot be loaded.
@@ -212,6 +212,8 @@ def make(name: str, **params: Any) -> Policy:
 def make_for(name: str, env_id: str | None) -> Policy:
     """As `make`: whoever plays under the name in an environment; two of one name may differ (twofold.py)."""
     policy = make(name)
+    if env_id is not None:
+        policy = policy.playing_in(env_id)
     return policy.among_groups() if env_id == GROUPING else policy
 
 
