@@ -7,29 +7,31 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..policies import Policy, make_for
+from ..policies import Handed, Policy, PolicyFailed, handed, make_for, playing, word_of
 from ..simulator.engine import Simulator
 from ..simulator.errors import InputError
 from ..simulator.estimates import Estimates
 from ..simulator.layout import Failures
 from ..simulator.names import parse_name
-from ..simulator.network import Contention, Network, load_network, network_for, on_topology
-from ..simulator.offered import offered_load
+from ..simulator.network import Contention, Network, load_network, network_for
+from ..simulator.own import files_of, is_own, own, shown_word
 from ..simulator.profiles.skew import skewed_jobs
-from ..simulator.rules.rule import SKEW_PLACERS, Rule
+from ..simulator.rules.rule import SKEW_PLACERS
 from ..simulator.semantics import load_semantics
 from ..simulator.sharing import Sharing
 from ..simulator.topology import Topology
+from ..simulator.windows import Window, windowed
 from ..simulator.workloads import Workload, open_workload
 from ..simulator.workloads import is_path as is_trace
 from ..simulator.workloads.geo_columns import siblings
 from .group_timeline import group_timeline, group_words
-from .hosting import config_fields, hosted, unit_of
+from .hosting import hosted
 from .recording import ABOUT_TABLES, HAPPENINGS, WORDS, Recorded, Timeline, decisions, timeline
 
 if TYPE_CHECKING:
@@ -38,8 +40,8 @@ if TYPE_CHECKING:
     from .store import Store
 
 Record = Literal["nothing", "first", "all"]
-SHARING = ("jobs_per_gpu", "interference", "memory_gb", "gpu", "memory")  # fields of a setting, arguments of `Sharing`
-LOADS, MOST_JOBS = 10, 100_000  # workloads whose load is told, and jobs that are drawn for it before it is enough
+Task = tuple[str | Handed, int, bool]  # who plays, on which seed, and whether that is recorded
+NAMED = ("topology", "workload", "network")  # fields of a setting that name what may be a file, or a user's own
 DECISION_COLUMNS = ("policy", "seed", "time_s", "job_id", "decision", "gpus", "shift_s")
 
 
@@ -49,7 +51,8 @@ class Setting:
 
     Attributes:
         environment: the id whose defaults and policies these are.
-        topology, workload, network: words, or paths of files.
+        topology, workload, network: words, or paths of files; or a user's own objects, as `Topology.load`,
+            `open_workload` and `load_network` take them.
         format: of a trace; None recognises it.
         oversize: what to do with jobs larger than the cluster (`error`, `drop`, `cap`).
         horizon_s: stop after so many seconds from the first arrival.
@@ -61,13 +64,15 @@ class Setting:
         jobs_per_gpu, interference, memory_gb, gpu, memory: see `Sharing`; jobs_per_gpu None: GPUs are not shared.
         tables_every_s: in regions, from one look at the tables to the next; None: nobody looks.
         estimates: what policies and observations know of run times; see `simulator/estimates.py`.
+        window: "START/END", seconds since the first arrival: metrics are of that time and the jobs that arrive in it
+            (simulator/windows.py); None: of the whole run.
         config: in an environment with a simulator of its own, what that simulates, as words; see `hosting.py`.
     """
 
     environment: str
-    topology: str
-    workload: str
-    network: str
+    topology: Any
+    workload: Any
+    network: Any = field(hash=False)
     format: str | None = None
     oversize: Literal["error", "drop", "cap"] = "error"
     horizon_s: float = math.inf
@@ -85,6 +90,7 @@ class Setting:
     tables_every_s: float | None = None
     estimates: str = "exact"
     config: str | None = None
+    window: str | None = None
 
     @property
     def sharing(self) -> Sharing | None:
@@ -103,10 +109,17 @@ class Setting:
 
     @property
     def is_drawn(self) -> bool:
-        """Whether the workload is drawn anew for each seed: a generator that was not given its own."""
-        if self.format is not None or is_trace(self.workload):
+        """Whether the workload is drawn anew for each seed: a generator that was not given its own, or a user's."""
+        if is_own(self.workload) or not isinstance(self.workload, str | Path):
+            return not isinstance(self.workload, Workload)
+        if self.format is not None or is_trace(str(self.workload)):
             return False
-        return "seed" not in parse_name(self.workload, "workload")[1]
+        return "seed" not in parse_name(str(self.workload), "workload")[1]
+
+    def words(self) -> dict[str, Any]:
+        """The fields as one can write them down: in place of an object what to call it."""
+        given = {one.name: getattr(self, one.name) for one in fields(self)}
+        return given | {name: shown_word(given[name]) for name in NAMED}
 
 
 @dataclass(frozen=True)
@@ -134,90 +147,6 @@ class Run:
     knows_run_times: str = ""
 
 
-def settings(
-    horizon_s: float = math.inf,
-    mtbf_s: float | None = None,
-    mttr_s: float | None = None,
-    checkpoint_s: float | None = None,
-    region_mtbf_s: float | None = None,
-    region_mttr_s: float | None = None,
-    semantics: str = "events",
-    jobs_per_gpu: int | None = None,
-    interference: str | None = None,
-    memory_gb: float | None = None,
-    gpu: str | None = None,
-    memory: str | None = None,
-    tables_every_s: float | None = None,
-    estimates: str = "",
-) -> dict[str, Any]:
-    """The keys of `--set` as fields of `Setting`; `memory_gb=inf`: memory has no limit.
-
-    Raises:
-        InputError: a value out of range, unknown semantics, or repair times where nothing fails.
-    """
-    load_semantics(semantics)
-    if not horizon_s > 0.0:
-        raise InputError(f"--set horizon_s = {horizon_s:g}: expected seconds > 0")
-    options = {"mtbf_s": mtbf_s, "mttr_s": mttr_s, "checkpoint_s": checkpoint_s}
-    regional = {"region_mtbf_s": region_mtbf_s, "region_mttr_s": region_mttr_s}
-    given = {key: value for key, value in (options | regional).items() if value is not None}
-    lone = [key for key in ("mttr_s", "checkpoint_s") if key in given]
-    if mtbf_s is None and lone and (region_mtbf_s is None or mttr_s is not None):
-        raise InputError(f"--set {lone[0]}: machines fail only with a mean time between failures, mtbf_s=...")
-    if region_mtbf_s is None and region_mttr_s is not None:
-        raise InputError("--set region_mttr_s: regions fail only with a mean time between failures, region_mtbf_s=...")
-    Failures(**given)  # it checks the ranges
-    if tables_every_s is not None and not tables_every_s > 0.0:
-        raise InputError(f"--set tables_every_s = {tables_every_s:g}: expected seconds > 0")
-    shared = {"jobs_per_gpu": jobs_per_gpu, "interference": interference, "memory_gb": memory_gb, "gpu": gpu}
-    shared["memory"] = memory
-    shared["tables_every_s"] = tables_every_s
-    shared["estimates"] = estimates or None  # "none" means something
-    told = {key: value for key, value in shared.items() if value is not None}
-    return {"horizon_s": horizon_s, "semantics": semantics, **given, **told}
-
-
-def sharing_of(environment: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of `Setting` that say how GPUs are shared: those that are given, else the environment's own.
-
-    Raises:
-        InputError: a value out of range, or one for an environment whose jobs do not share GPUs.
-    """
-    from ..envs.registration import ENVIRONMENTS
-
-    own = ENVIRONMENTS[environment].sharing
-    found = {key: given[key] for key in SHARING if key in given}
-    if own is None:
-        if found:
-            raise InputError(f"{next(iter(found))}: jobs of {environment} do not share GPUs")
-        return {}
-    fields = {**own, **found}
-    if fields["memory_gb"] == math.inf:
-        fields["memory_gb"] = None
-    Sharing(**fields)  # it checks the values
-    return fields
-
-
-def own_fields(environment: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of `Setting` that only some environments have: as given, else the environment's own.
-
-    Raises:
-        InputError: a value out of range, or one for an environment without such things.
-    """
-    from ..envs.registration import ENVIRONMENTS
-
-    entry = ENVIRONMENTS[environment]
-    known = {"estimates": Estimates.load(given["estimates"]).describe()} if "estimates" in given else {}
-    if known and not entry.run_times:
-        raise InputError(f"estimates: nobody asks for run times in {environment}")
-    every_s = entry.tables_every_s
-    found = {key: given[key] for key in ("tables_every_s", "region_mtbf_s", "region_mttr_s") if key in given}
-    if every_s is None and found:
-        raise InputError(f"{next(iter(found))}: {environment} has no regions")
-    own = {} if every_s is None else {"tables_every_s": every_s, **found}
-    return {**sharing_of(environment, given), **own, **known, **config_fields(environment, given)}
-
-
 def network_of(setting: Setting) -> Network:
     """The network of a setting; what `duration_s` means is as its semantics have it, unless its words say so."""
     return load_network(setting.network, load_semantics(setting.semantics).duration)
@@ -225,17 +154,40 @@ def network_of(setting: Setting) -> Network:
 
 def workload_of(setting: Setting, seed: int) -> Workload:
     """The workload of one seed, checked against the cluster; the last two are kept while their files stay the same."""
-    return _workload(setting, seed, stamps(setting))
+    of_it = replace(setting, network=None, interference="", memory_gb=None)  # on which no workload hangs
+    return _workload(of_it, seed, stamps(setting))
 
 
 def stamps(setting: Setting) -> tuple[tuple[int, int] | None, ...]:
     """Time and size of the files that the words of a setting name: they change when a file is written."""
-    words = [setting.topology, setting.workload, setting.network, setting.format or ""]
-    words += map(str, siblings(setting.workload).values()) if is_trace(setting.workload) else ()
-    return tuple(_stamp(part) for word in words for part in (word, *re.split("[:,=]", word)[1:]))
+    words = [str(word) for _, word in named(setting) if isinstance(word, str | Path) and not is_own(word)]
+    trace = setting.workload
+    words += map(str, siblings(trace).values()) if isinstance(trace, str | Path) and is_trace(str(trace)) else ()
+    parts = [part for word in (*words, setting.format or "") for part in (word, *re.split("[:,=]", word)[1:])]
+    return tuple(_stamp(path) for path in (*parts, *own_files(setting)))
 
 
-def _stamp(path: str) -> tuple[int, int] | None:
+def named(setting: Setting) -> Iterator[tuple[str, Any]]:
+    """The fields that name what may be a file, or a user's own: (field, its value)."""
+    yield from ((name, getattr(setting, name)) for name in NAMED)
+
+
+def own_files(setting: Setting) -> tuple[Path, ...]:
+    """The files of a user's own topology, workload and network.
+
+    Raises:
+        InputError: one that cannot be opened.
+    """
+    found: list[Path] = []
+    for what, value in named(setting):
+        if is_own(value):
+            found += own(value, what).files
+        elif not isinstance(value, str | Path):
+            found += files_of(value if hasattr(value, "__qualname__") else type(value))
+    return tuple(dict.fromkeys(found))
+
+
+def _stamp(path: str | Path) -> tuple[int, int] | None:
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -300,13 +252,25 @@ def run_times_known(policy: Policy, estimates: Estimates) -> str:
 
 def play(
     setting: Setting,
-    word: str,
+    player: Any,
     seed: int,
     record: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> Run:
-    """One run of the policy `word`; `progress` is told the share of jobs that have finished."""
-    policy = make_for(word, setting.environment)
+    """One run.
+
+    Args:
+        setting: what to play on.
+        player: the policy: a word, or an object that decides, of which a copy plays.
+        seed: of the workload, of random orders and of failures.
+        record: keep decisions and the timeline.
+        progress: told the share of jobs that have finished.
+
+    Raises:
+        InputError: what a user's policy raised, with the line of its file.
+    """
+    given, player = player, handed(player)
+    policy = make_for(player, setting.environment)
     workload = workload_of(setting, seed if setting.is_drawn else 0)
     simulator = simulator_of(setting, policy)
     simulator.reset(workload, seed)
@@ -314,16 +278,31 @@ def play(
     share = None if progress is None else lambda done: progress(done / len(workload))
     kept: list[Recorded] = []
     seen: Timeline | None = None
-    if record:
-        follow = timeline if setting.config is None else group_timeline
-        seen = follow(simulator, _kept(decisions(simulator, decider, share), kept))
-    else:
-        simulator.run(decider, share)
+    with playing(policy, seed):
+        if record:
+            follow = timeline if setting.config is None else group_timeline
+            seen = follow(simulator, _kept(decisions(simulator, decider, share), kept))
+        else:
+            simulator.run(decider, share)
     rows = tuple(_decision_rows(simulator, kept))
-    s = simulator.state
-    finished = np.isfinite(jct_s := simulator.jobs()["jct_s"])
+    counted = Window.load(setting.window).of(simulator.state) if setting.window else np.ones(len(workload), bool)
+    metrics = simulator.metrics() if setting.window is None else _of_window(setting, given, workload, seed, simulator)
+    jct_s = simulator.jobs()["jct_s"][counted]
     knows = run_times_known(policy, simulator.estimates)
-    return Run(word, seed, simulator.metrics(), int(s.n_jobs), jct_s[finished], rows, seen, knows)
+    return Run(word_of(player), seed, metrics, int(counted.sum()), jct_s[np.isfinite(jct_s)], rows, seen, knows)
+
+
+def _of_window(setting: Setting, player: Any, workload: Workload, seed: int, ended: Any) -> dict[str, float]:
+    """The metrics of the setting's window: the run is played again up to its beginning and its end."""
+    assert setting.window is not None
+
+    def at(since_s: float) -> dict[str, float]:
+        policy = make_for(handed(player), setting.environment)
+        simulator = simulator_of(replace(setting, horizon_s=since_s), policy)
+        simulator.reset(workload, seed)
+        return simulator.run(policy.decider(simulator))
+
+    return windowed(Window.load(setting.window), ended, at)
 
 
 def _kept(entries: Iterator[Recorded], kept: list[Recorded]) -> Iterator[Recorded]:
@@ -352,7 +331,7 @@ def _decision_rows(simulator: Simulator, entries: Sequence[Recorded]) -> Iterato
 
 def evaluate(
     setting: Setting,
-    words: Sequence[str],
+    policies: Sequence[Any],
     seeds: Sequence[int],
     *,
     processes: int = 1,
@@ -366,37 +345,42 @@ def evaluate(
 
     Args:
         setting: what to play on.
-        words: policies, with their parameters.
+        policies: words, as on the command line; or objects that decide, copied for each run, called by their `name`
+            or else by their class (docs/policies-how-to.md).
         seeds: at least one.
         processes: how many to use.
         record: whose decisions and timelines to keep: nobody's, those of the first seed, all.
-        progress: told how many of the `len(words) * len(seeds)` runs are done, fractions included.
+        progress: told how many of the `len(policies) * len(seeds)` runs are done, fractions included.
         store: where each run goes as soon as it has ended; those that are there already are not played.
 
     Returns:
         Runs in the order of the policies, then of the seeds.
+
+    Raises:
+        InputError: no policy, two of one name, or what one raised: at once, or with a store after all other runs.
     """
-    wanted = {
-        word: list(seeds) if depends_on_seed(setting, make_for(word, setting.environment)) else list(seeds[:1])
-        for word in words
-    }
+    players = players_of(policies)
+    wanted = {word: _seeds_of(setting, player, seeds) for word, player in players.items()}
     tasks = [
         (word, seed, record == "all" or (record == "first" and seed == seeds[0]))
         for seed in seeds
-        for word in words
+        for word in players
         if seed in wanted[word]
     ]
     played = {task[:2]: run for task in tasks if store is not None and (run := store.find(*task)) is not None}
-    missing = [task for task in tasks if task[:2] not in played]
-    weight = len(words) * len(seeds) / len(tasks)
-    stored = len(played)
-    show = _shifted(progress, weight, stored)
-    for run in _played(setting, missing, processes, store, show):
-        played[run.policy, run.seed] = run
-        show(len(played) - stored)
+    missing = [(players[word], seed, kept) for word, seed, kept in tasks if (word, seed) not in played]
+    show = _shifted(progress, len(players) * len(seeds) / len(tasks), len(played))
+    failed: list[PolicyFailed] = []
+    for number, outcome in enumerate(_played(setting, missing, processes, store, show)):
+        if isinstance(outcome, Run):
+            played[outcome.policy, outcome.seed] = outcome
+        else:
+            failed.append(outcome)
+        show(number + 1)
+    _expect_none(failed, len(played), store)
     runs = [
         played[word, seed] if (word, seed) in played else replace(played[word, seeds[0]], seed=seed)
-        for word in words
+        for word in players
         for seed in seeds
     ]
     if store is not None:
@@ -404,6 +388,33 @@ def evaluate(
             if (run.policy, run.seed) not in played and store.find(run.policy, run.seed, record == "all") is None:
                 store.keep(run if record == "all" else replace(run, timeline=None, decisions=()))
     return runs
+
+
+def _seeds_of(setting: Setting, player: str | Handed, seeds: Sequence[int]) -> Sequence[int]:
+    """The seeds that a policy must be played on: the first stands for all where nothing depends on it."""
+    return seeds if depends_on_seed(setting, make_for(player, setting.environment)) else seeds[:1]
+
+
+def _expect_none(failed: Sequence[PolicyFailed], played: int, store: Store | None) -> None:
+    if failed and store is not None:  # without a store the first was raised at once
+        others = f"{len(failed) - 1} more of its kind; " if failed[1:] else ""
+        raise PolicyFailed(f"{failed[0]}; {others}the runs that ended, {played}, are in {store.folder}") from failed[0]
+
+
+def players_of(policies: Sequence[Any]) -> dict[str, str | Handed]:
+    """Who plays, by what tables call it.
+
+    Raises:
+        InputError: something that is no policy, or two of one name.
+    """
+    players: dict[str, str | Handed] = {}
+    for policy in policies:
+        player = handed(policy)
+        word = word_of(player)
+        if word in players:
+            raise InputError(f"policies: two are called {word!r}; give each a `name` of its own")
+        players[word] = player
+    return players
 
 
 def _shifted(progress: Callable[[float], None] | None, weight: float, stored: int) -> Callable[[float], None]:
@@ -416,12 +427,12 @@ def _shifted(progress: Callable[[float], None] | None, weight: float, stored: in
 
 def _played(
     setting: Setting,
-    tasks: Sequence[tuple[str, int, bool]],
+    tasks: Sequence[Task],
     processes: int,
     store: Store | None,
     progress: Callable[[float], None],
-) -> Iterator[Run]:
-    """The runs of `tasks`, each in the store when it is handed out."""
+) -> Iterator[Run | PolicyFailed]:
+    """The runs of `tasks`, each in the store when it is handed out, or what stopped one."""
     if processes > 1 and len(tasks) > 1:
         yield from _in_processes(setting, tasks, processes, store)
         return
@@ -434,47 +445,70 @@ def _report(progress: Callable[[float], None], number: int, share: float) -> Non
 
 
 def _in_processes(
-    setting: Setting, tasks: Sequence[tuple[str, int, bool]], processes: int, store: Store | None
-) -> Iterator[Run]:
+    setting: Setting, tasks: Sequence[Task], processes: int, store: Store | None
+) -> Iterator[Run | PolicyFailed]:
     from joblib import Parallel, delayed, parallel_config
 
     _tell(setting, tasks)
+    _expect_portable(setting, [player for player, _, _ in tasks])
+    folder = os.getcwd()
     with parallel_config(backend="loky", inner_max_num_threads=1):
         parallel = Parallel(n_jobs=min(processes, len(tasks)), return_as="generator_unordered")
-        yield from parallel(delayed(_play_quietly)(setting, *task, store) for task in tasks)
+        yield from parallel(delayed(_play_quietly)(folder, setting, *task, store) for task in tasks)
 
 
-def _tell(setting: Setting, tasks: Sequence[tuple[str, int, bool]]) -> None:
+def _expect_portable(setting: Setting, players: Sequence[str | Handed]) -> None:
+    """InputError for a user's object that other processes cannot be given."""
+    import cloudpickle  # which Gymnasium needs too
+
+    for one in (setting, *(player for player in players if isinstance(player, Handed))):
+        try:
+            cloudpickle.dumps(one)
+        except Exception as error:  # whatever the objects inside raise
+            what = f"policy {one.word!r}" if isinstance(one, Handed) else "the setting"
+            reason = " ".join(str(error).split())
+            raise InputError(f"{what}: other processes cannot be given it ({reason}); play with processes=1") from error
+
+
+def _tell(setting: Setting, tasks: Sequence[Task]) -> None:
     """The mistakes and warnings of the first workload, which processes that play keep to themselves: here, once."""
     workload = workload_of(setting, tasks[0][1] if setting.is_drawn else 0)
     semantics = load_semantics(setting.semantics)
     rules = [
-        make_for(word, setting.environment).rule_under(semantics)
-        for word in dict.fromkeys(word for word, _, _ in tasks)
+        make_for(player, setting.environment).rule_under(semantics)
+        for player in {word_of(player): player for player, _, _ in tasks}.values()
     ]
     if any(rule is not None and rule.placer in SKEW_PLACERS for rule in rules):
         skewed_jobs(workload)
 
 
-def _play_quietly(setting: Setting, word: str, seed: int, record: bool, store: Store | None) -> Run:
+def _play_quietly(
+    folder: str, setting: Setting, player: str | Handed, seed: int, record: bool, store: Store | None
+) -> Run | PolicyFailed:
     import warnings
 
+    os.chdir(folder)  # what words name may be relative; processes outlive the call that began them
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return _play_and_keep(setting, word, seed, record, store, None)
+        return _play_and_keep(setting, player, seed, record, store, None)
 
 
 def _play_and_keep(
     setting: Setting,
-    word: str,
+    player: str | Handed,
     seed: int,
     record: bool,
     store: Store | None,
     progress: Callable[[float], None] | None,
-) -> Run:
-    run = play(setting, word, seed, record, progress)
+) -> Run | PolicyFailed:
+    try:
+        run = play(setting, player, seed, record, progress)
+    except PolicyFailed as error:
+        if store is None:
+            raise
+        return error  # the others are played to their ends, and kept
     if store is not None:
-        store.expect_unchanged(setting, word)
+        store.expect_unchanged(setting, player)
         store.keep(run)
     return run
 
@@ -489,71 +523,3 @@ def default_setting(environment: str) -> tuple[str, Mapping[str, str]]:
 
     env_id = resolve(environment)
     return env_id, ENVIRONMENTS[env_id].defaults
-
-
-def semantics_of(policy: Policy, setting: Setting) -> dict[str, Any]:
-    """Every parameter of a policy, as its results must be read: those of its rule, or what holds while it plays.
-
-    None if it decides in Python and says nothing.
-    """
-    semantics = load_semantics(setting.semantics)
-    rule = policy.rule_under(semantics)
-    if rule is None:
-        terms = policy.terms
-        if terms is not None and not isinstance(terms, Rule):
-            return asdict(terms)
-        return {} if terms is None else {key: getattr(terms, key) for key in ("preemption_cost", "round", "lease")}
-    unused = {name for name in ("timers", "tuner", "margin") if getattr(rule, name) is None}
-    if not rule.advisory:
-        unused.add("advisory")
-    if not rule.preempt:
-        unused |= {"preempt", "theta", "exponent"}
-    if rule.order != "las":
-        unused |= {"thresholds", "quantum"}
-    if not rule.migrates:
-        unused |= {"migrates", "fallback", "slicing"}
-    if semantics.auctions:
-        unused |= {"lease", "round"}
-    parameters = {key: value for key, value in asdict(rule).items() if key not in unused}
-    return parameters | parameters.pop("tuner", {})
-
-
-def describe_workload(setting: Setting, seed: int) -> str:
-    """The workload's word, its size, and whether the seed matters."""
-    workload = workload_of(setting, seed if setting.is_drawn else 0)
-    how = "drawn anew for each seed, the same for all policies" if setting.is_drawn else "the same for all seeds"
-    return f"{setting.workload} ({len(workload):,} jobs; {how})"
-
-
-def describe_network(setting: Setting) -> str:
-    """The network with every parameter, and what the numbers that the user wrote about the topology change."""
-    network = on_topology(network_of(setting), Topology.load(setting.topology))
-    notes = "; ".join(getattr(network, "notes", ()))
-    return f"{network.describe()} ({notes})" if notes else network.describe()
-
-
-def describe_load(setting: Setting, seeds: Sequence[int]) -> str:
-    """What the workloads offer to the cluster on the network of the setting: the mean over the first few seeds."""
-    topology, network = Topology.load(setting.topology), network_of(setting)
-    loads: list[float] = []
-    jobs = at_once = 0
-    for seed in seeds[:LOADS] if setting.is_drawn else (0,):
-        workload = workload_of(setting, seed)
-        load = offered_load(workload, topology, network)
-        if load is None:
-            return "all jobs are there at once"
-        loads.append(load)
-        jobs, at_once = jobs + len(workload), int((workload.arrival_s == workload.arrival_s[0]).sum())
-        if jobs > MOST_JOBS:
-            break
-    there = f", after {at_once:,} jobs that are there at once" if at_once > 1 else ""
-    several = f"; from {min(loads):.3g} to {max(loads):.3g} in the first {len(loads)} workloads" if loads[1:] else ""
-    return f"{sum(loads) / len(loads):.3g} of the {unit_of(setting)}{there}, as jobs run alone{several}"
-
-
-def describe_topology(word: str, unit: str = "GPUs") -> str:
-    """The topology's word and its size; `unit`: what jobs run on."""
-    topology = Topology.load(word)
-    counts = {unit: topology.num_gpus, "machines": topology.num_machines, "racks": topology.num_racks}
-    sizes = ", ".join(f"{count:,} {noun if count > 1 else noun.removesuffix('s')}" for noun, count in counts.items())
-    return f"{word} ({sizes})"

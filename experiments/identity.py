@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from importlib import metadata
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
 
-from ..policies import Policy
+from ..policies import Handed, Policy
 from ..simulator.errors import InputError
 from ..simulator.topology import Topology
-from .evaluate import Setting, network_of, workload_of
+from .evaluate import Setting, network_of, own_files, workload_of
 from .run_files import short_hash
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -58,12 +59,23 @@ def versions(*libraries: str) -> dict[str, str]:
 
 
 def content(setting: Setting) -> dict[str, str]:
-    """Hashes of what the words for topology, workload and network stand for, files and their companions included."""
-    return {
-        "topology": fingerprint(Topology.load(setting.topology)),
-        "workload": fingerprint(workload_of(setting, 0)),
-        "network": fingerprint(network_of(setting)),
+    """Hashes of what the words for topology, workload and network stand for, files and their companions included.
+
+    `own code`, where a user's own are among them: of the files that these are written in.
+    """
+    opened = {
+        "topology": Topology.load(setting.topology),
+        "workload": workload_of(setting, 0),
+        "network": network_of(setting),
     }
+    found = {}
+    for what, value in opened.items():
+        try:
+            found[what] = fingerprint(value)
+        except Exception as error:  # a user's network: whatever the objects inside raise
+            raise InputError(f"{what}: a folder cannot tell it from others ({error})") from error
+    files = own_files(setting)
+    return found | ({"own code": short_hash(*_held(files))} if files else {})
 
 
 @functools.lru_cache(maxsize=4)
@@ -72,16 +84,51 @@ def content_once(setting: Setting, _stamps: tuple[Any, ...]) -> Mapping[str, str
     return content(setting)
 
 
-def of_agent(policy: Policy) -> str:
-    """Hash of a trained agent: its files, and what plays it; "" for a policy that was not trained."""
+def of_policy(policy: Policy) -> str:
+    """Hash of the files of a trained agent or of a user's policy, and of what plays it; "" for our own policies.
+
+    Raises:
+        InputError: one of the files cannot be read.
+    """
     if not policy.files:
         return ""
-    held = [path.name.encode() + b"\0" + path.read_bytes() for path in policy.files]
-    return short_hash(*held, sources(*LOOKING), repr(versions(*LEARNING_LIBRARIES)))
+    return short_hash(*_held(policy.files), sources(*LOOKING), repr(versions(*LEARNING_LIBRARIES)))
+
+
+def of_object(player: str | Handed) -> str:
+    """Hash of what a policy that was handed over as an object holds; "" for one that a word names.
+
+    Raises:
+        InputError: it holds what cannot be told apart.
+    """
+    if isinstance(player, str):
+        return ""
+    try:
+        text = "" if player.files else inspect.getsource(type(player.thing))  # as in a notebook
+        return short_hash(text, fingerprint(player.thing))
+    except Exception as error:  # whatever the objects inside raise
+        reason = " ".join(str(error).split())
+        raise InputError(
+            f"policy {player.word!r}: a folder cannot tell it from others ({reason}); name it py:FILE.py:NAME"
+        ) from error
+
+
+def _held(files: Sequence[Path]) -> Iterator[bytes]:
+    for path in files:
+        try:
+            yield path.name.encode() + b"\0" + path.read_bytes()
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from None
 
 
 def fingerprint(value: Any) -> str:
-    """Hash of a value by content: dataclasses field by field, arrays, mappings, sequences, numbers and text."""
+    """Hash of a value by content: dataclasses field by field, arrays, mappings, sequences, numbers and text.
+
+    Of another object, what it would be copied from; of a class or a function its name.
+
+    Raises:
+        TypeError: it cannot be copied.
+    """
     digest = hashlib.sha256()
     _feed(digest, value)
     return digest.hexdigest()[:20]
@@ -101,8 +148,23 @@ def _feed(digest: Any, value: Any) -> None:
         digest.update(f"[{len(value)}".encode())
         for item in value:
             _feed(digest, item)
-    elif value is None or isinstance(value, str | int | float | np.generic):
+    elif value is None or isinstance(value, str | bytes | int | float | np.generic):
         text = repr(value).encode()
         digest.update(f"{len(text)}:".encode() + text)
     else:
-        raise TypeError(f"{type(value).__name__} has no content that could be hashed")
+        _feed(digest, _parts_of(value))
+
+
+def _parts_of(value: Any) -> Any:
+    """Simpler values that stand for an object."""
+    if isinstance(value, set | frozenset):
+        return sorted(map(fingerprint, value))
+    if isinstance(value, type) or inspect.isroutine(value):
+        return f"{value.__module__}:{value.__qualname__}"
+    if isinstance(value, PurePath):
+        return str(value)
+    parts = value.__reduce_ex__(4)
+    if isinstance(parts, str):
+        return parts
+    made, arguments, state, items, pairs = (*parts, *[None] * 3)[:5]
+    return made, arguments, state, None if items is None else list(items), None if pairs is None else list(pairs)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from .evaluate import DECISION_COLUMNS, Run, Setting
@@ -35,7 +34,7 @@ def write_parquet(runs: Sequence[Run], setting: Setting, path: Path) -> None:
     columns: dict[str, pa.Array] = {
         "policy": pa.array([run.policy for run in runs], text),
         "seed": pa.array([run.seed for run in runs], pa.int64()),
-        **{key: pa.array([value] * len(runs), kinds.get(key, text)) for key, value in asdict(setting).items()},
+        **{key: pa.array([value] * len(runs), kinds.get(key, text)) for key, value in setting.words().items()},
         "knows_run_times": pa.array([run.knows_run_times for run in runs], text),
         "jobs": pa.array([run.jobs for run in runs], pa.int64()),
         **{name: pa.array([run.metrics.get(name, math.nan) for run in runs], number) for name in names},

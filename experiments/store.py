@@ -15,8 +15,9 @@ has), and `decision_*`, lists of words, the last five of `evaluate.DECISION_COLU
 of the first seed of a command.
 
 What is never mixed: a setting of other words is refused. A trace, topology or network file with another content,
-other sources or versions, an agent whose files have changed: the run is another, and is played anew in its place; of
-what is in the folder, `read` gives only runs that belong together.
+other sources or versions, an agent or a user's policy whose files have changed: the run is another, and is played anew
+in its place; of what is in the folder, `read` gives only runs that belong together. It imports nothing that a word in
+there names.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ from typing import Any
 
 import numpy as np
 
-from ..policies import make
+from ..policies import Handed, make_for, word_of
 from ..simulator.errors import InputError
 from . import command_log, identity, results, summary
-from .evaluate import Run, Setting, stamps
+from .evaluate import Run, Setting, players_of, stamps
 from .recording import Timeline
 from .run_files import StoredRunWarning, load, remove_orphans, save, short_hash
 from .terminal import expect_writable
@@ -119,14 +120,14 @@ class Store:
         folder: DIR.
         identities: policy -> hash of all that its runs depend on.
         setting: hashes of what the setting names; see `identity.content`.
-        agents: policy -> hash of its files if it is a trained agent, else "".
+        files: policy -> hash of its files if it is a trained agent or a user's own, else "".
         sources: hash of the sources that play.
     """
 
     folder: Path
     identities: Mapping[str, str]
     setting: Mapping[str, str]
-    agents: Mapping[str, str]
+    files: Mapping[str, str]
     sources: str
 
     def find(self, policy: str, seed: int, recorded: bool = False) -> Run | None:
@@ -145,16 +146,16 @@ class Store:
         """Store a run that has just ended."""
         save(self._path(run.policy, run.seed), self.identities[run.policy], _row_of(run))
 
-    def expect_unchanged(self, setting: Setting, policy: str) -> None:
-        """Raise InputError if sources, files of the setting or the agent have changed since the store was opened.
+    def expect_unchanged(self, setting: Setting, player: str | Handed) -> None:
+        """Raise InputError if sources, files of the setting or the policy have changed since the store was opened.
 
         To be asked in the process that has played, after it has and before the run is kept.
         """
         identity.expect_sources(self.sources, *identity.PLAYING, what=str(self.folder))
         now = identity.content_once(setting, stamps(setting))
         changed = [name for name, digest in self.setting.items() if now[name] != digest]
-        if self.agents[policy] != identity.of_agent(make(policy)):
-            changed.append(policy)
+        if self.files[word_of(player)] != identity.of_policy(make_for(player, setting.environment)):
+            changed.append(word_of(player))
         if changed:
             raise InputError(f"{self.folder}: {changed[0]} changed while it was evaluated; start it again")
 
@@ -162,13 +163,13 @@ class Store:
         return self.folder / RUNS / f"{short_hash(policy, str(seed))}.parquet"
 
 
-def open_store(folder: Path, setting: Setting, policies: Sequence[str], fresh: bool = False) -> Store:
+def open_store(folder: Path, setting: Setting, policies: Sequence[Any], fresh: bool = False) -> Store:
     """Begin or go on to evaluate into `folder`, which is made if need be.
 
     Args:
         folder: DIR.
         setting: what will be played on.
-        policies: words of those that will play.
+        policies: those that will play, as `evaluate` takes them.
         fresh: forget the runs that the folder holds.
 
     Raises:
@@ -185,13 +186,16 @@ def open_store(folder: Path, setting: Setting, policies: Sequence[str], fresh: b
     if before is not None:
         summary.expect_setting(folder, before, setting)
     common = summary.common(setting)
-    agents = {word: identity.of_agent(make(word)) for word in policies}
-    identities = {word: short_hash(json.dumps(common, sort_keys=True), word, agents[word]) for word in policies}
+    players = players_of(policies)
+    files = {word: identity.of_policy(make_for(player, setting.environment)) for word, player in players.items()}
+    held = {word: identity.of_object(player) for word, player in players.items()}
+    told = json.dumps(common, sort_keys=True)
+    identities = {word: short_hash(told, word, files[word] + held[word]) for word in players}
     for change in summary.changes(before, common, identities) if before is not None else ():
         warnings.warn(f"{folder}: {change}; earlier results are not used", StoredRunWarning, stacklevel=2)
     remove_orphans(folder / RUNS)
     summary.declare(folder, common, identities)
-    return Store(folder, identities, common["content"], agents, common["sources"])
+    return Store(folder, identities, common["content"], files, common["sources"])
 
 
 def write_table(store: Store) -> None:

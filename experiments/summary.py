@@ -12,7 +12,6 @@ import json
 import math
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,7 @@ def common(setting: Setting) -> dict[str, Any]:
 
 
 def _words(setting: Setting) -> dict[str, Any]:
-    return {key: None if value == math.inf else value for key, value in asdict(setting).items()}
+    return {key: None if value == math.inf else value for key, value in setting.words().items()}
 
 
 def declare(folder: Path, now: Mapping[str, Any], identities: Mapping[str, str]) -> None:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..simulator.errors import InputError
-from .evaluate import Run, Setting, own_fields, play
+from .evaluate import Run, Setting, play
+from .keys import own_fields
 from .tensorboard_log import AgentLog, tag, write_heuristics
 from .terminal import say, written_whole
 
 if TYPE_CHECKING:
-    from ..agents.config import Config
+    from ..agents.config import Config, Scenario
     from ..agents.trainer import Evaluated
     from ..agents.validation import Played, Validation
 
@@ -59,8 +60,7 @@ class TrainingLog:
         played = evaluated.played[evaluated.mode]
         first = self.config.validation[0]
         word = f"{self.config.algo}:{agent}"
-        shared = own_fields(self.config.environment, self.config.env)
-        setting = Setting(self.config.environment, first.topology, first.workloads[0], first.network, **shared)
+        setting = setting_of(self.config, first)
         seeds = [one.seed for one in played if one.scenario == first.name]
         seen = play(setting, word, seeds[0], record=True)
         self.log.evaluation(evaluated.step, _runs(AGENT, played, first.name, seen), self._beside(setting, seeds[0]))
@@ -110,6 +110,12 @@ def _runs(word: str, played: Sequence[Played], scenario: str, seen: Run | None =
 
 def _means(played: Sequence[Played]) -> dict[str, float]:
     return {key: float(np.mean([one.metrics[key] for one in played])) for key in played[0].metrics}
+
+
+def setting_of(config: Config, scenario: Scenario) -> Setting:
+    """What policies meet in a scenario of a training; of several workloads the first."""
+    shared = own_fields(config.environment, config.env)
+    return Setting(config.environment, scenario.topology, scenario.workloads[0], scenario.network, **shared)
 
 
 def write_config(folder: Path, config: Config) -> None:

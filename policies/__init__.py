@@ -1,6 +1,24 @@
 """Schedulers by name. `list(env_id)` says which there are, `make(name, **params)` builds one."""
 
 from .base import Policy, RulePolicy
-from .registry import describe, environments_of, is_agent, list, make, make_for, shipped
+from .own import Handed, PolicyFailed, handed, playing, word_of
+from .registry import describe, environments_of, is_agent, list, make, make_for, maker_of, shipped, spelt
 
-__all__ = ["Policy", "RulePolicy", "describe", "environments_of", "is_agent", "list", "make", "make_for", "shipped"]
+__all__ = [
+    "Handed",
+    "Policy",
+    "PolicyFailed",
+    "RulePolicy",
+    "describe",
+    "environments_of",
+    "handed",
+    "is_agent",
+    "list",
+    "make",
+    "make_for",
+    "maker_of",
+    "playing",
+    "shipped",
+    "spelt",
+    "word_of",
+]

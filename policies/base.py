@@ -30,7 +30,8 @@ class Policy:
         terms: what holds while one plays that decides in Python, if it says so: what stops cost, rounds, leases; of
             job groups how they execute.
         knows_run_times: it asks how long jobs run, as far as that is known (simulator/estimates.py).
-        files: of a trained agent, all files that it was loaded from: who keeps results compares their content.
+        files: of a trained agent, all files that it was loaded from, of a user's policy those that it is written in:
+            who keeps results compares their content.
     """
 
     name: str = "policy"

@@ -5,12 +5,16 @@ from __future__ import annotations
 import builtins
 import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import EntryPoint
 from typing import Any
 
+from ..simulator.errors import InputError
 from ..simulator.names import bind, choose, parse_name
+from ..simulator.own import PREFIX, Own, is_own, own
+from ..simulator.saying import say_once
 from .base import Policy
 from .bsbf import sjf_bsbf, sjf_ffs
 from .cassini.schedulers import bsbf_cassini, dally_cassini, pollux_cassini, themis_cassini
@@ -25,6 +29,7 @@ from .harmony.naive import Naive
 from .harmony.searching import Oracle
 from .mast.schedulers import cell
 from .ordered import backfilled, las, ordered
+from .own import by_word, declared, environments_in, handed, installed, package_of
 from .pollux import Pollux
 from .tetris.paths import milp, static, tetris_v1, tetris_v2
 from .themis import LeastShared, Themis, ideal
@@ -38,6 +43,8 @@ GEO = "clustergym/Geo-v0"
 DATA_PLACEMENT = "clustergym/DataPlacement-v0"
 GROUPING = "clustergym/Grouping-v0"
 BOTH = (DELAY, SHARING)
+ENVIRONMENTS = (DELAY, SHARING, TIME_SHIFT, GEO, DATA_PLACEMENT, GROUPING)
+REQUIRED = "(must be given)"  # in a list of parameters, in place of a default
 
 
 @dataclass(frozen=True)
@@ -169,27 +176,38 @@ POLICIES: dict[str, Entry] = {
 _AGENTS = "clustergym.agents"
 AGENTS = dict.fromkeys(("ppo", "maskable-ppo", "sb3", "zoo"), f"{_AGENTS}.player:open_agent")
 SHIPPED = f"{_AGENTS}.shipped:describe_shipped"
+OURS = frozenset((*POLICIES, *AGENTS, PREFIX.removesuffix(":")))  # names that no package can take
 
 
 def list(env_id: str | None = None) -> builtins.list[str]:
     """Names of all policies, or of those that play in an environment (`clustergym/Delay-v0`, or short `Delay`).
 
+    After ours come those that installed packages declare (own.py); in an environment those of them that name it.
     Trained agents are not among them: `shipped` lists those that come with the package.
     """
+    others = installed(OURS)
     if env_id is None:
-        return builtins.list(POLICIES)
+        return [*POLICIES, *others]
     wanted = env_id.removeprefix("clustergym/").removesuffix("-v0")
     known = {i.removeprefix("clustergym/").removesuffix("-v0") for e in POLICIES.values() for i in e.environments}
     choose(wanted, known, "environment")
     full = f"clustergym/{wanted}-v0"
-    return [name for name, entry in POLICIES.items() if full in entry.environments]
+    names = [name for name, entry in POLICIES.items() if full in entry.environments]
+    for name, point in others.items():
+        try:
+            if full in _named_by(declared(point)):
+                names.append(name)
+        except InputError as error:
+            say_once(f"{error}; it is left out")
+    return names
 
 
 def make(name: str, **params: Any) -> Policy:
     """A policy by name: `make("sjf", head="strict")`, or with its parameters in the name: `make("sjf:head=strict")`.
 
     `ppo:PATH`, `maskable-ppo:PATH`, `sb3:FILE.zip` and `zoo:ENV` are trained agents: the rest of the word is the path
-    or the environment, and `params` are those of `agents.player.open_agent`.
+    or the environment, and `params` are those of `agents.player.open_agent`. `py:FILE.py:NAME[,key=value...]` and
+    `py:package.module:NAME` are a user's own; see own.py.
 
     Raises:
         InputError: an unknown name or parameter, a value that it does not take, or an agent that cannot be loaded.
@@ -200,8 +218,11 @@ def make(name: str, **params: Any) -> Policy:
         policy = bind(partial(_found(AGENTS[kind]), kind, rest), params, f"policy {kind}")
         policy.name = name.strip()
         return policy
+    if (found := _brought(name)) is not None:
+        return by_word(found, name.strip() if not params else spelt(name.strip(), params), params)
+    _expect_known(name)
     word, given = parse_name(name, "policy")
-    entry = POLICIES[choose(word, (*POLICIES, *AGENTS), "policy")]
+    entry = POLICIES[word]
     policy = bind(entry.factory, {**given, **params}, f"policy {word}")
     if given or params:
         policy.given = frozenset({**given, **params})
@@ -209,9 +230,15 @@ def make(name: str, **params: Any) -> Policy:
     return policy
 
 
-def make_for(name: str, env_id: str | None) -> Policy:
-    """As `make`: whoever plays under the name in an environment; two of one name may differ (twofold.py)."""
-    policy = make(name)
+def make_for(source: Any, env_id: str | None) -> Policy:
+    """Whoever plays under a name in an environment, where two of one name may differ (twofold.py).
+
+    Args:
+        source: a name as `make` takes it, or an object that decides, of which this is a copy.
+        env_id: id of the environment.
+    """
+    player = handed(source)
+    policy = make(player) if isinstance(player, str) else player.made()
     if env_id is not None:
         policy = policy.playing_in(env_id)
     return policy.among_groups() if env_id == GROUPING else policy
@@ -223,10 +250,66 @@ def is_agent(name: str) -> bool:
 
 
 def environments_of(name: str) -> tuple[str, ...]:
-    """The ids of the environments that a policy plays in, by its word; raises as `make`."""
+    """The ids of the environments that a policy plays in, by its word: a user's own in all that it is asked to.
+
+    Raises as `make`.
+    """
     if is_agent(name):
         return make(name).environments  # type: ignore[attr-defined]
-    return POLICIES[choose(parse_name(name, "policy")[0], POLICIES, "policy")].environments
+    if (found := _brought(name)) is not None:
+        return _named_by(found) or getattr(make(name), "environments", ()) or ENVIRONMENTS
+    _expect_known(name)
+    return POLICIES[parse_name(name, "policy")[0]].environments
+
+
+def _brought(name: str) -> Own | None:
+    """What the word of a user's own policy names, or of one that a package declares; None: it is none of them."""
+    if is_own(name):
+        return own(name, "policy")
+    word, _, rest = name.strip().partition(":") if isinstance(name, str) else ("", "", "")
+    if word in POLICIES or word not in (others := installed(OURS)):
+        return None
+    return declared(others[word], rest)
+
+
+def _named_by(found: Own) -> tuple[str, ...]:
+    """The environments that a user's class or function names itself."""
+    named = environments_in(found.factory, str(found))
+    for env_id in named:
+        choose(env_id, ENVIRONMENTS, f"environment of {found}:")
+    return named
+
+
+def spelt(name: str, params: Mapping[str, Any]) -> str:
+    """A word with more parameters."""
+    joint = "," if is_own(name) or ":" in name else ":"
+    return name + (joint if params else "") + ",".join(f"{key}={value}" for key, value in params.items())
+
+
+def maker_of(name: str) -> tuple[Callable[..., Any], dict[str, str]]:
+    """What makes the policy of a word, and the parameters that the word gives, as text.
+
+    Raises:
+        InputError: an unknown policy, or a trained agent, which nobody makes from parameters.
+    """
+    if is_agent(name):
+        raise InputError(f"policy {name!r}: a trained agent has no parameters of a policy")
+    if (found := _brought(name)) is not None:
+        return found.factory, dict(found.params)
+    _expect_known(name)
+    word, given = parse_name(name, "policy")
+    return POLICIES[word].factory, given
+
+
+def _expect_known(name: str) -> None:
+    """InputError for a word of no policy, before its parameters are looked at, which may be an attempt at a path."""
+    word = name.strip().partition(":")[0] if isinstance(name, str) else name
+    if word == "" or word in POLICIES:
+        return
+    try:
+        choose(word, (*POLICIES, *installed(OURS), *AGENTS), "policy")
+    except InputError as error:
+        raise InputError(f"{error}; one of your own: {PREFIX}FILE.py:NAME or {PREFIX}package.module:NAME") from None
 
 
 def shipped() -> builtins.list[dict[str, Any]]:
@@ -241,14 +324,52 @@ def _found(place: str) -> Callable[..., Any]:
 
 
 def describe() -> builtins.list[dict[str, Any]]:
-    """One dict a policy: name, summary (one line), environments, parameters (name -> default), and knows_run_times."""
-    return [
-        {
-            "name": name,
-            "summary": entry.summary,
-            "environments": builtins.list(entry.environments),
-            "parameters": {key: value.default for key, value in inspect.signature(entry.factory).parameters.items()},
-            "knows_run_times": entry.factory().knows_run_times,
-        }
+    """One dict a policy: name, summary (one line), environments, parameters (name -> default), and knows_run_times.
+
+    Of those that installed packages declare also `package`.
+    """
+    ours = [
+        _row(name, entry.summary, builtins.list(entry.environments), entry.factory, entry.factory())
         for name, entry in POLICIES.items()
     ]
+    return ours + [_declared_row(name, point) for name, point in installed(OURS).items()]
+
+
+def _row(
+    name: str, summary: str, environments: builtins.list[str], factory: Callable[..., Any], policy: Policy | None
+) -> dict[str, Any]:
+    try:
+        taken = tuple(inspect.signature(factory).parameters.values())
+    except (TypeError, ValueError):  # an object, or compiled
+        taken = ()
+    return {
+        "name": name,
+        "summary": summary,
+        "environments": environments,
+        "parameters": {
+            one.name: REQUIRED if one.default is one.empty else one.default for one in taken if _is_public(one)
+        },
+        "knows_run_times": policy is not None and policy.knows_run_times,
+    }
+
+
+def _is_public(parameter: inspect.Parameter) -> bool:
+    named = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    return named and not parameter.name.startswith("_")
+
+
+def _declared_row(name: str, point: EntryPoint) -> dict[str, Any]:
+    """The row of a policy that a package declares; where it cannot be loaded that is its summary."""
+    whose = f"of the package {package_of(point)}"
+    try:
+        found = declared(point)
+        named = _named_by(found)
+    except InputError as error:
+        return {"name": name, "summary": str(error), "environments": [], "parameters": {}, "knows_run_times": False}
+    try:
+        policy = make(name)
+    except InputError:  # it has parameters that must be given
+        policy = None
+    environments = named or getattr(policy, "environments", ()) or ENVIRONMENTS
+    about = (inspect.getdoc(found.factory) or "a policy").partition("\n")[0]
+    return _row(name, f"{about} ({whose})", builtins.list(environments), found.factory, policy)

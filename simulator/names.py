@@ -20,6 +20,7 @@ from .errors import InputError
 
 T = TypeVar("T")
 LISTED = 50  # names, in a message
+ANYTHING = None | int | float | str  # of a parameter without annotation and default: what its text looks like
 
 
 def parse_name(text: str, what: str = "name") -> tuple[str, dict[str, str]]:
@@ -80,30 +81,47 @@ def arguments_of(factory: Callable[..., Any], params: Mapping[str, Any], what: s
         InputError: unknown parameter, missing parameter, a value that the annotation does not admit, or a
             `seed` below 0.
     """
-    signature = inspect.signature(factory)
-    plain = factory.func if isinstance(factory, functools.partial) else factory
-    hints = typing.get_type_hints(plain.__init__ if inspect.isclass(plain) else plain)
+    try:
+        parameters = inspect.signature(factory).parameters
+    except ValueError:
+        raise InputError(f"{what}: its parameters cannot be told") from None
+    named = {key: one for key, one in parameters.items() if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)}
+    takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    kinds = kinds_of(factory, named)
     arguments: dict[str, Any] = {}
     for key, value in params.items():
-        if key not in signature.parameters or key.startswith("_"):
-            known = [name for name in signature.parameters if not name.startswith("_")]
+        if (key not in named and not takes_any) or key.startswith("_"):
+            known = [name for name in named if not name.startswith("_")]
             close = difflib.get_close_matches(key, known, n=1)
             hint = f"did you mean {close[0]!r}? " if close else ""
             raise InputError(f"{what}: unknown parameter {key!r}; {hint}known: {', '.join(known) or 'none'}")
         text = isinstance(value, str)
-        arguments[key] = convert(value, hints.get(key, str), f"{what}: {key}") if text else value
+        arguments[key] = convert(value, kinds.get(key, ANYTHING), f"{what}: {key}") if text else value
         if key == "seed" and isinstance(arguments[key], int) and arguments[key] < 0:
             raise InputError(f"{what}: seed = {arguments[key]}: expected a whole number of at least 0")
-    missing = [
-        name
-        for name, parameter in signature.parameters.items()
-        if parameter.default is parameter.empty
-        and name not in arguments
-        and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-    ]
+    missing = [key for key, one in named.items() if one.default is one.empty and key not in arguments]
     if missing:
         raise InputError(f"{what}: parameter {missing[0]!r} is required; write it as {missing[0]}=...")
     return arguments
+
+
+def kinds_of(factory: Callable[..., Any], parameters: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
+    """The type of each parameter: what its annotation says, else what its default is."""
+    plain = factory.func if isinstance(factory, functools.partial) else factory
+    try:
+        hints = typing.get_type_hints(plain.__init__ if inspect.isclass(plain) else plain)
+    except Exception:  # annotations are anything in a user's function, names that are not there among them
+        hints = {}
+    kinds = {}
+    for key, parameter in parameters.items():
+        default = parameter.default
+        if key in hints:
+            kinds[key] = hints[key]
+        elif isinstance(default, bool | str):
+            kinds[key] = type(default)
+        elif isinstance(default, int | float):
+            kinds[key] = int | float
+    return kinds
 
 
 def convert(text: str, kind: Any, what: str) -> Any:

@@ -171,12 +171,13 @@ def _lay_memory(s: np.void, workload: Workload, models: list[str], sharing: Shar
     assert sharing.memory_gb is not None
     s["gpu_memory"] = sharing.memory_gb * GIB
     for i, model in enumerate(models):
-        memory = known.of(model).memory
+        profile = known.get(model)
+        memory = None if profile is None else profile.memory
         if memory is None:
             job = int(np.flatnonzero(workload.model == model)[0])
             raise InputError(
-                f"{name_of_job(workload, job)} has the model {model!r}, whose profile says nothing about memory; "
-                "add it to profiles=PATH, or leave memory_gb out"
+                f"{name_of_job(workload, job)} has the model {model!r}, of whose memory no profile says anything; "
+                "add it to profiles=PATH, or let memory have no limit (memory_gb=inf of --set, memory_gb=None)"
             )
         sample_bytes = memory.sample_bytes * (MEMORY[sharing.memory] if memory.sample_assumed else 1.0)
         # Whole bytes: sums of them are exact, whoever comes and goes.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ import numpy as np
 from .errors import InputError
 from .geo.lands import CPU_TYPE, Lands
 from .names import bind, choose, parse_name
+from .own import is_own, made_of, shown_word
 from .tiers import TIER_NAMES
 
 if TYPE_CHECKING:
@@ -216,8 +217,10 @@ class Topology:
         return topology_from_graph(graph, name)
 
     @classmethod
-    def load(cls, source: Topology | Mapping[str, Any] | str | os.PathLike[str]) -> Topology:
+    def load(cls, source: Topology | Mapping[str, Any] | str | os.PathLike[str] | Callable[[], Topology]) -> Topology:
         """A Topology from itself, a preset (`"dally:racks=8"`), a mapping, or a path to a YAML or JSON file.
+
+        Or from a function that gives one, or the word of one, `py:FILE.py:NAME[,key=value...]` (own.py).
 
         A word whose part before ":" is a preset's name is that preset; write `./dally` for a file of that
         name.
@@ -231,6 +234,12 @@ class Topology:
             return source
         if isinstance(source, Mapping):
             return cls.from_spec(source)
+        if is_own(source) or callable(source):
+            found = made_of(source, "topology")
+            if not isinstance(found, Topology):
+                kind = type(found).__name__
+                raise InputError(f"topology {shown_word(source)!r}: it gave a {kind}; expected a Topology (from_spec)")
+            return found
         if not isinstance(source, str | os.PathLike):
             raise InputError(f"topology {source!r}: expected a preset, a mapping or a path to a YAML or JSON file")
         text = os.fspath(source)

@@ -103,7 +103,7 @@ def test_evaluate_prints_semantics_and_a_row_a_policy(capsys):
     status, out, err = call(capsys, "evaluate", "Delay", *SMALL, "--policies", "fifo:head=strict las")
     assert (status, err) == (0, "")
     for words in (
-        "order=fifo head=strict placer=count preemption_cost=0 round=0 lease=0",
+        "order=fifo head=strict placer=count",
         "thresholds=3250/7200",
         "poisson:jobs=20,backlog=10",
         "dally:racks=2,machines=4 (64 GPUs",

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -287,8 +288,19 @@ def test_the_hash_of_a_value_is_that_of_its_content():
     assert len({fingerprint(value) for value in ({"a": 1.0}, {"a": 1.5}, {"b": 1.5}, {"a": None})}) == 4
     assert fingerprint(("a", "bc")) != fingerprint(("ab", "c"))
     assert len({fingerprint(np.zeros(shape, kind)) for shape in (3, (3, 1)) for kind in ("f4", "f8")}) == 4
-    with pytest.raises(TypeError, match="has no content"):
-        fingerprint(object())
+    with pytest.raises(TypeError, match="cannot pickle"):
+        fingerprint(threading.Lock())
+
+
+class Settled:
+    def __init__(self, words):
+        self.words = words
+
+
+def test_the_hash_of_an_object_is_that_of_what_it_holds():
+    assert fingerprint(Settled({"a", "b"})) == fingerprint(Settled({"b", "a"})) != fingerprint(Settled({"a"}))
+    assert fingerprint(np.random.default_rng(1)) == fingerprint(np.random.default_rng(1))
+    assert fingerprint(np.random.default_rng(1)) != fingerprint(np.random.default_rng(2))
 
 
 def test_other_sources_and_versions_are_not_mixed(tmp_path, played, monkeypatch):
@@ -322,7 +334,7 @@ def test_what_is_edited_while_it_is_evaluated_is_not_kept(tmp_path):
     with pytest.raises(InputError, match="workload changed while it was evaluated; start it again"):
         evaluate.evaluate(setting, ["sjf"], [0], store=opened)
     assert store.read(tmp_path / "logs").policies == ["fifo"]
-    opened = replace(store.open_store(tmp_path / "more", setting, ["fifo"]), agents={"fifo": "other weights"})
+    opened = replace(store.open_store(tmp_path / "more", setting, ["fifo"]), files={"fifo": "other weights"})
     with pytest.raises(InputError, match="fifo changed while it was evaluated"):
         evaluate.evaluate(setting, ["fifo"], [0], store=opened)
     assert not stored(tmp_path / "more")
@@ -498,17 +510,6 @@ def test_pairs_have_less_spread_than_the_workloads():
     assert 0.94 < ratio.low < ratio.mean < ratio.high < 0.96
     assert difference.mean == pytest.approx(float(np.mean(ours - theirs)))
     assert difference.low < difference.mean < difference.high < 0.0
-
-
-def test_the_interval_of_a_ratio_covers_as_often_as_it_says():
-    """300 times 50 paired workloads whose true ratio is 0.9: about 95 of 100 intervals hold it."""
-    draw = np.random.default_rng(3)
-    held = 0
-    for number in range(300):
-        theirs = draw.lognormal(8.0, 0.5, 50)
-        found = paired_ratio(0.9 * theirs * draw.normal(1.0, 0.1, 50), theirs, seed=number)
-        held += found.low <= 0.9 <= found.high
-    assert 0.90 <= held / 300 <= 0.985
 
 
 def test_the_ratio_is_that_of_the_means():

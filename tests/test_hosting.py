@@ -12,7 +12,8 @@ from clustergym.envs import registration
 from clustergym.experiments import store
 from clustergym.experiments.cli import run
 from clustergym.experiments.commands.setting import described_setting
-from clustergym.experiments.evaluate import default_setting, describe_topology, simulator_of
+from clustergym.experiments.describing import describe_topology
+from clustergym.experiments.evaluate import default_setting, simulator_of
 from clustergym.experiments.group_timeline import group_timeline
 from clustergym.experiments.hosting import unit_of
 from clustergym.experiments.recording import Recorded, Timeline

@@ -8,8 +8,9 @@ pytest.importorskip("sb3_contrib", reason="needs the extra agents")
 from clustergym.agents.saved import read_description
 from clustergym.envs.grouping.defaults import TOPOLOGY as GROUPING_TOPOLOGY
 from clustergym.envs.grouping.defaults import WORKLOAD as GROUPING_WORKLOAD
+from clustergym.experiments.describing import semantics_of
 from clustergym.experiments.estimates import paired_ratio
-from clustergym.experiments.evaluate import Setting, play, semantics_of
+from clustergym.experiments.evaluate import Setting, play
 from clustergym.policies import make, shipped
 
 TOPOLOGY = "dally:racks=2,machines=4"

@@ -93,7 +93,7 @@ def _print(console: Console, section: Section) -> None:
     console.print(Text(numbers.verdict(section), style="bold"))
     notes = [f"{MARK} best of its column"]
     notes += [f"ratios to {section.baseline}'s mean, paired by seed"] if section.baseline is not None else []
-    notes += ["below: 95 % bootstrap intervals"] if is_wide or section.baseline is not None else []
+    notes += ["below: 95 % intervals"] if is_wide or section.baseline is not None else []
     console.print(Text("; ".join(notes), style="dim"))
     for warning in numbers.warnings(section):
         console.print(Text(warning))

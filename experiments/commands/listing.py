@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..terminal import arguments, out, plain_table, print_json
+from ..terminal import BadArgument, arguments, out, plain_table, print_json, warnings_on_one_line
 from .options import Json, NoSeed, Quiet
 
 
@@ -27,24 +27,41 @@ def envs(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
 
 def policies(
     env: Annotated[
-        str | None, typer.Option("--env", metavar="ENV", help="Only those that play in this environment.")
+        str | None, typer.Argument(metavar="[ENV]", help="Only those that play in this environment.")
     ] = None,
+    option: Annotated[str | None, typer.Option("--env", metavar="ENV", hidden=True)] = None,
     json: Json = False,
     seed: NoSeed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """List the policies and their parameters."""
+    """List the policies, where each plays, and their parameters; those of installed packages too."""
     from ... import policies as registry
     from ..evaluate import default_setting
 
-    with arguments():
-        env_id = default_setting(env)[0] if env is not None else None
-    rows = [row for row in registry.describe() + registry.shipped() if env_id is None or env_id in row["environments"]]
+    if env is not None and option is not None and env != option:
+        raise BadArgument(f"ENV {env!r} and --env {option!r}: one of them is enough")
+    wanted = env if env is not None else option
+    with warnings_on_one_line(quiet):
+        with arguments():
+            env_id = default_setting(wanted)[0] if wanted is not None else None
+        found = registry.describe() + registry.shipped()
+    rows = [row for row in found if env_id is None or env_id in row["environments"]]
     if json:
         print_json(rows)
     else:
-        told = [{**row, "knows run times": "yes" if row["knows_run_times"] else "no"} for row in rows]
-        _print(("name", "knows run times", "summary", "parameters"), told)
+        told = [{**row, "plays in": _short(row), "knows run times": _yes(row["knows_run_times"])} for row in rows]
+        where = ("plays in",) if env_id is None else ()
+        _print(("name", *where, "knows run times", "summary", "parameters"), told)
+        _tell_own("policy")
+
+
+def _short(row: Mapping[str, Any]) -> str:
+    names = [name.removeprefix("clustergym/").removesuffix("-v0") for name in row["environments"]]
+    return " ".join(names) or "-"
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
 
 
 def topologies(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
@@ -56,6 +73,7 @@ def topologies(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> No
         print_json(rows)
     else:
         _print(("name", "gpus", "summary", "parameters"), rows)
+        _tell_own("topology")
 
 
 def networks(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
@@ -67,6 +85,7 @@ def networks(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None
         print_json(rows)
     else:
         _print(("name", "summary", "parameters"), rows)
+        _tell_own("network")
 
 
 def workloads(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
@@ -78,6 +97,11 @@ def workloads(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> Non
         print_json(rows)
     else:
         _print(("name", "kind", "summary", "parameters"), rows)
+        _tell_own("generator")
+
+
+def _tell_own(what: str) -> None:
+    out().print(f"a {what} of your own: py:FILE.py:NAME[,key=value...] (docs/policies-how-to.md)", markup=False)
 
 
 def _print(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:

@@ -29,6 +29,13 @@ def _trust_zip(wanted: bool) -> bool:
     return wanted
 
 
+def _trust_py(wanted: bool) -> bool:
+    """By the environment, for the same reason."""
+    if wanted:
+        os.environ["CLUSTERGYM_TRUST_PY"] = "1"
+    return wanted
+
+
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no warnings on stderr.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", parser=whole(0), help="Seed of whatever is random.")]
@@ -44,16 +51,30 @@ TrustZip = Annotated[
         help="Also open agents in .zip files of stable-baselines3. Opening one can run any code: only those you trust.",
     ),
 ]
+TrustPy = Annotated[
+    bool,
+    typer.Option(
+        "--trust-py",
+        callback=_trust_py,
+        help="Also run code that words py:... in the folder of an agent name: only in folders that you trust.",
+    ),
+]
 Format = Annotated[
     str | None,
     typer.Option("--format", metavar="NAME[:key=value,...]", help="Trace format; recognised by default."),
 ]
 
 Workload = Annotated[
-    str | None, typer.Option("--workload", metavar="NAME|PATH", help="Generator with parameters, or a trace.")
+    str | None,
+    typer.Option(
+        "--workload", metavar="NAME|PATH", help="Generator with parameters, or a trace; your own: py:FILE.py:NAME."
+    ),
 ]
 Topology = Annotated[
-    str | None, typer.Option("--topology", metavar="NAME|PATH", help="Preset with parameters, or a file.")
+    str | None,
+    typer.Option(
+        "--topology", metavar="NAME|PATH", help="Preset with parameters, or a file; your own: py:FILE.py:NAME."
+    ),
 ]
 Network = Annotated[
     str | None,

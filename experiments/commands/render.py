@@ -20,7 +20,7 @@ from ..terminal import (
     warnings_on_one_line,
     written_whole,
 )
-from .options import Format, Json, Quiet, Seed, TrustZip
+from .options import Format, Json, Quiet, Seed, TrustPy, TrustZip
 from .setting import chosen_policies, described_setting, open_setting
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def render(
     ] = None,
     size: Annotated[str, typer.Option("--size", metavar="WIDTHxHEIGHT", help="Pixels.")] = DEFAULT_SIZE,
     trust_sb3_zip: TrustZip = False,
+    trust_py: TrustPy = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -75,7 +76,7 @@ def render(
         if at is not None and (kind != "png" or not math.isfinite(at)):
             raise BadArgument(f"--at {at:g}: expected seconds, and an --out that ends in .png")
         pixels = _size(size)
-        setting = described_setting(env, workload, topology, network, format=format, oversize=oversize)
+        setting = described_setting(env, workload, topology, network, format=format, oversize=oversize, assume=True)
         if len(chosen_policies([policy], setting.environment, setting.semantics)) > 1:
             raise BadArgument(f"--policy {policy!r}: expected one policy")
         open_setting(setting, seed)
@@ -109,7 +110,7 @@ class _Take:
 
     def play(self) -> Iterator[Simulator]:
         """The simulator at each decision point, after the decisions; at last, when the run has ended."""
-        from ...policies import make_for
+        from ...policies import make_for, playing
         from ...simulator.decisions import Advance
         from ..evaluate import simulator_of, workload_of
 
@@ -121,8 +122,9 @@ class _Take:
             if decider is None:
                 simulator.schedule()
             else:
-                while not isinstance(decision := decider.decide(simulator.view), Advance):
-                    simulator.apply(decision)
+                with playing(policy, self.seed):
+                    while not isinstance(decision := decider.decide(simulator.view), Advance):
+                        simulator.apply(decision)
             yield simulator
             simulator.advance()
         yield simulator

@@ -20,7 +20,7 @@ MOST_PROCESSES = 1024
 
 Traces = Annotated[
     Path | None,
-    typer.Option("--traces", metavar="DIR", help="Real traces; default ../shared/traces beside the source tree."),
+    typer.Option("--traces", metavar="DIR", help="The authors' own jobs: a clone of their repository."),
 ]
 Orders = Annotated[
     int | None,

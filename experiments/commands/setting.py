@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ def described_setting(
     format: str | None = None,
     oversize: str = "error",
     assignments: Sequence[str] = (),
+    assume: bool = False,
 ) -> Setting:
     """The setting that the options of a command describe, not opened yet; None: the environment's default.
 
@@ -37,6 +39,7 @@ def described_setting(
         format: of a trace.
         oversize: what to do with jobs larger than the cluster.
         assignments: values of `--set`, `key=value` each, or several.
+        assume: of a trace that names no models, what is not given is as `plain.py` has it.
 
     Raises:
         BadArgument: a name or a value that cannot be meant.
@@ -44,8 +47,9 @@ def described_setting(
     """
     from ...simulator.names import bind, choose
     from ...simulator.semantics import load_semantics
-    from ..evaluate import Setting, default_setting, own_fields, settings
+    from ..evaluate import Setting, default_setting
     from ..hosting import expect_playable, parted
+    from ..keys import own_fields, settings
 
     with arguments():
         env_id, defaults = default_setting(env)
@@ -67,7 +71,12 @@ def described_setting(
     )
     with arguments():
         expect_playable(setting)
-    return setting
+    if not assume or workload is None:
+        return setting
+    from ..plain import assumed
+
+    with word_or_file(setting.topology), word_or_file(workload):
+        return assumed(setting, {**words, **({} if network is None else {"network": network})})
 
 
 def _format(workload: str | None, format: str | None, semantics: str) -> str | None:
@@ -109,11 +118,12 @@ def open_setting(setting: Setting, seed: int = 0) -> None:
 
 
 def chosen_policies(
-    values: Sequence[str], env_id: str, semantics: str = "events", estimates: str = "exact"
+    values: Sequence[str], env_id: str, semantics: str = "events", estimates: str = "exact", plain: bool = False
 ) -> list[str]:
     """The words of policies in `values`, each of which may hold several; all that play in the environment if none.
 
-    Where nothing is known of run times, those that need them are not among all.
+    Where nothing is known of run times, those that need them are not among all; where nothing is known of models
+    (`plain`), those of elastic jobs are not.
 
     Raises:
         BadArgument: an unknown policy or parameter, one that does not play there or that the semantics set aside, one
@@ -127,20 +137,40 @@ def chosen_policies(
 
     playing = policies_of(env_id)
     known = Estimates.load(estimates)
-    able = [word for word in playing if not (known.hides and make_for(word, env_id).knows_run_times)]
-    words = " ".join(values).split() if values else able
+    able = []
+    for word in playing if not values else ():
+        policy = make_for(word, env_id)
+        if not (known.hides and policy.knows_run_times) and not (plain and policy.elastic):
+            able.append(word)
+    words = [word for value in values for word in _split(value)] if values else able
     if not words:
         raise BadArgument("--policies: no name is given; leave the option out to play all of them")
     for word in words:
         with word_or_file(word.partition(":")[2]):
+            plays = env_id in environments_of(word)
+        if not plays:
+            raise BadArgument(f"policy {word!r} does not play in {env_id}; these do: {', '.join(playing)}")
+        with word_or_file(word.partition(":")[2]):
             policy = make_for(word, env_id)
             policy.rule_under(load_semantics(semantics))
             policy.expect_known(known)
-        if env_id not in environments_of(word):
-            raise BadArgument(f"policy {word!r} does not play in {env_id}; these do: {', '.join(playing)}")
         if words.count(word) > 1:
             raise BadArgument(f"--policies: {word!r} is given twice")
     return words
+
+
+def _split(value: str) -> list[str]:
+    """The words of one value; one in quotes may hold spaces, as the path of a file does.
+
+    Raises:
+        BadArgument: a quotation mark that is not closed.
+    """
+    if not {'"', "'"} & set(value):
+        return value.split()
+    try:
+        return shlex.split(value)
+    except ValueError:
+        raise BadArgument(f"--policies {value!r}: a quotation mark is not closed") from None
 
 
 def pairs(assignments: Sequence[str]) -> dict[str, str]:

@@ -149,21 +149,11 @@ def generate(
     quiet: Quiet = False,
 ) -> None:
     """Draw a workload from published distributions."""
-    from ...simulator.names import choose, parse_name
-    from ...simulator.workloads import GENERATORS, open_workload
-
     with warnings_on_one_line(quiet):
         if to is not None:
             _expect_suffix(to)
         with arguments():
-            name, given = parse_name(kind, "workload")
-            choose(name, GENERATORS, "workload")
-            for key, value in (("jobs", jobs), ("seed", seed)):
-                if value is not None and key in given:
-                    raise BadArgument(f"workload {kind!r}: --{key} and {key}= are both given; one of them is enough")
-                if value is not None:
-                    given[key] = str(value)
-            drawn = open_workload(f"{name}:" + ",".join(f"{key}={value}" for key, value in given.items()))
+            drawn = _drawn(kind, jobs, seed)
         if to is not None:
             _save(drawn, to)
             _tell(drawn, to, json)
@@ -270,3 +260,21 @@ def _tell(jobs: Workload, to: Path, json: bool) -> None:
         print_json({**facts, "offered_gpus": offered_gpus(jobs)})
     else:
         out().print(f"{to}: {size(jobs)}", markup=False, soft_wrap=True)
+
+
+def _drawn(kind: str, jobs: int | None, seed: int | None) -> Workload:
+    """What a generator draws, with what the options say of it."""
+    from ...simulator.names import choose, parse_name
+    from ...simulator.own import is_own
+    from ...simulator.workloads import GENERATORS, open_workload
+
+    if is_own(kind):
+        return open_workload(kind if jobs is None else f"{kind},jobs={jobs}", seed=seed or 0)
+    name, given = parse_name(kind, "workload")
+    choose(name, GENERATORS, "workload")
+    for key, value in (("jobs", jobs), ("seed", seed)):
+        if value is not None and key in given:
+            raise BadArgument(f"workload {kind!r}: --{key} and {key}= are both given; one of them is enough")
+        if value is not None:
+            given[key] = str(value)
+    return open_workload(f"{name}:" + ",".join(f"{key}={value}" for key, value in given.items()))

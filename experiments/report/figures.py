@@ -18,6 +18,7 @@ CDF_POINTS = 140
 TIME_BINS = 110
 MOST_DOTS = 60
 PLOT_PX = 330
+WIDEST = 3.0  # an interval reaches at most so many times beyond its mean on the page
 
 Styles = Mapping[str, Style]
 
@@ -28,8 +29,10 @@ def ratios(section: Section, styles: Styles) -> Chart | None:
     if len(rows) < 2:
         return None
     dots = {entry.label: _ratio_per_seed(section, entry) for entry, _ in rows}
-    shown = np.concatenate([[ratio.low, ratio.high] for _, ratio in rows])
-    x = axes.log_ratios(0.96 * float(min(shown)), 1.04 * float(max(shown)))
+    means = [ratio.mean for _, ratio in rows]
+    low = min(max(ratio.low, ratio.mean / WIDEST) for _, ratio in rows)  # of few seeds an interval may be no picture
+    high = max(min(ratio.high, ratio.mean * WIDEST) for _, ratio in rows)
+    x = axes.log_ratios(0.96 * min(low, *means), 1.04 * max(high, *means))
     shapes = [grid(x, None), Shape("one", upright(float(x.at(1.0)), 0.0, 1.0))]
     for number, (entry, ratio) in enumerate(rows):
         y, classes = _row(number, len(rows)), styles[entry.label].classes
@@ -49,7 +52,7 @@ def ratios(section: Section, styles: Styles) -> Chart | None:
         y_label="",
         shapes=shapes,
         rows=_row_labels([entry for entry, _ in rows], styles),
-        note="Large dot: mean over seeds. Bar: paired 95 % bootstrap interval. Small dots: one seed each.",
+        note="Large dot: mean over seeds. Bar: paired 95 % interval. Small dots: one seed each.",
     )
 
 

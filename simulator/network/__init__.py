@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from ..errors import InputError
 from ..names import bind, choose, parse_name
+from ..own import is_own, made_of, shown_word
 from .allreduce import AllReduce
 from .allreduce import allreduce as rings
 from .base import Network
@@ -87,16 +88,23 @@ __all__ = [
 ]
 
 
-def load_network(source: str | Network, duration: Duration = ISOLATED) -> Network:
+def load_network(source: str | Network | Callable[..., Network], duration: Duration = ISOLATED) -> Network:
     """A network from its text, e.g. "penalty:table=gavel,default=1/1.2/1.5", or an object that is one.
 
     Args:
-        source: the text, or the object.
+        source: the text, the object, a class or a function that gives one, or the word of such a one,
+            `py:FILE.py:NAME[,key=value...]` (simulator/own.py); it gets `duration` if it has this parameter.
         duration: what `duration_s` means where a text does not say it: that of the semantics; see isolated.py.
 
     Raises:
         InputError: an unknown name, an unknown or bad parameter, or an object of another kind.
     """
+    if is_own(source) or inspect.isclass(source) or inspect.isroutine(source):
+        found = made_of(source, "network", duration=duration)
+        if not isinstance(found, Network):
+            expected = "expected an object with name, describe and tier_factors"
+            raise InputError(f"network {shown_word(source)!r}: it gave a {type(found).__name__}; {expected}")
+        return found
     if isinstance(source, str):
         name, params = parse_name(source, "network")
         factory = NETWORKS[choose(name, NETWORKS, "network")]

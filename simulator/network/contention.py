@@ -32,7 +32,7 @@ from .base import Jobs, name_of_job
 from .isolated import ISOLATED, Duration
 from .measured import batch_of, factors_by_batch
 from .own_patterns import read_patterns
-from .patterns import pattern_of, scaled, throttled
+from .patterns import has_pattern, pattern_of, scaled, throttled
 from .routes import NO_LINKS, LinkUse, link_use, machines_of, sharing
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ class Contention:
         padding: how much longer than an iteration the period of a shift may be for the sake of a short common circle
             (compatibility/circle.py), a fraction.
         models: path of the user's own phases (own_patterns.py); "": none.
+        default: silent: jobs whose model has no phases or whose batch is not known send nothing; None: an error.
         duration: isolated or compute: what `duration_s` means (isolated.py). Computing is an iteration on one machine.
 
     Raises:
@@ -101,6 +102,7 @@ class Contention:
     adjust: float | Literal["off"] = "off"
     padding: float = TOLERANCE
     models: str = ""
+    default: Literal["silent"] | None = None
     duration: Duration = ISOLATED
     name: str = field(default="contention", init=False)
     _alone: dict[tuple[Any, ...], _Own] = field(default_factory=dict, init=False, repr=False)
@@ -125,7 +127,7 @@ class Contention:
         values = {
             one.name: getattr(self, one.name)
             for one in dataclasses.fields(self)
-            if one.init and (one.name != "models" or self.models)
+            if one.init and (one.name not in ("models", "default") or getattr(self, one.name))
         }
         values["pacing"] = "on" if self.pacing else "off"
         words = (
@@ -153,13 +155,22 @@ class Contention:
         Raises:
             InputError: a job of several GPUs whose model has no phases, or whose batch is not known.
         """
-        profile, factors = factors_by_batch(self, workload, topology, self._factors)
+        silent = None
+        if self.default is not None:
+            silent = np.array([self._is_silent(workload, job) for job in range(len(workload.gpus))], bool)
+        profile, factors = factors_by_batch(self, workload, topology, self._factors, silent)
         digits = 12
         while True:
             different, place = np.unique(np.round(factors, digits), axis=0, return_inverse=True)
             if len(different) <= PROFILES or digits == 0:
                 return place.reshape(-1)[profile], different
             digits = min(4, digits - 1)
+
+    def _is_silent(self, workload: Any, job: int) -> bool:
+        """Whether nothing is known of what a job sends, and that is taken for nothing."""
+        if self.default is None:
+            return False
+        return int(workload.batch_size[job]) == 0 or not has_pattern(str(workload.model[job]), self.models)
 
     def _factors(self, model: str, gpus: int, batch: int, largest_machine: int) -> np.ndarray:
         pattern = pattern_of(model, gpus, batch, self.gbps, self.collective, self.models)
@@ -184,8 +195,8 @@ class Contention:
         machines = tuple(machines_of(topology, gpus))
         number = len(gpus)
         base_s = float(workload.iteration_s[job])
-        model, batch = "", 0
-        if number > 1:
+        model, batch = None, 0
+        if number > 1 and not self._is_silent(workload, job):
             model, batch = str(workload.model[job]), batch_of(self, workload, job)
         key = (model, number, batch, base_s, machines if len(machines) > 1 else ())
         if key not in self._alone:
@@ -196,9 +207,9 @@ class Contention:
         return self._alone[key]
 
     def _own(
-        self, topology: Topology, model: str, gpus: int, batch: int, base_s: float, machines: tuple[int, ...]
+        self, topology: Topology, model: str | None, gpus: int, batch: int, base_s: float, machines: tuple[int, ...]
     ) -> _Own:
-        if gpus == 1:
+        if model is None:
             return Phases(base_s), NO_LINKS
         pattern = pattern_of(model, gpus, batch, self.gbps, self.collective, self.models)
         is_local = self.duration != ISOLATED or gpus <= int(topology.machine_gpus.max())

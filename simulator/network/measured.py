@@ -147,6 +147,7 @@ def factors_by_batch(
     workload: Any,
     topology: Topology | None,
     factors_of: Callable[[str, int, int, int], np.ndarray],
+    silent: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The profile of each job, (n,), and the slowdowns of each profile, (profiles, TIERS): see `base.Network`.
 
@@ -155,13 +156,15 @@ def factors_by_batch(
         workload: the jobs; those of one GPU are one profile, which nothing slows down.
         topology: None: any gang fits a machine.
         factors_of: (TIERS,), by model, GPUs, samples a GPU, and GPUs of the largest machine.
+        silent: bool (n,), jobs that send nothing, of the same profile as those of one GPU; None: nobody.
     """
     gpus = np.asarray(workload.gpus, dtype=np.int64)
     largest = 2**40 if topology is None else int(topology.machine_gpus.max())
     profiles: dict[tuple[str, int, int], int] = {("", 1, 1): 0}
     factors = [np.ones(TIERS)]
     profile_of_job = np.zeros(len(gpus), np.int64)
-    for job in np.flatnonzero(gpus > 1).tolist():
+    sending = gpus > 1 if silent is None else (gpus > 1) & ~silent
+    for job in np.flatnonzero(sending).tolist():
         key = str(workload.model[job]), int(gpus[job]), batch_of(network, workload, job)
         if key not in profiles:
             profiles[key] = len(factors)
@@ -176,7 +179,8 @@ def batch_of(network: Network, workload: Any, job: int) -> int:
     if batch == 0:
         raise InputError(
             f"{name_of_job(workload, job)} ({gpus} GPUs) has no batch_size; network {network.describe()!r} needs it "
-            "to tell computation from communication"
+            f"to tell computation from communication; add columns model and batch_size, or play on network "
+            f"{'contention:default=silent' if network.name == 'contention' else 'none'}, where such jobs send nothing"
         )
     return -(-batch // gpus)
 

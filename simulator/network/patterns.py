@@ -61,6 +61,11 @@ def pattern_of(
     return Pattern(phases, alone_s / split)
 
 
+def has_pattern(model: str, models: str = "") -> bool:
+    """Whether a model's phases are known, by its name; `models` as for `pattern_of`."""
+    return model.partition("/")[0] in cassini_models() or (bool(models) and model in read_patterns(models))
+
+
 def _parts(model: str, models: str) -> tuple[str, str | None, int | None]:
     name, *rest = model.split("/")
     if name not in cassini_models():

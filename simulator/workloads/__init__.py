@@ -8,8 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from ..errors import InputError
 from ..names import arguments_of, choose, parse_name
+from ..own import function_of, is_own, shown_word
 from .generators import GENERATORS
 from .readers import FORMATS, read_trace, recognise
 from .schema import Workload, WorkloadWarning
@@ -26,11 +29,12 @@ __all__ = [
     "workload_source",
 ]
 
+Source = Workload | str | Path | Callable[[np.random.Generator], Workload]
 _SUFFIXES = {".csv", ".json", ".parquet", ".trace", ".txt", ".tsv"}
 
 
 def open_workload(
-    source: Workload | str | Path,
+    source: Source,
     *,
     format: str | None = None,
     seed: int = 0,
@@ -42,12 +46,13 @@ def open_workload(
     Args:
         source: a Workload (passed through), a path, or a generator with its parameters
             (`poisson:jobs=100,load=0.9`). A word is a path if it holds a "/", ends as a trace file does (.csv
-            .json .parquet .trace .txt .tsv), or exists.
+            .json .parquet .trace .txt .tsv), or exists. A generator of one's own is a function from a numpy random
+            generator to a Workload, or the word of one, `py:FILE.py:NAME[,key=value...]` (simulator/own.py).
         format: the format of a file, with its options (`artist-sim:scale=gang`); None recognises it.
         seed: of a generator that does not get its own (`poisson:seed=3`).
         oversize: what to do with jobs larger than the cluster.
         cluster_gpus: the size of the cluster. None: jobs are not checked against it. It is also the
-            `cluster_gpus` of a generator that has this parameter and does not get its own.
+            `cluster_gpus` of a generator that has this parameter and does not get its own, also of a user's.
 
     Raises:
         InputError: one sentence that names the place, the value and what was expected.
@@ -56,7 +61,7 @@ def open_workload(
 
 
 def workload_source(
-    source: Workload | str | Path,
+    source: Source,
     *,
     format: str | None = None,
     oversize: Literal["error", "drop", "cap"] = "error",
@@ -67,6 +72,10 @@ def workload_source(
     A file is read, and a generator's parameters are checked, once and now.
     """
     choose(oversize, ("error", "drop", "cap"), "value of oversize")
+    if is_own(source) or callable(source):
+        if format is not None:
+            raise InputError(f"format {format!r}: it is for files; workload {shown_word(source)!r} is a generator")
+        return _own_generator(source, oversize, cluster_gpus)
     if isinstance(source, str) and format is None and not is_path(source):
         return _generator(source, oversize, cluster_gpus)
     if isinstance(source, Workload):
@@ -82,6 +91,8 @@ def workload_source(
 
 def is_path(word: str) -> bool:
     """Whether a workload word names a file rather than a generator."""
+    if is_own(word):
+        return False
     separators = {"/", os.sep, os.altsep or "/"}
     name, _, rest = word.partition(":")
     if name in GENERATORS or ("=" in rest and "/" not in name and not os.path.exists(word)):
@@ -118,6 +129,23 @@ def _generator(
 
     def draw(seed: int) -> Workload:
         workload = function(**{"seed": seed, **arguments})
+        return workload if cluster_gpus is None else workload.oversize(cluster_gpus, oversize)
+
+    return draw
+
+
+def _own_generator(
+    source: Any, oversize: Literal["error", "drop", "cap"], cluster_gpus: int | None
+) -> Callable[[int], Workload]:
+    """A user's own: each seed is that of the random generator which it is handed."""
+    offered = {} if cluster_gpus is None else {"cluster_gpus": cluster_gpus}
+    function = function_of(source, "workload", 1, **offered)
+
+    def draw(seed: int) -> Workload:
+        workload = function(np.random.default_rng(seed))
+        if not isinstance(workload, Workload):
+            kind = type(workload).__name__
+            raise InputError(f"workload {shown_word(source)!r}: it gave a {kind}; expected a Workload (from_arrays)")
         return workload if cluster_gpus is None else workload.oversize(cluster_gpus, oversize)
 
     return draw

@@ -1,0 +1,272 @@
+"""Policies that a user brings: an object, a word `py:...`, or one that an installed package declares.
+
+An object needs `decide(view)` and nothing else; what `Policy` has beside it is taken where the object has it too. A
+package declares policies as entry points: `[project.entry-points."clustergym.policies"] name = "package.module:Thing"`.
+Every run has a copy of its own, as the object was when it was handed over, so results hang on no order of runs.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import importlib
+import inspect
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from ..simulator.decisions import Decision
+from ..simulator.errors import ClustergymError, InputError
+from ..simulator.own import PACKAGE, Own, blamed, files_of, line_in, own
+from ..simulator.saying import SettingWarning
+from .base import Policy
+
+GROUP = "clustergym.policies"
+ACTING = "clustergym.agents.acting:acting_policy"  # (thing, said, files): who has `act(observation, mask)`, as a policy
+SAID = ("name", "knows_run_times", "terms", "elastic", "dedicated", "rule")  # of `Policy`, what an object may have too
+_WORD = re.compile(r"[^\s:,=]+")
+
+
+class PolicyFailed(InputError):
+    """What a user's policy did wrong while it played; the setting and other policies are not to blame."""
+
+
+class Asked(Policy):
+    """A plain object with `decide(view)` as a policy.
+
+    Args:
+        thing: the object; `following` and the attributes of `Policy` are taken where it has them.
+    """
+
+    def __init__(self, thing: Any) -> None:
+        self.thing = thing
+        self.name = type(thing).__name__
+        for name in SAID:
+            if hasattr(thing, name):
+                setattr(self, name, getattr(thing, name))
+
+    def decide(self, view: Any) -> Decision:
+        """What the object decides."""
+        decision: Decision = self.thing.decide(view)
+        return decision
+
+    def following(self, view: Any) -> tuple[Decision, ...]:
+        """What the object says that belongs to its decision."""
+        return tuple(self.thing.following(view)) if hasattr(self.thing, "following") else ()
+
+
+@dataclass(frozen=True)
+class Handed:
+    """A policy that was handed over as an object.
+
+    Attributes:
+        word: how tables call it.
+        thing: the object, which is copied before it plays.
+        files: those that it is written in.
+    """
+
+    word: str
+    thing: Any
+    files: tuple[Path, ...]
+
+    def made(self) -> Policy:
+        """A copy of it that plays.
+
+        Raises:
+            InputError: it cannot be copied, or it is no policy.
+        """
+        try:
+            thing = copy.deepcopy(self.thing)
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise InputError(
+                f"policy {self.word!r}: every run needs a copy of its own, and it has none ({reason})"
+            ) from error
+        return policy_from(thing, f"policy {self.word!r}", self.files, self.word)
+
+
+def handed(source: Any) -> str | Handed:
+    """Who plays: a word as it is, an object with what tables call it.
+
+    Raises:
+        InputError: it is no policy.
+    """
+    if isinstance(source, str | Handed):
+        return source
+    if inspect.isclass(source):
+        files = files_of(source)
+        with blamed(f"policy {source.__name__!r}", files):
+            source = source()
+    name = str(getattr(source, "name", "") or "")
+    kind = type(source).__name__
+    word = kind if name in ("", Policy.name) else name
+    found = Handed(word, source, tuple(dict.fromkeys((*_files_named_by(source), *files_of(type(source))))))
+    found.made()
+    return found
+
+
+def word_of(player: str | Handed) -> str:
+    """How tables and stores call who plays."""
+    return player if isinstance(player, str) else player.word
+
+
+def by_word(found: Own, name: str, params: Mapping[str, Any]) -> Policy:
+    """The policy that a word `py:...` or the entry point of a package names.
+
+    Args:
+        found: what the word names.
+        name: how tables call it.
+        params: beside those of the word.
+
+    Raises:
+        InputError: parameters that it does not take, or it is no policy.
+    """
+    thing = replace(found, params={**found.params, **params}).made()
+    if thing is found.factory:  # an object of the file itself: every run has a copy of its own
+        thing = copy.deepcopy(thing)
+    return policy_from(thing, str(found), found.files, name)
+
+
+def policy_from(thing: Any, said: str, files: Sequence[Path], name: str) -> Policy:
+    """An object as a policy.
+
+    Args:
+        thing: with `decide(view)`, or, of an agent, `act(observation, mask)`.
+        said: how to call it in an error.
+        files: those that it is written in; those that it names itself are added.
+        name: how tables call it.
+
+    Raises:
+        InputError: it has neither, or its `decide` does not take a view.
+    """
+    policy: Policy
+    if isinstance(thing, Policy):
+        policy = thing
+        if policy.rule is None and type(policy).decide is Policy.decide:
+            raise InputError(f"{said}: {type(thing).__name__} does not say what it decides: define decide(self, view)")
+    elif callable(getattr(thing, "decide", None)):
+        policy = Asked(thing)
+    elif callable(getattr(thing, "act", None)):
+        policy = _acting(said)(thing, said, tuple(files))
+    else:
+        kind = getattr(thing, "__name__", type(thing).__name__)
+        raise InputError(f"{said}: {kind} has no decide(view); expected a policy: docs/policies-how-to.md")
+    if not isinstance(thing, Policy) and callable(getattr(thing, "decide", None)):
+        _expect_one_argument(thing.decide, said)
+    _give(policy, "files", tuple(dict.fromkeys((*files, *_files_named_by(thing)))), said)
+    _give(policy, "name", name, said)
+    environments_in(thing, said)
+    return policy
+
+
+def _files_named_by(thing: Any) -> tuple[Path, ...]:
+    """The files that an object says it reads."""
+    told = getattr(thing, "files", ())
+    return tuple(Path(file).resolve() for file in ((told,) if isinstance(told, str | Path) else told))
+
+
+def _give(policy: Policy, attribute: str, value: Any, said: str) -> None:
+    """Set an attribute, also of a frozen dataclass."""
+    try:
+        object.__setattr__(policy, attribute, value)
+    except AttributeError:
+        raise InputError(
+            f"{said}: {attribute} of {type(policy).__name__} cannot be set; let it be a plain attribute"
+        ) from None
+
+
+def environments_in(thing: Any, said: str) -> tuple[str, ...]:
+    """The ids of the environments in which something says that it plays; none: wherever it is asked.
+
+    Raises:
+        InputError: it does not name environments.
+    """
+    told = getattr(thing, "environments", ())
+    names = (told,) if isinstance(told, str) else told
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise InputError(f"{said}: environments = {told!r}: expected names of environments, such as ('Delay',)")
+    return tuple(f"clustergym/{name.removeprefix('clustergym/').removesuffix('-v0')}-v0" for name in names)
+
+
+@contextmanager
+def playing(policy: Policy, seed: int) -> Iterator[None]:
+    """What goes wrong inside while a user's policy plays a run says which policy, which run, and where in his file.
+
+    Raises:
+        PolicyFailed: instead of what it raised, or of what its decision could not do.
+    """
+    files: tuple[Path | str, ...] = (*policy.files, *_code_files(policy.thing if isinstance(policy, Asked) else policy))
+    said = f"policy {policy.name!r}, seed {seed}"
+    try:
+        with blamed(said, files):
+            yield
+    except ClustergymError as error:
+        if not files:
+            raise
+        place = line_in(error, files)
+        told = error if str(error).startswith(said) else f"{said}: {error}" + (f" ({place})" if place else "")
+        raise PolicyFailed(str(told)) from (error.__cause__ or error)
+
+
+def _code_files(thing: Any) -> tuple[str, ...]:
+    """The file of a user's `decide`, which may be none on disk, as in a notebook; none for policies of this package."""
+    code = getattr(getattr(type(thing), "decide", None), "__code__", None)
+    if code is None or Path(code.co_filename).is_relative_to(PACKAGE):
+        return ()
+    return (code.co_filename,)
+
+
+@functools.cache
+def installed(taken: frozenset[str]) -> dict[str, metadata.EntryPoint]:
+    """Policies that installed packages declare, by name, none of them loaded; names that are `taken` stay ours."""
+    found: dict[str, metadata.EntryPoint] = {}
+    for point in sorted(metadata.entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
+        whose = f"policy {point.name!r} of the package {package_of(point)}"
+        if not _WORD.fullmatch(point.name):
+            _warn(f"{whose} is left out: a policy's name has no space, colon, comma or equals sign")
+        elif point.name in taken or point.name in found:
+            _warn(f"{whose} is left out: there is another of that name; name it py:{point.module}:{point.attr}")
+        else:
+            found[point.name] = point
+    return found
+
+
+def package_of(point: metadata.EntryPoint) -> str:
+    """The name of the package that declares it."""
+    return point.dist.name if point.dist is not None else point.module.partition(".")[0]
+
+
+def declared(point: metadata.EntryPoint, rest: str = "") -> Own:
+    """What the entry point of a package names; `rest`: parameters, `key=value,...`.
+
+    Raises:
+        InputError: it cannot be imported.
+    """
+    word = f"py:{point.module}:{point.attr}" + (f",{rest}" if rest else "")
+    return own(word, f"policy {point.name!r} of the package {package_of(point)},")
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, SettingWarning, stacklevel=4)
+
+
+def _acting(said: str) -> Any:
+    module, _, name = ACTING.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as error:
+        raise InputError(f"{said}: it has act, which needs {error.name}") from None
+
+
+def _expect_one_argument(decide: Any, said: str) -> None:
+    try:
+        inspect.signature(decide).bind(None)
+    except ValueError:  # compiled: nothing is known of it
+        return
+    except TypeError as error:
+        raise InputError(f"{said}: decide is to take one argument, the view: {error}") from None
