@@ -193,6 +193,12 @@ class Lookout:
         """What an action stands for now, in order; empty: nothing, and the same instant is looked at again."""
         return [self.decision(action)]
 
+    def is_plain(self, action: np.ndarray) -> bool:
+        """Whether the candidate of an action, int64 (parts,), says it alone: the other parts are as good as 0."""
+        plain = np.zeros_like(action)
+        plain[0] = action[0]
+        return np.array_equal(action, plain) or self.decisions(action) == self.decisions(plain)
+
     def decision(self, action: Any) -> Decision:
         """The decision that an action stands for now; `Advance` for 0 or an illegal one."""
         raise TypeError(f"{type(self).__name__} does not say what actions mean: define decision")

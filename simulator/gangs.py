@@ -30,7 +30,29 @@ def lay_gang(simulator: Simulator, decision: Start | Migrate | Resize) -> int:
         InvalidDecision: the job cannot have them; nothing is written.
     """
     s, job, gpus = simulator.state, decision.job, decision.gpus
-    what = f"{VERBS[type(decision)]} job {job} ({simulator.workload.job_id[job]})"
+    check_gpus(simulator, decision)
+    what = _said(simulator, decision)
+    batch = _batch(simulator, decision, what)
+    if simulator.capacity.berths > 1:
+        own = () if isinstance(decision, Start) else tuple(gpus_of(s, job))
+        sub_batch = _sub_batch(simulator, decision, what, batch, own)
+        if isinstance(decision, Start):
+            s.gpus[job], s.batch[job], s.sub_batch[job] = len(gpus), batch, sub_batch
+    elif isinstance(decision, Start) and decision.sub_batch is not None:
+        raise InvalidDecision(f"{what}: sub_batch = {decision.sub_batch}: GPUs are not shared in this simulator")
+    s.gang[: len(gpus)] = gpus
+    s.gang_size = len(gpus)
+    return batch
+
+
+def check_gpus(simulator: Simulator, decision: Start | Migrate | Resize) -> None:
+    """See that the GPUs of a decision about a job in the right status can be had, but for their memory.
+
+    Raises:
+        InvalidDecision: they cannot.
+    """
+    s, job, gpus = simulator.state, decision.job, decision.gpus
+    what = _said(simulator, decision)
     elastic = bool(s.elastic)
     _check_size(what, len(gpus), int(s.gpus[job]), elastic and not isinstance(decision, Migrate), int(s.n_gpus))
     if len(set(gpus)) != len(gpus):
@@ -45,16 +67,10 @@ def lay_gang(simulator: Simulator, decision: Start | Migrate | Resize) -> int:
             check_parts(simulator, what, job, units)
     if isinstance(decision, Migrate) and set(gpus) == set(own):
         raise InvalidDecision(f"{what}: it runs on these GPUs already")
-    batch = _batch(simulator, decision, what)
-    if simulator.capacity.berths > 1:
-        sub_batch = _sub_batch(simulator, decision, what, batch, own)
-        if isinstance(decision, Start):
-            s.gpus[job], s.batch[job], s.sub_batch[job] = len(gpus), batch, sub_batch
-    elif isinstance(decision, Start) and decision.sub_batch is not None:
-        raise InvalidDecision(f"{what}: sub_batch = {decision.sub_batch}: GPUs are not shared in this simulator")
-    s.gang[: len(gpus)] = gpus
-    s.gang_size = len(gpus)
-    return batch
+
+
+def _said(simulator: Simulator, decision: Start | Migrate | Resize) -> str:
+    return f"{VERBS[type(decision)]} job {decision.job} ({simulator.workload.job_id[decision.job]})"
 
 
 def check_passes(simulator: Simulator, decision: Resize) -> int | None:

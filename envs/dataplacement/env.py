@@ -14,9 +14,11 @@ from ...simulator.topology import Topology
 from ...simulator.workloads import Workload
 from ..cluster_env import failures_of, horizon_of
 from ..codes import REWARD
+from ..forms import Form
 from ..lookout import numbers
 from ..played import PlayedEnv
 from ..reward import JCT, REWARDS
+from ..snapshot import Reward
 from .defaults import NETWORK, QUOTA, SCHEDULER, TABLES_EVERY_S, TOPOLOGY, WORKLOAD
 from .lookout import DataPlacementLookout
 
@@ -59,6 +61,7 @@ class DataPlacementEnv(PlayedEnv):
         max_decisions: truncate after so many steps, >= 1; None: 50 a workload; `math.inf`: never.
         horizon_s: truncate so many seconds after the first arrival; None: never.
         observation: `dict`, or `flat` for plain MLPs.
+        action, mask: how actions are said, and where the mask is (envs/forms.py).
         reward: `jct`, `makespan`, `slowdown`, `slo` or `placement`.
         reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
             name or a policy; None: nobody.
@@ -89,7 +92,9 @@ class DataPlacementEnv(PlayedEnv):
         max_decisions: float | None = None,
         horizon_s: float | None = None,
         observation: str = "dict",
-        reward: str = "jct",
+        action: str = "parts",
+        mask: str | Mapping[str, str] = "info",
+        reward: str | Reward = "jct",
         reference: Policy | str | None = None,
         mtbf_s: float = 0.0,
         mttr_s: float = 3600.0,
@@ -114,7 +119,8 @@ class DataPlacementEnv(PlayedEnv):
             horizon_s=horizon_of(horizon_s),
             tables_every_s=numbers("tables_every_s", (tables_every_s,))[0],
         )
-        self._open(simulator, lookout, workload, max_decisions, observation, reward, reference, render_mode)
+        form = Form.of(lookout, observation, action, mask, self.others)
+        self._open(simulator, lookout, workload, max_decisions, form, reward, reference, render_mode)
 
     def play(self) -> bool:
         """Play the action in the row, and go on to the next decision; True if the row needs a look."""
@@ -137,8 +143,8 @@ class DataPlacementEnv(PlayedEnv):
 
         return draw_tables(self.simulator, SIZE)
 
-    def lesson(self, policy: Decider) -> tuple[np.ndarray, np.ndarray, bool]:
+    def lesson(self, policy: Decider) -> tuple[Any, np.ndarray, bool]:
         """See `ClusterEnv`: what `policy` does about the offered table, whenever it would turn to it by itself."""
         self._expect_reset()
         self._is_guided = True
-        return self.lookout.lesson(policy), self._features.copy(), True
+        return self._said(self.lookout.lesson(policy)), self._features.copy(), True

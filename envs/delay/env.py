@@ -14,7 +14,9 @@ from ...simulator.semantics import Semantics, load_semantics
 from ...simulator.topology import Topology
 from ...simulator.workloads import Workload
 from ..cluster_env import ClusterEnv, failures_of, horizon_of
+from ..forms import Form
 from ..lookout import check_flag
+from ..snapshot import Reward
 from .codec import DELAYS_S
 from .defaults import NETWORK, TOPOLOGY, WORKLOAD
 from .lookout import DelayLookout
@@ -78,6 +80,7 @@ class DelayEnv(ClusterEnv):
         horizon_s: truncate so many seconds after the first arrival; None: never.
         skip_idle: pass over decision points where only advancing or holding is legal.
         observation: `dict`, or `flat` for plain MLPs.
+        action, mask: how actions are said, and where the mask is (envs/forms.py).
         reward: `jct`, `makespan`, `slowdown` or `slo`.
         reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
             name, a policy or a `Rule`; None: nobody.
@@ -116,7 +119,9 @@ class DelayEnv(ClusterEnv):
         horizon_s: float | None = None,
         skip_idle: bool = True,
         observation: str = "dict",
-        reward: str = "jct",
+        action: str = "parts",
+        mask: str | Mapping[str, str] = "info",
+        reward: str | Reward = "jct",
         reference: Policy | Rule | str | None = None,
         mtbf_s: float = 0.0,
         mttr_s: float = 3600.0,
@@ -148,4 +153,5 @@ class DelayEnv(ClusterEnv):
             horizon_s=horizon_of(horizon_s),
             estimates=estimates,
         )
-        self._open(simulator, lookout, workload, max_decisions, observation, reward, reference, render_mode)
+        form = Form.of(lookout, observation, action, mask, self.others)
+        self._open(simulator, lookout, workload, max_decisions, form, reward, reference, render_mode)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...simulator.engine import Decider, Simulator
@@ -12,8 +12,10 @@ from ...simulator.protocols import Policy
 from ...simulator.topology import Topology
 from ...simulator.workloads import Workload
 from ..cluster_env import failures_of, horizon_of
+from ..forms import Form
 from ..lookout import numbers
 from ..played import PlayedEnv
+from ..snapshot import Reward
 from .defaults import NETWORK, ROUND_S, TABLES, TABLES_EVERY_S, TOPOLOGY, WORKLOAD
 from .lookout import GeoLookout
 
@@ -58,6 +60,7 @@ class GeoEnv(PlayedEnv):
         horizon_s: truncate so many seconds after the first arrival; None: never.
         skip_idle: pass over decision points where only advancing or holding is legal; the first of an episode never.
         observation: `dict`, or `flat` for plain MLPs.
+        action, mask: how actions are said, and where the mask is (envs/forms.py).
         reward: `jct`, `makespan`, `slowdown` or `slo`.
         reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
             name or a policy; None: nobody.
@@ -92,7 +95,9 @@ class GeoEnv(PlayedEnv):
         horizon_s: float | None = None,
         skip_idle: bool = True,
         observation: str = "dict",
-        reward: str = "jct",
+        action: str = "parts",
+        mask: str | Mapping[str, str] = "info",
+        reward: str | Reward = "jct",
         reference: Policy | str | None = None,
         estimates: Estimates | str = "exact",
         mtbf_s: float = 0.0,
@@ -122,4 +127,5 @@ class GeoEnv(PlayedEnv):
             tables_every_s=numbers("tables_every_s", (tables_every_s,))[0],
             estimates=estimates,
         )
-        self._open(simulator, lookout, workload, max_decisions, observation, reward, reference, render_mode)
+        form = Form.of(lookout, observation, action, mask, self.others)
+        self._open(simulator, lookout, workload, max_decisions, form, reward, reference, render_mode)

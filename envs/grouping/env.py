@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from ...simulator.groups.engine import GroupSimulator
 from ...simulator.topology import Topology
 from ...simulator.workloads import Workload
 from ..cluster_env import ClusterEnv, failures_of, horizon_of
+from ..forms import Form
+from ..snapshot import Reward
 from .defaults import NETWORK, PROFILE_ITERATIONS, TOPOLOGY, WORKLOAD
 from .lookout import GROUP_SLOTS, RUNNING_SLOTS, SLOTS, GroupingLookout
 from .transition import step_rows
@@ -67,6 +69,7 @@ class GroupingEnv(ClusterEnv):
         horizon_s: truncate so many seconds after the first arrival; None: never.
         skip_idle: pass over decision points where only advancing is legal.
         observation: `dict`, or `flat` for plain MLPs.
+        action, mask: how actions are said, and where the mask is (envs/forms.py).
         reward: `jct`, `makespan`, `slowdown` or `slo`.
         reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
             name or a policy; None: nobody.
@@ -114,7 +117,9 @@ class GroupingEnv(ClusterEnv):
         horizon_s: float | None = None,
         skip_idle: bool = True,
         observation: str = "dict",
-        reward: str = "jct",
+        action: str = "parts",
+        mask: str | Mapping[str, str] = "info",
+        reward: str | Reward = "jct",
         reference: Any = None,
         estimates: Estimates | str = "exact",
         mtbf_s: float = 0.0,
@@ -141,7 +146,8 @@ class GroupingEnv(ClusterEnv):
             horizon_s=horizon_of(horizon_s),
             estimates=estimates,
         )
-        self._open(simulator, lookout, workload, max_decisions, observation, reward, reference, render_mode)
+        form = Form.of(lookout, observation, action, mask, self.others)
+        self._open(simulator, lookout, workload, max_decisions, form, reward, reference, render_mode)
 
     def as_text(self) -> str:
         """The cluster now, as text."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...simulator.engine import Simulator
@@ -15,6 +15,8 @@ from ...simulator.sharing import Sharing, Slowdowns
 from ...simulator.topology import Topology
 from ...simulator.workloads import Workload
 from ..cluster_env import ClusterEnv, failures_of, horizon_of
+from ..forms import Form
+from ..snapshot import Reward
 from .defaults import MEMORY_GB, NETWORK, TOPOLOGY, WORKLOAD
 from .lookout import EXPONENTS, PARTNERS, SharingLookout
 from .transition import step_rows
@@ -70,6 +72,7 @@ class SharingEnv(ClusterEnv):
         horizon_s: truncate so many seconds after the first arrival; None: never.
         skip_idle: pass over decision points where only advancing or holding is legal.
         observation: `dict`, or `flat` for plain MLPs.
+        action, mask: how actions are said, and where the mask is (envs/forms.py).
         reward: `jct`, `makespan`, `slowdown` or `slo`.
         reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
             name, a policy or a `Rule`; None: nobody.
@@ -111,7 +114,9 @@ class SharingEnv(ClusterEnv):
         horizon_s: float | None = None,
         skip_idle: bool = True,
         observation: str = "dict",
-        reward: str = "jct",
+        action: str = "parts",
+        mask: str | Mapping[str, str] = "info",
+        reward: str | Reward = "jct",
         reference: Policy | Rule | str | None = None,
         estimates: Estimates | str = "exact",
         mtbf_s: float = 0.0,
@@ -142,7 +147,8 @@ class SharingEnv(ClusterEnv):
             estimates=estimates,
         )
         simulator.list_partners()
-        self._open(simulator, lookout, workload, max_decisions, observation, reward, reference, render_mode)
+        form = Form.of(lookout, observation, action, mask, self.others)
+        self._open(simulator, lookout, workload, max_decisions, form, reward, reference, render_mode)
 
 
 def _pace_of(elastic: bool | Pace, gpu: str) -> Pace | None:

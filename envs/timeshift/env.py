@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from ...simulator.engine import Decider, Simulator
 from ...simulator.errors import InputError
@@ -17,7 +15,9 @@ from ...simulator.sharing import Sharing, Slowdowns
 from ...simulator.topology import Topology
 from ...simulator.workloads import Workload
 from ..cluster_env import failures_of, horizon_of
+from ..forms import Form
 from ..played import PlayedEnv
+from ..snapshot import Reward
 from .defaults import NETWORK, SCHEDULER, TOPOLOGY, WORKLOAD
 from .lookout import TimeShiftLookout
 
@@ -59,6 +59,7 @@ class TimeShiftEnv(PlayedEnv):
         skip_idle: pass over decision points where there is nothing to place and no shift to choose; the first of an
             episode never.
         observation: `dict`, or `flat` for plain MLPs.
+        action, mask: how actions are said, and where the mask is (envs/forms.py).
         reward: `jct`, `makespan`, `slowdown` or `slo`.
         reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
             name, a policy or a `Rule`; None: nobody.
@@ -94,7 +95,9 @@ class TimeShiftEnv(PlayedEnv):
         horizon_s: float | None = None,
         skip_idle: bool = True,
         observation: str = "dict",
-        reward: str = "jct",
+        action: str = "parts",
+        mask: str | Mapping[str, str] = "info",
+        reward: str | Reward = "jct",
         reference: Policy | Rule | str | None = None,
         estimates: Estimates | str = "exact",
         mtbf_s: float = 0.0,
@@ -125,9 +128,10 @@ class TimeShiftEnv(PlayedEnv):
         )
         if getattr(lookout.scheduler, "knows_run_times", False):
             simulator.estimates.expect_known(f"scheduler {getattr(lookout.scheduler, 'name', scheduler)}")
-        self._open(simulator, lookout, workload, max_decisions, observation, reward, reference, render_mode)
+        form = Form.of(lookout, observation, action, mask, self.others)
+        self._open(simulator, lookout, workload, max_decisions, form, reward, reference, render_mode)
 
-    def act_of(self, policy: Decider) -> np.ndarray:
+    def act_of(self, policy: Decider) -> Any:
         """The action that plays what `policy` does next; mask and observation are then those that it belongs to.
 
         Raises:

@@ -178,9 +178,7 @@ class _Compiled(CPUDispatcher):
 
     def _key(self, arguments: tuple[types.Type, ...]) -> str:
         function = self.py_func
-        source = Path(function.__code__.co_filename)
-        is_ours = PACKAGE in source.parents  # then the folder is named by all sources
-        text = "" if is_ours or not source.exists() else source.read_text()
+        text = "" if _is_ours(function) else _text_of(function)
         magic = map(str, self.targetctx.codegen().magic_tuple())
         named = f"{function.__module__}.{function.__qualname__}:{function.__code__.co_firstlineno}"
         return key_of(named, "entry" if self.runs else "kernel", text, *magic, *map(str, arguments))
@@ -324,6 +322,19 @@ def _constants_for(arguments: tuple[types.Type, ...]) -> dict[str, int]:
         if isinstance(record, types.Record):
             constants |= constants_of(record)
     return constants
+
+
+def _is_ours(function: Any) -> bool:
+    """Whether its source is one of those that name the folder (jit.py)."""
+    source = Path(function.__code__.co_filename)
+    return any(PACKAGE / room in source.parents for room in ("simulator", "envs", "policies"))
+
+
+def _text_of(function: Any) -> str:
+    """What tells a function of somebody else from others: the file that it is from, its code, and what it encloses."""
+    code, source = function.__code__, Path(function.__code__.co_filename)
+    enclosed = [cell.cell_contents for cell in function.__closure__ or ()]
+    return f"{source.read_text() if source.is_file() else ''}\0{code.co_code!r}\0{code.co_consts}\0{enclosed}"
 
 
 @contextmanager
