@@ -50,7 +50,8 @@ def clone(policy: Any, env: ClusterVecEnv, config: Config) -> float:
             (_candidates(policy._predict(observations[pick], deterministic=True)) == _candidates(actions[pick])).float()
             for pick in _batches(len(actions))
         ]
-    policy.network.soften(config.soften)
+    if hasattr(policy.network, "soften"):
+        policy.network.soften(config.soften)
     return float(torch.cat(agreed).mean())
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from ..simulator.errors import MissingExtra
 
+ALL = ("torch", "stable_baselines3", "sb3_contrib", "safetensors", "pydantic")
 INSTALL = 'install it with: pip install "clustergym[agents]"'
 
 

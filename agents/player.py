@@ -13,7 +13,7 @@ import numpy as np
 
 from ..simulator.errors import InputError
 from ..simulator.names import choose
-from .installed import expect_installed
+from .installed import ALL, expect_installed
 from .playing import PlayedAgent, drawn_from
 from .sb3_zip import VARIABLE
 from .shipped import shipped
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 Mode = Literal["argmax", "sampled"]
 MODES = ("argmax", "sampled")
-NEEDED = ("safetensors", "stable_baselines3", "sb3_contrib", "torch")
 
 
 class AgentPolicy(PlayedAgent):
@@ -158,7 +157,7 @@ def open_agent(
         raise InputError(f"policy {kind!r}: expected {kind}:PATH, {_expected(kind)}")
     else:
         path = Path(rest)
-    expect_installed("playing a trained agent", NEEDED)
+    expect_installed("playing a trained agent", ALL)
     allowed = allow_pickle or os.environ.get(VARIABLE) == "1"
     if kind == "sb3" or (kind != "zoo" and not path.is_dir() and ".zip" in path.name):
         from .sb3_player import open_zip

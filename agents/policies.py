@@ -14,7 +14,7 @@ from stable_baselines3.common.type_aliases import Schedule
 
 from ..envs.tables import Tables
 from ..simulator.names import choose
-from .networks import HOLD, LEGAL, LOWEST, NETWORKS
+from .networks import HOLD, LEGAL, LOWEST, make_network
 
 ADAM_EPSILON = 1e-5
 ALGORITHMS = ("maskable-ppo", "ppo")
@@ -61,7 +61,7 @@ class _Scored:
         self, network: str, tables: dict[str, Any], holds: bool, critic: bool, options: dict[str, Any]
     ) -> None:
         self.tables, self.holds = Tables.from_json(tables), holds
-        self.network = NETWORKS[choose(network, NETWORKS, "network")](self.tables, **options, critic=critic)
+        self.network = make_network(network, self.tables, options, critic)
 
     def _scores(
         self, observation: torch.Tensor, masks: Any
@@ -131,6 +131,8 @@ class _Scored:
 
     def predict_values(self, obs: torch.Tensor) -> torch.Tensor:
         """Values (n, 1)."""
+        if not hasattr(self.network, "values"):
+            return self._scores(obs, None)[2].unsqueeze(1)
         return self.network.values(obs).unsqueeze(1)
 
     def _predict(

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ..envs.tables import Tables
 from ..simulator.errors import InputError
 from ..simulator.names import choose
+from ..simulator.own import expect_trusted, is_own, own
 from ..simulator.specs import validated
 from .folders import replaced_whole, standing
 from .networks import NETWORKS
@@ -65,7 +66,7 @@ class AgentDescription(BaseModel):
     Attributes:
         schema_version: of this description.
         algo: `maskable-ppo` or `ppo`.
-        network: `candidates` or `mlp` (networks.py).
+        network: `candidates`, `mlp`, or the word of a user's own (networks.py).
         policy_kwargs: of the policy class (policies.py): `tables`, `holds`, `critic`, `options`; plain values.
         environment: the id that it was trained in.
         env_kwargs: keyword arguments of that environment; through this window it looks at any cluster.
@@ -149,7 +150,8 @@ def load_agent(path: str | Path) -> SavedAgent:
     policy.load_state_dict(weights)
     policy.set_training_mode(False)
     _expect_playing(policy, folder)
-    return SavedAgent(policy, description, (folder / DESCRIPTION, folder / WEIGHTS))
+    files = own(description.network, "network").files if is_own(description.network) else ()
+    return SavedAgent(policy, description, (folder / DESCRIPTION, folder / WEIGHTS, *files))
 
 
 def read_description(folder: str | Path) -> AgentDescription:
@@ -186,7 +188,12 @@ def build_policy(description: AgentDescription, source: str = "agent") -> BasePo
         InputError: it names no such policy, or values that no policy takes; `source` says where they stand.
     """
     algo = choose(description.algo, ALGORITHMS, f"algo in {source}:")
-    network = choose(description.network, NETWORKS, f"network in {source}:")
+    network = description.network
+    if is_own(network):
+        expect_trusted(network, f"network in {source}")
+    else:
+        choose(network, NETWORKS, f"network in {source}:")
+    expect_trusted(description.env_kwargs, f"env_kwargs in {source}")
     kwargs = description.policy_kwargs
     for key in kwargs:
         choose(key, POLICY_KWARGS, f"key of policy_kwargs in {source}:")

@@ -6,7 +6,9 @@ they stand. So a run that was killed and resumed has the very weights of one tha
 
 from __future__ import annotations
 
+import hashlib
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,6 +21,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 from ..policies import make_for
 from ..simulator.errors import InputError, InvalidDecision
+from ..simulator.own import is_own, own
 from .checkpoint import (
     Checkpoint,
     optimizer_tensors,
@@ -29,6 +32,7 @@ from .checkpoint import (
     write_checkpoint,
 )
 from .config import Config
+from .groups import rows_of_rollout
 from .imitation import clone
 from .learners import make_env, make_learner, policy_kwargs
 from .saved import AgentDescription, save_agent
@@ -111,6 +115,32 @@ class Training:
         """Training steps done."""
         return int(self.learner.num_timesteps)
 
+    @property
+    def _asked(self) -> int:
+        """The step to train to: no rollout but the first goes past what the configuration asks for."""
+        config, rollout = self.config, self.config.num_envs * self.config.steps_of_rollout
+        if config.variance == "group":  # whose learner sees to it
+            return config.timesteps
+        return max(1, config.timesteps // rollout) * rollout
+
+    @property
+    def about(self) -> str:
+        """What one rollout is, and what of the decisions that are asked for goes into it; one sentence."""
+        config, learner = self.config, self.learner
+        asked = f"{config.timesteps:,} are asked for"
+        if config.variance != "group":
+            rollout = config.num_envs * config.steps_of_rollout
+            plan = f"so it is cut from {config.n_steps} steps" if rollout < config.rollout else f"{asked} in all"
+            found = f"a rollout is {config.steps_of_rollout} steps of {config.num_envs} rows, {rollout:,} decisions"
+            return f"{found}; {asked}, {plan}" if rollout < config.rollout else f"{found}; {plan}"
+        rows = rows_of_rollout(config.num_envs, config.replicas, learner.each, config.timesteps, True)
+        whole = f"{config.num_envs} rows, some {learner.each * config.num_envs:,.0f} decisions"
+        found = f"a rollout is one whole episode of each of {whole}"
+        if rows == config.num_envs:
+            return f"{found}; {asked} in all"
+        few = f"; that is the least, some {learner.each * rows:,.0f} decisions" if learner.each * rows > config.timesteps else ""
+        return f"{found}; {asked}, so the first is of {rows} rows{few}"
+
     def run(self, resume: bool = False) -> dict[str, Any]:
         """Train to the end; returns what the best agent reached on the validation workloads.
 
@@ -127,13 +157,19 @@ class Training:
         if not resume and self.config.imitate is not None:
             share = clone(self.learner.policy, make_env(self.config), self.config)
             self.listener.scalars(0, {"imitation/agreement": share})
-        left = self.config.timesteps - self.step
+        left = self._asked - self.step
         if left > 0:
             self.learner.learn(left, callback=_Loop(self), reset_num_timesteps=False)
         if self.standing.next_evaluation <= self.step:
             self.evaluate()
         self.checkpoint()
         return self.standing.best
+
+    @property
+    def _own(self) -> dict[str, str]:
+        """The user's own words, with hashes of the files that they are written in."""
+        words = [word for word in (self.config.net, self.config.env.get("reward")) if is_own(word)]
+        return {word: hashed(own(word, "own code").files) for word in words}
 
     def _calibrate(self) -> None:
         """Have the network scale features as they are spread where the reference decides."""
@@ -145,7 +181,8 @@ class Training:
         for _ in range(CALIBRATION_STEPS):
             actions = [_decided(one, policy, rng) for one, policy in zip(env.envs, policies, strict=True)]
             seen.append(env.step(np.stack(actions))[0])
-        self.learner.policy.network.calibrate(torch.as_tensor(np.concatenate(seen)))
+        if hasattr(self.learner.policy.network, "calibrate"):
+            self.learner.policy.network.calibrate(torch.as_tensor(np.concatenate(seen)))
 
     def evaluate(self) -> None:
         """Play the validation workloads in both modes; keep the agent if it is the best so far."""
@@ -175,7 +212,7 @@ class Training:
             network=self.config.net,
             policy_kwargs={k: v for k, v in policy_kwargs(self.config, self.env).items() if k != "network"},
             environment=self.config.environment,
-            env_kwargs=self.config.env,
+            env_kwargs={key: value for key, value in self.config.env.items() if key != "reward"},  # nobody is paid
             mode=best["mode"],
             command=self.command,
             config=self.config.model_dump(mode="json"),
@@ -202,6 +239,8 @@ class Training:
             "updates": learner._n_updates,
             "next_evaluation": standing.next_evaluation,
             "best": standing.best,
+            "own": self._own,
+            "each": float(getattr(learner, "each", 0.0)),
         }
         if isinstance(learner.env, VecNormalize):
             spread = learner.env.ret_rms
@@ -213,6 +252,9 @@ class Training:
         learner, data = self.learner, saved.data
         if data["config"] != self.config.model_dump(mode="json"):
             raise InputError(f"{self.folder / CHECKPOINT}: it belongs to another configuration than this one")
+        if data.get("own", {}) != self._own:
+            raise InputError(f"{self.folder / CHECKPOINT}: the user's own code has changed since; train anew")
+        learner.each = data.get("each", 0.0)
         weights = {k.removeprefix("policy/"): v for k, v in saved.tensors.items() if k.startswith("policy/")}
         learner.policy.load_state_dict(weights)
         restore_optimizer(learner.policy.optimizer, saved.tensors, data["optimizer"])
@@ -231,6 +273,14 @@ class Training:
         self.standing.next_evaluation, self.standing.best = data["next_evaluation"], data["best"]
         learner._current_progress_remaining = 1.0 - saved.step / self.config.timesteps
         restore_random_states(saved.arrays, data["random"])
+
+
+def hashed(files: Sequence[Path]) -> str:
+    """A hash of the content of files."""
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def _decided(env: Any, policy: Any, rng: np.random.Generator) -> np.ndarray:
