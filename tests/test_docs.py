@@ -6,6 +6,7 @@ import re
 import runpy
 import shlex
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +170,7 @@ def test_every_command_of_the_readme_runs_in_its_order(folder, capsys):
 
 def test_every_other_line_of_the_readme_is_pip_or_a_target_of_make():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     for each in blocks(ROOT / "README.md"):
         if each.language in SHELL:
             for line in each.text.replace("\\\n", " ").splitlines():
@@ -176,7 +178,7 @@ def test_every_other_line_of_the_readme_is_pip_or_a_target_of_make():
                 if words and words[0] == "make":
                     assert words[1] in targets
                 elif words and words[0] == "pip":
-                    assert words[1:3] in (["install", "."], ["install", ".[agents]"], ["install", ".[render]"])
+                    assert words[1] == "install" and words[2] in [".", *(f".[{extra}]" for extra in extras)]
                 else:
                     assert not words or words[0] == "clustergym", line
 
@@ -193,7 +195,7 @@ def test_nothing_points_outside_the_repository(page):
     text = page.read_text()
     assert "../shared" not in text
     for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#]*)(?:#[^)]*)?\)", text):
-        made = {"first_hour.md"}  # of the notebook, by docs/notebooks.py
+        made = {"first_hour.md"}  # of the notebook, by docs/hooks.py
         assert (page.parent / target).exists() or target in made, f"{page.name} links to {target}"
 
 

@@ -34,8 +34,6 @@ def expect_writer(kind: str) -> None:
     try:
         if kind == "mp4":
             import imageio_ffmpeg  # noqa: F401
-        if kind == "html":
-            import jinja2  # noqa: F401
     except ImportError as error:
         raise MissingExtra(f"writing {kind} needs {str(error.name).replace('_', '-')}; {INSTALL}") from None
 

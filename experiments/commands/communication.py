@@ -82,7 +82,7 @@ def communication(
 
 
 def _expect_picture(picture: Path) -> None:
-    from ..plots import expect_installed
+    from ..matplotlib_style import expect_installed
 
     if picture.suffix.lower() != ".png":
         raise BadArgument(f"--out {str(picture)!r}: expected a name that ends in .png")

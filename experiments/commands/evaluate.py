@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...simulator.errors import MissingExtra
 from ..terminal import BadArgument, arguments, expect_writable, out, print_json, progress, warnings_on_one_line
 from .options import Format, Json, Network, Oversize, Quiet, Topology, TrustPy, TrustZip, Workload, whole
 from .setting import chosen_policies, described_setting, open_setting
 
 if TYPE_CHECKING:
     from ..evaluate import Run, Setting
-    from ..store import Store
+    from ..store import Evaluation, Store
 
 DEFAULT_SEEDS = "0-9"
 MOST_SEEDS = 100_000
@@ -295,27 +296,35 @@ def _into(
     logdir: Path, setting: Setting, words: list[str], seeds: list[int], manner: _Manner
 ) -> tuple[list[Run], list[str]]:
     """Play with a store in `logdir`, write its table, logs and pictures; returns the runs and what to tell."""
-    from .. import command_log, plots, tensorboard_log
+    from .. import command_log
+    from ..report import pictures
     from ..store import TABLE, open_store, read, write_table
     from ..training import CONFIG
 
     if (logdir / CONFIG).exists():
         raise BadArgument(f"--logdir {logdir}: a training is there; evaluate into a folder of its own")
-    tensorboard_log.expect_installed()
-    plots.expect_installed()
     store = open_store(logdir, setting, words, manner.fresh)
     with command_log.recorded(logdir, manner.processes):
         runs = _play(setting, words, seeds, store, manner)
         write_table(store)
         found = read(logdir)
-        tensorboard_log.write_heuristics(found.runs, logdir)
-        pictures = [path.name for path in plots.write_all(found.runs, logdir)]
-    charts = [name for name in pictures if name.startswith("gantt-")]
-    names = [name for name in pictures if name not in charts] + (charts if len(charts) <= FEW else ["gantt-POLICY.png"])
-    return runs, [
-        f"results: {logdir / TABLE}; pictures: {', '.join(names)}",
-        f"TensorBoard: tensorboard --logdir {logdir}",
-    ]
+        names = [path.name for path in pictures.of_evaluation(found)]
+        board = _logged(found, logdir)
+    charts = [name for name in names if name.startswith("gantt-")]
+    shown = [name for name in names if name not in charts] + (charts if len(charts) <= FEW else ["gantt-POLICY.svg"])
+    return runs, [f"results: {logdir / TABLE}; pictures: {', '.join(shown)}", board]
+
+
+def _logged(found: Evaluation, logdir: Path) -> str:
+    """Write event files where TensorBoard is there to read them; returns what to tell about them."""
+    from .. import tensorboard_log
+
+    try:
+        tensorboard_log.expect_installed()
+    except MissingExtra as error:
+        return f"no event files: {error}"
+    tensorboard_log.write_evaluation(found.runs, logdir)
+    return f"TensorBoard: tensorboard --logdir {logdir}"
 
 
 def _written(runs: list[Run], file: Path) -> str:

@@ -89,9 +89,9 @@ def reproduce(
 
 
 def _prepare_pictures(folder: Path) -> None:
-    from .. import plots
+    from ..matplotlib_style import expect_installed
 
-    plots.expect_installed()
+    expect_installed()
     folder.mkdir(parents=True, exist_ok=True)
 
 

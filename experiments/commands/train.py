@@ -101,7 +101,7 @@ def expect_installed() -> None:
         import sb3_contrib  # noqa: F401
         import tensorboard  # noqa: F401
     except ImportError:
-        raise MissingExtra('training needs more; install it with: pip install "clustergym[agents,render]"') from None
+        raise MissingExtra('training needs more; install it with: pip install "clustergym[agents]"') from None
 
 
 def _expect_nothing_else(given: dict[str, Any]) -> None:

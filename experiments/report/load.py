@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.errors import InputError
+from ...simulator.errors import InputError, MissingExtra
 from ..estimates import Estimate, estimate, paired_ratio, pairs
 from ..evaluate import Run, Setting
 from ..event_file import files, scalars_of
+from ..run_files import StoredRunWarning
 from ..sameness import distinct, is_same, same_as
 from ..tensorboard_log import AGENT, AGENT_WORDS, HEURISTIC
 
@@ -158,19 +160,29 @@ def load(folders: Sequence[Path], baseline: str | None = None) -> Material:
 
     Raises:
         InputError: a folder that is none, or holds neither; a baseline that was played nowhere.
+        MissingExtra: there are trainings alone, and TensorBoard, which reads their curves, is not installed.
     """
     from .. import command_log, store, summary
 
     evaluations, trainings, sources = [], [], []
+    unread: dict[Path, MissingExtra] = {}
     for folder in dict.fromkeys(folders):
         if not folder.is_dir():
             raise InputError(f"{folder}: there is no such folder; expected one of evaluate --logdir or train --logdir")
-        training = _training(folder)
-        if (folder / summary.NAME).exists() or training is None:
+        training = None
+        try:
+            training = _training(folder)
+        except MissingExtra as error:
+            unread[folder] = error
+        if (folder / summary.NAME).exists() or (training is None and folder not in unread):
             evaluations.append(store.read(folder))
         if training is not None:
             trainings.append(training)
         sources.append(Source(folder, command_log.read(folder)))
+    for folder, missing in unread.items():
+        if not evaluations and not trainings:
+            raise missing
+        warnings.warn(f"{folder}: its learning curves are left out: {missing}", StoredRunWarning, stacklevel=2)
     grouped: dict[Setting, list[tuple[Path, tuple[Run, ...]]]] = {}
     for evaluation in evaluations:
         grouped.setdefault(evaluation.setting, []).append((evaluation.folder, evaluation.runs))
@@ -246,11 +258,13 @@ def _baseline(entries: Sequence[Entry], wanted: str | None) -> str | None:
 
 
 def _training(folder: Path) -> Training | None:
-    agent: Mapping[str, Curve] | None = None
-    heuristics = {}
-    for place in sorted(path for path in folder.iterdir() if path.is_dir()):
-        if files(place, AGENT):
-            agent = scalars_of(place)
-        elif files(place, HEURISTIC) and place.name.partition(",")[0] not in AGENT_WORDS:
-            heuristics[place.name] = {tag: curve[-1][1] for tag, curve in scalars_of(place).items() if curve}
-    return Training(folder, agent, heuristics) if agent is not None else None
+    places = sorted(path for path in folder.iterdir() if path.is_dir())
+    agents = [place for place in places if files(place, AGENT)]
+    if not agents:
+        return None
+    heuristics = {
+        place.name: {tag: curve[-1][1] for tag, curve in scalars_of(place).items() if curve}
+        for place in places
+        if place not in agents and files(place, HEURISTIC) and place.name.partition(",")[0] not in AGENT_WORDS
+    }
+    return Training(folder, scalars_of(agents[-1]), heuristics)
