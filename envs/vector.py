@@ -10,13 +10,12 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from ..simulator.errors import InputError
-from ..simulator.names import choose
+from . import autoreset
 from .batch import Batch
 from .codes import ELAPSED_S, IS_ADJUSTED, IS_FORCED, IS_INVALID, REWARD, USED_GPUS, WAITING_JOBS
 from .snapshot import COUNTS
 
 FLAGS = {"invalid_action": IS_INVALID, "forced_action": IS_FORCED, "adjusted_action": IS_ADJUSTED}
-MODES = {"next-step": AutoresetMode.NEXT_STEP, "same-step": AutoresetMode.SAME_STEP, "disabled": AutoresetMode.DISABLED}
 
 
 class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
@@ -50,7 +49,7 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         copy: bool = True,
         **kwargs: Any,
     ) -> None:
-        self.autoreset_mode = _mode(autoreset_mode)
+        self.autoreset_mode = autoreset.autoreset_mode(autoreset_mode)
         self.copy = copy
         self.batch = Batch(type(self).env_class, num_envs, replicas=replicas, variants=variants, kwargs=kwargs)
         self.envs = self.batch.envs
@@ -219,13 +218,6 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         """Close the environments."""
         for env in getattr(self, "envs", ()):
             env.close()
-
-
-def _mode(mode: AutoresetMode | str) -> AutoresetMode:
-    if isinstance(mode, AutoresetMode):
-        return mode
-    known = {**MODES, **{value.value: value for value in MODES.values()}}
-    return known[choose(mode, known, "autoreset_mode")]
 
 
 def _mask(mask: Any, count: int) -> np.ndarray:

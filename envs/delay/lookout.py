@@ -12,7 +12,7 @@ import numpy as np
 from ...simulator.decisions import Decision, Migrate, Start
 from ...simulator.engine import Decider, Simulator
 from ...simulator.errors import InputError
-from ...simulator.gangs import check_gpus
+from ...simulator.gangs import check_gang
 from ...simulator.names import choose
 from ...simulator.rules.rule import Rule
 from ..dictated import dictate, undictate
@@ -71,7 +71,7 @@ class DelayLookout(Lookout):
         """
         undictate(self.plain)
         if isinstance(decision, Start | Migrate):
-            check_gpus(self.simulator, decision)
+            check_gang(self.simulator, decision)
             dictate(self.plain, decision.job, kind_of(self.simulator, decision), decision.gpus)
 
     @staticmethod

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...simulator.decisions import Decision, Resize, Start
 from ...simulator.engine import Simulator
-from ...simulator.gangs import check_gpus
+from ...simulator.gangs import check_gang
 from ..dictated import dictate, undictate
 from ..lookout import Lookout, check_range
 from ..tables import Part
@@ -59,7 +59,7 @@ class SharingLookout(Lookout):
         """
         undictate(self.plain)
         if isinstance(decision, Start):
-            check_gpus(self.simulator, decision)
+            check_gang(self.simulator, decision)
             dictate(self.plain, decision.job, FREE_KIND, decision.gpus)
         elif isinstance(decision, Resize):
             dictate(self.plain, decision.job, RESIZE_KIND, decision.gpus)
