@@ -66,7 +66,7 @@ def make_learner(config: Config, env: ClusterVecEnv) -> Any:
         device="cpu",
     )
     if grouped:
-        learner.replicas, learner.each = config.replicas, decisions_expected(config)
+        learner.replicas = config.replicas
     return learner
 
 

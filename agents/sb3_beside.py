@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
@@ -161,8 +162,6 @@ def save_sb3(
 
 
 def _known(environment: str) -> list[str]:
-    import inspect
-
     return list(inspect.signature(env_class(environment)).parameters)
 
 

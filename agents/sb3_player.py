@@ -128,8 +128,8 @@ def open_zip(
     What the word says goes before what the file beside it says (`sb3_beside.py`).
 
     Args:
-        word: keys are keyword arguments of the environment, `algo`, `mode`, `normalise` (a pickle of `VecNormalize`)
-            and `environment`.
+        word: keys are keyword arguments of the environment, `algo`, `mode`, `normalise` (a pickle of `VecNormalize`,
+            in the present folder or beside the .zip) and `environment`.
         allow_pickle: open files that can run any code.
         mode, env_kwargs, environment: in place of those that the word, or the file beside, says.
 
@@ -146,7 +146,7 @@ def open_zip(
     normaliser = beside.normaliser if beside is not None else None
     files = [path] + ([beside.path] if beside is not None else [])
     if "normalise" in own:
-        files.append(Path(own["normalise"]))
+        files.append(_named(own["normalise"], path))
         normaliser = read_normaliser(files[-1], allow_pickle)
     said = environment or own.get("environment") or (beside.environment if beside is not None else None)
     given = _merged(beside, words) if env_kwargs is None else dict(env_kwargs)
@@ -174,6 +174,12 @@ def parted(rest: str, word: str) -> tuple[Path, dict[str, str]]:
     end = next((end for end in reversed(ends) if Path(rest[:end]).is_file()), ends[0])
     params = rest[end + 1 :]
     return Path(rest[:end]), parse_name(f"sb3:{params}", f"policy {word!r},")[1] if params else {}
+
+
+def _named(name: str, beside: Path) -> Path:
+    """The file of a name: in the present folder, else in that of another file."""
+    there = beside.parent / name
+    return there if there.is_file() and not Path(name).is_file() else Path(name)
 
 
 def _merged(beside: Beside | None, words: Mapping[str, str]) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def recognised(path: Path) -> str:
     for key, algo in OF_ONE.items():
         if key in data:
             return algo
-    classes = [data[key].get("__module__", "") for key in ("policy_class", "rollout_buffer_class") if _is_kept(data, key)]
+    classes = [_module(data.get(key)) for key in ("policy_class", "rollout_buffer_class")]
     for part, algo in (("maskable", "maskable-ppo"), ("recurrent", "recurrent-ppo")):
         if any(part in module for module in classes):
             return algo
@@ -87,8 +87,9 @@ def recognised(path: Path) -> str:
     )
 
 
-def _is_kept(data: dict[str, Any], key: str) -> bool:
-    return isinstance(data.get(key), dict)
+def _module(told: Any) -> str:
+    """Where a class is from, by what a file says about it."""
+    return str(told.get("__module__", "")) if isinstance(told, dict) else ""
 
 
 def _described(path: Path) -> dict[str, Any]:
@@ -101,7 +102,7 @@ def _described(path: Path) -> dict[str, Any]:
     except (OSError, zipfile.BadZipFile, KeyError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: this is no .zip of stable-baselines3 ({_line(error)})") from None
     if not isinstance(data, dict) or "policy_class" not in data:
-        raise InputError(f"{path}: this is no .zip of stable-baselines3 (nothing in it says of what class its policy is)")
+        raise InputError(f"{path}: this is no .zip of stable-baselines3 (nothing in it says what its policy is)")
     return data
 
 

@@ -34,7 +34,7 @@ from .checkpoint import (
 from .config import Config
 from .groups import rows_of_rollout
 from .imitation import clone
-from .learners import make_env, make_learner, policy_kwargs
+from .learners import decisions_expected, make_env, make_learner, policy_kwargs
 from .saved import AgentDescription, save_agent
 from .validation import MODES, Mode, Played, Validation, ratios
 
@@ -82,6 +82,7 @@ class _Standing:
     """What the loop remembers between rollouts, beside SB3's own."""
 
     next_evaluation: int = 0
+    evaluated: int = -1  # the step of the last one
     best: dict[str, Any] = field(default_factory=dict)
 
 
@@ -100,6 +101,7 @@ class Training:
         self.config, self.folder, self.listener, self.command = config, folder, listener, command
         self.env = make_env(config)
         self.learner = make_learner(config, self.env)
+        self.learner.each = decisions_expected(config)
         self.learner.set_logger(Logger(None, [_Tell(self)]))
         self.validation = Validation(config)
         self.reference = self.validation.play_heuristic(config.reference)
@@ -125,21 +127,18 @@ class Training:
 
     @property
     def about(self) -> str:
-        """What one rollout is, and what of the decisions that are asked for goes into it; one sentence."""
-        config, learner = self.config, self.learner
-        asked = f"{config.timesteps:,} are asked for"
-        if config.variance != "group":
-            rollout = config.num_envs * config.steps_of_rollout
-            plan = f"so it is cut from {config.n_steps} steps" if rollout < config.rollout else f"{asked} in all"
-            found = f"a rollout is {config.steps_of_rollout} steps of {config.num_envs} rows, {rollout:,} decisions"
-            return f"{found}; {asked}, {plan}" if rollout < config.rollout else f"{found}; {plan}"
-        rows = rows_of_rollout(config.num_envs, config.replicas, learner.each, config.timesteps, True)
-        whole = f"{config.num_envs} rows, some {learner.each * config.num_envs:,.0f} decisions"
-        found = f"a rollout is one whole episode of each of {whole}"
-        if rows == config.num_envs:
-            return f"{found}; {asked} in all"
-        few = f"; that is the least, some {learner.each * rows:,.0f} decisions" if learner.each * rows > config.timesteps else ""
-        return f"{found}; {asked}, so the first is of {rows} rows{few}"
+        """What one rollout is, and how much of it fits into the decisions that are asked for; one sentence."""
+        config, asked = self.config, f"{self.config.timesteps:,} are asked for"
+        if config.variance == "group":
+            each = self.learner.each
+            rows = rows_of_rollout(config.num_envs, config.replicas, each, config.timesteps, True)
+            found = f"one whole episode of each of {config.num_envs} rows, some {each * config.num_envs:,.0f} decisions"
+            cut = "" if rows == config.num_envs else f", so the first is of {rows} rows, some {each * rows:,.0f} decisions"
+        else:
+            steps = config.steps_of_rollout
+            found = f"{steps} steps of {config.num_envs} rows, {steps * config.num_envs:,} decisions"
+            cut = "" if steps == config.n_steps else f", so it is cut from {config.n_steps} steps"
+        return f"a rollout is {found}; {asked}{cut}"
 
     def run(self, resume: bool = False) -> dict[str, Any]:
         """Train to the end; returns what the best agent reached on the validation workloads.
@@ -160,7 +159,7 @@ class Training:
         left = self._asked - self.step
         if left > 0:
             self.learner.learn(left, callback=_Loop(self), reset_num_timesteps=False)
-        if self.standing.next_evaluation <= self.step:
+        if self.standing.evaluated != self.step:
             self.evaluate()
         self.checkpoint()
         return self.standing.best
@@ -201,6 +200,7 @@ class Training:
                 "ratios": by_mode[mode],
             }
             save_agent(self.best, self.learner.policy, self._description())
+        self.standing.evaluated = self.step
         spacing = self.config.timesteps / self.config.evaluations
         self.standing.next_evaluation = int((self.step // spacing + 1) * spacing)
         self.listener.evaluated(evaluated, self.best)
@@ -238,6 +238,7 @@ class Training:
             "env": env_data,
             "updates": learner._n_updates,
             "next_evaluation": standing.next_evaluation,
+            "evaluated": standing.evaluated,
             "best": standing.best,
             "own": self._own,
             "each": float(getattr(learner, "each", 0.0)),
@@ -271,6 +272,7 @@ class Training:
             learner.env.returns = saved.arrays["returns"]
         learner.num_timesteps, learner._n_updates = saved.step, data["updates"]
         self.standing.next_evaluation, self.standing.best = data["next_evaluation"], data["best"]
+        self.standing.evaluated = data.get("evaluated", -1)
         learner._current_progress_remaining = 1.0 - saved.step / self.config.timesteps
         restore_random_states(saved.arrays, data["random"])
 

@@ -133,7 +133,7 @@ def test_statistics_of_vec_normalize_stand_beside_it_or_in_their_pickle(sharing)
     env, expected = by_hand(model, "Sharing", 5, normalise=normalise, **SMALL["Sharing"], **ONE_NUMBER)
     assert_same(by_word(env, f"sb3:{path}"), expected)
     said = {"environment": "Sharing"}
-    assert_same(by_word(env, f"{word},normalise={path.with_name('statistics.pkl')}", **said), expected)
+    assert_same(by_word(env, f"{word},normalise=statistics.pkl", **said), expected)
     assert by_word(env, word, **said)["jct_mean"] != expected["jct_mean"]
 
 
@@ -194,7 +194,7 @@ def test_a_zip_alone_plays_in_the_environment_that_it_is_asked_to(sharing):
         ("{bare},algo=dqn", "cannot be opened as an agent of dqn"),
         ("{bare},mode=best", "mode of an agent"),
         ("{bare},normalise=nothing.pkl", "normalise = nothing.pkl: there is no such file"),
-        ("{bare},normalise={bare}", "not what VecNormalize.save writes"),
+        ("{bare},normalise=bare.zip", "not what VecNormalize.save writes"),
         ("{bare},environment=Sharin", "did you mean 'Sharing'"),
     ],
 )
