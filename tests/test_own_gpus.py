@@ -59,7 +59,8 @@ class Restless(Highest):
         late = [job for job in view.queue.tolist() if view.waited_s(job) >= 3600.0]
         for job in late:
             for other in reversed(view.running.tolist()):
-                since = view.simulator.state.started_s[other]
+                s = view.simulator.state
+                since = max(s.started_s[other], s.stopped_s[other])
                 if view.gpus(other) >= view.gpus(job) and since < view.now_s - 1800.0:
                     return Preempt(other)
         s, free = view.simulator.state, view.free_gpus

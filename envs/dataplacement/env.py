@@ -33,7 +33,7 @@ class DataPlacementEnv(PlayedEnv):
                  turn is next, running (running_slots x 6,): copies on the way, regions (region_slots x 16,), and
                  candidates ((2 + 3 region_slots) x 15,); columns in observation.py. `observation="flat"`: the five in
                  one Box.
-    Action       MultiDiscrete([2 + 3 region_slots]). 0: done for now, workloads are placed and the clock goes on. 1: on
+    Action       Discrete(2 + 3 region_slots). 0: done for now, workloads are placed and the clock goes on. 1: on
                  to the next table. 2 + 3 r: the offered table's home moves to region r; 3 + 3 r: region r gets a
                  replica of it; 4 + 3 r: its replica there is dropped. The table stays on offer until 1.
     Mask         action_masks(): bool; info["action_mask"]: the same as int8. Never empty.
@@ -43,7 +43,8 @@ class DataPlacementEnv(PlayedEnv):
                  = 1.
     Episode      terminated when every workload is done; truncated at `horizon_s` or after `max_decisions`, and
                  then charged for the workloads that it leaves (envs/reward.py).
-    Info         elapsed_s, action_mask, invalid_action (the action was not legal: it counted as 0), forced_action
+    Info         active_jobs, waiting_jobs, running_jobs, finished_jobs, used_gpus; elapsed_s, action_mask,
+                 invalid_action (the action was not legal: it counted as 0), forced_action
                  (always False: 0 is always legal), adjusted_action (always False: the action has one part);
                  max_decisions of reset and on the last step; metrics on the last step.
     Versions     v0 first release.
@@ -61,8 +62,10 @@ class DataPlacementEnv(PlayedEnv):
         max_decisions: truncate after so many steps, >= 1; None: 50 a workload; `math.inf`: never.
         horizon_s: truncate so many seconds after the first arrival; None: never.
         observation: `dict`, or `flat` for plain MLPs.
-        action, mask: how actions are said, and where the mask is (envs/forms.py).
-        reward: `jct`, `makespan`, `slowdown`, `slo` or `placement`.
+        action: `parts` or `discrete`, here the same: the action has one part (envs/forms.py).
+        mask: `info`, or also in the observation: `observation`, `KEY` or `KEY/MASK` (envs/forms.py).
+        reward: `jct`, `makespan`, `slowdown`, `slo` or `placement`; or a function (before, after) of two snapshots, or
+            its word `py:FILE.py:NAME` (envs/snapshot.py).
         reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
             name or a policy; None: nobody.
         mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/layout.py); 0 mean time between failures: none.

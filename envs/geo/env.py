@@ -27,7 +27,7 @@ class GeoEnv(PlayedEnv):
     Observation  Dict of float32 Boxes in [0, 1]: cluster (14,), queue (slots x 16,), running (running_slots x 10,),
                  regions (region_slots x 12,), candidates ((1 + (2 K + 1) slots) x 19,); K = clusters; columns in
                  observation.py. `observation="flat"`: the five in one Box, in this order.
-    Action       MultiDiscrete([1 + (2 K + 1) slots]). 0: no more now, advance. 1 + (2 K + 1) i + 2 k + p: the workload
+    Action       Discrete(1 + (2 K + 1) slots). 0: no more now, advance. 1 + (2 K + 1) i + 2 k + p: the workload
                  in waiting slot i starts in the k-th cluster that it is offered (p = 0), or does and others leave for
                  it (p = 1); 1 + (2 K + 1) i + 2 K: it is held until units are freed. The cluster is that of its first
                  part; where in it, where the others go in the same region, and who leaves is RMS's best plan.
@@ -37,7 +37,8 @@ class GeoEnv(PlayedEnv):
                  envs/reward.py. Decisions often take no time: train with gamma = 1.
     Episode      terminated when every workload is done; truncated at `horizon_s` or after `max_decisions`, and
                  then charged for the workloads that it leaves (envs/reward.py).
-    Info         elapsed_s, action_mask, invalid_action (the action was not legal: it counted as advance), forced_action
+    Info         active_jobs, waiting_jobs, running_jobs, finished_jobs, used_gpus; elapsed_s, action_mask,
+                 invalid_action (the action was not legal: it counted as advance), forced_action
                  (and as the first legal candidate, since no time could pass), adjusted_action (always False: the
                  action has one part); max_decisions of reset and on the last step; metrics on the last step.
     Versions     v0 first release.
@@ -60,8 +61,10 @@ class GeoEnv(PlayedEnv):
         horizon_s: truncate so many seconds after the first arrival; None: never.
         skip_idle: pass over decision points where only advancing or holding is legal; the first of an episode never.
         observation: `dict`, or `flat` for plain MLPs.
-        action, mask: how actions are said, and where the mask is (envs/forms.py).
-        reward: `jct`, `makespan`, `slowdown` or `slo`.
+        action: `parts` or `discrete`, here the same: the action has one part (envs/forms.py).
+        mask: `info`, or also in the observation: `observation`, `KEY` or `KEY/MASK` (envs/forms.py).
+        reward: `jct`, `makespan`, `slowdown` or `slo`; or a function (before, after) of two snapshots, or its word
+            `py:FILE.py:NAME` (envs/snapshot.py).
         reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
             name or a policy; None: nobody.
         estimates: what policies and the observation know of run times: `exact`, `none`, `lognormal:sigma=1`, `user`, or
