@@ -22,11 +22,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..envs.registration import env_class, resolve
+from ..envs.registration import ENVIRONMENTS, resolve
+from ..policies.own import environments_in
 from ..simulator.errors import InputError
 from ..simulator.names import choose
+from ..simulator.own import blamed
 from .playing import PlayedAgent
-from .windows import Window
+from .windows import Window, arguments
 
 
 class ActingPolicy(PlayedAgent):
@@ -46,33 +48,36 @@ class ActingPolicy(PlayedAgent):
     def __init__(self, thing: Any, said: str, files: Sequence[Path] = ()) -> None:
         self.thing = thing
         env_kwargs = getattr(thing, "env_kwargs", {})
-        if not isinstance(env_kwargs, Mapping):
+        if not isinstance(env_kwargs, Mapping) or not all(isinstance(key, str) for key in env_kwargs):
             raise InputError(f"{said}: env_kwargs = {env_kwargs!r:.60}: expected keyword arguments in a dict")
         _expect_two_arguments(thing.act, said)
-        places = [resolve(name) for name in _places(thing)]
+        places = [choose(name, ENVIRONMENTS, f"environment of {said}:") for name in _places(thing, said)]
         only = places[0] if len(places) == 1 else None
         super().__init__(type(thing).__name__, only, env_kwargs, tuple(files), said)
         self.environments = tuple(places) or self.environments
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies, also those in other processes, look at runs of their own."""
-        return ActingPolicy, (self.thing, self._source, self.files), {"name": self.name}
-
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
-        self.__dict__.update(state)
+        home = self._window.environment if self._window is not None else None
+        return _restored, (self.thing, self._source, self.files, self.name, home)
 
     def _enter(self, environment: str) -> None:
-        for key in self.env_kwargs:
-            choose(key, inspect.signature(env_class(environment)).parameters, f"key of env_kwargs of {self._source}:")
+        self.env_kwargs = arguments(environment, self.env_kwargs, f"{self._source}: env_kwargs")
         super()._enter(environment)
 
     def _begin(self, seed: int) -> None:
         super()._begin(seed)
         if callable(getattr(self.thing, "begin", None)):
-            self.thing.begin(seed)
+            with blamed(self._source, self.files):
+                self.thing.begin(seed)
 
     def _parts(self, window: Window, seed: int, instant: int, number: int, turn: int) -> Any:
-        return window.read(self.thing.act(*window.observed()))
+        with blamed(self._source, self.files):
+            action = self.thing.act(*window.observed())
+        try:
+            return window.read(action)
+        except InputError as error:
+            raise InputError(f"{self._source}: act gave {error}") from None
 
 
 def acting_policy(thing: Any, said: str, files: tuple[Path, ...] = ()) -> ActingPolicy:
@@ -80,10 +85,16 @@ def acting_policy(thing: Any, said: str, files: tuple[Path, ...] = ()) -> Acting
     return ActingPolicy(thing, said, files)
 
 
-def _places(thing: Any) -> Sequence[str]:
-    """Where it says that it plays."""
-    told = getattr(thing, "environments", None) or getattr(thing, "environment", None) or ()
-    return (told,) if isinstance(told, str) else tuple(told)
+def _restored(thing: Any, said: str, files: tuple[Path, ...], name: str, home: str | None) -> PlayedAgent:
+    policy = ActingPolicy(thing, said, files)
+    policy.name = name
+    return policy if home is None else policy.playing_in(home)
+
+
+def _places(thing: Any, said: str) -> Sequence[str]:
+    """The ids of where it says that it plays."""
+    home = getattr(thing, "environment", None)
+    return environments_in(thing, said) or ((resolve(home),) if isinstance(home, str) else ())
 
 
 def _expect_two_arguments(act: Any, said: str) -> None:

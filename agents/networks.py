@@ -179,8 +179,8 @@ class CandidateNetwork(nn.Module):
         """Logits of the values of all parts after the candidate, (n, P)."""
         scores = [context.new_zeros(len(context), 0)]
         values = self._values_of_parts(observation)
-        for part, own, layer, scorer in zip(self.tables.parts, values, self.parts, self.valued, strict=True):
-            scores.append(layer(context) + scorer(own, context) if part.features else layer(context))
+        for part, seen, layer, scorer in zip(self.tables.parts, values, self.parts, self.valued, strict=True):
+            scores.append(layer(context) + scorer(seen, context) if part.features else layer(context))
         return torch.cat(scores, 1)
 
     def _values_of_parts(self, observation: torch.Tensor) -> list[torch.Tensor]:
@@ -209,9 +209,9 @@ class CandidateNetwork(nn.Module):
         rows = observation[:, -self.tables.candidates * self.tables.candidate_columns :]
         rows = rows.reshape(-1, self.tables.candidate_columns)
         self.standard_candidate.calibrate(rows[rows[:, LEGAL] > 0.0])
-        for part, own, scorer in zip(self.tables.parts, self._values_of_parts(observation), self.valued, strict=True):
+        for part, seen, scorer in zip(self.tables.parts, self._values_of_parts(observation), self.valued, strict=True):
             if part.features:
-                told = own[(own > 0.0).flatten(1).any(1)]
+                told = seen[(seen > 0.0).flatten(1).any(1)]
                 scorer.standard.calibrate(scorer.compared(told).flatten(0, 1) if len(told) else told.flatten(0, 1))
 
     def soften(self, factor: float) -> None:

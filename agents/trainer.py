@@ -133,7 +133,8 @@ class Training:
             each = self.learner.each
             rows = rows_of_rollout(config.num_envs, config.replicas, each, config.timesteps, True)
             found = f"one whole episode of each of {config.num_envs} rows, some {each * config.num_envs:,.0f} decisions"
-            cut = "" if rows == config.num_envs else f", so the first is of {rows} rows, some {each * rows:,.0f} decisions"
+            fewer = f", so the first is of {rows} rows, some {each * rows:,.0f} decisions"
+            cut = "" if rows == config.num_envs else fewer
         else:
             steps = config.steps_of_rollout
             found = f"{steps} steps of {config.num_envs} rows, {steps * config.num_envs:,} decisions"

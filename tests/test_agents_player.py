@@ -278,7 +278,9 @@ def test_observations_are_normalised_as_stable_baselines3_does():
     expected = theirs._normalize_obs(window.features[None], spread).astype(np.float32)
     with torch.no_grad():
         logits = plain.policy.get_distribution(torch.from_numpy(expected), window.mask).distributions[0].logits[0]
-    assert policy._scores(window.features, window.mask)[: len(logits)] == pytest.approx(logits.double().numpy(), abs=1e-4)
+    assert policy._scores(window.features, window.mask)[: len(logits)] == pytest.approx(
+        logits.double().numpy(), abs=1e-4
+    )
 
 
 @pytest.fixture

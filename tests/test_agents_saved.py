@@ -20,8 +20,8 @@ pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
 
 from safetensors.torch import load_file, save_file  # noqa: E402
 
-from clustergym.agents import saved  # noqa: E402
 from clustergym import policies  # noqa: E402
+from clustergym.agents import saved  # noqa: E402
 from clustergym.agents.saved import DESCRIPTION, WEIGHTS, load_agent, save_agent  # noqa: E402
 
 from .agents import agent, description  # noqa: E402

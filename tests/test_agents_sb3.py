@@ -14,17 +14,17 @@ import pytest
 pytest.importorskip("torch", reason="needs the extra `agents`")
 pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
 
-import sb3_contrib  # noqa: E402
-import stable_baselines3  # noqa: E402
-from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize  # noqa: E402
+import sb3_contrib
+import stable_baselines3
+from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
-import clustergym.agents  # noqa: E402
-from clustergym import policies  # noqa: E402
-from clustergym.agents import save_sb3, sb3_vec_env  # noqa: E402
-from clustergym.agents.sb3_zip import ALGORITHMS, recognised  # noqa: E402
-from clustergym.experiments import cli  # noqa: E402
-from clustergym.simulator.errors import InputError, MissingExtra  # noqa: E402
-from clustergym.simulator.twins import twin  # noqa: E402
+import clustergym.agents
+from clustergym import policies
+from clustergym.agents import save_sb3, sb3_vec_env
+from clustergym.agents.sb3_zip import ALGORITHMS, recognised
+from clustergym.experiments import cli
+from clustergym.simulator.errors import InputError, MissingExtra
+from clustergym.simulator.twins import twin
 
 ONE_NUMBER = {"observation": "flat", "action": "discrete"}
 SMALL = {
@@ -277,11 +277,11 @@ def acting(tmp_path, monkeypatch):
 def test_an_object_that_acts_plays_as_by_env_step(acting):
     sys.path.insert(0, str(acting))
     env = gymnasium.make("clustergym/Sharing-v0", **SMALL["Sharing"], **ONE_NUMBER).unwrapped
-    observation, _ = env.reset(seed=5)
+    env.reset(seed=5)
     ended = False
     while not ended:
         mask = env.action_masks()
-        observation, _, terminated, truncated, info = env.step(np.flatnonzero(mask)[min(1, mask.sum() - 1)])
+        _, _, terminated, truncated, info = env.step(np.flatnonzero(mask)[min(1, mask.sum() - 1)])
         ended = terminated or truncated
     policy = policies.make_for("py:mine.py:First", "clustergym/Sharing-v0")
     simulator = twin(env.simulator)
