@@ -26,7 +26,7 @@ from torch.nn import functional
 
 from ..envs.tables import Tables
 from ..simulator.errors import InputError
-from ..simulator.names import bind, choose
+from ..simulator.names import arguments_of, choose
 from ..simulator.own import is_own, own
 
 LOWEST = -1e9  # logit of what is not legal: its probability is exactly 0 in float32
@@ -356,4 +356,5 @@ def make_network(name: str, tables: Tables, options: Mapping[str, Any], critic: 
     """A network by name; see `network_class`."""
     kind, given = network_class(name)
     told = {"critic": critic} if "critic" in signature(kind).parameters else {}
-    return bind(partial(kind, tables), {**given, **options, **told}, f"network {name}")
+    values = arguments_of(partial(kind, tables), {**given, **options, **told}, f"network {name}")
+    return kind(tables, **{**values, **options})  # options are no text: what a file says is taken as it is

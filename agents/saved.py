@@ -193,8 +193,8 @@ def build_policy(description: AgentDescription, source: str = "agent") -> BasePo
         expect_trusted(network, f"network in {source}")
     else:
         choose(network, NETWORKS, f"network in {source}:")
-    expect_trusted(description.env_kwargs, f"env_kwargs in {source}")
     kwargs = description.policy_kwargs
+    expect_trusted([description.env_kwargs, kwargs], f"arguments in {source}")
     for key in kwargs:
         choose(key, POLICY_KWARGS, f"key of policy_kwargs in {source}:")
     _expect_plain(kwargs, "policy_kwargs", source)

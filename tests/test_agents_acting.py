@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import gymnasium
 import numpy as np
 import pytest
@@ -44,6 +46,25 @@ class Misspelt(Mine):
 
 class Home(Mine):
     environments = ("Sharing",)
+
+
+class Nowhere(Mine):
+    environments = ("Sharin",)
+
+
+class Crashing(Mine):
+    def act(self, observation, mask):
+        return {}["nothing"]
+
+
+class Counting(Mine):
+    def begin(self, seed):
+        self.asked = 0
+
+    def act(self, observation, mask):
+        assert observation.shape == (observation.size,) and mask.dtype == bool
+        self.asked += 1
+        return np.flatnonzero(mask)[-1] if self.asked == 1 else super().act(observation, mask)
 """
 
 
@@ -84,14 +105,28 @@ def test_a_table_has_it_beside_others_also_in_other_processes(file):
     [
         ("Broken", r"expected a whole number, the candidate"),
         ("One", "act is to take two arguments"),
-        ("Misspelt", "did you mean 'slots'"),
+        ("Misspelt", "env_kwargs: unknown parameter 'slot'; did you mean 'slots'"),
+        ("Nowhere", "did you mean 'clustergym/Sharing-v0'"),
+        ("Crashing", r"seed 0: KeyError: 'nothing' \(.*agents_of_mine\.py, line 37\)"),
     ],
 )
 def test_what_cannot_be_meant_is_one_sentence(file, name, sentence):
     with pytest.raises(InputError, match=sentence) as refusal:
         play(described_setting("Delay", **WORDS), f"py:{file}:{name}", 0)
     assert "\n" not in str(refusal.value)
+    assert str(refusal.value).count("agents_of_mine.py:") == 1
 
 
 def test_it_says_where_it_plays(file):
     assert policies.make(f"py:{file}:Home").environments == ("clustergym/Sharing-v0",)
+
+
+def test_it_hears_when_a_run_begins_and_copies_play_alike(file):
+    """Two runs in turn by one policy, and one by a copy as another process gets it, are the same three times."""
+    setting = described_setting("Delay", **WORDS)
+    policy = policies.make_for(f"py:{file}:Counting", setting.environment)
+    assert policy.files == (file,)
+    players = (policy, policy, pickle.loads(pickle.dumps(policy)))
+    first, second, copied = (play(setting, player, 0).metrics for player in players)
+    assert {key for key in first if not np.array_equal(first[key], second[key], equal_nan=True)} == set()
+    assert {key for key in first if not np.array_equal(first[key], copied[key], equal_nan=True)} == set()
