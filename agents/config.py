@@ -82,7 +82,7 @@ class Config(_Checked):
             at the same cost (under `semantics=artist-sim` none does).
         imitate: a policy to clone before PPO: `imitation_steps` of its decisions, gone through `imitation_epochs`
             times; then logits are divided by `soften`, so that there is something left to explore.
-        timesteps: decisions to train for, all rows together; no more are taken, unless the least rollout is longer.
+        timesteps: decisions to train for, all rows together; no more are taken, unless the first rollout is longer.
         num_envs, n_steps, batch_size, n_epochs, learning_rate (falls linearly to 0), gamma, gae_lambda, clip_range,
         ent_coef, vf_coef, max_grad_norm, normalise: of PPO, as in stable-baselines3; `normalise` scales rewards by the
             spread of returns. With `variance: group` a rollout is one episode of every row, nothing is discounted and

@@ -123,7 +123,7 @@ class _Grouped:
 
     Attributes:
         replicas: rows in a group.
-        each: decisions that an episode of a row is thought to take, as in the last rollout; 0: nobody knows.
+        each: decisions that an episode of a row is thought to take: the longest of the last rollout; 0: nobody knows.
     """
 
     replicas: int
@@ -172,7 +172,7 @@ class _Grouped:
             if ended.any():
                 rows, observation = rows[~ended], observation[~ended]
         episodes.finish(min(self.replicas, count))
-        self.each = episodes.count / count
+        self.each = float(length.max())
         self.ep_info_buffer.extend({"r": r, "l": n, "t": 0.0} for r, n in zip(total, length, strict=True))
         self.rollout_buffer = episodes
         callback.on_rollout_end()

@@ -168,7 +168,7 @@ class Training:
     @property
     def _own(self) -> dict[str, str]:
         """The user's own words, with hashes of the files that they are written in."""
-        words = [word for word in (self.config.net, self.config.env.get("reward")) if is_own(word)]
+        words = [word for word in (self.config.net, self.config.env.get("reward", "jct")) if is_own(word)]
         return {word: hashed(own(word, "own code").files) for word in words}
 
     def _calibrate(self) -> None:

@@ -199,8 +199,6 @@ def _train(config: Config, logdir: Path, resume: bool, quiet: bool) -> dict[str,
     from ...agents.checkpoint import read_checkpoint
     from ...agents.folders import standing
     from ...agents.trainer import Training
-    from ...policies import list as policies_of
-    from ...policies import make
     from ..command_log import recorded
     from ..training import TrainingLog, write_config
 
@@ -215,8 +213,9 @@ def _train(config: Config, logdir: Path, resume: bool, quiet: bool) -> dict[str,
         if not resume:
             write_config(logdir, config)
             # Policies of elastic jobs play another game unless the environment's jobs are elastic too.
-            elastic = bool(config.env.get("elastic", False))
-            words = [word for word in policies_of(config.environment) if elastic or not make(word).elastic]
+            plain = not config.env.get("elastic", False)
+            estimates = config.env.get("estimates", "exact")
+            words = chosen_policies([], config.environment, estimates=estimates, plain=plain)
             log.heuristics(training.validation, words)
         best = training.run(resume)
         log.finished(best)
@@ -261,8 +260,8 @@ def _options_of(config: Config) -> str:
 
     from ...envs.registration import ENVIRONMENTS
     from ...simulator.own import is_own
-    from ..evaluate import settings
     from ..hosting import config_keys, word_of_value
+    from ..keys import settings
 
     entry, scenario = ENVIRONMENTS[config.environment], config.validation[0]
     given = {"workload": scenario.workloads[0], "topology": scenario.topology, "network": scenario.network}
@@ -270,5 +269,5 @@ def _options_of(config: Config) -> str:
     known = {*inspect.signature(settings).parameters, *config_keys(entry)}
     values = {key: value for key, value in config.env.items() if key in known and (value or key == "memory_gb")}
     words += [f"--set {shlex.quote(f'{key}={word_of_value(key, value)}')}" for key, value in values.items()]
-    trust = is_own(config.net) or any(is_own(value) for value in config.env.values())
+    trust = is_own(config.net) or any(is_own(value) for key, value in config.env.items() if key != "reward")
     return "".join(f" {word}" for word in [*words, *(["--trust-py"] if trust else [])])
