@@ -27,6 +27,11 @@ Variance = Annotated[
     ),
 ]
 
+Net = Annotated[
+    str | None,
+    typer.Option("--net", metavar="candidates|mlp|py:FILE.py:NAME", help="The network; your own by py:."),
+]
+
 
 def train(
     env: Annotated[
@@ -39,10 +44,7 @@ def train(
         int | None, typer.Option("--timesteps", metavar="N", parser=whole(1), help="Decisions to train for at most.")
     ] = None,
     algo: Annotated[str | None, typer.Option("--algo", metavar="maskable-ppo|ppo", help="The learner.")] = None,
-    net: Annotated[
-        str | None,
-        typer.Option("--net", metavar="candidates|mlp|py:FILE.py:NAME", help="The network; your own by py:."),
-    ] = None,
+    net: Net = None,
     imitate: Annotated[
         str | None, typer.Option("--imitate", metavar="POLICY", help="Clone this policy before learning.")
     ] = None,
