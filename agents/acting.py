@@ -4,7 +4,7 @@
         env_kwargs = {"observation": "flat", "action": "discrete", "slots": 8}
 
         def __init__(self, weights: str = "mine.pt") -> None:
-            self.net = torch.load(weights)
+            self.net = torch.load(weights, weights_only=False)
 
         def act(self, observation, mask):
             scores = self.net(torch.as_tensor(observation)).detach().numpy()
