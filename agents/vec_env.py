@@ -49,7 +49,9 @@ def sb3_vec_env(
     """
     name = resolve(id)
     batch = Batch(env_class(name), num_envs, replicas=replicas, variants=variants, kwargs=kwargs)
-    return ClusterVecEnv(batch, seed=seed, full_infos=full_infos)
+    made = ClusterVecEnv(batch, seed=seed, full_infos=full_infos)
+    made.env_id, made.env_kwargs = name, {**kwargs, **(dict(variants[0]) if variants else {})}
+    return made
 
 
 class ClusterVecEnv(VecEnv):
@@ -57,7 +59,11 @@ class ClusterVecEnv(VecEnv):
 
     Attributes:
         batch: the rows.
+        env_id, env_kwargs: what `sb3_vec_env` was asked for, variants as row 0 has them.
     """
+
+    env_id: str
+    env_kwargs: Mapping[str, Any]
 
     def __init__(self, batch: Batch, seed: int | None = None, full_infos: bool = False) -> None:
         self.batch, self.envs, self.full_infos = batch, batch.envs, full_infos

@@ -149,6 +149,7 @@ class Lookout:
             "fifo",
             placer=env_kwargs.get("placer", "tier"),
             preemption_cost=tuple(cost) if isinstance(cost, list) else cost,
+            round=env_kwargs.get("round", 0.0),
             migrates=bool(env_kwargs.get("migration", False)),
         )
 

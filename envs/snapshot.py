@@ -25,7 +25,6 @@ from ..simulator.own import is_own, own
 from .codes import FINISHED_JOBS, RUNNING_JOBS, TERMINATED, TRUNCATED, USED_GPUS, WAITING_JOBS
 
 COUNTS = ("waiting_jobs", "running_jobs", "finished_jobs", "used_gpus")  # as in codes.py, from WAITING_JOBS on
-Reward = Callable[["Snapshot", "Snapshot"], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +85,9 @@ class Snapshot:
     def before_all(cls, s: np.void) -> Snapshot:
         """The first arrival, before anybody is there."""
         return cls(float(s["start_s"]), 0, 0, 0, int(s["n_jobs"]), 0, int(s["n_gpus"]), 0.0, 0.0, 0, 0, False, False)
+
+
+Reward = Callable[[Snapshot, Snapshot], float]  # after the class: types of arguments are read at run time (names.py)
 
 
 def _late(s: np.void) -> int:

@@ -143,12 +143,9 @@ class GroupingEnv(ClusterEnv):
             pull_share=pull_share,
         )  # fmt: skip
         simulator = GroupSimulator(
-            topology,
-            config,
-            failures=failures_of(mtbf_s, mttr_s, 0.0),
-            horizon_s=horizon_of(horizon_s),
+            topology, config, failures=failures_of(mtbf_s, mttr_s, 0.0), horizon_s=horizon_of(horizon_s),
             estimates=estimates,
-        )
+        )  # fmt: skip
         form = Form.of(lookout, observation, action, mask, self.others)
         self._open(simulator, lookout, workload, max_decisions, form, reward, reference, render_mode)
 
