@@ -14,7 +14,7 @@ endif
 # Learners of other libraries. constraints.txt holds but for what a library pins otherwise.
 CLIENT_VENVS := .venv-clients
 CLIENTS := sb3 torchrl tianshou rllib
-NEEDS_sb3 := stable-baselines3 sb3-contrib rl_zoo3 tyro tensorboard
+NEEDS_sb3 := stable-baselines3 sb3-contrib safetensors rl_zoo3 tyro tensorboard
 NEEDS_torchrl := torchrl tensordict
 NEEDS_tianshou := tianshou==2.*
 NEEDS_rllib := ray[rllib] torch
