@@ -10,7 +10,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from operator import index
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -30,6 +30,9 @@ from .lookout import Lookout, check_range, numbers
 from .reference import Reference
 from .reward import REWARDS, reward_scale
 from .tables import Tables
+
+if TYPE_CHECKING:
+    from .rendering.seen import Seen
 
 OBSERVATIONS = ("dict", "flat")
 DECISIONS_A_JOB = 50  # no policy that gets on comes near it, so episodes of one that does not come to an end
@@ -93,6 +96,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self.sources = self._sources_of(workload)
         self._pay(reward, reference, max_decisions)
         self._screen: Any = None
+        self._seen: tuple[int, Seen] | None = None  # of which run
         self._lay_spaces()
 
     def _lay_spaces(self) -> None:
@@ -371,7 +375,16 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         """The cluster now, uint8 (H, W, 3)."""
         from .rendering.picture import draw_rgb
 
-        return draw_rgb(self.simulator)
+        return draw_rgb(self.simulator, seen=self.seen())
+
+    def seen(self) -> Seen:
+        """What the frames of this episode have shown, which the next one may need."""
+        from .rendering.seen import Seen
+
+        runs = self.simulator.runs
+        if self._seen is None or self._seen[0] != runs:
+            self._seen = runs, Seen()
+        return self._seen[1]
 
     def close(self) -> None:
         """Close the window of `human` rendering."""

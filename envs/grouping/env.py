@@ -155,4 +155,4 @@ class GroupingEnv(ClusterEnv):
 
         self.simulator.meter.look()
 
-        return draw_groups(self.simulator)
+        return draw_groups(self.simulator, seen=self.seen())

@@ -15,6 +15,7 @@ from .colours import job_colour
 from .group_scene import GroupLane, GroupScene, read_groups
 from .pen import Pen, new_image
 from .picture import SIZE, checked_size, draw_total
+from .seen import Seen, run_words
 from .words import clock, span
 
 SMALLEST_LANE = 46  # units; more groups than fit are counted below
@@ -24,12 +25,13 @@ NET = colours.TIER_COLOURS[2]
 Box = tuple[int, int, int, int]
 
 
-def draw_groups(simulator: GroupSimulator, size: tuple[int, int] = SIZE) -> np.ndarray:
+def draw_groups(simulator: GroupSimulator, size: tuple[int, int] = SIZE, seen: Seen | None = None) -> np.ndarray:
     """The groups now, as a picture.
 
     Args:
         simulator: a simulator of job groups after `reset`.
         size: width and height in pixels, (640, 420) to (7680, 4320).
+        seen: of the run, where several frames of it are drawn.
 
     Returns:
         uint8 (height, width, 3), a fresh array; the same state gives the same pixels.
@@ -43,6 +45,8 @@ def draw_groups(simulator: GroupSimulator, size: tuple[int, int] = SIZE) -> np.n
     pen = Pen(new_image(size, colours.PAGE), min(size[0] / SIZE[0], size[1] / SIZE[1]))
     u = pen.unit
     _draw_totals(pen, size[0], scene)
+    for line, words in enumerate(run_words(scene.jct_s, seen).split(" · ")):
+        pen.text((u(14) + 2, u(44 + 14 * line)), words, 10, colours.INK, within=round(size[0] * 0.165))
     right, bottom = size[0] - u(14), size[1] - u(34)
     _draw_machines(pen, scene, (u(14), u(76), right, u(94)))
     middle = size[0] // 2

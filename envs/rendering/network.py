@@ -21,10 +21,13 @@ from .links import NetworkScene, read_network
 from .panels import draw_queue, draw_running
 from .pen import Pen, new_image
 from .scene import Scene, read_scene
+from .seen import Seen, draw_run
+from .words import span
 
 IDLE, FULL, OVER = colours.TRACK, colours.TIER_COLOURS[0], colours.TIER_COLOURS[3]
 HALF = colours.TIER_COLOURS[2]
 SHARED_WIDTH, OWN_WIDTH = 2.4, 1.0  # units
+PALE = 0.72  # of what is past
 
 
 class Boxes:
@@ -47,8 +50,11 @@ class Boxes:
         self.foot = bottom
 
 
-def draw_network(simulator: Simulator, size: tuple[int, int]) -> np.ndarray:
-    """The picture; see `picture.draw_rgb`, which draws it where jobs share links."""
+def draw_network(simulator: Simulator, size: tuple[int, int], seen: Seen | None = None) -> np.ndarray:
+    """The picture; see `picture.draw_rgb`, which draws it where jobs share links.
+
+    While no jobs meet on a link, circles and use are those that were seen last, pale.
+    """
     from .picture import SIZE, draw_totals
 
     scene, network, links = read_scene(simulator), read_network(simulator), simulator.topology.links
@@ -61,14 +67,33 @@ def draw_network(simulator: Simulator, size: tuple[int, int]) -> np.ndarray:
     draw_totals(pen, boxes.network[0], size[0], scene)
     words = f"{scene.name} · {scene.gpus:,} GPUs · {links.num_links:,} links · {network.contending} jobs meet on links"
     pen.text((boxes.network[0] + 2, pen.unit(44)), words, 11, colours.FAINT, within=round(size[0] * 0.37))
+    draw_run(pen, scene.jct_s, seen, round(size[0] * 0.36))
     _draw_graph(pen, boxes.network, links, scene, network)
     draw_queue(pen, boxes.queue, scene)
     draw_running(pen, boxes.running, scene)
-    labels = {job.job: job.label for job in scene.running}
-    draw_circles(pen, boxes.circles, network.crossing, labels)
-    draw_use(pen, boxes.use, network.crossing, labels)
+    _draw_crossing(pen, boxes, network, scene, seen)
     _draw_legend(pen, boxes)
     return pen.pixels()
+
+
+def _draw_crossing(pen: Pen, boxes: Boxes, network: NetworkScene, scene: Scene, seen: Seen | None) -> None:
+    """The two panels of the worst link, of now or, pale, of when jobs last met on one."""
+    if network.crossing is not None:
+        labels = {job.job: job.label for job in scene.running}
+        if seen is not None:
+            seen.crossing, seen.labels, seen.at_s = network.crossing, labels, scene.now_s
+        draw_circles(pen, boxes.circles, network.crossing, labels)
+        draw_use(pen, boxes.use, network.crossing, labels)
+        return
+    crossing = seen.crossing if seen is not None else None
+    labels = dict(seen.labels) if seen is not None else {}
+    draw_circles(pen, boxes.circles, crossing, labels)
+    draw_use(pen, boxes.use, crossing, labels)
+    if seen is not None and crossing is not None:
+        words = f"nobody meets now; {span(scene.now_s - seen.at_s)} ago:"
+        for box in (boxes.circles, boxes.use):
+            pen.fade((box[0] + 2, box[1] + pen.unit(26), box[2] - 2, box[3] - pen.unit(4)), PALE)
+        pen.text((boxes.circles[0] + pen.unit(68), boxes.circles[1] + pen.unit(11)), words, 9, colours.FAINT)
 
 
 def load_colour(load: float) -> Colour:

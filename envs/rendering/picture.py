@@ -19,21 +19,23 @@ from .panels import draw_queue, draw_running
 from .pen import Pen, new_image
 from .regions import has_regions
 from .scene import ClusterShape, Scene, read_scene
+from .seen import Seen, draw_run
 from .words import clock
 
 SIZE = (960, 640)
 SMALLEST, LARGEST = (640, 420), (7680, 4320)
 
 
-def draw_rgb(simulator: Simulator, size: tuple[int, int] = SIZE) -> np.ndarray:
+def draw_rgb(simulator: Simulator, size: tuple[int, int] = SIZE, seen: Seen | None = None) -> np.ndarray:
     """The cluster now, as a picture.
 
     Args:
         simulator: a simulator after `reset`.
         size: width and height in pixels, (640, 420) to (7680, 4320).
+        seen: of the run, where several frames of it are drawn; it is brought up to date.
 
     Returns:
-        uint8 (height, width, 3), a fresh array; the same state gives the same pixels.
+        uint8 (height, width, 3), a fresh array; the same state, and what was seen, give the same pixels.
 
     Raises:
         MissingExtra: the extra [render] is not installed.
@@ -43,12 +45,12 @@ def draw_rgb(simulator: Simulator, size: tuple[int, int] = SIZE) -> np.ndarray:
     if has_regions(simulator):
         from .region_map import draw_regions
 
-        return draw_regions(simulator, size)
+        return draw_regions(simulator, size, seen)
     if has_contention(simulator):
         from .network import draw_network
 
-        return draw_network(simulator, size)
-    return draw_scene(read_scene(simulator), size)
+        return draw_network(simulator, size, seen)
+    return draw_scene(read_scene(simulator), size, seen)
 
 
 def checked_size(size: tuple[int, int]) -> tuple[int, int]:
@@ -59,7 +61,7 @@ def checked_size(size: tuple[int, int]) -> tuple[int, int]:
     return width, height
 
 
-def draw_scene(scene: Scene, size: tuple[int, int] = SIZE) -> np.ndarray:
+def draw_scene(scene: Scene, size: tuple[int, int] = SIZE, seen: Seen | None = None) -> np.ndarray:
     """A scene as a picture; see `draw_rgb`."""
     width, height = checked_size(size)
     stage = stage_of(scene.shape, scene.name, (width, height))
@@ -67,6 +69,7 @@ def draw_scene(scene: Scene, size: tuple[int, int] = SIZE) -> np.ndarray:
     pixels.reshape(-1, 3)[stage.plan.pixels] = _part_colours(scene, stage.plan)[stage.plan.parts]
     pen = Pen.over(pixels, stage.scale)
     draw_totals(pen, stage.margin, stage.size[0], scene)
+    draw_run(pen, scene.jct_s, seen, round(stage.size[0] * 0.36))
     if not stage.plan.by_machine:
         _split_shared(pen, stage.plan, scene)
     _draw_labels(pen, stage.plan, scene)

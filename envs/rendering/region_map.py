@@ -17,6 +17,7 @@ from .floor import Box
 from .panels import draw_queue, draw_running
 from .pen import Pen, new_image
 from .regions import Flow, Region, RegionScene, Supply, read_regions
+from .seen import Seen, draw_run
 from .words import amount, clock, span
 
 LOW, EVEN, HIGH = colours.TIER_COLOURS[0], colours.TIER_COLOURS[2], colours.TIER_COLOURS[3]
@@ -40,7 +41,7 @@ class Boxes:
         def u(units: float) -> int:
             return max(1, round(units * scale))
 
-        margin, head, foot, gap, side = u(14), u(74), u(34), u(10), u(256)
+        margin, head, foot, gap, side = u(14), u(76), u(50), u(10), u(256)
         right, bottom = size[0] - margin, size[1] - foot
         middle = head + round((bottom - head) * 0.56)
         self.map = (margin, head, right - side - gap, head + round((bottom - head) * 0.7))
@@ -50,12 +51,12 @@ class Boxes:
         self.foot = bottom
 
 
-def draw_regions(simulator: Simulator, size: tuple[int, int]) -> np.ndarray:
+def draw_regions(simulator: Simulator, size: tuple[int, int], seen: Seen | None = None) -> np.ndarray:
     """The picture; see `picture.draw_rgb`, which draws it where there are regions."""
-    return draw_region_scene(read_regions(simulator), size)
+    return draw_region_scene(read_regions(simulator), size, seen)
 
 
-def draw_region_scene(world: RegionScene, size: tuple[int, int]) -> np.ndarray:
+def draw_region_scene(world: RegionScene, size: tuple[int, int], seen: Seen | None = None) -> np.ndarray:
     """A scene of regions as a picture."""
     from .picture import SIZE
 
@@ -65,6 +66,7 @@ def draw_region_scene(world: RegionScene, size: tuple[int, int]) -> np.ndarray:
     for box in (boxes.map, boxes.course, boxes.queue, boxes.running):
         pen.card(box, colours.CARD, colours.CARD_EDGE, 8)
     _draw_totals(pen, boxes.map[0], size[0], world)
+    draw_run(pen, world.scene.jct_s, seen, round(size[0] * 0.3))
     _draw_map(pen, boxes.map, world)
     _draw_course(pen, boxes.course, world)
     draw_queue(pen, boxes.queue, world.scene)
@@ -279,11 +281,33 @@ def _draw_line(pen: Pen, plot: Box, world: RegionScene, shares: np.ndarray, colo
 
 
 def _draw_legend(pen: Pen, boxes: Boxes) -> None:
+    """Two lines at the foot: the parts of the bars; what frames, the bars at their left and ratios say."""
     u = pen.unit
-    x, y, side = boxes.map[0], boxes.foot + u(9), u(13)
-    entries = [("used", GPUS), ("asked by who waits", ASKED), ("down", colours.GPU_DOWN), ("tables on the way", FLOW)]
+    x, y, side = boxes.map[0], boxes.foot + u(7), u(12)
+    entries = [
+        ("GPUs used", GPUS),
+        ("CPU machines used", CPUS),
+        ("asked by who waits", ASKED),
+        ("down", colours.GPU_DOWN),
+        ("tables on the way", FLOW),
+    ]
     for words, colour in entries:
         pen.box((x, y, x + side, y + side), colour)
         x = pen.text((x + side + u(5), y + side // 2), words, 10, colours.FAINT, anchor="lm") + u(14)
-    told = "1.00x: as many units are held and asked as there are"
-    pen.text((x, y + side // 2), told, 10, colours.FAINT, anchor="lm")
+    pen.box((x, y + u(2), x + u(30), y + side - u(2)), ASKED)
+    pen.box((x, y + u(2), x + u(18), y + side - u(2)), GPUS)
+    pen.box((x + u(18) - 1, y, x + u(18) + 1, y + side), colours.INK)
+    told = "black tick: all there is, where more is asked"
+    pen.text((x + u(35), y + side // 2), told, 10, colours.FAINT, anchor="lm")
+    x, y = boxes.map[0], boxes.foot + u(32)
+    words = "frame, bar at its left, 1.00x: what is held and asked over what there is, of the scarcest units"
+    x = pen.text((x, y), words, 10, colours.FAINT, anchor="lm") + u(12)
+    x = pen.text((x, y), "0.5 or less", 10, colours.FAINT, anchor="lm") + u(5)
+    steps, width = 30, u(150)
+    for step in range(steps):
+        part = (x + width * step // steps, y - u(4), x + width * (step + 1) // steps, y + u(4))
+        pen.box(part, load_colour(0.5 + 1.5 * step / (steps - 1)))
+    pen.text((x + width // 3, y), "1", 9, colours.INK, anchor="mm")
+    x = pen.text((x + width + u(5), y), "2 or more", 10, colours.FAINT, anchor="lm") + u(12)
+    pen.box((x, y - u(6), x + side, y + u(6)), colours.GPU_DOWN)
+    pen.text((x + side + u(5), y), "region is down", 10, colours.FAINT, anchor="lm")

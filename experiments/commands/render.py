@@ -160,11 +160,12 @@ def _write_moment(take: _Take, course: _Course, at: float | None, size: tuple[in
 
     from ...envs.registration import drawn_as
     from ...envs.rendering.film import save_png
+    from ...envs.rendering.seen import Seen
 
     number = course.busiest if at is None else max(0, bisect_right(course.times_s, at) - 1)
     simulator = next(simulator for i, simulator in enumerate(take.play()) if i == number)
     with written_whole(file) as draft:
-        save_png(drawn_as(take.setting.environment)(simulator, size), draft)
+        save_png(drawn_as(take.setting.environment)(simulator, size, Seen(take.policy)), draft)
     s = simulator.state
     queue = int(s.waiting + s.held)
     why = "the longest queue of the run" if at is None else f"the decision point at or before {at:.15g} s"
@@ -201,14 +202,15 @@ def _pictures(
     take: _Take, chosen: list[int], size: tuple[int, int], show: Callable[[float], None]
 ) -> Iterator[np.ndarray]:
     from ...envs.registration import drawn_as
+    from ...envs.rendering.seen import Seen
 
-    draw, wanted = drawn_as(take.setting.environment), set(chosen)
+    draw, wanted, seen = drawn_as(take.setting.environment), set(chosen), Seen(take.policy)
     drawn = 0
     for number, simulator in enumerate(take.play()):
         if number in wanted:
             drawn += 1
             show(drawn)
-            yield draw(simulator, size)
+            yield draw(simulator, size, seen)
 
 
 def _caption(time_s: float, number: int, last: int) -> str:

@@ -99,6 +99,15 @@ class Placement:
         return float(cost.total_cost(self.ledger))
 
     @property
+    def terms(self) -> tuple[float, float, float]:
+        """What the cost is made of: Expressions 1 (read across regions), 2 (uneven demand), 3 (storage), weighted."""
+        ledger = self.ledger
+        remote = float(ledger.weight[0] * ledger.remote[0])
+        demand = float(ledger.weight[1] * (ledger.level_weight * ledger.balance).sum())
+        share = ledger.stored / max(int(ledger.stored.sum()), 1)
+        return remote, demand, float(ledger.weight[2] * ((share - ledger.storage_share) ** 2).sum())
+
+    @property
     def moved_kib(self) -> int:
         """KiB to copy so that the homes are where they are now: what the warehouse's copies there lack."""
         home = self.ledger.home
