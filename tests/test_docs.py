@@ -184,7 +184,9 @@ def test_every_other_line_of_the_readme_is_pip_or_a_target_of_make():
 
 
 def test_help_of_make_lists_every_target():
-    outcome = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    outcome = subprocess.run(
+        ["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     targets = re.findall(r"^\.PHONY: (help .*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[0].split()
     assert [line.split()[0] for line in outcome.stdout.splitlines()] == targets
     assert "train a small agent" in outcome.stdout

@@ -32,8 +32,8 @@ TINY = {
     "n_steps": 16,
     "batch_size": 64,
     "n_epochs": 1,
-    "timesteps": 384,
-    "evaluations": 3,
+    "timesteps": 256,
+    "evaluations": 2,
     "variance": "reference",
     "imitate": None,
 }
@@ -94,7 +94,7 @@ def test_trainings_at_the_same_time_are_judged_and_the_best_values_are_kept(caps
     assert status == 0 and "score: mean JCT on the validation workloads / greedy's" in out
     if "own: jct_mean is" in out:
         found = yaml.safe_load((tmp_path / "logs" / "best.yaml").read_text())
-        assert found["environment"] == "clustergym/Delay-v0" and found["timesteps"] == 384
+        assert found["environment"] == "clustergym/Delay-v0" and found["timesteps"] == 256
         assert f"clustergym train Delay --config {tmp_path / 'logs' / 'best.yaml'}" in out
         assert "--workload poisson:jobs=12" in out
     assert [line.partition(",")[0] for line in (tmp_path / "logs" / "trials.csv").read_text().splitlines()[1:]] == list(

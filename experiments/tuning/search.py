@@ -118,7 +118,7 @@ class Subject(Protocol):
 
     @property
     def direction(self) -> Direction:
-        """Whether less is better."""
+        """Which end of the value is sought."""
 
     @property
     def prunes(self) -> bool:
@@ -182,11 +182,11 @@ class Search:
             BadArgument: the folder's trials are of something else.
         """
         about = json.loads(json.dumps({**self.subject.about(), "space": list(map(str, self.space)), "seed": self.seed}))
-        before = self.study.user_attrs.get(ABOUT)
-        if before is None:
+        if ABOUT not in self.study.user_attrs:
             self.study.set_user_attr(ABOUT, about)
+        before = self.study.user_attrs[ABOUT]
         for key, value in about.items():
-            if before is not None and before.get(key) != value:
+            if before.get(key) != value:
                 raise BadArgument(_another(self.folder, key, before.get(key), value))
         from optuna.trial import TrialState
 
