@@ -117,7 +117,7 @@ def _draw_lanes(pen: Pen, scene: GroupScene, box: Box) -> None:
     axis = (box[0] + u(60), top, box[2] - u(14), bottom)
     if not shown:
         pen.text(((box[0] + box[2]) // 2, (top + bottom) // 2), "no job is in a group", 12, colours.FAINT, anchor="mm")
-    height = min((bottom - top) / max(1, len(shown)), 3.2 * u(SMALLEST_LANE))
+    height = min((bottom - top) / max(1, len(shown)), 4.5 * u(SMALLEST_LANE))
     for number, lane in enumerate(shown):
         lane_box = (axis[0], round(top + number * height), axis[2], round(top + (number + 1) * height) - u(6))
         _draw_lane(pen, scene, lane, lane_box, box[0] + u(14))
@@ -130,13 +130,13 @@ def _draw_lanes(pen: Pen, scene: GroupScene, box: Box) -> None:
 def _draw_lane(pen: Pen, scene: GroupScene, lane: GroupLane, box: Box, left: int) -> None:
     u = pen.unit
     lasts = f"round {span(lane.round_s)}" if math.isfinite(lane.round_s) else "not measured yet"
-    jobs = ", ".join(f"{job}{' (loads)' if job in lane.loading else ''}" for job in lane.members)
     told = f"{lane.machines} machines · {lasts} · CPU {lane.cpu:.0%} · network {lane.net:.0%} · "
-    told += f"memory {lane.memory:.0%} · jobs {jobs}"
+    told += f"memory {lane.memory:.0%} · jobs"
     swatch = (left, box[1] + u(2), left + u(9), box[1] + u(11))
     pen.box(swatch, _group_colour(lane.group))
     x = pen.text((left + u(14), box[1] + u(6)), f"group {lane.group}", 10, colours.INK, bold=True, anchor="lm") + u(8)
-    pen.text((x, box[1] + u(6)), told, 10, colours.FAINT, anchor="lm", within=box[2] - x)
+    x = pen.text((x, box[1] + u(6)), told, 10, colours.FAINT, anchor="lm", within=box[2] - x) + u(6)
+    _draw_members(pen, lane, (x, box[1] + u(1), box[2], box[1] + u(11)))
     first = box[1] + u(15)
     middle = (first + box[3]) // 2
     rows = {True: (first, middle - u(1)), False: (middle + u(1), box[3])}
@@ -147,6 +147,19 @@ def _draw_lane(pen: Pen, scene: GroupScene, lane: GroupLane, box: Box, left: int
         top, bottom = rows[subtask.kind == "COMP"]
         ends = [_column(scene, box, at_s) for at_s in (subtask.begin_s, subtask.end_s)]
         _draw_subtask(pen, (ends[0], top, ends[1], bottom), subtask.job)
+
+
+def _draw_members(pen: Pen, lane: GroupLane, box: Box) -> None:
+    """The jobs of a group in their colours, then those that only end what they are at."""
+    u, (x, middle) = pen.unit, (box[0], (box[1] + box[3]) // 2)
+    leaving = sorted({subtask.job for subtask in lane.subtasks} - set(lane.members))
+    for job in [*lane.members, *leaving]:
+        if x + u(70) > box[2]:
+            pen.text((x, middle), "and more", 10, colours.FAINT, anchor="lm")
+            return
+        pen.box((x, box[1], x + u(9), box[3]), job_colour(job))
+        words = f"{job}{' loads' if job in lane.loading else ' leaves' if job in leaving else ''}"
+        x = pen.text((x + u(12), middle), words, 10, colours.FAINT, anchor="lm") + u(8)
 
 
 def _draw_subtask(pen: Pen, box: Box, job: int) -> None:

@@ -27,7 +27,7 @@ from .words import span
 IDLE, FULL, OVER = colours.TRACK, colours.TIER_COLOURS[0], colours.TIER_COLOURS[3]
 HALF = colours.TIER_COLOURS[2]
 SHARED_WIDTH, OWN_WIDTH = 2.4, 1.0  # units
-PALE = 0.72  # of what is past
+PALE = 0.5  # of what is past: white in it
 
 
 class Boxes:
@@ -66,7 +66,7 @@ def draw_network(simulator: Simulator, size: tuple[int, int], seen: Seen | None 
         pen.card(box, colours.CARD, colours.CARD_EDGE, 8)
     draw_totals(pen, boxes.network[0], size[0], scene)
     words = f"{scene.name} · {scene.gpus:,} GPUs · {links.num_links:,} links · {network.contending} jobs meet on links"
-    pen.text((boxes.network[0] + 2, pen.unit(44)), words, 11, colours.FAINT, within=round(size[0] * 0.37))
+    pen.text((boxes.network[0] + 2, pen.unit(44)), words, 10, colours.FAINT, within=round(size[0] * 0.37))
     draw_run(pen, scene.jct_s, seen, round(size[0] * 0.36))
     _draw_graph(pen, boxes.network, links, scene, network)
     draw_queue(pen, boxes.queue, scene)
@@ -78,22 +78,17 @@ def draw_network(simulator: Simulator, size: tuple[int, int], seen: Seen | None 
 
 def _draw_crossing(pen: Pen, boxes: Boxes, network: NetworkScene, scene: Scene, seen: Seen | None) -> None:
     """The two panels of the worst link, of now or, pale, of when jobs last met on one."""
-    if network.crossing is not None:
-        labels = {job.job: job.label for job in scene.running}
-        if seen is not None:
-            seen.crossing, seen.labels, seen.at_s = network.crossing, labels, scene.now_s
-        draw_circles(pen, boxes.circles, network.crossing, labels)
-        draw_use(pen, boxes.use, network.crossing, labels)
-        return
-    crossing = seen.crossing if seen is not None else None
-    labels = dict(seen.labels) if seen is not None else {}
-    draw_circles(pen, boxes.circles, crossing, labels)
-    draw_use(pen, boxes.use, crossing, labels)
-    if seen is not None and crossing is not None:
-        words = f"nobody meets now; {span(scene.now_s - seen.at_s)} ago:"
+    seen = seen if seen is not None else Seen()
+    is_now = network.crossing is not None
+    if is_now:
+        seen.crossing, seen.at_s = network.crossing, scene.now_s
+        seen.labels = {job.job: job.label for job in scene.running}
+    when = "" if is_now or seen.crossing is None else f", {span(scene.now_s - seen.at_s)} ago"
+    draw_circles(pen, boxes.circles, seen.crossing, seen.labels, when)
+    draw_use(pen, boxes.use, seen.crossing, when)
+    if when:
         for box in (boxes.circles, boxes.use):
             pen.fade((box[0] + 2, box[1] + pen.unit(26), box[2] - 2, box[3] - pen.unit(4)), PALE)
-        pen.text((boxes.circles[0] + pen.unit(68), boxes.circles[1] + pen.unit(11)), words, 9, colours.FAINT)
 
 
 def load_colour(load: float) -> Colour:

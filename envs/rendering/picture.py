@@ -70,8 +70,9 @@ def draw_scene(scene: Scene, size: tuple[int, int] = SIZE, seen: Seen | None = N
     pen = Pen.over(pixels, stage.scale)
     draw_totals(pen, stage.margin, stage.size[0], scene)
     draw_run(pen, scene.jct_s, seen, round(stage.size[0] * 0.36))
-    if not stage.plan.by_machine:
+    if len(scene.partners) and not stage.plan.by_machine:
         _split_shared(pen, stage.plan, scene)
+        _draw_shared_legend(pen, stage)
     _draw_labels(pen, stage.plan, scene)
     draw_queue(pen, stage.queue, scene)
     draw_running(pen, stage.running, scene)
@@ -86,6 +87,7 @@ class Stage:
         cluster, queue, running: boxes of the three cards.
         plan: where the GPUs are.
         base: uint8 (height, width, 3).
+        legend_end: where the legend goes on.
     """
 
     def __init__(self, shape: ClusterShape, name: str, size: tuple[int, int]) -> None:
@@ -123,7 +125,7 @@ class Stage:
             self._number_machines(pen, shape)
         counts = (len(shape.rack_machines), len(shape.machine_slots), shape.gpus)
         words = [f"{n:,} {noun}{'s' * (n != 1)}" for n, noun in zip(counts, ("rack", "machine", "GPU"), strict=True)]
-        pen.text((self.margin + 2, self.unit(44)), f"{name} · {' · '.join(words)}", 11, colours.FAINT)
+        pen.text((self.margin + 2, self.unit(44)), f"{name} · {' · '.join(words)}", 10, colours.FAINT)
         self._draw_tier_legend(pen)
 
     def _number_machines(self, pen: Pen, shape: ClusterShape) -> None:
@@ -137,14 +139,11 @@ class Stage:
     def _draw_tier_legend(self, pen: Pen) -> None:
         """Swatches as GPUs look, at the foot of the picture."""
         x, y, side = self.margin, self.size[1] - self.unit(25), self.unit(15)
-        entries = [
-            ("gang within a slot", 0),
-            ("machine", 1),
-            ("rack", 2),
-            ("across racks", 3),
-            ("free", -1),
-            ("down", -2),
-        ]
+        told = "colour: the job · band: its gang lies within one"
+        if self.plan.by_machine:
+            told = "a box: a machine, the darker the more GPUs used · band: its widest gang lies within one"
+        x = pen.text((x, y + side // 2), told, 10, colours.FAINT, anchor="lm") + self.unit(8)
+        entries = [("slot", 0), ("machine", 1), ("rack", 2), ("no rack", 3), ("free", -1), ("down", -2)]
         for word, tier in entries:
             fill = (
                 colours.GPU_DOWN
@@ -161,10 +160,7 @@ class Stage:
             elif tier == -2:
                 pen.cross((x, y, x + side, y + side), colours.GPU_CROSS)
             x = pen.text((x + side + self.unit(5), y + side // 2), word, 10, colours.FAINT, anchor="lm") + self.unit(14)
-        if self.plan.by_machine:
-            pen.text(
-                (x, y + side // 2), "each box is a machine, darker with more GPUs used", 10, colours.FAINT, anchor="lm"
-            )
+        self.legend_end = x, y
 
 
 @lru_cache(maxsize=4)
@@ -216,6 +212,14 @@ def _split_shared(pen: Pen, plan: FloorPlan, scene: Scene) -> None:
             pen.box(stripe, job_colour(job))
             if stripe[2] - stripe[0] > 3:
                 pen.box((stripe[0], stripe[1], stripe[0] + 1, stripe[3]), colours.WHITE)
+
+
+def _draw_shared_legend(pen: Pen, stage: Stage) -> None:
+    """What a GPU of two colours is."""
+    (x, y), side = stage.legend_end, pen.unit(15)
+    for number, job in enumerate((1, 3)):
+        pen.box((x + number * side // 2, y, x + (number + 1) * side // 2, y + side), job_colour(job))
+    pen.text((x + side + pen.unit(5), y + side // 2), "jobs share a GPU", 10, colours.FAINT, anchor="lm")
 
 
 def _stripes(scene: Scene, plan: FloorPlan, gpu: int) -> list[tuple[int, Box]]:

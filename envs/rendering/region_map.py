@@ -82,7 +82,7 @@ def _draw_totals(pen: Pen, margin: int, width: int, world: RegionScene) -> None:
     pen.text((margin, pen.unit(14)), clock(scene.now_s), 24, colours.INK, bold=True)
     words = f"{scene.name} · {len(world.regions)} regions"
     words += f" · {world.late:,} started too late" if world.late else ""
-    pen.text((margin + 2, pen.unit(44)), words, 11, colours.FAINT, within=round(width * 0.3))
+    pen.text((margin + 2, pen.unit(44)), words, 10, colours.FAINT, within=round(width * 0.3))
     down = f"GPUs used, {scene.down:,} units down" if scene.down else "GPUs used"
     draw_total(pen, round(width * 0.33), _of(world.gpus), down, [(world.gpus[0], GPUS)], world.gpus[1])
     draw_total(pen, round(width * 0.505), _of(world.cpus), "CPU machines used", [(world.cpus[0], CPUS)], world.cpus[1])
@@ -90,7 +90,7 @@ def _draw_totals(pen: Pen, margin: int, width: int, world: RegionScene) -> None:
     draw_total(pen, round(width * 0.68), f"{len(scene.running):,}", "running")
     draw_total(pen, round(width * 0.735), f"{scene.waiting + scene.held_jobs:,}", waits)
     done = [(scene.done, colours.TIER_COLOURS[0])]
-    draw_total(pen, round(width * 0.845), f"{scene.done:,} / {scene.jobs:,}", "done", done, scene.jobs)
+    draw_total(pen, round(width * 0.838), f"{scene.done:,} / {scene.jobs:,}", "done", done, scene.jobs)
 
 
 def _of(pair: tuple[int, int]) -> str:
@@ -300,7 +300,7 @@ def _draw_legend(pen: Pen, boxes: Boxes) -> None:
     told = "black tick: all there is, where more is asked"
     pen.text((x + u(35), y + side // 2), told, 10, colours.FAINT, anchor="lm")
     x, y = boxes.map[0], boxes.foot + u(32)
-    words = "frame, bar at its left, 1.00x: what is held and asked over what there is, of the scarcest units"
+    words = "1.00x: held and asked over what there is; a region's frame has the colour of its scarcest units"
     x = pen.text((x, y), words, 10, colours.FAINT, anchor="lm") + u(12)
     x = pen.text((x, y), "0.5 or less", 10, colours.FAINT, anchor="lm") + u(5)
     steps, width = 30, u(150)

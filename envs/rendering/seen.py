@@ -16,8 +16,8 @@ from .words import cut, span
 if TYPE_CHECKING:
     from .links import Crossing
 
-RUN_LINE = 59  # units from the top
-LONGEST_NAME = 48  # letters
+RUN_LINE = 58  # units from the top
+LONGEST_NAME = 24  # letters: the mean after it is not to be cut off
 
 
 @dataclass
@@ -44,12 +44,17 @@ def mean_jct_s(s: np.void) -> float:
 
 
 def run_words(jct_s: float, seen: Seen | None) -> str:
-    """`greedy · mean JCT so far 1.2 h`; `jct_s`: as `mean_jct_s` has it."""
+    """`policy greedy · mean JCT so far 1.2 h`; `jct_s`: as `mean_jct_s` has it."""
     told = "no job finished yet" if np.isnan(jct_s) else f"mean JCT so far {span(jct_s)}"
     policy = cut(seen.policy, LONGEST_NAME) if seen is not None else ""
-    return f"{policy} · {told}" if policy else told
+    return f"policy {policy} · {told}" if policy else told
+
+
+def done_words(done: int, jobs: int, jct_s: float) -> str:
+    """`18/128 done, mean JCT 12 min`, for a line of text."""
+    return f"{done}/{jobs} done" + ("" if np.isnan(jct_s) else f", mean JCT {span(jct_s)}")
 
 
 def draw_run(pen: Pen, jct_s: float, seen: Seen | None, within: int) -> None:
     """The line under the clock that says whose run it is and how it does; `within` so many pixels."""
-    pen.text((pen.unit(14) + 2, pen.unit(RUN_LINE)), run_words(jct_s, seen), 10, colours.INK, within=within)
+    pen.text((pen.unit(14) + 2, pen.unit(RUN_LINE)), run_words(jct_s, seen), 11, colours.INK, within=within)

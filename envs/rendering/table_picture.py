@@ -1,4 +1,4 @@
-"""What lies where, as pixels: a row a region, a column a table; what is decided, what that costs, what is on the way."""
+"""What lies where, as pixels: a row a region, a column a table; beside it what is decided, costs and is on the way."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ def _draw_totals(pen: Pen, width: int, scene: TableScene) -> None:
     u = pen.unit
     pen.text((u(14), u(14)), clock(scene.now_s), 24, colours.INK, bold=True)
     told = f"{len(scene.regions)} regions · {scene.tables:,} tables of {amount(float(scene.size_bytes.sum()))}"
-    pen.text((u(16), u(44)), told, 11, colours.FAINT, within=round(width * 0.36))
+    pen.text((u(16), u(44)), told, 10, colours.FAINT, within=round(width * 0.36))
     home, together = ([(round(10 * share), colours.USED)] for share in (scene.home, scene.collocated))
     draw_total(pen, round(width * 0.385), f"{scene.home:.0f} %", "train where their tables live", home, 1000)
     draw_total(pen, round(width * 0.585), f"{scene.collocated:.0f} %", "have data and GPUs together", together, 1000)
     draw_total(pen, round(width * 0.78), f"{len(scene.moving):,}", "copies on the way")
-    draw_total(pen, round(width * 0.905), f"{scene.cost:.3f}", "cost, below")
+    draw_total(pen, round(width * 0.905), f"{scene.cost:.3f}", "cost")
 
 
 def _draw_matrix(pen: Pen, box: Box, scene: TableScene, offered: int | None) -> None:
@@ -92,7 +92,7 @@ def _draw_matrix(pen: Pen, box: Box, scene: TableScene, offered: int | None) -> 
     is_named = edges[1] - edges[0] >= u(NARROWEST_NAMED)
     sizes = (box[1] + u(28), box[1] + u(72))
     _draw_sizes(pen, scene, edges, sizes, box[0] + u(12))
-    top, bottom = sizes[1] + u(8), box[3] - u(34 if is_named else 12)
+    top, bottom = sizes[1] + u(8), box[3] - u(26 if is_named else 6)
     height = (bottom - top) / len(scene.regions)
     gap = 1 if edges[1] - edges[0] > 3 else 0
     for region, row in enumerate(scene.lies.tolist()):
@@ -102,7 +102,7 @@ def _draw_matrix(pen: Pen, box: Box, scene: TableScene, offered: int | None) -> 
             pen.box((first, place[0], last - gap, place[1]), COLOURS[code])
     for column, name in enumerate(scene.names if is_named else ()):
         middle = (edges[column] + edges[column + 1]) // 2
-        pen.upright((middle, box[3] - u(4)), name, 7, colours.FAINT, colours.CARD)
+        pen.upright((middle, box[3] - u(8)), name, 7, colours.FAINT, colours.CARD)
     if offered is not None and offered in scene.order:
         column = scene.order.index(offered)
         around = (edges[column] - u(2), sizes[0] - u(3), edges[column + 1] + u(1), bottom)
@@ -132,9 +132,11 @@ def _draw_region(pen: Pen, scene: TableScene, region: int, box: Box) -> None:
         pen.text((box[2], middle), f"{load:.2f}x {100 * stored:.0f} %", 8, colour, anchor="rm")
         return
     pen.text((box[0], box[1]), scene.regions[region], 11, colours.INK, bold=True, within=box[2] - box[0])
-    for line, (words, number, share, fill) in enumerate(
-        (("GPUs", f"{load:.2f}x", min(load, 2.0) / 2.0, colour), ("data", f"{100 * stored:.0f} %", stored, colours.FAINT))
-    ):
+    lines = (
+        ("GPUs", f"{load:.2f}x", min(load, 1.0), colour),
+        ("data", f"{100 * stored:.0f} %", stored, colours.FAINT),
+    )
+    for line, (words, number, share, fill) in enumerate(lines):
         middle = box[1] + u(22 + 14 * line)
         pen.text((box[0], middle), words, 9, colours.FAINT, anchor="lm")
         pen.text((box[2], middle), number, 9, fill, anchor="rm")
@@ -156,7 +158,7 @@ def _draw_offered(pen: Pen, box: Box, scene: TableScene, offered: int | None) ->
             f"table {scene.all_names[offered]}, {amount(float(scene.size_bytes[offered]))} (framed)",
             f"home: {scene.regions[scene.home_of[offered]]}; copies: {', '.join(copies)}",
             f"read by {scene.readers[offered]:,} jobs that recur",
-            "a home elsewhere, a replica, one less, or nothing?",
+            "move its home, add or drop a copy, or leave it",
         ]
     for number, words in enumerate(lines):
         colour = colours.INK if number == 0 else colours.FAINT
@@ -203,5 +205,5 @@ def _draw_legend(pen: Pen, boxes: Boxes) -> None:
     for word, colour in zip(WORDS, COLOURS, strict=True):
         pen.box((x, y, x + side, y + side), colour)
         x = pen.text((x + side + u(5), y + side // 2), word, 10, colours.FAINT, anchor="lm") + u(14)
-    told = "GPUs 1.00x: high-priority GPU-hours asked as there are"
+    told = "GPUs 1.00x: high-priority jobs ask for all"
     pen.text((x, y + side // 2), told, 10, colours.FAINT, anchor="lm")

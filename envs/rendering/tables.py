@@ -51,9 +51,11 @@ class TableScene:
             copy, and how many jobs that recur read it.
         tables: of all, how many. load: float64 (regions,), demand over supply of high-priority GPU-hours as the tables
             will lie. stored: float64 (regions,), share of the storage that is taken.
-        cost: of Figure 4; terms: Expressions 1 to 3 of it, weighted. home, collocated: percentages (simulator/geo/standing.py). moving: copies.
-        is_due: whether tables are looked at now, which happens every `every_s` seconds. jct_s: mean JCT of the jobs that are
-            done, seconds; nan: none is.
+        cost: of Figure 4; terms: Expressions 1 to 3 of it, weighted.
+        home, collocated: percentages (simulator/geo/standing.py).
+        moving: the copies on the way.
+        is_due: whether tables are looked at now, which happens every `every_s` seconds.
+        jct_s: mean JCT of the jobs that are done, seconds; nan: none is.
     """
 
     now_s: float
@@ -130,16 +132,13 @@ def table_lines(simulator: Simulator, width: int = 100) -> list[str]:
     """The tables as lines of text, at most `width` columns."""
     scene = read_tables(simulator)
     room = max(10, width - 34)
-    lines = [_told(scene), "  ".join(f"{mark} {word}" for mark, word in zip(MARKS, WORDS, strict=True))]
+    lines = [
+        f"{scene.tables} tables, those of which most is read first; {len(scene.moving)} copies on the way",
+        f"cost {scene.cost:.3f}; {scene.home:.0f} % train at home, {scene.collocated:.0f} % collocated",
+        "  ".join(f"{mark} {word}" for mark, word in zip(MARKS, WORDS, strict=True)),
+    ]
     for region, row in enumerate(scene.lies):
         told = f"{cut(scene.regions[region], 12):<12} {scene.load[region]:5.2f}x {100 * scene.stored[region]:3.0f} %  "
         marks = "".join(MARKS[code] for code in row.tolist())
         lines.append(told + (marks if len(marks) <= room else marks[: room - 2] + ".."))
     return [cut(line, width) for line in lines]
-
-
-def _told(scene: TableScene) -> str:
-    return (
-        f"{scene.tables} tables, those of which most is read first; cost {scene.cost:.3f}, {scene.home:.0f} % train at "
-        f"home, {scene.collocated:.0f} % collocated, {len(scene.moving)} copies on the way"
-    )
