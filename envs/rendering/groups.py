@@ -62,7 +62,7 @@ def _draw_totals(pen: Pen, width: int, scene: GroupScene) -> None:
     used = scene.machines - scene.free - scene.down
     machines = [(used, colours.USED), (scene.down, colours.GPU_DOWN)]
     down = f", {scene.down} down" if scene.down else ""
-    waiting = f"jobs in groups, {len(scene.waiting)} waiting"
+    waiting = f"in groups, {len(scene.waiting)} waiting"
     shares = [(round(1000 * scene.cpu), colours.USED)]
     net = [(round(1000 * scene.net), NET)]
     draw_total(pen, round(width * 0.19), f"{used} / {scene.machines}", "machines" + down, machines, scene.machines)

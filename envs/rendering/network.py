@@ -18,7 +18,7 @@ from .circles import draw_circles, draw_use
 from .colours import Colour, job_colour
 from .floor import Box
 from .links import NetworkScene, read_network
-from .panels import draw_queue, draw_running
+from .panels import draw_queue, draw_running, draw_tiers
 from .pen import Pen, new_image
 from .scene import Scene, read_scene
 from .seen import Seen, draw_run
@@ -180,4 +180,5 @@ def _draw_legend(pen: Pen, boxes: Boxes) -> None:
     pen.line((x, y), (x + u(22), y), FULL, SHARED_WIDTH)
     x = pen.text((x + u(27), y), "several jobs", 10, colours.FAINT, anchor="lm") + u(12)
     pen.line((x, y), (x + u(22), y), FULL, OWN_WIDTH)
-    pen.text((x + u(27), y), "one", 10, colours.FAINT, anchor="lm")
+    x = pen.text((x + u(27), y), "one", 10, colours.FAINT, anchor="lm") + u(24)
+    draw_tiers(pen, (x, y), "a job's band: within one")

@@ -15,7 +15,7 @@ from . import colours
 from .colours import Colour, job_colour
 from .floor import LEVELS, LINE, MARK, REST, SEPARATOR, STRATA, Box, FloorPlan, plan_floor
 from .links import has_contention
-from .panels import draw_queue, draw_running
+from .panels import TIERS_TOLD, draw_queue, draw_running, draw_tiers
 from .pen import Pen, new_image
 from .regions import has_regions
 from .scene import ClusterShape, Scene, read_scene
@@ -126,7 +126,7 @@ class Stage:
         counts = (len(shape.rack_machines), len(shape.machine_slots), shape.gpus)
         words = [f"{n:,} {noun}{'s' * (n != 1)}" for n, noun in zip(counts, ("rack", "machine", "GPU"), strict=True)]
         pen.text((self.margin + 2, self.unit(44)), f"{name} · {' · '.join(words)}", 10, colours.FAINT)
-        self._draw_tier_legend(pen)
+        self._draw_legend(pen)
 
     def _number_machines(self, pen: Pen, shape: ClusterShape) -> None:
         boxes = iter(self.plan.machines)
@@ -136,30 +136,20 @@ class Stage:
                 place = (box[0] + self.plan.gaps.label - 1, (box[1] + box[3]) // 2)
                 pen.text(place, str(number), 9, colours.FAINT, anchor="rm")
 
-    def _draw_tier_legend(self, pen: Pen) -> None:
+    def _draw_legend(self, pen: Pen) -> None:
         """Swatches as GPUs look, at the foot of the picture."""
-        x, y, side = self.margin, self.size[1] - self.unit(25), self.unit(15)
-        told = "colour: the job · band: its gang lies within one"
+        u, side = self.unit, self.unit(15)
+        x, y = self.margin, self.size[1] - u(25) + side // 2
         if self.plan.by_machine:
-            told = "a box: a machine, the darker the more GPUs used · band: its widest gang lies within one"
-        x = pen.text((x, y + side // 2), told, 10, colours.FAINT, anchor="lm") + self.unit(8)
-        entries = [("slot", 0), ("machine", 1), ("rack", 2), ("no rack", 3), ("free", -1), ("down", -2)]
-        for word, tier in entries:
-            fill = (
-                colours.GPU_DOWN
-                if tier == -2
-                else colours.GPU_FREE
-                if tier == -1
-                else colours.mix(colours.USED, colours.WHITE, 0.45)
-            )
-            pen.box((x, y, x + side, y + side), fill)
-            if tier >= 0:
-                band = y + side - self.unit(2) * (tier + 1)
-                pen.box((x, band - 1, x + side, band), colours.WHITE)
-                pen.box((x, band, x + side, y + side), colours.TIER_COLOURS[tier])
-            elif tier == -2:
-                pen.cross((x, y, x + side, y + side), colours.GPU_CROSS)
-            x = pen.text((x + side + self.unit(5), y + side // 2), word, 10, colours.FAINT, anchor="lm") + self.unit(14)
+            told = "a box: a machine, the darker the more GPUs used; band: its widest gang"
+            x = pen.text((x, y), told, 10, colours.FAINT, anchor="lm") + u(14)
+        x = draw_tiers(pen, (x, y), "within one" if self.plan.by_machine else TIERS_TOLD)
+        for word, fill in (("free", colours.GPU_FREE), ("down", colours.GPU_DOWN)):
+            box = (x, y - side // 2, x + side, y - side // 2 + side)
+            pen.box(box, fill)
+            if word == "down":
+                pen.cross(box, colours.GPU_CROSS)
+            x = pen.text((x + side + u(5), y), word, 10, colours.FAINT, anchor="lm") + u(14)
         self.legend_end = x, y
 
 
@@ -218,8 +208,9 @@ def _draw_shared_legend(pen: Pen, stage: Stage) -> None:
     """What a GPU of two colours is."""
     (x, y), side = stage.legend_end, pen.unit(15)
     for number, job in enumerate((1, 3)):
-        pen.box((x + number * side // 2, y, x + (number + 1) * side // 2, y + side), job_colour(job))
-    pen.text((x + side + pen.unit(5), y + side // 2), "jobs share a GPU", 10, colours.FAINT, anchor="lm")
+        left, top = x + number * side // 2, y - side // 2
+        pen.box((left, top, left + side // 2, top + side), job_colour(job))
+    pen.text((x + side + pen.unit(5), y), "jobs share a GPU", 10, colours.FAINT, anchor="lm")
 
 
 def _stripes(scene: Scene, plan: FloorPlan, gpu: int) -> list[tuple[int, Box]]:

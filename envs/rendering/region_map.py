@@ -24,6 +24,7 @@ LOW, EVEN, HIGH = colours.TIER_COLOURS[0], colours.TIER_COLOURS[2], colours.TIER
 GPUS, CPUS = colours.USED, colours.HUES[1]
 ASKED = colours.mix(HIGH, colours.WHITE, 0.62)
 FLOW = colours.HUES[3]
+TAG_AT = 0.28  # of an arrow, from its start: both ways between two regions have theirs in different places
 GRID = 4  # lines of the plot
 
 
@@ -70,7 +71,7 @@ def draw_region_scene(world: RegionScene, size: tuple[int, int], seen: Seen | No
     _draw_map(pen, boxes.map, world)
     _draw_course(pen, boxes.course, world)
     draw_queue(pen, boxes.queue, world.scene)
-    draw_running(pen, boxes.running, world.scene)
+    draw_running(pen, boxes.running, world.scene, bands=False)
     _draw_legend(pen, boxes)
     return pen.pixels()
 
@@ -87,8 +88,8 @@ def _draw_totals(pen: Pen, margin: int, width: int, world: RegionScene) -> None:
     draw_total(pen, round(width * 0.33), _of(world.gpus), down, [(world.gpus[0], GPUS)], world.gpus[1])
     draw_total(pen, round(width * 0.505), _of(world.cpus), "CPU machines used", [(world.cpus[0], CPUS)], world.cpus[1])
     waits = "waiting" + (f", {world.homeless:,} for data" if world.homeless else "")
-    draw_total(pen, round(width * 0.68), f"{len(scene.running):,}", "running")
-    draw_total(pen, round(width * 0.735), f"{scene.waiting + scene.held_jobs:,}", waits)
+    draw_total(pen, round(width * 0.661), f"{len(scene.running):,}", "running")
+    draw_total(pen, round(width * 0.713), f"{scene.waiting + scene.held_jobs:,}", waits)
     done = [(scene.done, colours.TIER_COLOURS[0])]
     draw_total(pen, round(width * 0.838), f"{scene.done:,} / {scene.jobs:,}", "done", done, scene.jobs)
 
@@ -104,8 +105,10 @@ def _draw_map(pen: Pen, box: Box, world: RegionScene) -> None:
     pen.text((box[2] - u(12), box[1] + u(11)), told, 9, colours.FAINT, anchor="ra")
     inner = (box[0] + u(10), box[1] + u(30), box[2] - u(10), box[3] - u(10))
     places = place_regions(len(world.regions), inner, u(12), u(118))
-    for flow in world.flows:
-        _draw_flow(pen, places, flow, world)
+    tags = [_draw_flow(pen, places, flow, world) for flow in world.flows]
+    for at, words in tags:
+        if words:
+            pen.tag(at, words, 9, FLOW, colours.CARD)
     for region, place in zip(world.regions, places, strict=True):
         _draw_region(pen, place, region)
 
@@ -214,8 +217,8 @@ def _draw_storage(pen: Pen, row: Box, region: Region) -> None:
         pen.bar(track, parts, 1000)
 
 
-def _draw_flow(pen: Pen, places: list[Box], flow: Flow, world: RegionScene) -> None:
-    """An arrow from card to card, the wider the more is left; two ways side by side."""
+def _draw_flow(pen: Pen, places: list[Box], flow: Flow, world: RegionScene) -> tuple[tuple[int, int], str]:
+    """An arrow from card to card, the wider the more is left; two ways side by side. Returns where to say what."""
     source, target = (_middle(places[region]) for region in (flow.source, flow.target))
     angle = math.atan2(target[1] - source[1], target[0] - source[0])
     aside = 5 * pen.scale
@@ -225,10 +228,9 @@ def _draw_flow(pen: Pen, places: list[Box], flow: Flow, world: RegionScene) -> N
     largest = max(other.left_bytes for other in world.flows)
     width = 1.0 + 3.0 * math.sqrt(flow.left_bytes / largest) if largest > 0.0 else 1.0
     pen.arrow(start, end, FLOW, width)
-    middle = (start[0] + end[0]) // 2, (start[1] + end[1]) // 2
+    place = tuple(round(a + TAG_AT * (b - a)) for a, b in zip(start, end, strict=True))
     words = f"{amount(flow.left_bytes)}" + (f" ({flow.tables})" if flow.tables > 1 else "")
-    if math.hypot(end[0] - start[0], end[1] - start[1]) > 40 * pen.scale:
-        pen.tag(middle, words, 9, FLOW, colours.CARD)
+    return (place[0], place[1]), words if math.hypot(end[0] - start[0], end[1] - start[1]) > 40 * pen.scale else ""
 
 
 def _middle(place: Box) -> tuple[float, float]:
