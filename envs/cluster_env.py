@@ -64,6 +64,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         step_rows: its kernel, see `Stepper`.
         rewards: what it can pay, by name, with their code in the kernel.
         lookout, simulator, rule: what it looks at, on what it plays, and what holds there whoever decides.
+        player: who is named in pictures: the policy that was last asked for an action, or what you write here.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 10}  # noqa: RUF012
@@ -71,6 +72,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
     others: ClassVar[tuple[str, ...]] = ()
     step_rows: ClassVar[Callable[..., Any]]
     rewards: ClassVar[Mapping[str, int]] = REWARDS
+    player: str = ""
 
     def _open(
         self,
@@ -309,6 +311,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
             InvalidDecision: the decision cannot be played here (see `Lookout.action`).
         """
         self._expect_reset()
+        self.player = getattr(policy, "name", "")
         decided: Decision = policy.decide(self.simulator.view)
         decision = self.lookout.composed(policy, decided)
         # It has handed its rule to the simulator; among groups on parameter servers it has none.
@@ -384,6 +387,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         runs = self.simulator.runs
         if self._seen is None or self._seen[0] != runs:
             self._seen = runs, Seen()
+        self._seen[1].policy = self.player
         return self._seen[1]
 
     def close(self) -> None:

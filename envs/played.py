@@ -219,6 +219,7 @@ class PlayedEnv(ClusterEnv):
             InvalidDecision: no action can stand for it.
         """
         self._expect_reset()
+        self.player = getattr(policy, "name", "")
         self._is_guided = True
         self.lookout.invite(policy)
         self.lookout.write(self._features, self._mask)

@@ -52,6 +52,15 @@ def test_the_mean_jct_so_far_ends_as_the_metric():
     assert mean_jct_s(env.simulator.state) == pytest.approx(info["metrics"]["jct_mean"])
 
 
+def test_an_environment_names_the_policy_that_acts_or_whom_it_is_told():
+    env = delay()
+    assert env.seen().policy == ""
+    env.step(policies.make("fifo").act(env))
+    assert env.seen().policy == "fifo"
+    env.player = "my agent"
+    assert env.seen().policy == "my agent"
+
+
 @pytest.mark.parametrize("short", ["Delay", "TimeShift", "Geo", "DataPlacement", "Grouping"])
 def test_frames_of_every_environment_say_who_plays(short):
     """Another name changes the head of the picture, and nothing below it."""
