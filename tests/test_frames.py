@@ -10,7 +10,7 @@ import pytest
 
 from clustergym import policies
 from clustergym.envs.rendering import colours, film
-from clustergym.envs.rendering.seen import Seen, mean_jct_s, run_words
+from clustergym.envs.rendering.seen import Seen, done_words, mean_jct_s, run_words
 from clustergym.experiments.cli import run
 from clustergym.simulator.geo.placement import Objective, Placement
 
@@ -41,6 +41,12 @@ def test_the_words_name_the_policy_and_the_mean_jct_so_far():
     assert run_words(7200.0, None) == "mean JCT so far 2.0 h"
     assert run_words(math.nan, Seen("fifo:head=skip")) == "policy fifo:head=skip · no job finished yet"
     assert len(run_words(1.0, Seen("dally:" + "history=24," * 20))) < 60
+
+
+def test_text_has_the_mean_jct_behind_the_jobs_that_are_done():
+    """Two minutes are 2.0 min; while none is done nothing is said."""
+    assert done_words(3, 8, 120.0) == "3/8 done, mean JCT 2.0 min"
+    assert done_words(0, 8, math.nan) == "0/8 done"
 
 
 def test_the_mean_jct_so_far_ends_as_the_metric():
