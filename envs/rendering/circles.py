@@ -77,7 +77,7 @@ def draw_use(pen: Pen, box: Box, crossing: Crossing | None, when: str = "") -> N
     u = pen.unit
     pen.text((box[0] + u(12), box[1] + u(9)), f"Use of the link{when}", 12, colours.INK, bold=True)
     if crossing is None:
-        pen.text((box[0] + u(12), box[1] + u(30)), "nothing is sent by several jobs", 10, colours.FAINT)
+        pen.text((box[0] + u(12), box[1] + u(30)), "no jobs share a link", 10, colours.FAINT)
         return
     told = f"{crossing.capacity / GBPS:g} Gbps"
     pen.text((box[2] - u(12), box[1] + u(11)), told, 9, colours.FAINT, anchor="ra")
