@@ -21,6 +21,7 @@ from ..simulator.kernels import codes
 from ..simulator.kernels.jit import direct
 from ..simulator.protocols import Room
 from .codes import GOES_ON, OUTCOMES, TERMINATED, TRUNCATED
+from .forms import Form
 
 
 @dataclass
@@ -75,6 +76,7 @@ class RowEnv(Protocol):
 
     observation_space: gym.Space[Any]
     action_space: gym.Space[Any]
+    form: Form
     render_mode: str | None
     simulator: Simulator
     stepper: Stepper
@@ -88,11 +90,11 @@ class RowEnv(Protocol):
     def draw_as(self, other: Any, seed: int | None) -> None:
         """As `draw`, with the same result as in `other`, which is of the same kind and has just drawn."""
 
+    def begun(self) -> dict[str, Any]:
+        """What `reset` tells of an episode that has just begun."""
+
     def settle(self) -> dict[str, float] | None:
         """After a step that needs a look: the metrics if the episode has ended; Stalled if nothing can go on."""
-
-    def observed(self, features: np.ndarray) -> Any:
-        """The observation as the space has it, of features (F,), or (n, F) for n rows."""
 
     def played(self) -> dict[str, Any]:
         """What, beside the arrays, it takes to go on with the episode; JSON can hold it."""
@@ -109,6 +111,11 @@ class Stepper:
         part: what a message about compiling calls it.
         kernel: (records, windows, references, chosen, actions, outcomes, features, masks) -> how many of the chosen
             rows need a look: their episode has ended, or their run has stalled.
+
+    Attributes:
+        led: by row, all parts of an action that is said by its candidate alone, for the next step that plays this one
+            (forms.py).
+        payers: by row, what writes the reward after a step where a user's function says it.
     """
 
     def __init__(self, rows: Rows, part: str, kernel: Callable[..., Any]) -> None:
@@ -116,6 +123,8 @@ class Stepper:
         self.simulators: list[Simulator] = []
         self.asks = False  # whether a run may stop in the middle of a step to ask for rates (simulator/protocols.py)
         self.every_row = np.arange(len(rows.windows))
+        self.led: dict[int, np.ndarray] = {}
+        self.payers: dict[int, Callable[[], None]] = {}
         self._codes: dict[Callable[..., Any], Callable[..., Any]] = {}
 
     def like(self, n: int) -> Stepper:
@@ -149,6 +158,27 @@ class Stepper:
 
     def step(self, chosen: np.ndarray) -> int:
         """Play the actions that lie in the chosen rows, int64 (k,); returns how many need a look."""
+        if not (self.led or self.payers):
+            return self.play(chosen)
+        odd = self._led(chosen)
+        for row in chosen.tolist():
+            if row in self.payers:
+                self.payers[row]()
+        return odd
+
+    def _led(self, chosen: np.ndarray) -> int:
+        """Play, with what is said beside the candidates of some."""
+        actions, led = self.rows.actions, [row for row in chosen.tolist() if row in self.led]
+        for row in led:
+            parts = self.led.pop(row)
+            if actions[row, 0] == parts[0]:
+                actions[row] = parts
+        odd = self.play(chosen)
+        actions[led, 1:] = 0
+        return odd
+
+    def play(self, chosen: np.ndarray) -> int:
+        """As `step`, of actions of which all parts lie there."""
         r, odd = self.rows, 0
         while True:
             call = self._codes.get(self.kernel) or partial(self.call, self.kernel)
@@ -260,15 +290,11 @@ class Batch:
                 env.np_random.bit_generator.state = leader.bit_generator.state
 
     def step(self, actions: Any, chosen: np.ndarray | None = None) -> bool:
-        """Play `actions`, integers (num_envs, parts), in the chosen rows or in all; True if an episode has ended.
+        """Play `actions`, of the action space, in the chosen rows or in all; True if an episode has ended.
 
         `metrics` then has those of the rows whose episode has ended.
         """
-        actions = np.asarray(actions)
-        if actions.shape != self.rows.actions.shape or actions.dtype.kind not in "iu":
-            wanted = " x ".join(map(str, self.rows.actions.shape))
-            raise InputError(f"actions of shape {actions.shape}, {actions.dtype}: expected {wanted} whole numbers")
-        self.rows.actions[:] = actions
+        self.envs[0].form.read_all(actions, self.rows.actions)
         if chosen is None:
             chosen = self.stepper.every_row
         return self._look(chosen, self.stepper.step(chosen))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
-from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import gymnasium as gym
@@ -25,19 +24,19 @@ from ..simulator.rules.rule import PLACERS, Rule, rule_from
 from ..simulator.view import ClusterView
 from ..simulator.workloads import Workload, workload_source
 from .batch import Rows, Stepper
-from .codes import BEGINS, TERMINATED, TRUNCATED
+from .codes import BEGINS, REWARD, TERMINATED, TRUNCATED
+from .forms import Form
 from .lookout import Lookout, check_range, numbers
 from .reference import Reference
-from .reward import REWARDS, reward_scale
+from .reward import JCT, REWARDS, reward_scale
+from .snapshot import Reward, Snapshot, counts_of, own_reward, paid
 from .tables import Tables
 
 if TYPE_CHECKING:
     from .rendering.seen import Seen
 
-OBSERVATIONS = ("dict", "flat")
 DECISIONS_A_JOB = 50  # no policy that gets on comes near it, so episodes of one that does not come to an end
 NEVER = 2**62  # more decisions than anybody makes
-FARTHEST = 1 << 32  # no part of an action means anything beyond it
 
 # What `_lay` writes into a window beside what `Lookout.lay` does.
 OF_EPISODE = (
@@ -80,8 +79,8 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         lookout: Lookout,
         workload: Any,
         max_decisions: float | None,
-        observation: str,
-        reward: str,
+        form: Form,
+        reward: str | Reward,
         reference: Any,
         render_mode: str | None,
     ) -> None:
@@ -89,11 +88,9 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
         `simulator`: a `Simulator`, or another that is played in the same way.
         """
-        choose(observation, OBSERVATIONS, "value of observation")
-        choose(reward, self.rewards, "value of reward")
         choose(render_mode or "ansi", self.metadata["render_modes"], "value of render_mode")
         self.simulator, self.lookout, self.rule = simulator, lookout, simulator.rule
-        self.placer, self.order, self.observation, self.reward = lookout.placer, lookout.order, observation, reward
+        self.placer, self.order, self.form, self.reward = lookout.placer, lookout.order, form, reward
         self.render_mode, self.workload, self.reference = render_mode, workload, reference
         self.sources = self._sources_of(workload)
         self._pay(reward, reference, max_decisions)
@@ -103,33 +100,26 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
     def _lay_spaces(self) -> None:
         """Spaces, and a row of its own."""
-        parts = list(self.lookout.parts)
-        self._parts = range(len(parts))
-        self.action_space = gym.spaces.MultiDiscrete(parts)
-        sizes = self.lookout.sizes
-        ends = [int(end) for end in np.cumsum(list(sizes.values()))]
-        size = ends[-1]
-        self._places = dict(zip(sizes, map(slice, [0, *ends], ends), strict=False))
-        self._flat = self.observation == "flat"
-        boxes: dict[str, gym.Space[Any]] = {key: gym.spaces.Box(0.0, 1.0, (n,), np.float32) for key, n in sizes.items()}
-        self.observation_space: gym.Space[Any] = gym.spaces.Dict(boxes)
-        if self._flat:
-            self.observation_space = gym.spaces.Box(0.0, 1.0, (size,), np.float32)
-        rows = Rows.empty(1, type(self.lookout).dtype(), parts=len(parts), features=size, mask=sum(parts))
+        form = self.form
+        self.observation_space, self.action_space = form.spaces()
+        rows = Rows.empty(1, type(self.lookout).dtype(), len(form.parts), form.features, mask=sum(form.parts))
         self.join(self._stepper(rows), 0)
 
     def _stepper(self, rows: Rows) -> Stepper:
         """What steps rows of such environments."""
         return Stepper(rows, self.part, type(self).step_rows)
 
-    def _pay(self, reward: str, reference: Any, max_decisions: float | None) -> None:
+    def _pay(self, reward: str | Reward, reference: Any, max_decisions: float | None) -> None:
+        self._own_reward = own_reward(reward)
+        if self._own_reward is None:
+            choose(reward, self.rewards, "value of reward")  # type: ignore[arg-type]
         if reference is not None and reward != "jct":
             raise InputError(f"reference with reward = {reward!r}: expected reward = 'jct'")
         if max_decisions is not None and max_decisions != math.inf:
             check_range("max_decisions", max_decisions, 1, NEVER)  # type: ignore[arg-type]
         self.max_decisions = max_decisions
         self._reference = None if reference is None else Reference(reference, self.simulator)
-        self.lookout.window.reward_kind = self.rewards[reward]
+        self.lookout.window.reward_kind = JCT if self._own_reward else self.rewards[reward]  # type: ignore[index]
 
     @property
     def decisions_at_most(self) -> float:
@@ -153,8 +143,29 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self._chosen = stepper.every_row[row : row + 1]
         self._action, self._outcome = rows.actions[row], rows.outcomes[row]
         self._features, self._mask = rows.features[row], rows.masks[row]
+        self._told_mask = self.form.mask(self._mask)
         self._row = row
         stepper.enter(self.simulator)
+        if self._own_reward:
+            stepper.payers[row] = self._write_own_reward
+
+    def _write_own_reward(self) -> None:
+        """After a step: what a user's function pays for it, in place of what was written."""
+        assert self._own_reward is not None
+        after = self.snapshot()
+        if self.lookout.plain["owes"]:  # it began an episode
+            self._outcome[REWARD], self._before = 0.0, Snapshot.before_all(self.simulator.plain.record)
+        else:
+            self._outcome[REWARD], self._before = paid(self._own_reward, self._before, after), after
+
+    def snapshot(self) -> Snapshot:
+        """The cluster in numbers, as the last step left it."""
+        return Snapshot.of(self.simulator.plain.record, self.lookout.plain, self._outcome.tolist())
+
+    def metrics(self) -> dict[str, float]:
+        """Totals of the episode so far: what `info["metrics"]` has at its end (simulator/metrics.py)."""
+        self._expect_reset()
+        return self.simulator.metrics()
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode: draw the workload, run to the first decision.
@@ -168,8 +179,13 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self.settle()
         if self.render_mode == "human":
             self.render()
-        info = {"elapsed_s": 0.0, "action_mask": self._mask.copy(), "max_decisions": self.decisions_at_most}
-        return self.observe(), info
+        return self.observe(), self.begun()
+
+    def begun(self) -> dict[str, Any]:
+        """What `reset` tells."""
+        counts = counts_of(self._outcome.tolist())
+        limit = self.decisions_at_most
+        return {"elapsed_s": 0.0, "action_mask": self._told_mask.copy(), "max_decisions": limit, **counts}
 
     def draw(self, seed: int | None, options: dict[str, Any] | None) -> None:
         """Lay a new episode, which the first step begins, whatever the action; for `reset` and batches."""
@@ -234,35 +250,35 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         rule = self.rule if played["rule"] is None else terms_from(type(self.rule), played["rule"])
         self.simulator.resume(workload, rule, played["code"])
         self.lookout.resume(self.simulator)
+        if self._own_reward:
+            owes = self.lookout.plain["owes"]
+            self._before = Snapshot.before_all(self.simulator.plain.record) if owes else self.snapshot()
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play one action; see the class docstring."""
         self._expect_reset()
-        played = self._action
-        try:
-            parts = action.tolist() if isinstance(action, np.ndarray) else action
-            for part in self._parts:  # one by one: an array takes far longer to be filled at once
-                value = index(parts[part])
-                played[part] = value if -1 <= value <= FARTHEST else FARTHEST if value > 0 else -1
-        except (TypeError, IndexError, KeyError):
-            count = ("a whole number", "two whole numbers", "three whole numbers")[len(self.others)]
-            names = ", ".join(("candidate", *self.others)) + ("," if not self.others else "")
-            raise InputError(f"action {action!r}: expected {count}, ({names})") from None
+        self.form.read(action, self._action)
         odd = self.stepper.step(self._chosen)
-        reward, elapsed_s, invalid, adjusted, terminated, truncated, forced = self._outcome.tolist()
+        reward, elapsed_s, invalid, adjusted, terminated, truncated, forced, *counts = self._outcome.tolist()
+        waiting, running, finished, used = map(int, counts)
         info = {
             "elapsed_s": elapsed_s,
-            "action_mask": self._mask.copy(),
+            "action_mask": self._told_mask.copy(),
             "invalid_action": invalid > 0.0,
             "forced_action": forced > 0.0,
             "adjusted_action": adjusted > 0.0,
+            "active_jobs": waiting + running,
+            "waiting_jobs": waiting,
+            "running_jobs": running,
+            "finished_jobs": finished,
+            "used_gpus": used,
         }
         metrics = self.settle() if odd else None
         if metrics is not None:
             info["max_decisions"], info["metrics"] = self.decisions_at_most, metrics
         if self.render_mode == "human":
             self.render()
-        return self.observed(self._features.copy()), reward, terminated > 0.0, truncated > 0.0, info
+        return self.observe(), reward, terminated > 0.0, truncated > 0.0, info
 
     def settle(self) -> dict[str, float] | None:
         """After a step that ended the episode or stalled: the metrics, None if it goes on; for `step` and batches.
@@ -278,18 +294,10 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         ended = self._outcome[TERMINATED] or self._outcome[TRUNCATED]
         return self.simulator.metrics() if ended else None
 
-    def observed(self, features: np.ndarray) -> Any:
-        """Features (F,) or (n, F) as the observation space has them; parts of a Dict are views."""
-        if self._flat:
-            return features
-        if features.ndim == 1:  # plain slices cost a third less
-            return {key: features[place] for key, place in self._places.items()}
-        return {key: features[:, place] for key, place in self._places.items()}
-
     def action_masks(self) -> np.ndarray:
-        """Legal actions, bool (all parts in a row,): sb3-contrib's convention."""
+        """Legal actions, bool (all parts that an action says, in a row): sb3-contrib's convention."""
         self._expect_reset()
-        return self._mask.view(np.bool_).copy()
+        return self._told_mask.view(np.bool_).copy()
 
     @property
     def tables(self) -> Tables:
@@ -301,11 +309,12 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         """The cluster now, as policies see it."""
         return self.simulator.view
 
-    def act_of(self, policy: Decider) -> np.ndarray:
+    def act_of(self, policy: Decider) -> Any:
         """The action that plays the next decision of `policy`.
 
         The window turns towards the job that the decision is about, so mask and observation are new: `action_masks()`
-        and `observe()` give those that the action belongs to.
+        and `observe()` give those that the action belongs to. Where an action is a candidate alone, the next step plays
+        with it what the decision says beside it.
 
         Raises:
             InvalidDecision: the decision cannot be played here (see `Lookout.action`).
@@ -322,9 +331,16 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self.lookout.dictate(None if is_rule else decided)
         rows = self.stepper.rows
         self.stepper.call(self.lookout.turn, rows.records, rows.windows, self._row, self._features, self._mask)
-        return self.lookout.action(decision)
+        return self._said(self.lookout.action(decision))
 
-    def lesson(self, policy: Decider) -> tuple[np.ndarray, np.ndarray, bool]:
+    def _said(self, parts: np.ndarray) -> Any:
+        """The action for all parts; where the candidate alone is said, the next step knows of the others."""
+        self._is_said = not self.form.is_single or self.lookout.is_plain(parts)
+        if not self._is_said:
+            self.stepper.led[self._row] = parts
+        return self.form.said(parts)
+
+    def lesson(self, policy: Decider) -> tuple[Any, np.ndarray, bool]:
         """What to learn from `policy` now: the action that plays its next decision, and what is seen there.
 
         Returns:
@@ -334,18 +350,15 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self._expect_reset()
         features = self._features.copy()
         try:
-            return (
-                self.lookout.action(self.lookout.composed(policy, policy.decide(self.simulator.view))),
-                features,
-                True,
-            )
+            decision = self.lookout.composed(policy, policy.decide(self.simulator.view))
+            return self._said(self.lookout.action(decision)), features, self._is_said
         except InvalidDecision:
             return self.act_of(policy), features, False
 
     def observe(self) -> Any:
         """The observation of the present, as the window stands now: that of the last step, or of the last `act_of`."""
         self._expect_reset()
-        return self.observed(self._features.copy())
+        return self.form.observed(self._features.copy(), self._mask.copy() if self.form.keys else self._mask)
 
     def _expect_reset(self) -> None:
         if self.stepper.rows.capacity is None:

@@ -149,6 +149,7 @@ class Lookout:
             "fifo",
             placer=env_kwargs.get("placer", "tier"),
             preemption_cost=tuple(cost) if isinstance(cost, list) else cost,
+            round=env_kwargs.get("round", 0.0),
             migrates=bool(env_kwargs.get("migration", False)),
         )
 
@@ -191,6 +192,12 @@ class Lookout:
     def decisions(self, action: Any) -> list[Decision]:
         """What an action stands for now, in order; empty: nothing, and the same instant is looked at again."""
         return [self.decision(action)]
+
+    def is_plain(self, action: np.ndarray) -> bool:
+        """Whether the candidate of an action, int64 (parts,), says it alone: the other parts are as good as 0."""
+        plain = np.zeros_like(action)
+        plain[0] = action[0]
+        return np.array_equal(action, plain) or self.decisions(action) == self.decisions(plain)
 
     def decision(self, action: Any) -> Decision:
         """The decision that an action stands for now; `Advance` for 0 or an illegal one."""

@@ -101,6 +101,10 @@ class PlayedLookout(Lookout):
         """What an action stands for now, in order; empty: nothing, and the same instant is looked at again."""
         return list(self.play(action)[0].decisions)
 
+    def is_plain(self, action: np.ndarray) -> bool:
+        """Whether the candidate of an action, int64 (parts,), says it alone: the other parts are 0."""
+        return not action[1:].any()
+
     def play(self, action: Any) -> tuple[Taken, bool, bool]:
         """Go on by an action, see `take`; and whether it was illegal, and whether another one was played for it.
 
@@ -134,8 +138,8 @@ class PlayedStepper(Stepper):
         """Another one of `n` rows."""
         return PlayedStepper(self.rows.like(n), self.part)
 
-    def step(self, chosen: np.ndarray) -> int:
-        """Play the actions that lie in the chosen rows, int64 (k,); returns how many need a look."""
+    def play(self, chosen: np.ndarray) -> int:
+        """As `step`, of actions of which all parts lie there."""
         return sum(self.players[row].play() for row in chosen.tolist())
 
 
@@ -212,7 +216,7 @@ class PlayedEnv(ClusterEnv):
         else:
             self.lookout.refresh()
 
-    def act_of(self, policy: Decider) -> np.ndarray:
+    def act_of(self, policy: Decider) -> Any:
         """The action that plays what `policy` does next; mask and observation are then those that it belongs to.
 
         Raises:
@@ -223,12 +227,12 @@ class PlayedEnv(ClusterEnv):
         self._is_guided = True
         self.lookout.invite(policy)
         self.lookout.write(self._features, self._mask)
-        return self.lookout.guided_action()
+        return self._said(self.lookout.guided_action())
 
-    def lesson(self, policy: Decider) -> tuple[np.ndarray, np.ndarray, bool]:
+    def lesson(self, policy: Decider) -> tuple[Any, np.ndarray, bool]:
         """See `ClusterEnv`; there is nothing to learn where `policy` does what is no candidate without it."""
         action = self.act_of(policy)
-        return action, self._features.copy(), not self.lookout.is_led
+        return action, self._features.copy(), not self.lookout.is_led and self._is_said
 
     def played(self) -> dict[str, Any]:
         """What, beside the row's arrays, it takes to go on with the episode; JSON can hold it."""
@@ -255,4 +259,5 @@ def advance(states, row):
 @entry
 def close_step(states, windows, references, outcomes, row):
     """Modify the outcome in `row`: what the step has come to."""
-    turns.close_step(states[row], windows[row], references[row], outcomes[row])
+    s = states[row]
+    turns.close_step(s, windows[row], references[row], outcomes[row], turns.used_gpus(s))

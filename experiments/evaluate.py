@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ..agents.sb3_zip import VARIABLE
 from ..policies import Handed, Policy, PolicyFailed, handed, make_for, playing, word_of
 from ..simulator.engine import Simulator
 from ..simulator.errors import InputError
@@ -20,7 +21,7 @@ from ..simulator.estimates import Estimates
 from ..simulator.layout import Failures
 from ..simulator.names import parse_name
 from ..simulator.network import Contention, Network, load_network, network_for
-from ..simulator.own import files_of, is_own, own, shown_word
+from ..simulator.own import TRUST, files_of, is_own, own, shown_word
 from ..simulator.profiles.skew import skewed_jobs
 from ..simulator.rules.rule import SKEW_PLACERS
 from ..simulator.semantics import load_semantics
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 Record = Literal["nothing", "first", "all"]
 Task = tuple[str | Handed, int, bool]  # who plays, on which seed, and whether that is recorded
+TRUSTS = (TRUST, VARIABLE)  # in the environment: what a user allows to run
 NAMED = ("topology", "workload", "network")  # fields of a setting that name what may be a file, or a user's own
 DECISION_COLUMNS = ("policy", "seed", "time_s", "job_id", "decision", "gpus", "shift_s")
 
@@ -451,10 +453,10 @@ def _in_processes(
 
     _tell(setting, tasks)
     _expect_portable(setting, [player for player, _, _ in tasks])
-    folder = os.getcwd()
+    here = os.getcwd(), {name: os.environ.get(name, "") for name in TRUSTS}
     with parallel_config(backend="loky", inner_max_num_threads=1):
         parallel = Parallel(n_jobs=min(processes, len(tasks)), return_as="generator_unordered")
-        yield from parallel(delayed(_play_quietly)(folder, setting, *task, store) for task in tasks)
+        yield from parallel(delayed(_play_quietly)(here, setting, *task, store) for task in tasks)
 
 
 def _expect_portable(setting: Setting, players: Sequence[str | Handed]) -> None:
@@ -483,11 +485,18 @@ def _tell(setting: Setting, tasks: Sequence[Task]) -> None:
 
 
 def _play_quietly(
-    folder: str, setting: Setting, player: str | Handed, seed: int, record: bool, store: Store | None
+    here: tuple[str, Mapping[str, str]],
+    setting: Setting,
+    player: str | Handed,
+    seed: int,
+    record: bool,
+    store: Store | None,
 ) -> Run | PolicyFailed:
     import warnings
 
-    os.chdir(folder)  # what words name may be relative; processes outlive the call that began them
+    folder, trusted = here  # what words name may be relative; processes outlive the call that began them
+    os.chdir(folder)
+    os.environ.update(trusted)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return _play_and_keep(setting, player, seed, record, store, None)

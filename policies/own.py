@@ -209,8 +209,10 @@ def playing(policy: Policy, seed: int) -> Iterator[None]:
         if not files:
             raise
         place = line_in(error, files)
-        told = error if str(error).startswith(said) else f"{said}: {error}" + (f" ({place})" if place else "")
-        raise PolicyFailed(str(told)) from (error.__cause__ or error)
+        told = str(error).removeprefix(f"policy {policy.name!r}: ")
+        if not told.startswith(said):
+            told = f"{said}: {told}" + (f" ({place})" if place else "")
+        raise PolicyFailed(told) from (error.__cause__ or error)
 
 
 def _code_files(thing: Any) -> tuple[str, ...]:

@@ -266,7 +266,7 @@ def test_tables_have_the_columns_that_are_documented():
     assert tables.cluster == len(CLUSTER) and tables.candidate_columns == len(CANDIDATES)
     assert [table.columns for table in tables.tables] == [len(QUEUE), len(RUNNING), len(REGIONS)]
     assert tables.size == sum(space.shape[0] for space in env.observation_space.values())
-    assert tables.candidates == env.action_space.nvec[0] == 14
+    assert tables.candidates == env.action_space.n == 14
 
 
 def differences(word, seed=11, **options):
