@@ -207,6 +207,12 @@ class Timeline:
         times, busy = self.busy_gpus()
         return [InUse(f"{self.unit}s in use", f"{self.unit}s held by jobs", times, busy / self.num_gpus)]
 
+    def in_system(self) -> tuple[np.ndarray, np.ndarray]:
+        """(times, jobs that have come and not ended from each of them on)."""
+        came = self.arrival_s[self.arrival_s <= self.stop_s]
+        left = self.leave_s[np.isfinite(self.leave_s)]
+        return _steps(came, np.ones(len(came), np.int64), left, np.ones(len(left), np.int64), self.begin_s)
+
     def queue_length(self) -> tuple[np.ndarray, np.ndarray]:
         """(times, jobs that wait or are held from each of them on)."""
         came = self.arrival_s[self.arrival_s <= self.stop_s]

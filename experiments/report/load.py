@@ -179,10 +179,10 @@ def load(folders: Sequence[Path], baseline: str | None = None) -> Material:
         if training is not None:
             trainings.append(training)
         sources.append(Source(folder, command_log.read(folder)))
-    for folder, error in unread.items():
+    for folder, missing in unread.items():
         if not evaluations and not trainings:
-            raise error
-        warnings.warn(f"{folder}: its learning curves are left out: {error}", StoredRunWarning, stacklevel=2)
+            raise missing
+        warnings.warn(f"{folder}: its learning curves are left out: {missing}", StoredRunWarning, stacklevel=2)
     grouped: dict[Setting, list[tuple[Path, tuple[Run, ...]]]] = {}
     for evaluation in evaluations:
         grouped.setdefault(evaluation.setting, []).append((evaluation.folder, evaluation.runs))

@@ -35,6 +35,8 @@ MARKS: Mapping[str, Mapping[str, str]] = {
     "box.agent": {"fill-opacity": ".5"},
     "median": {"stroke": "var(--c)", "stroke-width": "2.6px"},
     "job": {"stroke": "var(--card)", "stroke-width": ".7px", "fill": "var(--j)"},
+    "job.same": {"opacity": ".22"},
+    "parting": {"stroke": "var(--ink)", "stroke-width": "1.3px", "stroke-dasharray": "5 3"},
     "machines": {"stroke": "var(--faint)", "stroke-width": ".8px", "opacity": ".7"},
     "shade": {"fill": "var(--accent)"},
     **{f"s{level}": {"fill-opacity": f"{level / SHADES:g}"} for level in range(1, SHADES + 1)},
