@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .experiments.cli import main
+from clustergym.experiments.cli import main
 
 if __name__ == "__main__":
     main()

@@ -11,13 +11,18 @@ from setuptools.command.build_py import build_py
 
 
 class FreshBuild(build_py):
-    """Modules that were renamed or removed since the last build are not in the next wheel."""
+    """Modules that were renamed or removed since the last build are not in the next wheel, nor is this file."""
 
     def run(self) -> None:
         """Copy the modules into an empty folder."""
         if not self.editable_mode:
             shutil.rmtree(self.build_lib, ignore_errors=True)
         super().run()
+
+    def find_package_modules(self, package: str, package_dir: str) -> list[tuple[str, str, str]]:
+        """As ever, less this file, which lies in the folder of the root package."""
+        found = super().find_package_modules(package, package_dir)
+        return [entry for entry in found if (entry[0], entry[1]) != ("clustergym", "setup")]
 
 
 def for_an_index(readme: str) -> str:

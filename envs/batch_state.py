@@ -11,7 +11,6 @@ import numpy as np
 from ..simulator.errors import InputError
 from .batch import Batch
 
-STRUCTURED = ("records", "windows")
 PLAIN = ("outcomes", "features", "masks", "references")
 
 
@@ -20,13 +19,18 @@ def state_of(batch: Batch) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     rows, capacity = batch.rows, batch.rows.capacity
     if rows.records is None or capacity is None:
         raise InputError("state: the environments have no state yet; reset them first")
-    arrays = {name: np.asarray(getattr(rows, name)).view(np.uint8).reshape(batch.num_envs, -1) for name in STRUCTURED}
-    arrays |= {name: getattr(rows, name) for name in PLAIN}
+    plains = [env.simulator.plain for env in batch.envs]
+    extent = _extent(plains)
+    arrays = {name: getattr(rows, name) for name in PLAIN}
+    arrays["windows"] = _bytes_of(rows.windows, batch.num_envs)
     data = {
         "capacity": list(astuple(capacity)),
+        "extent": list(extent),
         "rows": [env.played() for env in batch.envs],
     }
-    return {name: array.copy() for name, array in arrays.items()}, data
+    copies = {name: array.copy() for name, array in arrays.items()}
+    copies["records"] = np.stack([_packed(plain, extent) for plain in plains])
+    return copies, data
 
 
 def restore(batch: Batch, arrays: Mapping[str, np.ndarray], data: Mapping[str, Any]) -> None:
@@ -36,14 +40,50 @@ def restore(batch: Batch, arrays: Mapping[str, np.ndarray], data: Mapping[str, A
         raise InputError(f"state: it has {len(data['rows'])} environments; expected {batch.num_envs}")
     batch.stepper.make_room(type(batch.envs[0].simulator.capacity)(*data["capacity"]))
     rows.references = np.zeros(arrays["references"].shape)
-    for name in STRUCTURED + PLAIN:
-        own = np.asarray(getattr(rows, name))
-        flat = own.view(np.uint8).reshape(batch.num_envs, -1) if name in STRUCTURED else own
-        if arrays[name].shape != flat.shape or arrays[name].dtype != flat.dtype:
-            raise InputError(
-                f"state: {name} of shape {arrays[name].shape}, {arrays[name].dtype}; expected {flat.shape}, "
-                f"{flat.dtype}: it is that of other environments or of another version"
-            )
-        flat[:] = arrays[name]
+    for name in PLAIN:
+        _expect_like(name, arrays[name], getattr(rows, name))
+        getattr(rows, name)[:] = arrays[name]
+    windows = _bytes_of(rows.windows, batch.num_envs)
+    _expect_like("windows", arrays["windows"], windows)
+    windows[:] = arrays["windows"]
+    plains = [env.simulator.plain for env in batch.envs]
+    extent = type(plains[0].extent)(*data.get("extent", ()))
+    _expect_like("records", arrays["records"], np.stack([_packed(plain, extent) for plain in plains]))
+    for plain, packed in zip(plains, arrays["records"], strict=True):
+        _unpack(plain, extent, packed)
     for env, played in zip(batch.envs, data["rows"], strict=True):
         env.resume(played)
+
+
+def _bytes_of(records: np.ndarray, n: int) -> np.ndarray:
+    """A view of them, uint8 (n, size)."""
+    return np.asarray(records).view(np.uint8).reshape(n, -1)
+
+
+def _expect_like(name: str, given: np.ndarray, own: np.ndarray) -> None:
+    if given.shape != own.shape or given.dtype != own.dtype:
+        raise InputError(
+            f"state: {name} of shape {given.shape}, {given.dtype}; expected {own.shape}, {own.dtype}: it is that of "
+            "other environments or of another version"
+        )
+
+
+def _extent(plains: list[Any]) -> Any:
+    """How much of any of the records is in use."""
+    extents = [plain.extent for plain in plains]
+    return type(extents[0])(*map(max, *extents, extents[0]))
+
+
+def _packed(plain: Any, extent: Any) -> np.ndarray:
+    """The bytes of a record that are in use, uint8 (size,)."""
+    return np.concatenate([part.ravel() for part in plain.running_parts(extent)])
+
+
+def _unpack(plain: Any, extent: Any, packed: np.ndarray) -> None:
+    """Modify the record: as `_packed` gave it."""
+    for part in plain.running_parts(plain.extent):
+        part.fill(0)
+    at = 0
+    for part in plain.running_parts(extent):
+        part[...] = packed[at : at + part.size].reshape(part.shape)
+        at += part.size

@@ -13,10 +13,10 @@ from ..simulator.groups.engine import GroupSimulator
 from ..simulator.kernels import codes
 from ..simulator.layout import lay_rule
 from ..simulator.network import network_for
+from ..simulator.plain import Plain
 from ..simulator.profiles.skew import skewed_jobs
 from ..simulator.protocols import policy_of
 from ..simulator.rules.rule import SKEW_PLACERS, Rule
-from ..simulator.state import Plain
 from ..simulator.twins import twin
 
 ALL_EVENTS = 1 << 62
@@ -80,11 +80,10 @@ class Reference:
         return np.sort(ends_s), float(s["now_s"]), jct_s
 
     def _played_by_rule(self, simulator: Simulator, rule: Rule) -> Any:
-        records = simulator.records.view(np.ndarray)
         if self._copy is None or self._copy.dtype != simulator.records.dtype:
-            self._copy = simulator.records.copy()
+            self._copy = simulator.capacity.empty()
             self._plain = Plain(self._copy, simulator.capacity)
-        self._plain.data[:] = records.view(np.uint8)
+        self._plain.become(simulator.plain)
         skewed = skewed_jobs(simulator.workload) if rule.placer in SKEW_PLACERS else None
         lay_rule(self._plain.record, rule, skewed, simulator.semantics)
         if rows.run(self._copy, 0, ALL_EVENTS) == codes.STALLED:

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from ..simulator.errors import ClustergymError
-from .commands import bench, communication, compare, evaluate, listing, render, reproduce, train, tune, workload
+from .commands import bench, communication, compare, evaluate, listing, render, reproduce, train, tune, warm, workload
 from .terminal import BadArgument, one_line, say, typed
 
 FAILED, BAD_ARGUMENTS, INTERRUPTED = 1, 2, 130
@@ -62,6 +62,7 @@ app.add_typer(workload.app, name="workload")
 app.command()(render.render)
 app.command()(reproduce.reproduce)
 app.command()(communication.communication)
+app.command()(warm.warm)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(bench.bench)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..simulator.errors import InputError
+from ..simulator.kernels.telling import told_by
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -139,7 +140,8 @@ def progress(what: str, total: float, quiet: bool) -> Iterator[Callable[[float],
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(what, total=total)
-        yield lambda done: bar.update(task, completed=done)
+        with told_by(lambda text: bar.update(task, description=what if text is None else f"{what}, {text}")):
+            yield lambda done: bar.update(task, completed=done)
 
 
 def _plain_progress(what: str, total: float) -> Callable[[float], None]:

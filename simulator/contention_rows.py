@@ -7,9 +7,9 @@ from .kernels.jit import entry
 
 
 @entry
-def clear_links(states, row, n_links):
+def clear_links(states, row, n_links, n_jobs):
     """`links.clear_links`."""
-    links.clear_links(states[row], n_links)
+    links.clear_links(states[row], n_links, n_jobs)
 
 
 @entry

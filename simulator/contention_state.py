@@ -44,7 +44,8 @@ def contention_fields(jobs: int, links: int, uses: int = 0, trace: int = 1) -> l
 def _scalars() -> list[Field]:
     return [
         ("n_links", "i8"),
-        ("free_use", "i8"),  # head of the list of free uses; -1 = none is left
+        ("n_uses", "i8"),  # uses that somebody has or had,
+        ("free_use", "i8"),  # and head of the list of those of them that are free; -1 = none is
         ("phase_now_s", "f8"),  # the clock of the network
         ("jitter", "f8"),  # coefficient of variation of Down times
         ("net_seed", "i8"),  # of the jitter

@@ -33,13 +33,14 @@ from .layout import (
 from .metrics import job_table, totals
 from .network import Contention, Network, load_network, on_topology
 from .network.entering import lay_network
+from .plain import Plain
 from .profiles.skew import skewed_jobs
 from .protocols import Pace
 from .rules.rule import SKEW_PLACERS, Rule
 from .semantics import Semantics, load_semantics
 from .sharing import Sharing, lay_sharing
 from .shifts import apply_shift, check_time_shift
-from .state import Capacity, Plain
+from .state import Capacity
 from .stops import Stops
 from .tables import apply_table
 from .tiers import MACHINE, NETWORK, RACK
@@ -126,7 +127,7 @@ class Simulator(Stops):
         self.records: np.recarray
         self._cluster: Cluster | None = None
         self.plain: Plain
-        self._copy: np.recarray | None = None
+        self._copy: Plain | None = None
         self._plan: list[Decision] = []
         self._handed_out: Decision | None = None
         self._planned = NOTHING
@@ -266,7 +267,7 @@ class Simulator(Stops):
         self._planned = NOTHING
         if self.capacity != other.capacity:
             self.move_to(other.capacity.empty(), other.capacity, keep=False)
-        self.plain.data[:] = other.plain.data
+        self.plain.become(other.plain)
 
     def move_to(self, records: np.recarray, capacity: Capacity, keep: bool = True) -> None:
         """Go on in another array of one zeroed record; what runs is kept (it must fit), or `reset` comes next."""
@@ -415,13 +416,13 @@ class Simulator(Stops):
 
     def rehearse(self, kernel: Callable[..., Any], *arguments: int) -> list[Decision]:
         """The decisions that `kernel(records, row, *arguments)` would carry out now; nothing is carried out."""
-        if self._copy is None or self._copy.dtype != self.records.dtype:
-            self._copy = self.records.copy()
-        else:
-            self._copy[0] = self.state
-        s = self._copy[0]
+        if self._copy is None:
+            self._copy = Plain(self.capacity.empty(), self.capacity)
+        self._copy.become(self.plain)
+        records = self._copy.records
+        s = records[0]
         s.log_on, s.log_count, s.log_gpus = 1, 0, 0
-        kernel(self._copy, 0, *arguments)
+        kernel(records, 0, *arguments)
         return [decision for _, decision in logged(s)]
 
     def schedule(self) -> int:
@@ -542,11 +543,13 @@ class Simulator(Stops):
 
     def snapshot(self) -> np.recarray:
         """A copy of the state record, for `restore`."""
-        return self.records.copy()
+        copy = Plain(self.capacity.empty(), self.capacity)
+        copy.become(self.plain)
+        return copy.records
 
     def restore(self, snapshot: np.recarray) -> None:
         """Go back to a snapshot of this run."""
-        self.records[0] = snapshot[0]
+        self.plain.become(Plain(snapshot, self.capacity))
         self.runs += 1
         self._planned = NOTHING
         self._code = codes.FINISHED if self.state.done == self.state.n_jobs else codes.DECIDE

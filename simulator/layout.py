@@ -18,11 +18,12 @@ from .kernels.codes import BEST_BENEFIT, FIRST_FIT, FREE, NOT_SHARED, RUNNING, W
 from .kinds import first_kinds
 from .network.base import Network
 from .network.isolated import iteration_times_s
+from .plain import Plain
 from .rows import adopt
 from .rules.pairs import EQUAL
 from .rules.rule import COST_SPLIT_GPUS, ORDERS, PLACERS, SHARINGS, Rule
 from .semantics import LEASE_S, Semantics
-from .state import CLASSES, CLUSTER_ARRAYS, PER_BERTH, PROFILES, Plain
+from .state import CLASSES, CLUSTER_ARRAYS, PER_BERTH, PROFILES
 from .tiers import UNPLACED
 from .topology import Topology
 from .workloads.schema import Workload

@@ -46,8 +46,8 @@ class Room(Protocol):
         """How many there may be."""
 
     @property
-    def slug(self) -> str:
-        """It as part of a file's name."""
+    def large(self) -> Room:
+        """That which all but the smallest workloads and clusters of the kind need."""
 
     @property
     def words(self) -> str:

@@ -26,18 +26,21 @@ from .rule_state import (
 )
 from .sharing_state import CLASSES, Field, sharing_fields
 from .tiers import TIERS
+from .zeroed import zeroed
 
 # No powers of two: at the same place of arrays that lie a multiple of 4 KB apart, one would drive the other out of the
 # processor's cache.
-JOB_SIZES = (520, 16_392, 131_072, 1_048_576, 8_388_608)
-GPU_SIZES = (520, 8_200, 131_072, 262_152)
-SMALL = (136, 72)  # of workloads and clusters that both are as small as those that agents train on
+# Few, so that most of what anybody simulates needs one class beside that of the small ones; room that is not used is
+# never touched, and takes no memory.
+SMALL = (136, 72, 104)  # jobs, GPUs, links: what agents train on by default
+JOB_SIZES = (16_392, 131_072, 1_048_576, 8_388_608)
+GPU_SIZES = (8_200, 131_072, 262_152)
 LOG_ENTRIES = 4096  # at least
-BERTH_SIZES = (1, 2, 4, 8)  # jobs that may hold one GPU at once
-LINK_SIZES = (104, 1_096, 8_264, 65_608)  # never as many as jobs or GPUs: `_blocks` tells arrays by their length
-REGION_SIZES = (8, 64)
-TABLE_SIZES = (152, 1_096, 8_264, 131_144, 1_048_648)  # as LINK_SIZES
-READS = (8, 64)  # tables that a job reads, on average
+BERTH_SIZES = (1, 8)  # jobs that may hold one GPU at once
+LINK_SIZES = (8_264, 65_608)  # never as many as jobs or GPUs: `plain.py` tells arrays by their length
+SMALL_GEO = (520, 520, 8, 152, 4_160)  # jobs, GPUs and CPU machines, regions, tables, tables read by all jobs
+TABLE_SIZES = (8_264, 131_144, 1_048_648)  # as LINK_SIZES
+READS = 64  # tables that a job reads, on average
 AUCTIONS = 512  # at least
 PROFILES = 512
 MODELS = 64
@@ -68,11 +71,13 @@ class Capacity:
         return self.gpus * self.berths
 
     @property
-    def slug(self) -> str:
-        """It as part of a file's name."""
-        size = f"jobs{self.jobs}-gpus{self.gpus}-berths{self.berths}"
-        size += f"-links{self.links}" if self.links else ""
-        return size + (f"-regions{self.regions}-tables{self.tables}-uses{self.uses}" if self.regions else "")
+    def large(self) -> Capacity:
+        """The class that all but the smallest workloads and clusters of this kind need."""
+        jobs, gpus = max(self.jobs, JOB_SIZES[0]), max(self.gpus, GPU_SIZES[0])
+        if self.regions:
+            regions, tables = MOST_REGIONS + 1, max(self.tables, TABLE_SIZES[0])
+            return Capacity(jobs, gpus, regions=regions, tables=tables, uses=READS * jobs)
+        return Capacity(jobs, gpus, self.berths, max(self.links, LINK_SIZES[0]) if self.links else 0)
 
     @property
     def words(self) -> str:
@@ -87,9 +92,9 @@ class Capacity:
     def fitting(cls, jobs: int, gpus: int, berths: int = 1, links: int = 0) -> Capacity:
         """The smallest size class that holds `jobs` jobs on `gpus` GPUs; InputError beyond the largest."""
         berths = _class_of(berths, BERTH_SIZES, "jobs on a GPU")
+        if jobs <= SMALL[0] and gpus <= SMALL[1] and links <= SMALL[2]:
+            return cls(*SMALL[:2], berths, SMALL[2] if links > 0 else 0)
         links = _class_of(links, LINK_SIZES, "links") if links > 0 else 0
-        if jobs <= SMALL[0] and gpus <= SMALL[1]:
-            return cls(*SMALL, berths, links)
         return cls(_class_of(jobs, JOB_SIZES, "jobs"), _class_of(gpus, GPU_SIZES, "GPUs"), berths, links)
 
     @classmethod
@@ -97,19 +102,20 @@ class Capacity:
         """The smallest size class that holds them; InputError beyond the largest."""
         if regions > MOST_REGIONS:
             raise InputError(f"{regions} regions: one simulator holds at most {MOST_REGIONS}")
-        room = _class_of(regions, REGION_SIZES, "regions")
-        if clusters > clusters_in(room):
-            room = REGION_SIZES[-1]
-        if clusters > clusters_in(room):
-            raise InputError(f"{clusters} clusters: one simulator holds at most {clusters_in(room)}")
+        if clusters > clusters_in(MOST_REGIONS + 1):
+            raise InputError(f"{clusters} clusters: one simulator holds at most {clusters_in(MOST_REGIONS + 1)}")
+        wanted = jobs, gpus, regions, tables, uses
+        is_small = all(size <= most for size, most in zip(wanted, SMALL_GEO, strict=True))
+        if is_small and clusters <= clusters_in(SMALL_GEO[2]):
+            jobs, gpus, regions, tables, uses = SMALL_GEO
+            return cls(jobs, gpus, regions=regions, tables=tables, uses=uses)
         jobs = _class_of(jobs, JOB_SIZES, "jobs")
-        reads = tuple(mean * jobs for mean in READS)
         return cls(
             jobs,
             _class_of(gpus, GPU_SIZES, "GPUs and CPU machines"),
-            regions=room,
+            regions=MOST_REGIONS + 1,
             tables=_class_of(tables, TABLE_SIZES, "tables"),
-            uses=_class_of(uses, reads, "tables read by all jobs"),
+            uses=_class_of(uses, (READS * jobs,), "tables read by all jobs"),
         )
 
 
@@ -432,142 +438,4 @@ def state_dtype(capacity: Capacity) -> np.dtype:
 
 def empty_state(capacity: Capacity, n: int = 1) -> np.recarray:
     """`n` zeroed records; `state[i]` is what kernels take."""
-    return np.zeros(n, state_dtype(capacity)).view(np.recarray)
-
-
-# Arrays that mean nothing beyond a count, a flag or a list that is cleared, or between two calls.
-LOG = ("log_kind", "log_job", "log_first", "log_size", "log_value", "log_gpu", "log_seconds", "log_time_s")
-SCRATCH = (
-    "layer_order",
-    "layer_done_ns",
-    "layer_waiting",
-    "bid",
-    "soon_machine",
-    "soon_rack",
-    "soon_whole",
-    "soon_s",
-    "end_key",
-    "end_job",
-    "end_place",
-    "step_s",
-    "step_free",
-)
-ROOM = (
-    "victim",
-    "victim_moves",
-    "victim_claim",
-    "victim_inside",
-    "victim_cost_s",
-    "item_of",
-    "survey_free",
-    "survey_head",
-    "survey_gpus",
-    "survey_gain",
-    "survey_job",
-    "survey_inside",
-    "survey_weighed",
-    "survey_next",
-)
-WAITED = ("wait_time_s", "wait_value", "wait_after")
-LAID = ("tier_factor", "profile_model", "layer_bytes", "layer_ready_ns", "layer_update_ns")  # for as many as there are
-PHASES = ("phase_down_s", "phase_bytes", "phase_rate", "fill_job", "fill_rate", "leaver")
-TABLE = (
-    "seat_job",
-    "seat_rate",
-    "column_link",
-    "column_users",
-    "column_capacity",
-    "column_sending",
-    "column_offered",
-    "column_joined",
-    "column_room",
-    "column_flows",
-    "table_flows",
-)
-UNCLEARED = {*LOG, *SCRATCH, *ROOM, *WAITED, *LAID, *PHASES, *TABLE}
-MEMO = ("shape_first", "shape_second", "shape_fraction")
-WHOLE = 0
-
-
-@cache
-def _blocks(capacity: Capacity) -> list[tuple[int, int, int]]:
-    """(first byte, arrays, length) of arrays with an entry a job or GPU; of the rest (first byte, bytes, WHOLE)."""
-    dtype = state_dtype(capacity)
-    blocks: list[tuple[int, int, int]] = []
-    end = -1
-    for name in dtype.names or ():
-        field, offset = dtype.fields[name][:2]  # type: ignore[index]
-        if name in UNCLEARED or name in MEMO:
-            continue
-        is_long = field.shape in ((capacity.jobs,), (capacity.gpus,)) and name != "auction_s"
-        length, count = (field.shape[0], 1) if is_long else (WHOLE, field.itemsize)
-        if blocks and offset == end and blocks[-1][2] == length:
-            first, before, _ = blocks.pop()
-            offset, count = first, before + count
-        blocks.append((offset, count, length))
-        end = dtype.fields[name][1] + field.itemsize  # type: ignore[index]
-    return blocks
-
-
-class Plain:
-    """The only record of an array as those want it who lay it often: np.record looks every field up in Python.
-
-    Attributes:
-        record: by item, `record["gpus"]`.
-        data: its bytes.
-        cluster: int64 (arrays of CLUSTER_ARRAYS, GPUs), which follow each other.
-        berths: int64 (arrays of PER_BERTH, layers, GPUs).
-    """
-
-    def __init__(self, records: np.ndarray, capacity: Capacity) -> None:
-        array = records.view(np.ndarray)
-        self.capacity, self.data = capacity, array.view(np.uint8)
-        dtype = state_dtype(capacity)
-        self.record: np.void = array.view(dtype)[0]
-        first = dtype.fields[CLUSTER_ARRAYS[0]][1]  # type: ignore[index]
-        size = 8 * len(CLUSTER_ARRAYS) * capacity.gpus
-        self.cluster = self.data[first : first + size].view(np.int64).reshape(-1, capacity.gpus)
-        first = dtype.fields[PER_BERTH[0]][1]  # type: ignore[index]
-        size = 8 * len(PER_BERTH) * capacity.seats
-        self.berths = self.data[first : first + size].view(np.int64).reshape(-1, capacity.berths, capacity.gpus)
-        self._parted = (0, 0)
-        self._parts: list[np.ndarray] = []
-
-    def clear(self, jobs: int, gpus: int) -> None:
-        """As good as new for `jobs` jobs on `gpus` GPUs; most of a record is room that nobody uses."""
-        if self.record["shapes"] > 0:
-            for name in MEMO:
-                self.record[name][:] = 0
-        for part in self._parts_of(*self._used(jobs, gpus)):
-            part.fill(0)
-
-    def take_over(self, other: Plain) -> None:
-        """Become as `other`, a record of the same capacity that has been laid and has not run yet."""
-        own, laid = self.record, other.record
-        for name in (*LAID, *MEMO) if own["shapes"] > 0 or laid["shapes"] > 0 else LAID:
-            own[name] = laid[name]
-        used = self._used(int(laid["n_jobs"]), int(laid["n_gpus"]))
-        for part, theirs in zip(self._parts_of(*used), other._parts_of(*used), strict=True):
-            part[...] = theirs
-
-    def _used(self, jobs: int, gpus: int) -> tuple[int, int]:
-        """Jobs and GPUs of what is to come, or of what lies here if they are more."""
-        return max(jobs, int(self.record["n_jobs"])), max(gpus, int(self.record["n_gpus"]))
-
-    def _parts_of(self, jobs: int, gpus: int) -> list[np.ndarray]:
-        """Views of all that is cleared, of arrays with an entry a job or GPU only so many entries."""
-        if (jobs, gpus) != self._parted:
-            self._parted = jobs, gpus
-            used = {self.capacity.jobs: jobs}
-            used[self.capacity.gpus] = max(gpus, used.get(self.capacity.gpus, 0))
-            self._parts = self._used_parts(used)
-        return self._parts
-
-    def _used_parts(self, used: dict[int, int]) -> list[np.ndarray]:
-        """Views of all that is cleared, of which only the entries that `used` counts by the length of the array."""
-        parts = []
-        for first, count, length in _blocks(self.capacity):
-            size = count if length == WHOLE else 8 * count * length
-            part = self.data[first : first + size]
-            parts.append(part if length == WHOLE else part.reshape(count, -1)[:, : 8 * used[length]])
-        return parts
+    return zeroed(n, state_dtype(capacity))

@@ -176,7 +176,7 @@ def _observe_cluster(s, w, features, wanted):
     features[9] = min(1.0, s.n_moved / here)
     groups = 0
     cpu = net = speeds = 0.0
-    for group in range(min(s.is_group.size, MAX_GROUPS)):
+    for group in range(min(s.group_end, MAX_GROUPS)):
         if s.is_group[group] and s.n_goal[group] > 0:
             groups += 1
             if knows(w, group):

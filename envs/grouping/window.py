@@ -111,7 +111,7 @@ def fill_groups(s, w):
     if 0 <= focus < s.is_group.size and s.is_group[focus]:
         w.shown_group[0] = focus
         slot = 1
-    for group in range(s.is_group.size):
+    for group in range(s.group_end):
         if slot == w.group_slots:
             break
         if s.is_group[group] and s.n_goal[group] > 0 and group != focus:

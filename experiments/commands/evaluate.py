@@ -48,9 +48,9 @@ Assignments = Annotated[
         "--set",
         metavar="KEY=VALUE...",
         help="horizon_s, window=START/END, mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s, "
-        "tables_every_s, semantics, estimates, jobs_per_gpu, interference, memory_gb, gpu, memory; in Grouping also comm, busy, loss, jitter, "
-        "average_weight, model_error, profile_iterations, move_s, ram_gb, disk_mb_s, expansion, gc_threshold, "
-        "gc_slope, pass_fraction, pull_share; several, or repeated.",
+        "tables_every_s, semantics, estimates, jobs_per_gpu, interference, memory_gb, gpu, memory; in Grouping also "
+        "comm, busy, loss, jitter, average_weight, model_error, profile_iterations, move_s, ram_gb, disk_mb_s, "
+        "expansion, gc_threshold, gc_slope, pass_fraction, pull_share; several, or repeated.",
     ),
 ]
 Logdir = Annotated[
@@ -118,7 +118,9 @@ def evaluate(
         if fresh and logdir is None:
             raise BadArgument("--fresh: it forgets the runs in --logdir, which is not given")
         given = _Given({"workload": workload, "topology": topology, "network": network}, tuple(set_ or ()))
-        described = partial(described_setting, env, format=format, oversize=oversize, assume=True)
+        described: Callable[..., Setting] = partial(
+            described_setting, env, format=format, oversize=oversize, assume=True
+        )
         setting = described(**given.words, assignments=given.assignments)
         told = (setting.environment, setting.semantics, setting.estimates)
         words = chosen_policies(policies or (), *told, plain=not policies and is_plain(setting))

@@ -52,6 +52,22 @@ Processes = Annotated[
         "--jobs", "-j", metavar="N", parser=whole(1, MOST_PROCESSES), help="Processes: seeds, or trainings, at once."
     ),
 ]
+Train = Annotated[bool, typer.Option("--train", help="Tune the configuration of a training instead.")]
+Seeds = Annotated[
+    str | None, typer.Option("--seeds", metavar="LIST", help=f"What trials are played on; default {SEEDS}.")
+]
+JudgeSeeds = Annotated[str, typer.Option("--judge-seeds", metavar="LIST", help="What the best one is judged on.")]
+Metric = Annotated[
+    str | None, typer.Option("--metric", metavar="NAME", help="What is to get better; default jct_mean.")
+]
+Workloads = Annotated[
+    list[str] | None, typer.Option("--workload", metavar="NAME|PATH", help="As of evaluate, or of train.")
+]
+Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="With --train: its values, in YAML.")]
+Timesteps = Annotated[
+    int | None, typer.Option("--timesteps", metavar="N", parser=whole(1), help="With --train: of each trial.")
+]
+Prune = Annotated[bool, typer.Option("--prune/--no-prune", help="Stop trials early that are clearly worse.")]
 
 
 @dataclass(frozen=True)
@@ -72,33 +88,21 @@ class _Manner:
 def tune(
     env: Annotated[str, typer.Argument(metavar="ENV", help="Environment: its id or short name (Delay).")],
     policy: PolicyWord = None,
-    train: Annotated[bool, typer.Option("--train", help="Tune the configuration of a training instead.")] = False,
+    train: Train = False,
     space: Space = None,
     trials: Trials = None,
-    seeds: Annotated[
-        str | None, typer.Option("--seeds", metavar="LIST", help=f"What trials are played on; default {SEEDS}.")
-    ] = None,
-    judge_seeds: Annotated[
-        str, typer.Option("--judge-seeds", metavar="LIST", help="What the best one is judged on.")
-    ] = JUDGE_SEEDS,
-    metric: Annotated[
-        str | None, typer.Option("--metric", metavar="NAME", help="What is to get better; default jct_mean.")
-    ] = None,
-    workload: Annotated[
-        list[str] | None, typer.Option("--workload", metavar="NAME|PATH", help="As of evaluate, or of train.")
-    ] = None,
+    seeds: Seeds = None,
+    judge_seeds: JudgeSeeds = JUDGE_SEEDS,
+    metric: Metric = None,
+    workload: Workloads = None,
     topology: Topology = None,
     network: Network = None,
     set_: Assignments = None,
     format: Format = None,
     oversize: Oversize = "error",
-    config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help="With --train: its values, in YAML.")
-    ] = None,
-    timesteps: Annotated[
-        int | None, typer.Option("--timesteps", metavar="N", parser=whole(1), help="With --train: of each trial.")
-    ] = None,
-    prune: Annotated[bool, typer.Option("--prune/--no-prune", help="Stop trials early that are clearly worse.")] = True,
+    config: Config = None,
+    timesteps: Timesteps = None,
+    prune: Prune = True,
     logdir: Logdir = None,
     jobs: Processes = 1,
     seed: Seed = 0,

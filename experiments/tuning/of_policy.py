@@ -186,7 +186,7 @@ def kind_of_annotation(annotation: Any) -> Kind:
         return "either"
     for kind in ("number", "whole", "either"):
         if kind in kinds:
-            return kind  # type: ignore[return-value]
+            return kind
     return "word"
 
 

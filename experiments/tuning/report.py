@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..table import ranges
 from ..terminal import plain_table
 from .judging import Judged, overall
-from .of_training import BEST, TrainingParameters
+from .of_training import BEST, TRIALS, TrainingParameters
 from .search import Search, Trial
 from .trials import importance, row_of, state_of
 
@@ -100,7 +100,11 @@ def print_all(console: Console, found: Found) -> None:
     weights = importance(found.search)
     if weights:
         shares = ", ".join(f"{key} {share:.2f}" for key, share in weights.items())
-        console.print(f"importance: {shares} (of what the trials differ in)", markup=False, soft_wrap=True)
+        console.print(
+            f"importance: {shares} (PED-ANOVA: by how the best tenth of the trials differs from all)",
+            markup=False,
+            soft_wrap=True,
+        )
     _print_judged(console, found)
     for line in _to_copy(found):
         console.print(line, markup=False, soft_wrap=True)
@@ -173,12 +177,17 @@ def _to_copy(found: Found) -> list[str]:
     seeds = ranges(found.seeds)
     if isinstance(subject, TrainingParameters):
         env = shlex.split(found.typed)[0]
+        first = subject.config.validation[0]
+        places = {"topology": first.topology, "network": first.network, "workload": first.workloads[0]}
+        options = shlex.join(part for name, value in places.items() for part in (f"--{name}", value))
+        short = subject.config.environment.removeprefix("clustergym/").removesuffix("-v0")
         words = f"{subject.agent(best.place)} {subject.agent(0)}"
         return [
             *kept,
             f"its values   {subject.folder / BEST}",
             f"train more   clustergym train {env} --config {subject.folder / BEST} --logdir DIR",
-            f"compare it   clustergym evaluate {env} --policies {shlex.quote(words)} --seeds {seeds}",
+            f"compare it   clustergym evaluate {short} {options} --policies {shlex.quote(words)} --seeds {seeds}",
+            f"its curves   tensorboard --logdir {subject.folder / TRIALS}",
         ]
     word = best.outcome.word
     default = subject.about()["what"].removeprefix("policy ")

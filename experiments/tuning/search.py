@@ -116,8 +116,13 @@ class Going:
 class Subject(Protocol):
     """What is tuned."""
 
-    direction: Direction
-    prunes: bool
+    @property
+    def direction(self) -> Direction:
+        """Which end of the value is sought."""
+
+    @property
+    def prunes(self) -> bool:
+        """Whether trials may be stopped early."""
 
     def about(self) -> dict[str, Any]:
         """All that trials must have in common, in the types of JSON."""
@@ -167,7 +172,7 @@ class Search:
     study: optuna.Study = field(init=False)
 
     def __post_init__(self) -> None:
-        with _quietly():
+        with quietly():
             self.study = _opened(self.folder, self.subject)
 
     def begin(self) -> None:
@@ -177,15 +182,15 @@ class Search:
             BadArgument: the folder's trials are of something else.
         """
         about = json.loads(json.dumps({**self.subject.about(), "space": list(map(str, self.space)), "seed": self.seed}))
-        before = self.study.user_attrs.get(ABOUT)
-        if before is None:
+        if ABOUT not in self.study.user_attrs:
             self.study.set_user_attr(ABOUT, about)
-        for key, value in about.items() if before is not None else ():
+        before = self.study.user_attrs[ABOUT]
+        for key, value in about.items():
             if before.get(key) != value:
                 raise BadArgument(_another(self.folder, key, before.get(key), value))
         from optuna.trial import TrialState
 
-        with _quietly():
+        with quietly():
             for trial in self.study.get_trials(states=(TrialState.RUNNING,)):
                 self.study.tell(trial.number, state=TrialState.FAIL)
 
@@ -227,7 +232,7 @@ class Search:
 
     def play(self, place: int, progress: Callable[[float], None] = lambda share: None) -> Trial:
         """One trial: its values are chosen, played, and kept."""
-        with _quietly():
+        with quietly():
             return self._defaults(progress) if place == 0 else self._chosen(place, progress)
 
     def _defaults(self, progress: Callable[[float], None]) -> Trial:
@@ -343,9 +348,7 @@ def _opened(folder: Path | None, subject: Subject) -> optuna.Study:
         if folder is None or not (folder / DATABASE).exists():
             raise
         reason = str(getattr(error, "orig", error)).partition("\n")[0]
-        raise InputError(
-            f"{folder / DATABASE}: no trials can be read from it ({reason}); give another folder"
-        ) from None
+        raise InputError(f"{folder / DATABASE}: it holds no trials ({reason}); give another folder") from None
 
 
 @contextmanager
@@ -367,7 +370,7 @@ def alone(folder: Path | None) -> Iterator[None]:
 
 
 @contextmanager
-def _quietly() -> Iterator[None]:
+def quietly() -> Iterator[None]:
     """Neither optuna's log nor its warnings of what is experimental."""
     import optuna
 

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
 from ..errors import InputError
+from ..extents import Block, blocks_of, used_parts
 from ..geo_state import region_fields
 from ..kernels.bits import words
 from ..sharing_state import Field
 from ..state import clock_fields, estimate_fields, failure_fields
+from ..zeroed import zeroed
 
 SMALL = (40, 40)  # of workloads and clusters that both are as small as those that agents train on
-JOB_SIZES = (136, 1_096, 16_392, 131_072)
-MACHINE_SIZES = (136, 1_096, 16_392, 131_072)
+JOB_SIZES = (16_392, 131_072)
+MACHINE_SIZES = (8_200, 131_072)
 PARTS = 3  # subtasks of an iteration, at most
 LOG_ENTRIES = 4096  # at least
 TRACED = 1024  # subtasks that are remembered while somebody looks
@@ -38,9 +41,14 @@ class GroupCapacity:
         return min(self.jobs + 1, self.machines)
 
     @property
-    def slug(self) -> str:
-        """In the name of a file."""
-        return f"groups-jobs{self.jobs}-machines{self.machines}"
+    def entries(self) -> int:
+        """Decisions that the log of an instant has room for."""
+        return max(8 * self.jobs, LOG_ENTRIES)
+
+    @property
+    def large(self) -> GroupCapacity:
+        """The class that all but the smallest workloads and clusters need."""
+        return GroupCapacity(max(self.jobs, JOB_SIZES[0]), max(self.machines, MACHINE_SIZES[0]))
 
     @property
     def words(self) -> str:
@@ -56,7 +64,7 @@ class GroupCapacity:
 
     def empty(self, n: int = 1) -> np.recarray:
         """`n` zeroed records."""
-        return np.zeros(n, group_dtype(self)).view(np.recarray)
+        return zeroed(n, group_dtype(self))
 
 
 def _class_of(wanted: int, sizes: tuple[int, ...], noun: str) -> int:
@@ -196,6 +204,7 @@ def _scalars() -> list[Field]:
         "free_machines",
         "down_machines",
         "n_groups",
+        "group_end",  # no group has a number from here on, nor has had one
         "n_executed",  # members of all groups
         "n_loading",
         "execution",
@@ -225,7 +234,7 @@ def _scalars() -> list[Field]:
 def _list_fields(jobs: int, machines: int, groups: int) -> list[Field]:
     low, mid, top = words(jobs)
     ids = jobs + 2 * machines
-    entries = max(8 * jobs, LOG_ENTRIES)
+    entries = GroupCapacity(jobs, machines).entries
     return [
         ("event_key", "f8", (ids,)),  # ids: jobs that load, groups, machines
         ("event_item", "i8", (ids,)),
@@ -275,18 +284,58 @@ def group_dtype(capacity: GroupCapacity) -> np.dtype:
     return np.dtype(fields, align=True)
 
 
-class GroupPlain:
-    """The only record of an array, by item and by byte: as simulator/state.Plain."""
+class GroupExtent(NamedTuple):
+    """How much of a record is in use: of arrays with an entry for each of them, the first so many."""
 
-    def __init__(self, records: np.ndarray, capacity: GroupCapacity) -> None:
+    jobs: int
+    machines: int
+    decisions: int  # of the log,
+    machines_logged: int  # and their machines
+
+    def lengths(self, capacity: GroupCapacity) -> dict[int, int]:
+        """Entries in use by the length of an array; the most where different things have as much room."""
+        used: dict[int, int] = {}
+        for length, count in (
+            (capacity.jobs, self.jobs),
+            (capacity.machines, self.machines),
+            (capacity.groups, self.machines),
+            (capacity.entries, self.decisions),
+            (2 * capacity.entries, self.machines_logged),
+        ):
+            used[length] = min(length, max(count, used.get(length, 0)))
+        return used
+
+
+@cache
+def _blocks(capacity: GroupCapacity) -> list[Block]:
+    return blocks_of(group_dtype(capacity), GroupExtent(0, 0, 0, 0).lengths(capacity), ())
+
+
+class GroupPlain:
+    """The only record of an array, by item and by byte: as `Plain` of simulator/plain.py."""
+
+    def __init__(self, records: np.recarray, capacity: GroupCapacity) -> None:
         array = records.view(np.ndarray)
         self.capacity, self.data = capacity, array.view(np.uint8)
         self.record: np.void = array.view(group_dtype(capacity))[0]
 
+    @property
+    def extent(self) -> GroupExtent:
+        """How much is in use."""
+        s = self.record
+        return GroupExtent(int(s["n_jobs"]), int(s["n_machines"]), int(s["log_count"]), int(s["log_gpus"]))
+
     def clear(self) -> None:
         """As good as new."""
-        self.data.fill(0)
+        for part in self.running_parts(self.extent):
+            part.fill(0)
 
     def take_over(self, other: GroupPlain) -> None:
         """Become as `other`, a record of the same capacity."""
-        self.data[:] = other.data
+        extent = GroupExtent(*map(max, self.extent, other.extent))
+        for part, their in zip(self.running_parts(extent), other.running_parts(extent), strict=True):
+            part[...] = their
+
+    def running_parts(self, extent: GroupExtent) -> list[np.ndarray]:
+        """Views of the bytes in use."""
+        return used_parts(self.data, _blocks(self.capacity), extent.lengths(self.capacity))

@@ -2,9 +2,8 @@
 
 Numba's file cache notices an edit to the file of a function, but not to a file that it calls into, and it does not
 distinguish bounds-checked code: it would silently run old or unchecked machine code. So the cache folder's name
-carries a hash of every kernel source and of the flags. A folder holds 100 MB, and every edit makes another, so old ones
-go when a new one is made. Only our own kernels are redirected there: the setting is put
-back after each decoration, so a user's own cached functions stay where they are.
+carries a hash of every kernel source and of the flags. Every edit makes another folder, so old ones go when a new one
+is made.
 """
 
 from __future__ import annotations
@@ -15,42 +14,39 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from types import ModuleType
+from typing import Any, TypeVar, cast
 
+import llvmlite
 import numba
-from numba.core.registry import CPUDispatcher
 
-from .known import ANSWER
-from .linking import EntryCompiler, KernelCache, KernelCompiler
+from .store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).resolve().parents[2]
 COMPILED_ROOMS = ("simulator", "envs", "policies")
-UNMARKED = ("codes.py", "tiers.py", "known.py", "linking.py")  # hold no kernels, but constants or how to compile
+UNMARKED = ("codes.py", "tiers.py")  # constants,
+HOW = ("compiling.py", "inference.py", "known.py", "linking.py", "lowering.py", "outline.py", "store.py")
+VERIFIED = ((0, 66), (0, 67), (0, 68))  # versions of numba
 KEPT_FOLDERS = 20  # those used last, whatever their age
 KEPT_S = 86_400.0  # and those used within a day
-
-
-class _Inner(CPUDispatcher):
-    """A kernel that only compiled code can call."""
-
-    def __call__(self, *_arguments: Any, **_named: Any) -> Any:
-        raise TypeError(f"{self.py_func.__qualname__} is a kernel for other kernels; what Python calls is an @entry")
 
 
 @cache
 def source_key() -> str:
     """Hash of all sources that compiled code is made of, of the versions that compile it and of the flags."""
-    digest = hashlib.sha256(f"{numba.__version__} {sys.version_info[:3]} {numba.config.BOUNDSCHECK}".encode())
+    flags = sys.version_info[:3], numba.config.BOUNDSCHECK, compiler()
+    digest = hashlib.sha256(f"{numba.__version__} {llvmlite.__version__} {flags}".encode())
     for room in COMPILED_ROOMS:
         for path in sorted((PACKAGE / room).rglob("*.py")):
             text = path.read_bytes()
-            if b"@kernel" in text or b"@entry" in text or path.name in UNMARKED:
+            if b"@kernel" in text or b"@entry" in text or path.name in (*UNMARKED, *HOW):
                 digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + text)
     return digest.hexdigest()[:16]
 
@@ -89,14 +85,29 @@ def _remove_old(home: Path) -> None:
                 shutil.rmtree(folder.rename(f"{folder}.{os.getpid()}"), ignore_errors=True)
 
 
-@contextmanager
-def _our_cache() -> Iterator[None]:
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(cache_folder())
-    try:
-        yield
-    finally:
-        numba.config.CACHE_DIR = before
+OWN, PLAIN = "own", "plain"
+
+
+@cache
+def compiler() -> str:
+    """How kernels are compiled: OWN, or PLAIN, as numba does by itself, which takes ten times as long.
+
+    Ours leans on the inside of numba, so it is for the versions that it has been tried with. `CLUSTERGYM_COMPILER`
+    (`own`, `plain`) decides otherwise.
+    """
+    wanted = os.environ.get("CLUSTERGYM_COMPILER", "")
+    if wanted in (OWN, PLAIN):
+        return wanted
+    if tuple(map(int, numba.__version__.split(".")[:2])) in VERIFIED:
+        return OWN
+    warnings.warn(
+        f"numba {numba.__version__} is none of those that clustergym's compiler is known to work with "
+        f"({', '.join(f'{major}.{minor}' for major, minor in VERIFIED)}): numba compiles the kernels by itself, which "
+        "gives the same results and takes minutes where ours takes seconds",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return PLAIN
 
 
 def kernel(function: F) -> F:
@@ -107,45 +118,54 @@ def kernel(function: F) -> F:
 
     Python cannot call it: what that takes is a fifth of the time that compiling costs. See `entry`.
     """
-    compiled = _compiled(function, KernelCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-    if compiled is not function:
-        compiled.__class__ = _Inner  # else a call from Python would be the end of the process
-    return compiled
+    if numba.config.DISABLE_JIT:
+        return function
+    return cast(F, _compiling().Kernel(function, _store())) if compiler() == OWN else _plain(function)
 
 
 def entry(function: F) -> F:
     """A `kernel` that Python calls too."""
-    return _compiled(function, EntryCompiler)
+    if numba.config.DISABLE_JIT:
+        return function
+    return cast(F, _compiling().Entry(function, _store())) if compiler() == OWN else _plain(function)
 
 
 def known(function: F) -> F:
     """A `kernel` that asks one record for sizes of its fields only: its type answers when callers are compiled."""
     compiled = kernel(function)
-    setattr(compiled, ANSWER, function)
-    return compiled
-
-
-def _compiled(function: F, compiler: type, **options: bool) -> F:
-    if numba.config.DISABLE_JIT:
-        return function
-    with _our_cache():
-        compiled = numba.njit(nogil=True, error_model="numpy", _nrt=False, pipeline_class=compiler, **options)(function)
-        compiled._cache = KernelCache(function)
-    # Numba compiles a function anew for every constant that a call hands it; once for any integer is enough, and a
-    # third less to compile.
-    template = compiled.get_call_template
-    compiled.get_call_template = lambda args, kws: template(tuple(map(numba.types.unliteral, args)), kws)
+    if compiled is not function and compiler() == OWN:
+        compiled.answer_by_type = function  # type: ignore[attr-defined]  # see known.py
     return compiled
 
 
 def direct(function: Callable[..., Any], *examples: Any) -> Callable[..., Any]:
-    """The machine code of a kernel for arguments of exactly the types of `examples`.
+    """The machine code of an entry for arguments of exactly the types of `examples`.
 
     It skips numba's look at the types of the arguments, 3 us a call where large records are among them; the caller sees
     to it that they never change.
     """
-    if numba.config.DISABLE_JIT:
+    if numba.config.DISABLE_JIT or compiler() == PLAIN:
         return function
-    signature = tuple(numba.typeof(example) for example in examples)
-    function.compile(signature)  # type: ignore[attr-defined]
-    return function.get_overload(signature)  # type: ignore[attr-defined]
+    code: Callable[..., Any] = function.for_types_of(*examples)  # type: ignore[attr-defined]
+    return code
+
+
+def _compiling() -> ModuleType:
+    from . import compiling
+
+    return compiling
+
+
+@cache
+def _store() -> Store:
+    return Store(cache_folder)
+
+
+def _plain(function: F) -> F:
+    """Numba's own way, with its files in our folder; the setting is put back, so a user's own functions stay away."""
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(cache_folder())
+    try:
+        return cast(F, numba.njit(nogil=True, error_model="numpy", cache=True)(function))
+    finally:
+        numba.config.CACHE_DIR = before

@@ -19,7 +19,7 @@ def has_links(s):
 
 
 @kernel
-def clear_links(s, n_links):
+def clear_links(s, n_links, n_jobs):
     """Modify `s`: a network of so many links at time 0, nobody in it; capacities and options are laid by the caller."""
     s.n_links = n_links
     s.phase_now_s = 0.0
@@ -28,19 +28,16 @@ def clear_links(s, n_links):
     s.is_laid = s.fits_table = s.n_seats = s.n_columns = s.seats_sending = 0
     s.iteration_sum_s = 0.0
     s.ended_job = -1
-    last = s.use_after.size - 1
-    for use in range(last):
-        s.use_after[use] = use + 1
-    s.use_after[last] = -1
-    s.free_use = 0
-    for link in range(s.link_capacity.size):
+    s.free_use = -1
+    s.n_uses = 0
+    for link in range(n_links):
         s.link_first[link] = -1
         s.link_offered[link] = s.link_bytes[link] = s.link_congestion[link] = s.link_since_s[link] = 0.0
         s.link_share[link] = 0.0
         s.is_dirty[link] = s.link_place[link] = s.link_users[link] = 0
         s.is_slack[link] = 1
         s.column_of[link] = -1
-    for job in range(s.first_use.size):
+    for job in range(n_jobs):
         s.first_use[job] = s.first_binding[job] = s.phase_of[job] = s.phase[job] = s.seat_of[job] = -1
         s.is_sending[job] = s.may_join[job] = s.draws[job] = s.job_rounds[job] = s.sieve_mark[job] = 0
         s.job_congestion[job] = s.job_rounds_s[job] = s.job_up_s[job] = s.last_round_s[job] = s.send_rate[job] = 0.0
@@ -55,9 +52,13 @@ def clear_links(s, n_links):
 def add_use(s, job, link, flows):
     """Modify `s`: the collective of a job that is not in the network yet crosses a link; False if the pool is empty."""
     use = s.free_use
-    if use < 0:
+    if use >= 0:
+        s.free_use = s.use_after[use]
+    elif s.n_uses < s.use_after.size:
+        use = s.n_uses
+        s.n_uses += 1
+    else:
         return False
-    s.free_use = s.use_after[use]
     s.use_job[use] = job
     s.use_link[use] = link
     s.use_flows[use] = flows

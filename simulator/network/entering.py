@@ -31,9 +31,9 @@ def lay_network(simulator: Simulator, seed: int) -> None:
     network, s, links = simulator.network, simulator.plain.record, simulator.topology.links
     assert isinstance(network, Contention)
     assert links is not None
-    contention_rows.clear_links(simulator.records, 0, links.num_links)
+    contention_rows.clear_links(simulator.records, 0, links.num_links, int(s["n_jobs"]))
     s["link_capacity"][: links.num_links] = whole_capacity(links.capacity)
-    s["asked_shift_s"][:] = -1.0
+    s["asked_shift_s"][: int(s["n_jobs"])] = -1.0
     s["phase_now_s"] = s["now_s"]
     s["net_seed"], s["jitter"], s["pacing"] = seed, network.jitter, network.pacing
     s["averages"] = network.mode == "averaged"

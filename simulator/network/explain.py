@@ -10,7 +10,8 @@ import numpy as np
 
 from ..errors import InputError
 from ..layout import cluster_of, lay_cluster
-from ..state import LAYERS, Capacity, Plain, empty_state
+from ..plain import Plain
+from ..state import LAYERS, Capacity, empty_state
 from ..tiers import TIERS
 from ..topology import Topology
 from .allreduce import AllReduce

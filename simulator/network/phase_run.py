@@ -87,7 +87,7 @@ class PhaseRun:
         uses = sum(len(job.use.links) for job in self.jobs)
         self.records = np.zeros(1, _fitting(len(self.jobs), len(self.capacity), uses)).view(np.recarray)
         self._log: list[np.ndarray] = []
-        rows.clear_links(self.records, 0, len(self.capacity))
+        rows.clear_links(self.records, 0, len(self.capacity), len(self.records["first_use"][0]))
         state = self.state
         state["link_capacity"][: len(self.capacity)] = self.capacity
         for name, value in {

@@ -130,7 +130,7 @@ def check_lists(run):
     free, use = 0, int(state.free_use)
     while use >= 0:
         free, use = free + 1, int(state.use_after[use])
-    assert free + (flows > 0).sum() == len(state.use_after)
+    assert free + (flows > 0).sum() == state.n_uses
 
 
 def check_slack(run, link, found):

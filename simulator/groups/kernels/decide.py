@@ -11,7 +11,7 @@ from .noting import note
 def available_machines(s):
     """Machines that are free, or in groups that nobody is to be in."""
     found = s.free_machines
-    for group in range(s.is_group.size):
+    for group in range(s.group_end):
         if s.is_group[group] and s.n_goal[group] == 0:
             found += s.group_machines[group]
     return found

@@ -92,6 +92,7 @@ def open_group(s, machines):
         group += 1
     s.is_group[group] = 1
     s.n_groups += 1
+    s.group_end = max(s.group_end, group + 1)
     s.group_machines[group] = 0
     s.machines_before[group] = 0
     s.sized_at[group] = 0
@@ -146,7 +147,7 @@ def dissolve(s, group):
 @kernel
 def reclaim(s, machines, spared):
     """Modify `s`: groups that nobody is to be in, but for one, go until so many machines are free, if that can be."""
-    for group in range(s.is_group.size):
+    for group in range(s.group_end):
         if s.free_machines >= machines:
             return
         if s.is_group[group] and s.n_goal[group] == 0 and group != spared:

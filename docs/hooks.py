@@ -1,14 +1,32 @@
-"""A hook of mkdocs: the notebooks of docs/examples as pages, what they printed and drew included."""
+"""Hooks of mkdocs: the notebooks of docs/examples as pages, and the sources that the API reference is made of."""
 
 from __future__ import annotations
 
 import json
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
+from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 
+ROOT = Path(__file__).resolve().parents[1]
+ROOMS = ("simulator", "policies", "envs", "agents", "experiments")
 NOTEBOOKS = ("first_hour",)
+_SOURCES = tempfile.TemporaryDirectory(prefix="clustergym-docs-")  # removed when the build ends
+
+
+@event_priority(100)  # before mkdocstrings looks
+def on_config(config: Any) -> Any:
+    """Copy the package alone for mkdocstrings: its root is the repository, and to walk .venv too takes minutes."""
+    folder = Path(_SOURCES.name)
+    for room in ROOMS:
+        ignored = shutil.ignore_patterns("__pycache__", "data", "zoo")
+        shutil.copytree(ROOT / room, folder / "clustergym" / room, ignore=ignored, dirs_exist_ok=True)
+    shutil.copy(ROOT / "__init__.py", folder / "clustergym")
+    config.plugins["mkdocstrings"].config.handlers["python"]["paths"] = [str(folder)]
+    return config
 
 
 def on_files(files: Files, config: Any) -> Files:
