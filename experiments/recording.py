@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -29,6 +29,7 @@ from ..simulator.kernels.codes import (
     SPILL,
     START,
 )
+from ..simulator.topology import Topology
 
 WORDS = {
     START: "start",
@@ -166,6 +167,7 @@ class Timeline:
         unit: what a GPU is: `GPU`, or `machine`.
         use_s: float64 (p,), of job groups: decision points and the end (simulator/groups/use.py); else p = 0.
         cpu_use, network_use: float64 (p,), shares of all machines' from each of them on.
+        machine_names: as decisions call them, `rack.machine`; none: they are called by their numbers.
     """
 
     job: np.ndarray
@@ -181,11 +183,16 @@ class Timeline:
     use_s: np.ndarray = field(default_factory=lambda: np.zeros(0))
     cpu_use: np.ndarray = field(default_factory=lambda: np.zeros(0))
     network_use: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    machine_names: Sequence[str] = ()
 
     @property
     def num_gpus(self) -> int:
         """GPUs of the cluster."""
         return len(self.gpu_machine)
+
+    def machine_name(self, machine: int) -> str:
+        """What a machine is called."""
+        return self.machine_names[machine] if len(self.machine_names) else f"m{machine}"
 
     def busy_gpus(self) -> tuple[np.ndarray, np.ndarray]:
         """(times, GPUs held from each of them on); one that several jobs share counts once."""
@@ -292,4 +299,10 @@ def timeline(simulator: Simulator, entries: Iterable[Recorded]) -> Timeline:
         begin_s=float(s.start_s),
         stop_s=now_s,
         gpu_machine=np.asarray(simulator.topology.gpu_machine),
+        machine_names=_machine_names(simulator.topology),
     )
+
+
+def _machine_names(topology: Topology) -> list[str]:
+    """What the labels of a machine's GPUs begin with."""
+    return [topology.gpu_label(gpu).rpartition(".")[0] for gpu in np.unique(topology.gpu_machine, return_index=True)[1]]

@@ -47,7 +47,7 @@ RECORDED = ("timeline_", "decision_")
 DECISION = ("time_s", "job_id", "decision", "gpus", "shift_s")
 TIMELINE = (
     *("job", "start_s", "end_s", "arrival_s", "leave_s", "begin_s", "stop_s", "gpu_machine", "unit"),
-    *("use_s", "cpu_use", "network_use"),
+    *("use_s", "cpu_use", "network_use", "machine_names"),
 )
 BETWEEN_TABLES_S = 60.0
 SHARE_FOR_TABLES = 0.05  # of the time may go into tables of what is there so far

@@ -194,3 +194,15 @@ def test_mistakes_are_one_sentence(folder, tmp_path, capsys, arguments, sentence
     assert cli.run(["compare", str(folder), "--out", str(tmp_path / "page.html"), *arguments]) == 1
     said = capsys.readouterr()
     assert sentence in said.err and said.err.count("\n") == 1 and said.out == ""
+
+
+def test_charts_and_decisions_call_machines_alike(folder):
+    """`0.1` is machine 1 of rack 0 in both, also in runs that were kept."""
+    (section,) = load.load([folder]).sections
+    found = episodes.chosen(section, ("las", "fifo"))
+    line = found.timelines[0]
+    assert [line.machine_name(machine) for machine in range(4)] == ["0.0", "0.1", "0.2", "0.3"]
+    _, gantt, _ = figures.of_episodes(found, page.page_styles(load.Material((section,), (), ()))[0])
+    assert [label.text for label in gantt.rows] == ["0.0", "0.1", "0.2", "0.3"]
+    places = {one.place.partition(" ")[0] for run in found.runs for one in episodes.decisions_of(run)}
+    assert places <= {label.text for label in gantt.rows}

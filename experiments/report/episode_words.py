@@ -54,10 +54,10 @@ def outcome(found: Episodes) -> str:
     one, other = found.labels
     sooner, later, same = found.sooner
     means = [run.metrics.get("jct_mean", math.nan) for run in found.runs]
-    return (
-        f"{_jobs(sooner)} sooner under {one}, {later:,} under {other}, {same:,} at the same time; the mean JCT of this "
-        f"seed is {means[0]:,.0f} s and {means[1]:,.0f} s."
-    )
+    ends = f"{_jobs(sooner)} sooner under {one}, {later:,} under {other}, {same:,} at the same time"
+    if not all(map(math.isfinite, means)):
+        return f"{ends}."
+    return f"{ends}; the mean JCT of this seed is {means[0]:,.0f} s and {means[1]:,.0f} s."
 
 
 def _jobs(count: int) -> str:

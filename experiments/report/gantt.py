@@ -69,12 +69,14 @@ def _jobs(timeline: Timeline, x: axes.Axis, same: Stretches) -> tuple[list[Shape
     for box, left, right in zip(boxes, lefts, rights, strict=True):
         top, height = round(box.top * row), round(box.bottom * row) - round(box.top * row)
         pale = any(begin_s <= box.start_s and box.end_s <= end_s for begin_s, end_s in same.get(box.job, ()))
-        parts.setdefault(f"job j{box.job % JOB_HUES}{' same' * pale}", []).append(f"M{left} {top}h{max(right - left, 1)}v{height}h{-max(right - left, 1)}z")
+        parts.setdefault(f"job j{box.job % JOB_HUES}{' same' * pale}", []).append(
+            f"M{left} {top}h{max(right - left, 1)}v{height}h{-max(right - left, 1)}z"
+        )
     starts = np.flatnonzero(np.diff(timeline.gpu_machine, prepend=-1))
     lines = "".join(segment(0.0, 1.0, 1.0 - start / timeline.num_gpus) for start in starts[1:].tolist())
     ends = np.append(starts[1:], timeline.num_gpus)
     rows = [
-        Label("machine", round(50.0 * (start + end) / timeline.num_gpus, 2), f"m{number}")
+        Label("machine", round(50.0 * (start + end) / timeline.num_gpus, 2), timeline.machine_name(number))
         for number, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True))
     ]
     shapes = [Shape(classes, "".join(part)) for classes, part in sorted(parts.items())]
@@ -98,6 +100,6 @@ def _shades(timeline: Timeline, x: axes.Axis) -> tuple[list[Shape], list[Label]]
                 parts[int(values[first])].append(f"M{place[first]} {top}h{width}v{height}h{-width}z")
     shapes = [Shape(f"shade s{number}", "".join(part)) for number, part in parts.items() if part]
     return shapes, [
-        Label("machine", round(100.0 * (number + 0.5) / len(groups), 2), f"m{group[0]}")
+        Label("machine", round(100.0 * (number + 0.5) / len(groups), 2), timeline.machine_name(int(group[0])))
         for number, group in enumerate(groups)
     ]
