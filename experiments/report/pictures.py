@@ -14,8 +14,8 @@ from ..terminal import written_whole
 from . import colours, figures
 from .charts import Chart
 from .colours import Style
-from .episodes import Episodes
 from .drawing import Drawing, laid_out, stacked
+from .episodes import Episodes
 from .gantt import gantt
 from .load import Entry, Material, Section, section
 from .marks import variables_of
