@@ -156,20 +156,23 @@ def test_the_page_lays_two_episodes_side_by_side(section):
     assert f"Two episodes side by side: {found.labels[0]} and fifo (seed 0)" in html
     assert episode_words.parting(found).replace("'", "&#39;") in html
     assert html.count('class="parting"') == 3 and "<script" not in html
-    assert '<th scope="col">why</th>' not in html
+    assert f'<small class="why">{found.parting.first[0].why}'.partition(";")[0] in html
 
 
-def test_reasons_have_a_column_where_there_are_any(section):
-    """A sixth word of a recorded decision is why: it stands beside the decision."""
+def test_reasons_stand_below_their_decisions(section):
+    """Where there are any: runs that were kept before there were some have none."""
     found = episodes.chosen(section)
-    told = [
-        dataclasses.replace(run, decisions=tuple((*row[:5], "since <it> is short") for row in run.decisions))
-        for run in found.runs
-    ]
-    with_reasons = episodes.compared(found.labels, tuple(told))
-    assert with_reasons.has_reasons and not found.has_reasons
+    silent, told = (
+        tuple(
+            dataclasses.replace(run, decisions=tuple((*row[:5], *why) for row in run.decisions)) for run in found.runs
+        )
+        for why in ((), ("since <it> is short",))
+    )
+    without, with_reasons = episodes.compared(found.labels, silent), episodes.compared(found.labels, told)
+    assert with_reasons.has_reasons and not without.has_reasons
     html = page.render(load.Material((section,), (), ()), {}, pairs={0: with_reasons})
-    assert html.count('<th scope="col">why</th>') >= 2 and "since &lt;" in html
+    assert '<small class="why">since &lt;it&gt; is short</small>' in html
+    assert 'class="why"' not in page.render(load.Material((section,), (), ()), {}, pairs={0: without})
 
 
 def test_the_command_tells_where_two_policies_part(folder, tmp_path, capsys):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,6 +32,21 @@ if TYPE_CHECKING:
 PAGE = "report.html"
 MARK = "*"
 FEW = 4  # pictures that are named one by one
+Two = Annotated[
+    tuple[str, str] | None,
+    typer.Option(
+        "--episodes",
+        metavar="A B",
+        help="Lay an episode of these two policies side by side, decision by decision; default: of the best and the "
+        "baseline, on the page alone.",
+    ),
+]
+OneSeed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed", metavar="N", parser=whole(0), help="Of the episodes; default: the first that both recorded."
+    ),
+]
 
 
 def compare(
@@ -56,26 +71,13 @@ def compare(
     title: Annotated[
         str, typer.Option("--title", metavar="TEXT", help="Of the page.")
     ] = "Scheduling policies compared",
-    episodes: Annotated[
-        tuple[str, str] | None,
-        typer.Option(
-            "--episodes",
-            metavar="A B",
-            help="Lay an episode of these two policies side by side, decision by decision; default: of the best and "
-            "the baseline, on the page alone.",
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            "--seed", metavar="N", parser=whole(0), help="Of the episodes; default: the first that both recorded."
-        ),
-    ] = None,
+    episodes: Two = None,
+    seed: OneSeed = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Compare what was evaluated and trained into folders: print the table, write one HTML page that shows it all."""
-    from ..report import load, numbers, page
+    from ..report import load, page
     from ..report.pictures import expect_installed, kinds_of, of_material
 
     with warnings_on_one_line(quiet):
@@ -92,12 +94,8 @@ def compare(
             draft.write_text(html, encoding="utf-8")
         drawn = of_material(material, pictures, wanted, pairs) if pictures is not None else []
     if json:
-        trained = [
-            {"folder": str(one.folder), "agent": one.agent, "heuristics": one.heuristics} for one in material.trainings
-        ]
-        settings = [numbers.as_json(section) | _told(pairs[n]) for n, section in enumerate(material.sections)]
-        told = {"report": str(to), "settings": settings, "training": trained}
-        print_json(told | ({"pictures": [str(path) for path in drawn]} if drawn else {}))
+        files = {"pictures": [str(path) for path in drawn]} if drawn else {}
+        print_json({"report": str(to), **_as_json(material, pairs), **files})
         return
     for number, section in enumerate(material.sections):
         _print(out(), section)
@@ -121,6 +119,16 @@ def _pairs(material: Material, wanted: tuple[str, str] | None, seed: int | None)
             f"{', '.join(played) or 'none'}"
         )
     return pairs
+
+
+def _as_json(material: Material, pairs: Mapping[int, Episodes | None]) -> dict[str, Any]:
+    from ..report import numbers
+
+    settings = [numbers.as_json(section) | _told(pairs[number]) for number, section in enumerate(material.sections)]
+    trained = [
+        {"folder": str(one.folder), "agent": one.agent, "heuristics": one.heuristics} for one in material.trainings
+    ]
+    return {"settings": settings, "training": trained}
 
 
 def _told(pair: Episodes | None) -> dict[str, Any]:
@@ -153,7 +161,7 @@ def _print_episodes(console: Console, found: Episodes) -> None:
     for header in ("time", one, other):
         table.add_column(Text(header), overflow="fold")
     for row in told.rows(found)[: told.FIRST_ROWS]:
-        table.add_row(row.time, *(Text(_lines(cells)) for cells in (row.first, row.second)))
+        table.add_row(row.time, *(_lines(cells) for cells in (row.first, row.second)))
     console.print(table)
     more = len(found.instants) - told.FIRST_ROWS
     if more > 0:
@@ -161,8 +169,14 @@ def _print_episodes(console: Console, found: Episodes) -> None:
     console.print()
 
 
-def _lines(cells: Sequence[tuple[str, str]]) -> str:
-    return "\n".join(f"{words} ({why})" if why else words for words, why in cells) or "nothing"
+def _lines(cells: Sequence[tuple[str, str]]) -> Text:
+    """Decisions, each with what its policy says of it."""
+    from rich.text import Text
+
+    if not cells:
+        return Text("nothing", style="dim")
+    lines = [Text.assemble(words, (f"\n{why}", "dim")) if why else Text(words) for words, why in cells]
+    return Text("\n").join(lines)
 
 
 def _print(console: Console, section: Section) -> None:

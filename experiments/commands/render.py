@@ -33,19 +33,20 @@ if TYPE_CHECKING:
 DEFAULT_SIZE = "960x640"
 POINTS_BETWEEN_REPORTS = 256
 CHARTS = ("svg", "pdf")
+To = Annotated[
+    Path,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help="Ends in .png (one moment), .gif, .mp4, .html, or .svg, .pdf (who held what when, as charts).",
+    ),
+]
 
 
 def render(
     env: Annotated[str, typer.Argument(metavar="ENV", help="Environment: its id or short name (Delay).")],
     policy: Annotated[str, typer.Option("--policy", metavar="NAME", help="Policy with parameters.")],
-    file: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            metavar="FILE",
-            help="Ends in .png (one moment), .gif, .mp4, .html, or .svg, .pdf (who held what when, as charts).",
-        ),
-    ],
+    file: To,
     workload: Annotated[
         str | None, typer.Option("--workload", metavar="NAME|PATH", help="Generator with parameters, or a trace.")
     ] = None,
@@ -78,10 +79,7 @@ def render(
     with warnings_on_one_line(quiet):
         with arguments():
             kind = _kind_of(file)
-        if at is not None and (kind != "png" or not math.isfinite(at)):
-            raise BadArgument(f"--at {at:g}: expected seconds, and an --out that ends in .png")
-        if kind in CHARTS and size != DEFAULT_SIZE:
-            raise BadArgument(f"--size {size}: charts have a size of their own; leave it out")
+        _expect_fitting(kind, at, size)
         pixels = _size(size)
         setting = described_setting(env, workload, topology, network, format=format, oversize=oversize, assume=True)
         if len(chosen_policies([policy], setting.environment, setting.semantics)) > 1:
@@ -92,13 +90,12 @@ def render(
         take = _Take(setting, policy, seed)
         if kind in CHARTS:
             metrics, told = _write_charts(take, kind, file, quiet)
+        elif kind == "png":
+            course = _watch(take, quiet)
+            metrics, told = course.metrics, _write_moment(take, course, at, pixels, file)
         else:
             course = _watch(take, quiet)
-            metrics = course.metrics
-            if kind == "png":
-                told = _write_moment(take, course, at, pixels, file)
-            else:
-                told = _write_film(take, course, kind, frames, fps, pixels, file, quiet)
+            metrics, told = course.metrics, _write_film(take, course, kind, frames, fps, pixels, file, quiet)
     if json:
         names = {"policy": policy, "seed": seed, "environment": setting.environment, "out": str(file), "kind": kind}
         print_json({**names, **told, "metrics": metrics})
@@ -121,6 +118,13 @@ def _kind_of(file: Path) -> str:
             f"{file}: the ending {file.suffix!r} is no kind of picture; expected one of .{', .'.join(kinds)}"
         )
     return kind
+
+
+def _expect_fitting(kind: str, at: float | None, size: str) -> None:
+    if at is not None and (kind != "png" or not math.isfinite(at)):
+        raise BadArgument(f"--at {at:g}: expected seconds, and an --out that ends in .png")
+    if kind in CHARTS and size != DEFAULT_SIZE:
+        raise BadArgument(f"--size {size}: charts have a size of their own; leave it out")
 
 
 def _expect_writer(kind: str) -> None:

@@ -269,7 +269,7 @@ def aligned(first: Iterable[Decision], second: Iterable[Decision], begin_s: floa
     return instants
 
 
-def _without(decisions: Iterable[Decision], common: Mapping[tuple[str, ...], int]) -> list[Decision]:
+def _without(decisions: Iterable[Decision], common: Mapping[tuple[str, str, str, str], int]) -> list[Decision]:
     left = dict(common)
     found = []
     for one in decisions:
