@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..evaluate import Setting
 from ..table import ranges
 from ..tensorboard_log import folder_name
-from . import episode_words, figures, learning, marks, numbers
+from . import episode_words, figures, learning, marks, numbers, sweeps
 from .charts import HEIGHT, WIDTH, Chart
 from .colours import JOB_COLOURS, Style, styles
 from .episodes import Episodes, chosen
@@ -66,6 +66,7 @@ def render(
     return _template().render(
         title=title,
         sections=[_view(one, of_label, pairs.get(number)) for number, one in enumerate(material.sections)],
+        swept=sweeps.charts(sweep, of_label) if (sweep := sweeps.found(material.sections)) is not None else (),
         learning=[learning.charts(group, of_training, of_folder_name) for group in by_yardstick(material)],
         sources=material.sources,
         about=about,

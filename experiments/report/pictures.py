@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...simulator.errors import InputError
-from ..evaluate import Run
+from ..evaluate import Run, Setting
 from ..recording import Timeline
 from ..store import Evaluation
 from ..terminal import written_whole
-from . import colours, figures
+from . import colours, figures, sweeps
 from .charts import Chart
 from .colours import Style
 from .drawing import Drawing, laid_out, stacked
@@ -80,6 +80,8 @@ def of_material(
         paths += write(of_section(one, of_label), of_label, place, kinds)
         if (pair := pairs.get(number)) is not None:
             paths += save(of_episodes(pair, of_label), place, f"episodes-seed-{pair.seed}", kinds)
+    if (sweep := sweeps.found(material.sections)) is not None:
+        paths += write(sweeps.charts(sweep, of_label), of_label, _made(folder), kinds)
     found = {style.name: style for style in (*of_training.values(), *of_name.values())}
     charts = [chart for group in by_yardstick(material) for chart in learning.charts(group, of_training, of_name)]
     return paths + (write(charts, found, _made(folder), kinds) if charts else [])
@@ -100,6 +102,29 @@ def of_evaluation(found: Evaluation) -> list[Path]:
     one = section(found.setting, [(found.folder, found.runs)], None)
     styles = page_styles(Material((one,), (), ()))[0]
     return write(of_section(one, styles), styles, found.folder)
+
+
+def of_sweep(
+    name: str, settings: Mapping[str, Setting], runs: Mapping[str, Sequence[Run]], baseline: str | None, folder: Path
+) -> list[Path]:
+    """Write the charts of a sweep into `folder`, which is there, as SVG; returns their paths.
+
+    Args:
+        name: of the parameter.
+        settings: value -> what was played on.
+        runs: value -> what was played there.
+        baseline: the policy that ratios are to; None: no ratios.
+        folder: where to.
+    """
+    from .page import page_styles
+
+    sections = {
+        value: replace(section(settings[value], [(folder, mine)], baseline), baseline=baseline)
+        for value, mine in runs.items()
+    }
+    found = sweeps.swept(name, sections)
+    styles = page_styles(Material(found.sections, (), ()))[0]
+    return write(sweeps.charts(found, styles), styles, folder)
 
 
 def of_runs(runs: Sequence[Run], beside: Sequence[Run] = ()) -> dict[str, bytes]:
