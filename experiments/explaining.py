@@ -31,6 +31,9 @@ class Asking:
     def schedule(self) -> None:
         """Make the pass of the compiled rule."""
         simulator = self._simulator
+        if not self._may_decide():
+            simulator.schedule()
+            return
         if self._copy is None:
             self._copy = twin(simulator)
         self._copy.mirror(simulator)
@@ -41,6 +44,16 @@ class Asking:
         decisions = [decision for _, decision in logged(simulator.state)][first:]
         words = self._policy.whys(self._copy.view, decisions)
         self._words |= {first + place: self._checked(text) for place, text in enumerate(words)}
+
+    def _may_decide(self) -> bool:
+        """Whether the compiled rule may find something to decide; a copy is dear, and at many instants it cannot."""
+        s, rule = self._simulator.plain.record, self._simulator.rule
+        if rule.migrates or rule.restore:
+            return True
+        if s["waiting"] == 0:
+            return False
+        takes_others = rule.preempt or rule.lease or rule.preemptive or rule.sharing != "none"
+        return bool(takes_others or s["free_gpus"] > 0)
 
     def apply(self, decision: Decision) -> None:
         """Carry out a decision of the policy."""

@@ -11,6 +11,7 @@ from clustergym import policies
 from clustergym.experiments import store
 from clustergym.experiments.cli import run
 from clustergym.experiments.evaluate import Setting, default_setting, evaluate, play
+from clustergym.experiments.explaining import Asking
 from clustergym.experiments.recording import WORDS, decisions
 from clustergym.policies import Policy, RulePolicy
 from clustergym.simulator.decisions import Advance, Preempt, Start
@@ -21,6 +22,7 @@ from clustergym.simulator.workloads import Workload
 
 TWO_BY_TWO = "dally:racks=2,machines=2"  # machines of 8 GPUs, racks of 16
 SLOWER = "penalty:default=1/2/4"  # machine, rack, network
+RULES = ["fifo:head=reserve", "srtf", "las", "dally", "greedy", "greedy:preempt=on", "gandiva"]
 SETTING = Setting("clustergym/Delay-v0", "dally:racks=2,machines=4", "poisson:jobs=30,backlog=24", "none")
 
 
@@ -208,9 +210,7 @@ def test_bsbf_tells_who_finds_no_partner():
 # The whole: nothing changes, everything built in says something, users may say something too.
 
 
-@pytest.mark.parametrize(
-    "word", ["fifo:head=reserve", "srtf", "las", "dally", "greedy", "greedy:preempt=on", "gandiva"]
-)
+@pytest.mark.parametrize("word", RULES)
 def test_asking_changes_nothing(word):
     """To the bit; and the words are there for every decision."""
     alone, asked = play(SETTING, word, 0), play(SETTING, word, 0, record=True)
@@ -328,3 +328,12 @@ def test_the_command_writes_a_column_and_the_store_keeps_it(tmp_path):
     assert rows[1][-1] == "arrived at 0 s; one machine"
     (kept,) = store.read(tmp_path / "kept").runs
     assert [row[-1] for row in kept.decisions] == [row[-1] for row in rows[1:]]
+
+
+def test_a_pass_is_told_wherever_it_decides(monkeypatch):
+    """Looking for instants at which a rule cannot decide leaves out none at which it does."""
+    for word in (*RULES, "srtf:lease=600", "dally:lease=0", "gandiva:slicing=600"):
+        asked = play(SETTING, word, 1, record=True).decisions
+        with monkeypatch.context() as patched:
+            patched.setattr(Asking, "_may_decide", lambda self: True)
+            assert play(SETTING, word, 1, record=True).decisions == asked

@@ -75,7 +75,7 @@ def _migrate(moment: Moment, rule: Rule, decision: Migrate, coming: Sequence[Dec
     for_whom = _for_whom(moment, decision.job, coming) if rule.preempt else None
     if for_whom is not None:
         return f"moves to {after} out of the way of {moment.name(for_whom)}: {value(moment, rule, for_whom)}"
-    return f"{after} has room, instead of {moment.place(before)}"
+    return f"room on {after}, instead of {moment.place(before)}"
 
 
 def _for_whom(moment: Moment, job: int, coming: Sequence[Decision]) -> int | None:
