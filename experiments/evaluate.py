@@ -44,7 +44,7 @@ Record = Literal["nothing", "first", "all"]
 Task = tuple[str | Handed, int, bool]  # who plays, on which seed, and whether that is recorded
 TRUSTS = (TRUST, VARIABLE)  # in the environment: what a user allows to run
 NAMED = ("topology", "workload", "network")  # fields of a setting that name what may be a file, or a user's own
-DECISION_COLUMNS = ("policy", "seed", "time_s", "job_id", "decision", "gpus", "shift_s")
+DECISION_COLUMNS = ("policy", "seed", "time_s", "job_id", "decision", "gpus", "shift_s", "why")
 
 
 @dataclass(frozen=True)
@@ -283,7 +283,7 @@ def play(
     with playing(policy, seed):
         if record:
             follow = timeline if setting.config is None else group_timeline
-            seen = follow(simulator, _kept(decisions(simulator, decider, share), kept))
+            seen = follow(simulator, _kept(decisions(simulator, decider, share, policy), kept))
         else:
             simulator.run(decider, share)
     rows = tuple(_decision_rows(simulator, kept))
@@ -317,18 +317,18 @@ def _decision_rows(simulator: Simulator, entries: Sequence[Recorded]) -> Iterato
     topology = simulator.topology
     label = [topology.gpu_label(gpu) for gpu in range(topology.num_gpus)]
     geo, ps = simulator.workload.geo, simulator.workload.ps
-    for time_s, job, kind, gpus, shift_s in entries:
+    for time_s, job, kind, gpus, shift_s, why in entries:
         if kind in ABOUT_TABLES and geo is not None:
-            yield repr(time_s), geo.table_names[job], WORDS[kind], geo.regions[gpus[0]], ""
+            yield repr(time_s), geo.table_names[job], WORDS[kind], geo.regions[gpus[0]], "", why
             continue
         if ps is not None:
             if kind not in HAPPENINGS:
                 name = "" if job < 0 else str(simulator.workload.job_id[job])
-                yield repr(time_s), name, WORDS[kind], group_words(kind, gpus, shift_s), ""
+                yield repr(time_s), name, WORDS[kind], group_words(kind, gpus, shift_s), "", why
             continue
         places = " ".join(label[gpu] for gpu in gpus)
         shifted = "" if shift_s is None else repr(shift_s)
-        yield repr(time_s), str(simulator.workload.job_id[job]), WORDS[kind], places, shifted
+        yield repr(time_s), str(simulator.workload.job_id[job]), WORDS[kind], places, shifted, why
 
 
 def evaluate(

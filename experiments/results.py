@@ -12,14 +12,16 @@ from .terminal import written_whole
 
 
 def write_decisions(runs: Sequence[Run], path: Path) -> None:
-    """Write the decisions of all runs, in order of application within each; the last column where jobs were shifted."""
-    has_shifts = any(row[-1] for run in runs for row in run.decisions)
-    width = len(DECISION_COLUMNS) if has_shifts else len(DECISION_COLUMNS) - 1
+    """Write the decisions of all runs, in order of application within each; shifts only where jobs were shifted."""
+    shifts = DECISION_COLUMNS.index("shift_s")
+    has_shifts = any(row[shifts - 2] for run in runs for row in run.decisions)
+    kept = [place for place in range(len(DECISION_COLUMNS)) if has_shifts or place != shifts]
     with written_whole(path) as draft, open(draft, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(DECISION_COLUMNS[:width])
+        writer.writerow([DECISION_COLUMNS[place] for place in kept])
         for run in runs:
-            writer.writerows((run.policy, run.seed, *row)[:width] for row in run.decisions)
+            rows = ((run.policy, run.seed, *row) for row in run.decisions)
+            writer.writerows([row[place] for place in kept] for row in rows)
 
 
 def write_parquet(runs: Sequence[Run], setting: Setting, path: Path) -> None:

@@ -205,9 +205,14 @@ def _evaluate_each(
     out().print(f"sweep of {name}: {', '.join(settings)}; above is the first", markup=False)
     sweep_table.print_sweep(out(), name, runs, baseline)
     if logdir is not None:
-        out().print(
-            f"results: {logdir}/{name}=*; one page of all: clustergym compare {logdir}/*", markup=False, soft_wrap=True
-        )
+        from ..report.pictures import of_sweep
+
+        shown = ", ".join(path.name for path in of_sweep(name, settings, runs, baseline, logdir))
+        for line in (
+            f"results: {logdir}/{name}=*; pictures: {logdir}/{shown}",
+            f"one page of all: clustergym compare {logdir}/{name}=*",
+        ):
+            out().print(line, markup=False, soft_wrap=True)
 
 
 def _print(
