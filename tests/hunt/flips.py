@@ -99,9 +99,9 @@ def workloads(count: int, seed: int = 0) -> Counter[str]:
             path = Path(name) / f"{number}.parquet"
             workload = open_workload(word)
             workload.save(path)
-            right = _content(workload)
+            right: str = _content(workload)
 
-            def look(path: Path = path, right: bytes = right) -> str:
+            def look(path: Path = path, right: str = right) -> str:
                 assert _content(read_trace(path, "parquet")) == right, "another workload was read"
                 return "harmless"
 
@@ -109,10 +109,10 @@ def workloads(count: int, seed: int = 0) -> Counter[str]:
         return found
 
 
-def _content(workload: Workload) -> bytes:
+def _content(workload: Workload) -> str:
     geo = workload.geo
     columns: list[Any] = [workload.name, *(getattr(workload, name).tolist() for name in COLUMNS)]
-    return pickle.dumps([*columns, None if geo is None else [geo.part_type.tolist(), geo.part_units.tolist()]])
+    return repr([*columns, None if geo is None else [geo.part_type.tolist(), geo.part_units.tolist()]])
 
 
 def _flipped(paths: list[Path], count: int, seed: int, look: Callable[[], str]) -> Counter[str]:
