@@ -5,11 +5,11 @@ The parquet file says in its metadata who wrote it (`is_ours`), so that no table
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..simulator.workloads.guarded import write_csv
 from .evaluate import DECISION_COLUMNS, Run, Setting
 from .terminal import written_whole
 
@@ -21,10 +21,8 @@ def write_decisions(runs: Sequence[Run], path: Path) -> None:
     has_shifts = any(row[-1] for run in runs for row in run.decisions)
     width = len(DECISION_COLUMNS) if has_shifts else len(DECISION_COLUMNS) - 1
     with written_whole(path) as draft, open(draft, "w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(DECISION_COLUMNS[:width])
-        for run in runs:
-            writer.writerows((run.policy, run.seed, *row)[:width] for row in run.decisions)
+        rows = ((run.policy, run.seed, *row)[:width] for run in runs for row in run.decisions)
+        write_csv(file, DECISION_COLUMNS[:width], rows)
 
 
 def write_parquet(runs: Sequence[Run], setting: Setting, path: Path) -> None:

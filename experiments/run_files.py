@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..simulator import sealed
+from ..simulator.files import expect_plain_file
 from ..simulator.workloads.schema import WorkloadWarning
 from .terminal import written_whole
 
@@ -71,6 +72,7 @@ def load(path: Path, without: tuple[str, ...] = (), seals: bool = True) -> dict[
     import pyarrow.parquet as pq
 
     try:
+        expect_plain_file(path)
         data = path.read_bytes()
         state = sealed.state(data)
         if state == "damaged" or (seals and state == "unsealed"):

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..simulator.errors import InputError
+from ..simulator.files import expect_plain_file
 from . import identity
 from .evaluate import Setting
 from .run_files import StoredRunWarning
@@ -57,6 +58,7 @@ def declare(folder: Path, now: Mapping[str, Any], identities: Mapping[str, str])
 def read(folder: Path) -> dict[str, Any] | None:
     """What `evaluation.json` says; None if there is none, or, with a warning, if it cannot be read."""
     path = folder / NAME
+    expect_plain_file(path)
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         schema = int(found["schema"])

@@ -29,7 +29,6 @@ Beside it lie, with the same NAME (only the first is needed):
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -42,6 +41,7 @@ from ..errors import InputError
 from ..geo.demands import NO_TYPE, Demands
 from ..geo.warehouse import NO_APP, Jobs
 from ..geo.world import NO_GPU
+from .guarded import write_csv
 
 COLUMNS = ("parts", "tables", "level", "recurring", "container_s")
 SIBLINGS = ("tables.csv", "regions.json", "tenants.csv", "history.csv")
@@ -146,6 +146,4 @@ def _expect_plain_names(geo: Demands) -> None:
 
 def _write_csv(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     with open(path, "w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+        write_csv(file, list(columns), zip(*columns.values(), strict=True))

@@ -128,7 +128,7 @@ def _sibling(path: Path, columns: Mapping[str, bool], what: str | None) -> Table
         return None
     if not path.exists():
         raise InputError(f"{path}: no such file; expected {what}, one a row: table, size_tb, home")
-    table = read_csv(path, may_be_empty=True)
+    table = read_csv(path, may_be_empty=True, is_guarded=True)
     for name, is_needed in columns.items():
         if is_needed:
             table.column(name)

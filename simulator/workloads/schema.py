@@ -29,7 +29,6 @@ a csv takes its name from the file. It is sealed (sealed.py), so a damaged one i
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 import warnings
@@ -46,6 +45,7 @@ from ..errors import InputError
 from ..names import choose, numbered
 from . import ps_jobs
 from .geo_columns import columns_of, write_siblings
+from .guarded import write_csv
 from .ps_jobs import PsJobs
 
 if TYPE_CHECKING:
@@ -72,7 +72,9 @@ LARGEST_GANG = 10**9
 LONGEST_S = 1e15  # no time or iteration count beyond it: sums over a million jobs stay exact enough to mean something
 PARQUET_NAME_KEY = b"clustergym.workload"
 
-_CONTROL = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")  # would not survive a csv file
+# Would not survive a csv file (C0, surrogates), or lets a terminal show something else: C1, separators of lines, and
+# what turns the direction of writing.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class WorkloadWarning(UserWarning):
@@ -492,9 +494,7 @@ def _write_csv(workload: Workload, path: Path) -> None:
     for name in columns.keys() & {"deadline_s", "iterations", "estimate_s"}:
         columns[name] = [value if math.isfinite(value) else "" for value in columns[name]]
     with open(path, "w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")  # str(float) is the shortest text that gives the same float back
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+        write_csv(file, list(columns), zip(*columns.values(), strict=True))
 
 
 def _write_parquet(workload: Workload, path: Path) -> None:

@@ -40,7 +40,7 @@ def read(path: str | Path) -> Workload:
     Raises:
         InputError: naming file, line, column, value and what was expected.
     """
-    return _workload(read_csv(path), Path(path).stem)
+    return _workload(read_csv(path, is_guarded=True), Path(path).stem)
 
 
 def read_parquet(path: str | Path) -> Workload:
