@@ -54,7 +54,7 @@ def word_or_file(word: str) -> Iterator[None]:
 
 def _exists(word: str) -> bool:
     try:
-        return os.path.isfile(word)
+        return os.path.exists(word)
     except ValueError:  # a NUL byte
         return False
 
