@@ -26,7 +26,7 @@ from ..simulator.workloads import Workload, workload_source
 from .batch import Rows, Stepper
 from .codes import BEGINS, REWARD, TERMINATED, TRUNCATED
 from .forms import Form
-from .lookout import Lookout, check_range, numbers
+from .lookout import Lookout, check_range, numbers, seconds
 from .reference import Reference
 from .reward import JCT, REWARDS, reward_scale
 from .snapshot import Reward, Snapshot, counts_of, own_reward, paid
@@ -417,14 +417,18 @@ def terms_from(kind: type, fields: Mapping[str, Any]) -> Any:
 
 def horizon_of(horizon_s: float | None) -> float:
     """Seconds; infinity for None."""
-    return math.inf if horizon_s is None else numbers("horizon_s", (horizon_s,))[0]
+    return math.inf if horizon_s is None else seconds("horizon_s", horizon_s)
 
 
 def failures_of(
     mtbf_s: float, mttr_s: float, checkpoint_s: float, region_mtbf_s: float = 0.0, region_mttr_s: float = 3600.0
 ) -> Failures | None:
     """Failures of machines and of regions, where the mean time between them is not 0; None where both are."""
-    if not mtbf_s and not region_mtbf_s:
+    between, region_between = (0.0 if mean_s is None else mean_s for mean_s in (mtbf_s, region_mtbf_s))
+    mtbf, mttr, checkpoint, region_mtbf, region_mttr = numbers(
+        "mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s",
+        (between, mttr_s, checkpoint_s, region_between, region_mttr_s),
+    )
+    if not mtbf and not region_mtbf:
         return None
-    given = (mtbf_s or math.inf, mttr_s, checkpoint_s, region_mtbf_s or math.inf, region_mttr_s)
-    return Failures(*numbers("mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s", given))
+    return Failures(mtbf or math.inf, mttr, checkpoint, region_mtbf or math.inf, region_mttr)

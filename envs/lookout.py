@@ -78,7 +78,8 @@ class Lookout:
         self._keep(np.zeros(1, type(self).dtype()))
         w = self.window
         w.slots, w.running_slots, w.preemption, w.skip_idle = slots, running_slots, preemption, skip_idle
-        w.log_horizon = math.log1p(TIME_SCALE_S if horizon_s is None or horizon_s == math.inf else horizon_s)
+        told_s = seconds("horizon_s", math.inf if horizon_s is None else horizon_s)
+        w.log_horizon = math.log1p(TIME_SCALE_S if told_s == math.inf else told_s)
         cluster, queue, running, candidates = (len(names) for names in self.columns)
         waiting_table, running_table = Table(slots, queue, kinds[0]), Table(running_slots, running, kinds[1])
         self.tables = Tables(cluster, (waiting_table, running_table, *more.values()), candidates, others, plans)
@@ -215,6 +216,14 @@ def numbers(name: str, value: Any) -> tuple[float, ...]:
         return tuple(float(item) for item in value)
     except (TypeError, ValueError):
         raise InputError(f"{name} = {value!r}: expected numbers in a tuple") from None
+
+
+def seconds(name: str, value: Any) -> float:
+    """Seconds > 0, as a float."""
+    (given,) = numbers(name, (value,))
+    if not given > 0.0:
+        raise InputError(f"{name} = {value!r}: expected seconds > 0")
+    return given
 
 
 def check_flag(name: str, value: Any) -> None:
