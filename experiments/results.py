@@ -1,4 +1,7 @@
-"""Results on disk: one row a run as parquet, every decision as csv. A file appears whole or not at all."""
+"""Results on disk: one row a run as parquet, every decision as csv. A file appears whole or not at all.
+
+The parquet file says in its metadata who wrote it (`is_ours`), so that no table of somebody else is replaced.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ from pathlib import Path
 
 from .evaluate import DECISION_COLUMNS, Run, Setting
 from .terminal import written_whole
+
+KEY = b"clustergym.results"
 
 
 def write_decisions(runs: Sequence[Run], path: Path) -> None:
@@ -40,4 +45,14 @@ def write_parquet(runs: Sequence[Run], setting: Setting, path: Path) -> None:
         **{name: pa.array([run.metrics.get(name, math.nan) for run in runs], number) for name in names},
     }
     with written_whole(path) as draft:
-        pq.write_table(pa.table(columns), draft)
+        pq.write_table(pa.table(columns).replace_schema_metadata({KEY: b"1"}), draft, write_page_checksum=True)
+
+
+def is_ours(path: Path) -> bool:
+    """Whether a file is a table that `write_parquet` wrote, as far as its footer can be read."""
+    import pyarrow.parquet as pq
+
+    try:
+        return KEY in (pq.read_metadata(path).metadata or {})
+    except Exception:  # pyarrow raises a dozen kinds on what is no parquet file
+        return False

@@ -173,10 +173,18 @@ def expect_writable(path: Path, what: str) -> None:
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """A path to write to; it takes the place of `path` when the block ends well, and vanishes otherwise."""
+    """A path to write to; it takes the place of `path` when the block ends well, and vanishes otherwise.
+
+    Raises:
+        OSError: it cannot be written; `filename` is `path`.
+    """
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         yield draft
         os.replace(draft, path)
+    except OSError as error:  # a full disk does not say of what file
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
     finally:
         draft.unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from ...simulator.errors import InputError
 from ..evaluate import Run
 from ..recording import Timeline
+from ..run_files import StoredRunWarning
 from ..store import Evaluation
 from ..terminal import written_whole
 from . import colours, figures
@@ -82,12 +84,15 @@ def _made(folder: Path) -> Path:
 
 
 def of_evaluation(found: Evaluation) -> list[Path]:
-    """Write the charts of an evaluation into its folder, as SVG; returns their paths."""
+    """Write the charts of an evaluation into its folder, as SVG; returns their paths.
+
+    A file of somebody else that has the name of one is left as it is, with a warning.
+    """
     from .page import page_styles
 
     one = section(found.setting, [(found.folder, found.runs)], None)
     styles = page_styles(Material((one,), (), ()))[0]
-    return write(of_section(one, styles), styles, found.folder)
+    return write(of_section(one, styles), styles, found.folder, keep_others=True)
 
 
 def of_runs(runs: Sequence[Run], beside: Sequence[Run] = ()) -> dict[str, bytes]:
@@ -125,15 +130,31 @@ def _gantt(label: str, line: Timeline, stop_s: float, seed: int) -> Chart:
 
 
 def write(
-    charts: Sequence[Chart], styles: Mapping[str, Style], folder: Path, kinds: Sequence[str] = ("svg",)
+    charts: Sequence[Chart],
+    styles: Mapping[str, Style],
+    folder: Path,
+    kinds: Sequence[str] = ("svg",),
+    keep_others: bool = False,
 ) -> list[Path]:
-    """Write each chart into `folder`, which is there; returns the paths, all different."""
+    """Write each chart into `folder`, which is there; returns the paths, all different.
+
+    Args:
+        charts, styles, folder: what is drawn, how, and where to.
+        kinds: of files.
+        keep_others: write no SVG file in the place of one that was not drawn here; a warning says so.
+    """
+    from .svg import is_ours
+
     variables = variables_of(styles)
     paths: list[Path] = []
     for chart in charts:
         name, number = chart.name, 2
         while any(path.stem == name for path in paths):
             name, number = f"{chart.name}-{number}", number + 1
+        path = folder / f"{name}.svg"
+        if keep_others and path.exists() and not is_ours(path):
+            warnings.warn(f"{path}: it is not clustergym's and is left as it is", StoredRunWarning, stacklevel=2)
+            continue
         paths += save(laid_out(chart, variables), folder, name, kinds)
     return paths
 

@@ -20,7 +20,8 @@ Beside it lie, with the same NAME (only the first is needed):
 * NAME.regions.json: `regions` and `gpu_types`, names in the order of the topology (else in the order in which the files
   mention them); `slo_s`, seconds until the first start by level, null for any; `checkpoint_s`, to save one when
   preempted (0); `app_cpu_hours`, a list by region for each application.
-* NAME.tenants.csv: `tenant`, `gpus` and `cpu_machines` that it may have at once; a tenant without a row: any number.
+* NAME.tenants.csv: `tenant`, `gpus` and `cpu_machines` that it may have at once; a tenant without a row, an empty
+  cell: any number.
   A quota is over all levels of a tenant: name a team at each level as a tenant of its own.
 * NAME.history.csv: what the slow path knows, a day's jobs: `kind` (training or analytics), `team`, `gpu_type`, `gpus`,
   `gpu_hours`, `cpu_hours`, `level`, `app`, `recurring`, `tables`. None: the recurring rows of the first day.

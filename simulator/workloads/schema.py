@@ -24,7 +24,7 @@ ps_jobs.py.
 Rows may come in any order (they are sorted by arrival, stable, with a warning). Other columns are ignored
 with a warning. `Workload.save` writes every column (`iterations` only where they are known, `iteration_s` only
 where it is not just the quotient); numbers come back bit for bit. A parquet file also keeps the workload's name,
-a csv takes its name from the file.
+a csv takes its name from the file. It is sealed (sealed.py), so a damaged one is refused.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from .. import sealed
 from ..errors import InputError
 from ..names import choose, numbered
 from . import ps_jobs
@@ -505,7 +506,9 @@ def _write_parquet(workload: Workload, path: Path) -> None:
         for name, values in _saved_columns(workload).items()
     }
     table = pa.table(arrays).replace_schema_metadata({PARQUET_NAME_KEY: workload.name.encode("utf-8", "replace")})
-    pq.write_table(table, path)
+    buffer = pa.BufferOutputStream()
+    pq.write_table(table, buffer, write_page_checksum=True)
+    path.write_bytes(sealed.sealed(buffer.getvalue().to_pybytes()))
 
 
 assert tuple(field.name for field in fields(Workload))[1:-4] == COLUMNS

@@ -195,6 +195,10 @@ class Table:
         name = self.shown.get(column, column)
         return InputError(f"{self.path}, {self.unit} {self.places[row]}, {noun} {name!r}: {shown}; expected {expected}")
 
+    def warn(self, what: str) -> None:
+        """Say something about the file that does not keep it from being read."""
+        warnings.warn(f"{self.path}: {what}", WorkloadWarning, stacklevel=3)
+
     def column(self, name: str) -> list[str] | np.ndarray:
         """A column as it is; InputError if the file has none of that name."""
         if name not in self.columns:
@@ -273,11 +277,7 @@ class Table:
         if not len(kept):
             raise InputError(f"{self.path}: all {len(self)} jobs are dropped ({why}); expected at least one GPU job")
         if len(kept) < len(self):
-            warnings.warn(
-                f"{self.path}: dropped {len(self) - len(kept)} of {len(self)} jobs ({why})",
-                WorkloadWarning,
-                stacklevel=3,
-            )
+            self.warn(f"dropped {len(self) - len(kept)} of {len(self)} jobs ({why})")
         return kept
 
     def workload(
