@@ -374,9 +374,8 @@ def evaluate(
     missing = [(players[word], seed, kept) for word, seed, kept in tasks if (word, seed) not in played]
     show = _shifted(progress, len(players) * len(seeds) / len(tasks), len(played))
     failed: list[PolicyFailed] = []
-    for number, outcome in enumerate(
-        _played(setting, missing, elsewhere(executor, processes, len(missing)), store, show)
-    ):
+    who = elsewhere(executor, processes, len(missing))
+    for number, outcome in enumerate(_played(setting, missing, who, store, show)):
         if isinstance(outcome, Run):
             played[outcome.policy, outcome.seed] = outcome
         else:
@@ -440,9 +439,8 @@ def _played(
     """The runs of `tasks`, each in the store when it is handed out, or what stopped one."""
     outcomes: Iterator[Run | PolicyFailed]
     if executor is None or not tasks:
-        outcomes = (
-            _play(setting, *task, store, functools.partial(_report, progress, n)) for n, task in enumerate(tasks)
-        )
+        told = [functools.partial(_report, progress, number) for number in range(len(tasks))]
+        outcomes = (_play(setting, *task, store, show) for task, show in zip(tasks, told, strict=True))
     else:
         _tell(setting, tasks)
         _expect_portable(setting, [player for player, _, _ in tasks])

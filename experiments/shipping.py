@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -127,10 +128,8 @@ def _look_into(value: Any, words: list[str], objects: list[Handed]) -> None:
 def _named_by(word: str) -> tuple[tuple[str, list[Path]], ...]:
     found: list[tuple[str, list[Path]]] = []
     if word.startswith(PREFIX):
-        try:
+        with suppress(ClustergymError):  # it is said where the word is used
             found.append(("", _not_ours(own(word, "work").files)))
-        except ClustergymError:  # it is said where the word is used
-            pass
     for part in dict.fromkeys((word, *re.split("[:,=]", word)[1:])):
         path = Path(part)
         try:

@@ -78,7 +78,7 @@ Fresh = Annotated[bool, typer.Option("--fresh", help="Forget the runs in --logdi
 
 @dataclass(frozen=True)
 class _Manner:
-    """How to play: on how many processes or which cluster, forgetting earlier runs or not, keeping every decision or not, silently."""
+    """How to play: where, forgetting earlier runs or not, keeping every decision or not, silently."""
 
     processes: int
     executor: Executor | None
@@ -279,8 +279,16 @@ def _play(setting: Setting, words: list[str], seeds: list[int], store: Store | N
     record: Record = "all" if manner.record_all else "first" if store is not None else "nothing"
     with progress("evaluating", len(words) * len(seeds), manner.quiet) as show:
         tell = show if store is None else _telling(show, store)
-        on = {"processes": manner.processes, "executor": manner.executor}
-        return run_all(setting, words, seeds, **on, record=record, progress=tell, store=store)
+        return run_all(
+            setting,
+            words,
+            seeds,
+            processes=manner.processes,
+            executor=manner.executor,
+            record=record,
+            progress=tell,
+            store=store,
+        )
 
 
 def _telling(show: Callable[[float], None], store: Store) -> Callable[[float], None]:

@@ -73,7 +73,7 @@ Prune = Annotated[bool, typer.Option("--prune/--no-prune", help="Stop trials ear
 
 @dataclass(frozen=True)
 class _Manner:
-    """How to search: what may be chosen, how often, on how many processes or which cluster, where it is kept, how it is said."""
+    """How to search: what may be chosen, how often, where, where it is kept, how it is said."""
 
     space: tuple[Parameter, ...]
     source: str

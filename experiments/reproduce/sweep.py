@@ -183,6 +183,7 @@ def sweep(what: str, cases: Sequence[Playable[Found_co]], options: Options) -> d
 def _played(cases: Sequence[Playable[Any]], folder: Path, options: Options) -> Iterator[None]:
     executor = elsewhere(options.executor, options.processes, len(cases))
     version = sources(*SOURCES)
+    outcomes: Iterator[tuple[str, Mapping[str, Any]]]
     if executor is None:
         outcomes = ((case.key, _play((case, version))) for case in cases)
     else:
