@@ -8,6 +8,7 @@ results. So the machines need Python, Ray and the libraries in the same versions
 from __future__ import annotations
 
 import atexit
+import functools
 import hashlib
 import os
 import shutil
@@ -186,7 +187,7 @@ def _laid_out(sent: list[tuple[str, str, Any]]) -> Path:
     """The folder of work with these files; made once a machine, and there as a whole or not at all."""
     import ray
 
-    root = shipping.PACKAGE.parent / "work"  # beside the sources, in the job's working directory
+    root = _home() / "work"
     told = "\n".join(f"{place}\0{digest}" for place, digest, _ in sent)
     folder = root / hashlib.sha256(told.encode()).hexdigest()[:20]
     if folder.is_dir():
@@ -206,6 +207,12 @@ def _laid_out(sent: list[tuple[str, str, Any]]) -> Path:
     except OSError:  # another process of this machine was faster
         shutil.rmtree(draft)
     return folder
+
+
+@functools.cache
+def _home() -> Path:
+    """The job's working directory on this machine, in which a process of Ray begins; the sources are there."""
+    return Path.cwd()
 
 
 def _connect(address: str) -> None:

@@ -11,7 +11,7 @@ import functools
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
@@ -129,7 +129,9 @@ def _named_by(word: str) -> tuple[tuple[str, list[Path]], ...]:
     found: list[tuple[str, list[Path]]] = []
     if word.startswith(PREFIX):
         with suppress(ClustergymError):  # it is said where the word is used
-            found.append(("", _not_ours(own(word, "work").files)))
+            files = own(word, "work").files
+            beside = [path for one in files for path in one.parent.glob("*.py")]  # what it may import later
+            found.append(("", _not_ours(dict.fromkeys((*files, *beside)))))
     for part in dict.fromkeys((word, *re.split("[:,=]", word)[1:])):
         path = Path(part)
         try:
@@ -152,6 +154,6 @@ def _place(path: str, here: str) -> str:
     return f"{OUTSIDE}/{whole.lstrip(os.sep)}"
 
 
-def _not_ours(paths: tuple[Path, ...]) -> list[Path]:
+def _not_ours(paths: Iterable[Path]) -> list[Path]:
     """Those that are not of the package, which goes there as a whole."""
     return [path for path in paths if not any(path.is_relative_to(PACKAGE / room) for room in ROOMS)]
