@@ -111,12 +111,12 @@ def test_files_elsewhere_are_called_otherwise_there_and_as_ever_here(tmp_path, m
 def test_the_sources_that_go_along_are_a_package_that_runs(tmp_path):
     shipping.write_package(tmp_path)
     code = "import clustergym; from clustergym.experiments import identity; print(identity.sources(*identity.PLAYING))"
-    found = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True
+    printed = subprocess.check_output(
+        [sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)}, text=True
     )
     from clustergym.experiments import identity
 
-    assert found.stdout.decode().strip() == identity.sources(*identity.PLAYING)
+    assert printed.strip() == identity.sources(*identity.PLAYING)
 
 
 def _cluster() -> Any:
@@ -197,7 +197,7 @@ def test_the_command_prints_the_same_on_a_cluster(tmp_path):
     """`--ray local` and `-j 2`: the same JSON."""
     pytest.importorskip("ray", reason="Ray is not installed (pip install ray)")
     _laid(tmp_path)
-    words = "evaluate Delay --workload trace.csv --policies".split()
+    words = ["evaluate", "Delay", "--workload", "trace.csv", "--policies"]
     more = ["greedy py:mine.py:Mine", "--seeds", "0-1", "--json", "--quiet"]
     printed = [
         json.loads(subprocess.check_output([sys.executable, "-m", "clustergym", *words, *more, *how], cwd=tmp_path))
