@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..terminal import BadArgument, arguments, out, plain_table, print_json, say, warnings_on_one_line
-from .options import Json, Quiet, Seed, whole
+from .options import Json, Quiet, Ray, Seed, cluster, whole
 
 if TYPE_CHECKING:
     from ..reproduce.registry import Findings, Reproduction
@@ -52,6 +52,7 @@ def reproduce(
         int | None,
         typer.Option("--jobs", "-j", metavar="N", parser=whole(1, MOST_PROCESSES), help="Processes; default: cores."),
     ] = None,
+    ray: Ray = None,
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
@@ -82,6 +83,7 @@ def reproduce(
             seed=seed,
             quick=quick,
             processes=jobs or os.cpu_count() or 1,
+            executor=cluster(ray, quiet),
             out=out_,
             quiet=quiet,
         )
