@@ -4,7 +4,7 @@ PIP_FLAGS ?=
 VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
-EXTRAS := agents,render,dev
+EXTRAS := agents,report,render,dev
 
 # A virtual environment that was copied or moved here still imports the old tree: make it anew.
 ifneq ($(file < $(READY)),$(CURDIR))
@@ -17,7 +17,7 @@ endif
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 12
 
-demo: $(READY) ## evaluate the policies on a generated workload: table, pictures, TensorBoard
+demo: $(READY) ## train a small agent, compare it with every scheduler: table, TensorBoard, HTML report
 	@$(RUN) -m clustergym.experiments.demo
 
 test: $(READY) ## the tests, without the slow ones

@@ -7,10 +7,23 @@ e.g. `clustergym.policies`.
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .envs.registration import register as _register
 from .simulator.protocols import install_policies as _install_policies
+
+if TYPE_CHECKING:  # what __getattr__ brings, for type checkers and editors
+    from . import agents as agents
+    from . import envs as envs
+    from . import experiments as experiments
+    from . import policies as policies
+    from . import simulator as simulator
+    from .envs.masks import action_masks as action_masks
+    from .envs.registration import make_vec as make_vec
+    from .simulator.engine import Simulator as Simulator
+    from .simulator.topology import Topology as Topology
+    from .simulator.workloads import Workload as Workload
+    from .simulator.workloads import open_workload as open_workload
 
 __version__ = "0.1.0"
 

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from ..simulator.errors import ClustergymError
-from .commands import bench, communication, compare, evaluate, listing, render, reproduce, train, warm, workload
+from .commands import bench, communication, compare, evaluate, listing, render, reproduce, train, tune, warm, workload
 from .terminal import BadArgument, one_line, say, typed
 
 FAILED, BAD_ARGUMENTS, INTERRUPTED = 1, 2, 130
@@ -24,7 +24,6 @@ _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 app = typer.Typer(
     name="clustergym",
     help="Scheduling of deep-learning jobs on GPU clusters: simulate, compare, inspect, draw.",
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
@@ -57,6 +56,7 @@ app.command()(listing.networks)
 app.command()(listing.workloads)
 app.command()(evaluate.evaluate)
 app.command()(train.train)
+app.command()(tune.tune)
 app.command()(compare.compare)
 app.add_typer(workload.app, name="workload")
 app.command()(render.render)

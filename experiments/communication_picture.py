@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .plots import COLOURS, DPI
+from .matplotlib_style import COLOURS, DPI
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

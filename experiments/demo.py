@@ -61,10 +61,10 @@ def demo(
     out().print(
         f"\nIn {to}/ ({time.monotonic() - began_s:.0f} s):\n"
         f"  report       {page}: open it in a browser\n"
-        f"  pictures     {evaluation}/: jct-cdf.png, over-time.png, gantt-POLICY.png; {film}: the winner at work\n"
+        f"  pictures     {evaluation}/: jct-cdf.svg, gantt-POLICY.svg and more; {film}: the winner at work\n"
         f"  results      {evaluation / 'results.parquet'}: one row a policy and seed\n"
         f"  agent        {training / 'best'}\n"
-        f"  TensorBoard  {_tensorboard()} --logdir {to}\n"
+        f"  TensorBoard  {_tensorboard()} --logdir {training}\n"
         f"\nNext, on a trace of yours: clustergym evaluate {ENVIRONMENT} --workload YOUR.csv --network none",
         markup=False,
         soft_wrap=True,

@@ -26,11 +26,12 @@ from ..simulator.rules.rule import SKEW_PLACERS
 from ..simulator.semantics import load_semantics
 from ..simulator.sharing import Sharing
 from ..simulator.topology import Topology
+from ..simulator.windows import Window, windowed
 from ..simulator.workloads import Workload, open_workload
 from ..simulator.workloads import is_path as is_trace
 from ..simulator.workloads.geo_columns import siblings
 from .group_timeline import group_timeline, group_words
-from .hosting import config_fields, hosted
+from .hosting import hosted
 from .recording import ABOUT_TABLES, HAPPENINGS, WORDS, Recorded, Timeline, decisions, timeline
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
 Record = Literal["nothing", "first", "all"]
 Task = tuple[str | Handed, int, bool]  # who plays, on which seed, and whether that is recorded
-SHARING = ("jobs_per_gpu", "interference", "memory_gb", "gpu", "memory")  # fields of a setting, arguments of `Sharing`
 NAMED = ("topology", "workload", "network")  # fields of a setting that name what may be a file, or a user's own
 DECISION_COLUMNS = ("policy", "seed", "time_s", "job_id", "decision", "gpus", "shift_s")
 
@@ -64,6 +64,8 @@ class Setting:
         jobs_per_gpu, interference, memory_gb, gpu, memory: see `Sharing`; jobs_per_gpu None: GPUs are not shared.
         tables_every_s: in regions, from one look at the tables to the next; None: nobody looks.
         estimates: what policies and observations know of run times; see `simulator/estimates.py`.
+        window: "START/END", seconds since the first arrival: metrics are of that time and the jobs that arrive in it
+            (simulator/windows.py); None: of the whole run.
         config: in an environment with a simulator of its own, what that simulates, as words; see `hosting.py`.
     """
 
@@ -88,6 +90,7 @@ class Setting:
     tables_every_s: float | None = None
     estimates: str = "exact"
     config: str | None = None
+    window: str | None = None
 
     @property
     def sharing(self) -> Sharing | None:
@@ -142,90 +145,6 @@ class Run:
     decisions: tuple[tuple[str, ...], ...] = ()
     timeline: Timeline | None = None
     knows_run_times: str = ""
-
-
-def settings(
-    horizon_s: float = math.inf,
-    mtbf_s: float | None = None,
-    mttr_s: float | None = None,
-    checkpoint_s: float | None = None,
-    region_mtbf_s: float | None = None,
-    region_mttr_s: float | None = None,
-    semantics: str = "events",
-    jobs_per_gpu: int | None = None,
-    interference: str | None = None,
-    memory_gb: float | None = None,
-    gpu: str | None = None,
-    memory: str | None = None,
-    tables_every_s: float | None = None,
-    estimates: str = "",
-) -> dict[str, Any]:
-    """The keys of `--set` as fields of `Setting`; `memory_gb=inf`: memory has no limit.
-
-    Raises:
-        InputError: a value out of range, unknown semantics, or repair times where nothing fails.
-    """
-    load_semantics(semantics)
-    if not horizon_s > 0.0:
-        raise InputError(f"--set horizon_s = {horizon_s:g}: expected seconds > 0")
-    options = {"mtbf_s": mtbf_s, "mttr_s": mttr_s, "checkpoint_s": checkpoint_s}
-    regional = {"region_mtbf_s": region_mtbf_s, "region_mttr_s": region_mttr_s}
-    given = {key: value for key, value in (options | regional).items() if value is not None}
-    lone = [key for key in ("mttr_s", "checkpoint_s") if key in given]
-    if mtbf_s is None and lone and (region_mtbf_s is None or mttr_s is not None):
-        raise InputError(f"--set {lone[0]}: machines fail only with a mean time between failures, mtbf_s=...")
-    if region_mtbf_s is None and region_mttr_s is not None:
-        raise InputError("--set region_mttr_s: regions fail only with a mean time between failures, region_mtbf_s=...")
-    Failures(**given)  # it checks the ranges
-    if tables_every_s is not None and not tables_every_s > 0.0:
-        raise InputError(f"--set tables_every_s = {tables_every_s:g}: expected seconds > 0")
-    shared = {"jobs_per_gpu": jobs_per_gpu, "interference": interference, "memory_gb": memory_gb, "gpu": gpu}
-    shared["memory"] = memory
-    shared["tables_every_s"] = tables_every_s
-    shared["estimates"] = estimates or None  # "none" means something
-    told = {key: value for key, value in shared.items() if value is not None}
-    return {"horizon_s": horizon_s, "semantics": semantics, **given, **told}
-
-
-def sharing_of(environment: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of `Setting` that say how GPUs are shared: those that are given, else the environment's own.
-
-    Raises:
-        InputError: a value out of range, or one for an environment whose jobs do not share GPUs.
-    """
-    from ..envs.registration import ENVIRONMENTS
-
-    own = ENVIRONMENTS[environment].sharing
-    found = {key: given[key] for key in SHARING if key in given}
-    if own is None:
-        if found:
-            raise InputError(f"{next(iter(found))}: jobs of {environment} do not share GPUs")
-        return {}
-    fields = {**own, **found}
-    if fields["memory_gb"] == math.inf:
-        fields["memory_gb"] = None
-    Sharing(**fields)  # it checks the values
-    return fields
-
-
-def own_fields(environment: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of `Setting` that only some environments have: as given, else the environment's own.
-
-    Raises:
-        InputError: a value out of range, or one for an environment without such things.
-    """
-    from ..envs.registration import ENVIRONMENTS
-
-    entry = ENVIRONMENTS[environment]
-    known = {"estimates": Estimates.load(given["estimates"]).describe()} if "estimates" in given else {}
-    if known and not entry.run_times:
-        raise InputError(f"estimates: nobody asks for run times in {environment}")
-    every_s = entry.tables_every_s
-    found = {key: given[key] for key in ("tables_every_s", "region_mtbf_s", "region_mttr_s") if key in given}
-    if every_s is None and found:
-        raise InputError(f"{next(iter(found))}: {environment} has no regions")
-    own = {} if every_s is None else {"tables_every_s": every_s, **found}
-    return {**sharing_of(environment, given), **own, **known, **config_fields(environment, given)}
 
 
 def network_of(setting: Setting) -> Network:
@@ -350,7 +269,7 @@ def play(
     Raises:
         InputError: what a user's policy raised, with the line of its file.
     """
-    player = handed(player)
+    given, player = player, handed(player)
     policy = make_for(player, setting.environment)
     workload = workload_of(setting, seed if setting.is_drawn else 0)
     simulator = simulator_of(setting, policy)
@@ -366,10 +285,24 @@ def play(
         else:
             simulator.run(decider, share)
     rows = tuple(_decision_rows(simulator, kept))
-    s = simulator.state
-    finished = np.isfinite(jct_s := simulator.jobs()["jct_s"])
+    counted = Window.load(setting.window).of(simulator.state) if setting.window else np.ones(len(workload), bool)
+    metrics = simulator.metrics() if setting.window is None else _of_window(setting, given, workload, seed, simulator)
+    jct_s = simulator.jobs()["jct_s"][counted]
     knows = run_times_known(policy, simulator.estimates)
-    return Run(word_of(player), seed, simulator.metrics(), int(s.n_jobs), jct_s[finished], rows, seen, knows)
+    return Run(word_of(player), seed, metrics, int(counted.sum()), jct_s[np.isfinite(jct_s)], rows, seen, knows)
+
+
+def _of_window(setting: Setting, player: Any, workload: Workload, seed: int, ended: Any) -> dict[str, float]:
+    """The metrics of the setting's window: the run is played again up to its beginning and its end."""
+    assert setting.window is not None
+
+    def at(since_s: float) -> dict[str, float]:
+        policy = make_for(handed(player), setting.environment)
+        simulator = simulator_of(replace(setting, horizon_s=since_s), policy)
+        simulator.reset(workload, seed)
+        return simulator.run(policy.decider(simulator))
+
+    return windowed(Window.load(setting.window), ended, at)
 
 
 def _kept(entries: Iterator[Recorded], kept: list[Recorded]) -> Iterator[Recorded]:

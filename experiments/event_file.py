@@ -30,7 +30,7 @@ def expect_installed() -> None:
         import tensorboard  # noqa: F401
     except ImportError:
         raise MissingExtra(
-            'TensorBoard logs need tensorboard; install it with: pip install "clustergym[agents]"'
+            'TensorBoard logs need tensorboard; install it with: pip install "clustergym[report]"'
         ) from None
 
 
@@ -65,12 +65,15 @@ class EventFile:
         numbers = [int(found[1]) for path in old if (found := re.match(re.escape(NAME) + r"(\d+)", path.name))]
         self.path = folder / f"{NAME}{max(numbers, default=0) + 1:010d}{ending}"
         self.last_step = -1
+        self.tags: set[str] = set()  # of what was kept
         with written_whole(self.path) as draft, open(draft, "wb") as file:
             writer = RecordWriter(file)
             writer.write(Event(wall_time=time.time(), file_version="brain.Event:2").SerializeToString())
             for record in _kept(old, until):
                 writer.write(record)
-                self.last_step = max(self.last_step, Event.FromString(record).step)
+                event = Event.FromString(record)
+                self.last_step = max(self.last_step, event.step)
+                self.tags |= {value.tag for value in event.summary.value}
         for path in old:
             path.unlink(missing_ok=True)
         self._file = open(self.path, "ab")  # noqa: SIM115 - closed by close()

@@ -43,6 +43,11 @@ def parted(environment: str, words: Mapping[str, str], others: Any) -> tuple[dic
     return mine, {key: value for key, value in words.items() if key not in own}
 
 
+def keys(environment: str, others: Any) -> list[str]:
+    """All keys of `--set` in an environment: its own, and those that `others` takes."""
+    return [*config_keys(ENVIRONMENTS[environment]), *inspect.signature(others).parameters]
+
+
 def config_fields(environment: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The field of `Setting` that an environment with another simulator has: its own configuration, and what is given.
 

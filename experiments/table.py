@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from ..policies import make_for
+from ..policies import Policy, make_for
+from ..simulator.rules.rule import Rule
 from .describing import describe_load, describe_network, describe_topology, describe_workload, semantics_of
-from .estimates import Comparison, Estimate, against, by_policy
+from .estimates import FEWEST_TO_TELL, Estimate, against, by_policy
 from .evaluate import Run, Setting
 from .hosting import unit_of
+from .sameness import grouped, is_one, same_as
 from .terminal import plain_table
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ MARK = "*"
 KNOWS = "knows\nrun\ntimes"  # header of the column that says whether a policy knows how long jobs run
 WIDTH_WITH_INTERVALS = 106
 LONGEST_UNBROKEN = 14
+ALWAYS_SAID = ("order", "head", "placer")
 
 
 def print_setting(console: Console, setting: Setting, words: Sequence[str], seeds: Sequence[int]) -> None:
@@ -53,11 +57,13 @@ def print_setting(console: Console, setting: Setting, words: Sequence[str], seed
         facts["run times"] = f"estimates={setting.estimates}"
     if math.isfinite(setting.horizon_s):
         facts["horizon"] = f"{setting.horizon_s:g} s"
+    if setting.window is not None:
+        facts["window"] = f"{setting.window} s: its time, and the jobs that arrive in it"
     if setting.failures is not None:
         facts["failures"] = shown(vars(setting.failures))
     for word in words:
         policy = make_for(word, setting.environment)
-        told = shown(semantics_of(policy, setting))
+        told = shown(_told(policy, setting))
         facts[word] = told if policy.rule else f"decides in Python {told}".rstrip()
     grid = plain_table(show_header=False, box=None)
     grid.add_column(no_wrap=max(map(len, facts)) <= 28, max_width=28, overflow="fold", style="bold")
@@ -65,6 +71,20 @@ def print_setting(console: Console, setting: Setting, words: Sequence[str], seed
     for name, value in facts.items():
         grid.add_row(_text(name), _text(value))
     console.print(grid)
+
+
+def _told(policy: Policy, setting: Setting) -> dict[str, Any]:
+    """Of a policy's parameters those that say how it decides: a rule's kind, and what is not as usual.
+
+    What stopping a job costs is said of whoever stops jobs, even if it is nothing.
+    """
+    every, rule = semantics_of(policy, setting), policy.rule
+    if rule is None:
+        return every
+    usual = {field.name: field.default for field in fields(Rule)}
+    stops = rule.preemptive or rule.preempt or rule.migrates or rule.lease > 0.0
+    always = {*ALWAYS_SAID, *(["preemption_cost"] if stops else [])}
+    return {key: value for key, value in every.items() if key in always or value != usual.get(key)}
 
 
 def shown(parameters: Mapping[str, Any]) -> str:
@@ -118,12 +138,24 @@ def print_table(console: Console, runs: Sequence[Run]) -> None:
     console.print(table)
     notes = [f"{MARK} best of its column"] if any(best.values()) else []
     if any(not row[name].is_sure for row in estimates.values() for name in columns):
-        below = "below: 95 % bootstrap interval of the mean over seeds"
+        below = "below: 95 % interval of the mean over seeds"
         notes.append(below if intervals else f"{WIDTH_WITH_INTERVALS} columns have room for the intervals")
     if unfinished:
         notes.append("jobs that had not finished at the end are in no JCT")
     if notes:
         console.print("; ".join(notes), style="dim", markup=False)
+    for line in [*_alone(runs), *same_as(runs)]:
+        console.print(line, style="dim", markup=False)
+
+
+def _alone(runs: Sequence[Run]) -> list[str]:
+    """Of which policies all seeds give one run."""
+    by_word = grouped(runs)
+    fixed = [policy for policy, mine in by_word.items() if len(mine) > 1 and is_one(mine)]
+    if not fixed:
+        return []
+    who = "" if len(fixed) == len(by_word) else f" of {', '.join(fixed)}"
+    return [f"nothing{who} depends on the seed: one run stands for all seeds"]
 
 
 def print_comparison(console: Console, runs: Sequence[Run], baseline: str) -> None:
@@ -140,7 +172,7 @@ def print_comparison(console: Console, runs: Sequence[Run], baseline: str) -> No
         against(runs, baseline).items(), key=lambda item: (math.isnan(item[1].ratio.mean), item[1].ratio.mean)
     )
     for policy, row in found:
-        is_shorter = _is_shorter(row)
+        is_shorter = row.ratio.is_below(1.0)
         differences = f"{_signed(row.difference.low)} to {_signed(row.difference.high)}"
         cells = [
             _text(f"{row.ratio.mean:.3f}" + (MARK if is_shorter else " "), "bold green" if is_shorter else ""),
@@ -152,13 +184,11 @@ def print_comparison(console: Console, runs: Sequence[Run], baseline: str) -> No
         table.add_row(_text(_broken(policy)), _text(knows[policy] or "-"), *(cells if wide else cells[:3] + cells[4:]))
     console.print(_text(f"\nagainst {baseline}, on the same workloads:", "bold"))
     console.print(table)
-    notes = [f"{MARK} interval wholly below 1"] if any(_is_shorter(row) for _, row in found) else []
-    notes.append("ratio of the means over seeds; intervals by bootstrap over paired seeds")
+    notes = [f"{MARK} interval wholly below 1"] if any(row.ratio.is_below(1.0) for _, row in found) else []
+    notes.append("ratio of the means over seeds, paired by seed")
+    if any(1 < row.seeds < FEWEST_TO_TELL for _, row in found):
+        notes.append(f"no {MARK} on fewer than {FEWEST_TO_TELL} seeds")
     console.print("; ".join(notes), style="dim", markup=False)
-
-
-def _is_shorter(row: Comparison) -> bool:
-    return not row.ratio.is_sure and row.ratio.high < 1.0
 
 
 def _signed(seconds: float) -> str:
@@ -195,9 +225,7 @@ def _cell(name: str, value: Estimate, is_best: bool, interval: bool) -> Text:
 
 
 def _digits(name: str, value: Estimate, factor: float) -> int:
-    """Decimals: three for an exact mean JCT, so that published figures can be compared; else what the size needs."""
-    if name == "jct_mean" and value.is_sure:
-        return 3
+    """Decimals: what the size needs."""
     if name == "preemptions":
         return 0 if value.mean >= 100 or value.mean == round(value.mean) else 1
     return 1 if abs(factor * value.mean) < 1000 else 0

@@ -1,7 +1,11 @@
 """Metrics as TensorBoard scalars, under tags that heuristics and agents share, so that their curves overlay.
 
 Every run has a folder of its own: an agent one that grows while it learns (`AgentLog`), a heuristic one with level
-lines (`write_heuristics`). Each carries the layout of the Custom Scalars page and a row of the HParams page.
+lines (`write_heuristics`). What was evaluated by itself, on other workloads, has tags of its own (`write_evaluation`),
+so that a chart never shows both. Each carries the layout of the Custom Scalars page and a row of the HParams page.
+
+TensorBoard shows groups of tags by their names and opens the first two: what matters most comes first in the alphabet
+(`against_greedy`, `gpu_utilisation`, `jct`; of evaluations `by_seed`, `test`), the rest stands under `more`.
 """
 
 from __future__ import annotations
@@ -9,18 +13,33 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..policies.registry import AGENTS
 from .estimates import by_policy
 from .evaluate import Run
 from .event_file import EventFile, expect_installed
+from .run_files import short_hash
+from .sameness import grouped
+from .table import ranges
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.summary_pb2 import Summary
 
-__all__ = ["TAGS", "AgentLog", "expect_installed", "folder_name", "folder_names", "tag", "write_heuristics"]
+__all__ = [
+    "TAGS",
+    "AgentLog",
+    "applying",
+    "expect_installed",
+    "folder_name",
+    "folder_names",
+    "tag",
+    "write_evaluation",
+    "write_heuristics",
+]
 
 TAGS: Mapping[str, str] = {
     "jct_mean": "jct/mean_s",
@@ -31,64 +50,57 @@ TAGS: Mapping[str, str] = {
     "queueing_delay_mean": "queueing_delay/mean_s",
     "queueing_delay_p95": "queueing_delay/p95_s",
     "queueing_delay_p99": "queueing_delay/p99_s",
-    "comm_time_mean": "comm_time/mean_s",
-    "slowdown_mean": "slowdown/mean",
-    "finish_time_fairness_mean": "finish_time_fairness/mean",
-    "finish_time_fairness_max": "finish_time_fairness/max",
     "gpu_utilisation": "gpu_utilisation",
-    "allocation_rate": "allocation_rate",
-    "cpu_allocation_rate": "cpu_allocation_rate",
-    "fragmentation": "fragmentation",
-    "jobs_finished": "jobs_finished",
-    "preemptions": "preemptions",
-    "migrations": "migrations",
-    "failures": "failures",
-    "gpu_hours_lost": "gpu_hours_lost",
-    "slo_violation_rate": "slo_violation_rate",
-    "congestion_bytes": "congestion_bytes",
-    "bytes_moved": "bytes_moved",
-    "data_wait_rate": "data_wait/rate",
-    "data_wait_mean": "data_wait/mean_s",
-    "iteration_time_mean": "iteration_time/mean_s",
-    "iteration_time_p99": "iteration_time/p99_s",
-    "shift_adjustments": "shift_adjustments",
+    "comm_time_mean": "more/comm_time_mean_s",
+    "slowdown_mean": "more/slowdown_mean",
+    "finish_time_fairness_mean": "more/finish_time_fairness_mean",
+    "finish_time_fairness_max": "more/finish_time_fairness_max",
+    "allocation_rate": "more/allocation_rate",
+    "cpu_allocation_rate": "more/cpu_allocation_rate",
+    "fragmentation": "more/fragmentation",
+    "jobs_finished": "more/jobs_finished",
+    "preemptions": "more/preemptions",
+    "migrations": "more/migrations",
+    "failures": "more/failures",
+    "gpu_hours_lost": "more/gpu_hours_lost",
+    "slo_violation_rate": "more/slo_violation_rate",
+    "congestion_bytes": "more/congestion_bytes",
+    "bytes_moved": "more/bytes_moved",
+    "data_wait_rate": "more/data_wait_rate",
+    "data_wait_mean": "more/data_wait_mean_s",
+    "iteration_time_mean": "more/iteration_time_mean_s",
+    "iteration_time_p99": "more/iteration_time_p99_s",
+    "shift_adjustments": "more/shift_adjustments",
 }
-# What the Custom Scalars page shows: category -> chart -> tags. A chart draws its tags for every run.
-LAYOUT: Mapping[str, Mapping[str, Sequence[str]]] = {
-    "Agents and heuristics": {
-        "mean JCT [s]": ("jct/mean_s",),
-        "99th percentile of JCT [s]": ("jct/p99_s",),
-        "makespan [s]": ("makespan_s",),
-        "mean queueing delay [s]": ("queueing_delay/mean_s",),
-        "GPU utilisation": ("gpu_utilisation",),
-        "preemptions": ("preemptions",),
-    },
-    "Learning": {
-        "return of training episodes": ("rollout/ep_rew_mean",),
-        "loss": ("train/loss",),
-        "explained variance": ("train/explained_variance",),
-        "entropy loss": ("train/entropy_loss",),
-    },
+# What the Custom Scalars page shows: chart -> metrics. A chart draws its tags for every run.
+CHARTS: Mapping[str, Sequence[str]] = {
+    "mean JCT [s]": ("jct_mean",),
+    "99th percentile of JCT [s]": ("jct_p99",),
+    "makespan [s]": ("makespan",),
+    "mean queueing delay [s]": ("queueing_delay_mean",),
+    "GPU utilisation": ("gpu_utilisation",),
+    "preemptions": ("preemptions",),
+    "CPU and network utilisation": ("cpu_utilisation", "network_utilisation"),
+    "jobs in groups, and groups": ("jobs_running_mean", "groups_mean"),
+    "moves": ("moves",),
 }
-# And what it shows beside that where runs have a metric: metric -> category -> chart -> tags.
-MORE_LAYOUT: Mapping[str, Mapping[str, Mapping[str, Sequence[str]]]] = {
-    "cpu_utilisation": {
-        "Job groups": {
-            "CPU and network utilisation": ("cpu_utilisation", "network_utilisation"),
-            "jobs in groups, and groups": ("jobs_running_mean", "groups_mean"),
-            "moves": ("moves",),
-        },
-    },
+LEARNING: Mapping[str, str] = {
+    "return of training episodes": "rollout/ep_rew_mean",
+    "loss": "train/loss",
+    "entropy loss": "train/entropy_loss",
 }
-# The columns of the HParams page that are no parameters.
-HEADLINES = ("jct/mean_s", "jct/p99_s", "makespan_s", "queueing_delay/mean_s", "gpu_utilisation")
-FINAL = "final/"
+CRITICS: Mapping[str, str] = {"explained variance": "train/explained_variance", "value loss": "train/value_loss"}
+COMPARED = "Agents and heuristics"  # the category of `CHARTS`
+# The metrics that are logged for every scenario of a training, and the columns of the HParams page.
+HEADLINES = ("jct_mean", "jct_p99", "makespan", "queueing_delay_mean", "gpu_utilisation")
+FINAL = "outcome/"
+VALIDATION = "validation workloads"
+TEST, BY_SEED = "test/", "by_seed/jct/mean_s"
 # A heuristic does not learn: its scalar is a level line, from the start to where agents' curves usually end.
 LAST_STEP = 1_000_000
 HEURISTIC = ".evaluate"
 AGENT = ".agent"
-AGENT_WORDS = ("ppo", "maskable-ppo", "zoo")
-PICTURE_SIZE, PICTURE_DPI = (6.4, 4.2), 100  # inches, dots an inch: legible on the cards of the Images page
+AGENT_WORDS = tuple(AGENTS)
 
 
 def tag(metric: str) -> str:
@@ -112,25 +124,52 @@ def folder_names(policies: Sequence[str]) -> dict[str, str]:
     return names
 
 
+def applying(runs: Iterable[Run]) -> set[str]:
+    """The metrics that say something of these runs: neither missing nor 0 in all of them.
+
+    How many jobs finished says something where that is not simply all of them.
+    """
+    by_seed: dict[int, list[Run]] = {}
+    found: set[str] = set()
+    for run in runs:
+        by_seed.setdefault(run.seed, []).append(run)
+        found |= {name for name, value in run.metrics.items() if value and math.isfinite(value)}
+    finished = [[run.metrics.get("jobs_finished", run.jobs) for run in mine] for mine in by_seed.values()]
+    most = [max(run.jobs for run in mine) for mine in by_seed.values()]
+    if all(min(counts) >= jobs for counts, jobs in zip(finished, most, strict=True)):
+        found.discard("jobs_finished")
+    return found
+
+
 class AgentLog:
     """The TensorBoard run of an agent that learns: curves over training steps, pictures, its row of HParams.
 
-    What is written is on disk when the call returns: after a kill at any moment the log can be opened again.
+    What is written is on disk when the call returns: after a kill at any moment the log can be opened again. A metric
+    is written from when on it says something (`applying`).
 
     Args:
         folder: of the run, by custom `DIR/agent`.
         resume_at: go on from this training step: what an earlier log holds up to it stays, what lies beyond it
             (written after the checkpoint that training resumes from) goes. None: an earlier log there is replaced.
+        critic: whether there is one; without, nothing is written of it.
     """
 
-    def __init__(self, folder: Path, resume_at: int | None = None) -> None:
+    def __init__(self, folder: Path, resume_at: int | None = None, critic: bool = True) -> None:
         self._file = EventFile(folder, resume_at, AGENT)
+        self._left_out = () if critic else tuple(CRITICS.values())
+        self._shown = {name for name in TAGS if tag(name) in self._file.tags}
         if self._file.last_step < 0:
-            self._file.write(0, summary=_layout())
+            learning = {**LEARNING, **(CRITICS if critic else {})}
+            charts = {title: (name,) for title, name in learning.items()}
+            self._file.write(0, summary=_layout({COMPARED: _charts(HEADLINES), "Learning": charts}))
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
         """Write {tag: value} at a training step; nan values are left out."""
-        self._file.write(step, summary=_scalars(values))
+        self._file.write(step, summary=_scalars({k: v for k, v in values.items() if k not in self._left_out}))
+
+    def show(self, metrics: Collection[str]) -> None:
+        """Write these metrics from now on even where they are 0, because they are not for others beside the agent."""
+        self._shown |= set(metrics)
 
     def evaluation(self, step: int, runs: Sequence[Run], beside: Sequence[Run] = ()) -> None:
         """Write what an agent reached at a training step: mean metrics over seeds, and pictures.
@@ -140,8 +179,9 @@ class AgentLog:
             runs: of the agent alone, one a seed; the first that has a timeline gives the Gantt chart.
             beside: runs of heuristics on the same workloads, drawn into the picture of the distribution.
         """
+        self.show(applying([*runs, *beside]))
         means = next(iter(by_policy(runs).values()))
-        self.scalars(step, {tag(name): value.mean for name, value in means.items()})
+        self.scalars(step, {tag(name): value.mean for name, value in means.items() if name in self._shown})
         for name, png in _pictures(runs, beside):
             self._file.write(step, summary=_image(name, png))
 
@@ -150,13 +190,14 @@ class AgentLog:
 
         Args:
             config: parameters, nested or not; what is neither number, text nor truth value is shown as text.
-            metrics: final results by their names in `simulator/metrics.py` or others; tags `final/...`.
+            metrics: final results by their names in `simulator/metrics.py` or others; tags `outcome/...`.
         """
-        flat = {"kind": "agent", "policy": self._file.path.parent.name} | flattened(config)
+        folder = self._file.path.parent
+        flat = {"kind": "agent", "policy": folder.name, "played_on": VALIDATION} | flattened(config)
         finals = {FINAL + tag(name): value for name, value in metrics.items()}
         step = max(self._file.last_step, 0)
-        self._file.write(step, summary=_experiment(flat, (*finals, *HEADLINES)))
-        self._file.write(step, summary=_session(flat, self._file.path.parent.name))
+        self._file.write(step, summary=_experiment(flat, (*finals, *map(tag, HEADLINES))))
+        self._file.write(step, summary=_session(flat, folder))
         self._file.write(step, summary=_scalars(finals))
 
     def close(self) -> None:
@@ -164,27 +205,67 @@ class AgentLog:
         self._file.close()
 
 
-def write_heuristics(runs: Sequence[Run], logdir: Path, last_step: int = LAST_STEP) -> None:
+def write_heuristics(
+    runs: Sequence[Run],
+    logdir: Path,
+    last_step: int = LAST_STEP,
+    more: Mapping[str, Mapping[str, float]] | None = None,
+) -> None:
     """Write one TensorBoard run a policy, `logdir`/<policy>: the mean over seeds of every metric as a level line.
 
     What was written for the same policy there before is replaced.
 
     Args:
-        runs: of any policies, trained agents included, on any seeds.
-        logdir: of the agents beside which they are seen.
+        runs: of any policies, on the workloads on which the agents beside them are evaluated while they learn.
+        logdir: of those agents.
         last_step: where the lines end: the last training step of those agents.
+        more: policy -> tag -> level, beside the metrics.
     """
-    estimates = by_policy(runs)
-    names = folder_names(list(estimates))
+    shown = applying(runs)
+    names = folder_names(list(estimates := by_policy(runs)))
     for policy, row in estimates.items():
-        file = EventFile(logdir / names[policy], None, HEURISTIC)
-        file.write(0, summary=_layout(row))
-        kind = "agent" if policy.partition(":")[0] in AGENT_WORDS else "heuristic"
-        file.write(0, summary=_session({"policy": policy, "kind": kind}, policy))
-        summary = _scalars({tag(name): value.mean for name, value in row.items()})
-        for step in (0, max(last_step, 1)):
-            file.write(step, summary=summary)
-        file.close()
+        levels = {tag(name): value.mean for name, value in row.items() if name in shown}
+        levels |= (more or {}).get(policy, {})
+        with _level_lines(logdir / names[policy], policy, VALIDATION) as file:
+            file.write(0, summary=_layout({COMPARED: _charts(shown)}))
+            for step in (0, max(last_step, 1)):
+                file.write(step, summary=_scalars(levels))
+
+
+def write_evaluation(runs: Sequence[Run], logdir: Path) -> None:
+    """Write one TensorBoard run a policy, trained agents included, of what `clustergym evaluate` played.
+
+    The steps are seeds: `by_seed/jct/mean_s` has the mean JCT of each, in `test/...` the mean over all of them is a
+    level line. The tags are others than those of a training, which plays other workloads.
+    """
+    shown = applying(runs)
+    names = folder_names(list(estimates := by_policy(runs)))
+    of_policy = grouped(runs)
+    seeds = sorted({run.seed for run in runs})
+    for policy, row in estimates.items():
+        levels = {TEST + tag(name): value.mean for name, value in row.items() if name in shown}
+        mine = sorted(of_policy[policy], key=lambda run: run.seed)
+        played_on = f"seeds {ranges([run.seed for run in mine])}"
+        charts = {"mean JCT of each seed [s]": (BY_SEED,), **_charts(shown, TEST)}
+        with _level_lines(logdir / names[policy], policy, played_on, TEST) as file:
+            file.write(0, summary=_layout({"Evaluation": charts}))
+            for step in (seeds[0], max(seeds[-1], seeds[0] + 1)):
+                file.write(step, summary=_scalars(levels))
+            for run in mine:
+                file.write(run.seed, summary=_scalars({BY_SEED: run.metrics["jct_mean"]}))
+
+
+@contextmanager
+def _level_lines(folder: Path, policy: str, played_on: str, prefix: str = "") -> Iterator[EventFile]:
+    """A new event file for a policy that does not learn, with its row of the HParams page."""
+    kind = "agent" if policy.partition(":")[0] in AGENT_WORDS else "heuristic"
+    config = {"policy": policy, "kind": kind, "played_on": played_on}
+    file = EventFile(folder, None, HEURISTIC)
+    if prefix:  # in a training the agent's row says what the columns are
+        file.write(0, summary=_experiment(config, [prefix + tag(name) for name in HEADLINES]))
+    file.write(0, summary=_session(config, folder))
+    yield file
+    file.close()
 
 
 def flattened(config: Mapping[str, Any], prefix: str = "") -> dict[str, bool | float | str]:
@@ -221,27 +302,33 @@ def _image(name: str, png: bytes) -> Summary:
 
 
 def _pictures(runs: Sequence[Run], beside: Sequence[Run]) -> list[tuple[str, bytes]]:
-    from . import plots
+    """The distribution of JCT and the Gantt chart; none where matplotlib, which the page of images needs, is absent."""
+    from importlib.util import find_spec
 
-    drawn = [("pictures/jct_cdf", plots.jct_cdf([*runs, *beside]))]
-    timeline = next((run.timeline for run in runs if run.timeline is not None), None)
-    if timeline is not None:
-        drawn.append(("pictures/gantt", plots.gantt(runs[0].policy, timeline)))
-    for _, figure in drawn:
-        figure.set_size_inches(*PICTURE_SIZE)
-    return [(name, plots.png(figure, PICTURE_DPI)) for name, figure in drawn]
+    if find_spec("matplotlib") is None:
+        return []
+    from .report.pictures import of_runs
+
+    return [(f"pictures/{name.replace('-', '_')}", png) for name, png in of_runs(runs, beside).items()]
 
 
-def _layout(metrics: Collection[str] = ()) -> Summary:
-    """The layout of the Custom Scalars page of a run with these metrics; TensorBoard merges those of all runs."""
+def _charts(metrics: Collection[str], prefix: str = "") -> dict[str, tuple[str, ...]]:
+    """Chart -> tags, of the charts whose metrics are among these."""
+    return {
+        title: tuple(prefix + tag(name) for name in names)
+        for title, names in CHARTS.items()
+        if set(names) <= set(metrics)
+    }
+
+
+def _layout(shown: Mapping[str, Mapping[str, Sequence[str]]]) -> Summary:
+    """The layout of the Custom Scalars page, category -> chart -> tags; TensorBoard merges those of all runs."""
     from tensorboard.compat.proto.summary_pb2 import Summary
     from tensorboard.compat.proto.tensor_pb2 import TensorProto
     from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
     from tensorboard.compat.proto.types_pb2 import DT_STRING
     from tensorboard.plugins.custom_scalar import layout_pb2, metadata
 
-    more = [charts for metric, charts in MORE_LAYOUT.items() if metric in metrics]
-    shown = {title: charts for part in (LAYOUT, *more) for title, charts in part.items()}
     categories = [
         layout_pb2.Category(
             title=title,
@@ -264,10 +351,12 @@ def _layout(metrics: Collection[str] = ()) -> Summary:
     )
 
 
-def _session(config: Mapping[str, bool | float | str], name: str) -> Summary:
-    """A run's parameters for the HParams page; `name` keeps runs of equal parameters apart."""
+def _session(config: Mapping[str, bool | float | str], folder: Path) -> Summary:
+    """A run's parameters for the HParams page, which averages rows of one name: each folder has a name of its own."""
     from tensorboard.plugins.hparams.summary_v2 import hparams_pb
 
+    place = folder.resolve()
+    name = f"{place.parent.name}/{place.name} {short_hash(str(place))[:4]}"
     return hparams_pb(dict(config), trial_id=name, start_time_secs=time.time())
 
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..simulator.errors import InputError
-from .evaluate import Run, Setting, own_fields, play
-from .tensorboard_log import AgentLog, tag, write_heuristics
+from .evaluate import Run, Setting, play
+from .keys import own_fields
+from .tensorboard_log import HEADLINES, AgentLog, applying, tag, write_heuristics
 from .terminal import say, written_whole
 
 if TYPE_CHECKING:
-    from ..agents.config import Config
+    from ..agents.config import Config, Scenario
     from ..agents.trainer import Evaluated
     from ..agents.validation import Played, Validation
 
@@ -26,8 +27,9 @@ AGENT = "agent"
 class TrainingLog:
     """The listener of a training: TensorBoard, progress and one line an evaluation.
 
-    The tags of an evaluation are those of heuristics, over the workloads of the first validation scenario; those of
-    another stand under its name, `low-load/jct/mean_s`.
+    The tags of an evaluation are those of heuristics, over the workloads of the first validation scenario; the main
+    ones of another stand under its name, `scenario/low-load/jct/mean_s`. `against_greedy/low-load` is the ratio of mean
+    JCTs to the reference's, `against_greedy/mean` the mean over scenarios, by which the best agent is chosen.
 
     Args:
         folder: of the training.
@@ -47,7 +49,7 @@ class TrainingLog:
     ) -> None:
         self.folder, self.config, self.quiet = folder, config, quiet
         self.progressed = progress
-        self.log = AgentLog(folder / AGENT, resume_at)
+        self.log = AgentLog(folder / AGENT, resume_at, critic=config.variance != "group")
         self.beside: list[Run] = []
 
     def scalars(self, step: int, values: dict[str, float]) -> None:
@@ -59,36 +61,50 @@ class TrainingLog:
         played = evaluated.played[evaluated.mode]
         first = self.config.validation[0]
         word = f"{self.config.algo}:{agent}"
-        shared = own_fields(self.config.environment, self.config.env)
-        setting = Setting(self.config.environment, first.topology, first.workloads[0], first.network, **shared)
+        setting = setting_of(self.config, first)
         seeds = [one.seed for one in played if one.scenario == first.name]
         seen = play(setting, word, seeds[0], record=True)
         self.log.evaluation(evaluated.step, _runs(AGENT, played, first.name, seen), self._beside(setting, seeds[0]))
-        for scenario in self.config.validation[1:]:
-            means = _means([one for one in played if one.scenario == scenario.name])
-            self.log.scalars(evaluated.step, {f"{scenario.name}/{tag(key)}": value for key, value in means.items()})
-        values = {
-            f"ratio_to_{self.config.reference}/{mode}/{scenario}": ratio
-            for mode, ratios in evaluated.ratios.items()
-            for scenario, ratio in ratios.items()
-        }
-        self.log.scalars(evaluated.step, {**values, f"ratio_to_{self.config.reference}/mean": evaluated.score})
+        self.log.scalars(evaluated.step, self._levels(played, evaluated.ratios[evaluated.mode]))
+        for mode, ratios in evaluated.ratios.items():
+            self.log.scalars(evaluated.step, {f"mode/{mode}_{self._against}": _mean(ratios)})
         if not self.quiet:
             parts = ", ".join(f"{name} {value:.3f}" for name, value in evaluated.ratios[evaluated.mode].items())
             best = " (best so far)" if evaluated.is_best else ""
             say(f"{evaluated.step:,} steps: mean JCT / {self.config.reference}'s: {parts}; {evaluated.mode}{best}")
 
     def heuristics(self, validation: Validation, words: Sequence[str]) -> None:
-        """Write heuristics as level lines, on the workloads of the first validation scenario."""
+        """Write heuristics as level lines, under the tags of all scenarios that the agent has."""
+        from ..agents.validation import ratios
+
         first = self.config.validation[0].name
-        runs = [run for word in words for run in _runs(word, validation.play_heuristic(word), first)]
-        write_heuristics(runs, self.folder, self.config.timesteps)
+        played = {word: validation.play_heuristic(word) for word in dict.fromkeys([self.config.reference, *words])}
+        reference = played[self.config.reference]
+        runs = [run for word in words for run in _runs(word, played[word], first)]
+        more = {word: self._levels(played[word], ratios(played[word], reference)) for word in words}
+        self.log.show(applying(runs))
+        write_heuristics(runs, self.folder, self.config.timesteps, more)
 
     def finished(self, best: dict[str, Any]) -> None:
         """Write the run's row of the HParams page."""
-        ratios = {f"ratio_to_{best['reference']}/{name}": value for name, value in best["ratios"].items()}
-        self.log.hparams(self.config.model_dump(mode="json", exclude={"training", "validation"}), ratios)
+        config = self.config.model_dump(mode="json", exclude={"training", "validation"})
+        self.log.hparams(config, {f"{self._against}/mean": _mean(best["ratios"])})
         self.log.close()
+
+    @property
+    def _against(self) -> str:
+        return f"against_{self.config.reference}"
+
+    def _levels(self, played: Sequence[Played], ratios: Mapping[str, float]) -> dict[str, float]:
+        """Beside the metrics of the first scenario: ratios to the reference, and what matters in the others."""
+        levels = {f"{self._against}/{name}": ratio for name, ratio in ratios.items()}
+        levels[f"{self._against}/mean"] = _mean(ratios)
+        for scenario in self.config.validation[1:]:
+            mine = [one.metrics for one in played if one.scenario == scenario.name]
+            for metric in HEADLINES:
+                mean = float(np.mean([metrics[metric] for metrics in mine]))
+                levels[f"scenario/{scenario.name}/{tag(metric)}"] = mean
+        return levels
 
     def _beside(self, setting: Setting, seed: int) -> list[Run]:
         if not self.beside:
@@ -108,8 +124,14 @@ def _runs(word: str, played: Sequence[Played], scenario: str, seen: Run | None =
     return runs
 
 
-def _means(played: Sequence[Played]) -> dict[str, float]:
-    return {key: float(np.mean([one.metrics[key] for one in played])) for key in played[0].metrics}
+def _mean(ratios: Mapping[str, float]) -> float:
+    return float(np.mean(list(ratios.values())))
+
+
+def setting_of(config: Config, scenario: Scenario) -> Setting:
+    """What policies meet in a scenario of a training; of several workloads the first."""
+    shared = own_fields(config.environment, config.env)
+    return Setting(config.environment, scenario.topology, scenario.workloads[0], scenario.network, **shared)
 
 
 def write_config(folder: Path, config: Config) -> None:

@@ -12,7 +12,8 @@ from ..policies import list as policies_of
 from ..policies import make_for
 from ..simulator.compilation import announced
 from ..simulator.kernels.jit import cache_folder
-from .evaluate import Setting, default_setting, own_fields, simulator_of, workload_of
+from .evaluate import Setting, default_setting, simulator_of, workload_of
+from .keys import own_fields
 
 STEPS = 60
 DECISIONS = 200
@@ -78,7 +79,7 @@ def _legal(env: Any, rng: np.random.Generator) -> Any:
 
 
 def _decide(env_id: str, word: str, large: bool) -> None:
-    setting = Setting(env_id, **default_setting(env_id)[1], **own_fields(env_id, {}))
+    setting = Setting(env_id, **{**default_setting(env_id)[1], **own_fields(env_id, {})})
     policy = make_for(word, env_id)
     simulator: Any = simulator_of(setting, policy)
     if large:

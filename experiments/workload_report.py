@@ -246,7 +246,7 @@ def draw(workload: Workload, path: str | Path) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingExtra('drawing needs matplotlib; install it with: pip install "clustergym[render]"') from None
+        raise MissingExtra('drawing needs matplotlib; install it with: pip install "clustergym[report]"') from None
     figure = Figure(figsize=(10, 7), layout="constrained")
     FigureCanvasAgg(figure)  # no pyplot: no window, no global state
     axes = figure.subplots(2, 2)

@@ -2,7 +2,7 @@
 
 from .base import Policy, RulePolicy
 from .own import Handed, PolicyFailed, handed, playing, word_of
-from .registry import describe, environments_of, is_agent, list, make, make_for, shipped
+from .registry import describe, environments_of, is_agent, list, make, make_for, maker_of, shipped, spelt
 
 __all__ = [
     "Handed",
@@ -16,7 +16,9 @@ __all__ = [
     "list",
     "make",
     "make_for",
+    "maker_of",
     "playing",
     "shipped",
+    "spelt",
     "word_of",
 ]

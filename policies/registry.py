@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import EntryPoint
@@ -219,7 +219,7 @@ def make(name: str, **params: Any) -> Policy:
         policy.name = name.strip()
         return policy
     if (found := _brought(name)) is not None:
-        return by_word(found, name.strip() if not params else _spelt(name.strip(), params), params)
+        return by_word(found, name.strip() if not params else spelt(name.strip(), params), params)
     _expect_known(name)
     word, given = parse_name(name, "policy")
     entry = POLICIES[word]
@@ -280,10 +280,25 @@ def _named_by(found: Own) -> tuple[str, ...]:
     return named
 
 
-def _spelt(name: str, params: dict[str, Any]) -> str:
+def spelt(name: str, params: Mapping[str, Any]) -> str:
     """A word with more parameters."""
     joint = "," if is_own(name) or ":" in name else ":"
-    return name + joint + ",".join(f"{key}={value}" for key, value in params.items())
+    return name + (joint if params else "") + ",".join(f"{key}={value}" for key, value in params.items())
+
+
+def maker_of(name: str) -> tuple[Callable[..., Any], dict[str, str]]:
+    """What makes the policy of a word, and the parameters that the word gives, as text.
+
+    Raises:
+        InputError: an unknown policy, or a trained agent, which nobody makes from parameters.
+    """
+    if is_agent(name):
+        raise InputError(f"policy {name!r}: a trained agent has no parameters of a policy")
+    if (found := _brought(name)) is not None:
+        return found.factory, dict(found.params)
+    _expect_known(name)
+    word, given = parse_name(name, "policy")
+    return POLICIES[word].factory, given
 
 
 def _expect_known(name: str) -> None:

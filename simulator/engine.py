@@ -554,9 +554,9 @@ class Simulator(Stops):
         self._planned = NOTHING
         self._code = codes.FINISHED if self.state.done == self.state.n_jobs else codes.DECIDE
 
-    def metrics(self) -> dict[str, float]:
-        """Totals of the run so far, by the names of `metrics.py`."""
-        found = totals(self.plain.record)
+    def metrics(self, among: np.ndarray | None = None) -> dict[str, float]:
+        """Totals of the run so far, by the names of `metrics.py`; of jobs those of `among`, bool (jobs,), or of all."""
+        found = totals(self.plain.record, among)
         return found | table_metrics(self.view) if self.capacity.regions > 0 else found
 
     def jobs(self) -> dict[str, np.ndarray]:

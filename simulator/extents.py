@@ -14,7 +14,7 @@ class Block(NamedTuple):
     """Bytes that follow each other: `count` arrays of `length` entries of `size` bytes; WHOLE: so many bytes."""
 
     first: int
-    count: int
+    count: int  # type: ignore[assignment]  # what a tuple has under the name is not asked for
     size: int
     length: int
 

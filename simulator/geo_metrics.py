@@ -13,24 +13,25 @@ def type_seconds(s: np.void) -> dict[str, np.ndarray]:
     return {"all": whole, "held": held, "down": down, "free": whole - held - down}
 
 
-def in_regions(s: np.void, gpu_compute_s: float) -> dict[str, float]:
-    """The metrics that differ where there are regions, by name."""
+def in_regions(s: np.void, gpu_compute_s: float, among: np.ndarray | None = None) -> dict[str, float]:
+    """The metrics that differ where there are regions, by name; of jobs those of `among`, bool (jobs,), or of all."""
     seconds, cpu = type_seconds(s), int(s["cpu_type"])
     is_gpu = np.arange(int(s["n_types"])) != cpu
     gpu_s = float(seconds["all"][is_gpu].sum())
-    rate, mean_s = _data_waits(s)
+    arrived = np.ones(int(s["next_arrival"]), bool) if among is None else among[: int(s["next_arrival"])]
+    rate, mean_s = _data_waits(s, arrived)
     return {
         "gpu_utilisation": _share(gpu_compute_s, gpu_s),
         "allocation_rate": _share(float(seconds["held"][is_gpu].sum()), gpu_s),
         "cpu_allocation_rate": _share(float(seconds["held"][cpu]), float(seconds["all"][cpu])),
-        "slo_violation_rate": _late_share(s),
+        "slo_violation_rate": _late_share(s, arrived),
         "bytes_moved": float(s["bytes_moved"]),
         "data_wait_rate": rate,
         "data_wait_mean": mean_s,
     }
 
 
-def _late_share(s: np.void) -> float:
+def _late_share(s: np.void, among: np.ndarray) -> float:
     """Arrived jobs that waited too long for their first start, over those whose level has a limit.
 
     The time to save the state of those that were stopped for that start is part of the wait (paper mast, Sec. 5.5).
@@ -38,15 +39,15 @@ def _late_share(s: np.void) -> float:
     n = int(s["next_arrival"])
     limit, first = s["slo_s"][s["job_level"][:n]], s["first_start_s"][:n]
     waited = np.where(first >= 0.0, first + s["first_save_s"][:n], s["now_s"]) - s["arrival_s"][:n]
-    limited = np.isfinite(limit)
+    limited = np.isfinite(limit) & among
     return _share(float((waited > limit)[limited].sum()), float(limited.sum()))
 
 
-def _data_waits(s: np.void) -> tuple[float, float]:
+def _data_waits(s: np.void, among: np.ndarray) -> tuple[float, float]:
     n = int(s["next_arrival"])
-    lacks = s["lacks_data"][:n]
+    lacks = np.where(among, s["lacks_data"][:n], 0)
     waited = np.where(lacks == 1, s["now_s"] - s["arrival_s"][:n], s["data_wait_s"][:n])[lacks > 0]
-    return _share(float(len(waited)), float(n)), float(waited.mean()) if len(waited) else 0.0
+    return _share(float(len(waited)), float(among.sum())), float(waited.mean()) if len(waited) else 0.0
 
 
 def _share(part: float, whole: float) -> float:

@@ -41,6 +41,8 @@ Where jobs share GPUs, `held` has each second once for every job that holds the 
 + interfering + restoring + lost, and all = busy + free + down, where `busy` has it once. Communicating is then what the
 placement and gradient accumulation cost beyond the best, interfering what the partners do. `gpu_utilisation` may
 exceed 1: two jobs that share a GPU may do more in a second than one that has it alone.
+
+Metrics of a window of time, without warm-up, are made of these in windows.py.
 """
 
 from __future__ import annotations
@@ -89,18 +91,25 @@ NAMES = (
 )
 
 
-def totals(s: np.void) -> dict[str, float]:
-    """All metrics of the run so far, in the order of `NAMES`."""
+def totals(s: np.void, among: np.ndarray | None = None) -> dict[str, float]:
+    """All metrics of the run so far, in the order of `NAMES`.
+
+    Args:
+        s: the record of a run.
+        among: bool (jobs,), the jobs whose times count; the makespan is then from the first arrival of these to their
+            last finish. None: all.
+    """
     n = int(s["n_jobs"])
-    done: np.ndarray | slice = s["status"][:n] == DONE
-    if all_done := bool(done.all()):  # type: ignore[union-attr]
-        done = slice(None)
+    finished = s["status"][:n] == DONE
+    done: np.ndarray | slice = finished if among is None else finished & among
+    if all_done := bool((finished if among is None else finished[among]).all()):
+        done = slice(None) if among is None else among
     finish, arrival = s["finish_s"][:n][done], s["arrival_s"][:n][done]
     jct, queued = finish - arrival, s["queued_s"][:n][done]
     jct_quantiles, queued_quantiles = quantiles(jct), quantiles(queued)
     fairness = _fairness(s)[done]
     end_s = float(finish.max()) if all_done else float(s["now_s"])
-    makespan = end_s - float(s["start_s"])
+    makespan = end_s - float(s["start_s"] if among is None else s["arrival_s"][:n][among][0])
     gpu_s = gpu_seconds(s)
     values = {
         "jct_mean": _mean(jct),
@@ -124,12 +133,12 @@ def totals(s: np.void) -> dict[str, float]:
         "migrations": float(s["migrations"]),
         "failures": float(s["failures"]),
         "gpu_hours_lost": float(s["lost_gpu_s"]) / 3600.0,
-        "slo_violation_rate": _violations(s),
+        "slo_violation_rate": _violations(s, among),
         "bytes_moved": 0.0,
         "data_wait_rate": 0.0,
         "data_wait_mean": 0.0,
         **_network(s),
-        **(in_regions(s, gpu_s["gpu_compute"]) if s["n_regions"] else {}),
+        **(in_regions(s, gpu_s["gpu_compute"], among) if s["n_regions"] else {}),
     }
     return {name: float(values[name]) for name in NAMES}
 
@@ -243,12 +252,15 @@ def _fairness(s: np.void) -> np.ndarray:
     return (s["finish_s"][:n] - s["arrival_s"][:n]) / alone
 
 
-def _violations(s: np.void) -> float:
+def _violations(s: np.void, among: np.ndarray | None = None) -> float:
+    """Jobs that had not finished at their deadline, of those due by now, over all with a deadline."""
     n = int(s["n_jobs"])
     deadline_s = s["deadline_s"][:n]
     ended_late = s["finish_s"][:n] > deadline_s * (1.0 + SAME_INSTANT)
     is_late = np.where(s["status"][:n] == DONE, ended_late, deadline_s <= s["now_s"])
-    return _share(float(is_late.sum()), float(s["n_due"]))
+    if among is None:
+        return _share(float(is_late.sum()), float(s["n_due"]))
+    return _share(float(is_late[among].sum()), float(np.isfinite(deadline_s[among]).sum()))
 
 
 def _share(part: float, whole: float) -> float:

@@ -87,7 +87,7 @@ def arguments_of(factory: Callable[..., Any], params: Mapping[str, Any], what: s
         raise InputError(f"{what}: its parameters cannot be told") from None
     named = {key: one for key, one in parameters.items() if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)}
     takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
-    kinds = _kinds(factory, named)
+    kinds = kinds_of(factory, named)
     arguments: dict[str, Any] = {}
     for key, value in params.items():
         if (key not in named and not takes_any) or key.startswith("_"):
@@ -105,7 +105,7 @@ def arguments_of(factory: Callable[..., Any], params: Mapping[str, Any], what: s
     return arguments
 
 
-def _kinds(factory: Callable[..., Any], parameters: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
+def kinds_of(factory: Callable[..., Any], parameters: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
     """The type of each parameter: what its annotation says, else what its default is."""
     plain = factory.func if isinstance(factory, functools.partial) else factory
     try:

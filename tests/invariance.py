@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from clustergym.envs.registration import ENVIRONMENTS
-from clustergym.experiments.evaluate import Setting, own_fields, simulator_of, workload_of
+from clustergym.experiments.evaluate import Setting, simulator_of, workload_of
+from clustergym.experiments.keys import own_fields
 from clustergym.policies import list as list_policies
 from clustergym.policies import make
 from clustergym.simulator.engine import Simulator

@@ -664,7 +664,7 @@ def test_communication_of_one_gpu_has_nothing_to_exchange(capsys):
 def test_without_matplotlib_a_picture_is_refused_in_a_sentence(capsys, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     status, out, err = call(capsys, "communication", "VGG", "--units", "2,0,0,0", "--out", tmp_path / "x.png")
-    assert (status, out) == (1, "") and "clustergym[render]" in err and err.count("\n") == 1
+    assert (status, out) == (1, "") and "clustergym[report]" in err and err.count("\n") == 1
 
 
 @pytest.mark.parametrize(

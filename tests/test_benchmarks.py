@@ -173,3 +173,15 @@ def test_geo(capsys):
         "a GMS scan of 1,000 workloads",
     ]
     assert all(row["p99_s"] >= row["median_s"] > 0 and row["jobs"] > 0 for row in document["fast"])
+
+
+@pytest.mark.slow
+def test_cold_start(capsys):
+    """Grouping-v0 with nothing ready, then in the large class, then with all ready."""
+    document = bench(capsys, "cold-start")
+    assert [(row["environment"], row["kind"]) for row in document["runs"]] == [
+        ("clustergym/Grouping-v0", kind) for kind in ("cold", "large", "warm")
+    ]
+    cold, large, warm = (row["cpu_s"] for row in document["runs"])
+    assert warm < large < cold == document["cpu_s"]
+    assert 0 < document["runs"][0]["cache_bytes"] < 300e6

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import io
+import json
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -16,9 +19,13 @@ import numba
 import numpy as np
 import pytest
 
-from clustergym.simulator.kernels import jit, telling
+from clustergym.experiments.cli import run as cli
+from clustergym.policies import list as policies_of
+from clustergym.simulator.kernels import bits, jit, telling
 from clustergym.simulator.kernels.jit import entry, kernel, known
 from clustergym.simulator.kernels.store import Store
+
+from .uncompiled import anew
 
 compiled = pytest.mark.skipif(
     numba.config.DISABLE_JIT or jit.compiler() == jit.PLAIN, reason="nothing of ours compiles"
@@ -100,12 +107,18 @@ def test_a_kernel_reads_and_writes_records_of_several_sizes():
 
 
 @compiled
-def test_a_kernel_is_compiled_once_for_all_sizes_and_again_for_another_answer():
+def test_a_kernel_is_compiled_once_for_all_sizes_and_again_for_another_answer(monkeypatch, tmp_path):
     """`total` takes an array, `change` asks nothing: once; `answer` asks whether a record is wide."""
+    here = anew(__name__, monkeypatch, tmp_path)
     for length, wide in ((5, 1), (7, 1), (7, 2), (9, 3)):
-        assert play(records(length, 3, wide), 0, 1) == (wide > 1)
-    assert [len(function.signatures) for function in (total, change, answer)] == [1, 1, 2]
-    assert len(play.signatures) >= 4
+        assert here.play(records(length, 3, wide), 0, 1) == (wide > 1)
+    assert [len(function.signatures) for function in (here.total, here.change, here.answer)] == [1, 1, 2]
+    assert len(here.play.signatures) >= 4
+
+
+def test_a_copy_of_an_entry_is_the_entry():
+    assert copy.deepcopy(play) is play
+    assert pickle.loads(pickle.dumps(bits.include)) is bits.include
 
 
 @compiled
@@ -277,3 +290,22 @@ def test_one_process_compiles_and_others_wait(tmp_path):
         order.append("second")
     thread.join()
     assert order == ["first", "second"]
+
+
+# Ahead of time
+
+
+def test_warm_plays_an_environment_and_its_policies(capsys):
+    assert cli(["warm", "Grouping", "--json", "--quiet"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (row,) = found["environments"]
+    assert (row["environment"], row["parts"]) == (
+        "clustergym/Grouping-v0",
+        1 + len(policies_of("clustergym/Grouping-v0")),
+    )
+    assert found["cache_bytes"] > 0 or jit.compiler() == jit.PLAIN or numba.config.DISABLE_JIT
+
+
+def test_warm_of_an_unknown_environment_is_a_mistake(capsys):
+    assert cli(["warm", "Grupping"]) == 2
+    assert "Grouping" in capsys.readouterr().err

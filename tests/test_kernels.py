@@ -29,6 +29,8 @@ from clustergym.simulator.kernels.links import has_links
 from clustergym.simulator.kernels.random import exponential, random_word, uniform
 from clustergym.simulator.state import Capacity, empty_state, state_dtype
 
+from .uncompiled import anew
+
 HERE = Path(__file__).parent
 PINNED_WORDS = [1106484830, 3555472974, 771341616, 1428240877, 2472892396]
 # By path: with --import-mode=importlib the folder of the tests is not importable.
@@ -351,7 +353,8 @@ def _links_of(s):
 
 
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
-def test_what_a_record_has_no_room_for_is_not_compiled():
+def test_what_a_record_has_no_room_for_is_not_compiled(monkeypatch, tmp_path):
+    here = anew(__name__, monkeypatch, tmp_path)
     plain, linked = empty_state(Capacity(136, 72))[0], empty_state(Capacity(136, 72, links=104))[0]
-    assert _links_of(plain) == -1 and not _count_links.signatures
-    assert _links_of(linked) == 0 and len(_count_links.signatures) == 1
+    assert here._links_of(plain) == -1 and not here._count_links.signatures
+    assert here._links_of(linked) == 0 and len(here._count_links.signatures) == 1

@@ -10,7 +10,8 @@ import pytest
 from clustergym import policies
 from clustergym.experiments import store
 from clustergym.experiments.cli import run
-from clustergym.experiments.evaluate import Setting, default_setting, evaluate, own_fields, play
+from clustergym.experiments.evaluate import Setting, default_setting, evaluate, play
+from clustergym.experiments.keys import own_fields
 from clustergym.policies import own as own_policies
 from clustergym.simulator.decisions import Advance, Start
 from clustergym.simulator.errors import InputError

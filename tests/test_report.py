@@ -14,11 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("jinja2")
-pytest.importorskip("matplotlib")
 pytest.importorskip("tensorboard")
 
-from clustergym.experiments import cli, plots
+from clustergym.experiments import cli, over_time
 from clustergym.experiments.evaluate import Setting, evaluate
 from clustergym.experiments.report import axes, charts, figures, gantt, load, numbers, page
 from clustergym.experiments.tensorboard_log import AgentLog, write_heuristics
@@ -319,7 +317,7 @@ def test_the_gantt_shows_all_time_that_jobs_held(machines):
 
 def test_shares_in_use_add_up(runs):
     line = runs[0].timeline
-    share = plots.shares_in_use(line, 50)
+    share = over_time.shares_in_use(line, 50)
     held = sum(len(gpus) * (end - start) for gpus, start, end in zip(line.gpus, line.start_s, line.end_s, strict=True))
     assert share.mean() * line.num_gpus * (line.stop_s - line.begin_s) == pytest.approx(held)
 

@@ -284,7 +284,7 @@ def test_a_miss_is_a_result(capsys, tmp_path):
         (["dally-table1", "--traces", "nowhere"], 2, "there is no such folder"),
         (["dally-table1", "--traces", ".", "--generated"], 2, "expected one of the two"),
         (["dally-table1", "--traces", "/"], 2, "it holds no folder dally"),
-        (["dally-peer", "--generated"], 1, "give their folder with --traces"),
+        (["dally-peer", "--generated"], 1, "git clone https://github.com/"),
     ],
 )
 def test_mistakes_are_one_sentence(capsys, arguments, status, says):

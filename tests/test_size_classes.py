@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import clustergym
-from clustergym.experiments.evaluate import Setting, default_setting, own_fields, simulator_of, workload_of
+from clustergym.experiments.evaluate import Setting, default_setting, simulator_of, workload_of
+from clustergym.experiments.keys import own_fields
 from clustergym.policies import make_for
 from clustergym.simulator.engine import Simulator
 from clustergym.simulator.errors import InputError

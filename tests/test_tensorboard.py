@@ -16,12 +16,18 @@ import urllib.request
 import pytest
 
 pytest.importorskip("tensorboard")
-pytest.importorskip("matplotlib")
 
 from clustergym.experiments.estimates import by_policy
 from clustergym.experiments.evaluate import Setting, evaluate
 from clustergym.experiments.event_file import EventFile, events, files, scalars_of
-from clustergym.experiments.tensorboard_log import LAYOUT, TAGS, AgentLog, flattened, write_heuristics
+from clustergym.experiments.tensorboard_log import (
+    TAGS,
+    AgentLog,
+    applying,
+    flattened,
+    write_evaluation,
+    write_heuristics,
+)
 
 SETTING = Setting("clustergym/Delay-v0", "flat:machines=4", "poisson:jobs=20,backlog=10", "none")
 LAST = 3000
@@ -83,7 +89,7 @@ def board(logdir):
     def is_read() -> bool:
         runs = ask("plugin/scalars/tags")
         last = [ask("plugin/scalars/scalars", run=run, tag="jct/mean_s")[-1][1] for run in runs]
-        return last == [LAST] * 3 and "final/jct/mean_s" in runs["agent"]
+        return last == [LAST] * 3 and "outcome/jct/mean_s" in runs["agent"]
 
     until_s = time.monotonic() + STARTS_WITHIN_S
     while not is_read():
@@ -96,10 +102,10 @@ def board(logdir):
 
 def test_agents_and_heuristics_have_the_same_tags(board, runs):
     tags = board("plugin/scalars/tags")
-    metrics = {TAGS.get(name, name) for name, value in runs[0].metrics.items() if value == value}
+    metrics = {TAGS.get(name, name) for name in applying(runs)}
     assert {"jct/mean_s", "jct/p99_s", "makespan_s", "queueing_delay/mean_s", "gpu_utilisation"} <= metrics
     assert set(tags["fifo"]) == set(tags["las"]) == metrics
-    assert set(tags["agent"]) == metrics | {"train/loss", "final/jct/mean_s"}
+    assert set(tags["agent"]) == metrics | {"train/loss", "outcome/jct/mean_s"}
 
 
 def test_curves_of_agents_and_level_lines_of_heuristics(board, runs):
@@ -115,8 +121,10 @@ def test_curves_of_agents_and_level_lines_of_heuristics(board, runs):
 def test_one_chart_shows_both(board):
     layout = board("plugin/custom_scalars/layout")
     charts = {chart["title"]: chart["multiline"]["tag"] for group in layout["category"] for chart in group["chart"]}
-    assert len(layout["category"]) == len(LAYOUT)  # merged from three runs, each chart once
-    assert len(charts) == sum(map(len, LAYOUT.values()))
+    titles = [chart["title"] for group in layout["category"] for chart in group["chart"]]
+    assert [group["title"] for group in layout["category"]] == ["Agents and heuristics", "Learning"]
+    assert len(set(titles)) == len(titles), "merged from three runs, each chart once"
+    assert {"mean JCT [s]", "preemptions", "loss"} <= set(titles) and "moves" not in titles
     for run in ("agent", "fifo"):
         answer = board("plugin/custom_scalars/scalars", run=run, tag=charts["mean JCT [s]"][0])
         assert list(answer["tag_to_events"]) == ["jct/mean_s"]
@@ -124,7 +132,7 @@ def test_one_chart_shows_both(board):
 
 def test_the_page_of_parameters_has_agents_and_heuristics(board, runs):
     columns = {one["name"] for one in board("plugin/hparams/experiment", {})["hparamInfos"]}
-    assert columns == {"kind", "policy", "algo", "ppo/gamma", "ppo/layers"}
+    assert columns == {"kind", "policy", "played_on", "algo", "ppo/gamma", "ppo/layers"}
     asked = {"allowedStatuses": [f"STATUS_{word}" for word in ("UNKNOWN", "SUCCESS", "FAILURE", "RUNNING")]}
     rows = board("plugin/hparams/session_groups", asked | {"startIndex": 0, "sliceSize": 10, "colParams": []})
     found = {row["hparams"]["policy"]: row for row in rows["sessionGroups"]}
@@ -135,11 +143,12 @@ def test_the_page_of_parameters_has_agents_and_heuristics(board, runs):
     }
     assert found["agent"]["hparams"]["ppo/layers"] == "64 64" and found["agent"]["hparams"]["ppo/gamma"] == 1.0
     value = {name: {one["name"]["tag"]: one["value"] for one in row["metricValues"]} for name, row in found.items()}
-    assert value["agent"]["final/jct/mean_s"] == 123.0
+    assert value["agent"]["outcome/jct/mean_s"] == 123.0
     assert value["fifo"]["jct/mean_s"] == pytest.approx(mean(runs, "fifo"))
 
 
 def test_pictures_of_each_evaluation(board):
+    pytest.importorskip("matplotlib")
     assert set(board("plugin/images/tags")["agent"]) == {"pictures/jct_cdf", "pictures/gantt"}
     for tag in ("pictures/jct_cdf", "pictures/gantt"):
         found = board("plugin/images/images", run="agent", tag=tag, sample="0")
@@ -209,6 +218,68 @@ def test_heuristics_written_again_are_replaced(runs, tmp_path):
     write_heuristics([run for run in runs if run.seed == 0], tmp_path, 20)
     assert [step for step, _ in scalars_of(tmp_path / "fifo")["jct/mean_s"]] == [0, 20]
     assert len(files(tmp_path / "fifo")) == 1
+
+
+def test_only_metrics_that_say_something_are_written(runs, tmp_path):
+    """No CPUs, no deadlines, no failures, no tables, and las alone stops jobs: its 0 of fifo is worth a line."""
+    write_heuristics(runs, tmp_path, 10)
+    fifo, las = scalars_of(tmp_path / "fifo"), scalars_of(tmp_path / "las")
+    assert set(fifo) == set(las) and len(fifo) < 20
+    empty = ("cpu_allocation_rate", "slo_violation_rate", "failures", "data_wait_rate", "jobs_finished")
+    assert not set(fifo) & {TAGS[name] for name in empty}
+    assert fifo["more/preemptions"][0][1] == 0.0 < las["more/preemptions"][0][1]
+    cut = [dataclasses.replace(run, metrics=run.metrics | {"jobs_finished": 3.0}) for run in runs]
+    assert "jobs_finished" in applying(cut)
+
+
+def test_an_agents_metric_is_written_from_when_it_says_something(runs, tmp_path):
+    """Preemptions 0, 0, 5, 0: from the third evaluation on, also in a log that was opened again."""
+    alone = [run for run in runs if run.policy == "fifo"]
+    log = AgentLog(tmp_path)
+    for step, number in enumerate((0.0, 0.0, 5.0)):
+        log.evaluation(step, [dataclasses.replace(r, metrics=r.metrics | {"preemptions": number}) for r in alone])
+    log = AgentLog(tmp_path, resume_at=2)
+    log.evaluation(3, alone)
+    assert scalars_of(tmp_path)["more/preemptions"] == [(2, 5.0), (3, 0.0)]
+
+
+def test_without_a_critic_there_is_nothing_of_one(tmp_path):
+    figures = {"train/loss": 1.0, "train/explained_variance": 0.0, "train/value_loss": 3.0}
+    for critic in (True, False):
+        log = AgentLog(tmp_path / str(critic), critic=critic)
+        log.scalars(1, figures)
+        written = "".join(str(event) for event in events(files(tmp_path / str(critic))[0]))
+        assert ("explained variance" in written) is critic
+    assert set(scalars_of(tmp_path / "True")) == set(figures)
+    assert set(scalars_of(tmp_path / "False")) == {"train/loss"}
+
+
+def test_an_evaluation_shares_no_chart_and_no_row_with_a_training(runs, tmp_path):
+    """Both in one folder, as the demo leaves them: other tags, and other names of rows, which TensorBoard averages."""
+    write_heuristics(runs, tmp_path / "training", 10)
+    write_evaluation(runs, tmp_path / "evaluation")
+    trained, evaluated = (scalars_of(tmp_path / folder / "fifo") for folder in ("training", "evaluation"))
+    assert not set(trained) & set(evaluated)
+    assert set(evaluated) == {"by_seed/jct/mean_s", *(f"test/{name}" for name in trained)}
+    assert min(evaluated) == "by_seed/jct/mean_s", "the first chart"
+    assert evaluated["by_seed/jct/mean_s"] == [
+        (run.seed, pytest.approx(run.metrics["jct_mean"])) for run in runs if run.policy == "fifo"
+    ]
+    assert [step for step, _ in evaluated["test/jct/mean_s"]] == [0, 1]
+    names = [_trial(tmp_path / folder / policy) for folder in ("training", "evaluation") for policy in ("fifo", "las")]
+    assert len(set(names)) == 4
+
+
+def _trial(folder) -> str:
+    """What the HParams page calls the run of a folder; rows of one name are averaged."""
+    from tensorboard.plugins.hparams import metadata, plugin_data_pb2
+
+    for event in events(files(folder)[0]):
+        for value in event.summary.value:
+            if value.tag == metadata.SESSION_START_INFO_TAG:
+                data = plugin_data_pb2.HParamsPluginData.FromString(value.metadata.plugin_data.content)
+                return data.session_start_info.group_name
+    raise AssertionError("no row")
 
 
 def test_nested_parameters_become_flat():

@@ -426,7 +426,7 @@ def test_a_picture_that_cannot_be_written_is_one_sentence(tmp_path):
 
 def test_without_matplotlib_the_message_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingExtra, match=r"clustergym\[render\]"):
+    with pytest.raises(MissingExtra, match=r"clustergym\[report\]"):
         draw(open_workload("poisson:jobs=5"), tmp_path / "w.png")
 
 

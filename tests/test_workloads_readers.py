@@ -183,8 +183,8 @@ def test_artist_sim_caps_the_batch_set_and_no_other(tmp_path):
     assert quiet(DATA / "synthetic_artist_sim.csv", format="artist-sim:caps=batch").iterations[1] == 163_483_956
     path = tmp_path / "batch.csv"
     path.write_text((DATA / "synthetic_artist_sim.csv").read_text().replace("\n2,0,", "\n2,10,"))
-    assert open_workload(path, format="artist-sim:caps=batch").iterations.tolist() == [81_741_978.0, 200.0]
-    assert open_workload(path).iterations.tolist() == [163_483_956.0, 200.0]
+    assert open_workload(path, format="artist-sim:caps=batch").iterations.tolist() == [200.0, 81_741_978.0]
+    assert open_workload(path).iterations.tolist() == [200.0, 163_483_956.0]
 
 
 @pytest.mark.parametrize("file", ["synthetic_artist_sim.json", "synthetic_artist_sim.csv"])
@@ -206,6 +206,15 @@ def test_artist_sim_durations_count_where_the_file_disagrees_with_itself(tmp_pat
     with pytest.warns(WorkloadWarning, match="1 of 2 jobs disagrees"):
         workload = open_workload(path)
     assert workload.iteration_s.tolist() == [0.1, 0.1005]
+
+
+def test_artist_sim_jobs_that_arrive_together_come_by_id(tmp_path):
+    """Ties go to the lower id in its authors' simulator, whatever the order of the file; 9 is below 10."""
+    head, *rows = (DATA / "synthetic_artist_sim.csv").read_text().splitlines()
+    first = rows[0].split(",")
+    path = tmp_path / "jobs.csv"
+    path.write_text("\n".join([head, *(",".join([number, "0", *first[2:]]) for number in ("10", "9", "11"))]))
+    assert open_workload(path, format="artist-sim").job_id.tolist() == ["9", "10", "11"]
 
 
 def test_artist_sim_without_arrival_time_arrives_by_date(tmp_path):

@@ -17,7 +17,7 @@ from .pen import INSTALL, pillow
 
 SUFFIXES = (".png", ".gif", ".mp4", ".html")
 LAST_FRAME_S = 2.0  # an animation rests on its last frame before it starts again
-PALETTE = 256
+PALETTE = 255  # of 256: a gif needs one to say that a pixel is as it was in the frame before
 
 
 def kind_of(path: str | Path) -> str:
@@ -34,8 +34,6 @@ def expect_writer(kind: str) -> None:
     try:
         if kind == "mp4":
             import imageio_ffmpeg  # noqa: F401
-        if kind == "html":
-            import jinja2  # noqa: F401
     except ImportError as error:
         raise MissingExtra(f"writing {kind} needs {str(error.name).replace('_', '-')}; {INSTALL}") from None
 
@@ -52,7 +50,7 @@ def save_gif(frames: Iterable[np.ndarray], path: str | Path, fps: float) -> None
     pause = max(20, round(100 / fps) * 10)
     rest = list(images)
     durations = [*[pause] * len(rest), max(pause, round(1000 * LAST_FRAME_S))]
-    first.save(path, format="gif", save_all=True, append_images=rest, duration=durations, loop=0, optimize=False)
+    first.save(path, format="gif", save_all=True, append_images=rest, duration=durations, loop=0, optimize=True)
 
 
 def save_mp4(frames: Iterable[np.ndarray], path: str | Path, fps: float) -> None:
@@ -127,7 +125,7 @@ def _with_few_colours(frames: Iterable[np.ndarray]) -> Any:
 
 
 def _palette(frames: Sequence[np.ndarray]) -> np.ndarray:
-    """Uint8 (256, 3)."""
+    """Uint8 (255, 3)."""
     weights = np.array([65_536, 256, 1])
     theme = np.array(THEME) @ weights
     codes = np.concatenate([(frame.reshape(-1, 3) @ weights.astype(np.int32)) for frame in frames])

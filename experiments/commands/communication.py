@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +25,7 @@ from .options import Json, NoSeed, Quiet, Topology
 
 if TYPE_CHECKING:
     from ...simulator.network.allreduce import AllReduce
-    from ...simulator.network.explain import Communication, Units
+    from ...simulator.network.explain import Communication, LayerUse, Units
 
 UNITS = "slot,slots,machines,racks"
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
@@ -80,7 +82,7 @@ def communication(
 
 
 def _expect_picture(picture: Path) -> None:
-    from ..plots import expect_installed
+    from ..matplotlib_style import expect_installed
 
     if picture.suffix.lower() != ".png":
         raise BadArgument(f"--out {str(picture)!r}: expected a name that ends in .png")
@@ -222,16 +224,23 @@ def _layer_table(found: Communication, with_spans: bool) -> Any:
     def ms(time_ns: int) -> str:
         return f"{time_ns / 1e6:,.{decimals}f}"
 
-    for layer in reversed(found.layers):
+    for *others, layer in _folded(found):
         spans = [f"{ms(start)}-{ms(end)}" for start, end in layer.spans_ns[: len(names)]] or [""] * len(names)
         cells = (f"{layer.gradient_bytes:,}", ms(layer.ready_ns), *spans, ms(layer.done_ns), ms(layer.exposed_ns))
-        table.add_row(Text(layer.name), *cells)
+        name = f"{others[0].name} to {layer.name}: {1 + len(others)} that exchange nothing" if others else layer.name
+        table.add_row(Text(name), *cells)
     total = sum(layer.exposed_ns for layer in found.layers)
     table.add_section()
     size = sum(layer.gradient_bytes for layer in found.layers)
     ends = [""] * len(names)
     table.add_row("all", f"{size:,}", "", *ends, ms(found.duration_ns), ms(total))
     return table
+
+
+def _folded(found: Communication) -> Iterator[list[LayerUse]]:
+    """The layers as the backward pass takes them; neighbours that exchange nothing come together."""
+    for _, group in itertools.groupby(reversed(found.layers), key=lambda layer: layer.gradient_bytes and layer.name):
+        yield list(group)
 
 
 def _ms(time_ns: int) -> str:

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..terminal import expect_writable, out, plain_table, print_json, typed, warnings_on_one_line, written_whole
+from ..terminal import (
+    arguments,
+    expect_writable,
+    out,
+    plain_table,
+    print_json,
+    typed,
+    warnings_on_one_line,
+    written_whole,
+)
 from .options import Json, NoSeed, Quiet
 
 if TYPE_CHECKING:
@@ -19,6 +28,7 @@ if TYPE_CHECKING:
 
 PAGE = "report.html"
 MARK = "*"
+FEW = 4  # pictures that are named one by one
 
 
 def compare(
@@ -34,6 +44,12 @@ def compare(
     file: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help=f"The page; default {PAGE} in the first DIR.")
     ] = None,
+    pictures: Annotated[
+        Path | None, typer.Option("--pictures", metavar="DIR", help="Write every chart as a file of its own, there.")
+    ] = None,
+    kinds: Annotated[
+        str, typer.Option("--as", metavar="KINDS", help="Of --pictures: svg, pdf, png, or several.")
+    ] = "svg",
     title: Annotated[
         str, typer.Option("--title", metavar="TEXT", help="Of the page.")
     ] = "Scheduling policies compared",
@@ -43,25 +59,34 @@ def compare(
 ) -> None:
     """Compare what was evaluated and trained into folders: print the table, write one HTML page that shows it all."""
     from ..report import load, numbers, page
+    from ..report.pictures import expect_installed, kinds_of, of_material
 
-    page.expect_installed()
     with warnings_on_one_line(quiet):
+        with arguments():
+            wanted = kinds_of(kinds)
+        if pictures is not None:
+            expect_installed(wanted)
         material = load.load(folders, baseline)
         to = folders[0] / PAGE if file is None else file
         expect_writable(to, "--out" if file is not None else "the page")
         html = page.render(material, page.made_by(typed.get()), title)
         with written_whole(to) as draft:
             draft.write_text(html, encoding="utf-8")
+        drawn = of_material(material, pictures, wanted) if pictures is not None else []
     if json:
         trained = [
             {"folder": str(one.folder), "agent": one.agent, "heuristics": one.heuristics} for one in material.trainings
         ]
         settings = [numbers.as_json(section) for section in material.sections]
-        print_json({"report": str(to), "settings": settings, "training": trained})
+        told = {"report": str(to), "settings": settings, "training": trained}
+        print_json(told | ({"pictures": [str(path) for path in drawn]} if drawn else {}))
         return
     for section in material.sections:
         _print(out(), section)
     out().print(f"report: {to}", markup=False, soft_wrap=True)
+    if drawn:
+        names = ", ".join(path.name for path in drawn[:FEW]) + (" and more" if drawn[FEW:] else "")
+        out().print(f"pictures: {pictures}: {names}", markup=False, soft_wrap=True)
 
 
 def _print(console: Console, section: Section) -> None:
@@ -93,7 +118,7 @@ def _print(console: Console, section: Section) -> None:
     console.print(Text(numbers.verdict(section), style="bold"))
     notes = [f"{MARK} best of its column"]
     notes += [f"ratios to {section.baseline}'s mean, paired by seed"] if section.baseline is not None else []
-    notes += ["below: 95 % bootstrap intervals"] if is_wide or section.baseline is not None else []
+    notes += ["below: 95 % intervals"] if is_wide or section.baseline is not None else []
     console.print(Text("; ".join(notes), style="dim"))
     for warning in numbers.warnings(section):
         console.print(Text(warning))

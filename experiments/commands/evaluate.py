@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..terminal import BadArgument, expect_writable, out, print_json, progress, warnings_on_one_line
+from ...simulator.errors import MissingExtra
+from ..terminal import BadArgument, arguments, expect_writable, out, print_json, progress, warnings_on_one_line
 from .options import Format, Json, Network, Oversize, Quiet, Topology, TrustPy, TrustZip, Workload, whole
 from .setting import chosen_policies, described_setting, open_setting
 
 if TYPE_CHECKING:
     from ..evaluate import Run, Setting
-    from ..store import Store
+    from ..store import Evaluation, Store
 
 DEFAULT_SEEDS = "0-9"
 MOST_SEEDS = 100_000
@@ -45,9 +47,10 @@ Assignments = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE...",
-        help="horizon_s, mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s, tables_every_s, semantics, "
-        "estimates, jobs_per_gpu, interference, memory_gb, gpu, memory, and what ENV alone has, as comm in Grouping; "
-        "several, or repeated.",
+        help="horizon_s, window=START/END, mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s, "
+        "tables_every_s, semantics, estimates, jobs_per_gpu, interference, memory_gb, gpu, memory; in Grouping also "
+        "comm, busy, loss, jitter, average_weight, model_error, profile_iterations, move_s, ram_gb, disk_mb_s, "
+        "expansion, gc_threshold, gc_slope, pass_fraction, pull_share; several, or repeated.",
     ),
 ]
 Logdir = Annotated[
@@ -59,6 +62,15 @@ Jobs = Annotated[
 ]
 Baseline = Annotated[
     str | None, typer.Option("--baseline", metavar="POLICY", help="Compare mean JCTs with its, workload by workload.")
+]
+SweepOver = Annotated[
+    str | None,
+    typer.Option(
+        "--sweep",
+        metavar="KEY=a..b:n",
+        help="Evaluate at n values of a parameter of the workload, topology or network, or of a key of --set; "
+        "KEY=a/b/c: at these. With --logdir each value has a folder there.",
+    ),
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Forget the runs in --logdir, and play all of them.")]
 
@@ -88,6 +100,7 @@ def evaluate(
     decisions: Decisions = None,
     jobs: Jobs = 1,
     baseline: Baseline = None,
+    sweep: SweepOver = None,
     fresh: Fresh = False,
     trust_sb3_zip: TrustZip = False,
     trust_py: TrustPy = False,
@@ -104,13 +117,11 @@ def evaluate(
         chosen = _seeds(seeds, seed)
         if fresh and logdir is None:
             raise BadArgument("--fresh: it forgets the runs in --logdir, which is not given")
-        setting = described_setting(
-            *(env, workload, topology, network),
-            format=format,
-            oversize=oversize,
-            assignments=set_ or (),
-            assume=True,
+        given = _Given({"workload": workload, "topology": topology, "network": network}, tuple(set_ or ()))
+        described: Callable[..., Setting] = partial(
+            described_setting, env, format=format, oversize=oversize, assume=True
         )
+        setting = described(**given.words, assignments=given.assignments)
         told = (setting.environment, setting.semantics, setting.estimates)
         words = chosen_policies(policies or (), *told, plain=not policies and is_plain(setting))
         open_setting(setting, chosen[0])
@@ -119,6 +130,10 @@ def evaluate(
         if decisions is not None:
             expect_writable(decisions, "--decisions")
         manner = _Manner(jobs, fresh, decisions is not None, quiet)
+        if sweep is not None:
+            name, settings = _swept(sweep, setting, described, given)
+            _evaluate_each(name, settings, words, chosen, logdir, manner, baseline, json)
+            return
         runs, notes = _played(setting, words, chosen, logdir, manner)
         if decisions is not None:
             notes.append(_written(runs, decisions))
@@ -126,6 +141,73 @@ def evaluate(
             print_json(rows(runs, setting))
             return
         _print(setting, words, chosen, runs, baseline, notes)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What of a setting was given: the words of places, and values of `--set`."""
+
+    words: dict[str, str | None]
+    assignments: tuple[str, ...]
+
+
+def _swept(
+    text: str, setting: Setting, described: Callable[..., Setting], given: _Given
+) -> tuple[str, dict[str, Setting]]:
+    """What is swept, and value -> setting."""
+    from .. import sweeping
+    from ..hosting import keys
+    from ..keys import settings
+
+    with arguments():
+        sweep = sweeping.load(
+            text, {place: getattr(setting, place) for place in sweeping.PLACES}, keys(setting.environment, settings)
+        )
+    found = {}
+    for value in sweep.values:
+        if sweep.place:
+            word = sweeping.with_parameter(getattr(setting, sweep.place), sweep.key, value)
+            found[value] = described(**(given.words | {sweep.place: word}), assignments=given.assignments)
+        else:
+            found[value] = described(**given.words, assignments=(*given.assignments, f"{sweep.key}={value}"))
+    return sweep.name, found
+
+
+def _evaluate_each(
+    name: str,
+    settings: Mapping[str, Setting],
+    words: list[str],
+    seeds: list[int],
+    logdir: Path | None,
+    manner: _Manner,
+    baseline: str | None,
+    json: bool,
+) -> None:
+    """Evaluate at every value of a sweep, and print one table of all, or their runs as JSON."""
+    from .. import sweep_table, table
+
+    if manner.record_all:
+        raise BadArgument("--decisions goes without --sweep")
+    for setting in settings.values():
+        open_setting(setting, seeds[0])
+    if logdir is not None:
+        logdir.mkdir(parents=True, exist_ok=True)
+    runs = {
+        value: _played(setting, words, seeds, None if logdir is None else logdir / f"{name}={value}", manner)[0]
+        for value, setting in settings.items()
+    }
+    if json:
+        print_json(
+            [{**row, "sweep": {name: value}} for value, mine in runs.items() for row in rows(mine, settings[value])]
+        )
+        return
+    table.print_setting(out(), next(iter(settings.values())), words, seeds)
+    out().print(f"sweep of {name}: {', '.join(settings)}; above is the first", markup=False)
+    sweep_table.print_sweep(out(), name, runs, baseline)
+    if logdir is not None:
+        out().print(
+            f"results: {logdir}/{name}=*; one page of all: clustergym compare {logdir}/*", markup=False, soft_wrap=True
+        )
 
 
 def _print(
@@ -145,7 +227,8 @@ def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
     """The runs as JSON: policy, seed and metrics, and what they are to be read with."""
     from ...policies import make_for
     from ..describing import semantics_of
-    from ..evaluate import SHARING, network_of
+    from ..evaluate import network_of
+    from ..keys import SHARING
 
     common = {
         "environment": setting.environment,
@@ -155,6 +238,7 @@ def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
         "semantics": setting.semantics,
         "estimates": setting.estimates,
         "horizon_s": setting.horizon_s,
+        "window": setting.window,
         "failures": vars(setting.failures) if setting.failures is not None else None,
         "sharing": None if setting.jobs_per_gpu is None else {key: getattr(setting, key) for key in SHARING},
         **({} if setting.config is None else {"config": setting.config}),
@@ -212,27 +296,35 @@ def _into(
     logdir: Path, setting: Setting, words: list[str], seeds: list[int], manner: _Manner
 ) -> tuple[list[Run], list[str]]:
     """Play with a store in `logdir`, write its table, logs and pictures; returns the runs and what to tell."""
-    from .. import command_log, plots, tensorboard_log
+    from .. import command_log
+    from ..report import pictures
     from ..store import TABLE, open_store, read, write_table
     from ..training import CONFIG
 
     if (logdir / CONFIG).exists():
         raise BadArgument(f"--logdir {logdir}: a training is there; evaluate into a folder of its own")
-    tensorboard_log.expect_installed()
-    plots.expect_installed()
     store = open_store(logdir, setting, words, manner.fresh)
     with command_log.recorded(logdir, manner.processes):
         runs = _play(setting, words, seeds, store, manner)
         write_table(store)
         found = read(logdir)
-        tensorboard_log.write_heuristics(found.runs, logdir)
-        pictures = [path.name for path in plots.write_all(found.runs, logdir)]
-    charts = [name for name in pictures if name.startswith("gantt-")]
-    names = [name for name in pictures if name not in charts] + (charts if len(charts) <= FEW else ["gantt-POLICY.png"])
-    return runs, [
-        f"results: {logdir / TABLE}; pictures: {', '.join(names)}",
-        f"TensorBoard: tensorboard --logdir {logdir}",
-    ]
+        names = [path.name for path in pictures.of_evaluation(found)]
+        board = _logged(found, logdir)
+    charts = [name for name in names if name.startswith("gantt-")]
+    shown = [name for name in names if name not in charts] + (charts if len(charts) <= FEW else ["gantt-POLICY.svg"])
+    return runs, [f"results: {logdir / TABLE}; pictures: {', '.join(shown)}", board]
+
+
+def _logged(found: Evaluation, logdir: Path) -> str:
+    """Write event files where TensorBoard is there to read them; returns what to tell about them."""
+    from .. import tensorboard_log
+
+    try:
+        tensorboard_log.expect_installed()
+    except MissingExtra as error:
+        return f"no event files: {error}"
+    tensorboard_log.write_evaluation(found.runs, logdir)
+    return f"TensorBoard: tensorboard --logdir {logdir}"
 
 
 def _written(runs: list[Run], file: Path) -> str:
@@ -250,18 +342,18 @@ def _seeds(text: str | None, seed: int | None) -> list[int]:
     return parse_seeds(DEFAULT_SEEDS if text is None else text)
 
 
-def parse_seeds(text: str) -> list[int]:
-    """Seeds from their text: "0-9", "3", "0,2,5-7"; each once, in the order given."""
+def parse_seeds(text: str, option: str = "--seeds") -> list[int]:
+    """Seeds from the text of an option: "0-9", "3", "0,2,5-7"; each once, in the order given."""
     seeds: dict[int, None] = {}
     for part in text.split(","):
         first, dash, last = (piece.strip() for piece in part.partition("-"))
         if not (_is_whole(first) and (_is_whole(last) if dash else True)):
-            raise BadArgument(f"--seeds {text!r}: {part.strip()!r} is no seed or range; expected e.g. 0-9 or 0,3,5-7")
+            raise BadArgument(f"{option} {text!r}: {part.strip()!r} is no seed or range; expected e.g. 0-9 or 0,3,5-7")
         low, high = int(first), int(last or first)
         if high < low:
-            raise BadArgument(f"--seeds {text!r}: the range {part.strip()!r} runs backwards")
+            raise BadArgument(f"{option} {text!r}: the range {part.strip()!r} runs backwards")
         if high - low >= MOST_SEEDS or len(seeds) + high - low >= MOST_SEEDS:
-            raise BadArgument(f"--seeds {text!r}: more than {MOST_SEEDS:,} seeds")
+            raise BadArgument(f"{option} {text!r}: more than {MOST_SEEDS:,} seeds")
         seeds |= dict.fromkeys(range(low, high + 1))
     return list(seeds)
 

@@ -20,7 +20,7 @@ MOST_PROCESSES = 1024
 
 Traces = Annotated[
     Path | None,
-    typer.Option("--traces", metavar="DIR", help="Real traces; default ../shared/traces beside the source tree."),
+    typer.Option("--traces", metavar="DIR", help="The authors' own jobs: a clone of their repository."),
 ]
 Orders = Annotated[
     int | None,
@@ -89,9 +89,9 @@ def reproduce(
 
 
 def _prepare_pictures(folder: Path) -> None:
-    from .. import plots
+    from ..matplotlib_style import expect_installed
 
-    plots.expect_installed()
+    expect_installed()
     folder.mkdir(parents=True, exist_ok=True)
 
 

@@ -47,8 +47,9 @@ def described_setting(
     """
     from ...simulator.names import bind, choose
     from ...simulator.semantics import load_semantics
-    from ..evaluate import Setting, default_setting, own_fields, settings
+    from ..evaluate import Setting, default_setting
     from ..hosting import expect_playable, parted
+    from ..keys import own_fields, settings
 
     with arguments():
         env_id, defaults = default_setting(env)

@@ -69,7 +69,7 @@ def train(
     quiet: Quiet = False,
 ) -> None:
     """Train an agent, and keep the best one that it was on held-out workloads."""
-    _expect_installed()
+    expect_installed()
     options = {"timesteps": timesteps, "algo": algo, "net": net, "imitate": imitate, "variance": variance, "seed": seed}
     given = {key: value for key, value in options.items() if value is not None}
     changed = {k: v for k, v in (("workload", workload), ("topology", topology), ("network", network)) if v}
@@ -79,8 +79,8 @@ def train(
             checked = _begun(logdir, env)
         else:
             _expect_free(logdir)
-            checked = _configure(env, config, given, changed, set_ or ())
-            _open(checked)
+            checked = configured(env, config, given, changed, set_ or ())
+            open_all(checked)
             logdir.mkdir(parents=True, exist_ok=True)
         best = _train(checked, logdir, resume, quiet)
     if json:
@@ -89,14 +89,15 @@ def train(
     _print(checked, logdir, best)
 
 
-def _expect_installed() -> None:
+def expect_installed() -> None:
+    """Raise MissingExtra without what a training needs."""
     from ...simulator.errors import MissingExtra
 
     try:
         import sb3_contrib  # noqa: F401
         import tensorboard  # noqa: F401
     except ImportError:
-        raise MissingExtra('training needs more; install it with: pip install "clustergym[agents,render]"') from None
+        raise MissingExtra('training needs more; install it with: pip install "clustergym[agents]"') from None
 
 
 def _expect_nothing_else(given: dict[str, Any]) -> None:
@@ -131,9 +132,22 @@ def _begun(logdir: Path, env: str) -> Config:
     return checked
 
 
-def _configure(
+def configured(
     env: str, file: Path | None, given: dict[str, Any], words: dict[str, Any], assignments: Sequence[str]
 ) -> Config:
+    """The configuration that the options of a command describe, checked but not opened.
+
+    Args:
+        env: short name or id of the environment, or the name of a configuration.
+        file: with values in place of the defaults.
+        given: values by key.
+        words: workloads, topology and network to train on instead.
+        assignments: values of `--set`.
+
+    Raises:
+        BadArgument: a key or a value that cannot be meant.
+        InputError: a file that cannot be used.
+    """
     from ...agents.config import assign, default_config, make_config, read_yaml
 
     with arguments():
@@ -150,7 +164,7 @@ def _configure(
         return make_config(values, "configuration")
 
 
-def _open(config: Config) -> None:
+def open_all(config: Config) -> None:
     """Open all that a configuration names, so that a mistake shows before anything is made."""
     from ...agents.config import expect_fitting
 

@@ -49,6 +49,8 @@ class Chart:
         ends: labels at the right edge, place from below; narrow screens have the legend instead.
         legend: (classes, label) in order.
         note: a sentence under the chart.
+        name: of a file that shows it alone, without ending.
+        is_gantt: whether its ground stands for what is free.
     """
 
     title: str
@@ -63,6 +65,8 @@ class Chart:
     ends: Sequence[Label] = ()
     legend: Sequence[tuple[str, str]] = ()
     note: str = ""
+    name: str = "chart"
+    is_gantt: bool = False
 
     def settled(self) -> Chart:
         """With the labels at the right edge moved as little as need be for them not to touch at this height."""

@@ -6,6 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 # (on white, on dark)
+THEME = {
+    "page": ("#f4f6f9", "#11151b"),
+    "card": ("#fff", "#1a2029"),
+    "ink": ("#1a222d", "#e7ebf0"),
+    "faint": ("#5c6773", "#9aa5b2"),
+    "edge": ("#d8dee6", "#2e3743"),
+    "grid": ("#e6eaf0", "#29313c"),
+    "accent": ("#2f6fb5", "#7ab0ea"),
+    "best": ("#e3f1e6", "#173524"),
+    "best-ink": ("#14622c", "#8fe0a8"),
+}
 AGENT_COLOURS = (("#cf2e1a", "#ff7a5c"), ("#0a58ca", "#5ba8ff"), ("#a3149a", "#ff6ade"), ("#007a5a", "#2fd6a3"))
 HEURISTIC_COLOURS = (
     ("#4a79a8", "#82b4e3"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..plots import bin_means
+from ..over_time import bin_means
 from ..recording import Timeline
 from . import axes
 from .charts import Chart, Label, Shape, box, grid, polyline, segment, staircase, upright
@@ -18,6 +18,7 @@ CDF_POINTS = 140
 TIME_BINS = 110
 MOST_DOTS = 60
 PLOT_PX = 330
+WIDEST = 3.0  # an interval reaches at most so many times beyond its mean on the page
 
 Styles = Mapping[str, Style]
 
@@ -28,8 +29,10 @@ def ratios(section: Section, styles: Styles) -> Chart | None:
     if len(rows) < 2:
         return None
     dots = {entry.label: _ratio_per_seed(section, entry) for entry, _ in rows}
-    shown = np.concatenate([[ratio.low, ratio.high] for _, ratio in rows])
-    x = axes.log_ratios(0.96 * float(min(shown)), 1.04 * float(max(shown)))
+    means = [ratio.mean for _, ratio in rows]
+    low = min(max(ratio.low, ratio.mean / WIDEST) for _, ratio in rows)  # of few seeds an interval may be no picture
+    high = max(min(ratio.high, ratio.mean * WIDEST) for _, ratio in rows)
+    x = axes.log_ratios(0.96 * min(low, *means), 1.04 * max(high, *means))
     shapes = [grid(x, None), Shape("one", upright(float(x.at(1.0)), 0.0, 1.0))]
     for number, (entry, ratio) in enumerate(rows):
         y, classes = _row(number, len(rows)), styles[entry.label].classes
@@ -49,7 +52,8 @@ def ratios(section: Section, styles: Styles) -> Chart | None:
         y_label="",
         shapes=shapes,
         rows=_row_labels([entry for entry, _ in rows], styles),
-        note="Large dot: mean over seeds. Bar: paired 95 % bootstrap interval. Small dots: one seed each.",
+        note="Large dot: mean over seeds. Bar: paired 95 % interval. Small dots: one seed each.",
+        name="jct-ratio",
     )
 
 
@@ -84,12 +88,13 @@ def box_over_seeds(section: Section, styles: Styles) -> Chart | None:
         shapes=shapes,
         rows=_row_labels([entry for entry, _ in rows], styles),
         note="Box: the middle half of the seeds, with the median. Lines: to the lowest and the highest seed.",
+        name="jct-by-seed",
     )
 
 
-def jct_cdf(section: Section, styles: Styles) -> Chart | None:
+def jct_cdf(entries: Sequence[Entry], styles: Styles) -> Chart | None:
     """Share of jobs done within a time, over all seeds of a policy."""
-    pooled = {entry.label: np.sort(np.concatenate([run.jct_s for run in entry.runs])) for entry in section.entries}
+    pooled = {entry.label: np.sort(np.concatenate([run.jct_s for run in entry.runs])) for entry in entries}
     pooled = {label: values for label, values in pooled.items() if len(values)}
     if not pooled:
         return None
@@ -111,6 +116,7 @@ def jct_cdf(section: Section, styles: Styles) -> Chart | None:
         y_label="finished jobs within it",
         shapes=[grid(x, y), *shapes],
         legend=_legend(pooled, styles),
+        name="jct-cdf",
     )
 
 
@@ -126,7 +132,7 @@ def over_time(section: Section, styles: Styles) -> list[Chart]:
     percent = axes.linear(0.0, 100.0, "{:g} %".format)
     shown = [
         (
-            f"{use.title[0].upper()}{use.title[1:]} over time",
+            use.title,
             {label: 100.0 * bin_means(*some[number][2:], edges[label]) for label, some in used.items()},
             percent,
             use.label,
@@ -138,7 +144,7 @@ def over_time(section: Section, styles: Styles) -> list[Chart]:
     charts = []
     for title, values, y, y_label in (
         *shown,
-        ("Queue over time", queue, axes.linear(0.0, 1.03 * most), "jobs waiting"),
+        ("queue", queue, axes.linear(0.0, 1.03 * most), "jobs waiting"),
     ):
         places = {label: x.at(edges[label] - timelines[label].begin_s) for label in timelines}
         shapes = [
@@ -148,7 +154,7 @@ def over_time(section: Section, styles: Styles) -> list[Chart]:
         means = "; ".join(f"{label}: mean {values[label].mean():.3g}" for label in timelines)
         charts.append(
             Chart(
-                title=title,
+                title=f"{title[0].upper()}{title[1:]} over time",
                 summary=f"seed {seed}; {means}",
                 height=250,
                 x=x,
@@ -157,6 +163,7 @@ def over_time(section: Section, styles: Styles) -> list[Chart]:
                 y_label=y_label,
                 shapes=[grid(None, y), *shapes],
                 legend=_legend(timelines, styles),
+                name=title.lower().replace(" ", "-"),
             )
         )
     return charts

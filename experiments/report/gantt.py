@@ -7,8 +7,9 @@ import itertools
 import numpy as np
 
 from ..gantt_boxes import gantt_boxes
-from ..plots import MOST_GPU_ROWS, shares_in_use
+from ..over_time import MOST_GPU_ROWS, shares_in_use
 from ..recording import Timeline
+from ..tensorboard_log import folder_name
 from . import axes
 from .charts import HEIGHT, WIDTH, Chart, Label, Shape, segment
 from .colours import JOB_COLOURS
@@ -45,6 +46,8 @@ def gantt(label: str, timeline: Timeline, stop_s: float, seed: int) -> Chart:
         y_label=_row_words(timeline.unit) if by_gpu else "one row a machine, full colour: all its GPUs in use",
         shapes=drawn,
         rows=rows if len(rows) <= 20 else (),
+        name=f"gantt-{folder_name(label)}",
+        is_gantt=True,
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..table import BESIDE
+from ..tensorboard_log import folder_name
 from . import axes
 from .charts import Chart, Label, Shape, grid, polyline, segment
 from .colours import Style
@@ -23,7 +24,7 @@ SHOWN: Mapping[str, tuple[str, bool]] = {
     "network_utilisation": ("Network utilisation", False),
     "rollout/ep_rew_mean": ("Return of training episodes", False),
 }
-RATIO = r"ratio_to_(.+)/mean"  # a tag that the training of an agent writes
+RATIO = r"(?:against|ratio_to)_(.+)/mean"  # a tag that the training of an agent writes, or wrote in earlier versions
 FIRST = "jct/mean_s"
 FIRST_PX, OTHER_PX = 340, 260
 LONG_FACTOR = 3.0
@@ -82,6 +83,7 @@ def _chart(
         shapes=shapes,
         ends=ends,
         legend=[(end.classes, end.text) for end in sorted(ends, key=lambda end: -end.at)],
+        name=f"learning-{folder_name(tag)}",
     )
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...simulator.errors import InputError
-from ..estimates import Estimate, estimate, paired_ratio
+from ...simulator.errors import InputError, MissingExtra
+from ..estimates import Estimate, estimate, paired_ratio, pairs
 from ..evaluate import Run, Setting
 from ..event_file import files, scalars_of
+from ..run_files import StoredRunWarning
+from ..sameness import distinct, is_same, same_as
 from ..tensorboard_log import AGENT, AGENT_WORDS, HEURISTIC
 
 PREFERRED_BASELINE = "greedy"
@@ -53,8 +56,8 @@ class Entry:
         return np.array([run.metrics.get(metric, np.nan) for run in self.runs])
 
     def estimate(self, metric: str) -> Estimate:
-        """Mean over seeds and its interval."""
-        return estimate(self.values(metric).tolist())
+        """Mean over seeds and its interval; one run where all seeds give the same."""
+        return estimate([run.metrics.get(metric, np.nan) for run in distinct(self.runs)])
 
 
 @dataclass(frozen=True)
@@ -86,20 +89,23 @@ class Section:
         """Whether all policies were played on the same seeds."""
         return len({tuple(entry.seeds) for entry in self.entries}) == 1
 
+    @property
+    def same_runs(self) -> list[str]:
+        """A line for each set of policies that went alike on all seeds."""
+        return same_as(self.labelled)
+
+    @property
+    def labelled(self) -> list[Run]:
+        """All runs, their policy the label of their entry."""
+        return [replace(run, policy=entry.label) for entry in self.entries for run in entry.runs]
+
     def entry(self, label: str) -> Entry:
         """The policy of that label."""
         return next(entry for entry in self.entries if entry.label == label)
 
     def pairs(self, entry: Entry, metric: str = "jct_mean") -> tuple[np.ndarray, np.ndarray]:
-        """Values of a policy and of the baseline on the seeds that both were played on; empty without a baseline."""
-        base = {run.seed: run for run in self.entry(self.baseline).runs} if self.baseline is not None else {}
-        both = [
-            (run.metrics.get(metric, np.nan), base[run.seed].metrics.get(metric, np.nan))
-            for run in entry.runs
-            if run.seed in base
-        ]
-        values = np.array([pair for pair in both if np.isfinite(pair).all()]).reshape(-1, 2)
-        return values[:, 0], values[:, 1]
+        """Values of a policy and of the baseline in pairs, see `estimates.pairs`; empty without a baseline."""
+        return pairs(entry.runs, self.entry(self.baseline).runs if self.baseline is not None else (), metric)
 
     def ratio(self, entry: Entry, metric: str = "jct_mean") -> Estimate | None:
         """Mean over the baseline's mean with the paired interval; None where there is nothing to compare."""
@@ -154,19 +160,29 @@ def load(folders: Sequence[Path], baseline: str | None = None) -> Material:
 
     Raises:
         InputError: a folder that is none, or holds neither; a baseline that was played nowhere.
+        MissingExtra: there are trainings alone, and TensorBoard, which reads their curves, is not installed.
     """
     from .. import command_log, store, summary
 
     evaluations, trainings, sources = [], [], []
+    unread: dict[Path, MissingExtra] = {}
     for folder in dict.fromkeys(folders):
         if not folder.is_dir():
             raise InputError(f"{folder}: there is no such folder; expected one of evaluate --logdir or train --logdir")
-        training = _training(folder)
-        if (folder / summary.NAME).exists() or training is None:
+        training = None
+        try:
+            training = _training(folder)
+        except MissingExtra as error:
+            unread[folder] = error
+        if (folder / summary.NAME).exists() or (training is None and folder not in unread):
             evaluations.append(store.read(folder))
         if training is not None:
             trainings.append(training)
         sources.append(Source(folder, command_log.read(folder)))
+    for folder, missing in unread.items():
+        if not evaluations and not trainings:
+            raise missing
+        warnings.warn(f"{folder}: its learning curves are left out: {missing}", StoredRunWarning, stacklevel=2)
     grouped: dict[Setting, list[tuple[Path, tuple[Run, ...]]]] = {}
     for evaluation in evaluations:
         grouped.setdefault(evaluation.setting, []).append((evaluation.folder, evaluation.runs))
@@ -201,7 +217,7 @@ def _entries(word: str, places: Sequence[tuple[Path, dict[int, Run]]]) -> list[E
     for _, runs in places:
         for seed, run in runs.items():
             other = merged.setdefault(seed, run)
-            if not _same(other, run):
+            if not is_same(other, run):
                 names = _short_names([folder for folder, _ in places])
                 return [
                     Entry(f"{word} ({name})", word, _ascending(runs))
@@ -210,10 +226,6 @@ def _entries(word: str, places: Sequence[tuple[Path, dict[int, Run]]]) -> list[E
             if other.timeline is None:
                 merged[seed] = run
     return [Entry(word, word, _ascending(merged))]
-
-
-def _same(one: Run, other: Run) -> bool:
-    return np.array_equal(one.jct_s, other.jct_s) and one.metrics.get("makespan") == other.metrics.get("makespan")
 
 
 def _ascending(runs: Mapping[int, Run]) -> tuple[Run, ...]:
@@ -246,11 +258,13 @@ def _baseline(entries: Sequence[Entry], wanted: str | None) -> str | None:
 
 
 def _training(folder: Path) -> Training | None:
-    agent: Mapping[str, Curve] | None = None
-    heuristics = {}
-    for place in sorted(path for path in folder.iterdir() if path.is_dir()):
-        if files(place, AGENT):
-            agent = scalars_of(place)
-        elif files(place, HEURISTIC) and place.name.partition(",")[0] not in AGENT_WORDS:
-            heuristics[place.name] = {tag: curve[-1][1] for tag, curve in scalars_of(place).items() if curve}
-    return Training(folder, agent, heuristics) if agent is not None else None
+    places = sorted(path for path in folder.iterdir() if path.is_dir())
+    agents = [place for place in places if files(place, AGENT)]
+    if not agents:
+        return None
+    heuristics = {
+        place.name: {tag: curve[-1][1] for tag, curve in scalars_of(place).items() if curve}
+        for place in places
+        if place not in agents and files(place, HEURISTIC) and place.name.partition(",")[0] not in AGENT_WORDS
+    }
+    return Training(folder, scalars_of(agents[-1]), heuristics)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..estimates import Estimate
+from ..estimates import FEWEST_TO_TELL, Estimate
+from ..sameness import twins
 from ..table import COLUMNS, shown_columns
 from .load import Entry, Section
 
@@ -97,7 +98,7 @@ def warnings(section: Section) -> list[str]:
         )
     if not section.one_set_of_seeds:
         found.append("Policies were played on different seeds: compare their ratios, which are over common seeds.")
-    return found
+    return found + [f"{line}." for line in section.same_runs]
 
 
 def verdict(section: Section) -> str:
@@ -108,8 +109,8 @@ def verdict(section: Section) -> str:
     mean = first.estimate("jct_mean").mean
     if math.isnan(mean):
         return "No job finished under any policy."
-    count = len(first.seeds)
-    over = f"over {count} seeds" if count > 1 else f"on seed {first.seeds[0]}"
+    count = first.estimate("jct_mean").runs
+    over = f"over {count} seeds" if count > 1 else "in one run" if first.seeds[1:] else f"on seed {first.seeds[0]}"
     says = f"{first.label} has the shortest mean JCT: {mean:,.0f} s {over}"
     if len(section.entries) == 1:
         return f"{first.label} has a mean JCT of {mean:,.0f} s {over}."
@@ -123,6 +124,8 @@ def verdict(section: Section) -> str:
     if ratio.is_sure:
         return f"{says}, {ratio.mean:.3f} of {section.baseline}'s."
     doubt = "" if ratio.high < 1.0 else ", so the two cannot be told apart"
+    if ratio.high < 1.0 and ratio.runs < FEWEST_TO_TELL:
+        doubt = f"; fewer than {FEWEST_TO_TELL} seeds show nothing"
     return (
         f"{says}, {ratio.mean:.3f} of {section.baseline}'s "
         f"(paired 95 % interval {ratio.low:.3f} to {ratio.high:.3f}{doubt})."
@@ -131,6 +134,7 @@ def verdict(section: Section) -> str:
 
 def as_json(section: Section) -> dict[str, Any]:
     """A section in the types of JSON (nan and infinities still in it)."""
+    twin = twins(section.labelled)
     return {
         "setting": vars(section.setting),
         "baseline": section.baseline,
@@ -140,6 +144,7 @@ def as_json(section: Section) -> dict[str, Any]:
                 "policy": entry.policy,
                 "agent": entry.is_agent,
                 "knows_run_times": entry.knows_run_times,
+                "same_as": twin.get(entry.label),
                 "seeds": entry.seeds,
                 "metrics": {
                     name: vars(entry.estimate(name)) for name in dict.fromkeys(k for r in entry.runs for k in r.metrics)

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...simulator.errors import MissingExtra
 from ..evaluate import Setting
 from ..table import ranges
 from ..tensorboard_log import folder_name
-from . import figures, learning, numbers
+from . import figures, learning, marks, numbers
 from .charts import HEIGHT, WIDTH, Chart
 from .colours import JOB_COLOURS, Style, styles
 from .gantt import gantt
@@ -21,14 +20,6 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 FOLDER = Path(__file__).parent
-
-
-def expect_installed() -> None:
-    """Raise MissingExtra, naming the command that helps, where jinja2 is not installed."""
-    try:
-        import jinja2  # noqa: F401
-    except ImportError:
-        raise MissingExtra('the report needs jinja2; install it with: pip install "clustergym[render]"') from None
 
 
 @dataclass(frozen=True)
@@ -62,13 +53,10 @@ def render(material: Material, about: Mapping[str, str], title: str = "Schedulin
         title: of the page.
     """
     of_label, of_training, of_folder_name = page_styles(material)
-    groups: dict[tuple[Any, ...], list[Training]] = {}
-    for training in material.trainings:
-        groups.setdefault(training.yardstick, []).append(training)
     return _template().render(
         title=title,
         sections=[_view(section, number, of_label) for number, section in enumerate(material.sections)],
-        learning=[learning.charts(group, of_training, of_folder_name) for group in groups.values()],
+        learning=[learning.charts(group, of_training, of_folder_name) for group in by_yardstick(material)],
         sources=material.sources,
         about=about,
         styles=[*of_label.values(), *of_training.values(), *of_folder_name.values()],
@@ -76,7 +64,17 @@ def render(material: Material, about: Mapping[str, str], title: str = "Schedulin
         width=WIDTH,
         height=HEIGHT,
         job_hues=JOB_COLOURS,
+        marks_css=marks.css,
+        theme_css=marks.theme_css,
     )
+
+
+def by_yardstick(material: Material) -> list[list[Training]]:
+    """Trainings whose curves belong into one chart together."""
+    groups: dict[tuple[Any, ...], list[Training]] = {}
+    for training in material.trainings:
+        groups.setdefault(training.yardstick, []).append(training)
+    return list(groups.values())
 
 
 def page_styles(material: Material) -> tuple[dict[str, Style], dict[Training, Style], dict[str, Style]]:
@@ -117,7 +115,7 @@ def _view(section: Section, number: int, of_label: Mapping[str, Style]) -> Secti
         section=section,
         ratios=figures.ratios(section, of_label),
         boxes=figures.box_over_seeds(section, of_label),
-        distribution=figures.jct_cdf(section, of_label),
+        distribution=figures.jct_cdf(section.entries, of_label),
         over_time=figures.over_time(section, of_label),
         gantts=gantts,
         gantt_seed=seed,
@@ -153,7 +151,6 @@ def made_by(command: str) -> dict[str, str]:
 
 
 def _template() -> Template:
-    expect_installed()
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     loader = FileSystemLoader(FOLDER)

@@ -18,7 +18,8 @@ RACK_GPUS = 64  # of a rack of `dally`, the topology of a grid
 def improvement(ours: Sequence[float], others: Sequence[float]) -> Estimate:
     """By how many percent of the others' mean ours is lower; negative: it is higher."""
     ratio = paired_ratio(ours, others)
-    return Estimate(*(100.0 * (1.0 - value) for value in (ratio.mean, ratio.high, ratio.low)))
+    mean, low, high = (100.0 * (1.0 - value) for value in (ratio.mean, ratio.high, ratio.low))
+    return Estimate(mean, low, high, ratio.runs)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..estimates import estimate
+from ..estimates import paired_difference
 from . import dally_plots
 from .compare import RACK_GPUS, Grid, grid
 from .jobs import dally_batch
@@ -48,8 +48,7 @@ def autotuner(options: Options) -> Findings:
 
 
 def _longer(runs: Grid, smaller: int, larger: int) -> Row:
-    pairs = zip(runs.each(settled_h, POLICY, smaller), runs.each(settled_h, POLICY, larger), strict=True)
-    found = estimate([one - other for one, other in pairs])
+    found = paired_difference(runs.each(settled_h, POLICY, smaller), runs.each(settled_h, POLICY, larger))
     low, high = (None, None) if found.is_sure else (found.low, found.high)
     what = f"rack timer of {GANG} GPUs, {smaller} racks minus {larger} racks"
     return Row(what, "above 0", found.mean, (float(np.nextafter(0.0, 1.0)), float("inf")), low, high, unit="h")

@@ -66,7 +66,7 @@ def error_rows(what: str, found: np.ndarray) -> list[Row]:
     """Mean, extremes, and how often the published bound is passed."""
     beyond = 100.0 * (np.abs(found) > published.MODEL_ERROR)
     return [
-        printed(f"{what}: mean error", estimate(found.tolist()), "%"),
+        printed(f"{what}: mean error", estimate(found.tolist(), signed=True), "%"),
         printed(f"{what}: largest, either way", float(np.abs(found).max()), "%"),
         printed(f"{what}: groups beyond 5 %", estimate(beyond.tolist()), "%"),
     ]

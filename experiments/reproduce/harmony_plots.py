@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..plots import bin_means
+from ..over_time import bin_means
 from .harmony_case import GroupOutcome
 from .harmony_runs import CPU, HARMONY, NETWORK, QUICK_JOBS, Cell, Runs
 from .pictures import HOUR_S, figure, finish, save, style

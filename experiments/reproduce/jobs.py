@@ -22,6 +22,13 @@ from .registry import Options
 PACKAGE = Path(__file__).resolve().parents[2]
 BATCH = "batch_500.csv"
 WEEK = "poisson_411_week1.csv"
+# Where the authors publish both, and what they are called there.
+REPOSITORY, COMMIT = "https://github.com/aakash-sharma/cluster-sim", "4cd660e977e5258933d70e3c12297f2a8f0e2a40"
+PUBLISHED = Path("configuration", "jobs")
+PUBLISHED_AS = {
+    BATCH: "sense_500jobs_0start0arrival-withBert.json",
+    WEEK: "sense_500jobs_poisson_1proc-week.json",
+}
 WEEKS = 3  # the paper's authors drew three weeks of arrivals for the same jobs
 AS_THE_AUTHORS_READ_IT = "artist-sim:scale=gang,caps=batch"
 GENERATED_BATCH = "dally-like:jobs=500,scale=gang"
@@ -53,14 +60,19 @@ def default_cache() -> Path:
 def traces_folder(given: Path | None) -> Path | None:
     """The folder of the real traces: the given one, or ../shared/traces beside the source tree; None: not here.
 
+    Args:
+        given: a clone of the authors' repository, or a folder `dally` of converted traces.
+
     Raises:
         InputError: the given one is no folder, or holds none of paper dally's traces.
     """
     if given is not None:
         if not given.is_dir():
             raise InputError(f"--traces {given}: there is no such folder")
-        if not (given / "dally").is_dir():
-            raise InputError(f"--traces {given}: it holds no folder dally, expected the folder of all traces")
+        if not ((given / "dally").is_dir() or (given / PUBLISHED).is_dir()):
+            raise InputError(
+                f"--traces {given}: it holds no folder dally, nor {PUBLISHED}, expected a clone of {REPOSITORY}"
+            )
         return given
     beside = PACKAGE.parent / "shared" / "traces"
     return beside if beside.is_dir() else None
@@ -68,8 +80,12 @@ def traces_folder(given: Path | None) -> Path | None:
 
 def dally_file(options: Options, name: str) -> Path | None:
     """A file of the real traces of paper dally, or None where it is not at hand."""
-    path = options.traces / "dally" / name if options.traces is not None else None
-    return path if path is not None and path.is_file() else None
+    if options.traces is None:
+        return None
+    places = [options.traces / "dally" / name]
+    if name in PUBLISHED_AS:
+        places.append(options.traces / PUBLISHED / PUBLISHED_AS[name])
+    return next((path for path in places if path.is_file()), None)
 
 
 def dally_batch(options: Options) -> JobSet:
@@ -78,7 +94,7 @@ def dally_batch(options: Options) -> JobSet:
     if path is None:
         says = f"jobs: GENERATED with the statistics of the authors' set ({GENERATED_BATCH}); theirs is not here"
         return _prepared(options, "batch", says, lambda: open_workload(GENERATED_BATCH, seed=options.seed))
-    says = f"jobs: the authors' own batch set, {BATCH}, read with {AS_THE_AUTHORS_READ_IT}"
+    says = f"jobs: the authors' own batch set, {path.name}, read with {AS_THE_AUTHORS_READ_IT}"
     return _prepared(options, "batch", says, lambda: open_workload(path, format=AS_THE_AUTHORS_READ_IT))
 
 
@@ -93,7 +109,7 @@ def dally_weeks(options: Options) -> list[JobSet]:
         ]
     first = open_workload(path, format=AS_THE_AUTHORS_READ_IT)
     says = (
-        f"jobs: the authors' own Poisson set, {WEEK}, read with {AS_THE_AUTHORS_READ_IT} (week 1); "
+        f"jobs: the authors' own Poisson set, {path.name}, read with {AS_THE_AUTHORS_READ_IT} (week 1); "
         "weeks 2 and 3: the same jobs, arrivals drawn at its mean rate"
     )
     weeks = [_prepared(options, "week 1", says, lambda: first)]

@@ -8,7 +8,6 @@ others) on which a version of Tetris runs daily for seven days, with as many byt
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 
@@ -17,7 +16,7 @@ from ...simulator.geo import published
 from ...simulator.geo.mast_like import mast_like
 from ...simulator.geo.standing import Standing, standing_of
 from ...simulator.geo.warehouse import HIGH_LEVELS
-from ..estimates import Estimate, estimate
+from ..estimates import Estimate, estimate, paired_difference
 from ..terminal import progress
 from .registry import Findings, Options, Reproduction
 from .rows import Row, order, printed, ratio
@@ -72,10 +71,14 @@ class _Weeks:
         """A field of `Standing` under a version."""
         return estimate(self._each(field, version))
 
-    def change(self, field: str, version: str, base: str, how: Callable[[float, float], float]) -> Estimate:
-        """`how` of a field under two versions, week by week."""
+    def change(self, field: str, version: str, base: str) -> Estimate:
+        """A field under a version over that under another, week by week."""
         pairs = zip(self._each(field, version), self._each(field, base), strict=True)
-        return estimate([how(ours, theirs) for ours, theirs in pairs])
+        return estimate([ours / theirs for ours, theirs in pairs])
+
+    def points(self, field: str, version: str, base: str) -> Estimate:
+        """By how much a field is higher under a version than under another."""
+        return paired_difference(self._each(field, version), self._each(field, base))
 
     def _each(self, field: str, version: str) -> list[float]:
         return [float(getattr(week, field)) for week in self._of[version]]
@@ -88,14 +91,6 @@ class _Weeks:
             f"{REGIONS} regions, {100 * QUOTA_SHARE:g} % of all bytes a day across regions; V0's figures are what the "
             "data was fitted to, not a result"
         )
-
-
-def _over(ours: float, theirs: float) -> float:
-    return ours / theirs
-
-
-def _points(ours: float, theirs: float) -> float:
-    return ours - theirs
 
 
 def overload(options: Options) -> Findings:
@@ -112,8 +107,8 @@ def overload(options: Options) -> Findings:
             printed(f"{what}, V2", weeks.mean(field, V2)),
             printed(f"{what}, {FREE}", weeks.mean(field, FREE)),
             printed(f"{what}, {SINGLE}", weeks.mean(field, SINGLE)),
-            ratio(f"{what}, V1 / V0", paper["V1"] / paper["V0"], weeks.change(field, V1, V0, _over), "x"),
-            order(f"{what}, V2 / V1", "below 1: overload costs more", weeks.change(field, V2, V1, _over)),
+            ratio(f"{what}, V1 / V0", paper["V1"] / paper["V0"], weeks.change(field, V1, V0), "x"),
+            order(f"{what}, V2 / V1", "below 1: overload costs more", weeks.change(field, V2, V1)),
         ]
     rows.append(printed("all regions together", weeks.mean("least", V0)))
     levels = f"high priority: levels 0 to {HIGH_LEVELS - 1}; GPU-hours of a day, jobs that recur"
@@ -127,8 +122,8 @@ def home(options: Options) -> Findings:
     rows = [
         printed("training at home, V0 (fitted)", weeks.mean("home", V0), "%", f"{published.HOME_RATE['V0']:g} %"),
         ratio("training at home, V1", published.HOME_RATE["V1"], weeks.mean("home", V1)),
-        ratio("training at home, V1 - V0, points", gain, weeks.change("home", V1, V0, _points), ""),
-        order("training at home, V1 / V0", "above 1", weeks.change("home", V1, V0, _over), below=False),
+        ratio("training at home, V1 - V0, points", gain, weeks.points("home", V1, V0), ""),
+        order("training at home, V1 / V0", "above 1", weeks.change("home", V1, V0), below=False),
         printed("training at home, V2", weeks.mean("home", V2), "%"),
         printed(f"training at home, {FREE}", weeks.mean("home", FREE), "%"),
     ]
@@ -145,7 +140,7 @@ def colocation(options: Options) -> Findings:
             ratio(f"high-priority GPU-hours collocated {what}, {NAMES[version]}", paper, weeks.mean(field, version))
             for version, paper in ((V1, published.COLLOCATED["V1"]), (V2, published.COLLOCATED["V2"]))
         ]
-        change = weeks.change(field, V2, V1, _points)
+        change = weeks.points(field, V2, V1)
         rows.append(ratio(f"high-priority GPU-hours collocated {what}, V2 - V1, points", gain, change, ""))
     words = f"high-priority GPU-hours collocated by homes alone, {FREE}"
     rows.append(printed(words, weeks.mean("collocated_at_home", FREE), "%"))

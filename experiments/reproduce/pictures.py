@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..estimates import Estimate
-from ..plots import COLOURS, DPI, LINES
+from ..matplotlib_style import COLOURS, DPI, LINES
 from ..terminal import written_whole
 
 if TYPE_CHECKING:

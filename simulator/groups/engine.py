@@ -316,9 +316,9 @@ class GroupSimulator(Stops):
         self.runs += 1
         self._code = codes.FINISHED if self.state.done == self.state.n_jobs else codes.DECIDE
 
-    def metrics(self) -> dict[str, float]:
-        """Totals of the run so far, by the names of `metrics.py`."""
-        return group_totals(self.plain.record)
+    def metrics(self, among: np.ndarray | None = None) -> dict[str, float]:
+        """Totals of the run so far, by the names of `metrics.py`; of jobs those of `among`, bool (jobs,), or of all."""
+        return group_totals(self.plain.record, among)
 
     def jobs(self) -> dict[str, np.ndarray]:
         """One row a job; see `metrics.group_job_table`."""

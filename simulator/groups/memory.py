@@ -100,7 +100,8 @@ def memory_dtype(jobs: int, groups: int = 1) -> np.dtype:
         + [(name, "i8", (groups,)) for name in ("first_member", "group_machines")]
         + [(name, "f8", (groups,)) for name in ("group_gc", "group_occupancy")]
         + [(name, "f8") for name in TERMS]
-        + [("spills", "i8")]
+        + [("spills", "i8")],
+        align=True,
     )
 
 

@@ -36,15 +36,17 @@ OWN_NAMES = (
 )
 
 
-def group_totals(s: np.void) -> dict[str, float]:
-    """All metrics of the run so far, in the order of `NAMES`, then those of `OWN_NAMES`."""
+def group_totals(s: np.void, among: np.ndarray | None = None) -> dict[str, float]:
+    """All metrics of the run so far, in the order of `NAMES`, then those of `OWN_NAMES`; `among` as in metrics.py."""
     n = int(s["n_jobs"])
-    done = s["status"][:n] == DONE
+    finished = s["status"][:n] == DONE
+    chosen = np.ones(n, bool) if among is None else among
+    done = finished & chosen
     finish, arrival = s["finish_s"][:n][done], s["arrival_s"][:n][done]
     jct, queued = finish - arrival, s["queued_s"][:n][done]
-    end_s = float(finish.max()) if len(finish) == n else float(s["now_s"])
-    makespan = end_s - float(s["start_s"])
-    all_s = float(s["n_machines"]) * makespan
+    whole_s = (float(s["finish_s"][:n].max()) if finished.all() else float(s["now_s"])) - float(s["start_s"])
+    end_s = float(finish.max()) if finished[chosen].all() else float(s["now_s"])
+    all_s = float(s["n_machines"]) * whole_s
     jct_quantiles, queued_quantiles = quantiles(jct), quantiles(queued)
     isolated_s = (s["iterations"][:n] * s["base_iteration_s"][:n])[done]
     values = dict.fromkeys(NAMES, 0.0)
@@ -53,7 +55,7 @@ def group_totals(s: np.void) -> dict[str, float]:
         "jct_median": jct_quantiles[0],
         "jct_p95": jct_quantiles[1],
         "jct_p99": jct_quantiles[2],
-        "makespan": makespan,
+        "makespan": end_s - float(s["arrival_s"][:n][chosen][0]),
         "queueing_delay_mean": _mean(queued),
         "queueing_delay_p95": queued_quantiles[1],
         "queueing_delay_p99": queued_quantiles[2],
@@ -66,13 +68,13 @@ def group_totals(s: np.void) -> dict[str, float]:
         "migrations": float(s["migrations"]),
         "failures": float(s["failures"]),
         "gpu_hours_lost": float(s["comp_lost_s"]) / 3600.0,
-        "slo_violation_rate": _violations(s),
+        "slo_violation_rate": _violations(s, chosen),
         "finish_time_fairness_mean": float("nan"),
         "finish_time_fairness_max": float("nan"),
         "cpu_utilisation": _share(float(s["cpu_busy_s"]), all_s),
         "network_utilisation": _share(float(s["net_busy_s"]) * float(s["busy"]), all_s),
-        "jobs_running_mean": _share(float(s["executed_integral"]), makespan),
-        "groups_mean": _share(float(s["groups_integral"]), makespan),
+        "jobs_running_mean": _share(float(s["executed_integral"]), whole_s),
+        "groups_mean": _share(float(s["groups_integral"]), whole_s),
         "dop_mean": _share(float(s["held_integral"]), float(s["groups_integral"])),
         "out_of_memory": float(s["out_of_memory"]),
         "moves": float(s["moves"]),
@@ -107,11 +109,11 @@ def group_job_table(s: np.void, workload: Workload) -> dict[str, np.ndarray]:
     }
 
 
-def _violations(s: np.void) -> float:
+def _violations(s: np.void, chosen: np.ndarray) -> float:
     n = int(s["n_jobs"])
     is_done = s["status"][:n] == DONE
     late = np.where(is_done, s["finish_s"][:n] > s["deadline_s"][:n], s["deadline_s"][:n] <= s["now_s"])
-    return _share(float(late.sum()), float(s["n_due"]))
+    return _share(float(late[chosen].sum()), float(np.isfinite(s["deadline_s"][:n][chosen]).sum()))
 
 
 def _share(part: float, whole: float) -> float:

@@ -6,6 +6,8 @@ import gc
 import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +153,10 @@ class _Compiled(CPUDispatcher):
     def __init__(self, function: Any, store: Store, options: dict[str, Any]) -> None:
         super().__init__(py_func=function, locals={}, targetoptions=OPTIONS | options)
         self._store = store
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """It is copied and sent to other processes as the name that it has in its module."""
+        return _named, (self.py_func.__module__, self.py_func.__qualname__)
 
     def compile(self, sig: Any) -> Any:
         """Numba's hook: something to call it by for these arguments."""
@@ -298,6 +304,10 @@ class Entry(_Compiled):
     def for_types_of(self, *examples: Any) -> Any:
         """Its machine code for arguments of exactly the types of `examples`."""
         return self.compile(tuple(numba.typeof(example) for example in examples))
+
+
+def _named(module: str, name: str) -> Any:
+    return attrgetter(name)(import_module(module))
 
 
 def _take_part(store: Store, key: str) -> bool:

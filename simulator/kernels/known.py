@@ -79,4 +79,5 @@ def _answer(state: Any, value: Any) -> bool | None:
     record = state.args[about.index]
     if isinstance(record, types.Record):
         record = outline_of(record, questions_of(asked))
-    return record.answers.get(asked.py_func.__name__) if isinstance(record, Outline) else None
+    name = asked.py_func.__name__  # type: ignore[union-attr]  # what has an answer is a kernel
+    return record.answers.get(name) if isinstance(record, Outline) else None

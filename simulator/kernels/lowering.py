@@ -11,12 +11,19 @@ from typing import Any
 from numba import types
 from numba.core import config, ir
 from numba.core.compiler_machinery import register_pass
+from numba.core.imputils import lower_cast
 from numba.core.lowering import Lower
 from numba.core.typed_passes import NativeLowering
 from numba.np.arrayobj import fix_integer_index
 
 from .inference import remembering
 from .outline import Outline, constant, first_of
+
+
+@lower_cast(types.NestedArray, types.Array)
+def _as_plain_array(context: Any, builder: Any, given: Any, wanted: Any, value: Any) -> Any:
+    """A field of a record that an entry hands to a kernel whole, which is compiled for any array of its kind."""
+    return value
 
 
 class _Lower(Lower):
@@ -44,7 +51,7 @@ class _Lower(Lower):
             for statement in block.body:
                 entry, whole = self._uses(statement)
                 others.update(whole)
-                if entry not in here:
+                if entry is not None and entry not in here:
                     others.add(entry)
                 column = self._column(statement)
                 if column is not None and times[statement.target.name] == times[column[0].name] == 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,7 +16,9 @@ LINE_S = 15.0  # between two lines where stderr is no terminal
 
 _about: ContextVar[str] = ContextVar("about")
 _last = ["kernels"]  # what it was about last, for what is called outside
-_spent: Counter[str] = Counter()  # seconds by what they were spent on: several entries may be compiled for one step
+_spent: defaultdict[str, float] = defaultdict(
+    float
+)  # seconds by what they were spent on: several entries may be compiled for one step
 
 
 @contextmanager

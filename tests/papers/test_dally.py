@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 
 from clustergym.experiments.reproduce.dally_network import network, table1
 from clustergym.experiments.reproduce.dally_peer import Grant, identical_prefix, peer
+from clustergym.experiments.reproduce.dally_peer_marks import DIGITS, Marks
 from clustergym.experiments.reproduce.registry import Findings, Options, reproductions
 
 pytestmark = pytest.mark.reproduction
@@ -50,6 +53,28 @@ def test_every_grant_of_the_authors_simulator(options, shared_traces):
     counts = [row.ours for row in findings.rows if "identical grants" in row.quantity]
     assert counts == [10545.0, 10139.0, 10702.0]
     assert missed(findings) == []
+
+
+def test_hashes_of_the_logs_say_the_same_to_who_has_a_clone_of_the_authors_repository(options, shared_traces):
+    """A clone holds the jobs as json and no logs: all 31,386 grants are the same by their hashes."""
+    clone = shared_traces / "dally_cluster_sim"
+    findings = peer(Options(cache=options.cache, traces=clone, quiet=True))
+    counts = [row.ours for row in findings.rows if "identical grants" in row.quantity]
+    assert counts == [10545.0, 10139.0, 10702.0]
+    assert missed(findings) == []
+    assert any("70708" in f"{row.ours:.0f}" for row in findings.rows)  # the Poisson set is found too
+
+
+def test_a_hash_stops_at_the_grant_that_differs():
+    """1,000 grants, the 700th of another job: the first 500 are known to be the same."""
+    grants = [(float(i), f"j{i}", ("0.0.0",)) for i in range(1000)]
+    whole = Marks(1000, 0.0, 0.0, 0.0, "c1d4 c1d4")
+    assert whole.identical(grants) == 0
+    texts = [f"{time_s:.3f} {job} {' '.join(gpus)}\n" for time_s, job, gpus in grants]
+    marks = [hashlib.sha256("".join(texts[:n]).encode()).hexdigest()[:DIGITS] for n in (500, 1000)]
+    log = Marks(1000, 0.0, 0.0, 0.0, " ".join(marks))
+    assert log.identical(grants) == 1000
+    assert log.identical([*grants[:699], (699.0, "other", ("0.0.0",)), *grants[700:]]) == 500
 
 
 def test_no_job_of_the_poisson_set_is_cut(options, shared_traces):

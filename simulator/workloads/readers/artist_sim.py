@@ -7,6 +7,8 @@ The csv has job_id, arrival_s, model, gpus, batch_size, total_iterations, time_p
 submit_time. total_iterations x time_per_iteration = duration to 3e-7; where a file departs further (the
 sensetime-1april sets, by up to 0.7 %) the duration counts.
 
+Jobs come by arrival; of those that arrive together the lower id is first, which is how ties end there.
+
 The authors' simulator departs from its files in two ways, both options here and off by default:
 `scale=gang` divides the duration by the gang size (it credits as many iterations per iteration time as there
 are GPUs), and `caps=batch` cuts two jobs whose iteration count overflows there (399455 to 81,741,978 and 399469
@@ -99,6 +101,7 @@ def read(
         arrival_s=arrival_s,
         gpus=gpus,
         duration_s=duration_s,
+        kept=_as_they_come(arrival_s, ids),
         from_start=dated,
         iterations=iterations,
         iteration_s=per_iteration_s,
@@ -106,6 +109,12 @@ def read(
         batch_size=table.number("batch_size", low=0, whole=True, default=0),
         user=table.text("user", ""),
     )
+
+
+def _as_they_come(arrival_s: np.ndarray, ids: list[str]) -> np.ndarray:
+    """The order of the rows: by arrival, and of jobs that arrive together the lower id first, as there."""
+    numbers = [int(job_id) if job_id.isascii() and job_id.isdigit() else 0 for job_id in ids]
+    return np.array(sorted(range(len(ids)), key=lambda row: (arrival_s[row], numbers[row])), np.int64)
 
 
 def _json_table(path: str | Path) -> Table:

@@ -1,0 +1,63 @@
+"""Which runs are the same run: those that no seed changes, and of policies that decide alike, as the runs show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from .evaluate import Run
+
+
+def is_same(one: Run, other: Run) -> bool:
+    """Whether two runs, of whatever policies and seeds, went alike: every job's time and every metric, bit for bit."""
+    if one.jobs != other.jobs or not np.array_equal(one.jct_s, other.jct_s):
+        return False
+    names = one.metrics.keys() & other.metrics.keys()
+    ours, theirs = ([run.metrics[name] for name in names] for run in (one, other))
+    return np.array_equal(ours, theirs, equal_nan=True)
+
+
+def is_one(runs: Sequence[Run]) -> bool:
+    """Whether the runs of a policy on several seeds are one: nothing in them depends on the seed."""
+    return all(is_same(runs[0], run) for run in runs[1:])
+
+
+def distinct(runs: Sequence[Run]) -> Sequence[Run]:
+    """The runs of a policy on several seeds; the first alone if they are one."""
+    return runs[:1] if is_one(runs) else runs
+
+
+def grouped(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """Policy -> its runs, in their order."""
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        found.setdefault(run.policy, []).append(run)
+    return found
+
+
+def twins(runs: Iterable[Run]) -> dict[str, str]:
+    """Policy -> the first one before it that went the same on all seeds of both, where there is one."""
+    found: dict[str, str] = {}
+    first: dict[str, list[Run]] = {}
+    for policy, mine in grouped(runs).items():
+        for other, theirs in first.items():
+            if _went_alike(mine, theirs):
+                found[policy] = other
+                break
+        else:
+            first[policy] = mine
+    return found
+
+
+def same_as(runs: Iterable[Run]) -> list[str]:
+    """A line for each set of policies that went alike: "dally-manual: same runs as dally-consolidated"."""
+    by_first: dict[str, list[str]] = {}
+    for policy, other in twins(runs).items():
+        by_first.setdefault(other, []).append(policy)
+    return [f"{', '.join(policies)}: same runs as {other}" for other, policies in by_first.items()]
+
+
+def _went_alike(mine: Sequence[Run], theirs: Sequence[Run]) -> bool:
+    ours, others = ({run.seed: run for run in runs} for runs in (mine, theirs))
+    return ours.keys() == others.keys() and all(is_same(run, others[seed]) for seed, run in ours.items())
