@@ -52,6 +52,7 @@ class Lookout:
     columns: ClassVar[Sequence[Sequence[str]]]  # names of the columns of cluster, queue, running and candidates
     turn: ClassVar[Callable[..., Any]]  # kernel: (records, windows, row, features, mask) shows the present anew
     orders: ClassVar[Sequence[str]] = ORDERS
+    asked: Sequence[Any] = ()  # policies of its own that decide beside whoever decides
     values: ClassVar[str] = ""  # what the features of the second part's values are called, if they have any
 
     def __init__(

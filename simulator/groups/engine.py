@@ -160,6 +160,16 @@ class GroupSimulator(Stops):
         self._code = code
         self.meter.clear()
 
+    def aside(self) -> tuple[Any, ...]:
+        """What of the present is not in the record, for `take_aside`."""
+        return self.workload, self.rule, self._code, self.meter.seen()
+
+    def take_aside(self, aside: tuple[Any, ...]) -> None:
+        """Go on with a run whose record has just been written, and of which `aside` said the rest."""
+        self.workload, self.rule, self._code, seen = aside
+        self.meter.take_over(*seen)
+        self.runs += 1
+
     def use(self, rule: GroupTerms) -> None:
         """Let other terms hold, now and for the resets to come; running groups cannot change how they execute.
 
