@@ -288,9 +288,7 @@ class Batch:
         return _again, (self.given, [parts_of(env) for env in self.envs])
 
     @classmethod
-    def made(
-        cls, env_class: Callable[..., Any], num_envs: int, replicas: int, variants: Any, kwargs: Any
-    ) -> Batch:
+    def made(cls, env_class: Callable[..., Any], num_envs: int, replicas: int, variants: Any, kwargs: Any) -> Batch:
         """One of `given`."""
         return cls(env_class, num_envs, replicas=replicas, variants=variants, kwargs=kwargs)
 

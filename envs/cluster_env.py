@@ -243,9 +243,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
     def played(self) -> dict[str, Any]:
         """What, beside the row's arrays, it takes to go on with the episode; JSON can hold it."""
         if self._drawn["given"]:
-            raise InputError(
-                f"state: row {self.row} plays a workload that was given to reset; give it to make instead"
-            )
+            raise InputError(f"state: row {self.row} plays a workload that was given to reset; give it to make instead")
         rule = self.simulator.rule
         return {
             **self._drawn,
@@ -367,9 +365,11 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
         Raises:
             Stalled: jobs wait, and nothing can be started any more.
+            Endless: time passes, but nothing gets done and nothing will.
         """
         code = int(self._window.code)
         self.simulator.note(code)
+        self.simulator.expect_end()
         if code == codes.STALLED and not self._window.can_act:
             s = self.simulator.state
             raise Stalled(f"{s.waiting + s.held} jobs wait at {s.now_s:g} s and nothing can be started any more")

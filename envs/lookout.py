@@ -96,7 +96,9 @@ class Lookout:
     def _keep(self, windows: np.ndarray) -> None:
         self.windows = windows.view(np.recarray)
         self.window = self.windows[0]
-        self.plain: np.void = self.windows.view(np.ndarray).view(type(self).dtype())[0]  # the same, by item: fast
+        plain = self.windows.view(np.ndarray).view(type(self).dtype())
+        self.plain: np.void = plain[0]  # the same, by item: fast
+        self.data: np.ndarray = plain.view(np.uint8)  # and its bytes
 
     def move_to(self, windows: np.ndarray) -> None:
         """Keep the window in another array of one."""

@@ -62,7 +62,7 @@ def moment_of(env: Any) -> Moment:
         capacity=rows.capacity,
         extent=extent,
         record=plain.data.copy() if extent is None else packed(plain, extent),
-        window=_bytes_of(env).copy(),
+        window=env.lookout.data.copy(),
         outcome=rows.outcomes[row].copy(),
         features=rows.features[row].copy(),
         mask=rows.masks[row].copy(),
@@ -78,8 +78,10 @@ def go_back(env: Any, moment: Moment) -> None:
         InputError: it is that of one that was made otherwise.
     """
     if not isinstance(moment, Moment):
-        raise InputError(f"restore: {type(moment).__name__} given; expected what snapshot() of such an environment gave")
-    rows, row, window = env.stepper.rows, env.row, _bytes_of(env)
+        raise InputError(
+            f"restore: {type(moment).__name__} given; expected what snapshot() of such an environment gave"
+        )
+    rows, row, window = env.stepper.rows, env.row, env.lookout.data
     own = (window.shape, rows.features[row].shape, rows.masks[row].shape, type(env.simulator.capacity))
     if own != (moment.window.shape, moment.features.shape, moment.mask.shape, type(moment.capacity)):
         raise InputError("restore: a snapshot of an environment of another kind; expected one that was made alike")
@@ -90,11 +92,6 @@ def go_back(env: Any, moment: Moment) -> None:
         rows.fit_references()
         rows.references[row, : moment.reference.size] = moment.reference
     env.take_aside(moment.aside)
-
-
-def _bytes_of(env: Any) -> np.ndarray:
-    """A view of its window, uint8 (size,)."""
-    return np.asarray(env.lookout.windows).view(np.uint8)
 
 
 def _write_record(env: Any, moment: Moment) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..simulator.decisions import Decision
 from ..simulator.engine import Decider
-from ..simulator.kernels.codes import ASK, DECIDE, FINISHED, HORIZON, STALLED
+from ..simulator.kernels.codes import ASK, DECIDE, ENDLESS, FINISHED, HORIZON, STALLED
 from ..simulator.kernels.jit import entry
 from . import turns
 from .batch import Rows, Stepper
@@ -226,7 +226,7 @@ class PlayedEnv(ClusterEnv):
             code = self.stepper.call(advance, rows.records, self.row)
         w["code"] = code
         simulator.note(code)
-        if code in (FINISHED, HORIZON, STALLED):
+        if code in (FINISHED, HORIZON, STALLED, ENDLESS):
             self.lookout.finish()
         else:
             self.lookout.refresh()

@@ -322,6 +322,7 @@ class Simulator(Stops):
 
         Raises:
             Stalled: jobs wait, nothing runs and nothing is to come. The state is as before: start something.
+            Endless: time passes, but nothing gets done and nothing will.
         """
         if self.ended:
             raise InvalidDecision("advance: the run has ended; call reset() first")
@@ -544,6 +545,7 @@ class Simulator(Stops):
 
     def _stop(self, code: int) -> None:
         self._code = int(code)
+        self.expect_end()
         s = self.state
         if self._code == codes.STALLED:
             raise Stalled(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..interrupt import leaving
 from ..terminal import BadArgument, arguments, out, print_json, progress, warnings_on_one_line
 from .options import Json, Network, Quiet, Topology, whole
 from .setting import chosen_policies, described_setting, open_setting, pairs
@@ -209,7 +210,10 @@ def _train(config: Config, logdir: Path, resume: bool, quiet: bool) -> dict[str,
             elastic = bool(config.env.get("elastic", False))
             words = [word for word in policies_of(config.environment) if elastic or not make(word).elastic]
             log.heuristics(training.validation, words)
-        best = training.run(resume)
+        short = config.environment.removeprefix("clustergym/").removesuffix("-v0")
+        again = shlex.join(["clustergym", "train", short, "--logdir", str(logdir), "--resume"])
+        with leaving(f"interrupted; what is learnt so far is kept. Go on with: {again}", training.keep):
+            best = training.run(resume)
         log.finished(best)
     return best
 

@@ -197,6 +197,7 @@ class GroupSimulator(Stops):
 
         Raises:
             Stalled: jobs wait, nothing runs and nothing is to come. Start something.
+            Endless: time passes, but nothing gets done and nothing will.
         """
         if self.ended:
             raise InvalidDecision("advance: the run has ended; call reset() first")
@@ -204,6 +205,7 @@ class GroupSimulator(Stops):
 
     def _stop(self, code: int) -> None:
         self._code = int(code)
+        self.expect_end()
         if self._code == codes.STALLED:
             s = self.state
             raise Stalled(
