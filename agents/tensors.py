@@ -17,11 +17,16 @@ HEADER = b"{"  # of a safetensors file, after eight bytes with its length, which
 
 
 def write_tensors(path: Path, tensors: Mapping[str, torch.Tensor]) -> None:
-    """Write tensors by name; those that share memory are written each for itself."""
-    save_file(
-        {name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format) for name, tensor in tensors.items()},
-        path,
-    )
+    """Write tensors by name; those that share memory are written each for itself.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    separate = {k: tensor.detach().cpu().clone(memory_format=torch.contiguous_format) for k, tensor in tensors.items()}
+    try:
+        save_file(separate, path)
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"{path}: it cannot be written: {error}") from None
 
 
 def read_tensors(path: Path) -> dict[str, torch.Tensor]:

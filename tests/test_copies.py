@@ -184,7 +184,10 @@ def test_a_reward_of_ones_own_goes_on_and_is_shared():
 WITH_MEMORIES = [
     ("clustergym/Sharing-v0", {"elastic": True, "workload": "philly-sample:jobs=8,hours=1"}),
     ("clustergym/DataPlacement-v0", {"scheduler": "federated:slow=none"}),
-    ("clustergym/Delay-v0", {"mtbf_s": 50_000.0, "lease": 600.0, "preemption_cost": 30.0, "estimates": "lognormal:sigma=1"}),
+    (
+        "clustergym/Delay-v0",
+        {"mtbf_s": 50_000.0, "lease": 600.0, "preemption_cost": 30.0, "estimates": "lognormal:sigma=1"},
+    ),
     ("clustergym/Delay-v0", {"action": "discrete", "mask": "observation", "reference": "fifo"}),
 ]
 

@@ -66,8 +66,9 @@ def played(monkeypatch: Any, folder: Path) -> tuple[float, list[str]]:
     """What the kernels give in a process that knows nothing yet, and what it tells."""
     told: list[str] = []
     here = anew(__name__, monkeypatch, folder)
+    store = Store(lambda: folder, told.append)
     for function in (here.twice, here.answer, here.answer.kernel):
-        function._store = Store(lambda: folder, told.append)
+        function._store = store
     return here.answer(np.array([1.0, 2.5]), 3), told
 
 
