@@ -52,6 +52,7 @@ class Lookout:
     columns: ClassVar[Sequence[Sequence[str]]]  # names of the columns of cluster, queue, running and candidates
     turn: ClassVar[Callable[..., Any]]  # kernel: (records, windows, row, features, mask) shows the present anew
     orders: ClassVar[Sequence[str]] = ORDERS
+    asked: Sequence[Any] = ()  # policies of its own that decide beside whoever decides
     values: ClassVar[str] = ""  # what the features of the second part's values are called, if they have any
 
     def __init__(
@@ -96,7 +97,9 @@ class Lookout:
     def _keep(self, windows: np.ndarray) -> None:
         self.windows = windows.view(np.recarray)
         self.window = self.windows[0]
-        self.plain: np.void = self.windows.view(np.ndarray).view(type(self).dtype())[0]  # the same, by item: fast
+        plain = self.windows.view(np.ndarray).view(type(self).dtype())
+        self.plain: np.void = plain[0]  # the same, by item: fast
+        self.data: np.ndarray = plain.view(np.uint8)  # and its bytes
 
     def move_to(self, windows: np.ndarray) -> None:
         """Keep the window in another array of one."""

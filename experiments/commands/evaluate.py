@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...simulator.errors import MissingExtra
-from ..terminal import BadArgument, arguments, expect_writable, out, print_json, progress, warnings_on_one_line
+from ..interrupt import leaving
+from ..terminal import BadArgument, arguments, expect_writable, out, print_json, progress, typed, warnings_on_one_line
 from .options import Format, Json, Network, Oversize, Quiet, Ray, Topology, TrustPy, TrustZip, Workload, cluster, whole
 from .setting import chosen_policies, described_setting, open_setting
 
@@ -273,8 +274,11 @@ def _played(
 ) -> tuple[list[Run], list[str]]:
     """The runs, and what to tell about them."""
     if logdir is None:
-        return _play(setting, words, seeds, None, manner), []
-    return _into(logdir, setting, words, seeds, manner)
+        with leaving("interrupted; nothing is kept. With --logdir DIR the same command goes on where it was stopped"):
+            return _play(setting, words, seeds, None, manner), []
+    again = " ".join(word for word in typed.get().split(" ") if word != "--fresh")
+    with leaving(f"interrupted; the runs that were over are kept in {logdir}. Go on with: {again}"):
+        return _into(logdir, setting, words, seeds, manner)
 
 
 def _play(setting: Setting, words: list[str], seeds: list[int], store: Store | None, manner: _Manner) -> list[Run]:

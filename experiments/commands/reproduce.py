@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..terminal import BadArgument, arguments, out, plain_table, print_json, say, warnings_on_one_line
+from ..interrupt import leaving
+from ..terminal import BadArgument, arguments, out, plain_table, print_json, say, typed, warnings_on_one_line
 from .options import Json, Quiet, Ray, Seed, cluster, whole
 
 if TYPE_CHECKING:
@@ -87,7 +88,9 @@ def reproduce(
             out=out_,
             quiet=quiet,
         )
-        _print(entry, entry.run(options), json, quiet)
+        with leaving(f"interrupted; the runs that were over are kept in {options.cache}. Go on with: {typed.get()}"):
+            findings = entry.run(options)
+        _print(entry, findings, json, quiet)
 
 
 def _prepare_pictures(folder: Path) -> None:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..terminal import BadArgument, arguments, out, print_json, progress, say, warnings_on_one_line
+from ..interrupt import leaving
+from ..terminal import BadArgument, arguments, out, print_json, progress, say, typed, warnings_on_one_line
 from .evaluate import MOST_PROCESSES, Assignments, parse_seeds
 from .options import Format, Json, Network, Oversize, Quiet, Ray, Seed, Topology, TrustPy, TrustZip, cluster, whole
 from .setting import chosen_policies, described_setting, open_setting
@@ -255,12 +256,14 @@ def _tune(subject: PolicyParameters | TrainingParameters, manner: _Manner, setti
 
     if manner.logdir is None:
         search = Search(subject, manner.space, None, manner.seed)
-        search.begin()
-        trials = _played(search, manner)
-        judged = _judged(subject, search, trials, manner)
+        with leaving("interrupted; nothing is kept. With --logdir DIR the same command goes on where it was stopped"):
+            search.begin()
+            trials = _played(search, manner)
+            judged = _judged(subject, search, trials, manner)
     else:
         manner.logdir.mkdir(parents=True, exist_ok=True)
-        with alone(manner.logdir), recorded(manner.logdir, count_of(manner.executor, manner.processes)):
+        kept = f"interrupted; the trials that were over are kept in {manner.logdir}. Go on with: {typed.get()}"
+        with alone(manner.logdir), recorded(manner.logdir, count_of(manner.executor, manner.processes)), leaving(kept):
             search = Search(subject, manner.space, manner.logdir, manner.seed, _at_once(subject, manner))
             search.begin()
             trials = _played(search, manner)

@@ -166,6 +166,16 @@ class Passes(Policy):
         place = f"; number {order.index(decision.job) + 1} of {len(order)}"
         return f"{words}{place}" + (f", of whom {passed} before it fit nowhere" if passed else "")
 
+    def memory(self, simulator: Any) -> Any:
+        """Where the workloads of the present run are bound, for `recall`; None: nowhere."""
+        return None if self._binding is None else self._binding.memory(simulator)
+
+    def recall(self, simulator: Any, memory: Any) -> None:
+        """A simulator now stands where one stood of whose run `memory` was remembered."""
+        self._now = None
+        if self._binding is not None:
+            self._binding.recall(simulator, memory)
+
     def _begin(self, view: ClusterView) -> list[Decision]:
         """What is decided next: about tables that pending workloads lack; if nothing, all of one pass."""
         if self._laid is None or self._laid[0] is not view.workload or self._laid[1] is not view.topology:

@@ -10,6 +10,7 @@ without a quota in a region may compute nothing there.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Literal
 
@@ -87,6 +88,12 @@ class Placement:
         self.objective = objective
         self.jobs = warehouse.jobs.only(warehouse.jobs.recurring if known is None else known)
         self.ledger = _ledger(warehouse, objective, self.jobs)
+
+    def copy(self) -> Placement:
+        """The same homes; moves change either alone."""
+        found = copy(self)
+        found.ledger = Ledger(*(array.copy() for array in self.ledger))
+        return found
 
     @property
     def home(self) -> np.ndarray:
