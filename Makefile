@@ -5,6 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 EXTRAS := agents,report,render,dev
+LOWEST := .venv-lowest
 
 # A virtual environment that was copied or moved here still imports the old tree: make it anew.
 ifneq ($(file < $(READY)),$(CURDIR))
@@ -24,7 +25,8 @@ FREE_tianshou := filelock
 FREE_rllib := gymnasium
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-clients lint docs clean
+.PHONY: help demo test test-slow test-clients test-lowest hunt lint docs clean
+.PHONY: hunt-flips hunt-readers hunt-words hunt-store
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 14
@@ -42,6 +44,30 @@ test-clients: $(CLIENTS:%=$(CLIENT_VENVS)/%/.ready) ## learners of other librari
 	@for client in $(CLIENTS); do \
 		$(CLIENT_VENVS)/$$client/bin/python -m pytest -m clients -q -rP tests/test_clients.py || exit 1; done
 
+test-lowest: ## the tests with the lowest versions that pyproject.toml admits, of the extras too, in .venv-lowest
+	@$(PYTHON) -m venv --clear $(LOWEST)
+	@$(LOWEST)/bin/python -m pip install -qq --disable-pip-version-check $(PIP_FLAGS) uv packaging
+	@$(LOWEST)/bin/uv pip compile -q --resolution lowest-direct --python $(LOWEST)/bin/python $(PIP_FLAGS) \
+		--extra agents --extra report --extra render --extra tune --extra dev pyproject.toml -o $(LOWEST)/lowest.txt
+	@$(LOWEST)/bin/python tests/lowest.py $(LOWEST)/lowest.txt
+	@$(LOWEST)/bin/uv pip install -q --python $(LOWEST)/bin/python $(PIP_FLAGS) -r $(LOWEST)/lowest.txt setuptools
+	@$(LOWEST)/bin/uv pip install -q --python $(LOWEST)/bin/python --no-deps -e .
+	@$(LOWEST)/bin/python -m pytest -n 2 -q
+
+hunt: hunt-flips hunt-readers hunt-words hunt-store ## half an hour of flipped bits, changed files, random words, faults
+
+hunt-flips: $(READY)
+	@$(RUN) tests/hunt/flips.py 4000
+
+hunt-readers: $(READY)
+	@$(RUN) tests/hunt/readers.py 1000
+
+hunt-words: $(READY)
+	@$(RUN) tests/hunt/words.py 1000
+
+hunt-store: $(READY)
+	@$(RUN) tests/hunt/store_faults.py 30
+
 lint: $(READY) ## ruff, mypy, import-linter
 	@$(RUN) -m ruff check .
 	@$(RUN) -m ruff format --check .
@@ -54,7 +80,7 @@ docs: $(READY) ## the documentation as web pages, in site/
 	@echo "the pages are in site/index.html"
 
 clean: ## remove the virtual environment and everything generated
-	@rm -rf $(VENV) $(CLIENT_VENVS) build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) $(CLIENT_VENVS) $(LOWEST) build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml constraints.txt

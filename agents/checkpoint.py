@@ -20,6 +20,7 @@ import numpy as np
 import torch
 
 from ..simulator.errors import InputError
+from ..simulator.files import expect_plain_file
 from .folders import replaced_whole, standing
 from .tensors import read_tensors, write_tensors
 
@@ -74,6 +75,8 @@ def read_checkpoint(folder: str | Path) -> Checkpoint:
     """
     folder = standing(Path(folder))
     path = folder / MANIFEST
+    for name in (MANIFEST, TENSORS, ARRAYS):
+        expect_plain_file(folder / name)
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         version = manifest["schema_version"]

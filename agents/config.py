@@ -26,6 +26,7 @@ from ..envs.registration import ENVIRONMENTS
 from ..simulator.errors import InputError
 from ..simulator.names import choose
 from ..simulator.own import is_own, shown_word
+from ..simulator.specs import load_mapping
 
 FOLDER = Path(__file__).with_name("configs")
 NETS = ("candidates", "mlp")
@@ -199,17 +200,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     Raises:
         InputError: the file cannot be read, or holds something else.
     """
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or 'not UTF-8'})") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f", line {mark.line + 1}" if mark else ""
-        raise InputError(f"{path}{place}: not YAML: {getattr(error, 'problem', None) or 'cannot be parsed'}") from None
-    if not isinstance(data, dict):
-        raise InputError(f"{path}: expected keys and values of a training configuration")
-    return data
+    return load_mapping(path, "training configuration")
 
 
 def make_config(values: Mapping[str, Any], source: str) -> Config:
@@ -272,5 +263,5 @@ def assign(values: dict[str, Any], key: str, text: str) -> None:
             raise InputError(f"configuration: {key!r}: {name} has no keys")
     try:
         place[last] = yaml.safe_load(text)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: dates such as 2024-13-45
         raise InputError(f"configuration: {key} = {text!r}: not a value that YAML reads") from None

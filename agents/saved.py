@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ..envs.tables import Tables
 from ..simulator.errors import InputError
+from ..simulator.files import expect_plain_file
 from ..simulator.names import choose
 from ..simulator.own import expect_trusted, is_own, own
 from ..simulator.specs import validated
@@ -161,6 +162,7 @@ def read_description(folder: str | Path) -> AgentDescription:
         InputError: it is missing, not as it should be, or of a newer version.
     """
     path = Path(folder) / DESCRIPTION
+    expect_plain_file(path)
     try:
         if path.stat().st_size > MOST_DESCRIPTION_BYTES:
             raise InputError(f"{path}: {path.stat().st_size:,} bytes; expected at most {MOST_DESCRIPTION_BYTES:,}")

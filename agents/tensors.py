@@ -10,6 +10,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from ..simulator.errors import InputError
+from ..simulator.files import expect_plain_file
 
 MOST_BYTES = 2**30
 PICKLE, ZIP = b"\x80", b"PK"
@@ -17,11 +18,18 @@ HEADER = b"{"  # of a safetensors file, after eight bytes with its length, which
 
 
 def write_tensors(path: Path, tensors: Mapping[str, torch.Tensor]) -> None:
-    """Write tensors by name; those that share memory are written each for itself."""
-    save_file(
-        {name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format) for name, tensor in tensors.items()},
-        path,
-    )
+    """Write tensors by name; those that share memory are written each for itself.
+
+    Raises:
+        InputError: the file cannot be written: a full disk.
+    """
+    alone = {
+        name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format) for name, tensor in tensors.items()
+    }
+    try:
+        save_file(alone, path)
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"{path}: it cannot be written ({error})") from None
 
 
 def read_tensors(path: Path) -> dict[str, torch.Tensor]:
@@ -30,6 +38,7 @@ def read_tensors(path: Path) -> dict[str, torch.Tensor]:
     Raises:
         InputError: there is no such file, it is too large, or not a whole safetensors file.
     """
+    expect_plain_file(path)
     try:
         size = path.stat().st_size
         with path.open("rb") as file:

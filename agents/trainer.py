@@ -7,6 +7,7 @@ they stand. So a run that was killed and resumed has the very weights of one tha
 from __future__ import annotations
 
 import hashlib
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -106,6 +107,9 @@ class Training:
         self.validation = Validation(config)
         self.reference = self.validation.play_heuristic(config.reference)
         self.standing = _Standing()
+        self._noted: Checkpoint | None = None
+        self._written: Checkpoint | None = None
+        self._writing = threading.Lock()
 
     @property
     def best(self) -> Path:
@@ -224,6 +228,19 @@ class Training:
 
     def checkpoint(self) -> None:
         """Put on disk all that is needed to go on."""
+        self.note()
+        self.keep()
+
+    def keep(self) -> None:
+        """Put on disk what was noted last, in whatever thread; nothing if nothing was."""
+        with self._writing:
+            noted = self._noted
+            if noted is not None and noted is not self._written:
+                write_checkpoint(self.folder / CHECKPOINT, noted)
+                self._written = noted
+
+    def note(self) -> None:
+        """Keep in mind all that is needed to go on from here."""
         learner, standing = self.learner, self.standing
         tensors = {f"policy/{name}": tensor for name, tensor in learner.policy.state_dict().items()}
         moments, optimizer = optimizer_tensors(learner.policy.optimizer)
@@ -247,8 +264,9 @@ class Training:
         if isinstance(learner.env, VecNormalize):
             spread = learner.env.ret_rms
             data["returns"] = [float(spread.mean), float(spread.var), float(spread.count)]
-            arrays["returns"] = learner.env.returns
-        write_checkpoint(self.folder / CHECKPOINT, Checkpoint(self.step, {**tensors, **moments}, arrays, data))
+            arrays["returns"] = learner.env.returns.copy()
+        tensors = {name: tensor.clone() for name, tensor in {**tensors, **moments}.items()}
+        self._noted = Checkpoint(self.step, tensors, arrays, data)
 
     def _restore(self, saved: Checkpoint) -> None:
         learner, data = self.learner, saved.data
@@ -310,8 +328,9 @@ class _Loop(BaseCallback):
         due = training.standing.next_evaluation <= training.step
         if due:
             training.evaluate()
+        training.note()
         if due or time.monotonic() - self.saved_s > CHECKPOINT_EVERY_S:
-            training.checkpoint()
+            training.keep()
             self.saved_s = time.monotonic()
         training.listener.progressed(training.step)
 

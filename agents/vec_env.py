@@ -74,6 +74,15 @@ class ClusterVecEnv(VecEnv):
         if seed is not None:
             self.seed(seed)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies, here and in other processes, which go on as this one would."""
+        return {name: value for name, value in vars(self).items() if name != "envs"}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """Become as the copied one."""
+        vars(self).update(state)
+        self.envs = self.batch.envs
+
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
         """Seed the next reset: row i gets seed + i // replicas. Returns the seeds by row."""
         if seed is None:

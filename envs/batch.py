@@ -22,6 +22,7 @@ from ..simulator.kernels.jit import direct
 from ..simulator.protocols import Room
 from .codes import GOES_ON, OUTCOMES, TERMINATED, TRUNCATED
 from .forms import Form
+from .moment import Moment, complete, parts_of
 
 
 @dataclass
@@ -145,6 +146,10 @@ class Stepper:
             capacity = type(capacity)(*(max(pair) for pair in both))
         self.make_room(capacity, lost=(row,))
 
+    def widen(self, row: int, capacity: Any) -> None:
+        """See to it that a record of `capacity` has room in `row`, whose own is lost; the others go on."""
+        self._make_room(row, capacity)
+
     def make_room(self, capacity: Any, lost: Collection[int] = ()) -> None:
         """Give every row records of `capacity`; runs in progress move, but those of the rows in `lost`."""
         r = self.rows
@@ -235,6 +240,7 @@ class Batch:
         _check_count("replicas", replicas)
         if num_envs % replicas:
             raise InputError(f"replicas = {replicas}: expected a divisor of num_envs = {num_envs}")
+        self.given = env_class, num_envs, replicas, variants, kwargs
         self.num_envs, self.replicas = int(num_envs), int(replicas)
         kinds = [{**(kwargs or {}), **variant} for variant in variants] or [dict(kwargs or {})]
         first_alike = [next(j for j, other in enumerate(kinds) if _alike(kind, other)) for kind in kinds]
@@ -251,6 +257,40 @@ class Batch:
         for i, env in enumerate(self.envs):
             env.join(self.stepper, i)
         self.metrics: dict[int, dict[str, float]] = {}
+
+    def snapshot(self) -> list[Moment]:
+        """The present of every row; of the environments `snapshot` gives that of one."""
+        return [env.snapshot() for env in self.envs]
+
+    def restore(self, moments: Sequence[Moment | None]) -> None:
+        """Go on at moments, one for each row; None: it stays as it is.
+
+        Raises:
+            InputError: they are of another kind, or not as many as rows.
+        """
+        if len(moments) != self.num_envs:
+            raise InputError(f"restore: {len(moments)} snapshots given; expected one for each of {self.num_envs} rows")
+        for env, moment in zip(self.envs, moments, strict=True):
+            if moment is not None:
+                env.restore(moment)
+        self.metrics = {}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Batch:
+        """Other rows that go on as these would."""
+        copied = memo[id(self)] = self.made(*self.given)
+        for env, new in zip(self.envs, copied.envs, strict=True):
+            memo[id(env)] = new
+            env.pass_on(new, memo)
+        return copied
+
+    def __reduce__(self) -> Any:
+        """As `__deepcopy__`, in another process."""
+        return _again, (self.given, [parts_of(env) for env in self.envs])
+
+    @classmethod
+    def made(cls, env_class: Callable[..., Any], num_envs: int, replicas: int, variants: Any, kwargs: Any) -> Batch:
+        """One of `given`."""
+        return cls(env_class, num_envs, replicas=replicas, variants=variants, kwargs=kwargs)
 
     def seeds(self, seed: int | None) -> list[int | None]:
         """Seeds by row, from that of the first group of replicas on."""
@@ -321,6 +361,13 @@ class Batch:
     def truncated(self) -> np.ndarray:
         """Rows whose episode was cut off by the last step, bool (num_envs,), a new array."""
         return self.rows.outcomes[:, TRUNCATED] > 0.0
+
+
+def _again(given: Any, parts: Sequence[tuple[Mapping[str, Any], Moment | None]]) -> Batch:
+    batch = Batch.made(*given)
+    for env, (extras, moment) in zip(batch.envs, parts, strict=True):
+        complete(env, extras, moment)
+    return batch
 
 
 def _alike(a: Any, b: Any) -> bool:

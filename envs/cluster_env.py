@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -20,20 +20,29 @@ from ..simulator.errors import InputError, InvalidDecision, Stalled
 from ..simulator.kernels import codes
 from ..simulator.layout import Failures
 from ..simulator.names import choose
+from ..simulator.protocols import Remembers
 from ..simulator.rules.rule import PLACERS, Rule, rule_from
 from ..simulator.view import ClusterView
 from ..simulator.workloads import Workload, workload_source
 from .batch import Rows, Stepper
 from .codes import BEGINS, REWARD, TERMINATED, TRUNCATED
 from .forms import Form
-from .lookout import Lookout, check_range, numbers
+from .lookout import Lookout, check_range, numbers, seconds
+from .moment import Moment, complete, copied_extras, go_back, made_again, moment_of, parts_of
 from .reference import Reference
 from .reward import JCT, REWARDS, reward_scale
 from .snapshot import Reward, Snapshot, counts_of, own_reward, paid
 from .tables import Tables
 
+if TYPE_CHECKING:
+    from .rendering.seen import Seen
+
 DECISIONS_A_JOB = 50  # no policy that gets on comes near it, so episodes of one that does not come to an end
 NEVER = 2**62  # more decisions than anybody makes
+
+SETTINGS = ("max_decisions", "observation_space", "action_space")  # of a made environment; spaces draw numbers
+
+CALLED = ("sources", "_own_reward")  # which copies call, as they are
 
 # What `_lay` writes into a window beside what `Lookout.lay` does.
 OF_EPISODE = (
@@ -54,12 +63,16 @@ OF_EPISODE = (
 class ClusterEnv(gym.Env[Any, np.ndarray]):
     """The base of environments; a subclass opens it with what is its own.
 
+    `copy.deepcopy` and `pickle` give another environment that goes on as this one would; see moment.py.
+
     Attributes:
+        given: the arguments that it was made from.
         part: what a message about compiling calls it.
         others: what the parts of an action after the candidate are, for messages.
         step_rows: its kernel, see `Stepper`.
         rewards: what it can pay, by name, with their code in the kernel.
         lookout, simulator, rule: what it looks at, on what it plays, and what holds there whoever decides.
+        player: who is named in pictures: the policy that was last asked for an action, or what you write here.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 10}  # noqa: RUF012
@@ -67,6 +80,15 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
     others: ClassVar[tuple[str, ...]] = ()
     step_rows: ClassVar[Callable[..., Any]]
     rewards: ClassVar[Mapping[str, int]] = REWARDS
+    player: str = ""
+    given: tuple[tuple[Any, ...], dict[str, Any]]
+    _own: frozenset[str]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Keep the arguments, of which copies are made."""
+        self = super().__new__(cls)
+        self.given = args, kwargs
+        return self
 
     def _open(
         self,
@@ -90,7 +112,9 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self.sources = self._sources_of(workload)
         self._pay(reward, reference, max_decisions)
         self._screen: Any = None
+        self._seen: tuple[int, Seen] | None = None  # of which run
         self._lay_spaces()
+        self._own = frozenset(vars(self)).difference(SETTINGS) | {"_own"}
 
     def _lay_spaces(self) -> None:
         """Spaces, and a row of its own."""
@@ -138,7 +162,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self._action, self._outcome = rows.actions[row], rows.outcomes[row]
         self._features, self._mask = rows.features[row], rows.masks[row]
         self._told_mask = self.form.mask(self._mask)
-        self._row = row
+        self.row = row
         stepper.enter(self.simulator)
         if self._own_reward:
             stepper.payers[row] = self._write_own_reward
@@ -146,14 +170,14 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
     def _write_own_reward(self) -> None:
         """After a step: what a user's function pays for it, in place of what was written."""
         assert self._own_reward is not None
-        after = self.snapshot()
+        after = self.in_numbers()
         if self.lookout.plain["owes"]:  # it began an episode
             self._outcome[REWARD], self._before = 0.0, Snapshot.before_all(self.simulator.plain.record)
         else:
             self._outcome[REWARD], self._before = paid(self._own_reward, self._before, after), after
 
-    def snapshot(self) -> Snapshot:
-        """The cluster in numbers, as the last step left it."""
+    def in_numbers(self) -> Snapshot:
+        """The cluster in numbers, as the last step left it: what a reward that is a function is given."""
         return Snapshot.of(self.simulator.plain.record, self.lookout.plain, self._outcome.tolist())
 
     def metrics(self) -> dict[str, float]:
@@ -204,7 +228,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         for name in OF_EPISODE:
             self.lookout.plain[name] = other.lookout.plain[name]
         if self._reference is not None:
-            self.stepper.rows.references[self._row] = self.stepper.rows.references[other._row]
+            self.stepper.rows.references[self.row] = self.stepper.rows.references[other.row]
 
     def _lay(self, workload: Workload, seed: int) -> None:
         self.simulator.use(self.rule)
@@ -220,14 +244,12 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
             w["ref_on"], w["ref_jobs"] = 1, len(finish_s)
             w["ref_arrived"], w["ref_done"], w["ref_arrived_s"], w["ref_done_s"] = 0, 0, 0.0, 0.0
             self.stepper.rows.fit_references()
-            self.stepper.rows.references[self._row, : len(finish_s)] = finish_s
+            self.stepper.rows.references[self.row, : len(finish_s)] = finish_s
 
     def played(self) -> dict[str, Any]:
         """What, beside the row's arrays, it takes to go on with the episode; JSON can hold it."""
         if self._drawn["given"]:
-            raise InputError(
-                f"state: row {self._row} plays a workload that was given to reset; give it to make instead"
-            )
+            raise InputError(f"state: row {self.row} plays a workload that was given to reset; give it to make instead")
         rule = self.simulator.rule
         return {
             **self._drawn,
@@ -246,7 +268,77 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self.lookout.resume(self.simulator)
         if self._own_reward:
             owes = self.lookout.plain["owes"]
-            self._before = Snapshot.before_all(self.simulator.plain.record) if owes else self.snapshot()
+            self._before = Snapshot.before_all(self.simulator.plain.record) if owes else self.in_numbers()
+
+    def snapshot(self) -> Moment:
+        """The present of the episode, for `restore`; it costs little more than a copy of the record."""
+        self._expect_reset()
+        return moment_of(self)
+
+    def restore(self, moment: Moment) -> None:
+        """Go on at a snapshot of this environment, or of one that was made alike, random numbers to come included.
+
+        Observation and mask are then those of the snapshot: `observe()`, `action_masks()`. Wrappers around it notice
+        nothing. The workload and policies that the environment asks are shared with whoever else has them.
+
+        Raises:
+            InputError: it is a snapshot of an environment of another kind.
+        """
+        go_back(self, moment)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """Another environment that goes on as this one would, without its window of `human` rendering.
+
+        It is made from the same arguments; what was set on this one since is copied.
+        """
+        arguments, named = self.given
+        copied = memo[id(self)] = type(self)(*arguments, **named)
+        self.pass_on(copied, memo)
+        return copied
+
+    def pass_on(self, copied: Any, memo: dict[int, Any]) -> None:
+        """Modify an environment that was just made from the same: it goes on as this one would."""
+        extras, moment = parts_of(self)
+        complete(copied, copied_extras(extras, memo) | {name: getattr(self, name) for name in CALLED}, moment)
+
+    def __reduce__(self) -> Any:
+        """As `__deepcopy__`, in another process."""
+        extras, moment = parts_of(self)
+        return made_again, (type(self), self.given, extras, moment)
+
+    def extras(self) -> dict[str, Any]:
+        """What was set on the environment since it was made, for copies."""
+        return {name: value for name, value in vars(self).items() if name not in self._own}
+
+    def aside(self) -> dict[str, Any]:
+        """What of the present the arrays of the row do not hold."""
+        return {
+            "drawn": self._drawn,
+            "run": self.simulator.aside(),
+            "random": self.np_random.bit_generator.state,
+            "random_seed": self._np_random_seed,
+            "before": getattr(self, "_before", None),
+            "led": self.stepper.led.get(self.row),
+            "memories": [asked.memory(self.simulator) for asked in self._asked()],
+        }
+
+    def take_aside(self, aside: Mapping[str, Any]) -> None:
+        """Go on in a row that has just been written over, with what `aside` said."""
+        self._drawn, self._before = aside["drawn"], aside["before"]
+        self.simulator.take_aside(aside["run"])
+        self.lookout.resume(self.simulator)
+        self.np_random.bit_generator.state = aside["random"]
+        self._np_random_seed = aside["random_seed"]
+        self.stepper.led.pop(self.row, None)
+        if aside["led"] is not None:
+            self.stepper.led[self.row] = aside["led"]
+        for asked, memory in zip(self._asked(), aside["memories"], strict=True):
+            asked.recall(self.simulator, memory)
+
+    def _asked(self) -> list[Remembers]:
+        """Whom it asks meanwhile that remember more of a run than the record says."""
+        found = (self.simulator.pace, *self.lookout.asked)
+        return [asked for asked in found if hasattr(asked, "memory") and hasattr(asked, "recall")]
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play one action; see the class docstring."""
@@ -279,9 +371,11 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
         Raises:
             Stalled: jobs wait, and nothing can be started any more.
+            Endless: time passes, but nothing gets done and nothing will.
         """
         code = int(self._window.code)
         self.simulator.note(code)
+        self.simulator.expect_end()
         if code == codes.STALLED and not self._window.can_act:
             s = self.simulator.state
             raise Stalled(f"{s.waiting + s.held} jobs wait at {s.now_s:g} s and nothing can be started any more")
@@ -314,6 +408,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
             InvalidDecision: the decision cannot be played here (see `Lookout.action`).
         """
         self._expect_reset()
+        self.player = getattr(policy, "name", "")
         decided: Decision = policy.decide(self.simulator.view)
         decision = self.lookout.composed(policy, decided)
         # It has handed its rule to the simulator; among groups on parameter servers it has none.
@@ -323,14 +418,14 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         w.focus = getattr(decision, "job", -1)
         self.lookout.dictate(None if is_rule else decided)
         rows = self.stepper.rows
-        self.stepper.call(self.lookout.turn, rows.records, rows.windows, self._row, self._features, self._mask)
+        self.stepper.call(self.lookout.turn, rows.records, rows.windows, self.row, self._features, self._mask)
         return self._said(self.lookout.action(decision))
 
     def _said(self, parts: np.ndarray) -> Any:
         """The action for all parts; where the candidate alone is said, the next step knows of the others."""
         self._is_said = not self.form.is_single or self.lookout.is_plain(parts)
         if not self._is_said:
-            self.stepper.led[self._row] = parts
+            self.stepper.led[self.row] = parts
         return self.form.said(parts)
 
     def lesson(self, policy: Decider) -> tuple[Any, np.ndarray, bool]:
@@ -384,7 +479,17 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         """The cluster now, uint8 (H, W, 3)."""
         from .rendering.picture import draw_rgb
 
-        return draw_rgb(self.simulator)
+        return draw_rgb(self.simulator, seen=self.seen())
+
+    def seen(self) -> Seen:
+        """What the frames of this episode have shown, which the next one may need."""
+        from .rendering.seen import Seen
+
+        runs = self.simulator.runs
+        if self._seen is None or self._seen[0] != runs:
+            self._seen = runs, Seen()
+        self._seen[1].policy = self.player
+        return self._seen[1]
 
     def close(self) -> None:
         """Close the window of `human` rendering."""
@@ -400,14 +505,18 @@ def terms_from(kind: type, fields: Mapping[str, Any]) -> Any:
 
 def horizon_of(horizon_s: float | None) -> float:
     """Seconds; infinity for None."""
-    return math.inf if horizon_s is None else numbers("horizon_s", (horizon_s,))[0]
+    return math.inf if horizon_s is None else seconds("horizon_s", horizon_s)
 
 
 def failures_of(
     mtbf_s: float, mttr_s: float, checkpoint_s: float, region_mtbf_s: float = 0.0, region_mttr_s: float = 3600.0
 ) -> Failures | None:
     """Failures of machines and of regions, where the mean time between them is not 0; None where both are."""
-    if not mtbf_s and not region_mtbf_s:
+    between, region_between = (0.0 if mean_s is None else mean_s for mean_s in (mtbf_s, region_mtbf_s))
+    mtbf, mttr, checkpoint, region_mtbf, region_mttr = numbers(
+        "mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s",
+        (between, mttr_s, checkpoint_s, region_between, region_mttr_s),
+    )
+    if not mtbf and not region_mtbf:
         return None
-    given = (mtbf_s or math.inf, mttr_s, checkpoint_s, region_mtbf_s or math.inf, region_mttr_s)
-    return Failures(*numbers("mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s", given))
+    return Failures(mtbf or math.inf, mttr, checkpoint, region_mtbf or math.inf, region_mttr)

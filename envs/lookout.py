@@ -52,6 +52,7 @@ class Lookout:
     columns: ClassVar[Sequence[Sequence[str]]]  # names of the columns of cluster, queue, running and candidates
     turn: ClassVar[Callable[..., Any]]  # kernel: (records, windows, row, features, mask) shows the present anew
     orders: ClassVar[Sequence[str]] = ORDERS
+    asked: Sequence[Any] = ()  # policies of its own that decide beside whoever decides
     values: ClassVar[str] = ""  # what the features of the second part's values are called, if they have any
 
     def __init__(
@@ -78,7 +79,8 @@ class Lookout:
         self._keep(np.zeros(1, type(self).dtype()))
         w = self.window
         w.slots, w.running_slots, w.preemption, w.skip_idle = slots, running_slots, preemption, skip_idle
-        w.log_horizon = math.log1p(TIME_SCALE_S if horizon_s is None or horizon_s == math.inf else horizon_s)
+        told_s = seconds("horizon_s", math.inf if horizon_s is None else horizon_s)
+        w.log_horizon = math.log1p(TIME_SCALE_S if told_s == math.inf else told_s)
         cluster, queue, running, candidates = (len(names) for names in self.columns)
         waiting_table, running_table = Table(slots, queue, kinds[0]), Table(running_slots, running, kinds[1])
         self.tables = Tables(cluster, (waiting_table, running_table, *more.values()), candidates, others, plans)
@@ -95,7 +97,9 @@ class Lookout:
     def _keep(self, windows: np.ndarray) -> None:
         self.windows = windows.view(np.recarray)
         self.window = self.windows[0]
-        self.plain: np.void = self.windows.view(np.ndarray).view(type(self).dtype())[0]  # the same, by item: fast
+        plain = self.windows.view(np.ndarray).view(type(self).dtype())
+        self.plain: np.void = plain[0]  # the same, by item: fast
+        self.data: np.ndarray = plain.view(np.uint8)  # and its bytes
 
     def move_to(self, windows: np.ndarray) -> None:
         """Keep the window in another array of one."""
@@ -215,6 +219,14 @@ def numbers(name: str, value: Any) -> tuple[float, ...]:
         return tuple(float(item) for item in value)
     except (TypeError, ValueError):
         raise InputError(f"{name} = {value!r}: expected numbers in a tuple") from None
+
+
+def seconds(name: str, value: Any) -> float:
+    """Seconds > 0, as a float."""
+    (given,) = numbers(name, (value,))
+    if not given > 0.0:
+        raise InputError(f"{name} = {value!r}: expected seconds > 0")
+    return given
 
 
 def check_flag(name: str, value: Any) -> None:

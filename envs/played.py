@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from ..simulator.decisions import Decision
 from ..simulator.engine import Decider
-from ..simulator.kernels.codes import ASK, DECIDE, FINISHED, HORIZON, STALLED
+from ..simulator.kernels.codes import ASK, DECIDE, ENDLESS, FINISHED, HORIZON, STALLED
 from ..simulator.kernels.jit import entry
 from . import turns
 from .batch import Rows, Stepper
 from .cluster_env import ClusterEnv
 from .codes import IS_ADJUSTED, IS_FORCED, IS_INVALID, TERMINATED, TRUNCATED
 from .lookout import Lookout
+from .moment import kept, put_back
 
 
 @dataclass(frozen=True)
@@ -48,10 +49,13 @@ class PlayedLookout(Lookout):
     Attributes:
         guest: the policy; None: nobody.
         is_led: what the guest does next is a candidate only because it is there.
+        of_instant: names of the attributes that say its place in the present instant.
     """
 
     guest: Decider | None
     is_led: bool
+    of_instant: ClassVar[tuple[str, ...]] = ()
+    _instant: tuple[int, int]
 
     def refresh(self) -> None:
         """Look at the run as it is now."""
@@ -91,6 +95,17 @@ class PlayedLookout(Lookout):
     def go_on(self, played: Mapping[str, Any]) -> None:
         """Go on at the place that `played` says, in a run that has just been written over (`resume`)."""
         raise TypeError(f"{type(self).__name__} cannot be restored: define go_on")
+
+    def aside(self) -> dict[str, Any]:
+        """The place in the present instant, for `take_aside`."""
+        runs, instant = self._instant
+        return {**kept(self, self.of_instant), "_instant": (runs == self.simulator.runs, instant)}
+
+    def take_aside(self, aside: Mapping[str, Any]) -> None:
+        """Go on at the place that `aside` said, in a run that has just been written over."""
+        put_back(self, aside)
+        is_same_run, instant = aside["_instant"]
+        self._instant = (self.simulator.runs if is_same_run else -1), instant
 
     def look_into(self, features: np.ndarray, mask: np.ndarray) -> None:
         """Look at the run as it is now, and write what an agent sees."""
@@ -165,7 +180,7 @@ class PlayedEnv(ClusterEnv):
 
     def play(self) -> bool:
         """Play the action in the row, and go on to the next decision; True if the row needs a look."""
-        rows, row, w = self.stepper.rows, self._row, self.lookout.plain
+        rows, row, w = self.stepper.rows, self.row, self.lookout.plain
         self.stepper.call(open_step, rows.records, rows.windows, rows.references, row)
         if self.lookout.guest is not None and not self._is_guided:
             self.lookout.guest = None
@@ -205,13 +220,13 @@ class PlayedEnv(ClusterEnv):
     def _go(self) -> None:
         """On to the next decision point."""
         rows, simulator, w = self.stepper.rows, self.simulator, self.lookout.plain
-        code = self.stepper.call(advance, rows.records, self._row)
+        code = self.stepper.call(advance, rows.records, self.row)
         while code == ASK:
             simulator.answer()
-            code = self.stepper.call(advance, rows.records, self._row)
+            code = self.stepper.call(advance, rows.records, self.row)
         w["code"] = code
         simulator.note(code)
-        if code in (FINISHED, HORIZON, STALLED):
+        if code in (FINISHED, HORIZON, STALLED, ENDLESS):
             self.lookout.finish()
         else:
             self.lookout.refresh()
@@ -223,6 +238,7 @@ class PlayedEnv(ClusterEnv):
             InvalidDecision: no action can stand for it.
         """
         self._expect_reset()
+        self.player = getattr(policy, "name", "")
         self._is_guided = True
         self.lookout.invite(policy)
         self.lookout.write(self._features, self._mask)
@@ -232,6 +248,16 @@ class PlayedEnv(ClusterEnv):
         """See `ClusterEnv`; there is nothing to learn where `policy` does what is no candidate without it."""
         action = self.act_of(policy)
         return action, self._features.copy(), not self.lookout.is_led and self._is_said
+
+    def aside(self) -> dict[str, Any]:
+        """What of the present the arrays of the row do not hold."""
+        return {**super().aside(), "guided": self._is_guided, "instant": self.lookout.aside()}
+
+    def take_aside(self, aside: Mapping[str, Any]) -> None:
+        """Go on in a row that has just been written over, with what `aside` said."""
+        super().take_aside(aside)
+        self._is_guided = aside["guided"]
+        self.lookout.take_aside(aside["instant"])
 
     def played(self) -> dict[str, Any]:
         """What, beside the row's arrays, it takes to go on with the episode; JSON can hold it."""

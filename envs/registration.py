@@ -35,7 +35,7 @@ class Entry:
     simulator: str | None = None  # the class that plays it, where that is not simulator/engine.py,
     config: str | None = None  # the dataclass of what that simulates,
     config_words: Mapping[str, str] = field(default_factory=dict)  # and of its fields those that differ here
-    picture: str = "clustergym.envs.rendering.picture:draw_rgb"  # draws a run: (simulator, size) -> uint8
+    picture: str = "clustergym.envs.rendering.picture:draw_rgb"  # draws a run: (simulator, size, seen)
 
 
 ENVIRONMENTS: dict[str, Entry] = {
@@ -81,7 +81,7 @@ ENVIRONMENTS: dict[str, Entry] = {
         },
         run_times=False,
         tables_every_s=dataplacement.TABLES_EVERY_S,
-        picture="clustergym.envs.rendering.tables:draw_tables",
+        picture="clustergym.envs.rendering.table_picture:draw_tables",
     ),
     "clustergym/Grouping-v0": Entry(
         summary="which jobs on parameter servers share machines, in which groups, on how many machines each",
@@ -128,7 +128,7 @@ def loaded(place: str) -> Any:
 
 
 def drawn_as(name: str) -> Callable[..., Any]:
-    """What draws the runs of an environment: (simulator, size) -> uint8 (height, width, 3)."""
+    """What draws the runs of an environment: (simulator, size, seen) -> uint8 (height, width, 3)."""
     draw: Callable[..., Any] = loaded(ENVIRONMENTS[resolve(name)].picture)
     return draw
 

@@ -7,7 +7,7 @@ present anew (`refresh`) until `is_over` says that there is something to decide,
 from __future__ import annotations
 
 from ..simulator.kernels import events, jobs
-from ..simulator.kernels.codes import ASK, DECIDE, FINISHED, HORIZON, STALLED
+from ..simulator.kernels.codes import ASK, DECIDE, ENDLESS, FINISHED, HORIZON, STALLED
 from ..simulator.kernels.jit import kernel
 from .codes import (
     ELAPSED_S,
@@ -87,7 +87,7 @@ def used_gpus(s):
 @kernel
 def is_over(s, w):
     """True unless the clock goes on at once: with `skip_idle`, where only advancing or holding is possible."""
-    if w.code == FINISHED or w.code == HORIZON or w.code == ASK or w.can_act:
+    if w.code == FINISHED or w.code == HORIZON or w.code == ASK or w.code == ENDLESS or w.can_act:
         return True
     return not w.skip_idle and s.waiting > 0
 

@@ -13,8 +13,10 @@ from ..simulator.errors import InputError
 from . import autoreset
 from .batch import Batch
 from .codes import ELAPSED_S, IS_ADJUSTED, IS_FORCED, IS_INVALID, REWARD, USED_GPUS, WAITING_JOBS
+from .moment import Moment
 from .snapshot import COUNTS
 
+OF_BATCH = ("envs",)  # attributes that copies take from their batch
 FLAGS = {"invalid_action": IS_INVALID, "forced_action": IS_FORCED, "adjusted_action": IS_ADJUSTED}
 
 
@@ -88,6 +90,28 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
             for i in chosen.tolist():
                 self._add_info(infos, self.envs[i].begun(), i)
         return self._observed(), infos
+
+    def snapshot(self) -> list[Moment]:
+        """The present of every row, for `restore`; that of one: `envs[i].snapshot()`."""
+        return self.batch.snapshot()
+
+    def restore(self, moments: Sequence[Moment | None]) -> None:
+        """Go on at snapshots, one for each row, of these environments or of any that were made alike; None: as it is.
+
+        Raises:
+            InputError: they are of another kind, or not as many as rows.
+        """
+        self.batch.restore(moments)
+        self._ended = self.batch.terminated | self.batch.truncated
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies, here and in other processes."""
+        return {name: value for name, value in vars(self).items() if name not in OF_BATCH}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """Become as the copied one."""
+        vars(self).update(state)
+        self.envs = self.batch.envs
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Play one action in each row, integers (N, parts), or (N,) where one is a number.

@@ -22,6 +22,7 @@ from .run_files import StoredRunWarning
 from .terminal import typed, written_whole
 
 NAME = "command.json"
+KEYS = {"command", "date", "wall_s", "processes", "versions"}
 
 
 @contextmanager
@@ -35,27 +36,43 @@ def recorded(folder: Path, processes: int = 1) -> Iterator[None]:
         "versions": versions(*LIBRARIES, "gymnasium", *LEARNING_LIBRARIES),
     }
     began_s = time.monotonic()
-    _write(folder, [*read(folder), entry])
+    read(folder)  # to say it where it cannot be
+    _add(folder, entry)
     yield
     ended = entry | {"wall_s": round(time.monotonic() - began_s, 3)}
-    _write(folder, [ended if other == entry else other for other in read(folder)])
+    _add(folder, ended, instead_of=entry)
 
 
 def read(folder: Path) -> list[dict[str, Any]]:
-    """The entries of a folder's log; none, with a warning, if it cannot be read."""
+    """The entries of a folder's log; none, with a warning, if it cannot be read: it is damaged or not one."""
+    entries = _read(folder)
+    if entries is None:
+        what = "it is no log of commands, or damaged; it is left as it is, and no command is noted in it"
+        warnings.warn(f"{folder / NAME}: {what}", StoredRunWarning, stacklevel=2)
+    return entries or []
+
+
+def _read(folder: Path) -> list[dict[str, Any]] | None:
+    """The entries; none where there is no log yet; None where something else stands in its place."""
     path = folder / NAME
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-            raise ValueError("expected a list of objects")
     except FileNotFoundError:
         return []
-    except ValueError as error:
-        warnings.warn(f"{path}: {error}; it is begun anew", StoredRunWarning, stacklevel=2)
-        return []
-    return entries
+    except (ValueError, RecursionError):
+        return None
+    is_log = isinstance(entries, list) and all(isinstance(entry, dict) and entry.keys() >= KEYS for entry in entries)
+    return entries if is_log else None
 
 
-def _write(folder: Path, entries: list[dict[str, Any]]) -> None:
+def _add(folder: Path, entry: dict[str, Any], instead_of: dict[str, Any] | None = None) -> None:
+    """Write the log with one more entry, or with one changed; what is no log stays as it is."""
+    entries = _read(folder)
+    if entries is None:
+        return
+    if instead_of is None:
+        entries.append(entry)
+    else:
+        entries = [entry if other == instead_of else other for other in entries]
     with written_whole(folder / NAME) as draft:
         draft.write_text(json.dumps(entries, indent=2) + "\n", encoding="utf-8")

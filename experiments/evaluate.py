@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..agents.sb3_zip import VARIABLE
 from ..policies import Handed, Policy, PolicyFailed, handed, make_for, playing, word_of
 from ..simulator.engine import Simulator
 from ..simulator.errors import InputError
@@ -21,7 +20,7 @@ from ..simulator.estimates import Estimates
 from ..simulator.layout import Failures
 from ..simulator.names import parse_name
 from ..simulator.network import Contention, Network, load_network, network_for
-from ..simulator.own import TRUST, files_of, is_own, own, shown_word
+from ..simulator.own import files_of, is_own, own, shown_word
 from ..simulator.profiles.skew import skewed_jobs
 from ..simulator.rules.rule import SKEW_PLACERS
 from ..simulator.semantics import load_semantics
@@ -31,20 +30,18 @@ from ..simulator.windows import Window, windowed
 from ..simulator.workloads import Workload, open_workload
 from ..simulator.workloads import is_path as is_trace
 from ..simulator.workloads.geo_columns import siblings
+from .executors import Executor, elsewhere
 from .group_timeline import group_timeline, group_words
 from .hosting import hosted
 from .recording import ABOUT_TABLES, HAPPENINGS, WORDS, Recorded, Timeline, decisions, timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from .store import Store
 
 Record = Literal["nothing", "first", "all"]
 Task = tuple[str | Handed, int, bool]  # who plays, on which seed, and whether that is recorded
-TRUSTS = (TRUST, VARIABLE)  # in the environment: what a user allows to run
 NAMED = ("topology", "workload", "network")  # fields of a setting that name what may be a file, or a user's own
-DECISION_COLUMNS = ("policy", "seed", "time_s", "job_id", "decision", "gpus", "shift_s")
+DECISION_COLUMNS = ("policy", "seed", "time_s", "job_id", "decision", "gpus", "shift_s", "why")
 
 
 @dataclass(frozen=True)
@@ -283,7 +280,7 @@ def play(
     with playing(policy, seed):
         if record:
             follow = timeline if setting.config is None else group_timeline
-            seen = follow(simulator, _kept(decisions(simulator, decider, share), kept))
+            seen = follow(simulator, _kept(decisions(simulator, decider, share, policy), kept))
         else:
             simulator.run(decider, share)
     rows = tuple(_decision_rows(simulator, kept))
@@ -317,18 +314,18 @@ def _decision_rows(simulator: Simulator, entries: Sequence[Recorded]) -> Iterato
     topology = simulator.topology
     label = [topology.gpu_label(gpu) for gpu in range(topology.num_gpus)]
     geo, ps = simulator.workload.geo, simulator.workload.ps
-    for time_s, job, kind, gpus, shift_s in entries:
+    for time_s, job, kind, gpus, shift_s, why in entries:
         if kind in ABOUT_TABLES and geo is not None:
-            yield repr(time_s), geo.table_names[job], WORDS[kind], geo.regions[gpus[0]], ""
+            yield repr(time_s), geo.table_names[job], WORDS[kind], geo.regions[gpus[0]], "", why
             continue
         if ps is not None:
             if kind not in HAPPENINGS:
                 name = "" if job < 0 else str(simulator.workload.job_id[job])
-                yield repr(time_s), name, WORDS[kind], group_words(kind, gpus, shift_s), ""
+                yield repr(time_s), name, WORDS[kind], group_words(kind, gpus, shift_s), "", why
             continue
         places = " ".join(label[gpu] for gpu in gpus)
         shifted = "" if shift_s is None else repr(shift_s)
-        yield repr(time_s), str(simulator.workload.job_id[job]), WORDS[kind], places, shifted
+        yield repr(time_s), str(simulator.workload.job_id[job]), WORDS[kind], places, shifted, why
 
 
 def evaluate(
@@ -337,6 +334,7 @@ def evaluate(
     seeds: Sequence[int],
     *,
     processes: int = 1,
+    executor: Executor | None = None,
     record: Record = "nothing",
     progress: Callable[[float], None] | None = None,
     store: Store | None = None,
@@ -351,6 +349,7 @@ def evaluate(
             or else by their class (docs/policies-how-to.md).
         seeds: at least one.
         processes: how many to use.
+        executor: who plays, in place of processes of this machine; see `executors.py`.
         record: whose decisions and timelines to keep: nobody's, those of the first seed, all.
         progress: told how many of the `len(policies) * len(seeds)` runs are done, fractions included.
         store: where each run goes as soon as it has ended; those that are there already are not played.
@@ -373,7 +372,8 @@ def evaluate(
     missing = [(players[word], seed, kept) for word, seed, kept in tasks if (word, seed) not in played]
     show = _shifted(progress, len(players) * len(seeds) / len(tasks), len(played))
     failed: list[PolicyFailed] = []
-    for number, outcome in enumerate(_played(setting, missing, processes, store, show)):
+    who = elsewhere(executor, processes, len(missing))
+    for number, outcome in enumerate(_played(setting, missing, who, store, show)):
         if isinstance(outcome, Run):
             played[outcome.policy, outcome.seed] = outcome
         else:
@@ -430,33 +430,27 @@ def _shifted(progress: Callable[[float], None] | None, weight: float, stored: in
 def _played(
     setting: Setting,
     tasks: Sequence[Task],
-    processes: int,
+    executor: Executor | None,
     store: Store | None,
     progress: Callable[[float], None],
 ) -> Iterator[Run | PolicyFailed]:
     """The runs of `tasks`, each in the store when it is handed out, or what stopped one."""
-    if processes > 1 and len(tasks) > 1:
-        yield from _in_processes(setting, tasks, processes, store)
-        return
-    for number, task in enumerate(tasks):
-        yield _play_and_keep(setting, *task, store, functools.partial(_report, progress, number))
+    outcomes: Iterator[Run | PolicyFailed]
+    if executor is None or not tasks:
+        told = [functools.partial(_report, progress, number) for number in range(len(tasks))]
+        outcomes = (_play(setting, *task, store, show) for task, show in zip(tasks, told, strict=True))
+    else:
+        _tell(setting, tasks)
+        _expect_portable(setting, [player for player, _, _ in tasks])
+        outcomes = executor.each(_play_there, [(setting, *task, store) for task in tasks])
+    for outcome in outcomes:
+        if store is not None and isinstance(outcome, Run):
+            store.keep(outcome)
+        yield outcome
 
 
 def _report(progress: Callable[[float], None], number: int, share: float) -> None:
     progress(number + share)
-
-
-def _in_processes(
-    setting: Setting, tasks: Sequence[Task], processes: int, store: Store | None
-) -> Iterator[Run | PolicyFailed]:
-    from joblib import Parallel, delayed, parallel_config
-
-    _tell(setting, tasks)
-    _expect_portable(setting, [player for player, _, _ in tasks])
-    here = os.getcwd(), {name: os.environ.get(name, "") for name in TRUSTS}
-    with parallel_config(backend="loky", inner_max_num_threads=1):
-        parallel = Parallel(n_jobs=min(processes, len(tasks)), return_as="generator_unordered")
-        yield from parallel(delayed(_play_quietly)(here, setting, *task, store) for task in tasks)
 
 
 def _expect_portable(setting: Setting, players: Sequence[str | Handed]) -> None:
@@ -484,25 +478,11 @@ def _tell(setting: Setting, tasks: Sequence[Task]) -> None:
         skewed_jobs(workload)
 
 
-def _play_quietly(
-    here: tuple[str, Mapping[str, str]],
-    setting: Setting,
-    player: str | Handed,
-    seed: int,
-    record: bool,
-    store: Store | None,
-) -> Run | PolicyFailed:
-    import warnings
-
-    folder, trusted = here  # what words name may be relative; processes outlive the call that began them
-    os.chdir(folder)
-    os.environ.update(trusted)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return _play_and_keep(setting, player, seed, record, store, None)
+def _play_there(task: tuple[Setting, str | Handed, int, bool, Store | None]) -> Run | PolicyFailed:
+    return _play(*task, None)
 
 
-def _play_and_keep(
+def _play(
     setting: Setting,
     player: str | Handed,
     seed: int,
@@ -518,7 +498,6 @@ def _play_and_keep(
         return error  # the others are played to their ends, and kept
     if store is not None:
         store.expect_unchanged(setting, player)
-        store.keep(run)
     return run
 
 

@@ -1,25 +1,29 @@
-"""Results on disk: one row a run as parquet, every decision as csv. A file appears whole or not at all."""
+"""Results on disk: one row a run as parquet, every decision as csv. A file appears whole or not at all.
+
+The parquet file says in its metadata who wrote it (`is_ours`), so that no table of somebody else is replaced.
+"""
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..simulator.workloads.guarded import write_csv
 from .evaluate import DECISION_COLUMNS, Run, Setting
 from .terminal import written_whole
 
+KEY = b"clustergym.results"
+
 
 def write_decisions(runs: Sequence[Run], path: Path) -> None:
-    """Write the decisions of all runs, in order of application within each; the last column where jobs were shifted."""
-    has_shifts = any(row[-1] for run in runs for row in run.decisions)
-    width = len(DECISION_COLUMNS) if has_shifts else len(DECISION_COLUMNS) - 1
+    """Write the decisions of all runs, in order of application within each; shifts only where jobs were shifted."""
+    shifts = DECISION_COLUMNS.index("shift_s")
+    has_shifts = any(row[shifts - 2] for run in runs for row in run.decisions)
+    kept = [place for place in range(len(DECISION_COLUMNS)) if has_shifts or place != shifts]
     with written_whole(path) as draft, open(draft, "w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(DECISION_COLUMNS[:width])
-        for run in runs:
-            writer.writerows((run.policy, run.seed, *row)[:width] for row in run.decisions)
+        rows = ((run.policy, run.seed, *row) for run in runs for row in run.decisions)
+        write_csv(file, [DECISION_COLUMNS[place] for place in kept], ([row[place] for place in kept] for row in rows))
 
 
 def write_parquet(runs: Sequence[Run], setting: Setting, path: Path) -> None:
@@ -40,4 +44,14 @@ def write_parquet(runs: Sequence[Run], setting: Setting, path: Path) -> None:
         **{name: pa.array([run.metrics.get(name, math.nan) for run in runs], number) for name in names},
     }
     with written_whole(path) as draft:
-        pq.write_table(pa.table(columns), draft)
+        pq.write_table(pa.table(columns).replace_schema_metadata({KEY: b"1"}), draft, write_page_checksum=True)
+
+
+def is_ours(path: Path) -> bool:
+    """Whether a file is a table that `write_parquet` wrote, as far as its footer can be read."""
+    import pyarrow.parquet as pq
+
+    try:
+        return KEY in (pq.read_metadata(path).metadata or {})
+    except Exception:  # pyarrow raises a dozen kinds on what is no parquet file
+        return False

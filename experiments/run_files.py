@@ -5,6 +5,7 @@ another configuration. Evaluations (`store.py`) and reproductions (`reproduce/sw
 
 A file is one parquet row: `identity` (text: all that the numbers depend on), then what the run gave: numbers, words,
 lists of numbers or words, and mappings from words to numbers (map columns: a tenth of a millisecond each column).
+It is sealed (simulator/sealed.py): whatever bit of it is wrong, no run can be read from it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from ..simulator import sealed
+from ..simulator.files import expect_plain_file
 from ..simulator.workloads.schema import WorkloadWarning
 from .terminal import written_whole
 
@@ -48,17 +51,19 @@ def save(path: Path, identity: str, row: Mapping[str, Any]) -> None:
         name: pa.array([list(value.items())], numbers) if isinstance(value, Mapping) else [value]
         for name, value in row.items()
     }
+    table, buffer = pa.table({IDENTITY: [identity], **columns}), pa.BufferOutputStream()
+    pq.write_table(table, buffer, compression="zstd", write_statistics=False, use_dictionary=False)
     with written_whole(path) as draft:
-        table = pa.table({IDENTITY: [identity], **columns})
-        pq.write_table(table, draft, compression="zstd", write_statistics=False, use_dictionary=False)
+        draft.write_bytes(sealed.sealed(buffer.getvalue().to_pybytes()))
 
 
-def load(path: Path, without: tuple[str, ...] = ()) -> dict[str, Any] | None:
+def load(path: Path, without: tuple[str, ...] = (), seals: bool = True) -> dict[str, Any] | None:
     """The row of one run, `identity` included; lists of numbers as numpy arrays, of words as lists, maps as dicts.
 
     Args:
         path: of the file.
         without: beginnings of the names of columns to leave out.
+        seals: False reads files without a seal too, which older versions wrote; a seal that is there must be right.
 
     Returns:
         None if there is no such file, or, with a warning, if it cannot be read.
@@ -67,7 +72,12 @@ def load(path: Path, without: tuple[str, ...] = ()) -> dict[str, Any] | None:
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path) as file:
+        expect_plain_file(path)
+        data = path.read_bytes()
+        state = sealed.state(data)
+        if state == "damaged" or (seals and state == "unsealed"):
+            raise pa.ArrowInvalid("its checksum is wrong" if state == "damaged" else "it has no checksum")
+        with pq.ParquetFile(pa.BufferReader(data)) as file:
             names = [name for name in file.schema_arrow.names if not name.startswith(without)] if without else None
             table = file.read(names)
         if table.num_rows != 1 or IDENTITY not in table.column_names:
@@ -75,9 +85,9 @@ def load(path: Path, without: tuple[str, ...] = ()) -> dict[str, Any] | None:
         return {name: _value(table.column(name)) for name in table.column_names}
     except FileNotFoundError:
         return None
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        if isinstance(error, PermissionError | IsADirectoryError):
-            raise
+    except (PermissionError, IsADirectoryError):
+        raise
+    except Exception as error:  # of a damaged file without a seal pyarrow raises a dozen kinds, KeyError among them
         warnings.warn(f"{path}: no run can be read from it ({_reason(error)})", StoredRunWarning, stacklevel=2)
         return None
 

@@ -29,7 +29,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -39,15 +39,15 @@ from . import command_log, identity, results, summary
 from .evaluate import Run, Setting, players_of, stamps
 from .recording import Timeline
 from .run_files import StoredRunWarning, load, remove_orphans, save, short_hash
-from .terminal import expect_writable
+from .terminal import BadArgument, expect_writable
 
 RUNS, TABLE, SUMMARY = "runs", "results.parquet", summary.NAME
 RUN_NAME = re.compile(r"[0-9a-f]{20}\.parquet")
 RECORDED = ("timeline_", "decision_")
-DECISION = ("time_s", "job_id", "decision", "gpus", "shift_s")
+DECISION = ("time_s", "job_id", "decision", "gpus", "shift_s", "why")
 TIMELINE = (
     *("job", "start_s", "end_s", "arrival_s", "leave_s", "begin_s", "stop_s", "gpu_machine", "unit"),
-    *("use_s", "cpu_use", "network_use"),
+    *("use_s", "cpu_use", "network_use", "machine_names"),
 )
 BETWEEN_TABLES_S = 60.0
 SHARE_FOR_TABLES = 0.05  # of the time may go into tables of what is there so far
@@ -106,10 +106,25 @@ def read(folder: Path, timelines: bool = True) -> Evaluation:
     if about is None:
         raise InputError(f"{folder}: it holds no evaluation; make one with: clustergym evaluate ENV --logdir {folder}")
     place = {word: number for number, word in enumerate(about["policies"])}
-    rows = (load(path, () if timelines else RECORDED) for path in sorted((folder / RUNS).glob("*.parquet")))
-    runs = [_run_of(row) for row in rows if row is not None and about["policies"].get(row["policy"]) == row["identity"]]
+    without, seals = () if timelines else RECORDED, about["schema"] > summary.WITHOUT_CHECKSUMS
+    if not seals:
+        warnings.warn(f"{folder}: an older clustergym wrote it, without checksums", StoredRunWarning, stacklevel=2)
+    found = (_read_run(path, without, seals, about["policies"]) for path in sorted((folder / RUNS).glob("*.parquet")))
+    runs = [run for run in found if run is not None]
     runs.sort(key=lambda run: (place[run.policy], run.seed))
     return Evaluation(folder, summary.setting_of(about), tuple(runs), about["versions"], command_log.read(folder))
+
+
+def _read_run(path: Path, without: tuple[str, ...], seals: bool, identities: Mapping[str, str]) -> Run | None:
+    """The run in a file; None where it cannot be read or does not belong to the others."""
+    row = load(path, without, seals)
+    if row is None:
+        return None
+    try:
+        return _run_of(row) if identities.get(row["policy"]) == row["identity"] else None
+    except (KeyError, TypeError, ValueError, IndexError) as error:  # a damaged one that has no seal
+        warnings.warn(f"{path}: no run can be read from it ({error!r})", StoredRunWarning, stacklevel=2)
+        return None
 
 
 @dataclass(frozen=True)
@@ -173,10 +188,12 @@ def open_store(folder: Path, setting: Setting, policies: Sequence[Any], fresh: b
         fresh: forget the runs that the folder holds.
 
     Raises:
-        BadArgument: the folder holds an evaluation of another setting.
+        BadArgument: the folder holds an evaluation of another setting, or a file of somebody else that would be
+            replaced.
         InputError: one of a newer version.
         OSError: the folder cannot be written.
     """
+    _expect_ours(folder)
     (folder / RUNS).mkdir(parents=True, exist_ok=True)
     for path in (folder / SUMMARY, folder / RUNS / "run.parquet"):
         expect_writable(path, "--logdir")
@@ -193,14 +210,44 @@ def open_store(folder: Path, setting: Setting, policies: Sequence[Any], fresh: b
     identities = {word: short_hash(told, word, files[word] + held[word]) for word in players}
     for change in summary.changes(before, common, identities) if before is not None else ():
         warnings.warn(f"{folder}: {change}; earlier results are not used", StoredRunWarning, stacklevel=2)
+    if before is not None and before["schema"] == summary.WITHOUT_CHECKSUMS:
+        (folder / TABLE).unlink(missing_ok=True)  # of runs that are not used; it does not say who wrote it
     remove_orphans(folder / RUNS)
     summary.declare(folder, common, identities)
     return Store(folder, identities, common["content"], files, common["sources"])
 
 
+def _expect_ours(folder: Path) -> None:
+    """Raise BadArgument if a file of somebody else lies where the evaluation's would be written."""
+    path, table = folder / SUMMARY, folder / TABLE
+    about = summary.read(folder)
+    runs = (folder / RUNS).glob("*.parquet")
+    if about is None and not summary.is_blank(path) and not any(RUN_NAME.fullmatch(run.name) for run in runs):
+        _refuse(path)
+    if about is None or about["schema"] > summary.WITHOUT_CHECKSUMS:  # older ones do not say who wrote them
+        _expect_our_table(table)
+
+
+def _expect_our_table(path: Path) -> None:
+    if path.exists() and not results.is_ours(path):
+        _refuse(path)
+
+
+def _refuse(path: Path) -> NoReturn:
+    raise BadArgument(
+        f"--logdir {path.parent}: its {path.name} is damaged or not clustergym's, and is not replaced; give another "
+        "folder, or move the file away"
+    )
+
+
 def write_table(store: Store) -> None:
-    """Write `results.parquet` from all runs that the folder holds."""
+    """Write `results.parquet` from all runs that the folder holds.
+
+    Raises:
+        BadArgument: there is a file of somebody else.
+    """
     found = read(store.folder, timelines=False)
+    _expect_our_table(store.folder / TABLE)
     if found.runs:
         results.write_parquet(found.runs, found.setting, store.folder / TABLE)
 
@@ -256,7 +303,8 @@ def _run_of(row: Mapping[str, Any]) -> Run:
         gpus = tuple(tuple(part.tolist()) for part in np.split(row["timeline_gpus"], ends)) if len(ends) else ()
         held = {name: row[f"timeline_{name}"] for name in TIMELINE if f"timeline_{name}" in row}
         line = Timeline(gpus=gpus, **held)  # older runs do not say what has a default
-        row = {"decision_shift_s": [""] * len(row["decision_time_s"]), **row}  # older runs had no shifts
+        empty = [""] * len(row["decision_time_s"])
+        row = {"decision_shift_s": empty, "decision_why": empty, **row}  # older runs had neither
         decisions = tuple(zip(*(row[f"decision_{name}"] for name in DECISION), strict=True))
     knows = row.get("knows_run_times", "")  # older runs do not say
     return Run(row["policy"], row["seed"], row["metrics"], row["jobs"], row["jct_s"], decisions, line, knows)

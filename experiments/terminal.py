@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sys
 import time
 import warnings
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 PIPE_WIDTH = 120  # columns where the output is no terminal
 typed: ContextVar[str] = ContextVar("typed", default="")  # the command that runs, on one line
 PLAIN_PROGRESS_S = 15.0  # between two lines of progress where stderr is no terminal
@@ -60,11 +62,21 @@ def _exists(word: str) -> bool:
 def out() -> Console:
     """The console on stdout; wide enough for a table where it is a pipe."""
     from rich.console import Console
+    from rich.text import Text
 
-    console = Console(file=sys.stdout, highlight=False, soft_wrap=False)
+    class Shown(Console):
+        def render_str(self, text: str, **options: Any) -> Text:
+            return super().render_str(shown(text), **options)
+
+    console = Shown(file=sys.stdout, highlight=False, soft_wrap=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
-        console = Console(file=sys.stdout, highlight=False, width=PIPE_WIDTH)
+        console = Shown(file=sys.stdout, highlight=False, width=PIPE_WIDTH)
     return console
+
+
+def shown(text: str) -> str:
+    """`text` with what a terminal would obey instead of showing it (ESC, for one) written as Python writes it."""
+    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def plain_table(**style: Any) -> Table:
@@ -94,8 +106,8 @@ def jsonable(value: Any) -> Any:
 
 
 def one_line(text: object) -> str:
-    """`text` without line breaks."""
-    return " ".join(str(text).split())
+    """`text` without line breaks, and as a terminal may be given it."""
+    return shown(" ".join(str(text).split()))
 
 
 def say(text: object) -> None:
@@ -128,7 +140,8 @@ def warnings_on_one_line(quiet: bool) -> Iterator[None]:
 def progress(what: str, total: float, quiet: bool) -> Iterator[Callable[[float], None]]:
     """A function that takes how much of `total` is done: a bar on a terminal, else a line now and then."""
     if quiet:
-        yield lambda done: None
+        with told_by(lambda text: None):
+            yield lambda done: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -173,10 +186,18 @@ def expect_writable(path: Path, what: str) -> None:
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """A path to write to; it takes the place of `path` when the block ends well, and vanishes otherwise."""
+    """A path to write to; it takes the place of `path` when the block ends well, and vanishes otherwise.
+
+    Raises:
+        OSError: it cannot be written; `filename` is `path`.
+    """
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         yield draft
         os.replace(draft, path)
+    except OSError as error:  # a full disk does not say of what file
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
     finally:
         draft.unlink(missing_ok=True)

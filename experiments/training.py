@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..simulator.errors import InputError
+from ..simulator.files import expect_plain_file
 from .evaluate import Run, Setting, play
 from .keys import own_fields
-from .tensorboard_log import HEADLINES, AgentLog, applying, tag, write_heuristics
+from .tensorboard_log import HEADLINES, AgentLog, applying, extend_heuristics, tag, write_heuristics
 from .terminal import say, written_whole
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ class TrainingLog:
         config = self.config.model_dump(mode="json", exclude={"training", "validation"})
         self.log.hparams(config, {f"{self._against}/mean": _mean(best["ratios"])})
         self.log.close()
+        extend_heuristics(self.folder, self.log.last_step)
 
     @property
     def _against(self) -> str:
@@ -147,9 +149,10 @@ def read_config(folder: Path) -> dict[str, Any]:
         InputError: there is none, or it is no JSON.
     """
     path = folder / CONFIG
+    expect_plain_file(path)
     try:
         return dict(json.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise InputError(f"{path}: no training to go on with ({error.strerror})") from None
-    except ValueError:
+    except (ValueError, TypeError, RecursionError):
         raise InputError(f"{path}: this is not the configuration of a training") from None

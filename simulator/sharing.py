@@ -60,6 +60,11 @@ class Sharing:
             raise InputError(f"sharing: memory_gb = {self.memory_gb!r}: expected GiB > 0, or None for no limit")
         if isinstance(self.interference, str):
             object.__setattr__(self, "interference", Interference(self.interference))
+        elif not hasattr(self.interference, "matrix"):
+            raise InputError(
+                f"sharing: interference = {self.interference!r:.100}: expected a word such as 'measured', the path of "
+                "a csv file, or an object that has `matrix`"
+            )
         choose(self.memory, MEMORY, "sharing: memory")
         slice_ = self.slice
         if slice_ is not None and slice_.count != self.jobs_per_gpu:

@@ -65,11 +65,15 @@ def read_text(path: str | os.PathLike[str], what: str, max_bytes: int = MAX_FILE
     try:
         if os.path.isdir(path):
             raise InputError(f"{place} is a folder, expected a file")
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise InputError(f"{place} is a pipe or a device, expected a file")
         if os.path.getsize(path) > max_bytes:
             raise InputError(f"{place} has {os.path.getsize(path)} bytes, expected at most {max_bytes}")
         text = Path(path).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{place} is not text: byte {error.start} is not UTF-8") from None
+    except InputError:
+        raise
     except FileNotFoundError:
         raise InputError(f"{place}: there is no such file") from None
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL character
@@ -94,7 +98,7 @@ def load_mapping(path: str | os.PathLike[str], what: str = "file") -> dict[str, 
     """
     text = read_text(path, what)
     place = f"{what} {os.fspath(path)!r}"
-    parse = _parse_json if os.fspath(path).lower().endswith(".json") else _parse_yaml
+    parse = _parse_json if os.fspath(path).lower().endswith(".json") else parse_yaml
     try:
         value = parse(text, place)
         _check_size(value, place)
@@ -396,12 +400,23 @@ def _parse_json(text: str, place: str) -> Any:
         raise InputError(f"{place}: {error}") from None
 
 
-def _parse_yaml(text: str, place: str) -> Any:
+def parse_yaml(text: str, place: str, loader: Any = None) -> Any:
+    """What a text in YAML holds; nothing in it is run.
+
+    Args:
+        text: in YAML.
+        place: how errors call it.
+        loader: of PyYAML, a safe one; None: one that also refuses keys that are given twice.
+
+    Raises:
+        InputError: it is malformed, or nests too deep.
+    """
     import yaml
 
+    loader = loader or _yaml_loader()
     try:
-        _check_depth(yaml.parse(text, Loader=_yaml_loader()), place)
-        return yaml.load(text, Loader=_yaml_loader())  # a subclass of the safe loader
+        _check_depth(yaml.parse(text, Loader=loader), place)
+        return yaml.load(text, Loader=loader)  # a subclass of the safe loader
     except yaml.constructor.ConstructorError as error:
         mark = error.problem_mark or error.context_mark
         at = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""

@@ -23,6 +23,7 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 from clustergym import policies  # noqa: E402
 from clustergym.agents import saved  # noqa: E402
 from clustergym.agents.saved import DESCRIPTION, WEIGHTS, load_agent, save_agent  # noqa: E402
+from clustergym.agents.tensors import write_tensors  # noqa: E402
 
 from .agents import agent, description  # noqa: E402
 
@@ -265,3 +266,24 @@ def test_files_that_are_no_agents_of_stable_baselines3(tmp_path):
 def test_versions_are_those_of_this_installation(folder):
     assert load_agent(folder).description.versions["torch"].split("+")[0] == torch.__version__.split("+")[0]
     assert json.loads((folder / DESCRIPTION).read_text())["schema_version"] == saved.SCHEMA_VERSION
+
+
+@pytest.mark.parametrize("name", [DESCRIPTION, WEIGHTS])
+def test_a_pipe_or_a_device_is_not_read(folder, name):
+    """A pipe would be waited for without end; the size of /dev/zero is 0, what it gives is without end."""
+    path = folder / name
+    for make in (os.mkfifo, lambda path: os.symlink("/dev/zero", path)):
+        path.unlink()
+        make(path)
+        assert refused(folder) == f"{path}: is a pipe or a device, which can be read only once; expected a file"
+
+
+def test_a_full_disk_is_one_sentence(tmp_path, monkeypatch):
+    from safetensors import SafetensorError
+
+    def full(*arguments):
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr("clustergym.agents.tensors.save_file", full)
+    with pytest.raises(InputError, match=r"w.safetensors: it cannot be written \(.*No space left on device"):
+        write_tensors(tmp_path / "w.safetensors", agent().policy.state_dict())

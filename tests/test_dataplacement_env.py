@@ -451,7 +451,7 @@ def test_pictures_show_what_lies_where():
     env.step(replica_to(WEST))
     scene, picture = read_tables(env.simulator), env.render()
     place = [VIDEOS, USERS, CLICKS, ADS, LOGS].index(CLICKS)
-    assert scene.lies[WEST, place] == COMES and scene.lies[EAST, place] == HOME and scene.on_the_way == 1
+    assert scene.lies[WEST, place] == COMES and scene.lies[EAST, place] == HOME and len(scene.moving) == 1
     assert picture.shape == (640, 960, 3) and picture.dtype == np.uint8 and not np.array_equal(picture, empty)
     assert (picture == COLOURS[COMES]).all(axis=2).sum() > (empty == COLOURS[COMES]).all(axis=2).sum()
     env.render_mode = "ansi"

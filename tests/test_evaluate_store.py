@@ -24,6 +24,7 @@ from clustergym.experiments.cli import run
 from clustergym.experiments.estimates import Estimate, against, paired_difference, paired_ratio
 from clustergym.experiments.evaluate import Run, Setting, play
 from clustergym.experiments.identity import fingerprint
+from clustergym.experiments.report import pictures
 from clustergym.experiments.run_files import ORPHAN_S, StoredRunWarning
 from clustergym.experiments.terminal import BadArgument
 from clustergym.policies import registry
@@ -61,6 +62,13 @@ def numbers(runs) -> list[tuple]:
     return [(run.policy, run.seed, run.jobs, run.metrics, run.jct_s.tolist()) for run in runs]
 
 
+def as_written_before_checksums(folder: Path) -> None:
+    """Make `evaluation.json` that of schema 1."""
+    path = folder / store.SUMMARY
+    about = {key: value for key, value in json.loads(path.read_text()).items() if key != "sha256"}
+    path.write_text(json.dumps(about | {"schema": 1}))
+
+
 def command(capsys, *arguments) -> tuple[int, str, str]:
     status = run(["evaluate", "Delay", *map(str, arguments)])
     said = capsys.readouterr()
@@ -94,14 +102,18 @@ def test_what_is_kept_is_what_is_read(tmp_path, played):
 
 
 def test_a_run_of_an_older_version_is_read(tmp_path):
-    """It does not say what its units are, nor how busy CPU and network were: it was of GPUs."""
+    """It does not say what its units are, nor how busy CPU and network were: it was of GPUs. It has no checksum."""
     import pyarrow.parquet as pq
 
     evaluated(tmp_path, ["fifo"], [0], record="first")
     (path,) = (tmp_path / store.RUNS).glob("*.parquet")
     later = ("timeline_unit", "timeline_use_s", "timeline_cpu_use", "timeline_network_use", "decision_shift_s")
     pq.write_table(pq.read_table(path).drop_columns(list(later)), path)
-    run = store.read(tmp_path).runs[0]
+    with pytest.warns(StoredRunWarning, match="it has no checksum"):
+        assert store.read(tmp_path).runs == ()
+    as_written_before_checksums(tmp_path)
+    with pytest.warns(StoredRunWarning, match="an older clustergym wrote it, without checksums"):
+        run = store.read(tmp_path).runs[0]
     assert (run.timeline.unit, len(run.timeline.use_s)) == ("GPU", 0)
     assert [use.title for use in run.timeline.in_use()] == ["GPUs in use"]
 
@@ -403,11 +415,87 @@ def test_a_damaged_summary_is_written_anew(tmp_path, played, text):
     assert numbers(store.read(tmp_path).runs) == before
 
 
-def test_a_damaged_command_log_is_begun_anew(tmp_path):
-    (tmp_path / command_log.NAME).write_text("{")
-    with pytest.warns(StoredRunWarning, match="begun anew"), command_log.recorded(tmp_path):
+@pytest.mark.parametrize("text", ["{", '{"mine": 1}', '[{"mine": 1}]', "[" * 10**5])
+def test_what_is_no_command_log_is_left_as_it_is(tmp_path, text):
+    (tmp_path / command_log.NAME).write_text(text)
+    with pytest.warns(StoredRunWarning, match="left as it is"), command_log.recorded(tmp_path):
         pass
-    assert len(command_log.read(tmp_path)) == 1
+    assert (tmp_path / command_log.NAME).read_text() == text
+
+
+def test_every_flipped_bit_of_a_run_is_noticed(tmp_path, played):
+    """One flip in each of 40 copies of a run: played anew or, where the bit says nothing, the same; never another."""
+    before = numbers(evaluated(tmp_path, ["fifo"], [0], record="first"))
+    (path,) = stored(tmp_path)
+    whole, draw = path.read_bytes(), random.Random(1)
+    for _ in range(40):
+        damaged = bytearray(whole)
+        damaged[draw.randrange(len(whole))] ^= 1 << draw.randrange(8)
+        path.write_bytes(damaged)
+        with pytest.warns(StoredRunWarning, match="no run can be read from it"):
+            assert store.read(tmp_path).runs == ()
+    with pytest.warns(StoredRunWarning, match="no run can be read from it"):
+        assert numbers(evaluated(tmp_path, ["fifo"], [0], record="first")) == before
+    assert len(played) == 2
+
+
+def test_a_damaged_summary_names_no_other_setting(tmp_path):
+    """A flipped bit can make `dally:racks=2` of `dally:racks=3`: the checksum in the file tells."""
+    evaluated(tmp_path, ["fifo"], [0])
+    path = tmp_path / store.SUMMARY
+    path.write_text(path.read_text().replace("racks=2", "racks=3"))
+    with pytest.warns(StoredRunWarning, match="its checksum is wrong"), pytest.raises(InputError, match="holds no"):
+        store.read(tmp_path)
+
+
+def test_runs_without_a_checksum_are_played_anew(tmp_path, played):
+    before = numbers(evaluated(tmp_path, ["fifo"], [0]))
+    store.write_table(store.open_store(tmp_path, SETTING, ["fifo"]))
+    (path,) = stored(tmp_path)
+    import pyarrow.parquet as pq
+
+    for name in (path, tmp_path / store.TABLE):
+        pq.write_table(pq.read_table(name).replace_schema_metadata({}), name)
+    as_written_before_checksums(tmp_path)
+    with pytest.warns(StoredRunWarning) as said:
+        assert numbers(evaluated(tmp_path, ["fifo"], [0])) == before
+    assert any("an older clustergym wrote it, without checksums" in str(one.message) for one in said)
+    assert len(played) == 2
+
+
+# ---- what is somebody else's
+
+
+@pytest.mark.parametrize("name", [store.TABLE, store.SUMMARY])
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_file_of_somebody_else_is_not_replaced(tmp_path, name, fresh):
+    (tmp_path / name).write_text('{"mine": 1}')
+    with pytest.raises(BadArgument, match=rf"its {name} is damaged or not clustergym's, and is not replaced"):
+        store.open_store(tmp_path, SETTING, ["fifo"], fresh=fresh)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_text() == '{"mine": 1}'
+
+
+def test_a_table_that_somebody_put_there_meanwhile_is_not_replaced(tmp_path):
+    evaluated(tmp_path, ["fifo"], [0])
+    here = store.open_store(tmp_path, SETTING, ["fifo"])
+    store.write_table(here)
+    store.write_table(here)
+    (tmp_path / store.TABLE).write_text("mine")
+    with pytest.raises(BadArgument, match="is not replaced"):
+        store.write_table(here)
+    assert (tmp_path / store.TABLE).read_text() == "mine"
+
+
+def test_a_picture_of_somebody_else_is_not_replaced(tmp_path):
+    evaluated(tmp_path, ["fifo"], [0, 1], record="first")
+    found = store.read(tmp_path)
+    drawn = pictures.of_evaluation(found)
+    assert pictures.of_evaluation(found) == drawn
+    drawn[0].write_text("<svg>mine</svg>")
+    with pytest.warns(StoredRunWarning, match="left as it is"):
+        assert pictures.of_evaluation(found) == drawn[1:]
+    assert drawn[0].read_text() == "<svg>mine</svg>"
 
 
 def test_what_cannot_be_read_is_said(tmp_path):

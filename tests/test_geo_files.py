@@ -15,7 +15,7 @@ from clustergym.experiments.cli import run
 from clustergym.experiments.evaluate import Setting, stamps
 from clustergym.simulator.errors import InputError
 from clustergym.simulator.workloads import open_workload
-from clustergym.simulator.workloads.schema import COLUMNS
+from clustergym.simulator.workloads.schema import COLUMNS, WorkloadWarning
 
 from . import geo_small
 
@@ -75,6 +75,23 @@ def test_rows_and_tables_alone_are_enough(tmp_path: Path) -> None:
     assert geo.regions == ("east", "west") and geo.quota.min() == 10**9 and np.isinf(geo.slo_s).all()
     assert geo.history.gpu_hours.tolist() == [16 * 100 / 3600] and geo.history.cpu_hours.tolist() == [8 * 100 / 3600]
     assert geo.history.table.tolist() == [0, 1] and geo.app_cpu_hours.shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (
+            {"tenants_csv": "tenant,gpus,cpu_machines,gpu\nvision,16,,4\n"},
+            "columns 'gpu' are not known and are ignored",
+        ),
+        ({"tenants_csv": TENANTS + "visoin,4,\n"}, "no job is of tenant 'visoin', whose quota limits nothing"),
+        ({"tables_csv": TABLES.replace("replicas", "replica")}, "columns 'replica' are not known and are ignored"),
+        ({"history_csv": HISTORY.replace("gpu_hours", "gpu_hour")}, "columns 'gpu_hour' are not known and are ignored"),
+    ],
+)
+def test_what_a_file_beside_it_says_to_no_effect_is_told(tmp_path: Path, changed: dict[str, str], said: str) -> None:
+    with pytest.warns(WorkloadWarning, match=said):
+        open_workload(written(tmp_path, **changed))
 
 
 def test_rows_out_of_order_keep_what_they_ask(tmp_path: Path) -> None:
@@ -158,6 +175,22 @@ BROKEN = {
         "'kind': 'spark'; expected training or analytics",
     ),
     "type": ({"history_csv": cell(0, "gpu_type", "H100", HISTORY)}, "'H100'; expected one of A100, V100"),
+    "history without tables": (
+        {"history_csv": HISTORY.replace(",tables", ",reads", 1)},
+        "mine.history.csv: column 'tables' is missing; it has:",
+    ),
+    "history without kind": (
+        {"history_csv": HISTORY.replace("kind", "sort", 1)},
+        "mine.history.csv: column 'kind' is missing; it has:",
+    ),
+    "quota of a misspelt column": (
+        {"tenants_csv": TENANTS.replace("gpus", "gpu")},
+        "mine.tenants.csv: column 'gpus' is missing; it has: 'tenant, gpu, cpu_machines'",
+    ),
+    "quota without a column": (
+        {"tenants_csv": "tenant,gpus\nvision,16\n"},
+        "mine.tenants.csv: column 'cpu_machines' is missing",
+    ),
     "app": ({"history_csv": cell(1, "app", "3", HISTORY)}, "column 'app': '3'; expected a whole number from -1 to 0"),
     "no reads": (
         {"history_csv": cell(1, "tables", "", HISTORY)},

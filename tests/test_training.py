@@ -194,6 +194,28 @@ def test_a_training_killed_twice_ends_with_the_weights_of_one_that_was_not(tmp_p
     assert command.startswith("clustergym train Delay --topology") and "--resume" not in command
 
 
+def test_a_training_that_is_interrupted_keeps_the_last_rollout_and_says_how_to_go_on(tmp_path):
+    """Ctrl-C long after the first checkpoint and before the next one would be due; then what it says to type."""
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    begin = ["train", "Delay", *options(timesteps=12288, evaluations=1), "--seed", "3", "--logdir"]
+    assert run_command(*begin, str(whole)).wait(240) == 0
+    process = run_command(*begin, str(parts))
+    deadline = time.monotonic() + 240
+    while step_of(parts) < 0 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    first = step_of(parts)
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130 and time.monotonic() - began < 10.0  # a second, but machines may be loaded
+    assert f"Go on with: clustergym train Delay --logdir {parts} --resume" in said.decode()
+    assert first < step_of(parts) < 12288
+    assert run_command("train", "Delay", "--logdir", str(parts), "--resume").wait(240) == 0
+    for name in ("checkpoint/tensors.safetensors", "best/weights.safetensors"):
+        assert (whole / name).read_bytes() == (parts / name).read_bytes(), name
+
+
 def curves(folder: Path) -> dict[str, list[tuple[int, float]]]:
     """What TensorBoard shows of the agent's evaluations."""
     from clustergym.experiments.event_file import scalars_of

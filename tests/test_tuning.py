@@ -233,9 +233,9 @@ def test_a_file_that_is_no_database_is_named(capsys, tmp_path):
         ),
         ("steps: {low: 1.5, high: 9}", "steps: low = 1.5: expected a whole number"),
         ("margin: {low: 0, high: 1, log: maybe}", "log = 'maybe': expected true or false"),
-        ("[1, 2", "line 1: not YAML"),
+        ("[1, 2", "line 1, column 6: not YAML"),
         ("- 1", "expected parameters and their ranges"),
-        ("", "expected parameters and their ranges"),
+        ("", "is empty"),
     ],
 )
 def test_a_bad_space_is_told_in_one_sentence(capsys, tmp_path, space, message):
@@ -255,7 +255,7 @@ def test_a_bad_space_is_told_in_one_sentence(capsys, tmp_path, space, message):
         (("Sharing", "--policy", "greedy"), "does not play in"),
         (("Delay", "--policy", "zoo:Delay"), "has no parameters of a policy"),
         (("Delay", "--policy", "greedy", "--space", "gredy"), "did you mean 'greedy'?"),
-        (("Delay", "--policy", "greedy", "--space", "nowhere.yaml"), "cannot be read (No such file"),
+        (("Delay", "--policy", "greedy", "--space", "nowhere.yaml"), "there is no such file"),
         (("Delay", "--policy", "greedy", "--trials", "0"), "'0' is not a whole number"),
         (("Delay", "--policy", "greedy", "--seeds", "0-9"), "0 is among --seeds, which is tuned on"),
         (("Delay", "--policy", "greedy", "--judge-seeds", "x"), "--judge-seeds 'x'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import warnings
@@ -12,6 +13,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from clustergym.experiments import results
+from clustergym.experiments.evaluate import Run
 from clustergym.simulator.errors import InputError
 from clustergym.simulator.workloads import FORMATS, Workload, WorkloadWarning, open_workload
 
@@ -75,9 +78,9 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     "tab-in-text.csv": (f'{OWN},model\na,0,1,5,"x\ty"\n', "plain text on one line"),
     "after-blank-lines.csv": (f"# c\n\n{OWN}\n\na,0,1,5\n\nb,x,1,5\n", "line 7, column 'arrival_s'"),
     # ten megabytes in one line
-    "long-cell.csv": (f"{OWN}\na,0,1,{'9' * LONG}\n", "line 2: not readable as csv"),
+    "long-cell.csv": (f"{OWN}\na,0,1,{'9' * 2**18}\n", "line 2: not readable as csv"),
     "long-header.csv": ("x" * LONG + "\n1\n", "not recognised"),
-    "long-list.csv": (f"{OWN}\n{',' * LONG}\n", "line 2: 10485761 fields"),
+    "long-list.csv": (f"{OWN}\n{',' * LONG}\n", "line 2: 10,485,761 characters; expected at most"),
     "long-line.trace": (f"{'x' * LONG}\ta\tb\tc\td\te\tf\n", "not recognised|not a number|expected"),
     "long-text.json": ('[{"max_parallelism": "' + "1" * LONG + '"}]', "job 1: field 'job_id' is missing"),
     "long-number.json": (artist(duration="9" * LONG), "job 2, field 'duration': '9+"),
@@ -280,7 +283,7 @@ def test_cut_parquet_and_wrong_columns(tmp_path):
     data = whole.read_bytes()
     for size in (4, 100, len(data) // 2, len(data) - 1):
         (tmp_path / "cut.parquet").write_bytes(data[:size])
-        expect_one_sentence(tmp_path / "cut.parquet", "not a readable parquet file")
+        expect_one_sentence(tmp_path / "cut.parquet", "not a readable parquet file|its checksum is wrong")
     rows = {"job_id": ["a", "b"], "arrival_s": [0.0, 1.0], "gpus": [1, 2], "duration_s": [1.0, 2.0]}
     changes = {
         "gpus": ([1, None], "row 2, column 'gpus': ''"),
@@ -394,3 +397,83 @@ def test_any_cells_under_any_header(tmp_path, rows, source):
     width = header.count(",") + 1
     lines = [",".join((row * width)[:width]) for row in rows]
     survives(tmp_path / "cells.csv", "\n".join([header, *lines]).encode("utf-8", "surrogatepass"), None)
+
+
+# ---- what a spreadsheet or a terminal would run
+
+NAMES = [
+    "=cmd|'/c calc'!A1",
+    "+1+1",
+    "@SUM(A1)",
+    "-x",
+    "'=x",
+    "''+x",
+    " led",
+    "trailing ",
+    "-5",
+    '"q"',
+    "a,b",
+    "'plain",
+]
+
+
+def test_names_that_a_spreadsheet_would_run_are_escaped_and_come_back(tmp_path):
+    """A formula gets an apostrophe before it; a number (-5) is none; what began so already gets one more."""
+    workload = Workload.from_arrays("w", range(12), [1] * 12, [5.0] * 12, job_id=NAMES, model=NAMES, user=NAMES)
+    path = tmp_path / "w.csv"
+    workload.save(path)
+    cells = [row[0] for row in csv.reader(path.read_text().splitlines()[1:])]
+    assert not [cell for cell in cells if cell[0] in "=+@" or (cell[0] == "-" and cell != "-5")]
+    after = open_workload(path)
+    assert after.job_id.tolist() == after.model.tolist() == after.user.tolist() == NAMES
+
+
+def test_decisions_are_escaped(tmp_path):
+    run = Run("fifo", 0, {}, 1, np.zeros(1), (("0.0", "=cmd|'x'", "start", "0 1", ""),), None, "no")
+    results.write_decisions([run], tmp_path / "d.csv")
+    assert (tmp_path / "d.csv").read_text().splitlines()[1] == "fifo,0,0.0,'=cmd|'x',start,0 1"
+
+
+@pytest.mark.parametrize("odd", ["a\u202eb", "a\u2066b", "a\u009bb", "a\u2028b"])
+def test_names_that_turn_a_terminal_are_refused(tmp_path, odd):
+    path = tmp_path / "w.csv"
+    path.write_text(f"{OWN}\na,0,1,5\n{odd},0,1,5\n")
+    expect_one_sentence(path, "line 3, column 'job_id': .*; expected plain text on one line")
+
+
+def test_spaces_after_commas_are_not_read(tmp_path):
+    path = tmp_path / "w.csv"
+    path.write_text(f'{OWN}, model\na, 0, 1, 5, vgg16\nb, 0, 1, 5, " vgg"\n')
+    assert open_workload(path).model.tolist() == ["vgg16", " vgg"]
+
+
+def test_comments_may_be_longer_than_a_head(tmp_path):
+    path = tmp_path / "w.csv"
+    for comment in ("# " + "x" * 70000 + "\n", "# x\n" * 50000, "\n" * 70000 + "# y\n"):
+        path.write_text(f"{comment}{OWN}\na,0,1,5\n")
+        assert len(open_workload(path)) == 1
+
+
+def test_a_line_of_commas_is_refused_at_once(tmp_path):
+    (tmp_path / "w.csv").write_text(f"{OWN}\n" + "," * 5_000_000)
+    expect_one_sentence(tmp_path / "w.csv", "line 2: 5,000,000 characters; expected at most 4,194,304")
+
+
+@pytest.mark.parametrize("gone", range(10))
+def test_a_gavel_trace_without_a_column_is_not_read_as_one_with_fewer(tmp_path, gone):
+    """Ten columns without one are nine, a layout too; only the working directory can go, as it is not in that one."""
+    path = tmp_path / "w.trace"
+    rows = [line.split("\t") for line in (DATA / "synthetic_gavel10.trace").read_text().splitlines()]
+    path.write_text("\n".join("\t".join(row[:gone] + row[gone + 1 :]) for row in rows))
+    if gone in (1, 2):  # the command is not used, and either may stand for the other
+        assert open_workload(path).gpus.tolist() == open_workload(DATA / "synthetic_gavel10.trace").gpus.tolist()
+    else:
+        expect_one_sentence(path, "line 1, column '(job_type|num_steps_arg)'")
+
+
+def test_a_folder_is_told_once(tmp_path):
+    folder = tmp_path / "dir.csv"
+    folder.mkdir()
+    with pytest.raises(InputError) as refusal:
+        open_workload(folder)
+    assert str(refusal.value) == f"{folder}: is a directory; expected a trace file"

@@ -142,9 +142,10 @@ class DataPlacementEnv(PlayedEnv):
     def as_picture(self) -> np.ndarray:
         """What lies where, uint8 (H, W, 3)."""
         from ..rendering.picture import SIZE
-        from ..rendering.tables import draw_tables
+        from ..rendering.table_picture import draw_tables
 
-        return draw_tables(self.simulator, SIZE)
+        day = self.lookout.day
+        return draw_tables(self.simulator, SIZE, self.seen(), None if day is None else day.offered)
 
     def lesson(self, policy: Decider) -> tuple[Any, np.ndarray, bool]:
         """See `ClusterEnv`: what `policy` does about the offered table, whenever it would turn to it by itself."""

@@ -149,6 +149,13 @@ class GroupingEnv(ClusterEnv):
         form = Form.of(lookout, observation, action, mask, self.others)
         self._open(simulator, lookout, workload, max_decisions, form, reward, reference, render_mode)
 
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """See `ClusterEnv`; where there are pictures, what they show of the past is as fine as there are steps."""
+        outcome = super().step(action)
+        if self.render_mode is not None:
+            self.simulator.meter.look()
+        return outcome
+
     def as_text(self) -> str:
         """The cluster now, as text."""
         from ..rendering.group_text import draw_group_text
@@ -156,9 +163,9 @@ class GroupingEnv(ClusterEnv):
         return draw_group_text(self.simulator)
 
     def as_picture(self) -> np.ndarray:
-        """The cluster now, uint8 (H, W, 3); what it shows of the past is as fine as there were pictures."""
+        """The cluster now, uint8 (H, W, 3)."""
         from ..rendering.groups import draw_groups
 
         self.simulator.meter.look()
 
-        return draw_groups(self.simulator)
+        return draw_groups(self.simulator, seen=self.seen())

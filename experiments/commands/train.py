@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..interrupt import leaving
 from ..terminal import BadArgument, arguments, out, print_json, progress, say, warnings_on_one_line
 from .options import Json, Network, Quiet, Topology, TrustPy, whole
 from .setting import chosen_policies, described_setting, open_setting, pairs
@@ -219,7 +220,10 @@ def _train(config: Config, logdir: Path, resume: bool, quiet: bool) -> dict[str,
             estimates = config.env.get("estimates", "exact")
             words = chosen_policies([], config.environment, estimates=estimates, plain=plain)
             log.heuristics(training.validation, words)
-        best = training.run(resume)
+        short = config.environment.removeprefix("clustergym/").removesuffix("-v0")
+        again = shlex.join(["clustergym", "train", short, "--logdir", str(logdir), "--resume"])
+        with leaving(f"interrupted; what is learnt so far is kept. Go on with: {again}", training.keep):
+            best = training.run(resume)
         log.finished(best)
     return {**best, "trained": training.step}
 

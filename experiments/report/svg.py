@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
@@ -9,13 +10,20 @@ import numpy as np
 from .drawing import CARD, Drawing, Stroke, Words
 
 FONT = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
+_OURS = f'role="img" font-family="{FONT}"'
+
+
+def is_ours(path: Path) -> bool:
+    """Whether a file begins as `svg` has it."""
+    with path.open("rb") as file:
+        return _OURS.encode() in file.readline(300)
 
 
 def svg(drawing: Drawing) -> str:
     """The content of the file."""
     size = f'width="{drawing.width:g}" height="{drawing.height:g}" viewBox="0 0 {drawing.width:g} {drawing.height:g}"'
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{FONT}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} {_OURS}>',
         f"<title>{escape(drawing.title)}</title>",
         f"<desc>{escape(drawing.summary)}</desc>",
         f'<rect width="100%" height="100%" fill="{CARD}"/>',

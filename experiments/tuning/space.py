@@ -23,6 +23,7 @@ import yaml
 
 from ...simulator.errors import InputError
 from ...simulator.names import choose
+from ...simulator.specs import parse_yaml, read_text
 
 SHIPPED = Path(__file__).with_name("spaces")
 FIELDS = ("low", "high", "log", "step", "choices", "when")
@@ -150,16 +151,7 @@ def read_space(word: str) -> tuple[dict[str, Any], str]:
     if not path.suffix and not path.exists():
         path = shipped()[choose(word, shipped(), "space")]
     source = f"space {word}"
-    try:
-        found = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{source}: cannot be read ({getattr(error, 'strerror', None) or 'not UTF-8'})") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f", line {mark.line + 1}" if mark else ""
-        raise InputError(
-            f"{source}{place}: not YAML: {getattr(error, 'problem', None) or 'cannot be parsed'}"
-        ) from None
+    found = parse_yaml(read_text(path, "space"), source, yaml.BaseLoader)
     if not isinstance(found, dict) or not found:
         raise InputError(f"{source}: expected parameters and their ranges, as margin: {{low: 0.5, high: 1.2}}")
     return found, source

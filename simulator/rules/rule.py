@@ -190,7 +190,7 @@ class Rule:
             for value in getattr(self, name):
                 _not_negative(name, value)
         for name in ("quantum", "round", "lease", "slicing"):
-            (value,) = _numbers(name, getattr(self, name))
+            value = _number(name, getattr(self, name))
             _not_negative(name, value)
             if 0.0 < value < SHORTEST_S:
                 raise InputError(f"{name} = {value:g}: expected 0, or at least {SHORTEST_S:g} seconds")
@@ -209,7 +209,7 @@ class Rule:
             raise InputError(f"head={self.head} goes without delay timers, leases, migration and margin")
 
     def _check_margin(self) -> None:
-        (margin,) = _numbers("margin", self.margin)
+        margin = _number("margin", self.margin)
         if not margin >= 0.0:
             raise InputError(f"margin = {margin:g}: expected a number >= 0, or inf")
         object.__setattr__(self, "margin", margin)
@@ -231,7 +231,7 @@ class Rule:
 
     def _check_preempt(self) -> None:
         for name, most in (("theta", math.inf), ("exponent", MOST_EXPONENT)):
-            (value,) = _numbers(name, getattr(self, name), "a number")
+            value = _number(name, getattr(self, name), "a number")
             if not 0.0 <= value <= most:
                 raise InputError(f"{name} = {value:g}: expected a number from 0 to {most:g}")
             object.__setattr__(self, name, value)
@@ -313,6 +313,13 @@ def _numbers(name: str, value: Any, expected: str = "seconds") -> tuple[float, .
         return tuple(float(item) for item in (value if isinstance(value, tuple | list) else (value,)))
     except (TypeError, ValueError):
         raise InputError(f"{name} = {value!r}: expected {expected}") from None
+
+
+def _number(name: str, value: Any, expected: str = "seconds") -> float:
+    """One number as a float."""
+    if isinstance(value, tuple | list):
+        raise InputError(f"{name} = {value!r}: expected {expected}, one number")
+    return _numbers(name, value, expected)[0]
 
 
 def _pair(name: str, value: Any, unit: str) -> tuple[float, float]:

@@ -20,7 +20,8 @@ Beside it lie, with the same NAME (only the first is needed):
 * NAME.regions.json: `regions` and `gpu_types`, names in the order of the topology (else in the order in which the files
   mention them); `slo_s`, seconds until the first start by level, null for any; `checkpoint_s`, to save one when
   preempted (0); `app_cpu_hours`, a list by region for each application.
-* NAME.tenants.csv: `tenant`, `gpus` and `cpu_machines` that it may have at once; a tenant without a row: any number.
+* NAME.tenants.csv: `tenant`, `gpus` and `cpu_machines` that it may have at once; a tenant without a row, an empty
+  cell: any number.
   A quota is over all levels of a tenant: name a team at each level as a tenant of its own.
 * NAME.history.csv: what the slow path knows, a day's jobs: `kind` (training or analytics), `team`, `gpu_type`, `gpus`,
   `gpu_hours`, `cpu_hours`, `level`, `app`, `recurring`, `tables`. None: the recurring rows of the first day.
@@ -28,7 +29,6 @@ Beside it lie, with the same NAME (only the first is needed):
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -41,6 +41,7 @@ from ..errors import InputError
 from ..geo.demands import NO_TYPE, Demands
 from ..geo.warehouse import NO_APP, Jobs
 from ..geo.world import NO_GPU
+from .guarded import write_csv
 
 COLUMNS = ("parts", "tables", "level", "recurring", "container_s")
 SIBLINGS = ("tables.csv", "regions.json", "tenants.csv", "history.csv")
@@ -145,6 +146,4 @@ def _expect_plain_names(geo: Demands) -> None:
 
 def _write_csv(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     with open(path, "w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+        write_csv(file, list(columns), zip(*columns.values(), strict=True))

@@ -16,12 +16,23 @@ from ..geo.warehouse import LARGEST_TABLE, NO_APP, Jobs, Tables
 from ..geo.world import LEVELS, NO_GPU
 from ..names import choose
 from .geo_columns import ANY, TERABYTE, siblings
-from .schema import LARGEST_GANG, LONGEST_S, first_duplicate
+from .schema import LARGEST_GANG, LONGEST_S, clip, first_duplicate
 from .table import Table, read_csv
 
 _PART = re.compile(r"([^\s:]+):([0-9]{1,10})")
 _MOST_TB = LARGEST_TABLE / TERABYTE
 _DAY_S = 86400.0
+# Columns of the files beside a workload, and whether a file must have them. Without its limits a quota is none, so both
+# must be there: an empty cell is the one that means any number.
+TABLE_COLUMNS = {
+    **dict.fromkeys(("table", "size_tb", "home"), True),
+    **dict.fromkeys(("replicas", "partitions", "read_share"), False),
+}
+TENANT_COLUMNS = dict.fromkeys(("tenant", "gpus", "cpu_machines"), True)
+HISTORY_COLUMNS = {
+    **dict.fromkeys(("kind", "tables"), True),
+    **dict.fromkeys(("team", "gpu_type", "gpus", "gpu_hours", "cpu_hours", "level", "app", "recurring"), False),
+}
 
 
 def read_demands(table: Table, path: str | Path) -> Demands:
@@ -32,7 +43,7 @@ def read_demands(table: Table, path: str | Path) -> Demands:
     """
     beside = siblings(path)
     whole = _whole(beside["regions.json"])
-    stored = _sibling(beside["tables.csv"], f"the tables that the jobs of {path} read")
+    stored = _sibling(beside["tables.csv"], TABLE_COLUMNS, f"the tables that the jobs of {path} read")
     assert stored is not None
     parts = [_parts(table, row, word) for row, word in enumerate(table.text("parts"))]
     regions = _in_order(whole["regions"], _mentioned(stored), stored.path)
@@ -102,13 +113,29 @@ def _whole(path: Path) -> dict[str, Any]:
     return spec.model_dump()
 
 
-def _sibling(path: Path, what: str | None) -> Table | None:
-    """The table in a file; None where there is none and it is not needed for `what`."""
+def _sibling(path: Path, columns: Mapping[str, bool], what: str | None) -> Table | None:
+    """The table in a file; None where there is none and it is not needed for `what`.
+
+    Args:
+        path: the file.
+        columns: those that it may have, and whether it must.
+        what: what it is needed for.
+
+    Raises:
+        InputError: it is missing, or a column that it must have is; of columns that it may not have a warning tells.
+    """
     if what is None and not path.exists():
         return None
     if not path.exists():
         raise InputError(f"{path}: no such file; expected {what}, one a row: table, size_tb, home")
-    return read_csv(path, may_be_empty=True)
+    table = read_csv(path, may_be_empty=True, is_guarded=True)
+    for name, is_needed in columns.items():
+        if is_needed:
+            table.column(name)
+    if ignored := [name for name in table.header if name not in columns]:
+        known = ", ".join(columns)
+        table.warn(f"columns {clip(', '.join(ignored), 200)} are not known and are ignored; known: {known}")
+    return table
 
 
 def _in_order(given: Sequence[str] | None, mentioned: Sequence[str], path: str) -> tuple[str, ...]:
@@ -200,7 +227,7 @@ def _reads(table: Table, code: Mapping[str, int]) -> tuple[np.ndarray, np.ndarra
 
 def _tenants(table: Table, path: Path) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
     """Names of tenants, the tenant of each row, and their quotas."""
-    given = _sibling(path, None)
+    given = _sibling(path, TENANT_COLUMNS, None)
     named = given.text("tenant") if given is not None else []
     if given is not None and (twice := first_duplicate(named)) is not None:
         raise given.error(twice[1], "tenant", f"a name of its own ({given.unit} {given.places[twice[0]]} has it too)")
@@ -210,12 +237,16 @@ def _tenants(table: Table, path: Path) -> tuple[tuple[str, ...], np.ndarray, np.
     quota = np.full((len(names), 2), ANY, np.int64)
     if given is not None:
         for column, name in enumerate(("gpus", "cpu_machines")):
-            quota[: len(named), column] = given.number(name, low=0, high=ANY, whole=True, default=ANY, blank=ANY)
+            quota[: len(named), column] = given.number(name, low=0, high=ANY, whole=True, blank=ANY)
+        limited: list[bool] = np.any(quota[: len(named)] < ANY, axis=1).tolist()
+        idle = [name for name, has_limit in zip(named, limited, strict=True) if has_limit and name not in set(own)]
+        if idle and not set(own) - {""} <= set(named):  # else every tenant has its row, and some have no jobs
+            given.warn(f"no job is of tenant {clip(', '.join(idle), 200)}, whose quota limits nothing")
     return names, np.array([code[name] for name in own], np.int64), quota
 
 
 def _history(path: Path, types: tuple[str, ...], names: tuple[str, ...], apps: int) -> Jobs | None:
-    given = _sibling(path, None)
+    given = _sibling(path, HISTORY_COLUMNS, None)
     if given is None:
         return None
     kinds, codes = given.text("kind"), {name: number for number, name in enumerate(types)}

@@ -24,12 +24,11 @@ ps_jobs.py.
 Rows may come in any order (they are sorted by arrival, stable, with a warning). Other columns are ignored
 with a warning. `Workload.save` writes every column (`iterations` only where they are known, `iteration_s` only
 where it is not just the quotient); numbers come back bit for bit. A parquet file also keeps the workload's name,
-a csv takes its name from the file.
+a csv takes its name from the file. It is sealed (sealed.py), so a damaged one is refused.
 """
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 import warnings
@@ -41,10 +40,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from .. import sealed
 from ..errors import InputError
 from ..names import choose, numbered
 from . import ps_jobs
 from .geo_columns import columns_of, write_siblings
+from .guarded import write_csv
 from .ps_jobs import PsJobs
 
 if TYPE_CHECKING:
@@ -71,7 +72,9 @@ LARGEST_GANG = 10**9
 LONGEST_S = 1e15  # no time or iteration count beyond it: sums over a million jobs stay exact enough to mean something
 PARQUET_NAME_KEY = b"clustergym.workload"
 
-_CONTROL = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")  # would not survive a csv file
+# Would not survive a csv file (C0, surrogates), or lets a terminal show something else: C1, separators of lines, and
+# what turns the direction of writing.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class WorkloadWarning(UserWarning):
@@ -491,9 +494,7 @@ def _write_csv(workload: Workload, path: Path) -> None:
     for name in columns.keys() & {"deadline_s", "iterations", "estimate_s"}:
         columns[name] = [value if math.isfinite(value) else "" for value in columns[name]]
     with open(path, "w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")  # str(float) is the shortest text that gives the same float back
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+        write_csv(file, list(columns), zip(*columns.values(), strict=True))
 
 
 def _write_parquet(workload: Workload, path: Path) -> None:
@@ -505,7 +506,9 @@ def _write_parquet(workload: Workload, path: Path) -> None:
         for name, values in _saved_columns(workload).items()
     }
     table = pa.table(arrays).replace_schema_metadata({PARQUET_NAME_KEY: workload.name.encode("utf-8", "replace")})
-    pq.write_table(table, path)
+    buffer = pa.BufferOutputStream()
+    pq.write_table(table, buffer, write_page_checksum=True)
+    path.write_bytes(sealed.sealed(buffer.getvalue().to_pybytes()))
 
 
 assert tuple(field.name for field in fields(Workload))[1:-4] == COLUMNS

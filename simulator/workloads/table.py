@@ -10,10 +10,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import re
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,10 +20,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..files import expect_plain_file
+from .guarded import unguarded
 from .schema import LONGEST_S, Workload, WorkloadWarning, clip, first_bad_text, first_duplicate
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?")
 _JSON_KINDS = {dict: "object", str: "string", int: "number", float: "number", bool: "boolean"}
+LONGEST_LINE = 2**22  # characters: a line of commas alone is a list of as many cells, which fill the memory
 _BLANKS = frozenset({"", "nan", "NaN", "None", "null", "NA", "N/A"})
 
 
@@ -52,14 +54,13 @@ def read_text(path: str | Path) -> str:
 def read_bytes(path: str | Path, size: int = -1) -> bytes:
     """The first `size` bytes of a file (-1: all); raises InputError where it cannot be read."""
     try:
-        if os.path.isdir(path):
-            raise InputError(f"{path}: is a directory; expected a trace file")
-        if os.path.exists(path) and not os.path.isfile(path):
-            raise InputError(f"{path}: is a pipe or a device, which can be read only once; expected a file")
+        expect_plain_file(path, "a trace file")
         with open(path, "rb") as file:
             return file.read(size)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; expected a trace file") from None
+    except InputError:
+        raise
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
 
@@ -70,6 +71,7 @@ def read_csv(
     header: Sequence[str] | None = None,
     keep: Collection[str] | None = None,
     may_be_empty: bool = False,
+    is_guarded: bool = False,
 ) -> Table:
     """A comma-separated file as a Table of text, without "#" lines before the header and empty lines.
 
@@ -78,10 +80,11 @@ def read_csv(
         header: the column names of a file without a header line.
         keep: the columns to keep in memory (names that are not there do no harm); default all.
         may_be_empty: whether a header without rows will do.
+        is_guarded: take off the apostrophes that guard text from spreadsheets (guarded.py).
 
     Raises:
         InputError: unreadable, no rows, a row of another length than the header, broken quoting, a cell above
-            128 KiB.
+            128 KiB, a line above 4 MiB.
     """
     text = read_text(path)
     skipped = 0
@@ -91,7 +94,7 @@ def read_csv(
             stream.seek(position)
             break
         skipped += 1
-    reader = csv.reader(stream, strict=True)
+    reader = csv.reader(_lines(path, stream, skipped), strict=True, skipinitialspace=True)
     rows: list[tuple[str, ...]] = []
     lines: list[int] = []
     try:
@@ -106,7 +109,7 @@ def read_csv(
                     f"{path}, line {skipped + reader.line_num}: {len(row)} fields; "
                     f"expected {len(names)}, as in the header"
                 )
-            rows.append(tuple([row[i] for i in chosen]))
+            rows.append(tuple([unguarded(row[i]) if is_guarded else row[i] for i in chosen]))
             lines.append(reader.line_num)
     except csv.Error as error:
         raise InputError(
@@ -117,6 +120,14 @@ def read_csv(
     cells = map(list, zip(*rows, strict=True)) if rows else ([] for _ in chosen)
     columns = dict(zip((names[i] for i in chosen), cells, strict=True))
     return Table(str(path), columns, np.asarray(lines, np.int64) + skipped, "line", tuple(names))
+
+
+def _lines(path: str | Path, stream: io.StringIO, before: int) -> Iterator[str]:
+    """The lines of a csv file that follow the first `before`."""
+    for number, line in enumerate(stream, start=before + 1):
+        if len(line) > LONGEST_LINE:
+            raise InputError(f"{path}, line {number}: {len(line):,} characters; expected at most {LONGEST_LINE:,}")
+        yield line
 
 
 def _check_header(path: str | Path, line: int, names: list[str]) -> None:
@@ -194,6 +205,10 @@ class Table:
         noun = "field" if self.unit == "job" else "column"
         name = self.shown.get(column, column)
         return InputError(f"{self.path}, {self.unit} {self.places[row]}, {noun} {name!r}: {shown}; expected {expected}")
+
+    def warn(self, what: str) -> None:
+        """Say something about the file that does not keep it from being read."""
+        warnings.warn(f"{self.path}: {what}", WorkloadWarning, stacklevel=3)
 
     def column(self, name: str) -> list[str] | np.ndarray:
         """A column as it is; InputError if the file has none of that name."""
@@ -273,11 +288,7 @@ class Table:
         if not len(kept):
             raise InputError(f"{self.path}: all {len(self)} jobs are dropped ({why}); expected at least one GPU job")
         if len(kept) < len(self):
-            warnings.warn(
-                f"{self.path}: dropped {len(self) - len(kept)} of {len(self)} jobs ({why})",
-                WorkloadWarning,
-                stacklevel=3,
-            )
+            self.warn(f"dropped {len(self) - len(kept)} of {len(self)} jobs ({why})")
         return kept
 
     def workload(

@@ -92,6 +92,7 @@ def read(path: str | Path, *, steps_per_s: float = 0.0) -> Workload:
     if not 0 <= steps_per_s <= 1e9:
         raise InputError(f"format gavel: steps_per_s={steps_per_s:g}; expected a number from 0 to 1e9")
     table = _table(path)
+    _expect_in_place(table)
     gpus = table.number("gpus", low=1, high=LARGEST_GANG, whole=True)
     steps = table.number("total_steps", low=0, above=True)
     arrival_s = table.number("arrival_s", low=0)
@@ -122,6 +123,14 @@ def read(path: str | Path, *, steps_per_s: float = 0.0) -> Workload:
         priority=np.rint(table.number("priority", low=-1e9, high=1e9, default=0)).astype(np.int64),
         deadline_s=np.where(slo > 0, arrival_s + np.maximum(slo, 0) * duration_s, np.inf),
     )
+
+
+def _expect_in_place(table: Table) -> None:
+    """Refuse a trace that lacks a column: as many others are a layout too, and each would be read as another."""
+    for row, word in enumerate(table.text("num_steps_arg")):
+        if not word.strip().startswith("-"):
+            raise table.error(row, "num_steps_arg", "an option of the command such as -n: a column seems to be missing")
+    table.number("needs_data_dir", low=0, high=1, whole=True)
 
 
 def v100_steps_per_s(model: str, batch: int, gpus: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,11 +11,12 @@ from ...errors import InputError
 from ..table import read_bytes
 
 HEAD_BYTES = 1 << 16
+_CONTENT = re.compile(rb"^[ \t]*[^#\s]", re.M)
 
 
 @dataclass(frozen=True)
 class Head:
-    """The first 64 KiB of a file.
+    """The first 64 KiB of a file; more where comments fill them.
 
     Attributes:
         data: the raw bytes.
@@ -36,9 +38,19 @@ class Head:
         return set(columns) <= set(self.columns)
 
 
+def _is_comment(data: bytes) -> bool:
+    """Whether it holds no line that is whole, not empty and no comment."""
+    whole = data[: data.rfind(b"\n") + 1].removeprefix(b"\xef\xbb\xbf")
+    begins = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    return begins in (b"", b"#") and not _CONTENT.search(whole)
+
+
 def read_head(path: str | Path) -> Head:
     """Raises InputError where the file is missing, a directory, unreadable or empty."""
-    data = read_bytes(path, HEAD_BYTES)
+    data, size = read_bytes(path, HEAD_BYTES), HEAD_BYTES
+    while len(data) == size and _is_comment(data):  # the header follows, however long that is
+        size *= 4
+        data = read_bytes(path, size)
     if not data.strip():
         raise InputError(f"{path}: the file is empty; expected a trace with at least one job")
     text = data.decode("utf-8-sig", errors="replace")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import sealed
 from ...errors import InputError
 from .. import geo_columns, ps_jobs
 from ..geo_reading import read_demands
@@ -39,21 +40,25 @@ def read(path: str | Path) -> Workload:
     Raises:
         InputError: naming file, line, column, value and what was expected.
     """
-    return _workload(read_csv(path), Path(path).stem)
+    return _workload(read_csv(path, is_guarded=True), Path(path).stem)
 
 
 def read_parquet(path: str | Path) -> Workload:
     """A parquet file in our own schema; the name is the one it was saved with, else the file's stem.
 
+    Checksums that it has are verified: the seal of `Workload.save`, and those of the pages of any other.
+
     Raises:
-        InputError: not a parquet file, or as for `read`, with rows in place of lines.
+        InputError: not a parquet file, or a damaged one, or as for `read`, with rows in place of lines.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     data = read_bytes(path)
+    if sealed.state(data) == "damaged":
+        raise InputError(f"{path}: its checksum is wrong: the file was damaged after it was written")
     try:
-        held = pq.read_table(pa.BufferReader(data))
+        held = pq.read_table(pa.BufferReader(data), page_checksum_verification=True)
         columns: dict[str, Any] = {name: _plain(held.column(name)) for name in held.column_names if name in KNOWN}
         metadata = held.schema.metadata or {}
         name = metadata.get(PARQUET_NAME_KEY, b"").decode("utf-8", "replace") or Path(path).stem

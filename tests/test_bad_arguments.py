@@ -1,0 +1,45 @@
+"""What an environment is made of is checked where it is made: a value that cannot be meant is one sentence."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import pytest
+
+import clustergym  # noqa: F401
+from clustergym.simulator.errors import InputError
+
+NAMES = ("Delay", "Sharing", "Geo", "TimeShift", "DataPlacement", "Grouping")
+
+
+def refused(name: str, **arguments) -> str:
+    with pytest.raises(InputError) as refusal:
+        gymnasium.make(f"clustergym/{name}-v0", **arguments)
+    assert "\n" not in str(refusal.value)
+    return str(refusal.value)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_horizon_is_seconds_above_0(name):
+    for value in (-1, -5.0, -0.5, 0, float("nan")):
+        assert refused(name, horizon_s=value) == f"horizon_s = {value!r}: expected seconds > 0"
+    assert "horizon_s = ('soon',): expected numbers" in refused(name, horizon_s="soon")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_times_of_failures_are_numbers(name):
+    for value in (np.array([1, 2]), "often", [3600.0]):
+        assert "expected numbers in a tuple" in refused(name, mtbf_s=value)
+
+
+@pytest.mark.parametrize("name", ["Delay", "Sharing", "Geo"])
+def test_a_round_is_one_number(name):
+    for value in ([], (1.0, 2.0), [1.0]):
+        assert refused(name, round=value) == f"round = {value!r}: expected seconds, one number"
+
+
+def test_interference_is_a_word_or_has_a_matrix():
+    for value in (3, (1.0, 2.0), None):
+        assert f"interference = {value!r}: expected a word" in refused("Sharing", interference=value)
+    for value in ("x", [1], -1):
+        assert f"memory_gb = {value!r}: expected GiB > 0" in refused("Sharing", memory_gb=value)
