@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 Record = Literal["nothing", "first", "all"]
 Task = tuple[str | Handed, int, bool]  # who plays, on which seed, and whether that is recorded
 NAMED = ("topology", "workload", "network")  # fields of a setting that name what may be a file, or a user's own
+MOST_ASKED = 20_000  # jobs of a run of which reasons are kept: each instant with decisions costs a copy of the state
 DECISION_COLUMNS = ("policy", "seed", "time_s", "job_id", "decision", "gpus", "shift_s", "why")
 
 
@@ -280,7 +281,8 @@ def play(
     with playing(policy, seed):
         if record:
             follow = timeline if setting.config is None else group_timeline
-            seen = follow(simulator, _kept(decisions(simulator, decider, share, policy), kept))
+            asked = policy if len(workload) <= MOST_ASKED else None
+            seen = follow(simulator, _kept(decisions(simulator, decider, share, asked), kept))
         else:
             simulator.run(decider, share)
     rows = tuple(_decision_rows(simulator, kept))
@@ -362,12 +364,8 @@ def evaluate(
     """
     players = players_of(policies)
     wanted = {word: _seeds_of(setting, player, seeds) for word, player in players.items()}
-    tasks = [
-        (word, seed, record == "all" or (record == "first" and seed == seeds[0]))
-        for seed in seeds
-        for word in players
-        if seed in wanted[word]
-    ]
+    recorded = seeds if record == "all" else seeds[:1] if record == "first" else ()
+    tasks = [(word, seed, seed in recorded) for seed in seeds for word in players if seed in wanted[word]]
     played = {task[:2]: run for task in tasks if store is not None and (run := store.find(*task)) is not None}
     missing = [(players[word], seed, kept) for word, seed, kept in tasks if (word, seed) not in played]
     show = _shifted(progress, len(players) * len(seeds) / len(tasks), len(played))
