@@ -123,9 +123,8 @@ def tune(
 
     search.expect_installed()
     with warnings_on_one_line(quiet):
-        _expect_one(
-            policy, train, {"--config": config, "--timesteps": timesteps}, {"--seeds": seeds, "--metric": metric}
-        )
+        alone = {"--config": config, "--timesteps": timesteps}, {"--seeds": seeds, "--metric": metric}
+        _expect_one(policy, train, *alone)
         if logdir is not None:
             _expect_free(logdir)
         unseen = tuple(parse_seeds(judge_seeds, "--judge-seeds"))
@@ -135,8 +134,7 @@ def tune(
             if format is not None or oversize != "error":
                 raise BadArgument("--format and --oversize go with --policy, not with --train")
             executor = cluster(ray, quiet)
-            subject = _training(env, config, timesteps, places, set_ or (), logdir, prune)
-            word = space or "training"
+            subject, word = _training(env, config, timesteps, places, set_ or (), logdir, prune), space or "training"
         else:
             assert policy is not None
             named = {**places, "workload": _one(workload), "format": format, "oversize": oversize}
