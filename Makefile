@@ -13,7 +13,7 @@ ifneq ($(file < $(READY)),$(CURDIR))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-lowest hunt hunt-flips hunt-readers hunt-words hunt-store lint docs clean
+.PHONY: help demo test test-slow test-lowest hunt lint docs clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 12
@@ -37,18 +37,10 @@ test-lowest: ## the tests with the lowest versions that pyproject.toml admits, o
 	@$(LOWEST)/bin/uv pip install -q --python $(LOWEST)/bin/python --no-deps -e .
 	@$(LOWEST)/bin/python -m pytest -n 2 -q
 
-hunt: hunt-flips hunt-readers hunt-words hunt-store ## half an hour of flipped bits, changed files, random words, faults
-
-hunt-flips: $(READY)
+hunt: $(READY) ## look for what breaks: flipped bits, changed files, random words, faults of the store (half an hour)
 	@$(RUN) tests/hunt/flips.py 4000
-
-hunt-readers: $(READY)
 	@$(RUN) tests/hunt/readers.py 1000
-
-hunt-words: $(READY)
 	@$(RUN) tests/hunt/words.py 1000
-
-hunt-store: $(READY)
 	@$(RUN) tests/hunt/store_faults.py 30
 
 lint: $(READY) ## ruff, mypy, import-linter

@@ -394,11 +394,10 @@ def failures_of(
     mtbf_s: float, mttr_s: float, checkpoint_s: float, region_mtbf_s: float = 0.0, region_mttr_s: float = 3600.0
 ) -> Failures | None:
     """Failures of machines and of regions, where the mean time between them is not 0; None where both are."""
-    given = (0.0 if mtbf_s is None else mtbf_s, mttr_s, checkpoint_s)
-    given = (*given, 0.0 if region_mtbf_s is None else region_mtbf_s, region_mttr_s)
-    mtbf, mttr, checkpoint, region_mtbf, region_mttr = numbers(
-        "mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s", given
-    )
+    machines = (0.0 if mtbf_s is None else mtbf_s, mttr_s, checkpoint_s)
+    regions = (0.0 if region_mtbf_s is None else region_mtbf_s, region_mttr_s)
+    mtbf, mttr, checkpoint = numbers("mtbf_s, mttr_s, checkpoint_s", machines)
+    region_mtbf, region_mttr = numbers("region_mtbf_s, region_mttr_s", regions)
     if not mtbf and not region_mtbf:
         return None
     return Failures(mtbf or math.inf, mttr, checkpoint, region_mtbf or math.inf, region_mttr)
