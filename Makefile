@@ -12,11 +12,24 @@ ifneq ($(file < $(READY)),$(CURDIR))
 .PHONY: $(READY)
 endif
 
+# Learners of other libraries. constraints.txt holds but for what a library pins otherwise.
+CLIENT_VENVS := .venv-clients
+CLIENTS := sb3 torchrl tianshou rllib
+NEEDS_sb3 := stable-baselines3 sb3-contrib safetensors rl_zoo3 tyro tensorboard
+NEEDS_torchrl := torchrl tensordict
+NEEDS_tianshou := tianshou==2.*
+NEEDS_rllib := ray[rllib] torch
+FREE_sb3 := python-dateutil
+FREE_torchrl :=
+FREE_tianshou := filelock
+FREE_rllib := gymnasium
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-lowest hunt lint docs clean
+.PHONY: help demo test test-slow test-clients test-lowest hunt lint docs clean
+.PHONY: hunt-flips hunt-readers hunt-words hunt-store
 
 help: ## this list
-	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 14
 
 demo: $(READY) ## train a small agent, compare it with every scheduler: table, TensorBoard, HTML report
 	@$(RUN) -m clustergym.experiments.demo
@@ -26,6 +39,10 @@ test: $(READY) ## the tests, without the slow ones
 
 test-slow: $(READY) ## the slow tests only
 	@$(RUN) -m pytest -m slow -q
+
+test-clients: $(CLIENTS:%=$(CLIENT_VENVS)/%/.ready) ## learners of other libraries, in virtual environments of their own
+	@for client in $(CLIENTS); do \
+		$(CLIENT_VENVS)/$$client/bin/python -m pytest -m clients -q -rP tests/test_clients.py || exit 1; done
 
 test-lowest: ## the tests with the lowest versions that pyproject.toml admits, of the extras too, in .venv-lowest
 	@$(PYTHON) -m venv --clear $(LOWEST)
@@ -37,10 +54,18 @@ test-lowest: ## the tests with the lowest versions that pyproject.toml admits, o
 	@$(LOWEST)/bin/uv pip install -q --python $(LOWEST)/bin/python --no-deps -e .
 	@$(LOWEST)/bin/python -m pytest -n 2 -q
 
-hunt: $(READY) ## look for what breaks: flipped bits, changed files, random words, faults of the store (half an hour)
+hunt: hunt-flips hunt-readers hunt-words hunt-store ## half an hour of flipped bits, changed files, random words, faults
+
+hunt-flips: $(READY)
 	@$(RUN) tests/hunt/flips.py 4000
+
+hunt-readers: $(READY)
 	@$(RUN) tests/hunt/readers.py 1000
+
+hunt-words: $(READY)
 	@$(RUN) tests/hunt/words.py 1000
+
+hunt-store: $(READY)
 	@$(RUN) tests/hunt/store_faults.py 30
 
 lint: $(READY) ## ruff, mypy, import-linter
@@ -55,7 +80,7 @@ docs: $(READY) ## the documentation as web pages, in site/
 	@echo "the pages are in site/index.html"
 
 clean: ## remove the virtual environment and everything generated
-	@rm -rf $(VENV) $(LOWEST) build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) $(CLIENT_VENVS) $(LOWEST) build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml constraints.txt
@@ -65,3 +90,11 @@ $(READY): pyproject.toml constraints.txt
 	@$(RUN) -m pip install -qq --disable-pip-version-check $(PIP_FLAGS) -c constraints.txt -e ".[$(EXTRAS)]"
 	@mkdir -p $(VENV)/src && ln -sfn ../.. $(VENV)/src/clustergym
 	@printf '%s' "$(CURDIR)" > $@
+
+$(CLIENT_VENVS)/%/.ready: pyproject.toml constraints.txt
+	@echo "installing $(NEEDS_$*) into $(@D) (once; a few minutes) ..."
+	@$(PYTHON) -m venv --clear $(@D)
+	@grep -v -x -E "($(or $(FREE_$*),none))==.*" constraints.txt > $(@D)/constraints.txt
+	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check $(PIP_FLAGS) -c $(@D)/constraints.txt \
+		-e . pytest $(NEEDS_$*)
+	@touch $@

@@ -9,11 +9,20 @@ import importlib
 from typing import Any
 
 # Public name -> the module that defines it, relative to this package.
-_LAZY = {"ClusterVecEnv": ".vec_env", "sb3_vec_env": ".vec_env"}
+_LAZY = {
+    "ClusterVecEnv": ".vec_env",
+    "load_agent": ".saved",
+    "save_agent": ".saved",
+    "save_sb3": ".sb3_beside",
+    "sb3_vec_env": ".vec_env",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
+        from .installed import ALL, expect_installed
+
+        expect_installed(f"clustergym.agents.{name}", ALL)
         return getattr(importlib.import_module(_LAZY[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -12,15 +12,26 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_serializer,
+    field_validator,
+    model_validator,
+)
 
 from ..envs.registration import ENVIRONMENTS
 from ..simulator.errors import InputError
 from ..simulator.names import choose
+from ..simulator.own import is_own, shown_word
 from ..simulator.specs import load_mapping
 
 FOLDER = Path(__file__).with_name("configs")
-OF_TRAINING = ("topology", "workload", "network", "observation", "reference", "render_mode")  # not to be set by `env`
+NETS = ("candidates", "mlp")
+# Not to be set by `env`: what training gives, and what our networks see and say.
+OF_TRAINING = ("topology", "workload", "network", "observation", "action", "mask", "reference", "render_mode")
 
 Positive = Annotated[int, Field(ge=1)]
 Rate = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -58,9 +69,10 @@ class Config(_Checked):
     Attributes:
         environment: the id.
         algo: `maskable-ppo` or `ppo`.
-        net: `candidates` or `mlp`; `net_options`: its width and so on.
+        net: `candidates`, `mlp`, or a class of your own, `py:FILE.py:NAME` (networks.py says what it needs);
+            `net_options`: its width and so on.
         holds: whether the agent may hold single jobs; else it only starts them or advances.
-        env: keyword arguments of the environment.
+        env: keyword arguments of the environment; `reward` may be a function or `py:FILE.py:NAME`.
         training: what it trains on.
         validation: what checkpoint and mode are chosen on; workloads of other seeds than any that it trains on.
         validation_seeds: how many of each.
@@ -71,7 +83,7 @@ class Config(_Checked):
             at the same cost (under `semantics=artist-sim` none does).
         imitate: a policy to clone before PPO: `imitation_steps` of its decisions, gone through `imitation_epochs`
             times; then logits are divided by `soften`, so that there is something left to explore.
-        timesteps: decisions to train for, all rows together.
+        timesteps: decisions to train for, all rows together; no more are taken, unless the first rollout is longer.
         num_envs, n_steps, batch_size, n_epochs, learning_rate (falls linearly to 0), gamma, gae_lambda, clip_range,
         ent_coef, vf_coef, max_grad_norm, normalise: of PPO, as in stable-baselines3; `normalise` scales rewards by the
             spread of returns. With `variance: group` a rollout is one episode of every row, nothing is discounted and
@@ -82,7 +94,7 @@ class Config(_Checked):
 
     environment: str
     algo: Literal["maskable-ppo", "ppo"] = "maskable-ppo"
-    net: Literal["candidates", "mlp"] = "candidates"
+    net: str = "candidates"
     net_options: dict[str, float | int] = Field(default_factory=dict)
     holds: bool = False
     env: dict[str, Any] = Field(default_factory=dict)
@@ -112,8 +124,19 @@ class Config(_Checked):
     evaluations: Positive = 16
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
 
+    @field_validator("net")
+    @classmethod
+    def _is_network(cls, net: str) -> str:
+        return net if is_own(net) else choose(net, NETS, "network")
+
+    @field_serializer("env")
+    def _named(self, env: dict[str, Any]) -> dict[str, Any]:
+        return {key: shown_word(value) if callable(value) else value for key, value in env.items()}
+
     @model_validator(mode="after")
     def _fits(self) -> Config:
+        if self.variance == "reference" and not self.pays_jct:
+            raise ValueError("variance = 'reference' compares mean JCTs; with another reward give 'group' or 'none'")
         if not self.reference:
             object.__setattr__(self, "reference", _better_greedy(self.environment, self.env))
         if self.variance == "group" and self.num_envs % self.replicas:
@@ -126,6 +149,16 @@ class Config(_Checked):
     def rollout(self) -> int:
         """Decisions between two updates."""
         return self.num_envs * self.n_steps
+
+    @property
+    def steps_of_rollout(self) -> int:
+        """`n_steps`, or as many as it takes not to train for more than is asked."""
+        return max(1 if self.num_envs > 1 else 2, min(self.n_steps, self.timesteps // self.num_envs))
+
+    @property
+    def pays_jct(self) -> bool:
+        """Whether the reward is the environment's own."""
+        return self.env.get("reward", "jct") == "jct"
 
 
 def _better_greedy(environment: str, env: Mapping[str, Any]) -> str:
@@ -198,14 +231,17 @@ def expect_fitting(config: Config) -> None:
         InputError: a key that is unknown or set by training itself, or a value that the environment refuses.
     """
     from ..envs.registration import env_class
-    from .networks import NETWORKS
+    from .networks import network_class
 
     factory = env_class(config.environment)
     own = [key for key in signature(factory).parameters if key not in OF_TRAINING]
     for key in config.env:
         choose(key, own, "key of env:")
     factory(**config.env)
-    options = [key for key in signature(NETWORKS[config.net]).parameters if key not in ("tables", "critic")]
+    network, _ = network_class(config.net)
+    options = [key for key in signature(network).parameters if key not in ("tables", "critic")]
+    if config.imitate is not None and config.soften != 1.0 and not hasattr(network, "soften"):
+        raise InputError(f"soften = {config.soften:g}: {config.net} has no soften(factor); set soften=1")
     for key, value in config.net_options.items():
         choose(key, options, "key of net_options:")
         if key in ("width", "heads") and not (isinstance(value, int) and value >= 1):

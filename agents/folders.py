@@ -38,6 +38,8 @@ def replaced_whole(folder: Path) -> Iterator[Path]:
             os.rename(folder, previous)
         os.rename(draft, folder)
         _flush(folder.parent)
+    except OSError as error:  # a full disk does not say of what file
+        raise InputError(f"{folder}: it cannot be written: {error.strerror}") from None
     finally:
         _settle(folder)
 

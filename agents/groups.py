@@ -123,28 +123,36 @@ class _Grouped:
 
     Attributes:
         replicas: rows in a group.
+        each: decisions that an episode of a row is thought to take: the longest of the last rollout; 0: nobody knows.
     """
 
     replicas: int
+    each: float = 0.0
     masked: bool
     policy: Any
     num_timesteps: int
+    _total_timesteps: int
     rollout_buffer: Any
     ep_info_buffer: Any
 
     def collect_rollouts(
         self, env: VecEnv, callback: BaseCallback, rollout_buffer: Any, n_rollout_steps: int, *_: Any, **__: Any
     ) -> bool:
-        """Play one episode of every row; a row that has ended waits until all have."""
+        """Play one episode of every row, or of as many as still may; a row that has ended waits until all have."""
         assert isinstance(env, ClusterVecEnv)
+        count = rows_of_rollout(
+            env.num_envs, self.replicas, self.each, self._total_timesteps - self.num_timesteps, self.num_timesteps == 0
+        )
+        if not count:
+            return False
         callback.on_rollout_start()
         self.policy.set_training_mode(False)
         env.seed(int(np.random.randint(LARGEST_SEED)))  # noqa: NPY002
-        observation = env.reset()
-        rows = np.arange(env.num_envs)
+        rows = np.arange(count)
+        observation = env.reset()[:count]
         episodes = self._episodes = getattr(self, "_episodes", None) or Episodes(self.masked)
         episodes.clear()
-        clock_s, total, length = (np.zeros(env.num_envs) for _ in range(3))
+        clock_s, total, length = (np.zeros(count) for _ in range(3))
         while len(rows):
             masks = env.action_masks(rows) if self.masked else None
             with torch.no_grad():
@@ -163,11 +171,30 @@ class _Grouped:
                 return False
             if ended.any():
                 rows, observation = rows[~ended], observation[~ended]
-        episodes.finish(self.replicas)
+        episodes.finish(min(self.replicas, count))
+        self.each = float(length.max())
         self.ep_info_buffer.extend({"r": r, "l": n, "t": 0.0} for r, n in zip(total, length, strict=True))
         self.rollout_buffer = episodes
         callback.on_rollout_end()
         return True
+
+
+def rows_of_rollout(rows: int, replicas: int, each: float, left: int, is_first: bool) -> int:
+    """How many rows play a rollout, so that no more decisions are taken than are left to be trained on.
+
+    All of them, or as many whole groups as fit. The first rollout is played in any case: by a part of a group, at least
+    two rows, if no whole one fits.
+
+    Args:
+        rows, replicas: of the batch.
+        each: decisions that an episode of a row takes; 0: nobody knows.
+        left: decisions.
+        is_first: whether nothing has been played yet.
+    """
+    fitting = rows if each * rows <= left else int(left / each)
+    if fitting >= replicas or not is_first:
+        return fitting - fitting % replicas
+    return max(2, fitting)
 
 
 class GroupMaskablePPO(_Grouped, MaskablePPO):

@@ -47,11 +47,17 @@ def clone(policy: Any, env: ClusterVecEnv, config: Config) -> float:
             optimizer.step()
     with torch.no_grad():
         agreed = [
-            (policy._predict(observations[pick], deterministic=True)[:, 0] == actions[pick][:, 0]).float()
+            (_candidates(policy._predict(observations[pick], deterministic=True)) == _candidates(actions[pick])).float()
             for pick in _batches(len(actions))
         ]
-    policy.network.soften(config.soften)
+    if hasattr(policy.network, "soften"):
+        policy.network.soften(config.soften)
     return float(torch.cat(agreed).mean())
+
+
+def _candidates(actions: torch.Tensor) -> torch.Tensor:
+    """The first part of actions, (n,)."""
+    return actions.view(len(actions), -1)[:, 0]
 
 
 def _batches(count: int) -> tuple[torch.Tensor, ...]:
@@ -60,7 +66,7 @@ def _batches(count: int) -> tuple[torch.Tensor, ...]:
 
 
 def _decisions(env: ClusterVecEnv, word: str, environment: str, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Observations (count, F) and the actions (count, parts) that the policy `word` takes there.
+    """Observations (count, F) and the actions (count, ...) that the policy `word` takes there.
 
     Every row has a policy of its own: many keep what they know of a run.
     """

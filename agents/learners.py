@@ -9,11 +9,14 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.utils import set_random_seed
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
-from .config import Config
+from ..simulator.topology import Topology
+from ..simulator.workloads import Workload, open_workload
+from .config import Config, Scenario
 from .groups import GroupMaskablePPO, GroupPPO
 from .policies import policy_class
 from .vec_env import ClusterVecEnv, sb3_vec_env
 
+DECISIONS_A_JOB = 2.0
 LEARNERS = {
     ("maskable-ppo", False): MaskablePPO,
     ("ppo", False): PPO,
@@ -35,7 +38,7 @@ def make_env(config: Config) -> ClusterVecEnv:
         replicas=config.replicas if grouped else 1,
         variants=variants,
         # For a group too: in the reference's terms, rewards of all scenarios are of one size.
-        reference=None if config.variance == "none" else config.reference,
+        reference=config.reference if config.variance != "none" and config.pays_jct else None,
         observation="flat",
         **config.env,
     )
@@ -50,8 +53,8 @@ def make_learner(config: Config, env: ClusterVecEnv) -> Any:
         policy_class(config.algo),
         wrapped,
         learning_rate=lambda left: config.learning_rate * max(left, 0.0),  # the last rollout may go past the end
-        n_steps=config.n_steps,
-        batch_size=config.batch_size,
+        n_steps=config.steps_of_rollout,
+        batch_size=min(config.batch_size, config.num_envs * config.steps_of_rollout),
         n_epochs=config.n_epochs,
         gamma=config.gamma,
         gae_lambda=config.gae_lambda,
@@ -65,6 +68,17 @@ def make_learner(config: Config, env: ClusterVecEnv) -> Any:
     if grouped:
         learner.replicas = config.replicas
     return learner
+
+
+def decisions_expected(config: Config) -> float:
+    """Decisions that an episode is thought to take before one has been played: a start and an advance a job."""
+    jobs = [(scenario.share, len(first_workload(scenario))) for scenario in config.training]
+    return DECISIONS_A_JOB * sum(share * count for share, count in jobs) / sum(share for share, _ in jobs)
+
+
+def first_workload(scenario: Scenario) -> Workload:
+    """A workload of a scenario."""
+    return open_workload(scenario.workloads[0], seed=0, cluster_gpus=Topology.load(scenario.topology).num_gpus)
 
 
 def policy_kwargs(config: Config, env: ClusterVecEnv) -> dict[str, Any]:

@@ -7,11 +7,17 @@ the size of the cluster, so the same weights serve any.
 
 `mlp`: two dense layers over everything that is not said twice: of the candidates' features it sees only
 which are legal.
+
+One of your own, `py:FILE.py:NAME`, is a class like these: made as `NAME(tables, **options)`, with `critic=False` beside
+where it takes that and no values are wanted; `forward(observation, legal)` as here. It may have `values(observation)`,
+`calibrate(observation)` before learning, and `soften(factor)` after imitation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
+from inspect import signature
 from typing import Any
 
 import torch
@@ -19,6 +25,9 @@ from torch import nn
 from torch.nn import functional
 
 from ..envs.tables import Tables
+from ..simulator.errors import InputError
+from ..simulator.names import arguments_of, choose
+from ..simulator.own import is_own, own
 
 LOWEST = -1e9  # logit of what is not legal: its probability is exactly 0 in float32
 LEGAL, HOLD = 0, 3  # columns of the candidates' features
@@ -170,8 +179,8 @@ class CandidateNetwork(nn.Module):
         """Logits of the values of all parts after the candidate, (n, P)."""
         scores = [context.new_zeros(len(context), 0)]
         values = self._values_of_parts(observation)
-        for part, own, layer, scorer in zip(self.tables.parts, values, self.parts, self.valued, strict=True):
-            scores.append(layer(context) + scorer(own, context) if part.features else layer(context))
+        for part, seen, layer, scorer in zip(self.tables.parts, values, self.parts, self.valued, strict=True):
+            scores.append(layer(context) + scorer(seen, context) if part.features else layer(context))
         return torch.cat(scores, 1)
 
     def _values_of_parts(self, observation: torch.Tensor) -> list[torch.Tensor]:
@@ -200,9 +209,9 @@ class CandidateNetwork(nn.Module):
         rows = observation[:, -self.tables.candidates * self.tables.candidate_columns :]
         rows = rows.reshape(-1, self.tables.candidate_columns)
         self.standard_candidate.calibrate(rows[rows[:, LEGAL] > 0.0])
-        for part, own, scorer in zip(self.tables.parts, self._values_of_parts(observation), self.valued, strict=True):
+        for part, seen, scorer in zip(self.tables.parts, self._values_of_parts(observation), self.valued, strict=True):
             if part.features:
-                told = own[(own > 0.0).flatten(1).any(1)]
+                told = seen[(seen > 0.0).flatten(1).any(1)]
                 scorer.standard.calibrate(scorer.compared(told).flatten(0, 1) if len(told) else told.flatten(0, 1))
 
     def soften(self, factor: float) -> None:
@@ -326,4 +335,26 @@ def _divide(layers: Sequence[nn.Linear], factor: float) -> None:
             layer.bias.div_(factor)
 
 
-NETWORKS = {"candidates": CandidateNetwork, "mlp": DenseNetwork}
+NETWORKS: dict[str, Any] = {"candidates": CandidateNetwork, "mlp": DenseNetwork}
+
+
+def network_class(name: str) -> tuple[Any, dict[str, str]]:
+    """The class of a network, by name or by the word of a user's own, and the options that the word gives, as text.
+
+    Raises:
+        InputError: there is none, or it is no class of networks.
+    """
+    if not is_own(name):
+        return NETWORKS[choose(name, NETWORKS, "network")], {}
+    found = own(name, "network")
+    if not (isinstance(found.factory, type) and issubclass(found.factory, nn.Module)):
+        raise InputError(f"{found}: expected a class of torch.nn.Module: docs/training.md")
+    return found.factory, dict(found.params)
+
+
+def make_network(name: str, tables: Tables, options: Mapping[str, Any], critic: bool) -> Any:
+    """A network by name; see `network_class`."""
+    kind, given = network_class(name)
+    told = {"critic": critic} if "critic" in signature(kind).parameters else {}
+    values = arguments_of(partial(kind, tables), {**given, **options, **told}, f"network {name}")
+    return kind(tables, **{**values, **options})  # options are no text: what a file says is taken as it is

@@ -14,7 +14,7 @@ from stable_baselines3.common.type_aliases import Schedule
 
 from ..envs.tables import Tables
 from ..simulator.names import choose
-from .networks import HOLD, LEGAL, LOWEST, NETWORKS
+from .networks import HOLD, LEGAL, LOWEST, make_network
 
 ADAM_EPSILON = 1e-5
 ALGORITHMS = ("maskable-ppo", "ppo")
@@ -31,6 +31,7 @@ class _Scored:
     tables: Tables
     holds: bool
     network: Any
+    action_space: spaces.Space
 
     def __init__(
         self,
@@ -60,7 +61,7 @@ class _Scored:
         self, network: str, tables: dict[str, Any], holds: bool, critic: bool, options: dict[str, Any]
     ) -> None:
         self.tables, self.holds = Tables.from_json(tables), holds
-        self.network = NETWORKS[choose(network, NETWORKS, "network")](self.tables, **options, critic=critic)
+        self.network = make_network(network, self.tables, options, critic)
 
     def _scores(
         self, observation: torch.Tensor, masks: Any
@@ -87,6 +88,15 @@ class _Scored:
             place += part.size
         return logits.log_softmax(1), split, values, candidates
 
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many values each part of the action has, the candidate first."""
+        return (self.tables.candidates, *(part.size for part in self.tables.parts))
+
+    def _said(self, parts: list[torch.Tensor]) -> torch.Tensor:
+        """The parts (n,) of an action as its space has them: (n, parts), or (n,) where there is one."""
+        return torch.stack(parts, 1) if self.action_space.shape else parts[0]
+
     def _log_prob(
         self, scores: torch.Tensor, parts: list[torch.Tensor], candidates: torch.Tensor, actions: torch.Tensor
     ) -> torch.Tensor:
@@ -100,18 +110,18 @@ class _Scored:
     def forward(
         self, obs: torch.Tensor, deterministic: bool = False, action_masks: Any = None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Actions (n, parts), values (n, 1) and log-probabilities (n,)."""
+        """Actions as their space has them, values (n, 1) and log-probabilities (n,)."""
         scores, parts, values, candidates = self._scores(obs, action_masks)
         drawn = [_draw(own, deterministic) for own in (scores, *parts)]
-        actions = torch.stack(drawn, 1)
-        return actions, values.unsqueeze(1), self._log_prob(scores, parts, candidates, actions)
+        log_prob = self._log_prob(scores, parts, candidates, torch.stack(drawn, 1))
+        return self._said(drawn), values.unsqueeze(1), log_prob
 
     def evaluate_actions(
         self, obs: torch.Tensor, actions: torch.Tensor, action_masks: Any = None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Values (n, 1), log-probabilities and entropies (n,) of given actions."""
         scores, parts, values, candidates = self._scores(obs, action_masks)
-        log_prob = self._log_prob(scores, parts, candidates, actions.long())
+        log_prob = self._log_prob(scores, parts, candidates, actions.long().view(len(scores), -1))
         probabilities = scores.softmax(1)
         entropy = -(probabilities * scores).sum(1)
         for part, own in zip(self.tables.parts, parts, strict=True):
@@ -121,13 +131,15 @@ class _Scored:
 
     def predict_values(self, obs: torch.Tensor) -> torch.Tensor:
         """Values (n, 1)."""
+        if not hasattr(self.network, "values"):
+            return self._scores(obs, None)[2].unsqueeze(1)
         return self.network.values(obs).unsqueeze(1)
 
     def _predict(
         self, observation: torch.Tensor, deterministic: bool = False, action_masks: Any = None
     ) -> torch.Tensor:
         scores, parts, _, _ = self._scores(observation, action_masks)
-        return torch.stack([_draw(own, deterministic) for own in (scores, *parts)], 1)
+        return self._said([_draw(own, deterministic) for own in (scores, *parts)])
 
     def action_logits(self, obs: torch.Tensor, action_masks: Any = None) -> torch.Tensor:
         """Log-probabilities of all parts of the action, one part after the other: (n, C + P)."""
@@ -148,7 +160,7 @@ class ScoredPolicy(_Scored, ActorCriticPolicy):  # type: ignore[misc]  # observa
 
     Args:
         observation_space: the flat Box of an environment.
-        action_space: its MultiDiscrete.
+        action_space: its MultiDiscrete; its Discrete, where the candidate is the whole action.
         lr_schedule: SB3's schedule of the learning rate.
         network: `candidates` or `mlp`.
         tables: the layout, `Tables.to_json()`.

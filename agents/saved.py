@@ -24,6 +24,7 @@ from ..envs.tables import Tables
 from ..simulator.errors import InputError
 from ..simulator.files import expect_plain_file
 from ..simulator.names import choose
+from ..simulator.own import expect_trusted, is_own, own
 from ..simulator.specs import validated
 from .folders import replaced_whole, standing
 from .networks import NETWORKS
@@ -66,7 +67,7 @@ class AgentDescription(BaseModel):
     Attributes:
         schema_version: of this description.
         algo: `maskable-ppo` or `ppo`.
-        network: `candidates` or `mlp` (networks.py).
+        network: `candidates`, `mlp`, or the word of a user's own (networks.py).
         policy_kwargs: of the policy class (policies.py): `tables`, `holds`, `critic`, `options`; plain values.
         environment: the id that it was trained in.
         env_kwargs: keyword arguments of that environment; through this window it looks at any cluster.
@@ -128,22 +129,18 @@ def save_agent(folder: str | Path, policy: BasePolicy, description: AgentDescrip
         (draft / DESCRIPTION).write_text(text + "\n", encoding="utf-8")
 
 
-def load_agent(path: str | Path, allow_pickle: bool = False, algo: str = "ppo") -> SavedAgent:
-    """The agent in a folder that `save_agent` wrote, or in a .zip of stable-baselines3.
-
-    Args:
-        path: the folder, or the file.
-        allow_pickle: open a .zip too. Its pickles can run any code when they are opened: only for files that you trust.
-        algo: which learner wrote a .zip, `ppo` or `maskable-ppo`; a folder says so itself.
+def load_agent(path: str | Path) -> SavedAgent:
+    """The agent in a folder that `save_agent` wrote.
 
     Raises:
         InputError: there is no agent, or it is not what it should be: one sentence.
     """
     path = Path(path)
     if path.is_file():
-        from .sb3_zip import load_zip
-
-        return load_zip(path, allow_pickle, algo)
+        raise InputError(
+            f"{path}: this is a file; expected the folder of an agent (a .zip of stable-baselines3 is played by the "
+            "policy's word sb3:FILE.zip)"
+        )
     folder = standing(path)
     if not folder.is_dir():
         raise InputError(f"{path}: there is no such folder; expected one with {DESCRIPTION} and {WEIGHTS}")
@@ -154,7 +151,8 @@ def load_agent(path: str | Path, allow_pickle: bool = False, algo: str = "ppo") 
     policy.load_state_dict(weights)
     policy.set_training_mode(False)
     _expect_playing(policy, folder)
-    return SavedAgent(policy, description, (folder / DESCRIPTION, folder / WEIGHTS))
+    files = own(description.network, "network").files if is_own(description.network) else ()
+    return SavedAgent(policy, description, (folder / DESCRIPTION, folder / WEIGHTS, *files))
 
 
 def read_description(folder: str | Path) -> AgentDescription:
@@ -192,8 +190,13 @@ def build_policy(description: AgentDescription, source: str = "agent") -> BasePo
         InputError: it names no such policy, or values that no policy takes; `source` says where they stand.
     """
     algo = choose(description.algo, ALGORITHMS, f"algo in {source}:")
-    network = choose(description.network, NETWORKS, f"network in {source}:")
+    network = description.network
+    if is_own(network):
+        expect_trusted(network, f"network in {source}")
+    else:
+        choose(network, NETWORKS, f"network in {source}:")
     kwargs = description.policy_kwargs
+    expect_trusted([description.env_kwargs, kwargs], f"arguments in {source}")
     for key in kwargs:
         choose(key, POLICY_KWARGS, f"key of policy_kwargs in {source}:")
     _expect_plain(kwargs, "policy_kwargs", source)
@@ -207,7 +210,8 @@ def build_policy(description: AgentDescription, source: str = "agent") -> BasePo
     normalisation = description.normalisation
     if normalisation is not None and {len(normalisation.mean), len(normalisation.var)} != {size}:
         raise InputError(f"{source}: normalisation: expected mean and var of {size:,} features each")
-    observed, actions = spaces.Box(0.0, 1.0, (size,), np.float32), spaces.MultiDiscrete([candidates, *parts])
+    observed: spaces.Space = spaces.Box(0.0, 1.0, (size,), np.float32)
+    actions = spaces.MultiDiscrete([candidates, *parts]) if parts else spaces.Discrete(candidates)
     try:
         with torch.random.fork_rng(devices=[]):  # a training that saves draws the same numbers as one that does not
             return policy_class(algo)(observed, actions, _no_learning, network=network, **kwargs)

@@ -6,7 +6,10 @@ they stand. So a run that was killed and resumed has the very weights of one tha
 
 from __future__ import annotations
 
+import hashlib
+import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,6 +22,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 from ..policies import make_for
 from ..simulator.errors import InputError, InvalidDecision
+from ..simulator.own import is_own, own
 from .checkpoint import (
     Checkpoint,
     optimizer_tensors,
@@ -29,8 +33,9 @@ from .checkpoint import (
     write_checkpoint,
 )
 from .config import Config
+from .groups import rows_of_rollout
 from .imitation import clone
-from .learners import make_env, make_learner, policy_kwargs
+from .learners import decisions_expected, make_env, make_learner, policy_kwargs
 from .saved import AgentDescription, save_agent
 from .validation import MODES, Mode, Played, Validation, ratios
 
@@ -78,6 +83,7 @@ class _Standing:
     """What the loop remembers between rollouts, beside SB3's own."""
 
     next_evaluation: int = 0
+    evaluated: int = -1  # the step of the last one
     best: dict[str, Any] = field(default_factory=dict)
 
 
@@ -96,10 +102,14 @@ class Training:
         self.config, self.folder, self.listener, self.command = config, folder, listener, command
         self.env = make_env(config)
         self.learner = make_learner(config, self.env)
+        self.learner.each = decisions_expected(config)
         self.learner.set_logger(Logger(None, [_Tell(self)]))
         self.validation = Validation(config)
         self.reference = self.validation.play_heuristic(config.reference)
         self.standing = _Standing()
+        self._noted: Checkpoint | None = None
+        self._written: Checkpoint | None = None
+        self._writing = threading.Lock()
 
     @property
     def best(self) -> Path:
@@ -110,6 +120,30 @@ class Training:
     def step(self) -> int:
         """Training steps done."""
         return int(self.learner.num_timesteps)
+
+    @property
+    def _asked(self) -> int:
+        """The step to train to: no rollout but the first goes past what the configuration asks for."""
+        config, rollout = self.config, self.config.num_envs * self.config.steps_of_rollout
+        if config.variance == "group":  # whose learner sees to it
+            return config.timesteps
+        return max(1, config.timesteps // rollout) * rollout
+
+    @property
+    def about(self) -> str:
+        """What one rollout is, and how much of it fits into the decisions that are asked for; one sentence."""
+        config, asked = self.config, f"{self.config.timesteps:,} are asked for"
+        if config.variance == "group":
+            each = self.learner.each
+            rows = rows_of_rollout(config.num_envs, config.replicas, each, config.timesteps, True)
+            found = f"one whole episode of each of {config.num_envs} rows, some {each * config.num_envs:,.0f} decisions"
+            fewer = f", so the first is of {rows} rows, some {each * rows:,.0f} decisions"
+            cut = "" if rows == config.num_envs else fewer
+        else:
+            steps = config.steps_of_rollout
+            found = f"{steps} steps of {config.num_envs} rows, {steps * config.num_envs:,} decisions"
+            cut = "" if steps == config.n_steps else f", so it is cut from {config.n_steps} steps"
+        return f"a rollout is {found}; {asked}{cut}"
 
     def run(self, resume: bool = False) -> dict[str, Any]:
         """Train to the end; returns what the best agent reached on the validation workloads.
@@ -127,13 +161,19 @@ class Training:
         if not resume and self.config.imitate is not None:
             share = clone(self.learner.policy, make_env(self.config), self.config)
             self.listener.scalars(0, {"imitation/agreement": share})
-        left = self.config.timesteps - self.step
+        left = self._asked - self.step
         if left > 0:
             self.learner.learn(left, callback=_Loop(self), reset_num_timesteps=False)
-        if self.standing.next_evaluation <= self.step:
+        if self.standing.evaluated != self.step:
             self.evaluate()
         self.checkpoint()
         return self.standing.best
+
+    @property
+    def _own(self) -> dict[str, str]:
+        """The user's own words, with hashes of the files that they are written in."""
+        words = [word for word in (self.config.net, self.config.env.get("reward", "jct")) if is_own(word)]
+        return {word: hashed(own(word, "own code").files) for word in words}
 
     def _calibrate(self) -> None:
         """Have the network scale features as they are spread where the reference decides."""
@@ -145,7 +185,8 @@ class Training:
         for _ in range(CALIBRATION_STEPS):
             actions = [_decided(one, policy, rng) for one, policy in zip(env.envs, policies, strict=True)]
             seen.append(env.step(np.stack(actions))[0])
-        self.learner.policy.network.calibrate(torch.as_tensor(np.concatenate(seen)))
+        if hasattr(self.learner.policy.network, "calibrate"):
+            self.learner.policy.network.calibrate(torch.as_tensor(np.concatenate(seen)))
 
     def evaluate(self) -> None:
         """Play the validation workloads in both modes; keep the agent if it is the best so far."""
@@ -164,6 +205,7 @@ class Training:
                 "ratios": by_mode[mode],
             }
             save_agent(self.best, self.learner.policy, self._description())
+        self.standing.evaluated = self.step
         spacing = self.config.timesteps / self.config.evaluations
         self.standing.next_evaluation = int((self.step // spacing + 1) * spacing)
         self.listener.evaluated(evaluated, self.best)
@@ -175,7 +217,7 @@ class Training:
             network=self.config.net,
             policy_kwargs={k: v for k, v in policy_kwargs(self.config, self.env).items() if k != "network"},
             environment=self.config.environment,
-            env_kwargs=self.config.env,
+            env_kwargs={key: value for key, value in self.config.env.items() if key != "reward"},  # nobody is paid
             mode=best["mode"],
             command=self.command,
             config=self.config.model_dump(mode="json"),
@@ -186,6 +228,19 @@ class Training:
 
     def checkpoint(self) -> None:
         """Put on disk all that is needed to go on."""
+        self.note()
+        self.keep()
+
+    def keep(self) -> None:
+        """Put on disk what was noted last, in whatever thread; nothing if nothing was."""
+        with self._writing:
+            noted = self._noted
+            if noted is not None and noted is not self._written:
+                write_checkpoint(self.folder / CHECKPOINT, noted)
+                self._written = noted
+
+    def note(self) -> None:
+        """Keep in mind all that is needed to go on from here."""
         learner, standing = self.learner, self.standing
         tensors = {f"policy/{name}": tensor for name, tensor in learner.policy.state_dict().items()}
         moments, optimizer = optimizer_tensors(learner.policy.optimizer)
@@ -201,18 +256,25 @@ class Training:
             "env": env_data,
             "updates": learner._n_updates,
             "next_evaluation": standing.next_evaluation,
+            "evaluated": standing.evaluated,
             "best": standing.best,
+            "own": self._own,
+            "each": float(getattr(learner, "each", 0.0)),
         }
         if isinstance(learner.env, VecNormalize):
             spread = learner.env.ret_rms
             data["returns"] = [float(spread.mean), float(spread.var), float(spread.count)]
-            arrays["returns"] = learner.env.returns
-        write_checkpoint(self.folder / CHECKPOINT, Checkpoint(self.step, {**tensors, **moments}, arrays, data))
+            arrays["returns"] = learner.env.returns.copy()
+        tensors = {name: tensor.clone() for name, tensor in {**tensors, **moments}.items()}
+        self._noted = Checkpoint(self.step, tensors, arrays, data)
 
     def _restore(self, saved: Checkpoint) -> None:
         learner, data = self.learner, saved.data
         if data["config"] != self.config.model_dump(mode="json"):
             raise InputError(f"{self.folder / CHECKPOINT}: it belongs to another configuration than this one")
+        if data.get("own", {}) != self._own:
+            raise InputError(f"{self.folder / CHECKPOINT}: the user's own code has changed since; train anew")
+        learner.each = data.get("each", 0.0)
         weights = {k.removeprefix("policy/"): v for k, v in saved.tensors.items() if k.startswith("policy/")}
         learner.policy.load_state_dict(weights)
         restore_optimizer(learner.policy.optimizer, saved.tensors, data["optimizer"])
@@ -229,8 +291,17 @@ class Training:
             learner.env.returns = saved.arrays["returns"]
         learner.num_timesteps, learner._n_updates = saved.step, data["updates"]
         self.standing.next_evaluation, self.standing.best = data["next_evaluation"], data["best"]
+        self.standing.evaluated = data.get("evaluated", -1)
         learner._current_progress_remaining = 1.0 - saved.step / self.config.timesteps
         restore_random_states(saved.arrays, data["random"])
+
+
+def hashed(files: Sequence[Path]) -> str:
+    """A hash of the content of files."""
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def _decided(env: Any, policy: Any, rng: np.random.Generator) -> np.ndarray:
@@ -238,8 +309,10 @@ def _decided(env: Any, policy: Any, rng: np.random.Generator) -> np.ndarray:
     try:
         return np.asarray(env.act_of(policy))
     except InvalidDecision:
-        parts = np.split(env.action_masks(), np.cumsum(env.action_space.nvec)[:-1])
-        return np.array([rng.choice(np.flatnonzero(part)) for part in parts])
+        form = env.form
+        masks = np.split(env.action_masks(), np.cumsum(form.parts)[: len(form.told) - 1])
+        chosen = np.array([rng.choice(np.flatnonzero(mask)) for mask in masks])
+        return np.asarray(form.said(chosen))
 
 
 class _Loop(BaseCallback):
@@ -255,8 +328,9 @@ class _Loop(BaseCallback):
         due = training.standing.next_evaluation <= training.step
         if due:
             training.evaluate()
+        training.note()
         if due or time.monotonic() - self.saved_s > CHECKPOINT_EVERY_S:
-            training.checkpoint()
+            training.keep()
             self.saved_s = time.monotonic()
         training.listener.progressed(training.step)
 

@@ -20,6 +20,7 @@ from ..envs.batch import Batch
 from ..envs.batch_state import restore, state_of
 from ..envs.codes import ELAPSED_S, IS_ADJUSTED, IS_FORCED, IS_INVALID, REWARD, TERMINATED, TRUNCATED
 from ..envs.registration import env_class, resolve
+from ..envs.snapshot import counts_of
 
 
 def sb3_vec_env(
@@ -48,7 +49,9 @@ def sb3_vec_env(
     """
     name = resolve(id)
     batch = Batch(env_class(name), num_envs, replicas=replicas, variants=variants, kwargs=kwargs)
-    return ClusterVecEnv(batch, seed=seed, full_infos=full_infos)
+    made = ClusterVecEnv(batch, seed=seed, full_infos=full_infos)
+    made.env_id, made.env_kwargs = name, {**kwargs, **(dict(variants[0]) if variants else {})}
+    return made
 
 
 class ClusterVecEnv(VecEnv):
@@ -56,7 +59,11 @@ class ClusterVecEnv(VecEnv):
 
     Attributes:
         batch: the rows.
+        env_id, env_kwargs: what `sb3_vec_env` was asked for, variants as row 0 has them.
     """
+
+    env_id: str
+    env_kwargs: Mapping[str, Any]
 
     def __init__(self, batch: Batch, seed: int | None = None, full_infos: bool = False) -> None:
         self.batch, self.envs, self.full_infos = batch, batch.envs, full_infos
@@ -66,6 +73,15 @@ class ClusterVecEnv(VecEnv):
         self._outcomes = np.zeros_like(batch.rows.outcomes)  # of the last step; resets write into the batch's
         if seed is not None:
             self.seed(seed)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies, here and in other processes, which go on as this one would."""
+        return {name: value for name, value in vars(self).items() if name != "envs"}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """Become as the copied one."""
+        vars(self).update(state)
+        self.envs = self.batch.envs
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
         """Seed the next reset: row i gets seed + i // replicas. Returns the seeds by row."""
@@ -80,7 +96,7 @@ class ClusterVecEnv(VecEnv):
         if batch.replicas > 1 and any(seed is None for seed in self._seeds):
             batch.align()
         batch.reset(batch.stepper.every_row, self._seeds, self._options)
-        self.reset_infos = [self._begun(i) for i in range(self.num_envs)]
+        self.reset_infos = [env.begun() for env in self.envs]
         self._outcomes = np.zeros_like(batch.rows.outcomes)
         self._reset_seeds()
         self._reset_options()
@@ -88,11 +104,8 @@ class ClusterVecEnv(VecEnv):
 
     def present(self) -> Any:
         """The observations of the present by row, new arrays."""
-        return self.envs[0].observed(self.batch.rows.features.copy())
-
-    def _begun(self, i: int) -> dict[str, Any]:
-        limit = self.envs[i].decisions_at_most
-        return {"elapsed_s": 0.0, "action_mask": self.batch.rows.masks[i].copy(), "max_decisions": limit}
+        rows, form = self.batch.rows, self.batch.envs[0].form
+        return form.observed(rows.features.copy(), rows.masks.copy() if form.keys else rows.masks)
 
     @property
     def elapsed_s(self) -> np.ndarray:
@@ -115,7 +128,7 @@ class ClusterVecEnv(VecEnv):
         return self._outcomes[:, IS_ADJUSTED] > 0.0
 
     def step_async(self, actions: np.ndarray) -> None:
-        """Take note of the actions, integers (n, parts)."""
+        """Take note of the actions, integers (n, parts), or (n,) where one is a number."""
         self._actions = actions
 
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
@@ -133,41 +146,43 @@ class ClusterVecEnv(VecEnv):
             infos[i] = self._info(i)
             infos[i]["max_decisions"], infos[i]["metrics"] = self.envs[i].decisions_at_most, batch.metrics[i]
             infos[i]["TimeLimit.truncated"] = bool(truncated[i])
-            infos[i]["terminal_observation"] = self.envs[i].observed(batch.rows.features[i].copy())
+            seen = batch.rows.features[i].copy(), batch.rows.masks[i].copy()
+            infos[i]["terminal_observation"] = self.envs[i].form.observed(*seen)
         batch.reset(chosen)
         for i in chosen.tolist():
-            self.reset_infos[i] = self._begun(i)
+            self.reset_infos[i] = self.envs[i].begun()
         return self.present(), rewards, terminated | truncated, infos
 
     def _info(self, i: int) -> dict[str, Any]:
         row = self._outcomes[i]
         return {
             "elapsed_s": float(row[ELAPSED_S]),
-            "action_mask": self.batch.rows.masks[i].copy(),
+            "action_mask": self.envs[i].form.mask(self.batch.rows.masks[i]).copy(),
             "invalid_action": bool(row[IS_INVALID] > 0.0),
             "forced_action": bool(row[IS_FORCED] > 0.0),
             "adjusted_action": bool(row[IS_ADJUSTED] > 0.0),
             "TimeLimit.truncated": False,
+            **counts_of(row.tolist()),
         }
 
     def play(self, rows: np.ndarray, actions: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
-        """Play `actions` (k, parts) in some rows, int64 (k,); a row whose episode ends stays as it is until `reset`.
+        """Play `actions` (k, ...) in some rows, int64 (k,); a row whose episode ends stays as it is until `reset`.
 
         Returns:
             Observations, rewards (k,) float32, ends (k,) bool, and the seconds that went by (k,).
         """
         batch = self.batch
-        every = np.zeros_like(batch.rows.actions)
-        every[rows] = actions
+        every = self.envs[0].form.said(np.zeros_like(batch.rows.actions))
+        every[rows] = np.asarray(actions).reshape(len(rows), *every.shape[1:])
         batch.step(every, rows)
         outcomes = batch.rows.outcomes[rows]
         ended = (outcomes[:, TERMINATED] > 0.0) | (outcomes[:, TRUNCATED] > 0.0)
-        seen = self.envs[0].observed(batch.rows.features[rows])
+        seen = self.envs[0].form.observed(batch.rows.features[rows], batch.rows.masks[rows])
         return seen, outcomes[:, REWARD].astype(np.float32), ended, outcomes[:, ELAPSED_S]
 
     def action_masks(self, rows: np.ndarray | None = None) -> np.ndarray:
         """Legal actions of `rows`, int64 (k,), or of all, bool (k, M), a new array."""
-        masks = self.batch.rows.masks.view(np.bool_)
+        masks = self.envs[0].form.mask(self.batch.rows.masks).view(np.bool_)
         return masks.copy() if rows is None else masks[rows]
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:

@@ -21,6 +21,8 @@ from ..simulator.kernels import codes
 from ..simulator.kernels.jit import direct
 from ..simulator.protocols import Room
 from .codes import GOES_ON, OUTCOMES, TERMINATED, TRUNCATED
+from .forms import Form
+from .moment import Moment, complete, parts_of
 
 
 @dataclass
@@ -75,6 +77,7 @@ class RowEnv(Protocol):
 
     observation_space: gym.Space[Any]
     action_space: gym.Space[Any]
+    form: Form
     render_mode: str | None
     simulator: Simulator
     stepper: Stepper
@@ -88,11 +91,11 @@ class RowEnv(Protocol):
     def draw_as(self, other: Any, seed: int | None) -> None:
         """As `draw`, with the same result as in `other`, which is of the same kind and has just drawn."""
 
+    def begun(self) -> dict[str, Any]:
+        """What `reset` tells of an episode that has just begun."""
+
     def settle(self) -> dict[str, float] | None:
         """After a step that needs a look: the metrics if the episode has ended; Stalled if nothing can go on."""
-
-    def observed(self, features: np.ndarray) -> Any:
-        """The observation as the space has it, of features (F,), or (n, F) for n rows."""
 
     def played(self) -> dict[str, Any]:
         """What, beside the arrays, it takes to go on with the episode; JSON can hold it."""
@@ -109,6 +112,11 @@ class Stepper:
         part: what a message about compiling calls it.
         kernel: (records, windows, references, chosen, actions, outcomes, features, masks) -> how many of the chosen
             rows need a look: their episode has ended, or their run has stalled.
+
+    Attributes:
+        led: by row, all parts of an action that is said by its candidate alone, for the next step that plays this one
+            (forms.py).
+        payers: by row, what writes the reward after a step where a user's function says it.
     """
 
     def __init__(self, rows: Rows, part: str, kernel: Callable[..., Any]) -> None:
@@ -116,6 +124,8 @@ class Stepper:
         self.simulators: list[Simulator] = []
         self.asks = False  # whether a run may stop in the middle of a step to ask for rates (simulator/protocols.py)
         self.every_row = np.arange(len(rows.windows))
+        self.led: dict[int, np.ndarray] = {}
+        self.payers: dict[int, Callable[[], None]] = {}
         self._codes: dict[Callable[..., Any], Callable[..., Any]] = {}
 
     def like(self, n: int) -> Stepper:
@@ -136,6 +146,10 @@ class Stepper:
             capacity = type(capacity)(*(max(pair) for pair in both))
         self.make_room(capacity, lost=(row,))
 
+    def widen(self, row: int, capacity: Any) -> None:
+        """See to it that a record of `capacity` has room in `row`, whose own is lost; the others go on."""
+        self._make_room(row, capacity)
+
     def make_room(self, capacity: Any, lost: Collection[int] = ()) -> None:
         """Give every row records of `capacity`; runs in progress move, but those of the rows in `lost`."""
         r = self.rows
@@ -149,6 +163,27 @@ class Stepper:
 
     def step(self, chosen: np.ndarray) -> int:
         """Play the actions that lie in the chosen rows, int64 (k,); returns how many need a look."""
+        if not (self.led or self.payers):
+            return self.play(chosen)
+        odd = self._led(chosen)
+        for row in chosen.tolist():
+            if row in self.payers:
+                self.payers[row]()
+        return odd
+
+    def _led(self, chosen: np.ndarray) -> int:
+        """Play, with what is said beside the candidates of some."""
+        actions, led = self.rows.actions, [row for row in chosen.tolist() if row in self.led]
+        for row in led:
+            parts = self.led.pop(row)
+            if actions[row, 0] == parts[0]:
+                actions[row] = parts
+        odd = self.play(chosen)
+        actions[led, 1:] = 0
+        return odd
+
+    def play(self, chosen: np.ndarray) -> int:
+        """As `step`, of actions of which all parts lie there."""
         r, odd = self.rows, 0
         while True:
             call = self._codes.get(self.kernel) or partial(self.call, self.kernel)
@@ -205,6 +240,7 @@ class Batch:
         _check_count("replicas", replicas)
         if num_envs % replicas:
             raise InputError(f"replicas = {replicas}: expected a divisor of num_envs = {num_envs}")
+        self.given = env_class, num_envs, replicas, variants, kwargs
         self.num_envs, self.replicas = int(num_envs), int(replicas)
         kinds = [{**(kwargs or {}), **variant} for variant in variants] or [dict(kwargs or {})]
         first_alike = [next(j for j, other in enumerate(kinds) if _alike(kind, other)) for kind in kinds]
@@ -221,6 +257,40 @@ class Batch:
         for i, env in enumerate(self.envs):
             env.join(self.stepper, i)
         self.metrics: dict[int, dict[str, float]] = {}
+
+    def snapshot(self) -> list[Moment]:
+        """The present of every row; of the environments `snapshot` gives that of one."""
+        return [env.snapshot() for env in self.envs]
+
+    def restore(self, moments: Sequence[Moment | None]) -> None:
+        """Go on at moments, one for each row; None: it stays as it is.
+
+        Raises:
+            InputError: they are of another kind, or not as many as rows.
+        """
+        if len(moments) != self.num_envs:
+            raise InputError(f"restore: {len(moments)} snapshots given; expected one for each of {self.num_envs} rows")
+        for env, moment in zip(self.envs, moments, strict=True):
+            if moment is not None:
+                env.restore(moment)
+        self.metrics = {}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Batch:
+        """Other rows that go on as these would."""
+        copied = memo[id(self)] = self.made(*self.given)
+        for env, new in zip(self.envs, copied.envs, strict=True):
+            memo[id(env)] = new
+            env.pass_on(new, memo)
+        return copied
+
+    def __reduce__(self) -> Any:
+        """As `__deepcopy__`, in another process."""
+        return _again, (self.given, [parts_of(env) for env in self.envs])
+
+    @classmethod
+    def made(cls, env_class: Callable[..., Any], num_envs: int, replicas: int, variants: Any, kwargs: Any) -> Batch:
+        """One of `given`."""
+        return cls(env_class, num_envs, replicas=replicas, variants=variants, kwargs=kwargs)
 
     def seeds(self, seed: int | None) -> list[int | None]:
         """Seeds by row, from that of the first group of replicas on."""
@@ -260,15 +330,11 @@ class Batch:
                 env.np_random.bit_generator.state = leader.bit_generator.state
 
     def step(self, actions: Any, chosen: np.ndarray | None = None) -> bool:
-        """Play `actions`, integers (num_envs, parts), in the chosen rows or in all; True if an episode has ended.
+        """Play `actions`, of the action space, in the chosen rows or in all; True if an episode has ended.
 
         `metrics` then has those of the rows whose episode has ended.
         """
-        actions = np.asarray(actions)
-        if actions.shape != self.rows.actions.shape or actions.dtype.kind not in "iu":
-            wanted = " x ".join(map(str, self.rows.actions.shape))
-            raise InputError(f"actions of shape {actions.shape}, {actions.dtype}: expected {wanted} whole numbers")
-        self.rows.actions[:] = actions
+        self.envs[0].form.read_all(actions, self.rows.actions)
         if chosen is None:
             chosen = self.stepper.every_row
         return self._look(chosen, self.stepper.step(chosen))
@@ -295,6 +361,13 @@ class Batch:
     def truncated(self) -> np.ndarray:
         """Rows whose episode was cut off by the last step, bool (num_envs,), a new array."""
         return self.rows.outcomes[:, TRUNCATED] > 0.0
+
+
+def _again(given: Any, parts: Sequence[tuple[Mapping[str, Any], Moment | None]]) -> Batch:
+    batch = Batch.made(*given)
+    for env, (extras, moment) in zip(batch.envs, parts, strict=True):
+        complete(env, extras, moment)
+    return batch
 
 
 def _alike(a: Any, b: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..simulator.errors import InputError
+from ..simulator.packing import packed, unpack
 from .batch import Batch
 
 PLAIN = ("outcomes", "features", "masks", "references")
@@ -29,7 +30,7 @@ def state_of(batch: Batch) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         "rows": [env.played() for env in batch.envs],
     }
     copies = {name: array.copy() for name, array in arrays.items()}
-    copies["records"] = np.stack([_packed(plain, extent) for plain in plains])
+    copies["records"] = np.stack([packed(plain, extent) for plain in plains])
     return copies, data
 
 
@@ -48,9 +49,9 @@ def restore(batch: Batch, arrays: Mapping[str, np.ndarray], data: Mapping[str, A
     windows[:] = arrays["windows"]
     plains = [env.simulator.plain for env in batch.envs]
     extent = type(plains[0].extent)(*data.get("extent", ()))
-    _expect_like("records", arrays["records"], np.stack([_packed(plain, extent) for plain in plains]))
-    for plain, packed in zip(plains, arrays["records"], strict=True):
-        _unpack(plain, extent, packed)
+    _expect_like("records", arrays["records"], np.stack([packed(plain, extent) for plain in plains]))
+    for plain, data_of in zip(plains, arrays["records"], strict=True):
+        unpack(plain, extent, data_of)
     for env, played in zip(batch.envs, data["rows"], strict=True):
         env.resume(played)
 
@@ -72,18 +73,3 @@ def _extent(plains: list[Any]) -> Any:
     """How much of any of the records is in use."""
     extents = [plain.extent for plain in plains]
     return type(extents[0])(*map(max, *extents, extents[0]))
-
-
-def _packed(plain: Any, extent: Any) -> np.ndarray:
-    """The bytes of a record that are in use, uint8 (size,)."""
-    return np.concatenate([part.ravel() for part in plain.running_parts(extent)])
-
-
-def _unpack(plain: Any, extent: Any, packed: np.ndarray) -> None:
-    """Modify the record: as `_packed` gave it."""
-    for part in plain.running_parts(plain.extent):
-        part.fill(0)
-    at = 0
-    for part in plain.running_parts(extent):
-        part[...] = packed[at : at + part.size].reshape(part.shape)
-        at += part.size

@@ -9,8 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
-from operator import index
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -21,20 +20,29 @@ from ..simulator.errors import InputError, InvalidDecision, Stalled
 from ..simulator.kernels import codes
 from ..simulator.layout import Failures
 from ..simulator.names import choose
+from ..simulator.protocols import Remembers
 from ..simulator.rules.rule import PLACERS, Rule, rule_from
 from ..simulator.view import ClusterView
 from ..simulator.workloads import Workload, workload_source
 from .batch import Rows, Stepper
-from .codes import BEGINS, TERMINATED, TRUNCATED
+from .codes import BEGINS, REWARD, TERMINATED, TRUNCATED
+from .forms import Form
 from .lookout import Lookout, check_range, numbers, seconds
+from .moment import Moment, complete, copied_extras, go_back, made_again, moment_of, parts_of
 from .reference import Reference
-from .reward import REWARDS, reward_scale
+from .reward import JCT, REWARDS, reward_scale
+from .snapshot import Reward, Snapshot, counts_of, own_reward, paid
 from .tables import Tables
 
-OBSERVATIONS = ("dict", "flat")
+if TYPE_CHECKING:
+    from .rendering.seen import Seen
+
 DECISIONS_A_JOB = 50  # no policy that gets on comes near it, so episodes of one that does not come to an end
 NEVER = 2**62  # more decisions than anybody makes
-FARTHEST = 1 << 32  # no part of an action means anything beyond it
+
+SETTINGS = ("max_decisions", "observation_space", "action_space")  # of a made environment; spaces draw numbers
+
+CALLED = ("sources", "_own_reward")  # which copies call, as they are
 
 # What `_lay` writes into a window beside what `Lookout.lay` does.
 OF_EPISODE = (
@@ -55,12 +63,16 @@ OF_EPISODE = (
 class ClusterEnv(gym.Env[Any, np.ndarray]):
     """The base of environments; a subclass opens it with what is its own.
 
+    `copy.deepcopy` and `pickle` give another environment that goes on as this one would; see moment.py.
+
     Attributes:
+        given: the arguments that it was made from.
         part: what a message about compiling calls it.
         others: what the parts of an action after the candidate are, for messages.
         step_rows: its kernel, see `Stepper`.
         rewards: what it can pay, by name, with their code in the kernel.
         lookout, simulator, rule: what it looks at, on what it plays, and what holds there whoever decides.
+        player: who is named in pictures: the policy that was last asked for an action, or what you write here.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 10}  # noqa: RUF012
@@ -68,6 +80,15 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
     others: ClassVar[tuple[str, ...]] = ()
     step_rows: ClassVar[Callable[..., Any]]
     rewards: ClassVar[Mapping[str, int]] = REWARDS
+    player: str = ""
+    given: tuple[tuple[Any, ...], dict[str, Any]]
+    _own: frozenset[str]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Keep the arguments, of which copies are made."""
+        self = super().__new__(cls)
+        self.given = args, kwargs
+        return self
 
     def _open(
         self,
@@ -75,8 +96,8 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         lookout: Lookout,
         workload: Any,
         max_decisions: float | None,
-        observation: str,
-        reward: str,
+        form: Form,
+        reward: str | Reward,
         reference: Any,
         render_mode: str | None,
     ) -> None:
@@ -84,46 +105,39 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
         `simulator`: a `Simulator`, or another that is played in the same way.
         """
-        choose(observation, OBSERVATIONS, "value of observation")
-        choose(reward, self.rewards, "value of reward")
         choose(render_mode or "ansi", self.metadata["render_modes"], "value of render_mode")
         self.simulator, self.lookout, self.rule = simulator, lookout, simulator.rule
-        self.placer, self.order, self.observation, self.reward = lookout.placer, lookout.order, observation, reward
+        self.placer, self.order, self.form, self.reward = lookout.placer, lookout.order, form, reward
         self.render_mode, self.workload, self.reference = render_mode, workload, reference
         self.sources = self._sources_of(workload)
         self._pay(reward, reference, max_decisions)
         self._screen: Any = None
+        self._seen: tuple[int, Seen] | None = None  # of which run
         self._lay_spaces()
+        self._own = frozenset(vars(self)).difference(SETTINGS) | {"_own"}
 
     def _lay_spaces(self) -> None:
         """Spaces, and a row of its own."""
-        parts = list(self.lookout.parts)
-        self._parts = range(len(parts))
-        self.action_space = gym.spaces.MultiDiscrete(parts)
-        sizes = self.lookout.sizes
-        ends = [int(end) for end in np.cumsum(list(sizes.values()))]
-        size = ends[-1]
-        self._places = dict(zip(sizes, map(slice, [0, *ends], ends), strict=False))
-        self._flat = self.observation == "flat"
-        boxes: dict[str, gym.Space[Any]] = {key: gym.spaces.Box(0.0, 1.0, (n,), np.float32) for key, n in sizes.items()}
-        self.observation_space: gym.Space[Any] = gym.spaces.Dict(boxes)
-        if self._flat:
-            self.observation_space = gym.spaces.Box(0.0, 1.0, (size,), np.float32)
-        rows = Rows.empty(1, type(self.lookout).dtype(), parts=len(parts), features=size, mask=sum(parts))
+        form = self.form
+        self.observation_space, self.action_space = form.spaces()
+        rows = Rows.empty(1, type(self.lookout).dtype(), len(form.parts), form.features, mask=sum(form.parts))
         self.join(self._stepper(rows), 0)
 
     def _stepper(self, rows: Rows) -> Stepper:
         """What steps rows of such environments."""
         return Stepper(rows, self.part, type(self).step_rows)
 
-    def _pay(self, reward: str, reference: Any, max_decisions: float | None) -> None:
+    def _pay(self, reward: str | Reward, reference: Any, max_decisions: float | None) -> None:
+        self._own_reward = own_reward(reward)
+        if self._own_reward is None:
+            choose(reward, self.rewards, "value of reward")  # type: ignore[arg-type]
         if reference is not None and reward != "jct":
             raise InputError(f"reference with reward = {reward!r}: expected reward = 'jct'")
         if max_decisions is not None and max_decisions != math.inf:
             check_range("max_decisions", max_decisions, 1, NEVER)  # type: ignore[arg-type]
         self.max_decisions = max_decisions
         self._reference = None if reference is None else Reference(reference, self.simulator)
-        self.lookout.window.reward_kind = self.rewards[reward]
+        self.lookout.window.reward_kind = JCT if self._own_reward else self.rewards[reward]  # type: ignore[index]
 
     @property
     def decisions_at_most(self) -> float:
@@ -147,8 +161,29 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self._chosen = stepper.every_row[row : row + 1]
         self._action, self._outcome = rows.actions[row], rows.outcomes[row]
         self._features, self._mask = rows.features[row], rows.masks[row]
-        self._row = row
+        self._told_mask = self.form.mask(self._mask)
+        self.row = row
         stepper.enter(self.simulator)
+        if self._own_reward:
+            stepper.payers[row] = self._write_own_reward
+
+    def _write_own_reward(self) -> None:
+        """After a step: what a user's function pays for it, in place of what was written."""
+        assert self._own_reward is not None
+        after = self.in_numbers()
+        if self.lookout.plain["owes"]:  # it began an episode
+            self._outcome[REWARD], self._before = 0.0, Snapshot.before_all(self.simulator.plain.record)
+        else:
+            self._outcome[REWARD], self._before = paid(self._own_reward, self._before, after), after
+
+    def in_numbers(self) -> Snapshot:
+        """The cluster in numbers, as the last step left it: what a reward that is a function is given."""
+        return Snapshot.of(self.simulator.plain.record, self.lookout.plain, self._outcome.tolist())
+
+    def metrics(self) -> dict[str, float]:
+        """Totals of the episode so far: what `info["metrics"]` has at its end (simulator/metrics.py)."""
+        self._expect_reset()
+        return self.simulator.metrics()
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode: draw the workload, run to the first decision.
@@ -162,8 +197,13 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self.settle()
         if self.render_mode == "human":
             self.render()
-        info = {"elapsed_s": 0.0, "action_mask": self._mask.copy(), "max_decisions": self.decisions_at_most}
-        return self.observe(), info
+        return self.observe(), self.begun()
+
+    def begun(self) -> dict[str, Any]:
+        """What `reset` tells."""
+        counts = counts_of(self._outcome.tolist())
+        limit = self.decisions_at_most
+        return {"elapsed_s": 0.0, "action_mask": self._told_mask.copy(), "max_decisions": limit, **counts}
 
     def draw(self, seed: int | None, options: dict[str, Any] | None) -> None:
         """Lay a new episode, which the first step begins, whatever the action; for `reset` and batches."""
@@ -188,7 +228,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         for name in OF_EPISODE:
             self.lookout.plain[name] = other.lookout.plain[name]
         if self._reference is not None:
-            self.stepper.rows.references[self._row] = self.stepper.rows.references[other._row]
+            self.stepper.rows.references[self.row] = self.stepper.rows.references[other.row]
 
     def _lay(self, workload: Workload, seed: int) -> None:
         self.simulator.use(self.rule)
@@ -204,14 +244,12 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
             w["ref_on"], w["ref_jobs"] = 1, len(finish_s)
             w["ref_arrived"], w["ref_done"], w["ref_arrived_s"], w["ref_done_s"] = 0, 0, 0.0, 0.0
             self.stepper.rows.fit_references()
-            self.stepper.rows.references[self._row, : len(finish_s)] = finish_s
+            self.stepper.rows.references[self.row, : len(finish_s)] = finish_s
 
     def played(self) -> dict[str, Any]:
         """What, beside the row's arrays, it takes to go on with the episode; JSON can hold it."""
         if self._drawn["given"]:
-            raise InputError(
-                f"state: row {self._row} plays a workload that was given to reset; give it to make instead"
-            )
+            raise InputError(f"state: row {self.row} plays a workload that was given to reset; give it to make instead")
         rule = self.simulator.rule
         return {
             **self._drawn,
@@ -228,62 +266,126 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         rule = self.rule if played["rule"] is None else terms_from(type(self.rule), played["rule"])
         self.simulator.resume(workload, rule, played["code"])
         self.lookout.resume(self.simulator)
+        if self._own_reward:
+            owes = self.lookout.plain["owes"]
+            self._before = Snapshot.before_all(self.simulator.plain.record) if owes else self.in_numbers()
+
+    def snapshot(self) -> Moment:
+        """The present of the episode, for `restore`; it costs little more than a copy of the record."""
+        self._expect_reset()
+        return moment_of(self)
+
+    def restore(self, moment: Moment) -> None:
+        """Go on at a snapshot of this environment, or of one that was made alike, random numbers to come included.
+
+        Observation and mask are then those of the snapshot: `observe()`, `action_masks()`. Wrappers around it notice
+        nothing. The workload and policies that the environment asks are shared with whoever else has them.
+
+        Raises:
+            InputError: it is a snapshot of an environment of another kind.
+        """
+        go_back(self, moment)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """Another environment that goes on as this one would, without its window of `human` rendering.
+
+        It is made from the same arguments; what was set on this one since is copied.
+        """
+        arguments, named = self.given
+        copied = memo[id(self)] = type(self)(*arguments, **named)
+        self.pass_on(copied, memo)
+        return copied
+
+    def pass_on(self, copied: Any, memo: dict[int, Any]) -> None:
+        """Modify an environment that was just made from the same: it goes on as this one would."""
+        extras, moment = parts_of(self)
+        complete(copied, copied_extras(extras, memo) | {name: getattr(self, name) for name in CALLED}, moment)
+
+    def __reduce__(self) -> Any:
+        """As `__deepcopy__`, in another process."""
+        extras, moment = parts_of(self)
+        return made_again, (type(self), self.given, extras, moment)
+
+    def extras(self) -> dict[str, Any]:
+        """What was set on the environment since it was made, for copies."""
+        return {name: value for name, value in vars(self).items() if name not in self._own}
+
+    def aside(self) -> dict[str, Any]:
+        """What of the present the arrays of the row do not hold."""
+        return {
+            "drawn": self._drawn,
+            "run": self.simulator.aside(),
+            "random": self.np_random.bit_generator.state,
+            "random_seed": self._np_random_seed,
+            "before": getattr(self, "_before", None),
+            "led": self.stepper.led.get(self.row),
+            "memories": [asked.memory(self.simulator) for asked in self._asked()],
+        }
+
+    def take_aside(self, aside: Mapping[str, Any]) -> None:
+        """Go on in a row that has just been written over, with what `aside` said."""
+        self._drawn, self._before = aside["drawn"], aside["before"]
+        self.simulator.take_aside(aside["run"])
+        self.lookout.resume(self.simulator)
+        self.np_random.bit_generator.state = aside["random"]
+        self._np_random_seed = aside["random_seed"]
+        self.stepper.led.pop(self.row, None)
+        if aside["led"] is not None:
+            self.stepper.led[self.row] = aside["led"]
+        for asked, memory in zip(self._asked(), aside["memories"], strict=True):
+            asked.recall(self.simulator, memory)
+
+    def _asked(self) -> list[Remembers]:
+        """Whom it asks meanwhile that remember more of a run than the record says."""
+        found = (self.simulator.pace, *self.lookout.asked)
+        return [asked for asked in found if hasattr(asked, "memory") and hasattr(asked, "recall")]
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play one action; see the class docstring."""
         self._expect_reset()
-        played = self._action
-        try:
-            parts = action.tolist() if isinstance(action, np.ndarray) else action
-            for part in self._parts:  # one by one: an array takes far longer to be filled at once
-                value = index(parts[part])
-                played[part] = value if -1 <= value <= FARTHEST else FARTHEST if value > 0 else -1
-        except (TypeError, IndexError, KeyError):
-            count = ("a whole number", "two whole numbers", "three whole numbers")[len(self.others)]
-            names = ", ".join(("candidate", *self.others)) + ("," if not self.others else "")
-            raise InputError(f"action {action!r}: expected {count}, ({names})") from None
+        self.form.read(action, self._action)
         odd = self.stepper.step(self._chosen)
-        reward, elapsed_s, invalid, adjusted, terminated, truncated, forced = self._outcome.tolist()
+        reward, elapsed_s, invalid, adjusted, terminated, truncated, forced, *counts = self._outcome.tolist()
+        waiting, running, finished, used = map(int, counts)
         info = {
             "elapsed_s": elapsed_s,
-            "action_mask": self._mask.copy(),
+            "action_mask": self._told_mask.copy(),
             "invalid_action": invalid > 0.0,
             "forced_action": forced > 0.0,
             "adjusted_action": adjusted > 0.0,
+            "active_jobs": waiting + running,
+            "waiting_jobs": waiting,
+            "running_jobs": running,
+            "finished_jobs": finished,
+            "used_gpus": used,
         }
         metrics = self.settle() if odd else None
         if metrics is not None:
             info["max_decisions"], info["metrics"] = self.decisions_at_most, metrics
         if self.render_mode == "human":
             self.render()
-        return self.observed(self._features.copy()), reward, terminated > 0.0, truncated > 0.0, info
+        return self.observe(), reward, terminated > 0.0, truncated > 0.0, info
 
     def settle(self) -> dict[str, float] | None:
         """After a step that ended the episode or stalled: the metrics, None if it goes on; for `step` and batches.
 
         Raises:
             Stalled: jobs wait, and nothing can be started any more.
+            Endless: time passes, but nothing gets done and nothing will.
         """
         code = int(self._window.code)
         self.simulator.note(code)
+        self.simulator.expect_end()
         if code == codes.STALLED and not self._window.can_act:
             s = self.simulator.state
             raise Stalled(f"{s.waiting + s.held} jobs wait at {s.now_s:g} s and nothing can be started any more")
         ended = self._outcome[TERMINATED] or self._outcome[TRUNCATED]
         return self.simulator.metrics() if ended else None
 
-    def observed(self, features: np.ndarray) -> Any:
-        """Features (F,) or (n, F) as the observation space has them; parts of a Dict are views."""
-        if self._flat:
-            return features
-        if features.ndim == 1:  # plain slices cost a third less
-            return {key: features[place] for key, place in self._places.items()}
-        return {key: features[:, place] for key, place in self._places.items()}
-
     def action_masks(self) -> np.ndarray:
-        """Legal actions, bool (all parts in a row,): sb3-contrib's convention."""
+        """Legal actions, bool (all parts that an action says, in a row): sb3-contrib's convention."""
         self._expect_reset()
-        return self._mask.view(np.bool_).copy()
+        return self._told_mask.view(np.bool_).copy()
 
     @property
     def tables(self) -> Tables:
@@ -295,16 +397,18 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         """The cluster now, as policies see it."""
         return self.simulator.view
 
-    def act_of(self, policy: Decider) -> np.ndarray:
+    def act_of(self, policy: Decider) -> Any:
         """The action that plays the next decision of `policy`.
 
         The window turns towards the job that the decision is about, so mask and observation are new: `action_masks()`
-        and `observe()` give those that the action belongs to.
+        and `observe()` give those that the action belongs to. Where an action is a candidate alone, the next step plays
+        with it what the decision says beside it.
 
         Raises:
             InvalidDecision: the decision cannot be played here (see `Lookout.action`).
         """
         self._expect_reset()
+        self.player = getattr(policy, "name", "")
         decided: Decision = policy.decide(self.simulator.view)
         decision = self.lookout.composed(policy, decided)
         # It has handed its rule to the simulator; among groups on parameter servers it has none.
@@ -314,10 +418,17 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         w.focus = getattr(decision, "job", -1)
         self.lookout.dictate(None if is_rule else decided)
         rows = self.stepper.rows
-        self.stepper.call(self.lookout.turn, rows.records, rows.windows, self._row, self._features, self._mask)
-        return self.lookout.action(decision)
+        self.stepper.call(self.lookout.turn, rows.records, rows.windows, self.row, self._features, self._mask)
+        return self._said(self.lookout.action(decision))
 
-    def lesson(self, policy: Decider) -> tuple[np.ndarray, np.ndarray, bool]:
+    def _said(self, parts: np.ndarray) -> Any:
+        """The action for all parts; where the candidate alone is said, the next step knows of the others."""
+        self._is_said = not self.form.is_single or self.lookout.is_plain(parts)
+        if not self._is_said:
+            self.stepper.led[self.row] = parts
+        return self.form.said(parts)
+
+    def lesson(self, policy: Decider) -> tuple[Any, np.ndarray, bool]:
         """What to learn from `policy` now: the action that plays its next decision, and what is seen there.
 
         Returns:
@@ -327,18 +438,15 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self._expect_reset()
         features = self._features.copy()
         try:
-            return (
-                self.lookout.action(self.lookout.composed(policy, policy.decide(self.simulator.view))),
-                features,
-                True,
-            )
+            decision = self.lookout.composed(policy, policy.decide(self.simulator.view))
+            return self._said(self.lookout.action(decision)), features, self._is_said
         except InvalidDecision:
             return self.act_of(policy), features, False
 
     def observe(self) -> Any:
         """The observation of the present, as the window stands now: that of the last step, or of the last `act_of`."""
         self._expect_reset()
-        return self.observed(self._features.copy())
+        return self.form.observed(self._features.copy(), self._mask.copy() if self.form.keys else self._mask)
 
     def _expect_reset(self) -> None:
         if self.stepper.rows.capacity is None:
@@ -371,7 +479,17 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         """The cluster now, uint8 (H, W, 3)."""
         from .rendering.picture import draw_rgb
 
-        return draw_rgb(self.simulator)
+        return draw_rgb(self.simulator, seen=self.seen())
+
+    def seen(self) -> Seen:
+        """What the frames of this episode have shown, which the next one may need."""
+        from .rendering.seen import Seen
+
+        runs = self.simulator.runs
+        if self._seen is None or self._seen[0] != runs:
+            self._seen = runs, Seen()
+        self._seen[1].policy = self.player
+        return self._seen[1]
 
     def close(self) -> None:
         """Close the window of `human` rendering."""
@@ -394,10 +512,11 @@ def failures_of(
     mtbf_s: float, mttr_s: float, checkpoint_s: float, region_mtbf_s: float = 0.0, region_mttr_s: float = 3600.0
 ) -> Failures | None:
     """Failures of machines and of regions, where the mean time between them is not 0; None where both are."""
-    machines = (0.0 if mtbf_s is None else mtbf_s, mttr_s, checkpoint_s)
-    regions = (0.0 if region_mtbf_s is None else region_mtbf_s, region_mttr_s)
-    mtbf, mttr, checkpoint = numbers("mtbf_s, mttr_s, checkpoint_s", machines)
-    region_mtbf, region_mttr = numbers("region_mtbf_s, region_mttr_s", regions)
+    between, region_between = (0.0 if mean_s is None else mean_s for mean_s in (mtbf_s, region_mtbf_s))
+    mtbf, mttr, checkpoint, region_mtbf, region_mttr = numbers(
+        "mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s",
+        (between, mttr_s, checkpoint_s, region_between, region_mttr_s),
+    )
     if not mtbf and not region_mtbf:
         return None
     return Failures(mtbf or math.inf, mttr, checkpoint, region_mtbf or math.inf, region_mttr)

@@ -1,7 +1,8 @@
 """Columns of what a step of any environment comes to: float64 (rows, OUTCOMES)."""
 
-# Rewards, seconds, then 0 or 1.
+# Rewards, seconds, then 0 or 1, then how many there are after the step: jobs, and GPUs that jobs hold.
 REWARD, ELAPSED_S, IS_INVALID, IS_ADJUSTED, TERMINATED, TRUNCATED, IS_FORCED = range(7)
-OUTCOMES = 7
+WAITING_JOBS, RUNNING_JOBS, FINISHED_JOBS, USED_GPUS = range(7, 11)
+OUTCOMES = 11
 
 BEGINS, GOES_ON = 1, 2  # the next step begins an episode; it goes on with a step that had to ask for rates

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from ..simulator.decisions import Advance, Decision
 from ..simulator.engine import Decider, Simulator
+from ..simulator.errors import InputError
 from ..simulator.twins import twin
 from ..simulator.view import ClusterView
 
 MOST = 100_000  # decisions at one instant; a policy that makes more would make them for ever
+
+
+class LeftBehind:
+    """Stands for a policy that was played in another process."""
+
+    def decide(self, view: ClusterView) -> Decision:
+        """Nobody knows."""
+        raise InputError(
+            "the environment was sent between act_of and step, and the policy that it played stayed behind; ask act_of "
+            "again, and step that action"
+        )
 
 
 class Mirror:

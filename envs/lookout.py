@@ -52,6 +52,7 @@ class Lookout:
     columns: ClassVar[Sequence[Sequence[str]]]  # names of the columns of cluster, queue, running and candidates
     turn: ClassVar[Callable[..., Any]]  # kernel: (records, windows, row, features, mask) shows the present anew
     orders: ClassVar[Sequence[str]] = ORDERS
+    asked: Sequence[Any] = ()  # policies of its own that decide beside whoever decides
     values: ClassVar[str] = ""  # what the features of the second part's values are called, if they have any
 
     def __init__(
@@ -96,7 +97,9 @@ class Lookout:
     def _keep(self, windows: np.ndarray) -> None:
         self.windows = windows.view(np.recarray)
         self.window = self.windows[0]
-        self.plain: np.void = self.windows.view(np.ndarray).view(type(self).dtype())[0]  # the same, by item: fast
+        plain = self.windows.view(np.ndarray).view(type(self).dtype())
+        self.plain: np.void = plain[0]  # the same, by item: fast
+        self.data: np.ndarray = plain.view(np.uint8)  # and its bytes
 
     def move_to(self, windows: np.ndarray) -> None:
         """Keep the window in another array of one."""
@@ -150,6 +153,7 @@ class Lookout:
             "fifo",
             placer=env_kwargs.get("placer", "tier"),
             preemption_cost=tuple(cost) if isinstance(cost, list) else cost,
+            round=env_kwargs.get("round", 0.0),
             migrates=bool(env_kwargs.get("migration", False)),
         )
 
@@ -192,6 +196,12 @@ class Lookout:
     def decisions(self, action: Any) -> list[Decision]:
         """What an action stands for now, in order; empty: nothing, and the same instant is looked at again."""
         return [self.decision(action)]
+
+    def is_plain(self, action: np.ndarray) -> bool:
+        """Whether the candidate of an action, int64 (parts,), says it alone: the other parts are as good as 0."""
+        plain = np.zeros_like(action)
+        plain[0] = action[0]
+        return np.array_equal(action, plain) or self.decisions(action) == self.decisions(plain)
 
     def decision(self, action: Any) -> Decision:
         """The decision that an action stands for now; `Advance` for 0 or an illegal one."""

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from ..simulator.decisions import Decision
 from ..simulator.engine import Decider
-from ..simulator.kernels.codes import ASK, DECIDE, FINISHED, HORIZON, STALLED
+from ..simulator.kernels.codes import ASK, DECIDE, ENDLESS, FINISHED, HORIZON, STALLED
 from ..simulator.kernels.jit import entry
 from . import turns
 from .batch import Rows, Stepper
 from .cluster_env import ClusterEnv
 from .codes import IS_ADJUSTED, IS_FORCED, IS_INVALID, TERMINATED, TRUNCATED
 from .lookout import Lookout
+from .moment import kept, put_back
 
 
 @dataclass(frozen=True)
@@ -48,10 +49,13 @@ class PlayedLookout(Lookout):
     Attributes:
         guest: the policy; None: nobody.
         is_led: what the guest does next is a candidate only because it is there.
+        of_instant: names of the attributes that say its place in the present instant.
     """
 
     guest: Decider | None
     is_led: bool
+    of_instant: ClassVar[tuple[str, ...]] = ()
+    _instant: tuple[int, int]
 
     def refresh(self) -> None:
         """Look at the run as it is now."""
@@ -92,6 +96,17 @@ class PlayedLookout(Lookout):
         """Go on at the place that `played` says, in a run that has just been written over (`resume`)."""
         raise TypeError(f"{type(self).__name__} cannot be restored: define go_on")
 
+    def aside(self) -> dict[str, Any]:
+        """The place in the present instant, for `take_aside`."""
+        runs, instant = self._instant
+        return {**kept(self, self.of_instant), "_instant": (runs == self.simulator.runs, instant)}
+
+    def take_aside(self, aside: Mapping[str, Any]) -> None:
+        """Go on at the place that `aside` said, in a run that has just been written over."""
+        put_back(self, aside)
+        is_same_run, instant = aside["_instant"]
+        self._instant = (self.simulator.runs if is_same_run else -1), instant
+
     def look_into(self, features: np.ndarray, mask: np.ndarray) -> None:
         """Look at the run as it is now, and write what an agent sees."""
         self.refresh()
@@ -100,6 +115,10 @@ class PlayedLookout(Lookout):
     def decisions(self, action: Any) -> list[Decision]:
         """What an action stands for now, in order; empty: nothing, and the same instant is looked at again."""
         return list(self.play(action)[0].decisions)
+
+    def is_plain(self, action: np.ndarray) -> bool:
+        """Whether the candidate of an action, int64 (parts,), says it alone: the other parts are 0."""
+        return not action[1:].any()
 
     def play(self, action: Any) -> tuple[Taken, bool, bool]:
         """Go on by an action, see `take`; and whether it was illegal, and whether another one was played for it.
@@ -134,8 +153,8 @@ class PlayedStepper(Stepper):
         """Another one of `n` rows."""
         return PlayedStepper(self.rows.like(n), self.part)
 
-    def step(self, chosen: np.ndarray) -> int:
-        """Play the actions that lie in the chosen rows, int64 (k,); returns how many need a look."""
+    def play(self, chosen: np.ndarray) -> int:
+        """As `step`, of actions of which all parts lie there."""
         return sum(self.players[row].play() for row in chosen.tolist())
 
 
@@ -161,7 +180,7 @@ class PlayedEnv(ClusterEnv):
 
     def play(self) -> bool:
         """Play the action in the row, and go on to the next decision; True if the row needs a look."""
-        rows, row, w = self.stepper.rows, self._row, self.lookout.plain
+        rows, row, w = self.stepper.rows, self.row, self.lookout.plain
         self.stepper.call(open_step, rows.records, rows.windows, rows.references, row)
         if self.lookout.guest is not None and not self._is_guided:
             self.lookout.guest = None
@@ -201,33 +220,44 @@ class PlayedEnv(ClusterEnv):
     def _go(self) -> None:
         """On to the next decision point."""
         rows, simulator, w = self.stepper.rows, self.simulator, self.lookout.plain
-        code = self.stepper.call(advance, rows.records, self._row)
+        code = self.stepper.call(advance, rows.records, self.row)
         while code == ASK:
             simulator.answer()
-            code = self.stepper.call(advance, rows.records, self._row)
+            code = self.stepper.call(advance, rows.records, self.row)
         w["code"] = code
         simulator.note(code)
-        if code in (FINISHED, HORIZON, STALLED):
+        if code in (FINISHED, HORIZON, STALLED, ENDLESS):
             self.lookout.finish()
         else:
             self.lookout.refresh()
 
-    def act_of(self, policy: Decider) -> np.ndarray:
+    def act_of(self, policy: Decider) -> Any:
         """The action that plays what `policy` does next; mask and observation are then those that it belongs to.
 
         Raises:
             InvalidDecision: no action can stand for it.
         """
         self._expect_reset()
+        self.player = getattr(policy, "name", "")
         self._is_guided = True
         self.lookout.invite(policy)
         self.lookout.write(self._features, self._mask)
-        return self.lookout.guided_action()
+        return self._said(self.lookout.guided_action())
 
-    def lesson(self, policy: Decider) -> tuple[np.ndarray, np.ndarray, bool]:
+    def lesson(self, policy: Decider) -> tuple[Any, np.ndarray, bool]:
         """See `ClusterEnv`; there is nothing to learn where `policy` does what is no candidate without it."""
         action = self.act_of(policy)
-        return action, self._features.copy(), not self.lookout.is_led
+        return action, self._features.copy(), not self.lookout.is_led and self._is_said
+
+    def aside(self) -> dict[str, Any]:
+        """What of the present the arrays of the row do not hold."""
+        return {**super().aside(), "guided": self._is_guided, "instant": self.lookout.aside()}
+
+    def take_aside(self, aside: Mapping[str, Any]) -> None:
+        """Go on in a row that has just been written over, with what `aside` said."""
+        super().take_aside(aside)
+        self._is_guided = aside["guided"]
+        self.lookout.take_aside(aside["instant"])
 
     def played(self) -> dict[str, Any]:
         """What, beside the row's arrays, it takes to go on with the episode; JSON can hold it."""
@@ -254,4 +284,5 @@ def advance(states, row):
 @entry
 def close_step(states, windows, references, outcomes, row):
     """Modify the outcome in `row`: what the step has come to."""
-    turns.close_step(states[row], windows[row], references[row], outcomes[row])
+    s = states[row]
+    turns.close_step(s, windows[row], references[row], outcomes[row], turns.used_gpus(s))

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..simulator import rows
 from ..simulator.engine import Simulator
-from ..simulator.errors import InputError
+from ..simulator.errors import Endless, InputError
 from ..simulator.groups.engine import GroupSimulator
 from ..simulator.kernels import codes
 from ..simulator.layout import lay_rule
@@ -86,7 +86,10 @@ class Reference:
         self._plain.become(simulator.plain)
         skewed = skewed_jobs(simulator.workload) if rule.placer in SKEW_PLACERS else None
         lay_rule(self._plain.record, rule, skewed, simulator.semantics)
-        if rows.run(self._copy, 0, ALL_EVENTS) == codes.STALLED:
+        code = rows.run(self._copy, 0, ALL_EVENTS)
+        if code == codes.ENDLESS:
+            raise Endless(f"reference {self.name}: its run of workload {simulator.workload.name!r} has no end")
+        if code == codes.STALLED:
             raise InputError(f"reference {self.name}: it leaves jobs of workload {simulator.workload.name!r} waiting")
         return self._plain.record
 

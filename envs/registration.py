@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium
 
+from ..simulator.errors import InputError
 from ..simulator.names import choose
+from .autoreset import autoreset_mode
 from .dataplacement import defaults as dataplacement
 from .delay import defaults as delay
 from .geo import defaults as geo
@@ -33,7 +35,7 @@ class Entry:
     simulator: str | None = None  # the class that plays it, where that is not simulator/engine.py,
     config: str | None = None  # the dataclass of what that simulates,
     config_words: Mapping[str, str] = field(default_factory=dict)  # and of its fields those that differ here
-    picture: str = "clustergym.envs.rendering.picture:draw_rgb"  # draws a run: (simulator, size) -> uint8
+    picture: str = "clustergym.envs.rendering.picture:draw_rgb"  # draws a run: (simulator, size, seen)
 
 
 ENVIRONMENTS: dict[str, Entry] = {
@@ -79,7 +81,7 @@ ENVIRONMENTS: dict[str, Entry] = {
         },
         run_times=False,
         tables_every_s=dataplacement.TABLES_EVERY_S,
-        picture="clustergym.envs.rendering.tables:draw_tables",
+        picture="clustergym.envs.rendering.table_picture:draw_tables",
     ),
     "clustergym/Grouping-v0": Entry(
         summary="which jobs on parameter servers share machines, in which groups, on how many machines each",
@@ -93,6 +95,10 @@ ENVIRONMENTS: dict[str, Entry] = {
         picture="clustergym.envs.rendering.groups:draw_groups",
     ),
 }
+
+
+OF_BATCHES = ("replicas", "variants")  # arguments of our own vector environments only,
+OF_VECTORS = ("autoreset_mode", *OF_BATCHES, "copy")  # and of all vector environments
 
 
 def register() -> None:
@@ -122,20 +128,43 @@ def loaded(place: str) -> Any:
 
 
 def drawn_as(name: str) -> Callable[..., Any]:
-    """What draws the runs of an environment: (simulator, size) -> uint8 (height, width, 3)."""
+    """What draws the runs of an environment: (simulator, size, seen) -> uint8 (height, width, 3)."""
     draw: Callable[..., Any] = loaded(ENVIRONMENTS[resolve(name)].picture)
     return draw
 
 
-def make_vec(id: str, num_envs: int = 1, **kwargs: Any) -> Any:
+def make_vec(
+    id: str,
+    num_envs: int = 1,
+    *,
+    vector_kwargs: Mapping[str, Any] | None = None,
+    wrappers: Sequence[Callable[[Any], Any]] = (),
+    **kwargs: Any,
+) -> Any:
     """Many environments of one kind, stepped by one kernel call: a Gymnasium `VectorEnv` (envs/vector.py).
 
     Args:
         id: `clustergym/Delay-v0`, or `Delay`.
         num_envs: how many.
-        kwargs: `autoreset_mode`, `replicas`, `variants`, `copy`, and keyword arguments of the environment.
+        vector_kwargs: `autoreset_mode`, `replicas`, `variants`, `copy`; they may as well stand among `kwargs`.
+        wrappers: put around each environment. A row of a batch cannot be wrapped, so then, and with
+            `vectorization_mode="sync"` or `"async"`, these are single environments, in Gymnasium's own `VectorEnv`.
+        kwargs: keyword arguments of the environment.
 
     Raises:
         InputError: a value that does not fit, in one sentence.
     """
-    return gymnasium.make_vec(resolve(id), num_envs=num_envs, **kwargs)
+    mode = kwargs.pop("vectorization_mode", None) or ("sync" if wrappers else None)
+    if mode is None:
+        return gymnasium.make_vec(resolve(id), num_envs=num_envs, **kwargs, **(vector_kwargs or {}))
+    vector_kwargs = {**(vector_kwargs or {}), **{key: kwargs.pop(key) for key in OF_VECTORS if key in kwargs}}
+    if "autoreset_mode" in vector_kwargs:
+        vector_kwargs["autoreset_mode"] = autoreset_mode(vector_kwargs["autoreset_mode"])
+    for key in OF_BATCHES:
+        if key in vector_kwargs and str(mode) in ("sync", "async"):
+            raise InputError(
+                f"{key}: single environments, as wrappers need them, have none; leave it or the wrappers out"
+            )
+    return gymnasium.make_vec(
+        resolve(id), num_envs, vectorization_mode=mode, vector_kwargs=vector_kwargs, wrappers=wrappers, **kwargs
+    )

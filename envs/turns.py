@@ -7,9 +7,20 @@ present anew (`refresh`) until `is_over` says that there is something to decide,
 from __future__ import annotations
 
 from ..simulator.kernels import events, jobs
-from ..simulator.kernels.codes import ASK, DECIDE, FINISHED, HORIZON, STALLED
+from ..simulator.kernels.codes import ASK, DECIDE, ENDLESS, FINISHED, HORIZON, STALLED
 from ..simulator.kernels.jit import kernel
-from .codes import ELAPSED_S, IS_FORCED, IS_INVALID, REWARD, TERMINATED, TRUNCATED
+from .codes import (
+    ELAPSED_S,
+    FINISHED_JOBS,
+    IS_FORCED,
+    IS_INVALID,
+    REWARD,
+    RUNNING_JOBS,
+    TERMINATED,
+    TRUNCATED,
+    USED_GPUS,
+    WAITING_JOBS,
+)
 from .reward import cut_cost, first_cost, total_cost
 
 
@@ -50,20 +61,33 @@ def candidate_played(w, candidate, count, outcome):
 
 
 @kernel
-def close_step(s, w, reference, outcome):
-    """Modify `outcome`: what the step has come to; one that cuts the episode off pays for what is left to do."""
+def close_step(s, w, reference, outcome, used):
+    """Modify `outcome`: what the step has come to; one that cuts the episode off pays for what is left to do.
+
+    `used`: GPUs that jobs hold now.
+    """
     is_cut = w.code == HORIZON or (w.code != FINISHED and w.code != ASK and w.decisions >= w.max_decisions)
     cost = cut_cost(s, w, reference) if is_cut else total_cost(s, w, reference)
     outcome[REWARD] = -(cost - w.cost) / w.reward_scale
     outcome[ELAPSED_S] = s.now_s - w.began_s
     outcome[TERMINATED] = w.code == FINISHED
     outcome[TRUNCATED] = is_cut
+    outcome[WAITING_JOBS] = s.next_arrival - s.done - s.running
+    outcome[RUNNING_JOBS] = s.running
+    outcome[FINISHED_JOBS] = s.done
+    outcome[USED_GPUS] = used
+
+
+@kernel
+def used_gpus(s):
+    """GPUs that jobs hold, in regions CPU machines too."""
+    return s.n_gpus - s.free_gpus - s.down_gpus
 
 
 @kernel
 def is_over(s, w):
     """True unless the clock goes on at once: with `skip_idle`, where only advancing or holding is possible."""
-    if w.code == FINISHED or w.code == HORIZON or w.code == ASK or w.can_act:
+    if w.code == FINISHED or w.code == HORIZON or w.code == ASK or w.code == ENDLESS or w.can_act:
         return True
     return not w.skip_idle and s.waiting > 0
 

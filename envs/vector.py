@@ -10,12 +10,14 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from ..simulator.errors import InputError
-from ..simulator.names import choose
+from . import autoreset
 from .batch import Batch
-from .codes import ELAPSED_S, IS_ADJUSTED, IS_FORCED, IS_INVALID, REWARD
+from .codes import ELAPSED_S, IS_ADJUSTED, IS_FORCED, IS_INVALID, REWARD, USED_GPUS, WAITING_JOBS
+from .moment import Moment
+from .snapshot import COUNTS
 
+OF_BATCH = ("envs",)  # attributes that copies take from their batch
 FLAGS = {"invalid_action": IS_INVALID, "forced_action": IS_FORCED, "adjusted_action": IS_ADJUSTED}
-MODES = {"next-step": AutoresetMode.NEXT_STEP, "same-step": AutoresetMode.SAME_STEP, "disabled": AutoresetMode.DISABLED}
 
 
 class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
@@ -49,7 +51,7 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         copy: bool = True,
         **kwargs: Any,
     ) -> None:
-        self.autoreset_mode = _mode(autoreset_mode)
+        self.autoreset_mode = autoreset.autoreset_mode(autoreset_mode)
         self.copy = copy
         self.batch = Batch(type(self).env_class, num_envs, replicas=replicas, variants=variants, kwargs=kwargs)
         self.envs = self.batch.envs
@@ -61,7 +63,7 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         self.single_action_space = first.action_space
         self.observation_space = batch_space(first.observation_space, self.num_envs)
         self.action_space = batch_space(first.action_space, self.num_envs)
-        self._all = self.batch.stepper.every_row
+        self.form = first.form
         self._ended = np.zeros(self.num_envs, np.bool_)
 
     def reset(
@@ -86,11 +88,36 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
             self._add_begun(infos, mask)
         else:
             for i in chosen.tolist():
-                self._add_info(infos, self._begun(i), i)
+                self._add_info(infos, self.envs[i].begun(), i)
         return self._observed(), infos
 
+    def snapshot(self) -> list[Moment]:
+        """The present of every row, for `restore`; that of one: `envs[i].snapshot()`."""
+        return self.batch.snapshot()
+
+    def restore(self, moments: Sequence[Moment | None]) -> None:
+        """Go on at snapshots, one for each row, of these environments or of any that were made alike; None: as it is.
+
+        Raises:
+            InputError: they are of another kind, or not as many as rows.
+        """
+        self.batch.restore(moments)
+        self._ended = self.batch.terminated | self.batch.truncated
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies, here and in other processes."""
+        return {name: value for name, value in vars(self).items() if name not in OF_BATCH}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """Become as the copied one."""
+        vars(self).update(state)
+        self.envs = self.batch.envs
+
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Play one action in each row, integers (N, parts); rows that are due for a reset are reset instead."""
+        """Play one action in each row, integers (N, parts), or (N,) where one is a number.
+
+        Rows that are due for a reset are reset instead.
+        """
         batch = self.batch
         begun = self._ended if self.autoreset_mode == AutoresetMode.NEXT_STEP else None
         if begun is None or not begun.any():
@@ -128,21 +155,23 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
             if begun is not None:
                 values[begun] = 0
             infos[key], infos[f"_{key}"] = values, stepped.copy()
-        infos["action_mask"] = self.batch.rows.masks.copy() if self.copy else self.batch.rows.masks
-        infos["_action_mask"] = np.ones(self.num_envs, np.bool_)
+        self._add_present(infos)
         return infos
 
-    def _begun(self, i: int) -> dict[str, Any]:
-        """What `reset` of the environment in row `i` says."""
-        limit = self.envs[i].decisions_at_most
-        return {"elapsed_s": 0.0, "action_mask": self.batch.rows.masks[i], "max_decisions": limit}
+    def _add_present(self, infos: dict[str, Any]) -> None:
+        """Modify `infos`: what all rows say of the present: masks, and how many jobs and GPUs there are."""
+        counts = self.batch.rows.outcomes[:, WAITING_JOBS : USED_GPUS + 1].T.astype(np.int64, order="C")
+        present = {"action_mask": self._masks(), "active_jobs": counts[0] + counts[1]}
+        present |= zip(COUNTS, counts, strict=True)
+        told = np.ones(self.num_envs, np.bool_)
+        for key, values in present.items():
+            infos[key], infos[f"_{key}"] = values, told
 
     def _add_begun(self, infos: dict[str, Any], begun: np.ndarray) -> None:
         """Modify `infos`: what rows say whose episode has just begun."""
         infos.setdefault("elapsed_s", np.zeros(self.num_envs))[begun] = 0.0
         infos["_elapsed_s"] = np.ones(self.num_envs, np.bool_)
-        infos["action_mask"] = self.batch.rows.masks.copy() if self.copy else self.batch.rows.masks
-        infos["_action_mask"] = np.ones(self.num_envs, np.bool_)
+        self._add_present(infos)
         for i in np.flatnonzero(begun).tolist():
             self._add_info(infos, {"max_decisions": self.envs[i].decisions_at_most}, i)
 
@@ -150,10 +179,10 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         """Modify `infos`: reset the rows that have ended, and keep what they ended with."""
         rows, chosen = self.batch.rows, np.flatnonzero(self._ended)
         for i in chosen.tolist():
-            info = {key: infos[key][i].item() for key in ("elapsed_s", *FLAGS)}
-            info["action_mask"] = rows.masks[i]
+            info = {key: infos[key][i].item() for key in ("elapsed_s", *FLAGS, "active_jobs", *COUNTS)}
+            info["action_mask"] = self.form.mask(rows.masks[i])
             final = {**info, "max_decisions": self.envs[i].decisions_at_most, "metrics": metrics[i]}
-            observation = self.envs[i].observed(rows.features[i].copy())
+            observation = self.form.observed(rows.features[i].copy(), rows.masks[i].copy())
             self._add_info(infos, {"final_obs": observation, "final_info": final}, i)
         self.batch.reset(chosen)
         for key in FLAGS:
@@ -163,12 +192,18 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         self._add_begun(infos, self._ended)
 
     def _observed(self) -> Any:
-        features = self.batch.rows.features
-        return self.envs[0].observed(features.copy() if self.copy else features)
+        features, masks = self.batch.rows.features, self.batch.rows.masks
+        if self.copy:
+            return self.form.observed(features.copy(), masks.copy() if self.form.keys else masks)
+        return self.form.observed(features, masks)
+
+    def _masks(self) -> np.ndarray:
+        masks = self.form.mask(self.batch.rows.masks)
+        return masks.copy() if self.copy else masks
 
     def action_masks(self) -> np.ndarray:
         """Legal actions of every row, bool (N, M), a new array."""
-        return self.batch.rows.masks.view(np.bool_).copy()
+        return self.form.mask(self.batch.rows.masks).view(np.bool_).copy()
 
     @property  # type: ignore[misc]
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
@@ -207,13 +242,6 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         """Close the environments."""
         for env in getattr(self, "envs", ()):
             env.close()
-
-
-def _mode(mode: AutoresetMode | str) -> AutoresetMode:
-    if isinstance(mode, AutoresetMode):
-        return mode
-    known = {**MODES, **{value.value: value for value in MODES.values()}}
-    return known[choose(mode, known, "autoreset_mode")]
 
 
 def _mask(mask: Any, count: int) -> np.ndarray:

@@ -13,10 +13,11 @@ from typing import Annotated
 import typer
 
 from ..simulator.errors import ClustergymError
+from . import interrupt
 from .commands import bench, communication, compare, evaluate, listing, render, reproduce, train, tune, warm, workload
 from .terminal import BadArgument, one_line, say, typed
 
-FAILED, BAD_ARGUMENTS, INTERRUPTED = 1, 2, 130
+FAILED, BAD_ARGUMENTS = 1, 2
 SETTING = re.compile(r"[A-Za-z_][\w.]*=")  # how a KEY=VALUE begins
 # click's UsageError, or that of the copy of click that newer versions of typer carry
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -93,6 +94,8 @@ def _status(program: typer.Typer, arguments: Sequence[str]) -> int:
     try:
         outcome = program(with_settings_apart(arguments), prog_name="clustergym", standalone_mode=False)
         sys.stdout.flush()
+        if outcome == interrupt.INTERRUPTED:  # what newer versions of typer make of a Ctrl-C
+            interrupt.leave()
         return outcome if isinstance(outcome, int) else 0
     except BrokenPipeError:
         return _seen_enough()
@@ -100,8 +103,14 @@ def _status(program: typer.Typer, arguments: Sequence[str]) -> int:
         if isinstance(stop.__context__, BrokenPipeError):  # typer makes this of it
             return _seen_enough()
         raise  # a benchmark's own
-    except (KeyboardInterrupt, typer.Abort):
-        return INTERRUPTED
+    except typer.Abort as stop:
+        if isinstance(stop.__context__, EOFError):  # click takes that for a Ctrl-D at a question; we ask none
+            raise stop.__context__ from None
+        interrupt.leave()
+        return interrupt.INTERRUPTED
+    except KeyboardInterrupt:
+        interrupt.leave()
+        return interrupt.INTERRUPTED
     except BadArgument as error:
         say(error)
         return BAD_ARGUMENTS
@@ -148,6 +157,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character is no reason to stop
+    interrupt.watch()
     sys.exit(run(sys.argv[1:]))
 
 

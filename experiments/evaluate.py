@@ -30,19 +30,19 @@ from ..simulator.windows import Window, windowed
 from ..simulator.workloads import Workload, open_workload
 from ..simulator.workloads import is_path as is_trace
 from ..simulator.workloads.geo_columns import siblings
+from .executors import Executor, elsewhere
 from .group_timeline import group_timeline, group_words
 from .hosting import hosted
 from .recording import ABOUT_TABLES, HAPPENINGS, WORDS, Recorded, Timeline, decisions, timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from .store import Store
 
 Record = Literal["nothing", "first", "all"]
 Task = tuple[str | Handed, int, bool]  # who plays, on which seed, and whether that is recorded
 NAMED = ("topology", "workload", "network")  # fields of a setting that name what may be a file, or a user's own
-DECISION_COLUMNS = ("policy", "seed", "time_s", "job_id", "decision", "gpus", "shift_s")
+MOST_ASKED = 20_000  # jobs of a run of which reasons are kept: each instant with decisions costs a copy of the state
+DECISION_COLUMNS = ("policy", "seed", "time_s", "job_id", "decision", "gpus", "shift_s", "why")
 
 
 @dataclass(frozen=True)
@@ -281,7 +281,8 @@ def play(
     with playing(policy, seed):
         if record:
             follow = timeline if setting.config is None else group_timeline
-            seen = follow(simulator, _kept(decisions(simulator, decider, share), kept))
+            asked = policy if len(workload) <= MOST_ASKED else None
+            seen = follow(simulator, _kept(decisions(simulator, decider, share, asked), kept))
         else:
             simulator.run(decider, share)
     rows = tuple(_decision_rows(simulator, kept))
@@ -315,18 +316,18 @@ def _decision_rows(simulator: Simulator, entries: Sequence[Recorded]) -> Iterato
     topology = simulator.topology
     label = [topology.gpu_label(gpu) for gpu in range(topology.num_gpus)]
     geo, ps = simulator.workload.geo, simulator.workload.ps
-    for time_s, job, kind, gpus, shift_s in entries:
+    for time_s, job, kind, gpus, shift_s, why in entries:
         if kind in ABOUT_TABLES and geo is not None:
-            yield repr(time_s), geo.table_names[job], WORDS[kind], geo.regions[gpus[0]], ""
+            yield repr(time_s), geo.table_names[job], WORDS[kind], geo.regions[gpus[0]], "", why
             continue
         if ps is not None:
             if kind not in HAPPENINGS:
                 name = "" if job < 0 else str(simulator.workload.job_id[job])
-                yield repr(time_s), name, WORDS[kind], group_words(kind, gpus, shift_s), ""
+                yield repr(time_s), name, WORDS[kind], group_words(kind, gpus, shift_s), "", why
             continue
         places = " ".join(label[gpu] for gpu in gpus)
         shifted = "" if shift_s is None else repr(shift_s)
-        yield repr(time_s), str(simulator.workload.job_id[job]), WORDS[kind], places, shifted
+        yield repr(time_s), str(simulator.workload.job_id[job]), WORDS[kind], places, shifted, why
 
 
 def evaluate(
@@ -335,6 +336,7 @@ def evaluate(
     seeds: Sequence[int],
     *,
     processes: int = 1,
+    executor: Executor | None = None,
     record: Record = "nothing",
     progress: Callable[[float], None] | None = None,
     store: Store | None = None,
@@ -349,6 +351,7 @@ def evaluate(
             or else by their class (docs/policies-how-to.md).
         seeds: at least one.
         processes: how many to use.
+        executor: who plays, in place of processes of this machine; see `executors.py`.
         record: whose decisions and timelines to keep: nobody's, those of the first seed, all.
         progress: told how many of the `len(policies) * len(seeds)` runs are done, fractions included.
         store: where each run goes as soon as it has ended; those that are there already are not played.
@@ -361,17 +364,14 @@ def evaluate(
     """
     players = players_of(policies)
     wanted = {word: _seeds_of(setting, player, seeds) for word, player in players.items()}
-    tasks = [
-        (word, seed, record == "all" or (record == "first" and seed == seeds[0]))
-        for seed in seeds
-        for word in players
-        if seed in wanted[word]
-    ]
+    recorded = seeds if record == "all" else seeds[:1] if record == "first" else ()
+    tasks = [(word, seed, seed in recorded) for seed in seeds for word in players if seed in wanted[word]]
     played = {task[:2]: run for task in tasks if store is not None and (run := store.find(*task)) is not None}
     missing = [(players[word], seed, kept) for word, seed, kept in tasks if (word, seed) not in played]
     show = _shifted(progress, len(players) * len(seeds) / len(tasks), len(played))
     failed: list[PolicyFailed] = []
-    for number, outcome in enumerate(_played(setting, missing, processes, store, show)):
+    who = elsewhere(executor, processes, len(missing))
+    for number, outcome in enumerate(_played(setting, missing, who, store, show)):
         if isinstance(outcome, Run):
             played[outcome.policy, outcome.seed] = outcome
         else:
@@ -428,33 +428,27 @@ def _shifted(progress: Callable[[float], None] | None, weight: float, stored: in
 def _played(
     setting: Setting,
     tasks: Sequence[Task],
-    processes: int,
+    executor: Executor | None,
     store: Store | None,
     progress: Callable[[float], None],
 ) -> Iterator[Run | PolicyFailed]:
     """The runs of `tasks`, each in the store when it is handed out, or what stopped one."""
-    if processes > 1 and len(tasks) > 1:
-        yield from _in_processes(setting, tasks, processes, store)
-        return
-    for number, task in enumerate(tasks):
-        yield _play_and_keep(setting, *task, store, functools.partial(_report, progress, number))
+    outcomes: Iterator[Run | PolicyFailed]
+    if executor is None or not tasks:
+        told = [functools.partial(_report, progress, number) for number in range(len(tasks))]
+        outcomes = (_play(setting, *task, store, show) for task, show in zip(tasks, told, strict=True))
+    else:
+        _tell(setting, tasks)
+        _expect_portable(setting, [player for player, _, _ in tasks])
+        outcomes = executor.each(_play_there, [(setting, *task, store) for task in tasks])
+    for outcome in outcomes:
+        if store is not None and isinstance(outcome, Run):
+            store.keep(outcome)
+        yield outcome
 
 
 def _report(progress: Callable[[float], None], number: int, share: float) -> None:
     progress(number + share)
-
-
-def _in_processes(
-    setting: Setting, tasks: Sequence[Task], processes: int, store: Store | None
-) -> Iterator[Run | PolicyFailed]:
-    from joblib import Parallel, delayed, parallel_config
-
-    _tell(setting, tasks)
-    _expect_portable(setting, [player for player, _, _ in tasks])
-    folder = os.getcwd()
-    with parallel_config(backend="loky", inner_max_num_threads=1):
-        parallel = Parallel(n_jobs=min(processes, len(tasks)), return_as="generator_unordered")
-        yield from parallel(delayed(_play_quietly)(folder, setting, *task, store) for task in tasks)
 
 
 def _expect_portable(setting: Setting, players: Sequence[str | Handed]) -> None:
@@ -482,18 +476,11 @@ def _tell(setting: Setting, tasks: Sequence[Task]) -> None:
         skewed_jobs(workload)
 
 
-def _play_quietly(
-    folder: str, setting: Setting, player: str | Handed, seed: int, record: bool, store: Store | None
-) -> Run | PolicyFailed:
-    import warnings
-
-    os.chdir(folder)  # what words name may be relative; processes outlive the call that began them
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return _play_and_keep(setting, player, seed, record, store, None)
+def _play_there(task: tuple[Setting, str | Handed, int, bool, Store | None]) -> Run | PolicyFailed:
+    return _play(*task, None)
 
 
-def _play_and_keep(
+def _play(
     setting: Setting,
     player: str | Handed,
     seed: int,
@@ -509,7 +496,6 @@ def _play_and_keep(
         return error  # the others are played to their ends, and kept
     if store is not None:
         store.expect_unchanged(setting, player)
-        store.keep(run)
     return run
 
 

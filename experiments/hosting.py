@@ -96,6 +96,13 @@ def unit_of(setting: Setting) -> str:
     return "GPUs" if setting.config is None else "machines"
 
 
+def word_of_value(key: str, value: Any) -> str:
+    """A value of an environment's keyword argument as `--set KEY=` takes it."""
+    if key == "memory_gb" and value is None:
+        return "inf"
+    return _word(tuple(value) if isinstance(value, list) else value)
+
+
 def _word(value: Any) -> str:
     """A value as `bind` takes it."""
     if isinstance(value, tuple):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
+from ..policies import Policy
 from ..simulator.decisions import Advance
 from ..simulator.engine import Decider, Simulator
 from ..simulator.kernels.codes import (
@@ -29,6 +31,8 @@ from ..simulator.kernels.codes import (
     SPILL,
     START,
 )
+from ..simulator.topology import Topology
+from .explaining import Asking
 
 WORDS = {
     START: "start",
@@ -54,7 +58,8 @@ class Recorded(NamedTuple):
     A preempted job's GPUs are those that it lost, a migrated one's those that it went to; a held job has none.
     `value` is the seconds of a shift, or the ratio of a spill; None: it was taken back, or the decision is neither. Of
     a decision about a table `job` is the table and `gpus` the region. Where jobs run in groups, `gpus` are the group
-    and, where they mean something, its machines, and `job` is -1 where it is about the group alone.
+    and, where they mean something, its machines, and `job` is -1 where it is about the group alone. `why` is what the
+    policy says of it; empty: nothing, or nobody has asked.
     """
 
     time_s: float
@@ -62,10 +67,14 @@ class Recorded(NamedTuple):
     kind: int
     gpus: tuple[int, ...]
     value: float | None = None
+    why: str = ""
 
 
 def decisions(
-    simulator: Simulator, policy: Decider | None = None, progress: Callable[[int], None] | None = None
+    simulator: Simulator,
+    policy: Decider | None = None,
+    progress: Callable[[int], None] | None = None,
+    asked: Policy | None = None,
 ) -> Iterator[Recorded]:
     """Play a run that was just reset to its end, and yield its decisions, with the starts of held jobs by themselves.
 
@@ -75,24 +84,27 @@ def decisions(
         simulator: at its first decision point.
         policy: whoever decides; None for the simulator's compiled rule.
         progress: called at every instant with the number of finished jobs.
+        asked: who says why, of the decisions of `policy` or of the compiled rule; None: nobody.
     """
     simulator.state.log_on = 1
+    asking = None if asked is None else Asking(simulator, asked)
+    player: Simulator | Asking = simulator if asking is None else asking
     while not simulator.ended:
         if policy is None:
-            simulator.schedule()
+            player.schedule()
         else:
             while not isinstance(decision := policy.decide(simulator.view), Advance):
-                simulator.apply(decision)
+                player.apply(decision)
         simulator.serve_holds()
-        yield from _in_effect(_logged(simulator))
+        yield from _in_effect(_logged(simulator, asking.taken() if asking is not None else {}))
         simulator.advance()
         if progress is not None:
             progress(int(simulator.state.done))
     yield from _in_effect(_logged(simulator))  # what has started by itself since
 
 
-def _logged(simulator: Simulator) -> list[Recorded]:
-    """What has happened since the last decision point, this one included."""
+def _logged(simulator: Simulator, why: Mapping[int, str] = MappingProxyType({})) -> list[Recorded]:
+    """What has happened since the last decision point, this one included; `why`: by entry of the log."""
     s = simulator.state
     assert not s.log_overflow, "more decisions at one instant than the log holds"
     count = int(s.log_count)
@@ -105,7 +117,14 @@ def _logged(simulator: Simulator) -> list[Recorded]:
         strict=True,
     )
     return [
-        Recorded(time_s, job, kind, tuple(s.log_gpu[first : first + size].tolist()), _value(s, entry, kind))
+        Recorded(
+            time_s,
+            job,
+            kind,
+            tuple(s.log_gpu[first : first + size].tolist()),
+            _value(s, entry, kind),
+            why.get(entry, ""),
+        )
         for entry, (time_s, kind, job, first, size) in enumerate(rows)
     ]
 
@@ -166,6 +185,7 @@ class Timeline:
         unit: what a GPU is: `GPU`, or `machine`.
         use_s: float64 (p,), of job groups: decision points and the end (simulator/groups/use.py); else p = 0.
         cpu_use, network_use: float64 (p,), shares of all machines' from each of them on.
+        machine_names: as decisions call them, `rack.machine`; none: they are called by their numbers.
     """
 
     job: np.ndarray
@@ -181,11 +201,16 @@ class Timeline:
     use_s: np.ndarray = field(default_factory=lambda: np.zeros(0))
     cpu_use: np.ndarray = field(default_factory=lambda: np.zeros(0))
     network_use: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    machine_names: Sequence[str] = ()
 
     @property
     def num_gpus(self) -> int:
         """GPUs of the cluster."""
         return len(self.gpu_machine)
+
+    def machine_name(self, machine: int) -> str:
+        """What a machine is called."""
+        return self.machine_names[machine] if len(self.machine_names) else f"m{machine}"
 
     def busy_gpus(self) -> tuple[np.ndarray, np.ndarray]:
         """(times, GPUs held from each of them on); one that several jobs share counts once."""
@@ -206,6 +231,12 @@ class Timeline:
             ]
         times, busy = self.busy_gpus()
         return [InUse(f"{self.unit}s in use", f"{self.unit}s held by jobs", times, busy / self.num_gpus)]
+
+    def in_system(self) -> tuple[np.ndarray, np.ndarray]:
+        """(times, jobs that have come and not ended from each of them on)."""
+        came = self.arrival_s[self.arrival_s <= self.stop_s]
+        left = self.leave_s[np.isfinite(self.leave_s)]
+        return _steps(came, np.ones(len(came), np.int64), left, np.ones(len(left), np.int64), self.begin_s)
 
     def queue_length(self) -> tuple[np.ndarray, np.ndarray]:
         """(times, jobs that wait or are held from each of them on)."""
@@ -286,4 +317,10 @@ def timeline(simulator: Simulator, entries: Iterable[Recorded]) -> Timeline:
         begin_s=float(s.start_s),
         stop_s=now_s,
         gpu_machine=np.asarray(simulator.topology.gpu_machine),
+        machine_names=_machine_names(simulator.topology),
     )
+
+
+def _machine_names(topology: Topology) -> list[str]:
+    """What the labels of a machine's GPUs begin with."""
+    return [topology.gpu_label(gpu).rpartition(".")[0] for gpu in np.unique(topology.gpu_machine, return_index=True)[1]]

@@ -17,12 +17,13 @@ KEY = b"clustergym.results"
 
 
 def write_decisions(runs: Sequence[Run], path: Path) -> None:
-    """Write the decisions of all runs, in order of application within each; the last column where jobs were shifted."""
-    has_shifts = any(row[-1] for run in runs for row in run.decisions)
-    width = len(DECISION_COLUMNS) if has_shifts else len(DECISION_COLUMNS) - 1
+    """Write the decisions of all runs, in order of application within each; shifts only where jobs were shifted."""
+    shifts = DECISION_COLUMNS.index("shift_s")
+    has_shifts = any(row[shifts - 2] for run in runs for row in run.decisions)
+    kept = [place for place in range(len(DECISION_COLUMNS)) if has_shifts or place != shifts]
     with written_whole(path) as draft, open(draft, "w", encoding="utf-8", newline="") as file:
-        rows = ((run.policy, run.seed, *row)[:width] for run in runs for row in run.decisions)
-        write_csv(file, DECISION_COLUMNS[:width], rows)
+        rows = ((run.policy, run.seed, *row) for run in runs for row in run.decisions)
+        write_csv(file, [DECISION_COLUMNS[place] for place in kept], ([row[place] for place in kept] for row in rows))
 
 
 def write_parquet(runs: Sequence[Run], setting: Setting, path: Path) -> None:

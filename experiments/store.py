@@ -44,10 +44,10 @@ from .terminal import BadArgument, expect_writable
 RUNS, TABLE, SUMMARY = "runs", "results.parquet", summary.NAME
 RUN_NAME = re.compile(r"[0-9a-f]{20}\.parquet")
 RECORDED = ("timeline_", "decision_")
-DECISION = ("time_s", "job_id", "decision", "gpus", "shift_s")
+DECISION = ("time_s", "job_id", "decision", "gpus", "shift_s", "why")
 TIMELINE = (
     *("job", "start_s", "end_s", "arrival_s", "leave_s", "begin_s", "stop_s", "gpu_machine", "unit"),
-    *("use_s", "cpu_use", "network_use"),
+    *("use_s", "cpu_use", "network_use", "machine_names"),
 )
 BETWEEN_TABLES_S = 60.0
 SHARE_FOR_TABLES = 0.05  # of the time may go into tables of what is there so far
@@ -302,7 +302,8 @@ def _run_of(row: Mapping[str, Any]) -> Run:
         gpus = tuple(tuple(part.tolist()) for part in np.split(row["timeline_gpus"], ends)) if len(ends) else ()
         held = {name: row[f"timeline_{name}"] for name in TIMELINE if f"timeline_{name}" in row}
         line = Timeline(gpus=gpus, **held)  # older runs do not say what has a default
-        row = {"decision_shift_s": [""] * len(row["decision_time_s"]), **row}  # older runs had no shifts
+        empty = [""] * len(row["decision_time_s"])
+        row = {"decision_shift_s": empty, "decision_why": empty, **row}  # older runs had neither
         decisions = tuple(zip(*(row[f"decision_{name}"] for name in DECISION), strict=True))
     knows = row.get("knows_run_times", "")  # older runs do not say
     return Run(row["policy"], row["seed"], row["metrics"], row["jobs"], row["jct_s"], decisions, line, knows)

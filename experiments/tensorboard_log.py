@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from ..policies.registry import AGENTS
 from .estimates import by_policy
 from .evaluate import Run
-from .event_file import EventFile, expect_installed
+from .event_file import EventFile, expect_installed, files, scalars_of
 from .run_files import short_hash
 from .sameness import grouped
 from .table import ranges
@@ -34,6 +34,7 @@ __all__ = [
     "AgentLog",
     "applying",
     "expect_installed",
+    "extend_heuristics",
     "folder_name",
     "folder_names",
     "tag",
@@ -95,6 +96,7 @@ COMPARED = "Agents and heuristics"  # the category of `CHARTS`
 HEADLINES = ("jct_mean", "jct_p99", "makespan", "queueing_delay_mean", "gpu_utilisation")
 FINAL = "outcome/"
 VALIDATION = "validation workloads"
+AGAINST = r"against_(.+)/mean"  # ratios of mean JCT to a reference's, the mean over the scenarios of a training
 TEST, BY_SEED = "test/", "by_seed/jct/mean_s"
 # A heuristic does not learn: its scalar is a level line, from the start to where agents' curves usually end.
 LAST_STEP = 1_000_000
@@ -193,12 +195,18 @@ class AgentLog:
             metrics: final results by their names in `simulator/metrics.py` or others; tags `outcome/...`.
         """
         folder = self._file.path.parent
-        flat = {"kind": "agent", "policy": folder.name, "played_on": VALIDATION} | flattened(config)
+        flat = _about(folder.name, "agent", VALIDATION) | flattened(config)
         finals = {FINAL + tag(name): value for name, value in metrics.items()}
         step = max(self._file.last_step, 0)
-        self._file.write(step, summary=_experiment(flat, (*finals, *map(tag, HEADLINES))))
+        first, *others = map(tag, HEADLINES)
+        self._file.write(step, summary=_experiment(flat, (first, *finals, *others)))
         self._file.write(step, summary=_session(flat, folder))
         self._file.write(step, summary=_scalars(finals))
+
+    @property
+    def last_step(self) -> int:
+        """The latest training step of which something is written; -1: nothing is."""
+        return self._file.last_step
 
     def close(self) -> None:
         """Nothing is written after this."""
@@ -227,7 +235,7 @@ def write_heuristics(
         levels = {tag(name): value.mean for name, value in row.items() if name in shown}
         levels |= (more or {}).get(policy, {})
         with _level_lines(logdir / names[policy], policy, VALIDATION) as file:
-            file.write(0, summary=_layout({COMPARED: _charts(shown)}))
+            file.write(0, summary=_layout({COMPARED: {**_ratios(levels), **_charts(shown)}}))
             for step in (0, max(last_step, 1)):
                 file.write(step, summary=_scalars(levels))
 
@@ -255,11 +263,32 @@ def write_evaluation(runs: Sequence[Run], logdir: Path) -> None:
                 file.write(run.seed, summary=_scalars({BY_SEED: run.metrics["jct_mean"]}))
 
 
+def extend_heuristics(logdir: Path, last_step: int) -> None:
+    """Let the level lines that `write_heuristics` wrote reach to a later step: agents may learn for longer than meant.
+
+    Args:
+        logdir: of the agents beside which they are seen.
+        last_step: where the lines end from now on; lines that are longer stay as they are.
+    """
+    for folder in sorted(path for path in logdir.iterdir() if path.is_dir() and files(path, HEURISTIC)):
+        levels = {name: curve[-1] for name, curve in scalars_of(folder).items()}
+        shorter = {name: value for name, (step, value) in levels.items() if step < last_step}
+        if shorter:
+            file = EventFile(folder, last_step, HEURISTIC)
+            file.write(last_step, summary=_scalars(shorter))
+            file.close()
+
+
+def _about(policy: str, kind: str, played_on: str) -> dict[str, bool | float | str]:
+    """The parameters that every row of the HParams page has, which shows columns in the order of the alphabet."""
+    return {"about/policy": policy, "about/kind": kind, "about/played_on": played_on}
+
+
 @contextmanager
 def _level_lines(folder: Path, policy: str, played_on: str, prefix: str = "") -> Iterator[EventFile]:
     """A new event file for a policy that does not learn, with its row of the HParams page."""
     kind = "agent" if policy.partition(":")[0] in AGENT_WORDS else "heuristic"
-    config = {"policy": policy, "kind": kind, "played_on": played_on}
+    config = _about(policy, kind, played_on)
     file = EventFile(folder, None, HEURISTIC)
     if prefix:  # in a training the agent's row says what the columns are
         file.write(0, summary=_experiment(config, [prefix + tag(name) for name in HEADLINES]))
@@ -319,6 +348,12 @@ def _charts(metrics: Collection[str], prefix: str = "") -> dict[str, tuple[str, 
         for title, names in CHARTS.items()
         if set(names) <= set(metrics)
     }
+
+
+def _ratios(tags: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Chart -> tags, of the mean ratios to a reference."""
+    found = {name: match[1] for name in tags if (match := re.fullmatch(AGAINST, name))}
+    return {f"mean JCT over that of {reference}": (name,) for name, reference in found.items()}
 
 
 def _layout(shown: Mapping[str, Mapping[str, Sequence[str]]]) -> Summary:

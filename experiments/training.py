@@ -13,7 +13,7 @@ from ..simulator.errors import InputError
 from ..simulator.files import expect_plain_file
 from .evaluate import Run, Setting, play
 from .keys import own_fields
-from .tensorboard_log import HEADLINES, AgentLog, applying, tag, write_heuristics
+from .tensorboard_log import HEADLINES, AgentLog, applying, extend_heuristics, tag, write_heuristics
 from .terminal import say, written_whole
 
 if TYPE_CHECKING:
@@ -91,6 +91,7 @@ class TrainingLog:
         config = self.config.model_dump(mode="json", exclude={"training", "validation"})
         self.log.hparams(config, {f"{self._against}/mean": _mean(best["ratios"])})
         self.log.close()
+        extend_heuristics(self.folder, self.log.last_step)
 
     @property
     def _against(self) -> str:

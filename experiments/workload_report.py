@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..simulator.errors import InputError, MissingExtra
+from ..simulator.errors import InputError
 from ..simulator.workloads import Workload
+from .matplotlib_style import expect_installed
 from .ps_report import ps_facts, ps_line, ps_tables
 from .regions_report import region_facts, region_line, region_tables
 
@@ -242,11 +243,10 @@ def draw(workload: Workload, path: str | Path) -> None:
         MissingExtra: matplotlib is not installed.
         InputError: the picture cannot be written there.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtra('drawing needs matplotlib; install it with: pip install "clustergym[report]"') from None
+    expect_installed("drawings")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(10, 7), layout="constrained")
     FigureCanvasAgg(figure)  # no pyplot: no window, no global state
     axes = figure.subplots(2, 2)

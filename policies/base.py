@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from ..simulator.protocols import Pace
 from ..simulator.rules.rule import Rule
 from ..simulator.semantics import Semantics
 from ..simulator.view import ClusterView
+from .reasons import reasons
 
 
 class Policy:
@@ -74,6 +76,24 @@ class Policy:
         """InputError if it needs run times, of which nothing is known."""
         if self.knows_run_times:
             estimates.expect_known(f"policy {self.name}")
+
+    def why(self, view: Any, decision: Decision) -> str:
+        """Why it decides so, in a few words; empty if it does not say.
+
+        Args:
+            view: as `decide` saw it when it gave the decision, which has not been carried out.
+            decision: one that it has just given.
+        """
+        return ""
+
+    def whys(self, view: ClusterView, decisions: Sequence[Decision]) -> list[str]:
+        """Why its compiled rule decides so: a text for each of some decisions that follow each other.
+
+        Args:
+            view: the cluster before the first of them, and unlike the present one whatever happens to it is forgotten.
+            decisions: of one pass.
+        """
+        return [self.why(view, decision) for decision in decisions]
 
     def following(self, view: ClusterView) -> tuple[Decision, ...]:
         """What belongs to the decision that it has just given, in order: the rest of one that is several.
@@ -165,6 +185,14 @@ class RulePolicy(Policy):
         coming = view.simulator.coming if self.rule.preempt else ()
         places = [place for place, decision in enumerate(coming) if isinstance(decision, Start)]
         return coming[: places[0] + 1] if places else ()
+
+    def why(self, view: Any, decision: Decision) -> str:
+        """The terms of the rule: the job's place in the order, the GPUs that it accepts, who is passed over and why."""
+        return self.whys(view, (decision, *view.simulator.coming))[0]
+
+    def whys(self, view: ClusterView, decisions: Sequence[Decision]) -> list[str]:
+        """The same for a pass."""
+        return reasons(view, self.rule_under(view.simulator.semantics), decisions)
 
     def __repr__(self) -> str:
         return f"{self.name}: {self.rule}"

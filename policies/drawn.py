@@ -44,6 +44,12 @@ class Anywhere(Policy):
         self._decisions = decisions
         return self._left[0] if self._left else Advance()
 
+    def why(self, view: ClusterView, decision: Decision) -> str:
+        """Chance; tables are copied where no region has all that a workload reads."""
+        return (
+            "drawn at random" if isinstance(decision, Start) else "a waiting workload finds all its tables in no region"
+        )
+
     def _draw(self, view: ClusterView) -> list[Decision]:
         simulator, demands = view.simulator, view.demands
         if self._laid is None or self._laid[0] is not view.workload or self._laid[1] is not view.topology:
@@ -83,6 +89,10 @@ class RandomPolicy(Twofold):
     def decide(self, view: Any) -> Decision:
         """The next decision at this instant."""
         return self._anywhere.decide(view) if view.workload.geo is not None else super().decide(view)
+
+    def why(self, view: Any, decision: Decision) -> str:
+        """What whoever plays there says."""
+        return self._anywhere.why(view, decision) if view.workload.geo is not None else super().why(view, decision)
 
 
 def drawn(

@@ -40,7 +40,7 @@ class Asked(Policy):
     """A plain object with `decide(view)` as a policy.
 
     Args:
-        thing: the object; `following` and the attributes of `Policy` are taken where it has them.
+        thing: the object; `why`, `following` and the attributes of `Policy` are taken where it has them.
     """
 
     def __init__(self, thing: Any) -> None:
@@ -54,6 +54,13 @@ class Asked(Policy):
         """What the object decides."""
         decision: Decision = self.thing.decide(view)
         return decision
+
+    def why(self, view: Any, decision: Decision) -> str:
+        """What the object says of its decision, if it says anything."""
+        if not callable(getattr(self.thing, "why", None)):
+            return ""
+        words: str = self.thing.why(view, decision)
+        return words
 
     def following(self, view: Any) -> tuple[Decision, ...]:
         """What the object says that belongs to its decision."""
@@ -209,8 +216,10 @@ def playing(policy: Policy, seed: int) -> Iterator[None]:
         if not files:
             raise
         place = line_in(error, files)
-        told = error if str(error).startswith(said) else f"{said}: {error}" + (f" ({place})" if place else "")
-        raise PolicyFailed(str(told)) from (error.__cause__ or error)
+        told = str(error).removeprefix(f"policy {policy.name!r}: ")
+        if not told.startswith(said):
+            told = f"{said}: {told}" + (f" ({place})" if place else "")
+        raise PolicyFailed(told) from (error.__cause__ or error)
 
 
 def _code_files(thing: Any) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..simulator.decisions import Advance, Decision
+from ..simulator.decisions import TABLE_DECISIONS, Advance, Decision
 from ..simulator.view import ClusterView
 from .base import Policy
 
@@ -36,3 +36,9 @@ class Paths(Policy):
                     return decision
                 self._done = now
         return self.fast.decide(view)
+
+    def why(self, view: ClusterView, decision: Decision) -> str:
+        """What the path says whose decision it is."""
+        of_tables = self.slow is not None and isinstance(decision, TABLE_DECISIONS) and view.tables_due
+        path = self.slow if of_tables and self.slow is not None else self.fast
+        return path.why(view, decision)

@@ -21,7 +21,7 @@ import math
 
 import numpy as np
 
-from ..simulator.decisions import Decision, Preempt, Start
+from ..simulator.decisions import Decision, Migrate, Preempt, Start
 from ..simulator.elastic import MOST_GPUS, TrainingPace
 from ..simulator.errors import InputError
 from ..simulator.network.contention import Contention
@@ -29,6 +29,7 @@ from ..simulator.plans import Plan, decisions_of, plan_now
 from ..simulator.view import ClusterView
 from .pollux_asked import allocations, stops_and_starts, take
 from .pollux_search import Problem, Search
+from .reasons.moment import Moment
 from .rounds import RoundPolicy, is_round
 
 
@@ -119,6 +120,13 @@ class Pollux(RoundPolicy):
             return [plan_now(view)]
         cost_s = self.clock.preemption_cost[0]
         return allocations(view, n, self.exponent, cost_s, counts_first=self.elastic, **self.bounds)
+
+    def why(self, view: ClusterView, decision: Decision) -> str:
+        """What the best allocation that was found gives the job."""
+        if isinstance(decision, Start | Migrate):
+            gpus = f"{len(decision.gpus)} GPUs" if len(decision.gpus) > 1 else "1 GPU"
+            return f"best mean speed-up found in this round: {gpus} on {Moment(view).place(decision.gpus)}"
+        return "best mean speed-up found in this round: other GPUs or none" if isinstance(decision, Preempt) else ""
 
     def _problem(self, view: ClusterView, jobs: np.ndarray, held: np.ndarray) -> Problem:
         simulator = view.simulator

@@ -174,7 +174,7 @@ POLICIES: dict[str, Entry] = {
 # Words whose rest is a path or the name of an environment, and what opens them. The rooms above are not imported from
 # here: who asks for a trained agent imports them.
 _AGENTS = "clustergym.agents"
-AGENTS = dict.fromkeys(("ppo", "maskable-ppo", "zoo"), f"{_AGENTS}.player:open_agent")
+AGENTS = dict.fromkeys(("ppo", "maskable-ppo", "sb3", "zoo"), f"{_AGENTS}.player:open_agent")
 SHIPPED = f"{_AGENTS}.shipped:describe_shipped"
 OURS = frozenset((*POLICIES, *AGENTS, PREFIX.removesuffix(":")))  # names that no package can take
 
@@ -205,8 +205,8 @@ def list(env_id: str | None = None) -> builtins.list[str]:
 def make(name: str, **params: Any) -> Policy:
     """A policy by name: `make("sjf", head="strict")`, or with its parameters in the name: `make("sjf:head=strict")`.
 
-    `ppo:PATH`, `maskable-ppo:PATH` and `zoo:ENV` are trained agents: the rest of the word is the path or the
-    environment, and `params` are those of `agents.player.open_agent`. `py:FILE.py:NAME[,key=value...]` and
+    `ppo:PATH`, `maskable-ppo:PATH`, `sb3:FILE.zip` and `zoo:ENV` are trained agents: the rest of the word is the path
+    or the environment, and `params` are those of `agents.player.open_agent`. `py:FILE.py:NAME[,key=value...]` and
     `py:package.module:NAME` are a user's own; see own.py.
 
     Raises:

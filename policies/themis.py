@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from ..simulator.decisions import Decision, Migrate, Preempt, Start
 from ..simulator.errors import InputError
 from ..simulator.network.routes import sharing
 from ..simulator.plans import Plan
@@ -35,6 +36,7 @@ from ..simulator.view import ClusterView
 from .links import uses
 from .planned import PlannedPolicy
 from .realisations import locality, place, realisations
+from .reasons.moment import Moment
 
 LEASE_S = 600.0  # paper cassini, Sec. 5.1: "the bidding period (epoch) is set to 10 mins"
 CANDIDATES = 10  # paper cassini, Sec. 5.1: "up to 10 placement candidates"
@@ -66,6 +68,15 @@ class Themis(PlannedPolicy):
         gangs = {job: gpus for job, gpus in held.items() if job not in ended}
         gangs |= _placed(view, winners, held, pool)
         return realisations(view.topology, Plan(gangs), winners, pool, n, self.rng(view))
+
+    def why(self, view: ClusterView, decision: Decision) -> str:
+        """How far the job is from fair, by which GPUs are auctioned; and what it has won."""
+        if not isinstance(decision, Start | Migrate | Preempt):
+            return ""
+        rho = f"T_shared / T_ideal {finish_time_fairness(view, [decision.job])[0]:.3g}"
+        if isinstance(decision, Preempt):
+            return f"its lease is over, and it has won no GPUs or others; {rho}"
+        return f"won at the auction by {rho}; {Moment(view).place(decision.gpus)}"
 
     def _winners(self, view: ClusterView, bidders: list[int], gpus: int) -> list[int]:
         """Those bidders that get their gangs, the farthest from fair first."""
@@ -129,6 +140,11 @@ class LeastShared(Themis):
     def choose(self, view: ClusterView) -> Plan:
         """The first candidate with the fewest shared links."""
         return min(self.candidates(view, self.most), key=lambda plan: len(sharing(uses(view, plan))))
+
+    def why(self, view: ClusterView, decision: Decision) -> str:
+        """As of Themis, whose candidates these are."""
+        words = super().why(view, decision)
+        return f"{words}; of up to {self.most} candidates the one with the fewest shared links" if words else ""
 
 
 def ideal(lease: float = LEASE_S, preemption_cost: float = 0.0) -> Themis:

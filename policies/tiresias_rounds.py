@@ -60,6 +60,14 @@ class TiresiasRounds(RoundPolicy):
         started = [job for job in runs if s.status[job] != RUNNING]
         return stops + [Start(job, _emptiest(view, free, int(s.gpus[job]))) for job in started]
 
+    def why(self, view: ClusterView, decision: Decision) -> str:
+        """The job's queue and its service, which say who fits first."""
+        if not isinstance(decision, Start | Preempt):
+            return ""
+        queue = next((number for number, jobs in enumerate(self._queues) if decision.job in jobs), 0)
+        words = f"queue {queue}, {self._service_gpu_s.get(decision.job, 0.0):,.0f} GPU-seconds in rounds"
+        return f"{words}; those before it need its GPUs" if isinstance(decision, Preempt) else words
+
     def _demote(self, view: ClusterView, running: list[int]) -> None:
         """Account the rounds since the last pass, in which nothing was to be decided, as if each had been looked at."""
         s = view.simulator.state

@@ -69,3 +69,7 @@ class Twofold(RulePolicy):
         if isinstance(view, GroupView):
             return self.among_groups().decide(view)
         return super().decide(view)
+
+    def why(self, view: Any, decision: Decision) -> str:
+        """What whoever plays there says."""
+        return self.among_groups().why(view, decision) if isinstance(view, GroupView) else super().why(view, decision)

@@ -16,8 +16,9 @@ The same without the choice (`tunes=False`) runs every job with its own GPUs and
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -111,6 +112,10 @@ class Trainee:
         limit = self.application.largest_batch // self.application.smallest_local
         return min(max(2 * tried, 1), MOST_GPUS, limit, self.gpus or MOST_GPUS)
 
+    def copy(self) -> Trainee:
+        """Another one that knows the same."""
+        return replace(self, seen=dict(self.seen))
+
     def look(self, stretch: int, now_s: float) -> None:
         """Take in what it saw since its last look, if it computed at all and was not stopped."""
         turn, self.turn = self.turn, None
@@ -191,17 +196,33 @@ class TrainingPace:
         self.elastic = tunes
         self.interval_s = float(interval_s)
         self._goodputs: dict[str, Goodput] = {}
-        self._run: tuple[Simulator, int] | None = None
-        self._trainees: dict[int, Trainee] = {}
+        self._runs: WeakKeyDictionary[Simulator, tuple[int, dict[int, Trainee]]] = WeakKeyDictionary()
 
     def trainee(self, simulator: Simulator, job: int) -> Trainee:
         """What a job knows of itself in the present run; after `Simulator.restore` it has to learn it anew."""
-        if self._run != (simulator, simulator.runs):
-            self._run = (simulator, simulator.runs)
-            self._trainees = {}
-        if job not in self._trainees:
-            self._trainees[job] = self._arrive(simulator, job)
-        return self._trainees[job]
+        trainees = self._of_run(simulator)
+        if job not in trainees:
+            trainees[job] = self._arrive(simulator, job)
+        return trainees[job]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """In another process it knows no run."""
+        return type(self), (self.application_of, self.elastic, self.interval_s)
+
+    def _of_run(self, simulator: Simulator) -> dict[int, Trainee]:
+        run, trainees = self._runs.get(simulator, (-1, {}))
+        if run != simulator.runs:
+            trainees = {}
+            self._runs[simulator] = simulator.runs, trainees
+        return trainees
+
+    def memory(self, simulator: Simulator) -> dict[int, Trainee]:
+        """What the jobs of the present run know of themselves, for `recall`."""
+        return {job: trainee.copy() for job, trainee in self._of_run(simulator).items()}
+
+    def recall(self, simulator: Simulator, memory: dict[int, Trainee]) -> None:
+        """A simulator now stands where one stood of whose run `memory` was remembered."""
+        self._runs[simulator] = simulator.runs, {job: trainee.copy() for job, trainee in memory.items()}
 
     def _arrive(self, simulator: Simulator, job: int) -> Trainee:
         workload = simulator.workload

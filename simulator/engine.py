@@ -284,6 +284,16 @@ class Simulator(Stops):
         self._planned = NOTHING
         self._code = code
 
+    def aside(self) -> tuple[Any, ...]:
+        """What of the present is not in the record, for `take_aside`."""
+        return self.workload, self.rule, self._code, tuple(self._plan), self._handed_out, self._planned
+
+    def take_aside(self, aside: tuple[Any, ...]) -> None:
+        """Go on with a run whose record has just been written, and of which `aside` said the rest."""
+        self.workload, self.rule, self._code, plan, self._handed_out, self._planned = aside
+        self._plan = list(plan)
+        self.runs += 1
+
     def use(self, rule: Rule) -> None:
         """Hand the cluster over to another rule, now and for the resets to come; nothing happens if it has it."""
         if rule == self.rule:
@@ -312,6 +322,7 @@ class Simulator(Stops):
 
         Raises:
             Stalled: jobs wait, nothing runs and nothing is to come. The state is as before: start something.
+            Endless: time passes, but nothing gets done and nothing will.
         """
         if self.ended:
             raise InvalidDecision("advance: the run has ended; call reset() first")
@@ -534,6 +545,7 @@ class Simulator(Stops):
 
     def _stop(self, code: int) -> None:
         self._code = int(code)
+        self.expect_end()
         s = self.state
         if self._code == codes.STALLED:
             raise Stalled(

@@ -17,5 +17,9 @@ class Stalled(ClustergymError, RuntimeError):
     """Jobs are waiting, but no event is left to come and nothing was started."""
 
 
+class Endless(Stalled):
+    """Time passes, but nothing gets done, and nothing ever will."""
+
+
 class MissingExtra(ClustergymError, ImportError):
     """An optional dependency is not installed; the message says which command installs it."""

@@ -30,6 +30,24 @@ def lay_gang(simulator: Simulator, decision: Start | Migrate | Resize) -> int:
         InvalidDecision: the job cannot have them; nothing is written.
     """
     s, job, gpus = simulator.state, decision.job, decision.gpus
+    batch, sub_batch = check_gang(simulator, decision)
+    if simulator.capacity.berths > 1 and isinstance(decision, Start):
+        s.gpus[job], s.batch[job], s.sub_batch[job] = len(gpus), batch, sub_batch
+    s.gang[: len(gpus)] = gpus
+    s.gang_size = len(gpus)
+    return batch
+
+
+def check_gang(simulator: Simulator, decision: Start | Migrate | Resize) -> tuple[int, int]:
+    """See that a job in the right status can have the GPUs of a decision about it.
+
+    Returns:
+        Samples a GPU that it would have there, and in a pass; 0 where the record does not hold them.
+
+    Raises:
+        InvalidDecision: it cannot.
+    """
+    s, job, gpus = simulator.state, decision.job, decision.gpus
     what = f"{VERBS[type(decision)]} job {job} ({simulator.workload.job_id[job]})"
     elastic = bool(s.elastic)
     _check_size(what, len(gpus), int(s.gpus[job]), elastic and not isinstance(decision, Migrate), int(s.n_gpus))
@@ -47,14 +65,10 @@ def lay_gang(simulator: Simulator, decision: Start | Migrate | Resize) -> int:
         raise InvalidDecision(f"{what}: it runs on these GPUs already")
     batch = _batch(simulator, decision, what)
     if simulator.capacity.berths > 1:
-        sub_batch = _sub_batch(simulator, decision, what, batch, own)
-        if isinstance(decision, Start):
-            s.gpus[job], s.batch[job], s.sub_batch[job] = len(gpus), batch, sub_batch
-    elif isinstance(decision, Start) and decision.sub_batch is not None:
+        return batch, _sub_batch(simulator, decision, what, batch, own)
+    if isinstance(decision, Start) and decision.sub_batch is not None:
         raise InvalidDecision(f"{what}: sub_batch = {decision.sub_batch}: GPUs are not shared in this simulator")
-    s.gang[: len(gpus)] = gpus
-    s.gang_size = len(gpus)
-    return batch
+    return batch, 0
 
 
 def check_passes(simulator: Simulator, decision: Resize) -> int | None:

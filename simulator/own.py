@@ -35,6 +35,7 @@ _MODULE_WORD = re.compile(rf"(?P<place>{_NAME}):(?P<name>{_NAME})(?:,(?P<rest>.*
 
 _files: dict[Path, tuple[tuple[int, int], ModuleType]] = {}  # loaded: when each was written, and what is in it
 _loading: set[Path] = set()
+_asked: set[str] = set()  # words of the user in this process: what they name runs anyway
 _imported_as: dict[Path, tuple[tuple[int, int], str]] = {}  # files that are not loaded again: as they were at first
 
 
@@ -115,7 +116,9 @@ def own(word: str, what: str, trusted: bool = True) -> Own:
     """
     place, name, params = parsed(word, what)
     said = f"{what} {word!r}"
-    if not trusted:
+    if trusted:
+        _asked.add(word.strip())
+    else:
         expect_trusted(word, said)
     module, path = _imported(place, said)
     found: Any = module
@@ -202,6 +205,8 @@ def expect_trusted(value: Any, where: str) -> None:
     if os.environ.get(TRUST) == "1":
         return
     for word in _words(value):
+        if word.strip() in _asked:
+            continue
         _, name, _ = parsed(word, where)
         raise InputError(
             f"{where}: it names {word!r}, whose code would run; if you trust it say so with --trust-py or {TRUST}=1 "

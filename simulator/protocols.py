@@ -95,6 +95,19 @@ class Pace(Protocol):
         """
 
 
+class Remembers(Protocol):
+    """Whom an environment asks, and who remembers more of a run than the record says, from one instant to the next.
+
+    Copies of the environment, and those that go back, need it; who has no such methods remembers nothing.
+    """
+
+    def memory(self, simulator: Any) -> Any:
+        """What it remembers of the present run; it does not change when the run goes on."""
+
+    def recall(self, simulator: Any, memory: Any) -> None:
+        """A simulator now stands where one stood of whose run `memory` was remembered."""
+
+
 _makers: list[Callable[[str], Any]] = []
 
 

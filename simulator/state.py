@@ -139,6 +139,8 @@ def clock_fields() -> list[Field]:
         ("running", "i8"),
         ("done", "i8"),
         ("events", "i8"),
+        ("patience", "i8"),  # how many there may be until somebody looks whether anything gets done (patience.py),
+        ("best_left_s", "f8"),  # and the work that was left then
         ("instants", "i8"),  # decision points so far
         ("decisions", "i8"),  # starts, stops, moves and holds so far, and the last of them:
         ("last_kind", "i8"),

@@ -24,6 +24,7 @@ pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
 from clustergym.agents import player, shipped  # noqa: E402
 from clustergym.agents.player import AgentPolicy  # noqa: E402
 from clustergym.agents.saved import Normalisation, save_agent  # noqa: E402
+from clustergym.agents.windows import LOOKOUTS  # noqa: E402
 
 from .agents import DELAY, WINDOW, agent  # noqa: E402
 
@@ -203,8 +204,10 @@ def test_samples_have_the_probabilities_that_the_policy_gives():
     policy = AgentPolicy(agent(mode="sampled", seed=1))
     simulator = fresh()
     policy.decide(simulator.view)
-    candidates = policy._sizes[0]
-    scores = np.where(policy._mask[0, :candidates] > 0, policy._scores()[:candidates], -np.inf)
+    window = policy._window
+    candidates = window.lookout.candidates
+    own = policy._scores(window.features, window.mask)[:candidates]
+    scores = np.where(window.mask[:candidates] > 0, own, -np.inf)
     probability = np.exp(scores) / np.exp(scores).sum()
     count = 4000
     drawn = [int((scores + player._gumbel(seed, 1, 0, 0, candidates)).argmax()) for seed in range(count)]
@@ -271,10 +274,13 @@ def test_observations_are_normalised_as_stable_baselines3_does():
     theirs.epsilon, theirs.clip_obs = scaling.epsilon, scaling.clip
     spread = RunningMeanStd(shape=(size,))
     spread.mean, spread.var = np.array(scaling.mean), np.array(scaling.var)
-    expected = theirs._normalize_obs(policy._features, spread).astype(np.float32)
+    window = policy._window
+    expected = theirs._normalize_obs(window.features[None], spread).astype(np.float32)
     with torch.no_grad():
-        logits = plain.policy.get_distribution(torch.from_numpy(expected), policy._mask).distributions[0].logits[0]
-    assert policy._scores()[: len(logits)] == pytest.approx(logits.double().numpy(), abs=1e-4)
+        logits = plain.policy.get_distribution(torch.from_numpy(expected), window.mask).distributions[0].logits[0]
+    assert policy._scores(window.features, window.mask)[: len(logits)] == pytest.approx(
+        logits.double().numpy(), abs=1e-4
+    )
 
 
 @pytest.fixture
@@ -293,7 +299,7 @@ def test_words_name_agents(folder):
     assert sorted(path.name for path in policy.files) == ["agent.json", "weights.safetensors"]
     assert_same(fresh(1).run(policy), fresh(1).run(AgentPolicy(agent(mode="sampled"))))
     assert policies.make(f"maskable-ppo:{folder}", mode="argmax").mode == "argmax"
-    assert not set(player.LOOKOUTS) - set(clustergym.envs.registration.ENVIRONMENTS)
+    assert not set(LOOKOUTS) - set(clustergym.envs.registration.ENVIRONMENTS)
 
 
 def test_a_changed_agent_is_loaded_anew(folder):

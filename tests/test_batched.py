@@ -17,6 +17,8 @@ import clustergym
 from clustergym.simulator.engine import Simulator
 from clustergym.simulator.errors import InputError
 
+from .small_envs import random_actions, same
+
 MODES = {"next-step": AutoresetMode.NEXT_STEP, "same-step": AutoresetMode.SAME_STEP}
 SMALL: dict[str, dict[str, Any]] = {
     "clustergym/Delay-v0": {
@@ -54,31 +56,6 @@ SMALL: dict[str, dict[str, Any]] = {
 STEPS = {"clustergym/TimeShift-v0": 300, "clustergym/Geo-v0": 240}  # much is decided in Python; else 10,000
 
 
-def same(a: Any, b: Any) -> bool:
-    """Whether two observations or infos are equal to the last bit, types and shapes included."""
-    if isinstance(a, dict):
-        return isinstance(b, dict) and set(a) == set(b) and all(same(a[key], b[key]) for key in a)
-    if isinstance(a, np.ndarray) and a.dtype == object:
-        return all((x is None and y is None) or same(x, y) for x, y in zip(a, b, strict=True))
-    if isinstance(a, np.ndarray):
-        equal = np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
-        return isinstance(b, np.ndarray) and a.dtype == b.dtype and a.shape == b.shape and equal
-    return type(a) is type(b) and (a == b or (a != a and b != b))
-
-
-def random_actions(rng: np.random.Generator, masks: np.ndarray, parts: np.ndarray) -> np.ndarray:
-    """Legal actions drawn from masks (n, M), int64 (n, parts); now and then an illegal one."""
-    ends = np.cumsum(parts)
-    columns = [
-        [rng.choice(np.flatnonzero(row[end - size : end])) for row in masks]
-        for size, end in zip(parts, ends, strict=True)
-    ]
-    actions = np.array(columns, np.int64).T
-    if rng.random() < 0.02:
-        actions[rng.integers(len(actions))] = [parts[0] + 5, *([-3] * (len(parts) - 1))]
-    return actions
-
-
 def singles(env_id: str, n: int, mode: str, **kwargs: Any) -> SyncVectorEnv:
     return SyncVectorEnv([lambda: gymnasium.make(env_id, **kwargs)] * n, autoreset_mode=MODES[mode])
 
@@ -98,7 +75,7 @@ def test_a_batch_is_n_single_environments(env_id, n, observation, mode):
     for _ in range(-(-STEPS.get(env_id, 10_000) // n)):
         masks = all_at_once.action_masks()
         assert np.array_equal(masks, np.stack(one.call("action_masks")))
-        actions = random_actions(rng, masks, all_at_once.single_action_space.nvec)
+        actions = random_actions(rng, masks, all_at_once.single_action_space)
         expected, found = one.step(actions), all_at_once.step(actions)
         for name, a, b in zip(
             ("observation", "reward", "terminated", "truncated", "info"), expected, found, strict=True
@@ -126,7 +103,7 @@ def test_the_sb3_environment_is_dummy_vec_env(env_id):
         assert same(one.reset_infos[0], batch.reset_infos[0])
         masks = np.stack(batch.env_method("action_masks"))
         assert np.array_equal(masks, np.stack(one.env_method("action_masks")))
-        actions = random_actions(rng, masks, batch.action_space.nvec)
+        actions = random_actions(rng, masks, batch.action_space)
         if k == rounds // 2:
             arrays, data = batch.get_state()
             told = batch.reset_infos
@@ -201,7 +178,7 @@ def test_a_larger_workload_moves_all_rows_and_changes_nothing():
     one.reset(seed=0)
     rng, seen = np.random.default_rng(1), {envs.batch.rows.capacity.jobs}
     for _ in range(1500):
-        actions = random_actions(rng, envs.action_masks(), envs.single_action_space.nvec)
+        actions = random_actions(rng, envs.action_masks(), envs.single_action_space)
         for a, b in zip(one.step(actions), envs.step(actions), strict=True):
             assert same(a, b)
         seen.add(envs.batch.rows.capacity.jobs)
@@ -222,7 +199,7 @@ def test_replicas_take_over_what_their_first_has_drawn(network, reference):
         found, expected = group.reset(seed=seeds), alone.reset(seed=seeds)
         assert all(map(same, found, expected))
         for _ in range(40 + 5 * episode):
-            actions = random_actions(rng, group.action_masks(), group.single_action_space.nvec)
+            actions = random_actions(rng, group.action_masks(), group.single_action_space)
             found, expected = group.step(actions), alone.step(actions)
             assert all(map(same, found, expected))
             if (found[2] | found[3]).any():

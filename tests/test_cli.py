@@ -178,10 +178,10 @@ def test_decisions_are_written_in_order(capsys, trace, tmp_path):
         rows = list(csv.reader(file))
     whole = " ".join(f"0.0.{gpu}" for gpu in range(8))
     assert rows == [
-        ["policy", "seed", "time_s", "job_id", "decision", "gpus"],
-        ["fifo:head=strict", "3", "0.0", "a", "start", "0.0.0"],
-        ["fifo:head=strict", "3", "100.0", "b", "start", whole],
-        ["fifo:head=strict", "3", "150.0", "c", "start", "0.0.0 0.0.1 0.0.2 0.0.3"],
+        ["policy", "seed", "time_s", "job_id", "decision", "gpus", "why"],
+        ["fifo:head=strict", "3", "0.0", "a", "start", "0.0.0", "arrived at 0 s; one machine"],
+        ["fifo:head=strict", "3", "100.0", "b", "start", whole, "arrived at 0 s; one machine"],
+        ["fifo:head=strict", "3", "150.0", "c", "start", "0.0.0 0.0.1 0.0.2 0.0.3", "arrived at 10 s; one machine"],
     ]
 
 

@@ -266,7 +266,7 @@ def test_tables_have_the_columns_that_are_documented():
     assert tables.cluster == len(CLUSTER) and tables.candidate_columns == len(CANDIDATES)
     assert [table.columns for table in tables.tables] == [len(QUEUE), len(RUNNING), len(REGIONS)]
     assert tables.size == sum(space.shape[0] for space in env.observation_space.values())
-    assert tables.candidates == env.action_space.nvec[0] == 14
+    assert tables.candidates == env.action_space.n == 14
 
 
 def differences(word, seed=11, **options):
@@ -451,7 +451,7 @@ def test_pictures_show_what_lies_where():
     env.step(replica_to(WEST))
     scene, picture = read_tables(env.simulator), env.render()
     place = [VIDEOS, USERS, CLICKS, ADS, LOGS].index(CLICKS)
-    assert scene.lies[WEST, place] == COMES and scene.lies[EAST, place] == HOME and scene.on_the_way == 1
+    assert scene.lies[WEST, place] == COMES and scene.lies[EAST, place] == HOME and len(scene.moving) == 1
     assert picture.shape == (640, 960, 3) and picture.dtype == np.uint8 and not np.array_equal(picture, empty)
     assert (picture == COLOURS[COMES]).all(axis=2).sum() > (empty == COLOURS[COMES]).all(axis=2).sum()
     env.render_mode = "ansi"

@@ -61,8 +61,8 @@ def played(env, rng):
     """Return and last metrics of an episode of random legal actions from a reset on."""
     total = 0.0
     while True:
-        legal = np.flatnonzero(env.action_masks()[: env.action_space.nvec[0]])
-        others = [int(rng.integers(size)) for size in env.action_space.nvec[1:]]
+        legal = np.flatnonzero(env.action_masks()[: env.form.parts[0]])
+        others = [int(rng.integers(size)) for size in env.form.parts[1:]]
         _, reward, terminated, truncated, info = env.step((int(rng.choice(legal)), *others))
         total += reward
         if terminated or truncated:
@@ -254,8 +254,8 @@ def test_slack_follows_the_jobs_in_every_environment(name, queue, running):
                 read = 0.5 + math.copysign(0.5 * min(1.0, math.log1p(abs(slack_s)) / float(w.log_horizon)), slack_s)
                 assert row[slack_column(columns)] == pytest.approx(read, abs=1e-5), (key, job)
                 seen += 1
-        legal = np.flatnonzero(env.action_masks()[: env.action_space.nvec[0]])
-        others = [0] * (len(env.action_space.nvec) - 1)
+        legal = np.flatnonzero(env.action_masks()[: env.form.parts[0]])
+        others = [0] * (len(env.form.parts) - 1)
         observation, _, terminated, *_ = env.step((int(rng.choice(legal)), *others))
         if terminated:
             break

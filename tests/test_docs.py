@@ -21,6 +21,7 @@ DOCS = [page for page in PAGES if page.name != "README.md"]
 EVALUATIONS = ("evaluate", "render")
 LISTS = ("envs", "policies", "topologies", "networks", "workloads")
 OWN_TRACE = "job_id,arrival_s,gpus,duration_s\na,0,1,100\nb,0,8,50\nc,10,4,25\n"
+AGENT = re.compile(r"[a-z-]+:runs/|sb3:|py:agent\.py:")  # words of a user's own, which a page has trained before
 EXITS = ("MissingParameter", "NoArgsIsHelpError", "BadOptionUsage", "Exit")  # left out, or an option that ends it
 
 
@@ -66,8 +67,7 @@ def expect_known(name: str, options: dict[str, Any]) -> None:
         words = [*(options.get("policies") or ()), *filter(None, [options.get("policy")])]
         made = {key: options.get(key) for key in ("workload", "topology", "network")}
         setting = described_setting(options["env"], **made, assignments=options.get("set_") or ())
-        # An agent of the user's own is in a folder that a training made; all else must be there.
-        known = [word for word in " ".join(words).split() if not re.match(r"[a-z-]+:runs/", word)]
+        known = [word for word in " ".join(words).split() if not AGENT.match(word)]
         if known or not words:
             chosen_policies(known, setting.environment, setting.semantics, setting.estimates)
         open_setting(setting)
@@ -125,7 +125,7 @@ def test_short_commands_of_the_docs_run(folder, capsys):
 def test_every_evaluation_of_a_page_runs(page, folder, capsys):
     """Each with its first seed only; an agent that the page trains before is not there."""
     for words in commands(page):
-        if words[0] == "evaluate" and not any("runs/" in word and ":runs/" in word for word in words):
+        if words[0] == "evaluate" and not any(AGENT.search(word) for word in words):
             assert run([*words, "--seeds", "0", "--quiet"]) == 0, f"{shlex.join(words)}: {capsys.readouterr().err}"
 
 

@@ -213,11 +213,11 @@ def test_nothing_half_written_is_left_behind(tmp_path: Path):
 
 
 def test_written_decisions_have_shifts_where_there_are_any(tmp_path):
-    started, shifted = ("0.0", "a", "start", "0.0.0 0.1.0", ""), ("0.0", "a", "shift", "", "0.05")
+    started, shifted = ("0.0", "a", "start", "0.0.0 0.1.0", "", "early"), ("0.0", "a", "shift", "", "0.05", "")
     lines = []
     for decided in ((started,), (started, shifted)):
         write_decisions([Run("p", 0, {}, 1, np.array([1.0]), decided)], tmp_path / "decisions.csv")
         lines.append((tmp_path / "decisions.csv").read_text().splitlines())
-    assert lines[0] == ["policy,seed,time_s,job_id,decision,gpus", "p,0,0.0,a,start,0.0.0 0.1.0"]
-    assert lines[1][0] == "policy,seed,time_s,job_id,decision,gpus,shift_s"
-    assert lines[1][2] == "p,0,0.0,a,shift,,0.05"
+    assert lines[0] == ["policy,seed,time_s,job_id,decision,gpus,why", "p,0,0.0,a,start,0.0.0 0.1.0,early"]
+    assert lines[1][0] == "policy,seed,time_s,job_id,decision,gpus,shift_s,why"
+    assert lines[1][2] == "p,0,0.0,a,shift,,0.05,"

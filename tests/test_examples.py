@@ -35,11 +35,3 @@ def test_cleanrl_ppo_is_deterministic():
     assert module.train(updates=2, num_envs=4, steps=64) == pytest.approx(
         module.train(updates=2, num_envs=4, steps=64), abs=0.0, nan_ok=True
     )
-
-
-def test_rllib_ppo_trains():
-    pytest.importorskip("ray.rllib", reason="RLlib is not installed (pip install 'ray[rllib]')")
-    ppo = example("rllib_ppo").algorithm(train_batch_size_per_learner=256, minibatch_size=64, num_epochs=1)
-    result = ppo.train()
-    ppo.stop()
-    assert result["env_runners"]["num_env_steps_sampled"] >= 256

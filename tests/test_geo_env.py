@@ -274,7 +274,7 @@ def test_tables_have_the_columns_that_are_documented():
     assert tables.cluster == len(CLUSTER) and tables.candidate_columns == len(CANDIDATES)
     assert [table.columns for table in tables.tables] == [len(QUEUE), len(RUNNING), len(REGIONS)]
     assert tables.size == sum(space.shape[0] for space in env.observation_space.values())
-    assert tables.candidates == env.action_space.nvec[0] == 1 + 7 * 4 and tables.parts == ()
+    assert tables.candidates == env.action_space.n == 1 + 7 * 4 and tables.parts == ()
 
 
 def differences(word, seed=11, **options):

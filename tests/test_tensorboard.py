@@ -24,6 +24,7 @@ from clustergym.experiments.tensorboard_log import (
     TAGS,
     AgentLog,
     applying,
+    extend_heuristics,
     flattened,
     write_evaluation,
     write_heuristics,
@@ -132,11 +133,11 @@ def test_one_chart_shows_both(board):
 
 def test_the_page_of_parameters_has_agents_and_heuristics(board, runs):
     columns = {one["name"] for one in board("plugin/hparams/experiment", {})["hparamInfos"]}
-    assert columns == {"kind", "policy", "played_on", "algo", "ppo/gamma", "ppo/layers"}
+    assert columns == {"about/kind", "about/policy", "about/played_on", "algo", "ppo/gamma", "ppo/layers"}
     asked = {"allowedStatuses": [f"STATUS_{word}" for word in ("UNKNOWN", "SUCCESS", "FAILURE", "RUNNING")]}
     rows = board("plugin/hparams/session_groups", asked | {"startIndex": 0, "sliceSize": 10, "colParams": []})
-    found = {row["hparams"]["policy"]: row for row in rows["sessionGroups"]}
-    assert {name: row["hparams"]["kind"] for name, row in found.items()} == {
+    found = {row["hparams"]["about/policy"]: row for row in rows["sessionGroups"]}
+    assert {name: row["hparams"]["about/kind"] for name, row in found.items()} == {
         "agent": "agent",
         "fifo": "heuristic",
         "las": "heuristic",
@@ -241,6 +242,17 @@ def test_an_agents_metric_is_written_from_when_it_says_something(runs, tmp_path)
     log = AgentLog(tmp_path, resume_at=2)
     log.evaluation(3, alone)
     assert scalars_of(tmp_path)["more/preemptions"] == [(2, 5.0), (3, 0.0)]
+
+
+def test_level_lines_reach_as_far_as_the_agent_learned(runs, tmp_path):
+    """Meant for 10 steps, ended after 14: the lines end there too, however often that is said; nothing is doubled."""
+    write_heuristics(runs, tmp_path, 10, {"fifo": {"against_las/mean": 1.5}})
+    for last in (14, 14, 12):
+        extend_heuristics(tmp_path, last)
+    found = scalars_of(tmp_path / "fifo")
+    assert [step for step, _ in found["jct/mean_s"]] == [0, 10, 14]
+    assert found["against_las/mean"] == [(0, 1.5), (10, 1.5), (14, 1.5)]
+    assert len(files(tmp_path / "fifo")) == 1
 
 
 def test_without_a_critic_there_is_nothing_of_one(tmp_path):

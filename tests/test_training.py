@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch", reason="needs the extra agents")
 pytest.importorskip("sb3_contrib", reason="needs the extra agents")
 
 from clustergym.agents.config import Config, assign, default_config, make_config  # noqa: E402
-from clustergym.agents.groups import Episodes  # noqa: E402
+from clustergym.agents.groups import Episodes, rows_of_rollout  # noqa: E402
 from clustergym.agents.learners import make_env, make_learner  # noqa: E402
 from clustergym.agents.saved import load_agent  # noqa: E402
 from clustergym.agents.trainer import Training  # noqa: E402
@@ -105,13 +105,13 @@ def test_every_kind_of_training_runs_and_repeats_bit_for_bit(tmp_path, changes):
 
 
 def test_the_learning_rate_is_never_below_0(tmp_path):
-    """A rollout of a group is one episode of every row, far more than 40 decisions: the one update lies beyond the end.
+    """The least rollout is an episode of two rows, 12 jobs each: the one update lies beyond the end, at 20 decisions.
 
     SB3's share of the training that is left is negative there, and Adam would climb.
     """
-    training = Training(small(variance="group", replicas=4, timesteps=40), tmp_path, Quiet())
+    training = Training(small(variance="group", replicas=4, timesteps=20), tmp_path, Quiet())
     training.run()
-    assert training.step > 40
+    assert training.step > 20
     rates = [group["lr"] for group in training.learner.policy.optimizer.param_groups]
     assert rates == [0.0]
 
@@ -192,6 +192,28 @@ def test_a_training_killed_twice_ends_with_the_weights_of_one_that_was_not(tmp_p
     assert curves(whole) == curves(killed)
     command = load_agent(killed / "best").description.command
     assert command.startswith("clustergym train Delay --topology") and "--resume" not in command
+
+
+def test_a_training_that_is_interrupted_keeps_the_last_rollout_and_says_how_to_go_on(tmp_path):
+    """Ctrl-C long after the first checkpoint and before the next one would be due; then what it says to type."""
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    begin = ["train", "Delay", *options(timesteps=12288, evaluations=1), "--seed", "3", "--logdir"]
+    assert run_command(*begin, str(whole)).wait(240) == 0
+    process = run_command(*begin, str(parts))
+    deadline = time.monotonic() + 240
+    while step_of(parts) < 0 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    first = step_of(parts)
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130 and time.monotonic() - began < 10.0  # a second, but machines may be loaded
+    assert f"Go on with: clustergym train Delay --logdir {parts} --resume" in said.decode()
+    assert first < step_of(parts) < 12288
+    assert run_command("train", "Delay", "--logdir", str(parts), "--resume").wait(240) == 0
+    for name in ("checkpoint/tensors.safetensors", "best/weights.safetensors"):
+        assert (whole / name).read_bytes() == (parts / name).read_bytes(), name
 
 
 def curves(folder: Path) -> dict[str, list[tuple[int, float]]]:
@@ -378,3 +400,111 @@ def test_a_training_leaves_evaluations_alone(tmp_path, capfd):
     assert cli.run(["train", "Delay", "--logdir", str(tmp_path), *options(), "--quiet"]) == 2
     assert "an evaluation is there" in capfd.readouterr().err
     assert sorted(tmp_path.iterdir()) == before
+
+
+OWN = """
+from clustergym.agents.networks import DenseNetwork
+
+
+def waiting(before, after, weight: float = 1.0):
+    return -weight * after.waiting_jobs
+
+
+class Narrow(DenseNetwork):
+    def __init__(self, tables, width: int = 4, *, critic=True):
+        super().__init__(tables, width, critic=critic)
+"""
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A folder with a reward and a network of one's own, in which the command runs."""
+    (tmp_path / "mine.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_reward_and_a_network_of_ones_own_are_trained_with(own):
+    """The agent plays in this process, which was asked for them; another one must be told to trust its folder."""
+    changes = {"net": "py:mine.py:Narrow,width=6", "env": {"reward": "py:mine.py:waiting,weight=2"}}
+    training = Training(small(**changes, variance="group", replicas=4), own / "run", Quiet())
+    training.run()
+    assert training.learner.policy.network.score.in_features == 6
+    agent = load_agent(own / "run" / "best")
+    assert agent.description.network == changes["net"] and own / "mine.py" in agent.files
+    assert "reward" not in agent.description.env_kwargs
+    code = "import sys; from clustergym.agents.saved import load_agent; load_agent(sys.argv[1])"
+    other = subprocess.run([sys.executable, "-c", code, "run/best"], capture_output=True, text=True, check=False)
+    assert "--trust-py" in other.stderr
+
+
+def test_a_training_does_not_go_on_with_other_code_than_it_began_with(own):
+    config = small(env={"reward": "py:mine.py:waiting"}, variance="none", timesteps=256)
+    Training(config, own / "run", Quiet()).run()
+    (own / "mine.py").write_text(OWN.replace("-weight", "-2 * weight"))
+    with pytest.raises(InputError, match="own code has changed"):
+        Training(config, own / "run", Quiet()).run(resume=True)
+
+
+def test_a_reference_is_compared_in_mean_jct_only():
+    with pytest.raises(InputError, match="compares mean JCTs"):
+        small(env={"reward": "slowdown"}, variance="reference")
+
+
+def test_networks_are_named_or_ones_own():
+    with pytest.raises(InputError, match=r"net.*did you mean 'mlp'"):
+        small(net="mpl")
+
+
+@pytest.mark.parametrize(
+    ("left", "is_first", "rows"),
+    [
+        (10_000, True, 32),  # all of 32 rows x 100 decisions
+        (3_200, False, 32),
+        (3_199, False, 24),  # 31 fit: three groups of 8
+        (1_000, True, 8),
+        (799, False, 0),  # not one group
+        (799, True, 7),  # the first is played in any case, by a part of one
+        (10, True, 2),
+    ],
+)
+def test_a_rollout_has_no_more_rows_than_decisions_are_left_for(left, is_first, rows):
+    """Groups of 8 rows, 100 decisions an episode."""
+    assert rows_of_rollout(32, 8, 100.0, left, is_first) == rows
+
+
+@pytest.mark.parametrize(
+    ("changes", "trained"),
+    [
+        ({"variance": "none", "timesteps": 100}, 96),  # 8 rows: 12 steps of each instead of 16
+        ({"variance": "none", "timesteps": 300}, 256),  # two rollouts of 128; a third would go past
+        ({"variance": "none", "timesteps": 3}, 8),  # one step of every row is the least
+    ],
+)
+def test_no_more_decisions_are_trained_on_than_are_asked_for(tmp_path, changes, trained):
+    training = Training(small(**changes), tmp_path, Quiet())
+    training.run()
+    assert training.step == trained
+    assert f"{changes['timesteps']:,} are asked for" in training.about
+
+
+def test_groups_train_no_more_than_asked_once_they_know_how_long_an_episode_is(tmp_path):
+    """12 jobs take 24 decisions an episode, as one thinks at first: 8 rows take some 192, in truth about 400."""
+    training = Training(small(variance="group", replicas=4, timesteps=1000), tmp_path, Quiet())
+    assert training.about.startswith("a rollout is one whole episode of each of 8 rows, some 192 decisions; 1,000")
+    training.run()
+    assert 600 < training.step <= 1000
+
+
+def test_what_the_command_prints_judges_the_agent_where_it_was_trained(tmp_path, capfd):
+    folder = tmp_path / "run"
+    words = [*options(timesteps=128, evaluations=1), "--set", "env.estimates=none", "--set", "env.mtbf_s=90000"]
+    words += ["--set", "reference=fifo"]
+    assert cli.run(["train", "Delay", "--logdir", str(folder), *words]) == 0
+    told = capfd.readouterr()
+    line = next(line for line in told.out.splitlines() if line.startswith("compare it"))
+    for part in (f"--workload {WORD}", "--topology dally:racks=1,machines=2", "--network none"):
+        assert part in line
+    assert "--set estimates=none" in line and "--set mtbf_s=90000" in line
+    assert "128 decisions were trained on, 128 were asked for" in told.out
+    assert "a rollout is 16 steps of 8 rows, 128 decisions" in told.err

@@ -20,36 +20,9 @@ from clustergym.envs.cluster_env import DECISIONS_A_JOB
 from clustergym.envs.registration import ENVIRONMENTS
 from clustergym.simulator.errors import InputError
 
+from .small_envs import SMALL
+
 IDS = list(ENVIRONMENTS)
-# As the defaults, but with less to do: what CI has the time for.
-SMALL: dict[str, dict[str, Any]] = {
-    "clustergym/Delay-v0": {
-        "topology": "dally:racks=2,machines=2",
-        "workload": "poisson:jobs=30,backlog=10",
-        "slots": 8,
-        "running_slots": 4,
-    },
-    "clustergym/Sharing-v0": {"workload": "philly-sample:jobs=20,hours=1", "slots": 8, "running_slots": 4},
-    "clustergym/TimeShift-v0": {"workload": "cassini-poisson:jobs=8,load=1.5", "slots": 4, "running_slots": 6},
-    "clustergym/Geo-v0": {
-        "workload": "mast-like:jobs=30,days=0.2,tables=20",
-        "slots": 4,
-        "running_slots": 4,
-        "tables_every_s": 7200.0,
-    },
-    "clustergym/DataPlacement-v0": {
-        "workload": "mast-like:jobs=30,days=0.2,tables=20",
-        "tables_every_s": 7200.0,
-        "slots": 4,
-        "running_slots": 4,
-    },
-    "clustergym/Grouping-v0": {
-        "workload": "harmony-like:jobs=12,length_sigma=0.6,ratio_sigma=0.4,gap_min=15",
-        "slots": 4,
-        "running_slots": 6,
-        "group_slots": 3,
-    },
-}
 # Other parts are numbers that cost more if they are drawn than doing nothing costs: of these candidates are drawn only.
 DEAR_NUMBERS = ("clustergym/Grouping-v0",)
 ELASTIC = ("pollux",)  # its jobs are elastic in Sharing-v0: not the defaults
@@ -87,7 +60,7 @@ IDLE = ("always 0", "always illegal")
 def returns(env_id: str, player: Choice | str, seeds: int, **options: Any) -> list[float]:
     """The return of an episode a seed, of a player or of a policy by its word; each ends."""
     env: Any = gymnasium.make(env_id, **options).unwrapped
-    sizes = env.action_space.nvec.tolist()
+    sizes = [env.form.parts[part] for part in env.form.told]
     found = []
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
@@ -144,7 +117,7 @@ def test_by_default_an_episode_is_cut_off_after_50_decisions_a_job(env_id):
         most[limit] = info["max_decisions"]
     assert most == {None: DECISIONS_A_JOB * len(env.simulator.workload), math.inf: math.inf, 3: 3.0}
     for step in range(1, 4):
-        *_, terminated, truncated, info = env.step([0] * len(env.action_space.nvec))
+        *_, terminated, truncated, info = env.step([0] * len(env.form.told))
         assert (truncated, info.get("max_decisions")) == (
             (True, 3.0) if step == 3 and not terminated else (False, None)
         )
@@ -162,7 +135,7 @@ def test_a_limit_that_is_no_number_of_decisions_is_refused(limit):
 def test_where_no_time_can_pass_an_illegal_action_plays_the_first_legal_candidate(env_id):
     """By always 0: each time it is illegal, the step does what the first legal candidate does, and `info` says so."""
     one, other = (gymnasium.make(env_id, observation="flat", **SMALL[env_id]).unwrapped for _ in range(2))
-    others = [0] * (len(one.action_space.nvec) - 1)
+    others = [0] * (len(one.form.told) - 1)
     forced, ended, info = 0, False, one.reset(seed=2)[1]
     other.reset(seed=2)
     while not ended:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,13 @@ class Day:
         target = expected_homes(self.simulator.view)
         for table in np.flatnonzero(target != home).tolist():
             self.placement.move(table, int(target[table]))
+
+    def copy(self) -> Day:
+        """The same place of it, which goes on by itself; it has no simulator yet."""
+        found = copy(self)
+        found.placement, found.simulator = self.placement.copy(), None  # type: ignore[assignment]
+        found.decided = {table: set(candidates) for table, candidates in self.decided.items()}
+        return found
 
     def played(self) -> dict[str, Any]:
         """What the record does not say; JSON can hold it."""

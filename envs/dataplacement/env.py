@@ -14,9 +14,11 @@ from ...simulator.topology import Topology
 from ...simulator.workloads import Workload
 from ..cluster_env import failures_of, horizon_of
 from ..codes import REWARD
+from ..forms import Form
 from ..lookout import numbers
 from ..played import PlayedEnv
 from ..reward import JCT, REWARDS
+from ..snapshot import Reward
 from .defaults import NETWORK, QUOTA, SCHEDULER, TABLES_EVERY_S, TOPOLOGY, WORKLOAD
 from .lookout import DataPlacementLookout
 
@@ -31,7 +33,7 @@ class DataPlacementEnv(PlayedEnv):
                  turn is next, running (running_slots x 6,): copies on the way, regions (region_slots x 16,), and
                  candidates ((2 + 3 region_slots) x 15,); columns in observation.py. `observation="flat"`: the five in
                  one Box.
-    Action       MultiDiscrete([2 + 3 region_slots]). 0: done for now, workloads are placed and the clock goes on. 1: on
+    Action       Discrete(2 + 3 region_slots). 0: done for now, workloads are placed and the clock goes on. 1: on
                  to the next table. 2 + 3 r: the offered table's home moves to region r; 3 + 3 r: region r gets a
                  replica of it; 4 + 3 r: its replica there is dropped. The table stays on offer until 1.
     Mask         action_masks(): bool; info["action_mask"]: the same as int8. Never empty.
@@ -41,7 +43,8 @@ class DataPlacementEnv(PlayedEnv):
                  = 1.
     Episode      terminated when every workload is done; truncated at `horizon_s` or after `max_decisions`, and
                  then charged for the workloads that it leaves (envs/reward.py).
-    Info         elapsed_s, action_mask, invalid_action (the action was not legal: it counted as 0), forced_action
+    Info         active_jobs, waiting_jobs, running_jobs, finished_jobs, used_gpus; elapsed_s, action_mask,
+                 invalid_action (the action was not legal: it counted as 0), forced_action
                  (always False: 0 is always legal), adjusted_action (always False: the action has one part);
                  max_decisions of reset and on the last step; metrics on the last step.
     Versions     v0 first release.
@@ -59,7 +62,10 @@ class DataPlacementEnv(PlayedEnv):
         max_decisions: truncate after so many steps, >= 1; None: 50 a workload; `math.inf`: never.
         horizon_s: truncate so many seconds after the first arrival; None: never.
         observation: `dict`, or `flat` for plain MLPs.
-        reward: `jct`, `makespan`, `slowdown`, `slo` or `placement`.
+        action: `parts` or `discrete`, here the same: the action has one part (envs/forms.py).
+        mask: `info`, or also in the observation: `observation`, `KEY` or `KEY/MASK` (envs/forms.py).
+        reward: `jct`, `makespan`, `slowdown`, `slo` or `placement`; or a function (before, after) of two snapshots, or
+            its word `py:FILE.py:NAME` (envs/snapshot.py).
         reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
             name or a policy; None: nobody.
         mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/layout.py); 0 mean time between failures: none.
@@ -89,7 +95,9 @@ class DataPlacementEnv(PlayedEnv):
         max_decisions: float | None = None,
         horizon_s: float | None = None,
         observation: str = "dict",
-        reward: str = "jct",
+        action: str = "parts",
+        mask: str | Mapping[str, str] = "info",
+        reward: str | Reward = "jct",
         reference: Policy | str | None = None,
         mtbf_s: float = 0.0,
         mttr_s: float = 3600.0,
@@ -114,7 +122,8 @@ class DataPlacementEnv(PlayedEnv):
             horizon_s=horizon_of(horizon_s),
             tables_every_s=numbers("tables_every_s", (tables_every_s,))[0],
         )
-        self._open(simulator, lookout, workload, max_decisions, observation, reward, reference, render_mode)
+        form = Form.of(lookout, observation, action, mask, self.others)
+        self._open(simulator, lookout, workload, max_decisions, form, reward, reference, render_mode)
 
     def play(self) -> bool:
         """Play the action in the row, and go on to the next decision; True if the row needs a look."""
@@ -133,12 +142,13 @@ class DataPlacementEnv(PlayedEnv):
     def as_picture(self) -> np.ndarray:
         """What lies where, uint8 (H, W, 3)."""
         from ..rendering.picture import SIZE
-        from ..rendering.tables import draw_tables
+        from ..rendering.table_picture import draw_tables
 
-        return draw_tables(self.simulator, SIZE)
+        day = self.lookout.day
+        return draw_tables(self.simulator, SIZE, self.seen(), None if day is None else day.offered)
 
-    def lesson(self, policy: Decider) -> tuple[np.ndarray, np.ndarray, bool]:
+    def lesson(self, policy: Decider) -> tuple[Any, np.ndarray, bool]:
         """See `ClusterEnv`: what `policy` does about the offered table, whenever it would turn to it by itself."""
         self._expect_reset()
         self._is_guided = True
-        return self.lookout.lesson(policy), self._features.copy(), True
+        return self._said(self.lookout.lesson(policy)), self._features.copy(), True

@@ -44,6 +44,7 @@ class DataPlacementLookout(PlayedLookout):
 
     dtype = staticmethod(window_dtype)
     columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
+    of_instant = ("guest", "is_led", "guided", "_asked", "_first_cost", "_cost", "_gains")
 
     def __init__(
         self,
@@ -66,6 +67,7 @@ class DataPlacementLookout(PlayedLookout):
         )
         self.region_slots = region_slots
         self.scheduler = scheduler_of(scheduler)
+        self.asked = (self.scheduler,)
         self.clock = getattr(self.scheduler, "clock", None) or Rule("fifo")
         self._of_guest = Mirror()
         self._clear()
@@ -245,6 +247,18 @@ class DataPlacementLookout(PlayedLookout):
     def played(self) -> dict[str, Any]:
         """The place in the present instant; JSON can hold it."""
         return {"day": None if self.day is None else self.day.played()}
+
+    def aside(self) -> dict[str, Any]:
+        """The place in the present instant, for `take_aside`."""
+        return {**super().aside(), "day": self.day and self.day.copy()}
+
+    def take_aside(self, aside: Mapping[str, Any]) -> None:
+        """Go on at the place that `aside` said, in a run that has just been written over."""
+        super().take_aside(aside)
+        day = self.day = aside["day"] and aside["day"].copy()
+        self.sight = None
+        if day is not None:
+            day.simulator = self.simulator
 
     def go_on(self, played: Mapping[str, Any]) -> None:
         """Go on at the place that `played` says, in a run that has just been written over."""

@@ -27,7 +27,6 @@ from ...simulator.errors import InvalidDecision
 from ...simulator.kernels.placement import tier_of_gang
 from ...simulator.tiers import MACHINE, RACK
 from ..slots import slot_of
-from .moves import find_defragment, find_move
 from .window import (
     DEFRAGMENT_KIND,
     HOLD_KIND,
@@ -39,6 +38,7 @@ from .window import (
     ROOM_KIND,
     UNTIL_OFFER,
     UNTIL_TIMER,
+    find_moved,
     find_target,
     target_of,
 )
@@ -91,7 +91,7 @@ def encode(simulator: Simulator, window: np.record, decision: Decision | MakeRoo
     if isinstance(decision, Start | Hold | MakeRoom):
         first = 1 + PER_WAITING * slot_of(window.waiting_job, decision)
         if isinstance(decision, Start):
-            candidate = first + target_of(_tier(simulator, decision.gpus))
+            candidate = first + kind_of(simulator, decision)
         elif isinstance(decision, MakeRoom):
             candidate = first + ROOM_KIND
         else:
@@ -99,11 +99,10 @@ def encode(simulator: Simulator, window: np.record, decision: Decision | MakeRoo
             bucket, tier = _hold_parts(simulator, window, decision)
     else:
         first = 1 + PER_WAITING * int(window.slots) + PER_RUNNING * slot_of(window.running_job, decision)
-        candidate = first + (PREEMPT_KIND if isinstance(decision, Preempt) else MIGRATE_KIND)
-        if isinstance(decision, Migrate) and not _is_better(simulator, decision):
-            candidate = first + DEFRAGMENT_KIND
+        candidate = first + (PREEMPT_KIND if isinstance(decision, Preempt) else kind_of(simulator, decision))
     if not window.legal[candidate]:
-        raise InvalidDecision(f"{decision!r} is not among the legal candidates of this environment now")
+        hint = _hint(simulator, window, decision)
+        raise InvalidDecision(f"{decision!r} is not among the legal candidates of this environment now{hint}")
     if isinstance(decision, Start | Migrate):
         _expect_same_gpus(simulator, window, decision)
     if isinstance(decision, MakeRoom):
@@ -136,10 +135,7 @@ def decode(simulator: Simulator, window: np.record, action: Any) -> tuple[Decisi
     job = int(window.running_job[slot])
     if kind == PREEMPT_KIND:
         return (Preempt(job),)
-    if kind == MIGRATE_KIND:
-        find_move(s, window, job)
-    else:
-        find_defragment(s, job)
+    find_moved(s, window, job, kind)
     return (Migrate(job, s.gang[: s.gang_size].tolist()),)
 
 
@@ -159,8 +155,25 @@ def _tier(simulator: Simulator, gpus: tuple[int, ...]) -> int:
     return int(tier_of_gang(s))
 
 
-def _is_better(simulator: Simulator, decision: Migrate) -> bool:
-    return target_of(_tier(simulator, decision.gpus)) < target_of(int(simulator.state.tier[decision.job]))
+def kind_of(simulator: Simulator, decision: Start | Migrate) -> int:
+    """Which candidate of its job's slot stands for a decision, by the tier of its GPUs."""
+    target = target_of(_tier(simulator, decision.gpus))
+    if isinstance(decision, Start):
+        return int(target)
+    return MIGRATE_KIND if target < target_of(int(simulator.state.tier[decision.job])) else DEFRAGMENT_KIND
+
+
+def _hint(simulator: Simulator, window: np.record, decision: Decision | MakeRoom) -> str:
+    """What can be done so that a decision is among the legal candidates."""
+    if isinstance(decision, Preempt | Migrate | MakeRoom) and not window.preemption:
+        return "; give the environment preemption=True"
+    if isinstance(decision, Migrate) and not simulator.state.migrates and not simulator.state.waiting:
+        return "; give the environment migration=True, or move jobs only while others wait"
+    if isinstance(decision, Preempt) and not simulator.state.waiting:
+        return "; stop jobs only while others wait"
+    if isinstance(decision, Preempt | Migrate):
+        return "; leave jobs alone that have started, or lost their GPUs, at this instant, or whose lease runs"
+    return ""
 
 
 def _hold_parts(simulator: Simulator, window: np.record, decision: Hold) -> tuple[int, int]:
@@ -178,21 +191,25 @@ def _hold_parts(simulator: Simulator, window: np.record, decision: Hold) -> tupl
     delays = window.delay_s[: window.n_delays]
     near = [i for i, delay in enumerate(delays) if math.isclose(delay, wanted, rel_tol=1e-9)]
     if not near:
-        raise InvalidDecision(f"{decision!r}: {wanted:g} s is none of this environment's delays")
+        known = ", ".join(f"{delay:g}" for delay in delays[UNTIL_TIMER + 1 :])
+        raise InvalidDecision(
+            f"{decision!r}: {wanted:g} s is none of this environment's delays; give it delays=(..., {wanted:g}), not "
+            f"only {known}"
+        )
     return near[0], decision.tier - MACHINE
 
 
 def _expect_same_gpus(simulator: Simulator, window: np.record, decision: Start | Migrate) -> None:
     s = simulator.state
     if isinstance(decision, Start):
-        find_target(s, window, decision.job, target_of(_tier(simulator, decision.gpus)))
-    elif _is_better(simulator, decision):
-        find_move(s, window, decision.job)
+        find_target(s, window, decision.job, kind_of(simulator, decision))
     else:
-        find_defragment(s, decision.job)
+        find_moved(s, window, decision.job, kind_of(simulator, decision))
     found = tuple(s.gang[: s.gang_size].tolist())
     if found != decision.gpus:
-        raise InvalidDecision(f"{decision!r}: the environment's placer gives GPUs {list(found)}; give it that placer")
+        raise InvalidDecision(
+            f"{decision!r}: the environment's placer gives GPUs {list(found)}; give the environment the policy's placer"
+        )
 
 
 def _expect_same_way(simulator: Simulator, asked: MakeRoom) -> None:

@@ -14,7 +14,9 @@ from ...simulator.semantics import Semantics, load_semantics
 from ...simulator.topology import Topology
 from ...simulator.workloads import Workload
 from ..cluster_env import ClusterEnv, failures_of, horizon_of
+from ..forms import Form
 from ..lookout import check_flag
+from ..snapshot import Reward
 from .codec import DELAYS_S
 from .defaults import NETWORK, TOPOLOGY, WORKLOAD
 from .lookout import DelayLookout
@@ -42,7 +44,8 @@ class DelayEnv(ClusterEnv):
                  makespan, slowdown, slo; envs/reward.py. Decisions often take no time: train with gamma = 1.
     Episode      terminated when every job is done; truncated at `horizon_s` or after `max_decisions`, and then
                  charged for the jobs that it leaves (envs/reward.py).
-    Info         elapsed_s, action_mask, invalid_action (the action was not legal: it counted as advance), forced_action
+    Info         active_jobs, waiting_jobs, running_jobs, finished_jobs, used_gpus; elapsed_s, action_mask,
+                 invalid_action (the action was not legal: it counted as advance), forced_action
                  (and as the first legal candidate, since no time could pass), adjusted_action (a delay out of range
                  became the nearest); max_decisions of reset and on the last step; metrics on the last step.
     Versions     v0 first release.
@@ -78,7 +81,10 @@ class DelayEnv(ClusterEnv):
         horizon_s: truncate so many seconds after the first arrival; None: never.
         skip_idle: pass over decision points where only advancing or holding is legal.
         observation: `dict`, or `flat` for plain MLPs.
-        reward: `jct`, `makespan`, `slowdown` or `slo`.
+        action: `parts`, or `discrete`: a candidate alone, the other parts are 0 (envs/forms.py).
+        mask: `info`, or also in the observation: `observation`, `KEY` or `KEY/MASK` (envs/forms.py).
+        reward: `jct`, `makespan`, `slowdown` or `slo`; or a function (before, after) of two snapshots, or its word
+            `py:FILE.py:NAME` (envs/snapshot.py).
         reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
             name, a policy or a `Rule`; None: nobody.
         mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/layout.py); 0 mean time between failures: none.
@@ -116,7 +122,9 @@ class DelayEnv(ClusterEnv):
         horizon_s: float | None = None,
         skip_idle: bool = True,
         observation: str = "dict",
-        reward: str = "jct",
+        action: str = "parts",
+        mask: str | Mapping[str, str] = "info",
+        reward: str | Reward = "jct",
         reference: Policy | Rule | str | None = None,
         mtbf_s: float = 0.0,
         mttr_s: float = 3600.0,
@@ -148,4 +156,5 @@ class DelayEnv(ClusterEnv):
             horizon_s=horizon_of(horizon_s),
             estimates=estimates,
         )
-        self._open(simulator, lookout, workload, max_decisions, observation, reward, reference, render_mode)
+        form = Form.of(lookout, observation, action, mask, self.others)
+        self._open(simulator, lookout, workload, max_decisions, form, reward, reference, render_mode)

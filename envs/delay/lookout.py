@@ -9,15 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.decisions import Decision
+from ...simulator.decisions import Decision, Migrate, Start
 from ...simulator.engine import Decider, Simulator
 from ...simulator.errors import InputError
+from ...simulator.gangs import check_gang
 from ...simulator.names import choose
 from ...simulator.rules.rule import Rule
+from ..dictated import dictate, undictate
 from ..lookout import Lookout, numbers
 from ..tables import Part
 from ..window import NO_JOB
-from .codec import DELAYS_S, MakeRoom, composed, decode, encode
+from .codec import DELAYS_S, MakeRoom, composed, decode, encode, kind_of
 from .moves import RUNNING_ORDERS
 from .observation import CANDIDATES, CLUSTER, HOLD_COLUMN, QUEUE, RUNNING
 from .terms import terms
@@ -49,6 +51,7 @@ class DelayLookout(Lookout):
         """Start looking at a run, whatever its state; its window is put into this one's order."""
         super().lay(simulator)
         w, jobs = self.plain, len(simulator.workload)
+        undictate(w)
         w["known_job"] = w["written_job"] = w["written_runner"] = NO_JOB
         w["ran"][: max(self._laid, jobs), 0] = NO_JOB  # a line of the cache each: no more than are in use
         self._laid = jobs
@@ -57,6 +60,19 @@ class DelayLookout(Lookout):
         """Go on with a window that has just been written over, and that looks at this run."""
         super().resume(simulator)
         self._laid = KNOWN
+
+    def dictate(self, decision: Decision | None) -> None:
+        """Modify the window: the candidate of a start or a move stands for the very GPUs that a policy names.
+
+        None: for those that the environment chooses.
+
+        Raises:
+            InvalidDecision: the job cannot have them.
+        """
+        undictate(self.plain)
+        if isinstance(decision, Start | Migrate):
+            check_gang(self.simulator, decision)
+            dictate(self.plain, decision.job, kind_of(self.simulator, decision), decision.gpus)
 
     @staticmethod
     def terms(env_kwargs: Mapping[str, Any]) -> Rule:

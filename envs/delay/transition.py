@@ -12,13 +12,12 @@ from ...simulator.rules.holds import hold_for_tier
 from ...simulator.rules.room import find_room, make_room
 from ...simulator.tiers import MACHINE
 from ..codes import GOES_ON, IS_ADJUSTED, TERMINATED, TRUNCATED
-from ..turns import advance, candidate_played, close_step, is_over, open_step
-from .moves import find_defragment, find_move
+from ..turns import advance, candidate_played, close_step, is_over, open_step, used_gpus
+from ..window import NO_JOB
 from .observation import forget, observe, write_mask
 from .window import (
     HOLD_KIND,
     HOLD_TIERS,
-    MIGRATE_KIND,
     PER_RUNNING,
     PER_WAITING,
     PREEMPT_KIND,
@@ -26,6 +25,7 @@ from .window import (
     UNTIL_OFFER,
     UNTIL_TIMER,
     candidate_count,
+    find_moved,
     find_target,
     may_act,
     refresh,
@@ -69,7 +69,7 @@ def _step(s, w, reference, candidate, delay, tier, outcome):
         w.code = advance(s)
         show(s, w)
         settle(s, w)
-        close_step(s, w, reference, outcome)
+        close_step(s, w, reference, outcome, used_gpus(s))
         return
     open_step(s, w, reference)
     candidate = candidate_played(w, candidate, candidate_count(w), outcome)
@@ -83,17 +83,19 @@ def _step(s, w, reference, candidate, delay, tier, outcome):
         show(s, w)
     elif candidate == 0:
         w.decisions += 1
+        w.dictated_job = NO_JOB
         if events.next_event_s(s) < math.inf:
             w.code = advance(s)
             show(s, w)
     else:
         w.decisions += 1
         _apply(s, w, candidate - 1, delay, tier)
+        w.dictated_job = NO_JOB
         if w.code == STALLED and events.next_event_s(s) < math.inf:
             w.code = DECIDE
         show(s, w)
     settle(s, w)
-    close_step(s, w, reference, outcome)
+    close_step(s, w, reference, outcome, used_gpus(s))
 
 
 @entry
@@ -147,10 +149,7 @@ def _apply(s, w, index, delay, tier):
     if kind == PREEMPT_KIND:
         jobs.preempt(s, job)
         return
-    if kind == MIGRATE_KIND:
-        find_move(s, w, job)
-    else:
-        find_defragment(s, job)
+    find_moved(s, w, job, kind)
     jobs.migrate(s, job)
 
 

@@ -24,8 +24,9 @@ from ...simulator.rules.placers import find_at, find_gang, tightest
 from ...simulator.rules.room import find_room
 from ...simulator.state import CLASSES, PROFILES
 from ...simulator.tiers import MACHINE, NETWORK, RACK, SLOT
+from ..dictated import dictated_fields, is_dictated, lay_dictated
 from ..window import MAX_SLOTS, can_stop, common_fields, fill_waiting, may_advance, scaled_slowdown, scaled_time
-from .moves import can_move, find_fuller, find_move, most_of, show_running
+from .moves import can_move, find_defragment, find_fuller, find_move, most_of, show_running
 
 PER_WAITING = 5  # machine, rack, network, make room, hold
 PER_RUNNING = 3  # preempt, migrate, defragment
@@ -52,6 +53,7 @@ def window_dtype() -> np.dtype:
             ("running_key", "f8", (MAX_SLOTS,)),  # by which the running jobs in the window are ordered
             ("move_tier", "i8", (MAX_SLOTS,)),  # tier that a running job could move to now
             ("legal", "i1", (candidates,)),
+            *dictated_fields(),
             # What observation.py remembers. Whose features stand in the slots of waiting jobs, waiting since when,
             ("written_job", "i8", (MAX_SLOTS,)),
             ("written_since_s", "f8", (MAX_SLOTS,)),
@@ -132,12 +134,27 @@ def refresh(s, w):
                 if s.net_models > 0:
                     w.slot_slowdown[slot, target] = _slowdown_at(s, w, job, target)
                 w.can_act = 1
+        if job == w.dictated_job:
+            _mark_dictated(s, w, job, slot)
     if w.preemption and (s.waiting > 0 or s.migrates):
         if s.known_times != TIMES_HIDDEN and s.auctions == 0:
             _mark_room(s, w)
         _mark_running(s, w)
     if not w.can_act:
         w.can_act = _can_act_beyond(s, w)
+
+
+@kernel
+def _mark_dictated(s, w, job, slot):
+    """Modify `w` and `s.gang`: a waiting job can start on the GPUs that a policy names."""
+    target = w.dictated_kind
+    lay_dictated(s, w)
+    w.legal[1 + PER_WAITING * slot + target] = 1
+    w.slot_tier[slot, target] = tier_of_gang(s)
+    w.slot_left[slot, target] = _left_on_machine(s, w.slot_tier[slot, target])
+    if s.net_models > 0:
+        w.slot_slowdown[slot, target] = _slowdown_of_gang(s, job)
+    w.can_act = 1
 
 
 @kernel
@@ -288,7 +305,10 @@ def _mark_running(s, w):
             w.legal[first + PER_RUNNING * slot + PREEMPT_KIND] = 1
             w.can_act = 1
         movable = can_move(s, job)
-        if movable and find_move(s, w, job):
+        if movable and job == w.dictated_job:
+            w.legal[first + PER_RUNNING * slot + w.dictated_kind] = 1
+            w.can_act = 1
+        if movable and find_moved(s, w, job, MIGRATE_KIND):
             w.legal[first + PER_RUNNING * slot + MIGRATE_KIND] = 1
             w.can_act = 1
             w.move_tier[slot] = tier_of_gang(s)
@@ -301,6 +321,18 @@ def _mark_running(s, w):
 @entry
 def find_target(s, w, job, target):
     """Modify `s.gang`: the GPUs that a legal start candidate stands for."""
+    if is_dictated(w, job, target):
+        lay_dictated(s, w)
+        return True
     if w.placer == TIER_PLACER or w.placer == FIRST:
         return find_at(s, s.gpus[job], MACHINE + target, w.placer)
     return find_gang(s, job, w.placer)
+
+
+@entry
+def find_moved(s, w, job, kind):
+    """Modify `s.gang`: the GPUs that a running job would move to; False if there are none."""
+    if is_dictated(w, job, kind):
+        lay_dictated(s, w)
+        return True
+    return find_move(s, w, job) if kind == MIGRATE_KIND else find_defragment(s, job)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...simulator.engine import Decider, Simulator
@@ -12,8 +12,10 @@ from ...simulator.protocols import Policy
 from ...simulator.topology import Topology
 from ...simulator.workloads import Workload
 from ..cluster_env import failures_of, horizon_of
+from ..forms import Form
 from ..lookout import numbers
 from ..played import PlayedEnv
+from ..snapshot import Reward
 from .defaults import NETWORK, ROUND_S, TABLES, TABLES_EVERY_S, TOPOLOGY, WORKLOAD
 from .lookout import GeoLookout
 
@@ -25,7 +27,7 @@ class GeoEnv(PlayedEnv):
     Observation  Dict of float32 Boxes in [0, 1]: cluster (14,), queue (slots x 16,), running (running_slots x 10,),
                  regions (region_slots x 12,), candidates ((1 + (2 K + 1) slots) x 19,); K = clusters; columns in
                  observation.py. `observation="flat"`: the five in one Box, in this order.
-    Action       MultiDiscrete([1 + (2 K + 1) slots]). 0: no more now, advance. 1 + (2 K + 1) i + 2 k + p: the workload
+    Action       Discrete(1 + (2 K + 1) slots). 0: no more now, advance. 1 + (2 K + 1) i + 2 k + p: the workload
                  in waiting slot i starts in the k-th cluster that it is offered (p = 0), or does and others leave for
                  it (p = 1); 1 + (2 K + 1) i + 2 K: it is held until units are freed. The cluster is that of its first
                  part; where in it, where the others go in the same region, and who leaves is RMS's best plan.
@@ -35,7 +37,8 @@ class GeoEnv(PlayedEnv):
                  envs/reward.py. Decisions often take no time: train with gamma = 1.
     Episode      terminated when every workload is done; truncated at `horizon_s` or after `max_decisions`, and
                  then charged for the workloads that it leaves (envs/reward.py).
-    Info         elapsed_s, action_mask, invalid_action (the action was not legal: it counted as advance), forced_action
+    Info         active_jobs, waiting_jobs, running_jobs, finished_jobs, used_gpus; elapsed_s, action_mask,
+                 invalid_action (the action was not legal: it counted as advance), forced_action
                  (and as the first legal candidate, since no time could pass), adjusted_action (always False: the
                  action has one part); max_decisions of reset and on the last step; metrics on the last step.
     Versions     v0 first release.
@@ -58,7 +61,10 @@ class GeoEnv(PlayedEnv):
         horizon_s: truncate so many seconds after the first arrival; None: never.
         skip_idle: pass over decision points where only advancing or holding is legal; the first of an episode never.
         observation: `dict`, or `flat` for plain MLPs.
-        reward: `jct`, `makespan`, `slowdown` or `slo`.
+        action: `parts` or `discrete`, here the same: the action has one part (envs/forms.py).
+        mask: `info`, or also in the observation: `observation`, `KEY` or `KEY/MASK` (envs/forms.py).
+        reward: `jct`, `makespan`, `slowdown` or `slo`; or a function (before, after) of two snapshots, or its word
+            `py:FILE.py:NAME` (envs/snapshot.py).
         reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
             name or a policy; None: nobody.
         estimates: what policies and the observation know of run times: `exact`, `none`, `lognormal:sigma=1`, `user`, or
@@ -92,7 +98,9 @@ class GeoEnv(PlayedEnv):
         horizon_s: float | None = None,
         skip_idle: bool = True,
         observation: str = "dict",
-        reward: str = "jct",
+        action: str = "parts",
+        mask: str | Mapping[str, str] = "info",
+        reward: str | Reward = "jct",
         reference: Policy | str | None = None,
         estimates: Estimates | str = "exact",
         mtbf_s: float = 0.0,
@@ -122,4 +130,5 @@ class GeoEnv(PlayedEnv):
             tables_every_s=numbers("tables_every_s", (tables_every_s,))[0],
             estimates=estimates,
         )
-        self._open(simulator, lookout, workload, max_decisions, observation, reward, reference, render_mode)
+        form = Form.of(lookout, observation, action, mask, self.others)
+        self._open(simulator, lookout, workload, max_decisions, form, reward, reference, render_mode)

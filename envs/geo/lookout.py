@@ -40,6 +40,7 @@ class GeoLookout(PlayedLookout):
     dtype = staticmethod(window_dtype)
     columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
     orders = ("priority", *ORDERS)
+    of_instant = ("guest", "is_led", "turns", "_rest", "_is_through", "_is_first", "_is_asked")
 
     def __init__(
         self,
@@ -65,10 +66,12 @@ class GeoLookout(PlayedLookout):
         self.window.clusters, self.window.region_slots = clusters, region_slots
         self.clock = Rule("fifo", round=round)
         self.slow_half = slow_half_of(tables)
+        self.asked = (self.slow_half,)
         self._of_guest = Mirror()
         self._features = np.zeros(sum(self.sizes.values()), np.float32)
         self._mask = np.zeros(self.candidates, np.int8)
         self._codes: dict[Any, Callable[..., Any]] = {}
+        self._laid_for: Any = None
         self._clear()
 
     def _clear(self) -> None:
@@ -88,6 +91,7 @@ class GeoLookout(PlayedLookout):
     def _lay_arrays(self) -> None:
         workload, topology = self.simulator.workload, self.simulator.topology
         assert workload.geo is not None
+        self._laid_for = workload
         self._regions = lay_regions(Hardware.of(topology, workload.geo), len(workload))
         self._ranking = lay_ranking(workload.geo)
 
@@ -253,6 +257,13 @@ class GeoLookout(PlayedLookout):
     def played(self) -> dict[str, Any]:
         """The place in the present instant; JSON can hold it."""
         return {"through": self._is_through, "first": self._is_first}
+
+    def take_aside(self, aside: Mapping[str, Any]) -> None:
+        """Go on at the place that `aside` said, in a run that has just been written over."""
+        super().take_aside(aside)
+        if self._laid_for is not self.simulator.workload:
+            self._lay_arrays()
+        self._look()
 
     def go_on(self, played: Mapping[str, Any]) -> None:
         """Go on at the place that `played` says, in a run that has just been written over (`resume`)."""

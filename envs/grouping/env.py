@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from ...simulator.groups.engine import GroupSimulator
 from ...simulator.topology import Topology
 from ...simulator.workloads import Workload
 from ..cluster_env import ClusterEnv, failures_of, horizon_of
+from ..forms import Form
+from ..snapshot import Reward
 from .defaults import NETWORK, PROFILE_ITERATIONS, TOPOLOGY, WORKLOAD
 from .lookout import GROUP_SLOTS, RUNNING_SLOTS, SLOTS, GroupingLookout
 from .transition import step_rows
@@ -44,7 +46,8 @@ class GroupingEnv(ClusterEnv):
                  makespan, slowdown, slo; envs/reward.py. Decisions often take no time: train with gamma = 1.
     Episode      terminated when every job is done; truncated at `horizon_s` or after `max_decisions`, and then
                  charged for the jobs that it leaves (envs/reward.py).
-    Info         elapsed_s, action_mask, invalid_action (the action was not legal: it counted as advance), forced_action
+    Info         active_jobs, waiting_jobs, running_jobs, finished_jobs, used_gpus; elapsed_s, action_mask,
+                 invalid_action (the action was not legal: it counted as advance), forced_action
                  (and as the first legal candidate, since no time could pass), adjusted_action (machines or a ratio that
                  cannot be became the nearest that can); max_decisions of reset and on the last step; metrics on the
                  last step.
@@ -67,7 +70,10 @@ class GroupingEnv(ClusterEnv):
         horizon_s: truncate so many seconds after the first arrival; None: never.
         skip_idle: pass over decision points where only advancing is legal.
         observation: `dict`, or `flat` for plain MLPs.
-        reward: `jct`, `makespan`, `slowdown` or `slo`.
+        action: `parts`, or `discrete`: a candidate alone, the other parts are 0 (envs/forms.py).
+        mask: `info`, or also in the observation: `observation`, `KEY` or `KEY/MASK` (envs/forms.py).
+        reward: `jct`, `makespan`, `slowdown` or `slo`; or a function (before, after) of two snapshots, or its word
+            `py:FILE.py:NAME` (envs/snapshot.py).
         reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
             name or a policy; None: nobody.
         estimates: what policies and the observation know of run times: `exact`, `none`, `lognormal:sigma=1`, `user`, or
@@ -114,7 +120,9 @@ class GroupingEnv(ClusterEnv):
         horizon_s: float | None = None,
         skip_idle: bool = True,
         observation: str = "dict",
-        reward: str = "jct",
+        action: str = "parts",
+        mask: str | Mapping[str, str] = "info",
+        reward: str | Reward = "jct",
         reference: Any = None,
         estimates: Estimates | str = "exact",
         mtbf_s: float = 0.0,
@@ -135,13 +143,18 @@ class GroupingEnv(ClusterEnv):
             pull_share=pull_share,
         )  # fmt: skip
         simulator = GroupSimulator(
-            topology,
-            config,
-            failures=failures_of(mtbf_s, mttr_s, 0.0),
-            horizon_s=horizon_of(horizon_s),
+            topology, config, failures=failures_of(mtbf_s, mttr_s, 0.0), horizon_s=horizon_of(horizon_s),
             estimates=estimates,
-        )
-        self._open(simulator, lookout, workload, max_decisions, observation, reward, reference, render_mode)
+        )  # fmt: skip
+        form = Form.of(lookout, observation, action, mask, self.others)
+        self._open(simulator, lookout, workload, max_decisions, form, reward, reference, render_mode)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """See `ClusterEnv`; where there are pictures, what they show of the past is as fine as there are steps."""
+        outcome = super().step(action)
+        if self.render_mode is not None:
+            self.simulator.meter.look()
+        return outcome
 
     def as_text(self) -> str:
         """The cluster now, as text."""
@@ -150,9 +163,9 @@ class GroupingEnv(ClusterEnv):
         return draw_group_text(self.simulator)
 
     def as_picture(self) -> np.ndarray:
-        """The cluster now, uint8 (H, W, 3); what it shows of the past is as fine as there were pictures."""
+        """The cluster now, uint8 (H, W, 3)."""
         from ..rendering.groups import draw_groups
 
         self.simulator.meter.look()
 
-        return draw_groups(self.simulator)
+        return draw_groups(self.simulator, seen=self.seen())

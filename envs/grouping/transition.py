@@ -48,7 +48,7 @@ def _step(s, w, reference, action, outcome):
     w.begins = 0
     while not is_over(s, w) and w.code != STALLED:
         _go(s, w)
-    close_step(s, w, reference, outcome)
+    close_step(s, w, reference, outcome, s.n_machines - s.free_machines - s.down_machines)
 
 
 @kernel

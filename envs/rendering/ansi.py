@@ -16,6 +16,7 @@ from .links import NetworkScene, has_contention, read_network
 from .region_text import region_lines
 from .regions import has_regions, read_regions
 from .scene import Machine, Rack, RunningJob, Scene, WaitingJob, read_scene
+from .seen import done_words
 from .words import clock, cut, span
 
 SYMBOLS = string.digits + string.ascii_uppercase + string.ascii_lowercase.replace("x", "") + "@&%$*+=?!~^:;<>"
@@ -80,7 +81,8 @@ def _totals(scene: Scene, width: int) -> list[str]:
     gpus = f"GPUs {scene.used}/{scene.gpus} used, {scene.free} free"
     gpus += (f", {scene.shared} shared" if len(scene.partners) else "") + (f", {scene.down} down" if scene.down else "")
     held = f", {scene.held_jobs} held" if scene.held_jobs else ""
-    jobs = f"{len(scene.running)} running, {scene.waiting} waiting{held}, {scene.done}/{scene.jobs} done"
+    done = done_words(scene.done, scene.jobs, scene.jct_s)
+    jobs = f"{len(scene.running)} running, {scene.waiting} waiting{held}, {done}"
     parts = [f"t = {clock(scene.now_s)}", gpus, f"jobs {jobs}"]
     line = " | ".join(parts)
     return [line] if len(line) <= width else parts

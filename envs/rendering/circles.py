@@ -25,10 +25,10 @@ MOST_RINGS = 8
 MANNERS = ("all begin at once", "as they are turned")
 
 
-def draw_circles(pen: Pen, box: Box, crossing: Crossing | None, labels: Mapping[int, str]) -> None:
+def draw_circles(pen: Pen, box: Box, crossing: Crossing | None, labels: Mapping[int, str], when: str = "") -> None:
     """Two circles side by side: a ring a job, coloured where it wants the link; the score in the middle."""
     u = pen.unit
-    pen.text((box[0] + u(12), box[1] + u(9)), "Circles", 12, colours.INK, bold=True)
+    pen.text((box[0] + u(12), box[1] + u(9)), f"Circles{when}", 12, colours.INK, bold=True)
     if crossing is None:
         pen.text((box[0] + u(12), box[1] + u(30)), "no jobs meet on a link", 10, colours.FAINT)
         return
@@ -72,11 +72,12 @@ def _disc(crossing: Crossing, begins_s: tuple[float, ...], side: int) -> Image:
     return pen.image.resize((side, side), pillow().Image.Resampling.BOX)
 
 
-def draw_use(pen: Pen, box: Box, crossing: Crossing | None, labels: Mapping[int, str]) -> None:
+def draw_use(pen: Pen, box: Box, crossing: Crossing | None, when: str = "") -> None:
     """What the jobs send over the link in the long run, one on the other: all at once above, as turned below."""
     u = pen.unit
-    pen.text((box[0] + u(12), box[1] + u(9)), "Use of the link", 12, colours.INK, bold=True)
+    pen.text((box[0] + u(12), box[1] + u(9)), f"Use of the link{when}", 12, colours.INK, bold=True)
     if crossing is None:
+        pen.text((box[0] + u(12), box[1] + u(30)), "no jobs share a link", 10, colours.FAINT)
         return
     told = f"{crossing.capacity / GBPS:g} Gbps"
     pen.text((box[2] - u(12), box[1] + u(11)), told, 9, colours.FAINT, anchor="ra")
@@ -114,8 +115,9 @@ def _draw_jobs(pen: Pen, box: Box, crossing: Crossing, labels: Mapping[int, str]
     """The colours of the jobs, and by how much each is turned, of its period."""
     u = pen.unit
     x, y = box[0], (box[1] + box[3]) // 2
+    x = pen.text((x, y), "turned by", 9, colours.FAINT, anchor="lm") + u(8)
     for job, begins_s, period_s in zip(crossing.jobs, crossing.begins_s, crossing.periods_s, strict=True):
-        words = f"{labels.get(job, job)} {1000 * (begins_s % period_s):.0f} ms"
+        words = f"{labels.get(job, job)}: {1000 * (begins_s % period_s):.0f} ms"
         if x + u(80) > box[2]:
             pen.text((x, y), "...", 9, colours.FAINT, anchor="lm")
             return

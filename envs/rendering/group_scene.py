@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ...simulator.groups.engine import GroupSimulator, Subtask
 from ...simulator.groups.use import UseOverTime
+from .seen import mean_jct_s
 
 ROUNDS = 3.0  # of the slowest group that are shown
 SHORTEST_S, LONGEST_S = 5.0, 3600.0
@@ -40,7 +41,7 @@ class GroupScene:
     Attributes:
         now_s: the clock. seconds: how far the subtasks go. machines, free, down: counts of machines.
         lanes: the groups. waiting: jobs that wait. running, done, jobs: counts of jobs.
-        past: how busy all machines have been so far.
+        past: how busy all machines have been so far. jct_s: mean JCT of the jobs that are done; nan: none is.
         cpu, net: use of all machines, 0 to 1.
     """
 
@@ -55,6 +56,7 @@ class GroupScene:
     done: int
     jobs: int
     past: UseOverTime
+    jct_s: float
 
     @property
     def cpu(self) -> float:
@@ -88,6 +90,7 @@ def read_groups(simulator: GroupSimulator) -> GroupScene:
         done=int(s["done"]),
         jobs=int(s["n_jobs"]),
         past=simulator.meter.over_time(),
+        jct_s=mean_jct_s(s),
     )
 
 

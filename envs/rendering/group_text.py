@@ -7,6 +7,7 @@ import string
 
 from ...simulator.groups.engine import GroupSimulator
 from .group_scene import GroupLane, GroupScene, read_groups
+from .seen import done_words
 from .words import clock, cut, span
 
 SYMBOLS = string.digits + string.ascii_uppercase + string.ascii_lowercase
@@ -18,11 +19,11 @@ def draw_group_text(simulator: GroupSimulator, width: int = 100) -> str:
     """The groups now, as lines of at most `width` columns (at least 40), without a line break at the end."""
     scene, width = read_groups(simulator), max(40, width)
     down = f", {scene.down} down" if scene.down else ""
+    done = done_words(scene.done, scene.jobs, scene.jct_s)
     lines = [
         f"t = {clock(scene.now_s)} | machines {scene.machines - scene.free - scene.down}/{scene.machines} used, "
         f"{scene.free} free{down} | CPU {scene.cpu:.0%}, network {scene.net:.0%}",
-        f"jobs {scene.running} in groups, {len(scene.waiting)} waiting, {scene.done}/{scene.jobs} done; the next "
-        f"{span(scene.seconds)}:",
+        f"jobs {scene.running} in groups, {len(scene.waiting)} waiting, {done}; the next {span(scene.seconds)}:",
     ]
     for lane in scene.lanes[:MOST_GROUPS]:
         lines += ["", *_group_lines(scene, lane, width)]

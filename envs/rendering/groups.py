@@ -15,6 +15,7 @@ from .colours import job_colour
 from .group_scene import GroupLane, GroupScene, read_groups
 from .pen import Pen, new_image
 from .picture import SIZE, checked_size, draw_total
+from .seen import Seen, run_words
 from .words import clock, span
 
 SMALLEST_LANE = 46  # units; more groups than fit are counted below
@@ -24,12 +25,13 @@ NET = colours.TIER_COLOURS[2]
 Box = tuple[int, int, int, int]
 
 
-def draw_groups(simulator: GroupSimulator, size: tuple[int, int] = SIZE) -> np.ndarray:
+def draw_groups(simulator: GroupSimulator, size: tuple[int, int] = SIZE, seen: Seen | None = None) -> np.ndarray:
     """The groups now, as a picture.
 
     Args:
         simulator: a simulator of job groups after `reset`.
         size: width and height in pixels, (640, 420) to (7680, 4320).
+        seen: of the run, where several frames of it are drawn.
 
     Returns:
         uint8 (height, width, 3), a fresh array; the same state gives the same pixels.
@@ -43,6 +45,8 @@ def draw_groups(simulator: GroupSimulator, size: tuple[int, int] = SIZE) -> np.n
     pen = Pen(new_image(size, colours.PAGE), min(size[0] / SIZE[0], size[1] / SIZE[1]))
     u = pen.unit
     _draw_totals(pen, size[0], scene)
+    for line, words in enumerate(run_words(scene.jct_s, seen).split(" · ")):
+        pen.text((u(14) + 2, u(44 + 14 * line)), words, 10, colours.INK, within=round(size[0] * 0.165))
     right, bottom = size[0] - u(14), size[1] - u(34)
     _draw_machines(pen, scene, (u(14), u(76), right, u(94)))
     middle = size[0] // 2
@@ -58,7 +62,7 @@ def _draw_totals(pen: Pen, width: int, scene: GroupScene) -> None:
     used = scene.machines - scene.free - scene.down
     machines = [(used, colours.USED), (scene.down, colours.GPU_DOWN)]
     down = f", {scene.down} down" if scene.down else ""
-    waiting = f"jobs in groups, {len(scene.waiting)} waiting"
+    waiting = f"in groups, {len(scene.waiting)} waiting"
     shares = [(round(1000 * scene.cpu), colours.USED)]
     net = [(round(1000 * scene.net), NET)]
     draw_total(pen, round(width * 0.19), f"{used} / {scene.machines}", "machines" + down, machines, scene.machines)
@@ -113,7 +117,7 @@ def _draw_lanes(pen: Pen, scene: GroupScene, box: Box) -> None:
     axis = (box[0] + u(60), top, box[2] - u(14), bottom)
     if not shown:
         pen.text(((box[0] + box[2]) // 2, (top + bottom) // 2), "no job is in a group", 12, colours.FAINT, anchor="mm")
-    height = min((bottom - top) / max(1, len(shown)), 3.2 * u(SMALLEST_LANE))
+    height = min((bottom - top) / max(1, len(shown)), 4.5 * u(SMALLEST_LANE))
     for number, lane in enumerate(shown):
         lane_box = (axis[0], round(top + number * height), axis[2], round(top + (number + 1) * height) - u(6))
         _draw_lane(pen, scene, lane, lane_box, box[0] + u(14))
@@ -126,13 +130,13 @@ def _draw_lanes(pen: Pen, scene: GroupScene, box: Box) -> None:
 def _draw_lane(pen: Pen, scene: GroupScene, lane: GroupLane, box: Box, left: int) -> None:
     u = pen.unit
     lasts = f"round {span(lane.round_s)}" if math.isfinite(lane.round_s) else "not measured yet"
-    jobs = ", ".join(f"{job}{' (loads)' if job in lane.loading else ''}" for job in lane.members)
     told = f"{lane.machines} machines · {lasts} · CPU {lane.cpu:.0%} · network {lane.net:.0%} · "
-    told += f"memory {lane.memory:.0%} · jobs {jobs}"
+    told += f"memory {lane.memory:.0%} · jobs"
     swatch = (left, box[1] + u(2), left + u(9), box[1] + u(11))
     pen.box(swatch, _group_colour(lane.group))
     x = pen.text((left + u(14), box[1] + u(6)), f"group {lane.group}", 10, colours.INK, bold=True, anchor="lm") + u(8)
-    pen.text((x, box[1] + u(6)), told, 10, colours.FAINT, anchor="lm", within=box[2] - x)
+    x = pen.text((x, box[1] + u(6)), told, 10, colours.FAINT, anchor="lm", within=box[2] - x) + u(6)
+    _draw_members(pen, lane, (x, box[1] + u(1), box[2], box[1] + u(11)))
     first = box[1] + u(15)
     middle = (first + box[3]) // 2
     rows = {True: (first, middle - u(1)), False: (middle + u(1), box[3])}
@@ -143,6 +147,19 @@ def _draw_lane(pen: Pen, scene: GroupScene, lane: GroupLane, box: Box, left: int
         top, bottom = rows[subtask.kind == "COMP"]
         ends = [_column(scene, box, at_s) for at_s in (subtask.begin_s, subtask.end_s)]
         _draw_subtask(pen, (ends[0], top, ends[1], bottom), subtask.job)
+
+
+def _draw_members(pen: Pen, lane: GroupLane, box: Box) -> None:
+    """The jobs of a group in their colours, then those that only end what they are at."""
+    u, (x, middle) = pen.unit, (box[0], (box[1] + box[3]) // 2)
+    leaving = sorted({subtask.job for subtask in lane.subtasks} - set(lane.members))
+    for job in [*lane.members, *leaving]:
+        if x + u(70) > box[2]:
+            pen.text((x, middle), "and more", 10, colours.FAINT, anchor="lm")
+            return
+        pen.box((x, box[1], x + u(9), box[3]), job_colour(job))
+        words = f"{job}{' loads' if job in lane.loading else ' leaves' if job in leaving else ''}"
+        x = pen.text((x + u(12), middle), words, 10, colours.FAINT, anchor="lm") + u(8)
 
 
 def _draw_subtask(pen: Pen, box: Box, job: int) -> None:

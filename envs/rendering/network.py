@@ -18,13 +18,16 @@ from .circles import draw_circles, draw_use
 from .colours import Colour, job_colour
 from .floor import Box
 from .links import NetworkScene, read_network
-from .panels import draw_queue, draw_running
+from .panels import draw_queue, draw_running, draw_tiers
 from .pen import Pen, new_image
 from .scene import Scene, read_scene
+from .seen import Seen, draw_run
+from .words import span
 
 IDLE, FULL, OVER = colours.TRACK, colours.TIER_COLOURS[0], colours.TIER_COLOURS[3]
 HALF = colours.TIER_COLOURS[2]
 SHARED_WIDTH, OWN_WIDTH = 2.4, 1.0  # units
+PALE = 0.5  # of what is past: white in it
 
 
 class Boxes:
@@ -47,8 +50,11 @@ class Boxes:
         self.foot = bottom
 
 
-def draw_network(simulator: Simulator, size: tuple[int, int]) -> np.ndarray:
-    """The picture; see `picture.draw_rgb`, which draws it where jobs share links."""
+def draw_network(simulator: Simulator, size: tuple[int, int], seen: Seen | None = None) -> np.ndarray:
+    """The picture; see `picture.draw_rgb`, which draws it where jobs share links.
+
+    While no jobs meet on a link, circles and use are those that were seen last, pale.
+    """
     from .picture import SIZE, draw_totals
 
     scene, network, links = read_scene(simulator), read_network(simulator), simulator.topology.links
@@ -60,15 +66,29 @@ def draw_network(simulator: Simulator, size: tuple[int, int]) -> np.ndarray:
         pen.card(box, colours.CARD, colours.CARD_EDGE, 8)
     draw_totals(pen, boxes.network[0], size[0], scene)
     words = f"{scene.name} · {scene.gpus:,} GPUs · {links.num_links:,} links · {network.contending} jobs meet on links"
-    pen.text((boxes.network[0] + 2, pen.unit(44)), words, 11, colours.FAINT, within=round(size[0] * 0.37))
+    pen.text((boxes.network[0] + 2, pen.unit(44)), words, 10, colours.FAINT, within=round(size[0] * 0.37))
+    draw_run(pen, scene.jct_s, seen, round(size[0] * 0.36))
     _draw_graph(pen, boxes.network, links, scene, network)
     draw_queue(pen, boxes.queue, scene)
     draw_running(pen, boxes.running, scene)
-    labels = {job.job: job.label for job in scene.running}
-    draw_circles(pen, boxes.circles, network.crossing, labels)
-    draw_use(pen, boxes.use, network.crossing, labels)
+    _draw_crossing(pen, boxes, network, scene, seen)
     _draw_legend(pen, boxes)
     return pen.pixels()
+
+
+def _draw_crossing(pen: Pen, boxes: Boxes, network: NetworkScene, scene: Scene, seen: Seen | None) -> None:
+    """The two panels of the worst link, of now or, pale, of when jobs last met on one."""
+    seen = seen if seen is not None else Seen()
+    is_now = network.crossing is not None
+    if is_now:
+        seen.crossing, seen.at_s = network.crossing, scene.now_s
+        seen.labels = {job.job: job.label for job in scene.running}
+    when = "" if is_now or seen.crossing is None else f", {span(scene.now_s - seen.at_s)} ago"
+    draw_circles(pen, boxes.circles, seen.crossing, seen.labels, when)
+    draw_use(pen, boxes.use, seen.crossing, when)
+    if when:
+        for box in (boxes.circles, boxes.use):
+            pen.fade((box[0] + 2, box[1] + pen.unit(26), box[2] - 2, box[3] - pen.unit(4)), PALE)
 
 
 def load_colour(load: float) -> Colour:
@@ -160,4 +180,5 @@ def _draw_legend(pen: Pen, boxes: Boxes) -> None:
     pen.line((x, y), (x + u(22), y), FULL, SHARED_WIDTH)
     x = pen.text((x + u(27), y), "several jobs", 10, colours.FAINT, anchor="lm") + u(12)
     pen.line((x, y), (x + u(22), y), FULL, OWN_WIDTH)
-    pen.text((x + u(27), y), "one", 10, colours.FAINT, anchor="lm")
+    x = pen.text((x + u(27), y), "one", 10, colours.FAINT, anchor="lm") + u(24)
+    draw_tiers(pen, (x, y), "a job's band: within one")

@@ -13,6 +13,7 @@ from .scene import RunningJob, Scene, WaitingJob
 from .words import span
 
 ROW = 15  # units
+TIERS_TOLD = "colour: the job; band: its gang lies within one"
 Job = TypeVar("Job")
 
 
@@ -63,35 +64,56 @@ def _draw_waited_scale(pen: Pen, box: Box) -> None:
     pen.text((right + u(5), y), "1 day", 9, colours.FAINT, anchor="lm")
 
 
-def draw_running(pen: Pen, box: Box, scene: Scene) -> None:
-    """The largest running jobs: colour, model, GPUs, tier, progress and the time that they still need."""
+def draw_running(pen: Pen, box: Box, scene: Scene, *, bands: bool = True) -> None:
+    """The largest running jobs: colour, with a band in that of the tier, model, GPUs, progress, time still needed."""
     u = pen.unit
     top, rows = _heading(pen, box, f"Running  {len(scene.running):,}", "still needs", foot=6)
     largest = sorted(scene.running, key=lambda job: (-job.gpus, job.job))
     shown, more = _share(largest, rows, len(largest))
     for number, job in enumerate(shown):
-        _draw_job(pen, box, top + number * u(ROW), job)
+        _draw_job(pen, box, top + number * u(ROW), job, bands)
     if more:
         pen.text((box[0] + u(12), top + len(shown) * u(ROW)), f"and {more:,} more, no larger", 10, colours.FAINT)
     elif not shown:
         pen.text((box[0] + u(12), top), "nothing runs", 10, colours.FAINT)
 
 
-def _draw_job(pen: Pen, box: Box, y: int, job: RunningJob) -> None:
+def _draw_job(pen: Pen, box: Box, y: int, job: RunningJob, has_band: bool) -> None:
     u = pen.unit
     middle = y + u(ROW) // 2
     left = box[0] + u(12)
     swatch = (left, y + u(2), left + u(11), y + u(ROW) - u(2))
     pen.box(swatch, job_colour(job.job))
-    band = swatch[3] - u(1) * (job.tier + 1)
-    pen.box((swatch[0], band - 1, swatch[2], band), colours.WHITE)
-    pen.box((swatch[0], band, swatch[2], swatch[3]), colours.TIER_COLOURS[job.tier])
+    if has_band:
+        draw_band(pen, swatch, u(1), job.tier)
     pen.text((left + u(16), middle), job.label, 10, colours.INK, anchor="lm", within=u(38))
     pen.text((left + u(56), middle), job.model or job.name, 10, colours.FAINT, anchor="lm", within=u(62))
     pen.text((left + u(146), middle), f"{job.gpus:,}", 10, colours.INK, anchor="rm")
     track = (left + u(152), middle - u(2), left + u(187), middle + u(3))
     pen.bar(track, [(round(1000 * job.progress), colours.FAINT)], 1000)
     pen.text((box[2] - u(12), middle), span(job.remaining_s), 10, colours.FAINT, anchor="rm")
+
+
+def draw_tiers(pen: Pen, place: tuple[int, int], told: str = TIERS_TOLD) -> int:
+    """A swatch for each tier, as GPUs and jobs look that have it, after what is told; from `place`, left and middle.
+
+    Returns where it ends.
+    """
+    u, (x, y), side = pen.unit, place, pen.unit(15)
+    x = pen.text((x, y), told, 10, colours.FAINT, anchor="lm") + u(8)
+    for tier, word in enumerate(("slot", "machine", "rack", "or across racks")):
+        swatch = (x, y - side // 2, x + side, y - side // 2 + side)
+        pen.box(swatch, colours.mix(colours.USED, colours.WHITE, 0.45))
+        draw_band(pen, swatch, u(2), tier)
+        x = pen.text((x + side + u(5), y), word, 10, colours.FAINT, anchor="lm") + u(14)
+    return x
+
+
+def draw_band(pen: Pen, box: Box, level: int, tier: int) -> None:
+    """The band at the foot of a box, `level` pixels high for the narrowest tier and so many more for each wider."""
+    top = box[3] - level * (tier + 1)
+    pen.box((box[0], top - 1, box[2], top), colours.WHITE)
+    pen.box((box[0], top, box[2], box[3]), colours.TIER_COLOURS[tier])
 
 
 def _heading(pen: Pen, box: Box, title: str, note: str, foot: int) -> tuple[int, int]:

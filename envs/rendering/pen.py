@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...simulator.errors import MissingExtra
-from .colours import TRACK, Colour
+from .colours import TRACK, WHITE, Colour
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -169,6 +169,21 @@ class Pen:
         width = max(1, (box[2] - box[0]) // 12)
         self._draw.line((left, top, right, bottom), fill=colour, width=width)
         self._draw.line((left, bottom, right, top), fill=colour, width=width)
+
+    def fade(self, box: tuple[int, int, int, int], share: float) -> None:
+        """Take the colour out of a box, and put `share` (0 to 1) of white in."""
+        grey = self.image.crop(box).convert("L").convert("RGB")
+        white = new_image(grey.size, WHITE)
+        self.image.paste(pillow().Image.blend(grey, white, share), box[:2])
+
+    def upright(self, place: tuple[int, int], words: str, size: float, colour: Colour, ground: Colour) -> None:
+        """Write from the bottom up, on a ground of one colour; `place`: the middle of the lower end."""
+        pixels = self._font_pixels(size)
+        long, high = _length(words, pixels, False) + 2, round(1.25 * pixels)
+        strip = Pen(new_image((long, high), ground), self.scale)
+        strip.text((1, high // 2), words, size, colour, anchor="lm")
+        turned = strip.image.transpose(pillow().Image.Transpose.ROTATE_90)
+        self.image.paste(turned, (place[0] - high // 2, place[1] - long))
 
     def bar(self, box: tuple[int, int, int, int], parts: Sequence[tuple[int, Colour]], whole: float) -> None:
         """A bar of parts, one after the other, on a track that stands for `whole`; a part above 0 shows."""

@@ -15,25 +15,27 @@ from . import colours
 from .colours import Colour, job_colour
 from .floor import LEVELS, LINE, MARK, REST, SEPARATOR, STRATA, Box, FloorPlan, plan_floor
 from .links import has_contention
-from .panels import draw_queue, draw_running
+from .panels import TIERS_TOLD, draw_queue, draw_running, draw_tiers
 from .pen import Pen, new_image
 from .regions import has_regions
 from .scene import ClusterShape, Scene, read_scene
+from .seen import Seen, draw_run
 from .words import clock
 
 SIZE = (960, 640)
 SMALLEST, LARGEST = (640, 420), (7680, 4320)
 
 
-def draw_rgb(simulator: Simulator, size: tuple[int, int] = SIZE) -> np.ndarray:
+def draw_rgb(simulator: Simulator, size: tuple[int, int] = SIZE, seen: Seen | None = None) -> np.ndarray:
     """The cluster now, as a picture.
 
     Args:
         simulator: a simulator after `reset`.
         size: width and height in pixels, (640, 420) to (7680, 4320).
+        seen: of the run, where several frames of it are drawn; it is brought up to date.
 
     Returns:
-        uint8 (height, width, 3), a fresh array; the same state gives the same pixels.
+        uint8 (height, width, 3), a fresh array; the same state, and what was seen, give the same pixels.
 
     Raises:
         MissingExtra: the extra [render] is not installed.
@@ -43,12 +45,12 @@ def draw_rgb(simulator: Simulator, size: tuple[int, int] = SIZE) -> np.ndarray:
     if has_regions(simulator):
         from .region_map import draw_regions
 
-        return draw_regions(simulator, size)
+        return draw_regions(simulator, size, seen)
     if has_contention(simulator):
         from .network import draw_network
 
-        return draw_network(simulator, size)
-    return draw_scene(read_scene(simulator), size)
+        return draw_network(simulator, size, seen)
+    return draw_scene(read_scene(simulator), size, seen)
 
 
 def checked_size(size: tuple[int, int]) -> tuple[int, int]:
@@ -59,7 +61,7 @@ def checked_size(size: tuple[int, int]) -> tuple[int, int]:
     return width, height
 
 
-def draw_scene(scene: Scene, size: tuple[int, int] = SIZE) -> np.ndarray:
+def draw_scene(scene: Scene, size: tuple[int, int] = SIZE, seen: Seen | None = None) -> np.ndarray:
     """A scene as a picture; see `draw_rgb`."""
     width, height = checked_size(size)
     stage = stage_of(scene.shape, scene.name, (width, height))
@@ -67,8 +69,10 @@ def draw_scene(scene: Scene, size: tuple[int, int] = SIZE) -> np.ndarray:
     pixels.reshape(-1, 3)[stage.plan.pixels] = _part_colours(scene, stage.plan)[stage.plan.parts]
     pen = Pen.over(pixels, stage.scale)
     draw_totals(pen, stage.margin, stage.size[0], scene)
-    if not stage.plan.by_machine:
+    draw_run(pen, scene.jct_s, seen, round(stage.size[0] * 0.36))
+    if len(scene.partners) and not stage.plan.by_machine:
         _split_shared(pen, stage.plan, scene)
+        _draw_shared_legend(pen, stage)
     _draw_labels(pen, stage.plan, scene)
     draw_queue(pen, stage.queue, scene)
     draw_running(pen, stage.running, scene)
@@ -83,6 +87,7 @@ class Stage:
         cluster, queue, running: boxes of the three cards.
         plan: where the GPUs are.
         base: uint8 (height, width, 3).
+        legend_end: where the legend goes on.
     """
 
     def __init__(self, shape: ClusterShape, name: str, size: tuple[int, int]) -> None:
@@ -120,8 +125,8 @@ class Stage:
             self._number_machines(pen, shape)
         counts = (len(shape.rack_machines), len(shape.machine_slots), shape.gpus)
         words = [f"{n:,} {noun}{'s' * (n != 1)}" for n, noun in zip(counts, ("rack", "machine", "GPU"), strict=True)]
-        pen.text((self.margin + 2, self.unit(44)), f"{name} · {' · '.join(words)}", 11, colours.FAINT)
-        self._draw_tier_legend(pen)
+        pen.text((self.margin + 2, self.unit(44)), f"{name} · {' · '.join(words)}", 10, colours.FAINT)
+        self._draw_legend(pen)
 
     def _number_machines(self, pen: Pen, shape: ClusterShape) -> None:
         boxes = iter(self.plan.machines)
@@ -131,37 +136,21 @@ class Stage:
                 place = (box[0] + self.plan.gaps.label - 1, (box[1] + box[3]) // 2)
                 pen.text(place, str(number), 9, colours.FAINT, anchor="rm")
 
-    def _draw_tier_legend(self, pen: Pen) -> None:
+    def _draw_legend(self, pen: Pen) -> None:
         """Swatches as GPUs look, at the foot of the picture."""
-        x, y, side = self.margin, self.size[1] - self.unit(25), self.unit(15)
-        entries = [
-            ("gang within a slot", 0),
-            ("machine", 1),
-            ("rack", 2),
-            ("across racks", 3),
-            ("free", -1),
-            ("down", -2),
-        ]
-        for word, tier in entries:
-            fill = (
-                colours.GPU_DOWN
-                if tier == -2
-                else colours.GPU_FREE
-                if tier == -1
-                else colours.mix(colours.USED, colours.WHITE, 0.45)
-            )
-            pen.box((x, y, x + side, y + side), fill)
-            if tier >= 0:
-                band = y + side - self.unit(2) * (tier + 1)
-                pen.box((x, band - 1, x + side, band), colours.WHITE)
-                pen.box((x, band, x + side, y + side), colours.TIER_COLOURS[tier])
-            elif tier == -2:
-                pen.cross((x, y, x + side, y + side), colours.GPU_CROSS)
-            x = pen.text((x + side + self.unit(5), y + side // 2), word, 10, colours.FAINT, anchor="lm") + self.unit(14)
+        u, side = self.unit, self.unit(15)
+        x, y = self.margin, self.size[1] - u(25) + side // 2
         if self.plan.by_machine:
-            pen.text(
-                (x, y + side // 2), "each box is a machine, darker with more GPUs used", 10, colours.FAINT, anchor="lm"
-            )
+            told = "a box: a machine, the darker the more GPUs used; band: its widest gang"
+            x = pen.text((x, y), told, 10, colours.FAINT, anchor="lm") + u(14)
+        x = draw_tiers(pen, (x, y), "within one" if self.plan.by_machine else TIERS_TOLD)
+        for word, fill in (("free", colours.GPU_FREE), ("down", colours.GPU_DOWN)):
+            box = (x, y - side // 2, x + side, y - side // 2 + side)
+            pen.box(box, fill)
+            if word == "down":
+                pen.cross(box, colours.GPU_CROSS)
+            x = pen.text((x + side + u(5), y), word, 10, colours.FAINT, anchor="lm") + u(14)
+        self.legend_end = x, y
 
 
 @lru_cache(maxsize=4)
@@ -213,6 +202,15 @@ def _split_shared(pen: Pen, plan: FloorPlan, scene: Scene) -> None:
             pen.box(stripe, job_colour(job))
             if stripe[2] - stripe[0] > 3:
                 pen.box((stripe[0], stripe[1], stripe[0] + 1, stripe[3]), colours.WHITE)
+
+
+def _draw_shared_legend(pen: Pen, stage: Stage) -> None:
+    """What a GPU of two colours is."""
+    (x, y), side = stage.legend_end, pen.unit(15)
+    for number, job in enumerate((1, 3)):
+        left, top = x + number * side // 2, y - side // 2
+        pen.box((left, top, left + side // 2, top + side), job_colour(job))
+    pen.text((x + side + pen.unit(5), y), "jobs share a GPU", 10, colours.FAINT, anchor="lm")
 
 
 def _stripes(scene: Scene, plan: FloorPlan, gpu: int) -> list[tuple[int, Box]]:

@@ -17,12 +17,14 @@ from .floor import Box
 from .panels import draw_queue, draw_running
 from .pen import Pen, new_image
 from .regions import Flow, Region, RegionScene, Supply, read_regions
+from .seen import Seen, draw_run
 from .words import amount, clock, span
 
 LOW, EVEN, HIGH = colours.TIER_COLOURS[0], colours.TIER_COLOURS[2], colours.TIER_COLOURS[3]
 GPUS, CPUS = colours.USED, colours.HUES[1]
 ASKED = colours.mix(HIGH, colours.WHITE, 0.62)
 FLOW = colours.HUES[3]
+TAG_AT = 0.28  # of an arrow, from its start: both ways between two regions have theirs in different places
 GRID = 4  # lines of the plot
 
 
@@ -40,7 +42,7 @@ class Boxes:
         def u(units: float) -> int:
             return max(1, round(units * scale))
 
-        margin, head, foot, gap, side = u(14), u(74), u(34), u(10), u(256)
+        margin, head, foot, gap, side = u(14), u(76), u(50), u(10), u(256)
         right, bottom = size[0] - margin, size[1] - foot
         middle = head + round((bottom - head) * 0.56)
         self.map = (margin, head, right - side - gap, head + round((bottom - head) * 0.7))
@@ -50,12 +52,12 @@ class Boxes:
         self.foot = bottom
 
 
-def draw_regions(simulator: Simulator, size: tuple[int, int]) -> np.ndarray:
+def draw_regions(simulator: Simulator, size: tuple[int, int], seen: Seen | None = None) -> np.ndarray:
     """The picture; see `picture.draw_rgb`, which draws it where there are regions."""
-    return draw_region_scene(read_regions(simulator), size)
+    return draw_region_scene(read_regions(simulator), size, seen)
 
 
-def draw_region_scene(world: RegionScene, size: tuple[int, int]) -> np.ndarray:
+def draw_region_scene(world: RegionScene, size: tuple[int, int], seen: Seen | None = None) -> np.ndarray:
     """A scene of regions as a picture."""
     from .picture import SIZE
 
@@ -65,10 +67,11 @@ def draw_region_scene(world: RegionScene, size: tuple[int, int]) -> np.ndarray:
     for box in (boxes.map, boxes.course, boxes.queue, boxes.running):
         pen.card(box, colours.CARD, colours.CARD_EDGE, 8)
     _draw_totals(pen, boxes.map[0], size[0], world)
+    draw_run(pen, world.scene.jct_s, seen, round(size[0] * 0.3))
     _draw_map(pen, boxes.map, world)
     _draw_course(pen, boxes.course, world)
     draw_queue(pen, boxes.queue, world.scene)
-    draw_running(pen, boxes.running, world.scene)
+    draw_running(pen, boxes.running, world.scene, bands=False)
     _draw_legend(pen, boxes)
     return pen.pixels()
 
@@ -80,15 +83,15 @@ def _draw_totals(pen: Pen, margin: int, width: int, world: RegionScene) -> None:
     pen.text((margin, pen.unit(14)), clock(scene.now_s), 24, colours.INK, bold=True)
     words = f"{scene.name} · {len(world.regions)} regions"
     words += f" · {world.late:,} started too late" if world.late else ""
-    pen.text((margin + 2, pen.unit(44)), words, 11, colours.FAINT, within=round(width * 0.3))
+    pen.text((margin + 2, pen.unit(44)), words, 10, colours.FAINT, within=round(width * 0.3))
     down = f"GPUs used, {scene.down:,} units down" if scene.down else "GPUs used"
     draw_total(pen, round(width * 0.33), _of(world.gpus), down, [(world.gpus[0], GPUS)], world.gpus[1])
     draw_total(pen, round(width * 0.505), _of(world.cpus), "CPU machines used", [(world.cpus[0], CPUS)], world.cpus[1])
     waits = "waiting" + (f", {world.homeless:,} for data" if world.homeless else "")
-    draw_total(pen, round(width * 0.68), f"{len(scene.running):,}", "running")
-    draw_total(pen, round(width * 0.735), f"{scene.waiting + scene.held_jobs:,}", waits)
+    draw_total(pen, round(width * 0.661), f"{len(scene.running):,}", "running")
+    draw_total(pen, round(width * 0.713), f"{scene.waiting + scene.held_jobs:,}", waits)
     done = [(scene.done, colours.TIER_COLOURS[0])]
-    draw_total(pen, round(width * 0.845), f"{scene.done:,} / {scene.jobs:,}", "done", done, scene.jobs)
+    draw_total(pen, round(width * 0.838), f"{scene.done:,} / {scene.jobs:,}", "done", done, scene.jobs)
 
 
 def _of(pair: tuple[int, int]) -> str:
@@ -102,8 +105,10 @@ def _draw_map(pen: Pen, box: Box, world: RegionScene) -> None:
     pen.text((box[2] - u(12), box[1] + u(11)), told, 9, colours.FAINT, anchor="ra")
     inner = (box[0] + u(10), box[1] + u(30), box[2] - u(10), box[3] - u(10))
     places = place_regions(len(world.regions), inner, u(12), u(118))
-    for flow in world.flows:
-        _draw_flow(pen, places, flow, world)
+    tags = [_draw_flow(pen, places, flow, world) for flow in world.flows]
+    for at, words in tags:
+        if words:
+            pen.tag(at, words, 9, FLOW, colours.CARD)
     for region, place in zip(world.regions, places, strict=True):
         _draw_region(pen, place, region)
 
@@ -212,8 +217,8 @@ def _draw_storage(pen: Pen, row: Box, region: Region) -> None:
         pen.bar(track, parts, 1000)
 
 
-def _draw_flow(pen: Pen, places: list[Box], flow: Flow, world: RegionScene) -> None:
-    """An arrow from card to card, the wider the more is left; two ways side by side."""
+def _draw_flow(pen: Pen, places: list[Box], flow: Flow, world: RegionScene) -> tuple[tuple[int, int], str]:
+    """An arrow from card to card, the wider the more is left; two ways side by side. Returns where to say what."""
     source, target = (_middle(places[region]) for region in (flow.source, flow.target))
     angle = math.atan2(target[1] - source[1], target[0] - source[0])
     aside = 5 * pen.scale
@@ -223,10 +228,9 @@ def _draw_flow(pen: Pen, places: list[Box], flow: Flow, world: RegionScene) -> N
     largest = max(other.left_bytes for other in world.flows)
     width = 1.0 + 3.0 * math.sqrt(flow.left_bytes / largest) if largest > 0.0 else 1.0
     pen.arrow(start, end, FLOW, width)
-    middle = (start[0] + end[0]) // 2, (start[1] + end[1]) // 2
+    place = tuple(round(a + TAG_AT * (b - a)) for a, b in zip(start, end, strict=True))
     words = f"{amount(flow.left_bytes)}" + (f" ({flow.tables})" if flow.tables > 1 else "")
-    if math.hypot(end[0] - start[0], end[1] - start[1]) > 40 * pen.scale:
-        pen.tag(middle, words, 9, FLOW, colours.CARD)
+    return (place[0], place[1]), words if math.hypot(end[0] - start[0], end[1] - start[1]) > 40 * pen.scale else ""
 
 
 def _middle(place: Box) -> tuple[float, float]:
@@ -279,11 +283,33 @@ def _draw_line(pen: Pen, plot: Box, world: RegionScene, shares: np.ndarray, colo
 
 
 def _draw_legend(pen: Pen, boxes: Boxes) -> None:
+    """Two lines at the foot: the parts of the bars; what frames, the bars at their left and ratios say."""
     u = pen.unit
-    x, y, side = boxes.map[0], boxes.foot + u(9), u(13)
-    entries = [("used", GPUS), ("asked by who waits", ASKED), ("down", colours.GPU_DOWN), ("tables on the way", FLOW)]
+    x, y, side = boxes.map[0], boxes.foot + u(7), u(12)
+    entries = [
+        ("GPUs used", GPUS),
+        ("CPU machines used", CPUS),
+        ("asked by who waits", ASKED),
+        ("down", colours.GPU_DOWN),
+        ("tables on the way", FLOW),
+    ]
     for words, colour in entries:
         pen.box((x, y, x + side, y + side), colour)
         x = pen.text((x + side + u(5), y + side // 2), words, 10, colours.FAINT, anchor="lm") + u(14)
-    told = "1.00x: as many units are held and asked as there are"
-    pen.text((x, y + side // 2), told, 10, colours.FAINT, anchor="lm")
+    pen.box((x, y + u(2), x + u(30), y + side - u(2)), ASKED)
+    pen.box((x, y + u(2), x + u(18), y + side - u(2)), GPUS)
+    pen.box((x + u(18) - 1, y, x + u(18) + 1, y + side), colours.INK)
+    told = "black tick: all there is, where more is asked"
+    pen.text((x + u(35), y + side // 2), told, 10, colours.FAINT, anchor="lm")
+    x, y = boxes.map[0], boxes.foot + u(32)
+    words = "1.00x: held and asked over what there is; a region's frame has the colour of its scarcest units"
+    x = pen.text((x, y), words, 10, colours.FAINT, anchor="lm") + u(12)
+    x = pen.text((x, y), "0.5 or less", 10, colours.FAINT, anchor="lm") + u(5)
+    steps, width = 30, u(150)
+    for step in range(steps):
+        part = (x + width * step // steps, y - u(4), x + width * (step + 1) // steps, y + u(4))
+        pen.box(part, load_colour(0.5 + 1.5 * step / (steps - 1)))
+    pen.text((x + width // 3, y), "1", 9, colours.INK, anchor="mm")
+    x = pen.text((x + width + u(5), y), "2 or more", 10, colours.FAINT, anchor="lm") + u(12)
+    pen.box((x, y - u(6), x + side, y + u(6)), colours.GPU_DOWN)
+    pen.text((x + side + u(5), y), "region is down", 10, colours.FAINT, anchor="lm")

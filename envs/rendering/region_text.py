@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .regions import Region, RegionScene, Supply
+from .seen import done_words
 from .words import amount, clock, cut
 
 WIDE = 12  # marks of a bar
@@ -14,7 +15,8 @@ def region_lines(world: RegionScene) -> list[str]:
     scene = world.scene
     held = f", {scene.held_jobs} held" if scene.held_jobs else ""
     data = f", {world.homeless} for data" if world.homeless else ""
-    jobs = f"jobs {len(scene.running)} running, {scene.waiting} waiting{held}{data}, {scene.done}/{scene.jobs} done"
+    done = done_words(scene.done, scene.jobs, scene.jct_s)
+    jobs = f"jobs {len(scene.running)} running, {scene.waiting} waiting{held}{data}, {done}"
     use = f"GPUs {world.gpus[0]}/{world.gpus[1]} used | CPU machines {world.cpus[0]}/{world.cpus[1]} used"
     lines = [f"t = {clock(scene.now_s)} | {use}", f"{jobs}, {world.late} started too late", ""]
     for region in world.regions:

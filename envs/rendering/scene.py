@@ -14,6 +14,7 @@ from ...simulator.kernels.bits import next_member
 from ...simulator.kernels.codes import DOWN, FREE, HELD
 from ...simulator.tiers import UNPLACED
 from ...simulator.workloads.schema import Workload
+from .seen import mean_jct_s
 
 SHOWN_JOBS = 64  # waiting and held jobs that a scene describes one by one, each
 LABEL_LENGTH = 5
@@ -126,6 +127,7 @@ class Scene:
         free, down: GPUs; used are the others.
         waiting, held_jobs, done, jobs: how many there are in all.
         largest_gang: GPUs of the workload's largest job.
+        jct_s: mean JCT of the jobs that are done, seconds; nan: none is.
     """
 
     name: str
@@ -144,6 +146,7 @@ class Scene:
     done: int
     jobs: int
     largest_gang: int
+    jct_s: float
 
     @property
     def gpus(self) -> int:
@@ -195,6 +198,7 @@ def read_scene(simulator: Simulator, shown_jobs: int = SHOWN_JOBS) -> Scene:
         done=int(s.done),
         jobs=int(s.n_jobs),
         largest_gang=int(s.gpus[: s.n_jobs].max()),
+        jct_s=mean_jct_s(s),
     )
 
 

@@ -1,4 +1,4 @@
-"""What lies where: a row a region, a column a table, as text and as pixels."""
+"""What lies where: read from a simulator, and told as text, a row a region, a column a table."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ...simulator.geo.placement import Objective, Placement
 from ...simulator.geo.standing import standing_of
 from ...simulator.geo.warehouse import HIGH_LEVELS
 from . import colours
-from .pen import Pen, new_image
-from .words import clock, cut
+from .seen import mean_jct_s
+from .words import cut
 
 NOTHING, COPY, LEAVES, COMES, HOME, ARRIVES = range(6)  # of a table in a region
 MARKS = (".", "o", "-", "+", "H", ">")
@@ -29,6 +29,16 @@ COLOURS = (
 MOST_TABLES = 200
 
 
+@dataclass(frozen=True)
+class Moving:
+    """A copy on the way: the table, from where (None: no region has one), to where, and the bytes that are left."""
+
+    table: str
+    source: str | None
+    target: str
+    left_bytes: float
+
+
 @dataclass(frozen=True, eq=False)
 class TableScene:
     """What lies where now.
@@ -36,22 +46,39 @@ class TableScene:
     Attributes:
         now_s: the clock.
         regions: names. lies: int8 (regions, tables), codes of `WORDS`; tables in order of the bytes that are read, the
-            first 200.
+            first 200; order: which they are, and names: what they are called.
+        all_names, size_bytes, home_of, copies, readers: of every table: its name, bytes, home, the regions that have a
+            copy, and how many jobs that recur read it.
         tables: of all, how many. load: float64 (regions,), demand over supply of high-priority GPU-hours as the tables
             will lie. stored: float64 (regions,), share of the storage that is taken.
-        cost: of Figure 4. home, collocated: percentages (simulator/geo/standing.py). on_the_way: copies.
+        cost: of Figure 4; terms: Expressions 1 to 3 of it, weighted.
+        home, collocated: percentages (simulator/geo/standing.py).
+        moving: the copies on the way.
+        is_due: whether tables are looked at now, which happens every `every_s` seconds.
+        jct_s: mean JCT of the jobs that are done, seconds; nan: none is.
     """
 
     now_s: float
     regions: tuple[str, ...]
     lies: np.ndarray
+    order: list[int]
+    names: tuple[str, ...]
+    all_names: tuple[str, ...]
+    size_bytes: np.ndarray
+    home_of: list[int]
+    copies: list[list[int]]
+    readers: list[int]
     tables: int
     load: np.ndarray
     stored: np.ndarray
     cost: float
+    terms: tuple[float, float, float]
     home: float
     collocated: float
-    on_the_way: int
+    moving: tuple[Moving, ...]
+    is_due: bool
+    every_s: float
+    jct_s: float
 
 
 def read_tables(simulator: Simulator) -> TableScene:
@@ -72,10 +99,32 @@ def read_tables(simulator: Simulator) -> TableScene:
     order = np.argsort(-read, kind="stable")[:MOST_TABLES]
     high = ledger.demand[:, :, :HIGH_LEVELS].sum(axis=(1, 2)) / np.maximum(ledger.supply.sum(axis=1), 1)
     stored = s["stored_bytes"][:regions] / np.maximum(s["storage_bytes"][:regions], 1)
-    percent = standing.home, standing.collocated
-    names = view.demands.regions
+    names, tables = view.demands.regions, view.demands.table_names
     return TableScene(
-        float(s["now_s"]), names, lies[:, order], n, high, stored, placement.cost, *percent, len(transfers)
+        now_s=float(s["now_s"]),
+        regions=names,
+        lies=lies[:, order],
+        order=order.tolist(),
+        names=tuple(tables[table] for table in order.tolist()),
+        all_names=tables,
+        size_bytes=np.asarray(warehouse.tables.size_bytes),
+        home_of=s["table_home"][:n].tolist(),
+        copies=[view.copies(table) for table in range(n)],
+        readers=np.diff(ledger.first_user).tolist(),
+        tables=n,
+        load=high,
+        stored=stored,
+        cost=placement.cost,
+        terms=placement.terms,
+        home=standing.home,
+        collocated=standing.collocated,
+        moving=tuple(
+            Moving(tables[table], None if source is None else names[source], names[region], left)
+            for table, source, region, left in transfers
+        ),
+        is_due=view.tables_due,
+        every_s=float(s["tables_every_s"]),
+        jct_s=mean_jct_s(s),
     )
 
 
@@ -83,64 +132,13 @@ def table_lines(simulator: Simulator, width: int = 100) -> list[str]:
     """The tables as lines of text, at most `width` columns."""
     scene = read_tables(simulator)
     room = max(10, width - 34)
-    lines = [_told(scene), "  ".join(f"{mark} {word}" for mark, word in zip(MARKS, WORDS, strict=True))]
+    lines = [
+        f"{scene.tables} tables, those of which most is read first; {len(scene.moving)} copies on the way",
+        f"cost {scene.cost:.3f}; {scene.home:.0f} % train at home, {scene.collocated:.0f} % collocated",
+        "  ".join(f"{mark} {word}" for mark, word in zip(MARKS, WORDS, strict=True)),
+    ]
     for region, row in enumerate(scene.lies):
         told = f"{cut(scene.regions[region], 12):<12} {scene.load[region]:5.2f}x {100 * scene.stored[region]:3.0f} %  "
         marks = "".join(MARKS[code] for code in row.tolist())
         lines.append(told + (marks if len(marks) <= room else marks[: room - 2] + ".."))
     return [cut(line, width) for line in lines]
-
-
-def _told(scene: TableScene) -> str:
-    return (
-        f"{scene.tables} tables, those of which most is read first; cost {scene.cost:.3f}, {scene.home:.0f} % train at "
-        f"home, {scene.collocated:.0f} % collocated, {scene.on_the_way} copies on the way"
-    )
-
-
-def draw_tables(simulator: Simulator, size: tuple[int, int]) -> np.ndarray:
-    """What lies where, as a picture: uint8 (height, width, 3); `size`: width and height in pixels."""
-    scene = read_tables(simulator)
-    scale = min(size[0] / 960, size[1] / 640)
-    pen = Pen(new_image(size, colours.PAGE), scale)
-    u = pen.unit
-    pen.text((u(14), u(14)), clock(scene.now_s), 24, colours.INK, bold=True)
-    pen.text((u(14), u(48)), _told(scene), 11, colours.FAINT, within=size[0] - u(28))
-    card = (u(14), u(74), size[0] - u(14), size[1] - u(44))
-    pen.card(card, colours.CARD, colours.CARD_EDGE, 8)
-    top, bottom = card[1] + u(28), card[3] - u(12)
-    height = (bottom - top) / len(scene.regions)
-    left, right = card[0] + u(230), card[2] - u(12)
-    for text, x in (("region", u(12)), ("demand / supply", u(92)), ("storage", u(186))):
-        pen.text((card[0] + x, card[1] + u(9)), text, 10, colours.FAINT)
-    for region, row in enumerate(scene.lies.tolist()):
-        box = (round(top + region * height), round(top + (region + 1) * height) - max(1, u(6)))
-        _draw_region(pen, scene, region, (card[0], box[0], left, box[1]))
-        edges = np.linspace(left, right, len(row) + 1).round().astype(int).tolist()
-        gap = 1 if edges[1] - edges[0] > 3 else 0
-        for code, first, last in zip(row, edges[:-1], edges[1:], strict=True):
-            pen.box((first, box[0], last - gap, box[1]), COLOURS[code])
-    _draw_legend(pen, size)
-    return pen.pixels()
-
-
-def _draw_region(pen: Pen, scene: TableScene, region: int, box: tuple[int, int, int, int]) -> None:
-    u, middle = pen.unit, (box[1] + box[3]) // 2
-    pen.text((box[0] + u(12), middle), scene.regions[region], 11, colours.INK, anchor="lm", within=u(76))
-    load = float(scene.load[region])
-    colour = colours.TIER_COLOURS[3] if load > 1.0 else colours.USED
-    shares = (
-        (u(92), min(load, 2.0) / 2.0, colour, f"{load:.2f}"),
-        (u(186), float(scene.stored[region]), colours.USED, ""),
-    )
-    for x, share, fill, number in shares:
-        pen.bar((box[0] + x, middle - u(4), box[0] + x + u(40), middle + u(4)), [(round(1000 * share), fill)], 1000)
-        pen.text((box[0] + x + u(44), middle), number, 9, colours.FAINT, anchor="lm")
-
-
-def _draw_legend(pen: Pen, size: tuple[int, int]) -> None:
-    u = pen.unit
-    x, y, side = u(14), size[1] - u(30), u(14)
-    for word, colour in zip(WORDS, COLOURS, strict=True):
-        pen.box((x, y, x + side, y + side), colour)
-        x = pen.text((x + side + u(5), y + side // 2), word, 10, colours.FAINT, anchor="lm") + u(14)

@@ -11,7 +11,7 @@ from ...simulator.engine import Simulator
 from ...simulator.errors import InvalidDecision
 from ...simulator.layout import gpus_of
 from ..slots import slot_of
-from .gangs import exponents_of, find_resized, find_start, wider_exponents_of
+from .gangs import FREE_KIND, exponents_of, find_resized, find_start, wider_exponents_of
 from .window import MAX_EXPONENTS, PER_RUNNING, PREEMPT_KIND, RESIZE_KIND
 
 
@@ -77,13 +77,15 @@ def decode(simulator: Simulator, window: np.record, action: Any) -> Decision:
 def _kind_of(simulator: Simulator, window: np.record, decision: Start, first: int, starts: int) -> int:
     """Modify `gang`: the kind of the first candidate that has the GPUs of `decision`."""
     s = simulator.state
-    for kind in range(starts):
+    others = range(FREE_KIND + 1, starts)
+    shares = any(s.gpu_load[gpu] > 0 for gpu in decision.gpus)
+    for kind in (*others, FREE_KIND) if shares else (FREE_KIND, *others):
         found = window.legal[first + kind] and find_start(s, window, decision.job, kind)
         if found and tuple(s.gang[: s.gang_size].tolist()) == decision.gpus:
             return kind
     raise InvalidDecision(
-        f"{decision!r}: none of the job's legal candidates has these GPUs; give the environment the placer, or more "
-        "partners"
+        f"{decision!r}: none of the job's legal candidates has these GPUs; give the environment the policy's placer, "
+        "or more partners"
     )
 
 

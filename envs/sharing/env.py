@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...simulator.engine import Simulator
@@ -15,6 +15,8 @@ from ...simulator.sharing import Sharing, Slowdowns
 from ...simulator.topology import Topology
 from ...simulator.workloads import Workload
 from ..cluster_env import ClusterEnv, failures_of, horizon_of
+from ..forms import Form
+from ..snapshot import Reward
 from .defaults import MEMORY_GB, NETWORK, TOPOLOGY, WORKLOAD
 from .lookout import EXPONENTS, PARTNERS, SharingLookout
 from .transition import step_rows
@@ -39,7 +41,8 @@ class SharingEnv(ClusterEnv):
                  makespan, slowdown, slo; envs/reward.py. Decisions often take no time: train with gamma = 1.
     Episode      terminated when every job is done; truncated at `horizon_s` or after `max_decisions`, and then
                  charged for the jobs that it leaves (envs/reward.py).
-    Info         elapsed_s, action_mask, invalid_action (the action was not legal: it counted as advance), forced_action
+    Info         active_jobs, waiting_jobs, running_jobs, finished_jobs, used_gpus; elapsed_s, action_mask,
+                 invalid_action (the action was not legal: it counted as advance), forced_action
                  (and as the first legal candidate, since no time could pass), adjusted_action (a sub-batch that does
                  not fit became the nearest that does); max_decisions of reset and on the last step; metrics on the
                  last step.
@@ -70,7 +73,10 @@ class SharingEnv(ClusterEnv):
         horizon_s: truncate so many seconds after the first arrival; None: never.
         skip_idle: pass over decision points where only advancing or holding is legal.
         observation: `dict`, or `flat` for plain MLPs.
-        reward: `jct`, `makespan`, `slowdown` or `slo`.
+        action: `parts`, or `discrete`: a candidate alone, the other parts are 0 (envs/forms.py).
+        mask: `info`, or also in the observation: `observation`, `KEY` or `KEY/MASK` (envs/forms.py).
+        reward: `jct`, `makespan`, `slowdown` or `slo`; or a function (before, after) of two snapshots, or its word
+            `py:FILE.py:NAME` (envs/snapshot.py).
         reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
             name, a policy or a `Rule`; None: nobody.
         estimates: what policies and the observation know of run times: `exact`, `none`, `lognormal:sigma=1`, `user`, or
@@ -111,7 +117,9 @@ class SharingEnv(ClusterEnv):
         horizon_s: float | None = None,
         skip_idle: bool = True,
         observation: str = "dict",
-        reward: str = "jct",
+        action: str = "parts",
+        mask: str | Mapping[str, str] = "info",
+        reward: str | Reward = "jct",
         reference: Policy | Rule | str | None = None,
         estimates: Estimates | str = "exact",
         mtbf_s: float = 0.0,
@@ -142,7 +150,8 @@ class SharingEnv(ClusterEnv):
             estimates=estimates,
         )
         simulator.list_partners()
-        self._open(simulator, lookout, workload, max_decisions, observation, reward, reference, render_mode)
+        form = Form.of(lookout, observation, action, mask, self.others)
+        self._open(simulator, lookout, workload, max_decisions, form, reward, reference, render_mode)
 
 
 def _pace_of(elastic: bool | Pace, gpu: str) -> Pace | None:

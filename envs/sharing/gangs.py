@@ -6,7 +6,8 @@ pair's JCT if both run together from now on (Theorem 1 of paper sjf-bsbf, whethe
 by job, among those that have the GPUs and the memory. A partner that holds more GPUs alone than the job needs gives the
 first ones of its gang. What shared GPUs leave open is filled with free ones, if the rule allows it (`free=last`).
 
-A policy that decides in Python, as Pollux does, names GPUs itself (`dictated`); then they are what "free" stands for.
+A policy that decides in Python, as Pollux does, names GPUs itself; then they are what "free" stands for, whether they
+are or not (envs/dictated.py).
 An elastic job that is resized keeps the first of its GPUs, or takes the lowest free ones beside its own. Another job
 stays where it is, and takes larger passes.
 """
@@ -14,7 +15,6 @@ stays where it is, and takes larger passes.
 from __future__ import annotations
 
 from ...simulator.kernels.alone import append_alone, work_left_s
-from ...simulator.kernels.codes import FREE
 from ...simulator.kernels.jit import entry, kernel
 from ...simulator.kernels.placement import recall_gang
 from ...simulator.kernels.resizing import wider_passes
@@ -23,9 +23,9 @@ from ...simulator.rules.pairs import together_s
 from ...simulator.rules.partners import find_partners, halvings_beside, mixes, new_work_s, shared_wanted
 from ...simulator.rules.placers import find_gang, take_lowest
 from ...simulator.rules.sharing import complete_gang, take_singles
+from ..dictated import lay_dictated
 
 FREE_KIND, BEST_KIND, FIRST_FIT_KIND, PARTNER_KIND = 0, 1, 2, 3  # partner k: PARTNER_KIND + k - 1
-MOST_DICTATED = 1024
 
 
 @entry
@@ -33,7 +33,8 @@ def find_start(s, w, job, kind):
     """Modify `s.gang`: the GPUs of a start candidate of a waiting job; False if there are none."""
     need = s.gpus[job]
     if kind == FREE_KIND and job == w.dictated_job:
-        return _take_dictated(s, w)
+        lay_dictated(s, w)
+        return largest_sub_batch(s, job) > 0
     if kind == FREE_KIND:
         return need <= s.free_gpus and find_gang(s, job, w.placer)
     s.gang_size = 0
@@ -49,23 +50,6 @@ def find_start(s, w, job, kind):
 
 
 @kernel
-def _take_dictated(s, w):
-    """Modify `s.gang`: the GPUs that the policy names; False if one of them is not free."""
-    _lay_dictated(s, w)
-    are_free = True
-    for i in range(s.gang_size):
-        are_free &= s.gpu_job[s.gang[i]] == FREE and s.gpu_load[s.gang[i]] == 0
-    return are_free
-
-
-@kernel
-def _lay_dictated(s, w):
-    s.gang_size = w.n_dictated
-    for i in range(w.n_dictated):
-        s.gang[i] = w.dictated[i]
-
-
-@kernel
 def can_resize(s, job):
     """True if a running elastic job can have another number of GPUs; once an instant, so that this comes to its end."""
     return s.left_s[job] != s.now_s and (s.gpus[job] > 1 or s.free_gpus > 0)
@@ -78,7 +62,7 @@ def find_resized(s, w, job, exponent):
     Returns False if it is another number than was asked for.
     """
     if job == w.dictated_job:
-        _lay_dictated(s, w)
+        lay_dictated(s, w)
         return True
     most = s.gpus[job] + s.free_gpus
     asked = 1 << min(max(exponent, 0), 30)

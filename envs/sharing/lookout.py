@@ -8,14 +8,15 @@ import numpy as np
 
 from ...simulator.decisions import Decision, Resize, Start
 from ...simulator.engine import Simulator
+from ...simulator.gangs import check_gang
+from ..dictated import dictate, undictate
 from ..lookout import Lookout, check_range
 from ..tables import Part
-from ..window import NO_JOB
 from .codec import decode, encode
-from .gangs import MOST_DICTATED
+from .gangs import FREE_KIND
 from .observation import CANDIDATES, CLUSTER, QUEUE, RUNNING, SECOND_COLUMN
 from .transition import turn
-from .window import MAX_EXPONENTS, MAX_PARTNERS, PER_RUNNING, window_dtype
+from .window import MAX_EXPONENTS, MAX_PARTNERS, PER_RUNNING, RESIZE_KIND, window_dtype
 
 PARTNERS, EXPONENTS = 2, 16
 
@@ -48,17 +49,20 @@ class SharingLookout(Lookout):
         """Start looking at a run, whatever its state; its window is put into this one's order."""
         simulator.list_partners()
         super().lay(simulator)
-        self.plain["dictated_job"] = NO_JOB
+        undictate(self.plain)
 
     def dictate(self, decision: Decision | None) -> None:
-        """Modify the window: "free", or "resize", stands for the very GPUs that a policy names; None: for nobody's."""
-        w = self.plain
-        w["dictated_job"] = NO_JOB
-        if not isinstance(decision, Start | Resize) or len(decision.gpus) > MOST_DICTATED:
-            return
-        if w["elastic"] or len(decision.gpus) == self.simulator.state.gpus[decision.job]:
-            w["dictated_job"], w["n_dictated"] = decision.job, len(decision.gpus)
-            w["dictated"][: len(decision.gpus)] = decision.gpus
+        """Modify the window: "free", or "resize", stands for the very GPUs that a policy names; None: for nobody's.
+
+        Raises:
+            InvalidDecision: the job cannot have them.
+        """
+        undictate(self.plain)
+        if isinstance(decision, Start):
+            check_gang(self.simulator, decision)
+            dictate(self.plain, decision.job, FREE_KIND, decision.gpus)
+        elif isinstance(decision, Resize):
+            dictate(self.plain, decision.job, RESIZE_KIND, decision.gpus)
 
     def action(self, decision: Decision) -> np.ndarray:
         """The action (candidate, sub-batch exponent), int64 (2,), that plays `decision`; see `codec.encode`."""

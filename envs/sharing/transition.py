@@ -9,7 +9,8 @@ from ...simulator.kernels.codes import ASK, DECIDE, STALLED
 from ...simulator.kernels.jit import entry, kernel
 from ...simulator.kernels.resizing import resize, set_passes
 from ..codes import GOES_ON, IS_ADJUSTED, TERMINATED, TRUNCATED
-from ..turns import advance, candidate_played, close_step, is_over, open_step
+from ..turns import advance, candidate_played, close_step, is_over, open_step, used_gpus
+from ..window import NO_JOB
 from .gangs import exponents_of, find_resized, find_start, wider_exponents_of
 from .observation import observe, write_mask
 from .window import PER_RUNNING, PREEMPT_KIND, candidate_count, may_act, per_waiting, refresh, starts_of
@@ -57,7 +58,7 @@ def _step(s, w, reference, candidate, exponent, outcome):
         _go(s, w)
         if w.code == STALLED:
             break
-    close_step(s, w, reference, outcome)
+    close_step(s, w, reference, outcome, used_gpus(s))
 
 
 @kernel
@@ -69,12 +70,13 @@ def _play(s, w, candidate, exponent, outcome):
         _go(s, w)
     elif candidate == 0:
         w.decisions += 1
+        w.dictated_job = NO_JOB
         if events.next_event_s(s) < math.inf:
             _go(s, w)
     else:
         w.decisions += 1
         outcome[IS_ADJUSTED] = _apply(s, w, candidate - 1, exponent)
-        w.dictated_job = -1
+        w.dictated_job = NO_JOB
         if w.code == STALLED and events.next_event_s(s) < math.inf:
             w.code = DECIDE
         _show(s, w)

@@ -15,11 +15,11 @@ from ...simulator.kernels.alone import single_gpus
 from ...simulator.kernels.events import next_event_s
 from ...simulator.kernels.jit import kernel
 from ...simulator.kernels.resizing import wider_passes
+from ..dictated import dictated_fields
 from ..window import MAX_SLOTS, can_stop, common_fields, fill_slots, may_advance
 from .gangs import (
     FIRST_FIT_KIND,
     FREE_KIND,
-    MOST_DICTATED,
     can_resize,
     exponents_of,
     find_start,
@@ -46,9 +46,7 @@ def window_dtype() -> np.dtype:
             *[(name, "i8") for name in own],
             ("legal", "i1", (candidates,)),
             ("offer", "f4", (MAX_SLOTS, MOST_STARTS, OFFER_COLUMNS)),  # of the legal starts: their features
-            ("dictated_job", "i8"),  # the policy that is played names the GPUs of this job itself; -1 = of none,
-            ("n_dictated", "i8"),
-            ("dictated", "i8", (MOST_DICTATED,)),
+            *dictated_fields(),
             ("ranked_s", "f8", (MAX_PARTNERS,)),  # scratch of gangs.py
             ("ranked_place", "i8", (MAX_PARTNERS,)),
         ],

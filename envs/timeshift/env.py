@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from ...simulator.engine import Decider, Simulator
 from ...simulator.errors import InputError
@@ -17,7 +15,9 @@ from ...simulator.sharing import Sharing, Slowdowns
 from ...simulator.topology import Topology
 from ...simulator.workloads import Workload
 from ..cluster_env import failures_of, horizon_of
+from ..forms import Form
 from ..played import PlayedEnv
+from ..snapshot import Reward
 from .defaults import NETWORK, SCHEDULER, TOPOLOGY, WORKLOAD
 from .lookout import TimeShiftLookout
 
@@ -39,7 +39,8 @@ class TimeShiftEnv(PlayedEnv):
                  makespan, slowdown, slo; envs/reward.py. Decisions often take no time: train with gamma = 1.
     Episode      terminated when every job is done; truncated at `horizon_s` or after `max_decisions`, and then
                  charged for the jobs that it leaves (envs/reward.py).
-    Info         elapsed_s, action_mask, invalid_action (the action was not legal: it counted as 0), forced_action (and
+    Info         active_jobs, waiting_jobs, running_jobs, finished_jobs, used_gpus; elapsed_s, action_mask,
+                 invalid_action (the action was not legal: it counted as 0), forced_action (and
                  as the first legal candidate, since no time could pass), adjusted_action (a bucket out of range became
                  the nearest); max_decisions of reset and on the last step; metrics on the last step.
     Versions     v0 first release.
@@ -59,7 +60,10 @@ class TimeShiftEnv(PlayedEnv):
         skip_idle: pass over decision points where there is nothing to place and no shift to choose; the first of an
             episode never.
         observation: `dict`, or `flat` for plain MLPs.
-        reward: `jct`, `makespan`, `slowdown` or `slo`.
+        action: `parts`, or `discrete`: a candidate alone, the other parts are 0 (envs/forms.py).
+        mask: `info`, or also in the observation: `observation`, `KEY` or `KEY/MASK` (envs/forms.py).
+        reward: `jct`, `makespan`, `slowdown` or `slo`; or a function (before, after) of two snapshots, or its word
+            `py:FILE.py:NAME` (envs/snapshot.py).
         reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
             name, a policy or a `Rule`; None: nobody.
         estimates: what policies and the observation know of run times: `exact`, `none`, `lognormal:sigma=1`, `user`, or
@@ -94,7 +98,9 @@ class TimeShiftEnv(PlayedEnv):
         horizon_s: float | None = None,
         skip_idle: bool = True,
         observation: str = "dict",
-        reward: str = "jct",
+        action: str = "parts",
+        mask: str | Mapping[str, str] = "info",
+        reward: str | Reward = "jct",
         reference: Policy | Rule | str | None = None,
         estimates: Estimates | str = "exact",
         mtbf_s: float = 0.0,
@@ -125,9 +131,10 @@ class TimeShiftEnv(PlayedEnv):
         )
         if getattr(lookout.scheduler, "knows_run_times", False):
             simulator.estimates.expect_known(f"scheduler {getattr(lookout.scheduler, 'name', scheduler)}")
-        self._open(simulator, lookout, workload, max_decisions, observation, reward, reference, render_mode)
+        form = Form.of(lookout, observation, action, mask, self.others)
+        self._open(simulator, lookout, workload, max_decisions, form, reward, reference, render_mode)
 
-    def act_of(self, policy: Decider) -> np.ndarray:
+    def act_of(self, policy: Decider) -> Any:
         """The action that plays what `policy` does next; mask and observation are then those that it belongs to.
 
         Raises:

@@ -57,6 +57,10 @@ class TimeShiftLookout(PlayedLookout):
     dtype = staticmethod(window_dtype)
     columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
     values = "rotations"
+    of_instant = (
+        "stage", "turned", "_has_acted", "offers", "turning", "guest", "guided", "is_led", "seconds", "present",
+        "_gangs", "_known", "_places", "_goes_on",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -68,6 +72,7 @@ class TimeShiftLookout(PlayedLookout):
     ) -> None:
         check_range("candidates", candidates, LEAST_CANDIDATES, MOST_CANDIDATES)
         self.scheduler = source_of(scheduler)
+        self.asked = (self.scheduler,)
         self.clock = terms_of(self.scheduler)
         super().__init__(
             kinds=(0, 0),
@@ -83,6 +88,7 @@ class TimeShiftLookout(PlayedLookout):
 
     def _clear(self) -> None:
         self.stage, self.turned, self._has_acted = THROUGH, 0, True
+        self._goes_on = False
         self.offers: list[Offer] = []
         self.turning: list[int] = []
         self.guest, self.guided, self.is_led = None, (), False

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...simulator.errors import InputError
 from ..terminal import (
     arguments,
     expect_writable,
@@ -17,18 +19,34 @@ from ..terminal import (
     warnings_on_one_line,
     written_whole,
 )
-from .options import Json, NoSeed, Quiet
+from .options import Json, Quiet, whole
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from ..report.load import Section
+    from ..report.episodes import Episodes
+    from ..report.load import Material, Section
     from ..report.numbers import Cell
 
 PAGE = "report.html"
 MARK = "*"
 FEW = 4  # pictures that are named one by one
+Two = Annotated[
+    tuple[str, str] | None,
+    typer.Option(
+        "--episodes",
+        metavar="A B",
+        help="Lay an episode of these two policies side by side, decision by decision; default: of the best and the "
+        "baseline, on the page alone.",
+    ),
+]
+OneSeed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed", metavar="N", parser=whole(0), help="Of the episodes; default: the first that both recorded."
+    ),
+]
 
 
 def compare(
@@ -53,12 +71,13 @@ def compare(
     title: Annotated[
         str, typer.Option("--title", metavar="TEXT", help="Of the page.")
     ] = "Scheduling policies compared",
+    episodes: Two = None,
+    seed: OneSeed = None,
     json: Json = False,
-    seed: NoSeed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Compare what was evaluated and trained into folders: print the table, write one HTML page that shows it all."""
-    from ..report import load, numbers, page
+    from ..report import load, page
     from ..report.pictures import expect_installed, kinds_of, of_material
 
     with warnings_on_one_line(quiet):
@@ -69,24 +88,95 @@ def compare(
         material = load.load(folders, baseline)
         to = folders[0] / PAGE if file is None else file
         expect_writable(to, "--out" if file is not None else "the page")
-        html = page.render(material, page.made_by(typed.get()), title)
+        pairs = _pairs(material, episodes, seed)
+        html = page.render(material, page.made_by(typed.get()), title, pairs)
         with written_whole(to) as draft:
             draft.write_text(html, encoding="utf-8")
-        drawn = of_material(material, pictures, wanted) if pictures is not None else []
+        drawn = of_material(material, pictures, wanted, pairs) if pictures is not None else []
     if json:
-        trained = [
-            {"folder": str(one.folder), "agent": one.agent, "heuristics": one.heuristics} for one in material.trainings
-        ]
-        settings = [numbers.as_json(section) for section in material.sections]
-        told = {"report": str(to), "settings": settings, "training": trained}
-        print_json(told | ({"pictures": [str(path) for path in drawn]} if drawn else {}))
+        files = {"pictures": [str(path) for path in drawn]} if drawn else {}
+        print_json({"report": str(to), **_as_json(material, pairs), **files})
         return
-    for section in material.sections:
+    for number, section in enumerate(material.sections):
         _print(out(), section)
+        if (pair := pairs[number]) is not None and (episodes is not None or seed is not None):
+            _print_episodes(out(), pair)
     out().print(f"report: {to}", markup=False, soft_wrap=True)
     if drawn:
         names = ", ".join(path.name for path in drawn[:FEW]) + (" and more" if drawn[FEW:] else "")
         out().print(f"pictures: {pictures}: {names}", markup=False, soft_wrap=True)
+
+
+def _pairs(material: Material, wanted: tuple[str, str] | None, seed: int | None) -> dict[int, Episodes | None]:
+    """By number of the section, the two episodes that are compared there."""
+    from ..report.episodes import chosen
+
+    pairs = {number: chosen(section, wanted, seed) for number, section in enumerate(material.sections)}
+    if wanted is not None and not any(pairs.values()):
+        played = dict.fromkeys(entry.label for section in material.sections for entry in section.entries)
+        raise InputError(
+            f"--episodes {' '.join(wanted)}: expected two policies of one setting; these were played: "
+            f"{', '.join(played) or 'none'}"
+        )
+    return pairs
+
+
+def _as_json(material: Material, pairs: Mapping[int, Episodes | None]) -> dict[str, Any]:
+    from ..report import numbers
+
+    settings = [numbers.as_json(section) | _told(pairs[number]) for number, section in enumerate(material.sections)]
+    trained = [
+        {"folder": str(one.folder), "agent": one.agent, "heuristics": one.heuristics} for one in material.trainings
+    ]
+    return {"settings": settings, "training": trained}
+
+
+def _told(pair: Episodes | None) -> dict[str, Any]:
+    from ..report.episode_words import as_json
+
+    return {} if pair is None else {"episodes": as_json(pair)}
+
+
+def _print_episodes(console: Console, found: Episodes) -> None:
+    """Print where two policies part, how many decisions differ, and the first that do."""
+    from rich.text import Text
+
+    from ..report import episode_words as told
+
+    one, other = found.labels
+    console.print(Text(f"{one} and {other} on seed {found.seed}:", style="bold"))
+    for sentence in (told.parting(found), told.outcome(found)):
+        console.print(Text(sentence))
+    if not found.instants:
+        console.print()
+        return
+    table = plain_table()
+    table.add_column("decision")
+    for header in ("the same", "other time", "other place", "both", f"only {one}", f"only {other}"):
+        table.add_column(Text(header), justify="right", overflow="fold")
+    for kind in found.kinds:
+        table.add_row(kind.kind, *(f"{count:,}" for count in kind[1:]))
+    console.print(table)
+    table = plain_table()
+    for header in ("time", one, other):
+        table.add_column(Text(header), overflow="fold")
+    for row in told.rows(found)[: told.FIRST_ROWS]:
+        table.add_row(row.time, *(_lines(cells) for cells in (row.first, row.second)))
+    console.print(table)
+    more = len(found.instants) - told.FIRST_ROWS
+    if more > 0:
+        console.print(Text(f"and {more:,} more times at which they differ: the page and --json have them", style="dim"))
+    console.print()
+
+
+def _lines(cells: Sequence[tuple[str, str]]) -> Text:
+    """Decisions, each with what its policy says of it."""
+    from rich.text import Text
+
+    if not cells:
+        return Text("nothing", style="dim")
+    lines = [Text.assemble(words, (f"\n{why}", "dim")) if why else Text(words) for words, why in cells]
+    return Text("\n").join(lines)
 
 
 def _print(console: Console, section: Section) -> None:

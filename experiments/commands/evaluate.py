@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...simulator.errors import MissingExtra
-from ..terminal import BadArgument, arguments, expect_writable, out, print_json, progress, warnings_on_one_line
-from .options import Format, Json, Network, Oversize, Quiet, Topology, TrustPy, TrustZip, Workload, whole
+from ..interrupt import leaving
+from ..terminal import BadArgument, arguments, expect_writable, out, print_json, progress, typed, warnings_on_one_line
+from .options import Format, Json, Network, Oversize, Quiet, Ray, Topology, TrustPy, TrustZip, Workload, cluster, whole
 from .setting import chosen_policies, described_setting, open_setting
 
 if TYPE_CHECKING:
     from ..evaluate import Run, Setting
+    from ..executors import Executor
     from ..store import Evaluation, Store
 
 DEFAULT_SEEDS = "0-9"
@@ -77,9 +79,10 @@ Fresh = Annotated[bool, typer.Option("--fresh", help="Forget the runs in --logdi
 
 @dataclass(frozen=True)
 class _Manner:
-    """How to play: on how many processes, forgetting earlier runs or not, keeping every decision or not, silently."""
+    """How to play: where, forgetting earlier runs or not, keeping every decision or not, silently."""
 
     processes: int
+    executor: Executor | None
     fresh: bool
     record_all: bool
     quiet: bool
@@ -99,6 +102,7 @@ def evaluate(
     logdir: Logdir = None,
     decisions: Decisions = None,
     jobs: Jobs = 1,
+    ray: Ray = None,
     baseline: Baseline = None,
     sweep: SweepOver = None,
     fresh: Fresh = False,
@@ -129,7 +133,7 @@ def evaluate(
             raise BadArgument(f"--baseline {baseline!r} is none of the policies: {' '.join(words)}")
         if decisions is not None:
             expect_writable(decisions, "--decisions")
-        manner = _Manner(jobs, fresh, decisions is not None, quiet)
+        manner = _Manner(jobs, cluster(ray, quiet), fresh, decisions is not None, quiet)
         if sweep is not None:
             name, settings = _swept(sweep, setting, described, given)
             _evaluate_each(name, settings, words, chosen, logdir, manner, baseline, json)
@@ -205,9 +209,14 @@ def _evaluate_each(
     out().print(f"sweep of {name}: {', '.join(settings)}; above is the first", markup=False)
     sweep_table.print_sweep(out(), name, runs, baseline)
     if logdir is not None:
-        out().print(
-            f"results: {logdir}/{name}=*; one page of all: clustergym compare {logdir}/*", markup=False, soft_wrap=True
-        )
+        from ..report.pictures import of_sweep
+
+        shown = ", ".join(path.name for path in of_sweep(name, settings, runs, baseline, logdir))
+        for line in (
+            f"results: {logdir}/{name}=*; pictures: {logdir}/{shown}",
+            f"one page of all: clustergym compare {logdir}/{name}=*",
+        ):
+            out().print(line, markup=False, soft_wrap=True)
 
 
 def _print(
@@ -265,8 +274,11 @@ def _played(
 ) -> tuple[list[Run], list[str]]:
     """The runs, and what to tell about them."""
     if logdir is None:
-        return _play(setting, words, seeds, None, manner), []
-    return _into(logdir, setting, words, seeds, manner)
+        with leaving("interrupted; nothing is kept. With --logdir DIR the same command goes on where it was stopped"):
+            return _play(setting, words, seeds, None, manner), []
+    again = " ".join(word for word in typed.get().split(" ") if word != "--fresh")
+    with leaving(f"interrupted; the runs that were over are kept in {logdir}. Go on with: {again}"):
+        return _into(logdir, setting, words, seeds, manner)
 
 
 def _play(setting: Setting, words: list[str], seeds: list[int], store: Store | None, manner: _Manner) -> list[Run]:
@@ -276,7 +288,16 @@ def _play(setting: Setting, words: list[str], seeds: list[int], store: Store | N
     record: Record = "all" if manner.record_all else "first" if store is not None else "nothing"
     with progress("evaluating", len(words) * len(seeds), manner.quiet) as show:
         tell = show if store is None else _telling(show, store)
-        return run_all(setting, words, seeds, processes=manner.processes, record=record, progress=tell, store=store)
+        return run_all(
+            setting,
+            words,
+            seeds,
+            processes=manner.processes,
+            executor=manner.executor,
+            record=record,
+            progress=tell,
+            store=store,
+        )
 
 
 def _telling(show: Callable[[float], None], store: Store) -> Callable[[float], None]:
@@ -297,6 +318,7 @@ def _into(
 ) -> tuple[list[Run], list[str]]:
     """Play with a store in `logdir`, write its table, logs and pictures; returns the runs and what to tell."""
     from .. import command_log
+    from ..executors import count_of
     from ..report import pictures
     from ..store import TABLE, open_store, read, write_table
     from ..training import CONFIG
@@ -304,7 +326,7 @@ def _into(
     if (logdir / CONFIG).exists():
         raise BadArgument(f"--logdir {logdir}: a training is there; evaluate into a folder of its own")
     store = open_store(logdir, setting, words, manner.fresh)
-    with command_log.recorded(logdir, manner.processes):
+    with command_log.recorded(logdir, count_of(manner.executor, manner.processes)):
         runs = _play(setting, words, seeds, store, manner)
         write_table(store)
         found = read(logdir)

@@ -53,6 +53,8 @@ def policies(
         where = ("plays in",) if env_id is None else ()
         _print(("name", *where, "knows run times", "summary", "parameters"), told)
         _tell_own("policy")
+        trained = "maskable-ppo:DIR/best of `clustergym train`, sb3:FILE.zip of stable-baselines3 (docs/agents.md)"
+        out().print(f"an agent of your own: {trained}", markup=False, soft_wrap=True)
 
 
 def _short(row: Mapping[str, Any]) -> str:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from ..executors import Executor
 
 
 def whole(low: int, high: int = 2**62) -> Callable[[str | int], int]:
@@ -36,6 +39,28 @@ def _trust_py(wanted: bool) -> bool:
     return wanted
 
 
+def cluster(address: str | None, quiet: bool) -> Executor | None:
+    """The Ray cluster that `--ray` names; None: this machine does the work.
+
+    Raises:
+        MissingExtra, InputError: see `RayCluster`.
+    """
+    if address is None:
+        return None
+    from ..on_ray import RayCluster
+
+    return RayCluster(address, quiet)
+
+
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        metavar="auto|local|HOST:PORT",
+        help="Work on the machines of a Ray cluster: the one that this machine belongs to, one of this machine alone, "
+        "or the one there. Files that words name go along; -j means nothing then.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no warnings on stderr.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", parser=whole(0), help="Seed of whatever is random.")]

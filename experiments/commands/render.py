@@ -1,4 +1,4 @@
-"""`clustergym render`: pictures of a run: a png of one moment; a gif, an mp4 or a page of the whole."""
+"""`clustergym render`: pictures of a run: a png of one moment; a gif, an mp4, a page or a chart of the whole."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...simulator.errors import InputError
 from ..terminal import (
     BadArgument,
     arguments,
@@ -31,14 +32,21 @@ if TYPE_CHECKING:
 
 DEFAULT_SIZE = "960x640"
 POINTS_BETWEEN_REPORTS = 256
+CHARTS = ("svg", "pdf")
+To = Annotated[
+    Path,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help="Ends in .png (one moment), .gif, .mp4, .html, or .svg, .pdf (who held what when, as charts).",
+    ),
+]
 
 
 def render(
     env: Annotated[str, typer.Argument(metavar="ENV", help="Environment: its id or short name (Delay).")],
     policy: Annotated[str, typer.Option("--policy", metavar="NAME", help="Policy with parameters.")],
-    file: Annotated[
-        Path, typer.Option("--out", metavar="FILE", help="Ends in .png (one moment), .gif, .mp4 or .html.")
-    ],
+    file: To,
     workload: Annotated[
         str | None, typer.Option("--workload", metavar="NAME|PATH", help="Generator with parameters, or a trace.")
     ] = None,
@@ -68,29 +76,29 @@ def render(
     quiet: Quiet = False,
 ) -> None:
     """Play a policy once and draw the cluster, its queue and its jobs."""
-    from ...envs.rendering.film import expect_writer, kind_of
-
     with warnings_on_one_line(quiet):
         with arguments():
-            kind = kind_of(file)
-        if at is not None and (kind != "png" or not math.isfinite(at)):
-            raise BadArgument(f"--at {at:g}: expected seconds, and an --out that ends in .png")
+            kind = _kind_of(file)
+        _expect_fitting(kind, at, size)
         pixels = _size(size)
         setting = described_setting(env, workload, topology, network, format=format, oversize=oversize, assume=True)
         if len(chosen_policies([policy], setting.environment, setting.semantics)) > 1:
             raise BadArgument(f"--policy {policy!r}: expected one policy")
         open_setting(setting, seed)
         expect_writable(file, "--out")
-        expect_writer(kind)
+        _expect_writer(kind)
         take = _Take(setting, policy, seed)
-        course = _watch(take, quiet)
-        if kind == "png":
-            told = _write_moment(take, course, at, pixels, file)
+        if kind in CHARTS:
+            metrics, told = _write_charts(take, kind, file, quiet)
+        elif kind == "png":
+            course = _watch(take, quiet)
+            metrics, told = course.metrics, _write_moment(take, course, at, pixels, file)
         else:
-            told = _write_film(take, course, kind, frames, fps, pixels, file, quiet)
+            course = _watch(take, quiet)
+            metrics, told = course.metrics, _write_film(take, course, kind, frames, fps, pixels, file, quiet)
     if json:
         names = {"policy": policy, "seed": seed, "environment": setting.environment, "out": str(file), "kind": kind}
-        print_json({**names, **told, "metrics": course.metrics})
+        print_json({**names, **told, "metrics": metrics})
     elif not quiet:
         out().print(f"{file}: {told['sentence']}", markup=False, soft_wrap=True)
 
@@ -98,6 +106,36 @@ def render(
 def register(app: typer.Typer) -> None:
     """Add the command to `app`."""
     app.command()(render)
+
+
+def _kind_of(file: Path) -> str:
+    from ...envs.rendering.film import SUFFIXES
+
+    kinds = (*(suffix[1:] for suffix in SUFFIXES), *CHARTS)
+    kind = file.suffix.lower()[1:]
+    if kind not in kinds:
+        raise InputError(
+            f"{file}: the ending {file.suffix!r} is no kind of picture; expected one of .{', .'.join(kinds)}"
+        )
+    return kind
+
+
+def _expect_fitting(kind: str, at: float | None, size: str) -> None:
+    if at is not None and (kind != "png" or not math.isfinite(at)):
+        raise BadArgument(f"--at {at:g}: expected seconds, and an --out that ends in .png")
+    if kind in CHARTS and size != DEFAULT_SIZE:
+        raise BadArgument(f"--size {size}: charts have a size of their own; leave it out")
+
+
+def _expect_writer(kind: str) -> None:
+    if kind in CHARTS:
+        from ..report.pictures import expect_installed
+
+        expect_installed([kind])
+    else:
+        from ...envs.rendering.film import expect_writer
+
+        expect_writer(kind)
 
 
 @dataclass(frozen=True)
@@ -154,17 +192,30 @@ def _watch(take: _Take, quiet: bool) -> _Course:
         return _Course(times_s, busiest, longest, simulator.metrics())
 
 
+def _write_charts(take: _Take, kind: str, file: Path, quiet: bool) -> tuple[dict[str, float], dict[str, Any]]:
+    """Who held what when, how much was in use and the queue, one under the other; returns metrics and what to tell."""
+    from ..evaluate import play
+    from ..report.pictures import content_of, of_run
+
+    with progress("playing", 1.0, quiet) as show:
+        run = play(take.setting, take.policy, take.seed, record=True, progress=show)
+    with written_whole(file) as draft:
+        draft.write_bytes(content_of(of_run(run), kind))
+    return run.metrics, {"sentence": f"{take.policy}, who held what when, seed {take.seed}", "frames": 1}
+
+
 def _write_moment(take: _Take, course: _Course, at: float | None, size: tuple[int, int], file: Path) -> dict[str, Any]:
     """The picture at a time, or where the queue is longest; returns what to tell."""
     from bisect import bisect_right
 
     from ...envs.registration import drawn_as
     from ...envs.rendering.film import save_png
+    from ...envs.rendering.seen import Seen
 
     number = course.busiest if at is None else max(0, bisect_right(course.times_s, at) - 1)
     simulator = next(simulator for i, simulator in enumerate(take.play()) if i == number)
     with written_whole(file) as draft:
-        save_png(drawn_as(take.setting.environment)(simulator, size), draft)
+        save_png(drawn_as(take.setting.environment)(simulator, size, Seen(take.policy)), draft)
     s = simulator.state
     queue = int(s.waiting + s.held)
     why = "the longest queue of the run" if at is None else f"the decision point at or before {at:.15g} s"
@@ -201,14 +252,15 @@ def _pictures(
     take: _Take, chosen: list[int], size: tuple[int, int], show: Callable[[float], None]
 ) -> Iterator[np.ndarray]:
     from ...envs.registration import drawn_as
+    from ...envs.rendering.seen import Seen
 
-    draw, wanted = drawn_as(take.setting.environment), set(chosen)
+    draw, wanted, seen = drawn_as(take.setting.environment), set(chosen), Seen(take.policy)
     drawn = 0
     for number, simulator in enumerate(take.play()):
         if number in wanted:
             drawn += 1
             show(drawn)
-            yield draw(simulator, size)
+            yield draw(simulator, size, seen)
 
 
 def _caption(time_s: float, number: int, last: int) -> str:

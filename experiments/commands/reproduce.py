@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..terminal import BadArgument, arguments, out, plain_table, print_json, say, warnings_on_one_line
-from .options import Json, Quiet, Seed, whole
+from ..interrupt import leaving
+from ..terminal import BadArgument, arguments, out, plain_table, print_json, say, typed, warnings_on_one_line
+from .options import Json, Quiet, Ray, Seed, cluster, whole
 
 if TYPE_CHECKING:
     from ..reproduce.registry import Findings, Reproduction
@@ -52,6 +53,7 @@ def reproduce(
         int | None,
         typer.Option("--jobs", "-j", metavar="N", parser=whole(1, MOST_PROCESSES), help="Processes; default: cores."),
     ] = None,
+    ray: Ray = None,
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
@@ -82,10 +84,13 @@ def reproduce(
             seed=seed,
             quick=quick,
             processes=jobs or os.cpu_count() or 1,
+            executor=cluster(ray, quiet),
             out=out_,
             quiet=quiet,
         )
-        _print(entry, entry.run(options), json, quiet)
+        with leaving(f"interrupted; the runs that were over are kept in {options.cache}. Go on with: {typed.get()}"):
+            findings = entry.run(options)
+        _print(entry, findings, json, quiet)
 
 
 def _prepare_pictures(folder: Path) -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..terminal import BadArgument, arguments, out, print_json, progress, warnings_on_one_line
-from .options import Json, Network, Quiet, Topology, whole
+from ..interrupt import leaving
+from ..terminal import BadArgument, arguments, out, print_json, progress, say, warnings_on_one_line
+from .options import Json, Network, Quiet, Topology, TrustPy, whole
 from .setting import chosen_policies, described_setting, open_setting, pairs
 
 if TYPE_CHECKING:
@@ -27,6 +28,11 @@ Variance = Annotated[
     ),
 ]
 
+Net = Annotated[
+    str | None,
+    typer.Option("--net", metavar="candidates|mlp|py:FILE.py:NAME", help="The network; your own by py:."),
+]
+
 
 def train(
     env: Annotated[
@@ -36,10 +42,10 @@ def train(
         Path, typer.Option("--logdir", metavar="DIR", help="Where agent, checkpoint and TensorBoard logs go.")
     ],
     timesteps: Annotated[
-        int | None, typer.Option("--timesteps", metavar="N", parser=whole(1), help="Decisions to train for.")
+        int | None, typer.Option("--timesteps", metavar="N", parser=whole(1), help="Decisions to train for at most.")
     ] = None,
     algo: Annotated[str | None, typer.Option("--algo", metavar="maskable-ppo|ppo", help="The learner.")] = None,
-    net: Annotated[str | None, typer.Option("--net", metavar="candidates|mlp", help="The network.")] = None,
+    net: Net = None,
     imitate: Annotated[
         str | None, typer.Option("--imitate", metavar="POLICY", help="Clone this policy before learning.")
     ] = None,
@@ -65,6 +71,7 @@ def train(
         int | None, typer.Option("--seed", metavar="N", parser=whole(0, 2**31 - 1), help="Seed of everything.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in DIR.")] = False,
+    trust_py: TrustPy = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -123,9 +130,12 @@ def _expect_free(logdir: Path) -> None:
 
 def _begun(logdir: Path, env: str) -> Config:
     from ...agents.config import default_config, make_config
+    from ...simulator.own import expect_trusted
     from ..training import CONFIG, read_config
 
-    checked = make_config(read_config(logdir), str(logdir / CONFIG))
+    values = read_config(logdir)
+    expect_trusted({key: values.get(key) for key in ("net", "env", "training", "validation")}, str(logdir / CONFIG))
+    checked = make_config(values, str(logdir / CONFIG))
     with arguments():
         if default_config(env)["environment"] != checked.environment:
             raise BadArgument(f"--logdir {logdir}: the training there is one of {checked.environment}")
@@ -192,8 +202,6 @@ def _train(config: Config, logdir: Path, resume: bool, quiet: bool) -> dict[str,
     from ...agents.checkpoint import read_checkpoint
     from ...agents.folders import standing
     from ...agents.trainer import Training
-    from ...policies import list as policies_of
-    from ...policies import make
     from ..command_log import recorded
     from ..training import TrainingLog, write_config
 
@@ -203,15 +211,21 @@ def _train(config: Config, logdir: Path, resume: bool, quiet: bool) -> dict[str,
     with recorded(logdir, 1), progress("training", config.timesteps, quiet) as show:
         log = TrainingLog(logdir, config, at, show, quiet)
         training = Training(config, logdir, log, command=_command_of(logdir))
+        if not quiet:
+            say(training.about)
         if not resume:
             write_config(logdir, config)
             # Policies of elastic jobs play another game unless the environment's jobs are elastic too.
-            elastic = bool(config.env.get("elastic", False))
-            words = [word for word in policies_of(config.environment) if elastic or not make(word).elastic]
+            plain = not config.env.get("elastic", False)
+            estimates = config.env.get("estimates", "exact")
+            words = chosen_policies([], config.environment, estimates=estimates, plain=plain)
             log.heuristics(training.validation, words)
-        best = training.run(resume)
+        short = config.environment.removeprefix("clustergym/").removesuffix("-v0")
+        again = shlex.join(["clustergym", "train", short, "--logdir", str(logdir), "--resume"])
+        with leaving(f"interrupted; what is learnt so far is kept. Go on with: {again}", training.keep):
+            best = training.run(resume)
         log.finished(best)
-    return best
+    return {**best, "trained": training.step}
 
 
 def _command_of(logdir: Path) -> str:
@@ -236,10 +250,30 @@ def _print(config: Config, logdir: Path, best: dict[str, Any]) -> None:
     agent = f"{config.algo}:{logdir / 'best'}"
     short = config.environment.removeprefix("clustergym/").removesuffix("-v0")
     console.print(
+        f"{best['trained']:,} decisions were trained on, {config.timesteps:,} were asked for\n"
         f"the best agent is that of step {best['step']:,}, {best['mode']}: {logdir / 'best'}\n"
         f"compare it   clustergym evaluate {short} --policies {shlex.quote(agent + ' ' + best['reference'])} "
-        f"--seeds 0-49 --baseline {best['reference']}\n"
-        f"its curves   tensorboard --logdir {logdir}",
+        f"--seeds 0-49 --baseline {best['reference']}{_options_of(config)}\n"
+        f"its curves   tensorboard --logdir {shlex.quote(str(logdir))}",
         markup=False,
         soft_wrap=True,
     )
+
+
+def _options_of(config: Config) -> str:
+    """The options of `evaluate` for the first setting that the agent was judged on, where that is not the default."""
+    import inspect
+
+    from ...envs.registration import ENVIRONMENTS
+    from ...simulator.own import is_own
+    from ..hosting import config_keys, word_of_value
+    from ..keys import settings
+
+    entry, scenario = ENVIRONMENTS[config.environment], config.validation[0]
+    given = {"workload": scenario.workloads[0], "topology": scenario.topology, "network": scenario.network}
+    words = [f"--{key} {shlex.quote(value)}" for key, value in given.items() if value != entry.defaults[key]]
+    known = {*inspect.signature(settings).parameters, *config_keys(entry)}
+    values = {key: value for key, value in config.env.items() if key in known and (value or key == "memory_gb")}
+    words += [f"--set {shlex.quote(f'{key}={word_of_value(key, value)}')}" for key, value in values.items()]
+    trust = is_own(config.net) or any(is_own(value) for key, value in config.env.items() if key != "reward")
+    return "".join(f" {word}" for word in [*words, *(["--trust-py"] if trust else [])])

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..terminal import BadArgument, arguments, out, print_json, progress, say, warnings_on_one_line
+from ..interrupt import leaving
+from ..terminal import BadArgument, arguments, out, print_json, progress, say, typed, warnings_on_one_line
 from .evaluate import MOST_PROCESSES, Assignments, parse_seeds
-from .options import Format, Json, Network, Oversize, Quiet, Seed, Topology, TrustPy, TrustZip, whole
+from .options import Format, Json, Network, Oversize, Quiet, Ray, Seed, Topology, TrustPy, TrustZip, cluster, whole
 from .setting import chosen_policies, described_setting, open_setting
 from .train import configured, expect_installed, open_all
 
 if TYPE_CHECKING:
+    from ..executors import Executor
     from ..tuning.judging import Judged
     from ..tuning.of_policy import PolicyParameters
     from ..tuning.of_training import TrainingParameters
@@ -72,13 +74,14 @@ Prune = Annotated[bool, typer.Option("--prune/--no-prune", help="Stop trials ear
 
 @dataclass(frozen=True)
 class _Manner:
-    """How to search: what may be chosen, how often, on how many processes, where it is kept, how it is said."""
+    """How to search: what may be chosen, how often, where, where it is kept, how it is said."""
 
     space: tuple[Parameter, ...]
     source: str
     trials: int
     seed: int
     processes: int
+    executor: Executor | None
     logdir: Path | None
     judge_seeds: tuple[int, ...]
     json: bool
@@ -105,6 +108,7 @@ def tune(
     prune: Prune = True,
     logdir: Logdir = None,
     jobs: Processes = 1,
+    ray: Ray = None,
     seed: Seed = 0,
     trust_sb3_zip: TrustZip = False,
     trust_py: TrustPy = False,
@@ -130,6 +134,7 @@ def tune(
         if train:
             if format is not None or oversize != "error":
                 raise BadArgument("--format and --oversize go with --policy, not with --train")
+            executor = cluster(ray, quiet)
             subject = _training(env, config, timesteps, places, set_ or (), logdir, prune)
             word = space or "training"
         else:
@@ -138,11 +143,12 @@ def tune(
             setting = described_setting(env, **named, assignments=set_ or ())  # type: ignore[arg-type]
             tuned_on = tuple(parse_seeds(seeds or SEEDS))
             _expect_apart(tuned_on, unseen)
-            subject = _policy(setting, policy, tuned_on, metric or "jct_mean", prune, jobs)
+            executor = cluster(ray, quiet)
+            subject = _policy(setting, policy, tuned_on, metric or "jct_mean", prune, jobs, executor)
             word = space or _space_of(policy, setting.environment)
         parameters, source = _opened(word, subject)
         count = trials or (TRAININGS if train else TRIALS)
-        manner = _Manner(parameters, source, count, seed, jobs, logdir, unseen, json, quiet)
+        manner = _Manner(parameters, source, count, seed, jobs, executor, logdir, unseen, json, quiet)
         _tune(subject, manner, _command(env, places, set_ or (), format, oversize))
 
 
@@ -175,14 +181,22 @@ def _one(workload: Sequence[str] | None) -> str | None:
     return workload[0] if workload else None
 
 
-def _policy(setting: Any, policy: str, seeds: tuple[int, ...], metric: str, prune: bool, jobs: int) -> PolicyParameters:
+def _policy(
+    setting: Any,
+    policy: str,
+    seeds: tuple[int, ...],
+    metric: str,
+    prune: bool,
+    jobs: int,
+    executor: Executor | None,
+) -> PolicyParameters:
     from ..tuning.of_policy import PolicyParameters
 
     if len(policy.split()) != 1:
         raise BadArgument(f"--policy {policy!r}: expected one policy")
     chosen_policies([shlex.quote(policy)], setting.environment, setting.semantics, setting.estimates)
     open_setting(setting, seeds[0])
-    subject = PolicyParameters(setting, policy, seeds, metric, prune, jobs)
+    subject = PolicyParameters(setting, policy, seeds, metric, prune, jobs, executor)
     with arguments():
         _ = subject.fixed
     return subject
@@ -237,16 +251,19 @@ def _opened(word: str, subject: PolicyParameters | TrainingParameters) -> tuple[
 
 def _tune(subject: PolicyParameters | TrainingParameters, manner: _Manner, setting_words: str) -> None:
     from ..command_log import recorded
+    from ..executors import count_of
     from ..tuning.search import Search, alone
 
     if manner.logdir is None:
         search = Search(subject, manner.space, None, manner.seed)
-        search.begin()
-        trials = _played(search, manner)
-        judged = _judged(subject, search, trials, manner)
+        with leaving("interrupted; nothing is kept. With --logdir DIR the same command goes on where it was stopped"):
+            search.begin()
+            trials = _played(search, manner)
+            judged = _judged(subject, search, trials, manner)
     else:
         manner.logdir.mkdir(parents=True, exist_ok=True)
-        with alone(manner.logdir), recorded(manner.logdir, manner.processes):
+        kept = f"interrupted; the trials that were over are kept in {manner.logdir}. Go on with: {typed.get()}"
+        with alone(manner.logdir), recorded(manner.logdir, count_of(manner.executor, manner.processes)), leaving(kept):
             search = Search(subject, manner.space, manner.logdir, manner.seed, _at_once(subject, manner))
             search.begin()
             trials = _played(search, manner)
@@ -313,6 +330,7 @@ def _judged(
             manner.judge_seeds,
             metric=metric,
             processes=manner.processes,
+            executor=manner.executor,
             folder=manner.logdir,
             progress=show,
         )

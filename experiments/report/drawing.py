@@ -87,13 +87,14 @@ class Drawing:
     plots: Sequence[tuple[float, float, float, float]]
 
 
-def laid_out(chart: Chart, variables: Variables, width: float = PAPER) -> Drawing:
+def laid_out(chart: Chart, variables: Variables, width: float = PAPER, least_left: float = 0.0) -> Drawing:
     """A chart as a drawing.
 
     Args:
         chart: what to draw.
         variables: colours of the policies; see `marks.variables_of`.
         width: pixels.
+        least_left: where the plot begins at the earliest; charts of one time axis are put under each other.
     """
     words = _heading(chart, width)
     top = _below(words) + GAP
@@ -101,7 +102,8 @@ def laid_out(chart: Chart, variables: Variables, width: float = PAPER) -> Drawin
         words.append(Words(MARGIN, top + SMALL, chart.y_label, SMALL, colour=FAINT))
         top += LINE * SMALL + GAP
     beside = MOST_OF_ROWS * width
-    left, right = MARGIN + _room_at_left(chart, beside), width - MARGIN - _room_at_right(chart, beside)
+    left = max(MARGIN + _room_at_left(chart, beside), least_left)
+    right = width - MARGIN - _room_at_right(chart, beside)
     plot = (left, top, right, top + chart.height)
     strokes = [Stroke([_corners(plot)], True, {"fill": GROUND})] if chart.is_gantt else []
     strokes += [stroke for shape in chart.shapes if (stroke := _stroke(shape, plot, variables)) is not None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from ..recording import Timeline
 from . import axes
 from .charts import Chart, Label, Shape, box, grid, polyline, segment, staircase, upright
 from .colours import Style
+from .episodes import Episodes, same_stretches
+from .gantt import gantt
 from .load import Entry, Section
 
 ROW_PX = 27
@@ -123,8 +126,11 @@ def jct_cdf(entries: Sequence[Entry], styles: Styles) -> Chart | None:
 def over_time(section: Section, styles: Styles) -> list[Chart]:
     """What is in use (GPUs held; of job groups CPU and network) and jobs waiting over time, of one seed."""
     seed, timelines = one_seed(section)
-    if not timelines:
-        return []
+    return over_time_of(seed, timelines, styles) if timelines else []
+
+
+def over_time_of(seed: int, timelines: Mapping[str, Timeline], styles: Styles) -> list[Chart]:
+    """What is in use and jobs waiting over time in one seed; label -> timeline, at least one."""
     stop_s = max(line.stop_s - line.begin_s for line in timelines.values())
     x = axes.durations(0.0, stop_s)
     edges = {label: np.linspace(line.begin_s, line.stop_s, _bins(line, stop_s)) for label, line in timelines.items()}
@@ -167,6 +173,43 @@ def over_time(section: Section, styles: Styles) -> list[Chart]:
             )
         )
     return charts
+
+
+def of_episodes(found: Episodes, styles: Styles) -> list[Chart]:
+    """Jobs in the system under two policies, then who held what: on one time axis, with a line where they part."""
+    lines = dict(zip(found.labels, found.timelines, strict=True))
+    stop_s = max(line.stop_s - line.begin_s for line in lines.values())
+    same = same_stretches(*found.timelines)
+    gantts = [gantt(label, line, stop_s, found.seed, same) for label, line in lines.items()]
+    charts = [_in_system(lines, styles, stop_s, found.seed), *gantts]
+    if found.parting is None:
+        return charts
+    line = Shape("parting", upright(float(charts[0].x.at(found.parting.time_s)), 0.0, 1.0))
+    return [replace(chart, shapes=[*chart.shapes, line]) for chart in charts]
+
+
+def _in_system(lines: Mapping[str, Timeline], styles: Styles, stop_s: float, seed: int) -> Chart:
+    """Jobs that have come and not ended; the area between two curves is the difference of the sums of their JCTs."""
+    edges = np.linspace(0.0, stop_s, 2 * TIME_BINS + 1)
+    values = {label: bin_means(*line.in_system(), edges + line.begin_s) for label, line in lines.items()}
+    x = axes.durations(0.0, stop_s)
+    y = axes.linear(0.0, 1.03 * max(1.0, *(float(some.max()) for some in values.values())))
+    return Chart(
+        title="Jobs in the system",
+        summary="; ".join(f"{label}: mean {some.mean():.3g}" for label, some in values.items()),
+        height=170,
+        x=x,
+        y=y,
+        x_label="time since the first arrival",
+        y_label="jobs that have come and not ended",
+        shapes=[
+            grid(None, y),
+            *(Shape(f"line {styles[label].classes}", staircase(x.at(edges), y.at(values[label]))) for label in lines),
+        ],
+        legend=_legend(lines, styles),
+        note="The area between the curves is the difference of the sums of their completion times.",
+        name=f"episodes-{seed}-jobs",
+    )
 
 
 def one_seed(section: Section) -> tuple[int, dict[str, Timeline]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from . import axes
 from .charts import HEIGHT, WIDTH, Chart, Label, Shape, segment
 from .colours import JOB_COLOURS
 
+Stretches = Mapping[int, Sequence[tuple[float, float]]]
 JOB_HUES = len(JOB_COLOURS)  # classes j0.. of the style sheet; a job has the same one under every policy
 MOST_BOXES = 6000
 LEVELS = 8
@@ -21,7 +23,7 @@ TIME_BINS = 240
 MOST_ROWS = 64
 
 
-def gantt(label: str, timeline: Timeline, stop_s: float, seed: int) -> Chart:
+def gantt(label: str, timeline: Timeline, stop_s: float, seed: int, same: Stretches | None = None) -> Chart:
     """The chart of one run; large clusters and long runs have a row a machine, shaded by its share of GPUs in use.
 
     Args:
@@ -29,10 +31,11 @@ def gantt(label: str, timeline: Timeline, stop_s: float, seed: int) -> Chart:
         timeline: of its run.
         stop_s: where the time axis ends, seconds after the first arrival.
         seed: of the run.
+        same: job -> begin and end of stretches that are to be pale.
     """
     by_gpu = timeline.num_gpus <= MOST_GPU_ROWS and len(gantt_boxes(timeline)) <= MOST_BOXES
     x = axes.durations(0.0, stop_s)
-    drawn, rows = _jobs(timeline, x) if by_gpu else _shades(timeline, x)
+    drawn, rows = _jobs(timeline, x, same or {}) if by_gpu else _shades(timeline, x)
     stretches_s = timeline.end_s - timeline.start_s
     each = axes.duration(float(stretches_s.mean())) if len(stretches_s) else "no time"
     jobs, stop = len(set(timeline.job.tolist())), axes.duration(timeline.stop_s - timeline.begin_s)
@@ -55,9 +58,9 @@ def _row_words(unit: str) -> str:
     return "one row a GPU, lines between machines" if unit == "GPU" else f"one row a {unit}"
 
 
-def _jobs(timeline: Timeline, x: axes.Axis) -> tuple[list[Shape], list[Label]]:
+def _jobs(timeline: Timeline, x: axes.Axis, same: Stretches) -> tuple[list[Shape], list[Label]]:
     row = HEIGHT / timeline.num_gpus
-    parts: list[list[str]] = [[] for _ in range(JOB_HUES)]
+    parts: dict[str, list[str]] = {}
     boxes = gantt_boxes(timeline)
     lefts, rights = (
         np.rint(WIDTH * x.at(np.array(times_s) - timeline.begin_s)).astype(int).tolist()
@@ -65,15 +68,18 @@ def _jobs(timeline: Timeline, x: axes.Axis) -> tuple[list[Shape], list[Label]]:
     )
     for box, left, right in zip(boxes, lefts, rights, strict=True):
         top, height = round(box.top * row), round(box.bottom * row) - round(box.top * row)
-        parts[box.job % JOB_HUES].append(f"M{left} {top}h{max(right - left, 1)}v{height}h{-max(right - left, 1)}z")
+        pale = any(begin_s <= box.start_s and box.end_s <= end_s for begin_s, end_s in same.get(box.job, ()))
+        parts.setdefault(f"job j{box.job % JOB_HUES}{' same' * pale}", []).append(
+            f"M{left} {top}h{max(right - left, 1)}v{height}h{-max(right - left, 1)}z"
+        )
     starts = np.flatnonzero(np.diff(timeline.gpu_machine, prepend=-1))
     lines = "".join(segment(0.0, 1.0, 1.0 - start / timeline.num_gpus) for start in starts[1:].tolist())
     ends = np.append(starts[1:], timeline.num_gpus)
     rows = [
-        Label("machine", round(50.0 * (start + end) / timeline.num_gpus, 2), f"m{number}")
+        Label("machine", round(50.0 * (start + end) / timeline.num_gpus, 2), timeline.machine_name(number))
         for number, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True))
     ]
-    shapes = [Shape(f"job j{hue}", "".join(part)) for hue, part in enumerate(parts) if part]
+    shapes = [Shape(classes, "".join(part)) for classes, part in sorted(parts.items())]
     return [*shapes, Shape("machines", lines)], rows
 
 
@@ -94,6 +100,6 @@ def _shades(timeline: Timeline, x: axes.Axis) -> tuple[list[Shape], list[Label]]
                 parts[int(values[first])].append(f"M{place[first]} {top}h{width}v{height}h{-width}z")
     shapes = [Shape(f"shade s{number}", "".join(part)) for number, part in parts.items() if part]
     return shapes, [
-        Label("machine", round(100.0 * (number + 0.5) / len(groups), 2), f"m{group[0]}")
+        Label("machine", round(100.0 * (number + 0.5) / len(groups), 2), timeline.machine_name(int(group[0])))
         for number, group in enumerate(groups)
     ]

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from ..evaluate import Setting
 from ..table import ranges
 from ..tensorboard_log import folder_name
-from . import figures, learning, marks, numbers
+from . import episode_words, figures, learning, marks, numbers, sweeps
 from .charts import HEIGHT, WIDTH, Chart
 from .colours import JOB_COLOURS, Style, styles
+from .episodes import Episodes, chosen
 from .gantt import gantt
 from .load import Material, Section, Training
 
@@ -42,20 +43,30 @@ class SectionView:
     gantt_unit: str
     open_gantts: frozenset[str]
     jobs_have_colours: bool
+    episodes: Episodes | None
+    episode_charts: Sequence[Chart]
 
 
-def render(material: Material, about: Mapping[str, str], title: str = "Scheduling policies compared") -> str:
+def render(
+    material: Material,
+    about: Mapping[str, str],
+    title: str = "Scheduling policies compared",
+    pairs: Mapping[int, Episodes | None] | None = None,
+) -> str:
     """The page as HTML.
 
     Args:
         material: what to show.
         about: what made the page, name -> value.
         title: of the page.
+        pairs: by number of the section, two episodes to lay side by side; left out, `episodes.chosen` takes two.
     """
+    pairs = {n: chosen(one) for n, one in enumerate(material.sections)} if pairs is None else pairs
     of_label, of_training, of_folder_name = page_styles(material)
     return _template().render(
         title=title,
-        sections=[_view(section, number, of_label) for number, section in enumerate(material.sections)],
+        sections=[_view(one, of_label, pairs.get(number)) for number, one in enumerate(material.sections)],
+        swept=sweeps.charts(sweep, of_label) if (sweep := sweeps.found(material.sections)) is not None else (),
         learning=[learning.charts(group, of_training, of_folder_name) for group in by_yardstick(material)],
         sources=material.sources,
         about=about,
@@ -66,6 +77,7 @@ def render(material: Material, about: Mapping[str, str], title: str = "Schedulin
         job_hues=JOB_COLOURS,
         marks_css=marks.css,
         theme_css=marks.theme_css,
+        told=episode_words,
     )
 
 
@@ -100,7 +112,7 @@ def page_styles(material: Material) -> tuple[dict[str, Style], dict[Training, St
     )
 
 
-def _view(section: Section, number: int, of_label: Mapping[str, Style]) -> SectionView:
+def _view(section: Section, of_label: Mapping[str, Style], pair: Episodes | None) -> SectionView:
     seed, timelines = figures.one_seed(section)
     stop_s = max((line.stop_s - line.begin_s for line in timelines.values()), default=0.0)
     labels = [entry.label for entry in section.entries if entry.label in timelines]
@@ -122,6 +134,8 @@ def _view(section: Section, number: int, of_label: Mapping[str, Style]) -> Secti
         gantt_unit=next((line.unit for line in timelines.values()), "GPU"),
         open_gantts=frozenset([*labels[:1], *[label for label in labels if label == section.baseline]]),
         jobs_have_colours=any(shape.classes.startswith("job") for chart in gantts for shape in chart.shapes),
+        episodes=pair,
+        episode_charts=figures.of_episodes(pair, of_label) if pair is not None else (),
     )
 
 

@@ -8,19 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...simulator.errors import InputError
-from ..evaluate import Run
+from ..evaluate import Run, Setting
 from ..recording import Timeline
 from ..run_files import StoredRunWarning
 from ..store import Evaluation
 from ..terminal import written_whole
-from . import colours, figures
+from . import colours, figures, sweeps
 from .charts import Chart
 from .colours import Style
-from .drawing import Drawing, laid_out
+from .drawing import Drawing, laid_out, stacked
+from .episodes import Episodes
 from .gantt import gantt
 from .load import Entry, Material, Section, section
 from .marks import variables_of
 
+CARD_PX = 460.0  # the width of pictures on TensorBoard's cards, so that words are legible there
 KINDS = ("svg", "pdf", "png")
 
 
@@ -56,8 +58,16 @@ def of_section(section: Section, styles: Mapping[str, Style]) -> list[Chart]:
     return [*shown, *figures.over_time(section, styles), *_gantts(section)]
 
 
-def of_material(material: Material, folder: Path, kinds: Sequence[str]) -> list[Path]:
+def of_material(
+    material: Material, folder: Path, kinds: Sequence[str], pairs: Mapping[int, Episodes | None]
+) -> list[Path]:
     """Write the charts of a page into `folder`, which is made; of several settings, each has a folder in it.
+
+    Args:
+        material: of the page.
+        folder: where to.
+        kinds: of files.
+        pairs: by number of the section, two episodes that are laid side by side.
 
     Raises:
         InputError: the folder cannot be made.
@@ -67,9 +77,13 @@ def of_material(material: Material, folder: Path, kinds: Sequence[str]) -> list[
 
     of_label, of_training, of_name = page_styles(material)
     paths = []
-    for number, one in enumerate(material.sections, 1):
-        place = _made(folder / f"setting-{number}" if material.sections[1:] else folder)
+    for number, one in enumerate(material.sections):
+        place = _made(folder / f"setting-{number + 1}" if material.sections[1:] else folder)
         paths += write(of_section(one, of_label), of_label, place, kinds)
+        if (pair := pairs.get(number)) is not None:
+            paths += save(of_episodes(pair, of_label), place, f"episodes-seed-{pair.seed}", kinds)
+    if (sweep := sweeps.found(material.sections)) is not None:
+        paths += write(sweeps.charts(sweep, of_label), of_label, _made(folder), kinds)
     found = {style.name: style for style in (*of_training.values(), *of_name.values())}
     charts = [chart for group in by_yardstick(material) for chart in learning.charts(group, of_training, of_name)]
     return paths + (write(charts, found, _made(folder), kinds) if charts else [])
@@ -95,6 +109,29 @@ def of_evaluation(found: Evaluation) -> list[Path]:
     return write(of_section(one, styles), styles, found.folder, keep_others=True)
 
 
+def of_sweep(
+    name: str, settings: Mapping[str, Setting], runs: Mapping[str, Sequence[Run]], baseline: str | None, folder: Path
+) -> list[Path]:
+    """Write the charts of a sweep into `folder`, which is there, as SVG; returns their paths.
+
+    Args:
+        name: of the parameter.
+        settings: value -> what was played on.
+        runs: value -> what was played there.
+        baseline: the policy that ratios are to; None: no ratios.
+        folder: where to.
+    """
+    from .page import page_styles
+
+    sections = {
+        value: replace(section(settings[value], [(folder, mine)], baseline), baseline=baseline)
+        for value, mine in runs.items()
+    }
+    found = sweeps.swept(name, sections)
+    styles = page_styles(Material(found.sections, (), ()))[0]
+    return write(sweeps.charts(found, styles), styles, folder)
+
+
 def of_runs(runs: Sequence[Run], beside: Sequence[Run] = ()) -> dict[str, bytes]:
     """Two pictures as PNG: `jct-cdf` of all runs, and `gantt` of the first of `runs` that was recorded.
 
@@ -112,7 +149,34 @@ def of_runs(runs: Sequence[Run], beside: Sequence[Run] = ()) -> dict[str, bytes]
     if seen is not None and seen.timeline is not None:
         drawn["gantt"] = _gantt(seen.policy, seen.timeline, seen.timeline.stop_s - seen.timeline.begin_s, seen.seed)
     variables = variables_of(found)
-    return {name: content_of(laid_out(one, variables), "png") for name, one in drawn.items() if one is not None}
+    from .printed import png
+
+    shown = {name: one for name, one in drawn.items() if one is not None}
+    return {name: png(laid_out(one, variables, CARD_PX), dpi=96) for name, one in shown.items()}
+
+
+def of_run(run: Run) -> Drawing:
+    """One recorded run: who held what when, how much was in use, and the queue, one under the other."""
+    if run.timeline is None:
+        raise ValueError("the run was not recorded")
+    found = colours.styles([], [run.policy])
+    line = run.timeline
+    above = _gantt(run.policy, line, line.stop_s - line.begin_s, run.seed)
+    charts = [above, *figures.over_time_of(run.seed, {run.policy: line}, found)]
+    return _under_each_other([replace(chart, legend=()) for chart in charts], found, above.title)
+
+
+def of_episodes(pair: Episodes, styles: Mapping[str, Style]) -> Drawing:
+    """Two episodes on one time axis."""
+    title = f"{pair.labels[0]} and {pair.labels[1]}, seed {pair.seed}"
+    return _under_each_other(figures.of_episodes(pair, styles), styles, title)
+
+
+def _under_each_other(charts: Sequence[Chart], styles: Mapping[str, Style], title: str) -> Drawing:
+    """Charts whose time axes are the same, exactly one under the other."""
+    variables = variables_of(styles)
+    left = max(laid_out(chart, variables).plots[0][0] for chart in charts)
+    return stacked([laid_out(chart, variables, least_left=left) for chart in charts], title)
 
 
 def _gantts(section: Section) -> Iterator[Chart]:

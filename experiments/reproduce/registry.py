@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from ..executors import Executor
 from .rows import Row
 
 MACHINE_ORDERS = 10
@@ -26,6 +27,7 @@ class Options:
         seed: of the machine orders, of drawn job sets and of random placers.
         quick: few orders and cluster sizes: does it run at all.
         processes: to use, >= 1.
+        executor: who plays, in place of processes of this machine.
         out: folder for pictures; None: none.
         quiet: no progress on stderr.
     """
@@ -36,6 +38,7 @@ class Options:
     seed: int = 0
     quick: bool = False
     processes: int = 1
+    executor: Executor | None = None
     out: Path | None = None
     quiet: bool = False
 

@@ -20,6 +20,7 @@ import numpy as np
 from ...policies import make
 from ...simulator.errors import InputError
 from ..evaluate import Setting, play, simulator_of, workload_of
+from ..executors import elsewhere
 from ..identity import LIBRARIES, PLAYING, expect_sources, sources, versions
 from ..recording import Timeline
 from ..run_files import IDENTITY, load, remove_orphans, save, short_hash
@@ -174,26 +175,33 @@ def sweep(what: str, cases: Sequence[Playable[Found_co]], options: Options) -> d
     missing = [case for case in wanted if case not in found]
     if missing:
         with progress(what, len(wanted), options.quiet) as show:
-            for number, _ in enumerate(_played(missing, folder, options.processes)):
+            for number, _ in enumerate(_played(missing, folder, options)):
                 show(len(found) + number + 1)
     return {case: found[case] if case in found else _expect(case, folder) for case in wanted}
 
 
-def _played(cases: Sequence[Playable[Any]], folder: Path, processes: int) -> Iterator[None]:
-    if processes == 1 or len(cases) == 1:
-        for case in cases:
-            _play(case, folder, sources(*SOURCES))
-            yield
-        return
-    from joblib import Parallel, delayed
+def _played(cases: Sequence[Playable[Any]], folder: Path, options: Options) -> Iterator[None]:
+    executor = elsewhere(options.executor, options.processes, len(cases))
+    version = sources(*SOURCES)
+    outcomes: Iterator[tuple[str, Mapping[str, Any]]]
+    if executor is None:
+        outcomes = ((case.key, _play((case, version))) for case in cases)
+    else:
+        outcomes = executor.each(_keyed, [(case.key, case, version) for case in cases])
+    texts = {case.key: case.text for case in cases}
+    for key, columns in outcomes:
+        save(folder / f"{key}.parquet", texts[key], columns)
+        yield
 
-    parallel = Parallel(n_jobs=min(processes, len(cases)), backend="loky", return_as="generator_unordered")
-    yield from parallel(delayed(_play)(case, folder, sources(*SOURCES)) for case in cases)
+
+def _keyed(task: tuple[str, Playable[Any], str]) -> tuple[str, Mapping[str, Any]]:
+    return task[0], _play(task[1:])
 
 
-def _play(case: Playable[Any], folder: Path, version: str) -> None:
+def _play(task: tuple[Playable[Any], str]) -> Mapping[str, Any]:
+    case, version = task
     expect_sources(version, *SOURCES, what="reproduce")
-    save(_path(case, folder), case.text, case.columns())
+    return case.columns()
 
 
 def _use(timeline: Timeline) -> dict[str, np.ndarray]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..estimates import FEWEST_TO_TELL, Comparison, against
 from ..evaluate import Run, Setting, evaluate
+from ..executors import Executor
 from .of_policy import direction_of
 
 JUDGED = "judged"
@@ -49,6 +50,7 @@ def judge(
     *,
     metric: str = "jct_mean",
     processes: int = 1,
+    executor: Executor | None = None,
     folder: Path | None = None,
     progress: Callable[[float], None] = lambda done: None,
 ) -> list[Judged]:
@@ -60,6 +62,7 @@ def judge(
         seeds: that nothing was tuned on.
         metric: what is compared.
         processes: how many to use.
+        executor: who plays, in place of processes of this machine.
         folder: DIR, where the runs are kept as `clustergym evaluate --logdir` does.
         progress: told how many of all runs are done.
     """
@@ -76,7 +79,9 @@ def judge(
             place = folder / JUDGED / name
             place.mkdir(parents=True, exist_ok=True)
             store = open_store(place, setting, [defaults, best])
-        runs = evaluate(setting, [defaults, best], seeds, processes=processes, progress=show, store=store)
+        runs = evaluate(
+            setting, [defaults, best], seeds, processes=processes, executor=executor, progress=show, store=store
+        )
         if store is not None:
             write_table(store)
         found.append(Judged(name, tuple(runs), against(runs, defaults, metric)[best], metric))

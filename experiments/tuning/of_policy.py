@@ -21,6 +21,7 @@ from ...simulator.semantics import load_semantics
 from .. import identity
 from ..estimates import FEWEST_TO_TELL, paired_ratio
 from ..evaluate import Run, Setting, depends_on_seed, evaluate
+from ..executors import Executor
 from .search import Direction, Going, Outcome, Refused
 from .space import Kind
 
@@ -47,6 +48,7 @@ class PolicyParameters:
         metric: by its name in `simulator/metrics.py`.
         prunes: whether trials may be stopped early.
         processes: how many play the seeds of a trial.
+        executor: who plays them, in place of processes of this machine.
     """
 
     setting: Setting
@@ -55,6 +57,7 @@ class PolicyParameters:
     metric: str = "jct_mean"
     prunes: bool = True
     processes: int = 1
+    executor: Executor | None = None
 
     @property
     def direction(self) -> Direction:
@@ -123,7 +126,7 @@ class PolicyParameters:
             going.progress((done + played) / len(seeds))
 
         part = seeds[done : done + FEW]
-        return evaluate(self.setting, [word], part, processes=self.processes, progress=show)
+        return evaluate(self.setting, [word], part, processes=self.processes, executor=self.executor, progress=show)
 
     def _outcome(self, word: str, runs: Sequence[Run], defaults: Outcome | None) -> Outcome:
         """What runs come to, beside the defaults on the same seeds."""

@@ -97,10 +97,10 @@ class TrainingParameters:
             return value
         if rest in value:
             return value[rest]
-        from ...agents.networks import NETWORKS
+        from ...agents.networks import network_class
         from ...envs.registration import env_class
 
-        factory: Any = env_class(self.config.environment) if head == "env" else NETWORKS[self.config.net]
+        factory: Any = env_class(self.config.environment) if head == "env" else network_class(self.config.net)[0]
         found = inspect.signature(factory).parameters.get(rest)
         return None if found is None or found.default is found.empty else found.default
 

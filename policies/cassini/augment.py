@@ -27,7 +27,8 @@ from ...simulator.rules.rule import Rule
 from ...simulator.view import ClusterView
 from ..links import alone, network_of
 from ..planned import PlannedPolicy
-from .candidates import Candidate, best_candidate, interleave
+from ..reasons.moment import Moment
+from .candidates import Candidate, Choice, Interleaving, best_candidate, interleave
 from .rank import RANKINGS
 
 Shifts = Literal["worth", "always"]
@@ -71,6 +72,8 @@ class Cassini(PlannedPolicy):
         self.ranking = choose(ranking, RANKINGS, f"ranking of policy {name}")
         self.grid = Grid(degrees)
         self.if_worth = choose(shifts, get_args(Shifts), f"shifts of policy {name}") == "worth"
+        self._chosen: Choice | None = None
+        self._found: Interleaving | None = None
 
     def candidates(self, view: ClusterView, n: int) -> list[Plan]:
         """Those of the scheduler."""
@@ -79,6 +82,7 @@ class Cassini(PlannedPolicy):
     def choose(self, view: ClusterView) -> Plan:
         """The best of the scheduler's candidates."""
         plans = self.candidates(view, self.most)
+        self._chosen = None
         if len(plans) == 1:
             return plans[0]
         network, links = network_of(view), view.topology.links
@@ -87,6 +91,7 @@ class Cassini(PlannedPolicy):
         best = best_candidate(
             placements, links.capacity, self.ranking, self.grid, tolerance=network.padding, if_worth=self.if_worth
         )
+        self._chosen = best
         return plans[best.index]
 
     def finish(self, view: ClusterView) -> list[Decision]:
@@ -97,6 +102,7 @@ class Cassini(PlannedPolicy):
         found = interleave(
             _candidate(own), links.capacity, self.grid, tolerance=network.padding, if_worth=self.if_worth
         )
+        self._found = found
         meeting = {job for jobs in found.jobs_on.values() for job in jobs}
         decisions: list[Decision] = []
         for job in [job for job, (_, use) in own.items() if len(use.links)]:
@@ -108,6 +114,30 @@ class Cassini(PlannedPolicy):
             elif present_s is not None and (job in meeting or paced_s != period_s):
                 decisions.append(Shift(job, None))
         return decisions
+
+    def why(self, view: ClusterView, decision: Decision) -> str:
+        """What its scheduler says, and which of its candidates this is; of a shift whom the job meets."""
+        if isinstance(decision, Shift):
+            return self._why_shift(view, decision)
+        told = [self.source.why(view, decision)] if hasattr(self.source, "why") else []
+        if self._chosen is not None:
+            value, all_values = self._chosen.values[self._chosen.index], self._chosen.values
+            kept = sum(one is not None for one in all_values)
+            worth = "" if value is None else f", worth {value:.3g}, the most of {kept}"
+            told.append(f"candidate {self._chosen.index + 1} of {len(all_values)}{worth}")
+        return "; ".join(text for text in told if text)
+
+    def _why_shift(self, view: ClusterView, shift: Shift) -> str:
+        assert self._found is not None, "shifts follow from what was found"
+        links = [link for link, jobs in self._found.jobs_on.items() if shift.job in jobs]
+        there = {job for link in links for job in self._found.jobs_on[link] if isinstance(job, int)}
+        mates = sorted(there - {shift.job})
+        if not mates:
+            return "meets nobody on its links any more"
+        where = f"shares {'a link' if len(links) == 1 else f'{len(links)} links'} with {Moment(view).names(mates)}"
+        if shift.seconds is None:
+            return f"{where}: a shift costs more than it saves"
+        return f"{where}: compatibility {min(self._found.scores[link] for link in links):.3g} with the shifts"
 
 
 def _candidate(own: Mapping[int, tuple[Phases, LinkUse]]) -> Candidate:

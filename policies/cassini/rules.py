@@ -11,6 +11,7 @@ from ...simulator.plans import Plan, plan_now
 from ...simulator.rules.rule import Rule
 from ...simulator.view import ClusterView
 from ..realisations import realisations
+from ..reasons import reasons
 
 
 class RuleSource:
@@ -41,6 +42,10 @@ class RuleSource:
         pool -= {gpu for job, gpus in plan.gangs.items() if job not in movers for gpu in gpus}
         rng = np.random.default_rng([int(view.simulator.state.seed), view.instant])
         return realisations(view.topology, plan, movers, pool, n, rng)
+
+    def why(self, view: ClusterView, decision: Decision) -> str:
+        """The terms of the rule."""
+        return reasons(view, self.rule, (decision,))[0]
 
 
 def _carried_out(gangs: Mapping[int, tuple[int, ...]], decisions: list[Decision]) -> Plan:

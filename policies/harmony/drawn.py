@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ...simulator.decisions import Decision
 from ...simulator.groups.view import GroupView
 from .carry_out import Wanted, present
 from .planned import GroupPolicy
@@ -19,6 +20,10 @@ class AnyGroup(GroupPolicy):
 
     def __init__(self) -> None:
         super().__init__("random")
+
+    def why(self, view: GroupView, decision: Decision) -> str:
+        """Chance."""
+        return "drawn at random"
 
     def wanted(self, view: GroupView) -> list[Wanted]:
         """Whoever runs where it runs, and the queue anywhere."""

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.decisions import Advance, Decision
+from ...simulator.decisions import Advance, AssignGroup, Decision, Preempt, SetMachines
 from ...simulator.errors import InputError
 from ...simulator.groups.config import GroupTerms
 from ...simulator.groups.view import GroupView
 from ..base import Policy
 from .carry_out import Step, Wanted, decision_of, is_done, present, steps_to
+
+FEW = 3
 
 
 class GroupPolicy(Policy):
@@ -81,6 +83,23 @@ class GroupPolicy(Policy):
         self._decisions = decisions
         self._given = decision_of(view, self._left[0]) if self._left else Advance()
         return self._given
+
+    def why(self, view: Any, decision: Decision) -> str:
+        """What the groups that it wants come to for the job."""
+        if isinstance(decision, SetMachines):
+            return f"{decision.machines} machines in the groups that it wants"
+        if isinstance(decision, Preempt):
+            return "in none of the groups that it wants"
+        if not isinstance(decision, AssignGroup):
+            return ""
+        own = next((group for group in self._after if decision.job in group.members), None)
+        if own is None:
+            return ""
+        mates = [str(view.workload.job_id[job]) for job in own.members if job != decision.job]
+        beside = (
+            f"with {', '.join(mates[:FEW])}{f' and {len(mates) - FEW} more' * (len(mates) > FEW)}" if mates else "alone"
+        )
+        return f"wanted {beside} on {own.machines} machines"
 
     def rng(self, view: GroupView) -> np.random.Generator:
         """A generator of its own for this instant, the same whenever it is asked."""

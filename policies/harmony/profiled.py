@@ -18,12 +18,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...simulator.decisions import Decision
 from ...simulator.groups.config import GB, MB
 from ...simulator.groups.view import GroupView
 from .carry_out import Wanted, present
 from .memory_need import machines_for
 from .planned import GroupPolicy
-from .problem import BETA, REFERENCE_MACHINES, Problem
+from .problem import BETA, REFERENCE_MACHINES, Plan, Problem
 
 ALPHA = 0.34  # the paper's mean share of inputs on disk (Sec. V-G)
 
@@ -91,6 +92,24 @@ class ProfiledPolicy(GroupPolicy):
         left = now.machines - sum(group.machines for group in groups)
         lost = [job for job in now.riding if not any(job in group.members for group in groups)]
         return _with_new(view, groups, sorted(lost + now.new), riding, left, self.profiles_in)
+
+    def why(self, view: GroupView, decision: Decision) -> str:
+        """As of any policy that wants groups, and how well the cluster is used in these, by Eqs. (3) and (4)."""
+        words = super().why(view, decision)
+        job = getattr(decision, "job", None)
+        if job is not None and not view.is_profiled(job):
+            return f"{words}, to be profiled" if words else ""
+        groups = [
+            replace(one, members=tuple(job for job in one.members if view.is_profiled(job))) for one in self._after
+        ]
+        groups = [one for one in groups if one.members]
+        jobs = [job for one in groups for job in one.members]
+        if not words or not jobs:
+            return words
+        place = {job: i for i, job in enumerate(jobs)}
+        plan = Plan.of(len(jobs), [(tuple(place[job] for job in one.members), one.machines) for one in groups])
+        cpu, network = problem_of(view, jobs, view.machines).utilisation(plan)
+        return f"{words}; then CPUs are busy for {100 * cpu:.0f} %, the network for {100 * network:.0f} %"
 
     def profiles_in(self, group: Wanted) -> int:
         """Groups are asked to profile in ascending order of this."""

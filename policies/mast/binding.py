@@ -14,6 +14,7 @@ it is asked for.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from ...simulator.geo.world import NO_GPU
 from ...simulator.view import ClusterView
 
 NOWHERE = -1
+SETTINGS = ("to_cluster", "daily", "_run")  # attributes that are not of a run
 
 
 class Binding:
@@ -56,6 +58,19 @@ class Binding:
         queue.bits[jobs] = np.where(bound == NOWHERE, 0, bits & 1 << np.maximum(bound, 0))
         if self.to_cluster:
             queue.only[jobs] = self._cluster[jobs]
+
+    def memory(self, simulator: Any) -> dict[str, Any] | None:
+        """Where the workloads of the present run are bound; None: nobody was asked yet."""
+        if self._run != (simulator, simulator.runs):
+            return None
+        return deepcopy({name: value for name, value in vars(self).items() if name not in SETTINGS})
+
+    def recall(self, simulator: Any, memory: dict[str, Any] | None) -> None:
+        """A simulator now stands where one stood of whose run `memory` was remembered."""
+        self._run = None
+        if memory is not None:
+            vars(self).update(deepcopy(memory))
+            self._run = (simulator, simulator.runs)
 
     def _begin(self, view: ClusterView) -> None:
         """Nobody is bound, but to where it runs or has run last."""

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.decisions import Advance, Decision, Preempt, Start
+from ...simulator.decisions import TABLE_DECISIONS, Advance, Decision, Preempt, Start
 from ...simulator.errors import InputError
 from ...simulator.geo.gms import DAY_S, lay_ranking
 from ...simulator.geo.kernels import auction, scan
@@ -146,6 +146,35 @@ class Passes(Policy):
                 self._left = self._begin(view)
         self._decisions = decisions
         return self._left[0] if self._left else Advance()
+
+    def why(self, view: ClusterView, decision: Decision) -> str:
+        """The place of a workload in the queue: <priority, credit>; of a table why it is copied."""
+        if isinstance(decision, TABLE_DECISIONS):
+            return "a waiting workload finds all its tables in no region"
+        ranking = self._arrays.ranking
+        if isinstance(decision, Preempt):
+            return f"makes way for a workload of higher priority than its {int(ranking.level[decision.job])}"
+        if not isinstance(decision, Start):
+            return ""
+        order = ranking.order[: self._pending].tolist()
+        words = f"priority {int(ranking.level[decision.job])}, credit {float(ranking.credit[decision.job]):.3g}"
+        if decision.job not in order:
+            return words
+        coming = {one.job for one in self._left if isinstance(one, Start)}
+        waiting = set(view.queue.tolist()) - coming
+        passed = sum(job in waiting for job in order[: order.index(decision.job)])
+        place = f"; number {order.index(decision.job) + 1} of {len(order)}"
+        return f"{words}{place}" + (f", of whom {passed} before it fit nowhere" if passed else "")
+
+    def memory(self, simulator: Any) -> Any:
+        """Where the workloads of the present run are bound, for `recall`; None: nowhere."""
+        return None if self._binding is None else self._binding.memory(simulator)
+
+    def recall(self, simulator: Any, memory: Any) -> None:
+        """A simulator now stands where one stood of whose run `memory` was remembered."""
+        self._now = None
+        if self._binding is not None:
+            self._binding.recall(simulator, memory)
 
     def _begin(self, view: ClusterView) -> list[Decision]:
         """What is decided next: about tables that pending workloads lack; if nothing, all of one pass."""

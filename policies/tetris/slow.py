@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.decisions import Advance, Drop, Move, Replicate
+from ...simulator.decisions import Advance, Decision, Drop, Move, Replicate
 from ...simulator.errors import InputError, InvalidDecision
 from ...simulator.geo.expected import expected_warehouse
 from ...simulator.geo.warehouse import Warehouse
@@ -59,6 +59,14 @@ class SlowPath(Policy):
             self._at, self._left = at, self._plan(view)
         found = next(self._left, None)
         return Advance() if found is None else found
+
+    def why(self, view: ClusterView, decision: Decision) -> str:
+        """What the plan of this instant wants of the table."""
+        if isinstance(decision, Move):
+            return f"its home in the plan of {self.name}"
+        if isinstance(decision, Replicate):
+            return f"the plan of {self.name}, or a waiting job, wants a copy there"
+        return "neither the plan nor a waiting job needs that copy" if isinstance(decision, Drop) else ""
 
     def _plan(self, view: ClusterView) -> Iterator[TableDecision]:
         warehouse = expected_warehouse(view)

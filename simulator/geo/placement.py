@@ -10,6 +10,7 @@ without a quota in a region may compute nothing there.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Literal
 
@@ -88,6 +89,12 @@ class Placement:
         self.jobs = warehouse.jobs.only(warehouse.jobs.recurring if known is None else known)
         self.ledger = _ledger(warehouse, objective, self.jobs)
 
+    def copy(self) -> Placement:
+        """The same homes; moves change either alone."""
+        found = copy(self)
+        found.ledger = Ledger(*(array.copy() for array in self.ledger))
+        return found
+
     @property
     def home(self) -> np.ndarray:
         """Home of each table, int64 (tables,); a copy."""
@@ -97,6 +104,15 @@ class Placement:
     def cost(self) -> float:
         """Expressions 1 to 3, weighted."""
         return float(cost.total_cost(self.ledger))
+
+    @property
+    def terms(self) -> tuple[float, float, float]:
+        """What the cost is made of: Expressions 1 (read across regions), 2 (uneven demand), 3 (storage), weighted."""
+        ledger = self.ledger
+        remote = float(ledger.weight[0] * ledger.remote[0])
+        demand = float(ledger.weight[1] * (ledger.level_weight * ledger.balance).sum())
+        share = ledger.stored / max(int(ledger.stored.sum()), 1)
+        return remote, demand, float(ledger.weight[2] * ((share - ledger.storage_share) ** 2).sum())
 
     @property
     def moved_kib(self) -> int:

@@ -160,6 +160,16 @@ class GroupSimulator(Stops):
         self._code = code
         self.meter.clear()
 
+    def aside(self) -> tuple[Any, ...]:
+        """What of the present is not in the record, for `take_aside`."""
+        return self.workload, self.rule, self._code, self.meter.seen()
+
+    def take_aside(self, aside: tuple[Any, ...]) -> None:
+        """Go on with a run whose record has just been written, and of which `aside` said the rest."""
+        self.workload, self.rule, self._code, seen = aside
+        self.meter.take_over(*seen)
+        self.runs += 1
+
     def use(self, rule: GroupTerms) -> None:
         """Let other terms hold, now and for the resets to come; running groups cannot change how they execute.
 
@@ -187,6 +197,7 @@ class GroupSimulator(Stops):
 
         Raises:
             Stalled: jobs wait, nothing runs and nothing is to come. Start something.
+            Endless: time passes, but nothing gets done and nothing will.
         """
         if self.ended:
             raise InvalidDecision("advance: the run has ended; call reset() first")
@@ -194,6 +205,7 @@ class GroupSimulator(Stops):
 
     def _stop(self, code: int) -> None:
         self._code = int(code)
+        self.expect_end()
         if self._code == codes.STALLED:
             s = self.state
             raise Stalled(

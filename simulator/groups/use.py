@@ -45,6 +45,14 @@ class UseMeter:
         self._time_s: list[float] = []
         self._done: list[tuple[float, float]] = []
 
+    def seen(self) -> tuple[tuple[float, ...], tuple[tuple[float, float], ...]]:
+        """What was seen so far, for `take_over`."""
+        return tuple(self._time_s), tuple(self._done)
+
+    def take_over(self, time_s: tuple[float, ...], done: tuple[tuple[float, float], ...]) -> None:
+        """Go on with what another one has seen."""
+        self._time_s, self._done = list(time_s), list(done)
+
     def look(self) -> None:
         """Now; what was seen now or later, before a run went back to a snapshot, is forgotten."""
         s = self._simulator.plain.record

@@ -4,7 +4,7 @@
 PENDING, WAITING, HELD, RUNNING, DONE = 0, 1, 2, 3, 4
 
 # What `advance` returns.
-DECIDE, FINISHED, STALLED, HORIZON, ASK = 0, 1, 2, 3, 4
+DECIDE, FINISHED, STALLED, HORIZON, ASK, ENDLESS = 0, 1, 2, 3, 4, 5
 
 # Order of the queue (rules/orders.py).
 FIFO, SJF, SRTF, SRSF, LAS, RANDOM, NW_SENS, LATEST, EDF, TURNS, WEIGHTED = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10

@@ -212,6 +212,13 @@ class _Compiled(CPUDispatcher):
         data = self._store.read(key)
         if data is None:
             return None
+        try:
+            return self._taken(key, arguments, data)
+        except Exception:  # it is what was written, but that cannot be used: whatever it is, it can be made anew
+            self._store.discard(key)
+            return None
+
+    def _taken(self, key: str, arguments: tuple[types.Type, ...], data: bytes) -> CompileResult | None:
         code, kept = pickle.loads(data)
         if not self.runs and not all(_take_part(self._store, other) for other in code[1]):
             return None

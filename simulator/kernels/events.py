@@ -9,13 +9,14 @@ from ..rules.turns import plan_turn
 from . import jobs
 from .agenda import schedule_event
 from .auctions import call_auction, open_auction
-from .codes import ASK, DECIDE, FINISHED, HELD, HORIZON, STALLED, WAITING
+from .codes import ASK, DECIDE, ENDLESS, FINISHED, HELD, HORIZON, STALLED, WAITING
 from .contention import play_on
 from .copies import sweep
 from .deadlines import pass_deadlines
 from .jit import kernel
 from .links import has_links
 from .outages import machine_event, region_event
+from .patience import AT_ONCE, is_endless, renew
 from .regions import has_regions, pass_region_time
 from .rerating import end_phase, settle_rates
 from .rounding import SAME_INSTANT
@@ -63,6 +64,8 @@ def advance(s):
                 s.asking = 1
                 return ASK
             _plan_round(s)
+        if s.events >= s.patience and is_endless(s):
+            return ENDLESS
         time_s = next_event_s(s)
         if has_links(s):
             time_s = play_on(s, time_s)
@@ -131,7 +134,7 @@ def _plan_round(s):
 
 @kernel
 def run(s, max_events):
-    """Modify `s`: play the compiled rule to the end; returns FINISHED, STALLED or HORIZON.
+    """Modify `s`: play the compiled rule to the end; returns FINISHED, STALLED, HORIZON or ENDLESS.
 
     After `max_events` more events it stops before the next pass, and returns DECIDE.
     """
@@ -170,15 +173,17 @@ def _all_events_now(s):
     An auction comes last, and returns 1: a pass is made before the next one.
     """
     now = s.now_s
+    most = s.events + AT_ONCE
     freed = False
     auctioned = 0
     while s.next_arrival < s.n_jobs and s.arrival_s[s.next_arrival] <= now:
         jobs.arrive(s, s.next_arrival)
         s.next_arrival += 1
         s.events += 1
+        renew(s)
         if s.auctions and s.free_gpus > 0:
             call_auction(s, now)
-    while s.event_count > 0 and s.event_key[0] <= now:
+    while s.event_count > 0 and s.event_key[0] <= now and s.events < most:
         item = s.event_item[0]
         s.events += 1
         if item < s.first_machine_event:
@@ -207,7 +212,8 @@ def _catch_up(s):
     if s.auctions or has_links(s):
         return
     until_s = min(s.now_s * (1.0 + SAME_INSTANT), s.horizon_s)
-    while next_event_s(s) <= until_s:
+    most = s.events + AT_ONCE
+    while next_event_s(s) <= until_s and s.events < most:
         _pass_time(s, next_event_s(s))
         _all_events_now(s)
 

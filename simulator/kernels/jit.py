@@ -8,6 +8,7 @@ is made.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import shutil
@@ -25,6 +26,7 @@ from typing import Any, TypeVar, cast
 import llvmlite
 import numba
 
+from . import telling
 from .store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -32,7 +34,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 PACKAGE = Path(__file__).resolve().parents[2]
 COMPILED_ROOMS = ("simulator", "envs", "policies")
 UNMARKED = ("codes.py", "tiers.py")  # constants,
-HOW = ("compiling.py", "inference.py", "known.py", "linking.py", "lowering.py", "outline.py", "store.py")
+HOW = (
+    "compiling.py",
+    "inference.py",
+    "known.py",
+    "linking.py",
+    "lowering.py",
+    "outline.py",
+    "plain_cache.py",
+    "store.py",
+)
 VERIFIED = ((0, 66), (0, 67), (0, 68))  # versions of numba
 KEPT_FOLDERS = 20  # those used last, whatever their age
 KEPT_S = 86_400.0  # and those used within a day
@@ -63,10 +74,25 @@ def cache_folder() -> Path:
         with tempfile.TemporaryFile(dir=folder):
             os.utime(folder)  # when it was last used
     except OSError:
-        return Path(tempfile.mkdtemp(prefix="clustergym-kernels-"))
+        return _folder_of_this_process()
     if is_new and home == own:
         _remove_old(home)
     return folder
+
+
+def _folder_of_this_process() -> Path:
+    """A folder that goes with the process; where there is no room even for that, one that is not there."""
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="clustergym-kernels-"))
+    except OSError:
+        return Path(tempfile.gettempdir()) / f"clustergym-kernels-{os.getpid()}"
+    atexit.register(_leave, folder, os.getpid())
+    return folder
+
+
+def _leave(folder: Path, process: int) -> None:
+    if os.getpid() == process:  # those that it has forked use it too
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove_old(home: Path) -> None:
@@ -158,7 +184,7 @@ def _compiling() -> ModuleType:
 
 @cache
 def _store() -> Store:
-    return Store(cache_folder)
+    return Store(cache_folder, telling.remark)
 
 
 def _plain(function: F) -> F:
@@ -166,6 +192,10 @@ def _plain(function: F) -> F:
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(cache_folder())
     try:
-        return cast(F, numba.njit(nogil=True, error_model="numpy", cache=True)(function))
+        compiled = numba.njit(nogil=True, error_model="numpy", cache=True)(function)
+        from .plain_cache import seal
+
+        seal(compiled, _store())
+        return cast(F, compiled)
     finally:
         numba.config.CACHE_DIR = before

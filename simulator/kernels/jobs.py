@@ -22,6 +22,7 @@ from .codes import AFFINITY, DONE, FREE, HELD, HOLD, MIGRATE, PREEMPT, RUNNING, 
 from .grants import book_grant, overrun_s, plan_grant
 from .jit import kernel
 from .log import log, note
+from .patience import renew
 from .placement import gang_was_held_by, is_spread, note_change, occupy, sign_gpus, vacate, vacate_gang
 from .regions import enter_region, has_regions, is_late, leave_region, note_arrival, set_up
 from .sharing import has_berths, largest_sub_batch, rest_sub_batch
@@ -554,6 +555,7 @@ def finish(s, job):
     s.slowdown_rate -= 1.0 / isolated_s(s, job)
     s.done += 1
     s.last_end_s = s.now_s
+    renew(s)
     if has_regions(s):
         s.ended[job // WORD] += 1
         s.ended_s[job // WORD] = s.now_s

@@ -1,9 +1,16 @@
-"""Files of compiled code: one for each kernel and each entry, by the hash of what it was made from."""
+"""Files of compiled code: one for each kernel and each entry, by the hash of what it was made from.
+
+A file holds a checksum of what it is and of what it is for, and nothing of it is looked at before that was verified: a
+power cut, a full disk or a failing one leaves files behind that would be run as machine code. What cannot be used is
+removed, said once, and made anew.
+"""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import stat
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -14,10 +21,29 @@ try:
 except ImportError:  # not a POSIX system: two processes may then compile the same code, which is only slower
     fcntl = None  # type: ignore[assignment]
 
+SEAL = 32  # bytes of the checksum, which come first
+# No directory and no file at all: nobody is to be told.
+ABSENT = (errno.ENOENT, errno.ENOTDIR)
+
 
 def key_of(*words: str) -> str:
     """A name for what `words` describe."""
     return hashlib.sha256("\0".join(words).encode()).hexdigest()[:32]
+
+
+def sealed(key: str, data: bytes) -> bytes:
+    """A file's content: `data`, which is for `key`."""
+    return _seal_of(key, data) + data
+
+
+def unsealed(key: str, content: bytes) -> bytes | None:
+    """What a file of `key` holds; None: it is not as it was written, or for something else."""
+    data = content[SEAL:]
+    return data if len(content) > SEAL and content[:SEAL] == _seal_of(key, data) else None
+
+
+def _seal_of(key: str, data: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + b"\0" + data).digest()
 
 
 class Store:
@@ -25,26 +51,60 @@ class Store:
 
     Args:
         folder: says where it is.
+        tell: called with one sentence where something in the folder is not as it should be, once for each kind.
     """
 
-    def __init__(self, folder: Callable[[], Path]) -> None:
-        self.folder = folder
+    def __init__(self, folder: Callable[[], Path], tell: Callable[[str], None] = lambda sentence: None) -> None:
+        self.folder, self._tell = folder, tell
+        self._told: set[str] = set()
 
     def read(self, key: str) -> bytes | None:
         """What was written as `key`."""
+        return self.content(self._path(key), key)
+
+    def content(self, path: Path, key: str) -> bytes | None:
+        """What was written into a file for `key`; one that cannot be used is removed."""
         try:
-            return self._path(key).read_bytes()
-        except OSError:
-            return None
+            content = _content_of(path)
+        except OSError as error:
+            if error.errno in ABSENT:
+                return None
+            content = b""
+        data = unsealed(key, content)
+        if data is None:
+            self._remove(path)
+        return data
+
+    def discard(self, key: str) -> None:
+        """What lies there as `key` cannot be used: remove it."""
+        self._remove(self._path(key))
+
+    def _remove(self, path: Path) -> None:
+        try:
+            path.unlink(missing_ok=True)
+            self._say("damaged", f"removed a damaged file of compiled kernels in {self.folder()}; it is compiled anew")
+        except OSError as error:
+            self._say("damaged", f"a file of compiled kernels in {self.folder()} is damaged ({error.strerror})")
 
     def write(self, key: str, data: bytes) -> None:
         """Keep it, unless the folder cannot be written; whoever reads it meanwhile finds all or nothing."""
         path = self._path(key)
         unfinished = path.with_suffix(f".{uuid.uuid4().hex[:12]}")
-        with suppress(OSError):
+        try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            unfinished.write_bytes(data)
+            unfinished.write_bytes(sealed(key, data))
             os.replace(unfinished, path)
+        except OSError as error:
+            with suppress(OSError):
+                unfinished.unlink(missing_ok=True)
+            self.unwritable(error)
+
+    def unwritable(self, error: OSError) -> None:
+        """Something could not be kept: say so."""
+        self._say(
+            "unwritable",
+            f"compiled kernels cannot be kept in {self.folder()} ({error.strerror}); every process compiles them anew",
+        )
 
     @contextmanager
     def alone(self, key: str, waiting: AbstractContextManager[None]) -> Iterator[None]:
@@ -52,18 +112,43 @@ class Store:
         path = self._path(key).with_suffix(".lock")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            lock = open(path, "w")
+            # Whatever lies there, this does not wait for somebody else to open it too.
+            lock = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NONBLOCK", 0), 0o666)
         except OSError:
             yield
             return
-        with lock:
+        try:
             if fcntl is not None:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    with waiting:
-                        fcntl.flock(lock, fcntl.LOCK_EX)
+                _hold(lock, waiting)
             yield
+        finally:
+            os.close(lock)
+
+    def _say(self, kind: str, sentence: str) -> None:
+        if kind not in self._told:
+            self._told.add(kind)
+            self._tell(sentence)
 
     def _path(self, key: str) -> Path:
         return self.folder() / key[:2] / f"{key}.code"
+
+
+def _hold(lock: int, waiting: AbstractContextManager[None]) -> None:
+    """Wait until no other process has the lock; file systems without locks let everybody in."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        with waiting, suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+    except OSError:
+        return
+
+
+def _content_of(path: Path) -> bytes:
+    """Of a file; what is none (a pipe, a device) holds nothing.
+
+    Raises:
+        OSError: it is not there, or cannot be read.
+    """
+    with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb") as file:
+        return file.read() if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""

@@ -54,6 +54,13 @@ def told(doing: str = "compiling") -> Iterator[None]:
         _tellers[-1].over()
 
 
+def remark(sentence: str) -> None:
+    """Say it on stderr, whatever is shown there meanwhile."""
+    _tellers[-1].over()
+    sys.stderr.write(f"clustergym: {sentence}\n")
+    sys.stderr.flush()
+
+
 class Teller:
     """Says it on stderr: a line that is refreshed on a terminal, else a line now and then."""
 

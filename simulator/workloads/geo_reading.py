@@ -238,8 +238,8 @@ def _tenants(table: Table, path: Path) -> tuple[tuple[str, ...], np.ndarray, np.
     if given is not None:
         for column, name in enumerate(("gpus", "cpu_machines")):
             quota[: len(named), column] = given.number(name, low=0, high=ANY, whole=True, blank=ANY)
-        limited = np.flatnonzero((quota[: len(named)] < ANY).any(axis=1)).tolist()
-        idle = [named[row] for row in limited if named[row] not in set(own)]
+        limited: list[bool] = np.any(quota[: len(named)] < ANY, axis=1).tolist()
+        idle = [name for name, has_limit in zip(named, limited, strict=True) if has_limit and name not in set(own)]
         if idle and not set(own) - {""} <= set(named):  # else every tenant has its row, and some have no jobs
             given.warn(f"no job is of tenant {clip(', '.join(idle), 200)}, whose quota limits nothing")
     return names, np.array([code[name] for name in own], np.int64), quota

@@ -3,8 +3,9 @@
 import math
 
 from ...kernels.agenda import schedule_event
-from ...kernels.codes import DECIDE, DOWN, FINISHED, HORIZON, STALLED, WAITING
+from ...kernels.codes import DECIDE, DOWN, ENDLESS, FINISHED, HORIZON, STALLED, WAITING
 from ...kernels.jit import kernel
+from ...kernels.patience import is_endless, renew
 from ...kernels.random import exponential
 from ..codes import CPU_QUEUE, LOADING, NAIVE, NET_QUEUE, NONE
 from .life import (
@@ -119,6 +120,8 @@ def advance(s):
     s.happened = 0
     commit(s)
     while s.done < s.n_jobs:
+        if s.events >= s.patience and is_endless(s):
+            return ENDLESS
         time_s = next_event_s(s)
         if s.happened and time_s > s.now_s:
             bring_all(s)
@@ -137,6 +140,7 @@ def advance(s):
             pass_time(s, s.arrival_s[s.next_arrival])
             _arrive(s, s.next_arrival)
             s.next_arrival += 1
+            renew(s)
         else:
             _event(s, s.event_item[0], time_s)
         s.events += 1

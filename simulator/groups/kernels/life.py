@@ -11,6 +11,7 @@ from ...kernels.agenda import schedule_event
 from ...kernels.bits import exclude, include
 from ...kernels.codes import DONE, DOWN, JOINED, LEFT, RUNNING, SIZED, WAITING
 from ...kernels.jit import kernel
+from ...kernels.patience import renew
 from ..codes import CPU_QUEUE, LOADING, NAIVE, NET_QUEUE, NONE, OUT
 from .lists import append, take_out
 from .memory import settle_memory
@@ -297,6 +298,7 @@ def end_job(s, job):
     s.finish_s[job] = s.now_s
     s.slowdown_rate -= 1.0 / (s.iterations[job] * s.base_iteration_s[job])
     s.done += 1
+    renew(s)
 
 
 @kernel

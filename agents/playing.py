@@ -1,0 +1,153 @@
+"""Trained agents as policies: they play on any cluster, wherever a policy's name is taken.
+
+An agent looks at the run through a window of its own (the one that it was trained with), so it is asked at the same
+moments, and sees the same numbers, as in its environment: played decision by decision it does what it does by
+`env.step`, exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ..policies.base import Policy
+from ..simulator.decisions import Advance, Decision
+from ..simulator.engine import Simulator
+from ..simulator.errors import InputError
+from ..simulator.estimates import Estimates
+from ..simulator.view import ClusterView
+from .shipped import sees_run_times
+from .windows import LOOKOUTS, Window
+
+STREAM = 0x636C7573746572  # sets an agent's random numbers apart from all others of the same seed
+
+
+class PlayedAgent(Policy):
+    """Somebody who was trained in an environment, and decides as there; a subclass says which actions it takes.
+
+    Args:
+        name: how tables and logs call it.
+        environment: the id of the one that it was trained in; None: that in which it is asked to play.
+        env_kwargs: keyword arguments of that environment, as far as its window hangs on them.
+        files: what it was read from.
+        source: where its arguments come from, for messages.
+
+    Attributes:
+        environments: the ids of the environments that it plays in.
+        memory: what it keeps of the present run, for a subclass; None at its begin.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        environment: str | None,
+        env_kwargs: Mapping[str, Any],
+        files: tuple[Path, ...] = (),
+        source: str = "agent",
+    ) -> None:
+        self.name, self.files, self._source = name, tuple(files), source
+        self.env_kwargs = dict(env_kwargs)
+        self.environments: tuple[str, ...] = tuple(LOOKOUTS) if environment is None else (environment,)
+        self._window: Window | None = None
+        self._run: tuple[Simulator, int] | None = None
+        self._left: list[Decision] = []  # of the last action, which may stand for several
+        self._leaving: Iterator[Decision] | None = None  # what ends the instant, while it does
+        self.memory: Any = None
+        self._paused: WeakKeyDictionary[Simulator, tuple[int, list[Decision], Any]] = WeakKeyDictionary()  # other runs
+        if environment is not None:
+            self._enter(environment)
+
+    def playing_in(self, env_id: str) -> PlayedAgent:
+        """Itself, at home in the environment `env_id` if nobody has said which is its own.
+
+        Raises:
+            InputError: it does not fit that environment.
+        """
+        if self._window is None:
+            self._enter(env_id)
+        return self
+
+    def _enter(self, environment: str) -> None:
+        try:
+            self.knows_run_times = sees_run_times(self.env_kwargs)
+            self._window = Window(environment, self.env_kwargs, self._source)
+        except InputError as error:
+            if str(error).startswith(self._source):
+                raise
+            raise InputError(f"{self._source}: env_kwargs: {error}") from None
+        self.elastic = self.env_kwargs.get("elastic", False) is not False
+        self.terms = self._window.terms
+        self._expect_fitting(self._window)
+
+    def _expect_fitting(self, window: Window) -> None:
+        """InputError where the agent cannot have been trained with this window."""
+
+    def _begin(self, seed: int) -> None:
+        """Modify self: a run of this seed begins."""
+        self.memory = None
+
+    def _parts(self, window: Window, seed: int, instant: int, number: int, turn: int) -> Any:
+        """All parts of its action at the present of `window`; the numbers are those of the state in its run."""
+        raise TypeError(f"{type(self).__name__} does not say which action it takes: define _parts")
+
+    def expect_known(self, estimates: Estimates) -> None:
+        """It plays whatever is known: where nothing is, its columns of run times are 0."""
+
+    def decide(self, view: ClusterView) -> Decision:
+        """The next decision at this instant."""
+        window = self._window
+        if window is None:
+            short = LOOKOUTS and next(iter(LOOKOUTS)).removeprefix("clustergym/").removesuffix("-v0")
+            raise InputError(
+                f"policy {self.name}: nobody has said in which environment it plays; expected one, as "
+                f"policies.make({self.name!r}, environment={short!r})"
+            )
+        simulator, lookout = view.simulator, window.lookout
+        simulator.use(window.terms)
+        if self._run != (simulator, simulator.runs):
+            self._look_at(simulator)
+        s = simulator.state
+        turn = 0  # some actions decide nothing and go on, as to the next table
+        while not self._left and self._leaving is None:
+            if window.look():
+                parts = self._parts(window, int(s.seed), int(s.instants), int(s.decisions), turn)
+                self._left = window.decisions(parts)
+            else:
+                self._leaving = iter(lookout.leaving())
+            turn += 1
+        if self._left:
+            return self._left.pop(0)
+        assert self._leaving is not None
+        decision = next(self._leaving, Advance())
+        if isinstance(decision, Advance):
+            self._leaving = None
+        return decision
+
+    def _look_at(self, simulator: Simulator) -> None:
+        """Turn to a run: a new one, or one that it has been asked about before."""
+        assert self._window is not None
+        self._window.lookout.lay(simulator)
+        if self._run is not None:
+            self._paused[self._run[0]] = self._run[1], self._left, self.memory
+        runs, left, memory = self._paused.pop(simulator, (-1, [], None))
+        self._run, self._leaving = (simulator, simulator.runs), None
+        if runs == simulator.runs:
+            self._left, self.memory = left, memory
+        else:
+            self._left = []
+            self._begin(int(simulator.state.seed))
+
+    def following(self, view: ClusterView) -> tuple[Decision, ...]:
+        """The rest of an action that stands for several decisions."""
+        rest, self._left = tuple(self._left), []
+        return rest
+
+
+def drawn_from(seed: int, instant: int, number: int, turn: int) -> np.random.Generator:
+    """Random numbers of one action of a run, and of no other."""
+    key = np.array([seed % 2**64, STREAM], np.uint64)
+    return np.random.Generator(np.random.Philox(key=key, counter=np.array([0, turn, number, instant], np.uint64)))

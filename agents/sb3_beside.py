@@ -1,0 +1,216 @@
+"""What stands beside an agent of stable-baselines3, in FILE.json beside FILE.zip: where and how it was trained.
+
+`save_sb3(model, "mine.zip")` writes both. The .json holds plain values: reading it runs nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, is_dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import gymnasium as gym
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..envs.registration import ENVIRONMENTS, env_class, resolve
+from ..simulator.errors import InputError
+from ..simulator.names import choose
+from ..simulator.own import expect_trusted
+from ..simulator.specs import validated
+from .sb3_normalise import Normaliser
+from .windows import telling_keys
+
+SCHEMA_VERSION = 1
+MOST_BYTES = 2**24
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Statistics(BaseModel):
+    """Of observations; see `Normaliser`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mean: dict[str, list[Finite]]
+    var: dict[str, list[Annotated[float, Field(ge=0.0, allow_inf_nan=False)]]]
+    epsilon: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+    clip: Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+
+
+class Description(BaseModel):
+    """The content of the file.
+
+    Attributes:
+        schema_version: of this description.
+        environment: the id that the agent was trained in.
+        env_kwargs: keyword arguments of that environment, those that its window and its terms hang on.
+        mode: `argmax` or `sampled`.
+        normalise: the statistics of a `VecNormalize` around its environment.
+        steps: of the training.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    schema_version: Literal[1] = 1
+    environment: str
+    env_kwargs: dict[str, Any] = Field(default_factory=dict)
+    mode: Literal["argmax", "sampled"] = "argmax"
+    normalise: Statistics | None = None
+    steps: int = 0
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What was read, and from where."""
+
+    path: Path
+    environment: str
+    env_kwargs: dict[str, Any]
+    mode: str
+    normaliser: Normaliser | None
+
+
+def read_beside(path: Path) -> Beside | None:
+    """The description beside the agent in `path`; None if there is none.
+
+    Raises:
+        InputError: it is not what `save_sb3` writes, or it names code of somebody's own that is not to be run.
+    """
+    file = path.with_suffix(".json")
+    if not file.is_file():
+        return None
+    try:
+        if file.stat().st_size > MOST_BYTES:
+            raise InputError(f"{file}: {file.stat().st_size:,} bytes; expected at most {MOST_BYTES:,}")
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{file}: this is not what save_sb3 writes ({error})") from None
+    if not isinstance(content, dict):
+        raise InputError(f"{file}: this is not what save_sb3 writes (expected keys and values)")
+    found = validated(Description, content, str(file))
+    expect_trusted(found.env_kwargs, f"{file}: env_kwargs")
+    choose(found.environment, ENVIRONMENTS, f"environment in {file}:")
+    for key in found.env_kwargs:
+        choose(key, telling_keys(found.environment), f"key of env_kwargs in {file}:")
+    normaliser = None
+    if found.normalise is not None:
+        arrays = {name: _arrays(getattr(found.normalise, name)) for name in ("mean", "var")}
+        normaliser = Normaliser(**arrays, epsilon=found.normalise.epsilon, clip=found.normalise.clip)
+    return Beside(file, found.environment, found.env_kwargs, found.mode, normaliser)
+
+
+def _arrays(values: Mapping[str, Sequence[float]]) -> dict[str, np.ndarray]:
+    return {key: np.array(one) for key, one in values.items()}
+
+
+def save_sb3(
+    model: Any, path: str | Path, environment: str | None = None, *, mode: str = "argmax", **env_kwargs: Any
+) -> Path:
+    """Save a model of stable-baselines3 so that `sb3:PATH` names it wherever a policy's name is taken.
+
+    Beside PATH (`mine.zip`) stands what it was trained in (`mine.json`), the statistics of a `VecNormalize` included.
+
+    Args:
+        model: of any algorithm of stable-baselines3 or sb3-contrib.
+        path: of the .zip; the suffix may be left out.
+        environment: id or short name; None: that of the model's own environment.
+        mode: how it is to play: `argmax` (deterministic) or `sampled`.
+        env_kwargs: keyword arguments of the environment, where the model's own does not say them.
+
+    Returns:
+        The path of the .zip.
+
+    Raises:
+        InputError: its environment is none of ours, or is wrapped so that it sees or says something else.
+    """
+    from .sb3_player import Sb3Policy
+    from .sb3_zip import algorithm_of
+
+    path = Path(path) if str(path).endswith(".zip") else Path(f"{path}.zip")
+    env = model.get_env()
+    found, given = (None, {}) if env is None else _made_with(env)
+    said = resolve(environment) if environment is not None else found
+    if said is None:
+        raise InputError(
+            f"{path}: the model's environment does not say how it was made; say so: "
+            "save_sb3(model, path, 'Sharing', slots=8, ...)"
+        )
+    if said == found:
+        env_kwargs = {**given, **env_kwargs}
+    for key in env_kwargs:
+        choose(key, _known(said), f"keyword argument of {said}")
+    plain = {key: _plain(key, env_kwargs[key]) for key in sorted(telling_keys(said) & env_kwargs.keys())}
+    wrapper = model.get_vec_normalize_env()
+    normaliser = None if wrapper is None else Normaliser.of(wrapper)
+    # So it is known now, not when it is to play, that it sees what it saw.
+    Sb3Policy(f"sb3:{path}", algorithm_of(model), model.policy, said, plain, normaliser=normaliser, mode=mode)
+    description = Description(
+        environment=said,
+        env_kwargs=plain,
+        mode=mode,  # type: ignore[arg-type]
+        normalise=None if normaliser is None else Statistics(**normaliser.to_json()),
+        steps=int(model.num_timesteps),
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    model.save(path)
+    path.with_suffix(".json").write_text(description.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def _known(environment: str) -> list[str]:
+    return list(inspect.signature(env_class(environment)).parameters)
+
+
+def _made_with(env: Any) -> tuple[str | None, dict[str, Any]]:
+    """The id and the keyword arguments of a model's environment; None and nothing if they cannot be found out.
+
+    Raises:
+        InputError: it is wrapped in what changes observations or actions.
+    """
+    base = env.unwrapped
+    if hasattr(base, "env_id"):
+        return base.env_id, dict(base.env_kwargs)
+    for one in getattr(base, "envs", ()):
+        _expect_plain_wrappers(one)
+    spec = base.get_attr("spec", 0)[0]
+    if spec is None or spec.id not in ENVIRONMENTS:
+        return None, {}
+    return spec.id, {key: value for key, value in spec.kwargs.items() if key != "render_mode"}
+
+
+def _expect_plain_wrappers(env: Any) -> None:
+    while isinstance(env, gym.Wrapper):
+        if isinstance(env, gym.ObservationWrapper | gym.ActionWrapper | gym.wrappers.NormalizeObservation):
+            raise InputError(
+                f"the model's environment is wrapped in {type(env).__name__}, which changes what it sees or says; play "
+                "it by py:FILE.py:NAME, with a function act(observation, mask) that does the same (docs/agents.md)"
+            )
+        env = env.env
+
+
+def _plain(key: str, value: Any) -> Any:
+    """A keyword argument as JSON can hold it.
+
+    Raises:
+        InputError: an object that has no word.
+    """
+    if key == "elastic":
+        return value is not False
+    if isinstance(value, np.generic):
+        value = value.item()
+    if key == "estimates" and hasattr(value, "describe"):
+        return value.describe()
+    if is_dataclass(value) and not isinstance(value, type) and key == "tuner":
+        return asdict(value)
+    try:
+        return json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError):
+        name = getattr(value, "name", None)
+        raise InputError(
+            f"{key} = {value!r:.60}: a file cannot hold it; give the environment its word"
+            + (f", as {name!r}" if isinstance(name, str) else "")
+        ) from None

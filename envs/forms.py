@@ -1,0 +1,212 @@
+"""What an environment looks like from outside: how an action is said, how an observation comes, and where the mask is.
+
+Inside, an action is a row of whole numbers (the candidate, then what is said beside it), an observation a row of
+features, and the mask a row of 0 and 1 for all parts of the action. Learners want them otherwise:
+
+| argument | value | outside |
+| --- | --- | --- |
+| `action` | `parts` (default) | all parts, `MultiDiscrete`; where there is one only, `Discrete` |
+| | `discrete` | the candidate only, `Discrete`; the other parts are 0, their plain value |
+| `observation` | `dict` (default) | a Box for each table |
+| | `flat` | one Box |
+| `mask` | `info` (default) | in `info["action_mask"]` and `action_masks()` only |
+| | `observation` | also in the observation: `{"observation": ..., "action_mask": ...}`, int8 |
+| | `KEY`, `KEY/MASK` | so too, under these keys: `obs/mask` gives `{"obs": ..., "mask": ...}` |
+
+Masks, wherever they are, are those of the action as it is said outside. A plain value never makes an action worse than
+that of who does not know: a hold lasts until GPUs are freed, sub-batches are the largest that fit, a shift is none,
+a group gets the machines that balance it and spills by climbing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from operator import index
+from typing import Any, Protocol
+
+import gymnasium as gym
+import numpy as np
+
+from ..simulator.errors import InputError
+from ..simulator.names import choose
+
+OBSERVATIONS = ("dict", "flat")
+ACTIONS = ("parts", "discrete")
+INFO = "info"
+KEYS = ("observation", "action_mask")
+FARTHEST = 1 << 32  # no part of an action means anything beyond it
+NUMBERS = ("no", "one", "two", "three", "four")
+
+
+class Shape(Protocol):
+    """What is shown, of a `Lookout`: the features of each table, by name and in order, and the sizes of the parts."""
+
+    sizes: dict[str, int]
+    parts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Form:
+    """The outside of an environment whose window is known; `Form.of` makes it.
+
+    Attributes:
+        parts: sizes of all parts of the action.
+        places: the features of each table.
+        is_flat: whether the tables are in one Box.
+        is_single: whether an action is one number, the candidate.
+        keys: of the observation and of the mask beside it; None: the mask is not in the observation.
+        told: the parts that an action says.
+        names: what the parts after the candidate are, for messages.
+    """
+
+    parts: tuple[int, ...]
+    places: Mapping[str, slice]
+    is_flat: bool
+    is_single: bool
+    keys: tuple[str, str] | None
+    told: range
+    names: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        shape: Shape,
+        observation: str = "dict",
+        action: str = "parts",
+        mask: str | Mapping[str, str] = INFO,
+        names: tuple[str, ...] = (),
+    ) -> Form:
+        """The form that these arguments of an environment ask for.
+
+        Raises:
+            InputError: a value that does not fit.
+        """
+        choose(observation, OBSERVATIONS, "value of observation")
+        choose(action, ACTIONS, "value of action")
+        ends = [int(end) for end in np.cumsum(list(shape.sizes.values()))]
+        is_single = action == "discrete" or len(shape.parts) == 1
+        return cls(
+            parts=tuple(shape.parts),
+            places=dict(zip(shape.sizes, map(slice, [0, *ends], ends), strict=False)),
+            is_flat=observation == "flat",
+            is_single=is_single,
+            keys=keys_of(mask),
+            told=range(1 if is_single else len(shape.parts)),
+            names=names,
+        )
+
+    @property
+    def masked(self) -> int:
+        """Length of the mask."""
+        return self.parts[0] if self.is_single else sum(self.parts)
+
+    @property
+    def features(self) -> int:
+        """Features in all."""
+        return max(place.stop for place in self.places.values())
+
+    def spaces(self) -> tuple[gym.Space[Any], gym.Space[Any]]:
+        """Those of observations and actions."""
+        return self.observation_space, self.action_space
+
+    @property
+    def action_space(self) -> gym.Space[Any]:
+        """The space of actions."""
+        return gym.spaces.Discrete(self.parts[0]) if self.is_single else gym.spaces.MultiDiscrete(list(self.parts))
+
+    @property
+    def observation_space(self) -> gym.Space[Any]:
+        """The space of observations."""
+        space: gym.Space[Any] = gym.spaces.Box(0.0, 1.0, (self.features,), np.float32)
+        if not self.is_flat:
+            sizes = {key: place.stop - place.start for key, place in self.places.items()}
+            space = gym.spaces.Dict({key: gym.spaces.Box(0.0, 1.0, (n,), np.float32) for key, n in sizes.items()})
+        if self.keys is None:
+            return space
+        seen, mask = self.keys
+        return gym.spaces.Dict({seen: space, mask: gym.spaces.Box(0, 1, (self.masked,), np.int8)})
+
+    def observed(self, features: np.ndarray, masks: np.ndarray) -> Any:
+        """Features (F,) or (n, F), with masks of all parts (M,) or (n, M), as the observation space has them: views."""
+        seen: Any = features
+        if not self.is_flat:  # plain slices cost a third less
+            row = features.ndim == 1
+            seen = {key: features[place] if row else features[:, place] for key, place in self.places.items()}
+        return seen if self.keys is None else {self.keys[0]: seen, self.keys[1]: self.mask(masks)}
+
+    def mask(self, masks: np.ndarray) -> np.ndarray:
+        """Of masks of all parts, (M,) or (n, M), what is told outside, a view (m,) or (n, m)."""
+        return masks[..., : self.parts[0]] if self.is_single else masks
+
+    def read(self, action: Any, parts: np.ndarray) -> None:
+        """Modify `parts`, int64 (parts,): as far as `action`, of the action space, says something about them.
+
+        Raises:
+            InputError: it is none.
+        """
+        try:
+            said = action.tolist() if isinstance(action, np.ndarray) else action
+            if self.is_single:
+                said = said if isinstance(said, list | tuple) else (said,)
+                (_,) = said
+            for part in self.told:  # one by one: an array takes far longer to be filled at once
+                value = index(said[part])
+                parts[part] = value if -1 <= value <= FARTHEST else FARTHEST if value > 0 else -1
+        except (TypeError, ValueError, IndexError, KeyError):
+            raise self._refusal(action) from None
+
+    def read_all(self, actions: Any, parts: np.ndarray) -> None:
+        """Modify `parts`, int64 (n, parts): as `read`, of actions in a batch, whole numbers (n, parts), or (n,).
+
+        Raises:
+            InputError: they are none.
+        """
+        said = np.asarray(actions)
+        told = parts[:, 0] if self.is_single else parts
+        if self.is_single and said.shape == (len(parts), 1):
+            said = said[:, 0]
+        if said.shape != told.shape or said.dtype.kind not in "iu":
+            wanted = " x ".join(map(str, told.shape))
+            raise InputError(f"actions of shape {said.shape}, {said.dtype}: expected {wanted} whole numbers")
+        told[:] = said
+
+    def said(self, parts: np.ndarray) -> Any:
+        """The action of the action space for all parts (parts,); for a batch (n, parts) so too.
+
+        What the other parts say beside a candidate alone is left out.
+        """
+        if not self.is_single:
+            return parts
+        return parts[0] if parts.ndim == 1 else parts[:, 0]
+
+    def _refusal(self, action: Any) -> InputError:
+        if self.is_single:
+            return InputError(f"action {action!r}: expected a whole number, the candidate")
+        count = NUMBERS[len(self.parts)]
+        return InputError(
+            f"action {action!r}: expected {count} whole numbers, ({', '.join(('candidate', *self.names))})"
+        )
+
+
+def keys_of(mask: str | Mapping[str, str]) -> tuple[str, str] | None:
+    """The keys of observation and mask that the argument `mask` asks for; None: no mask in the observation.
+
+    Raises:
+        InputError: a value that does not fit.
+    """
+    expected = f"expected 'info', 'observation', 'KEY' or 'KEY/MASK', or the names {' and '.join(KEYS)} with their keys"
+    if isinstance(mask, Mapping):
+        if set(mask) - set(KEYS) or not all(isinstance(key, str) for key in mask.values()):
+            raise InputError(f"mask = {dict(mask)!r}: {expected}")
+        keys = mask.get(KEYS[0], KEYS[0]), mask.get(KEYS[1], KEYS[1])
+    elif isinstance(mask, str):
+        if mask == INFO:
+            return None
+        first, has_second, second = mask.partition("/")
+        keys = first, second if has_second else KEYS[1]
+    else:
+        raise InputError(f"mask = {mask!r}: {expected}")
+    if not all(keys) or keys[0] == keys[1]:
+        raise InputError(f"mask = {mask!r}: {expected}; two different ones")
+    return keys

@@ -1,0 +1,155 @@
+"""An environment in the middle of an episode: kept, gone back to, copied, and sent to other processes.
+
+What an environment is consists of what it was made from, which copies share, and of what it has played: the bytes of
+its row (the simulator's record, the window, what was told last) and a little that Python keeps beside them (`aside`).
+A `Moment` is the second. `snapshot` gives one, `restore` goes back to it, and `copy.deepcopy` and `pickle` make another
+environment from the same and restore the moment there.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..simulator.errors import InputError
+from ..simulator.packing import packed, unpack
+from ..simulator.protocols import Room
+from ..simulator.zeroed import SPARSE_BYTES
+from .guest import LeftBehind
+
+SHARED = ("spec",)  # by copies, beside what they were made from
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """What `snapshot` gives: it does not change when the environment goes on, and can be restored often.
+
+    Attributes:
+        capacity: of the record.
+        extent: how much of it is in use; None: `record` is all of it.
+        record, window: their bytes, uint8.
+        outcome, features, mask, reference: the other arrays of the row.
+        aside: what else it takes to go on.
+    """
+
+    capacity: Room
+    extent: Any
+    record: np.ndarray
+    window: np.ndarray
+    outcome: np.ndarray
+    features: np.ndarray
+    mask: np.ndarray
+    reference: np.ndarray
+    aside: Mapping[str, Any]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For other processes, where the policy that is played does not come along."""
+        state, instant = vars(self), self.aside.get("instant", {})
+        if instant.get("guest") is None:
+            return state
+        return {**state, "aside": {**self.aside, "instant": {**instant, "guest": LeftBehind()}}}
+
+
+def moment_of(env: Any) -> Moment:
+    """The present of an environment."""
+    rows, row, plain = env.stepper.rows, env.row, env.simulator.plain
+    extent = None if plain.data.nbytes < SPARSE_BYTES else plain.extent
+    return Moment(
+        capacity=rows.capacity,
+        extent=extent,
+        record=plain.data.copy() if extent is None else packed(plain, extent),
+        window=env.lookout.data.copy(),
+        outcome=rows.outcomes[row].copy(),
+        features=rows.features[row].copy(),
+        mask=rows.masks[row].copy(),
+        reference=rows.references[row].copy(),
+        aside=env.aside(),
+    )
+
+
+def go_back(env: Any, moment: Moment) -> None:
+    """Modify an environment: go on at a moment of it, or of one that was made alike.
+
+    Raises:
+        InputError: it is that of one that was made otherwise.
+    """
+    if not isinstance(moment, Moment):
+        raise InputError(
+            f"restore: {type(moment).__name__} given; expected what snapshot() of such an environment gave"
+        )
+    rows, row, window = env.stepper.rows, env.row, env.lookout.data
+    own = (window.shape, rows.features[row].shape, rows.masks[row].shape, type(env.simulator.capacity))
+    if own != (moment.window.shape, moment.features.shape, moment.mask.shape, type(moment.capacity)):
+        raise InputError("restore: a snapshot of an environment of another kind; expected one that was made alike")
+    _write_record(env, moment)
+    window[...] = moment.window
+    rows.outcomes[row], rows.features[row], rows.masks[row] = moment.outcome, moment.features, moment.mask
+    if moment.reference.size:
+        rows.fit_references()
+        rows.references[row, : moment.reference.size] = moment.reference
+    env.take_aside(moment.aside)
+
+
+def _write_record(env: Any, moment: Moment) -> None:
+    """Modify the record of a row; in a batch all records may become larger, never smaller."""
+    stepper, simulator, row = env.stepper, env.simulator, env.row
+    if stepper.rows.capacity != moment.capacity:
+        stepper.widen(row, moment.capacity)
+    room = stepper.rows.capacity
+    if room != moment.capacity:
+        simulator.move_to(moment.capacity.empty(), moment.capacity, keep=False)
+    if moment.extent is None:
+        simulator.plain.data[...] = moment.record
+    else:
+        unpack(simulator.plain, moment.extent, moment.record)
+    if room != moment.capacity:
+        own = stepper.rows.records[row : row + 1]
+        own.view(np.ndarray).view(np.uint8)[...] = 0
+        simulator.move_to(own.view(np.recarray), room)
+
+
+# Copies.
+
+
+def parts_of(env: Any) -> tuple[dict[str, Any], Moment | None]:
+    """What, beside what it was made from, makes a copy of an environment."""
+    return env.extras(), None if env.stepper.rows.capacity is None else moment_of(env)
+
+
+def complete(env: Any, extras: Mapping[str, Any], moment: Moment | None) -> None:
+    """Modify an environment that was just made from the same as another: become as that one."""
+    vars(env).update(extras)
+    if moment is not None:
+        go_back(env, moment)
+
+
+def made_again(make: Callable[..., Any], given: Any, extras: Mapping[str, Any], moment: Moment | None) -> Any:
+    """Another environment, made from the same."""
+    arguments, named = given
+    env = make(*arguments, **named)
+    complete(env, extras, moment)
+    return env
+
+
+def copied_extras(extras: Mapping[str, Any], memo: dict[int, Any]) -> dict[str, Any]:
+    """For a copy in the same process."""
+    return {name: value if name in SHARED else copy.deepcopy(value, memo) for name, value in extras.items()}
+
+
+def kept(env: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Attributes by name: copies of lists, dicts and sets, the rest as it is."""
+    return {name: _kept(getattr(env, name)) for name in names}
+
+
+def put_back(env: Any, values: Mapping[str, Any]) -> None:
+    """Modify attributes: as `kept` found them."""
+    for name, value in values.items():
+        setattr(env, name, _kept(value))
+
+
+def _kept(value: Any) -> Any:
+    return value.copy() if isinstance(value, list | dict | set) else value

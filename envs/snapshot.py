@@ -1,0 +1,141 @@
+"""What is told of a cluster in numbers: in every `info`, and to a reward that a user writes.
+
+`reward=` takes a function beside a name, or its word `py:FILE.py:NAME`:
+
+    def fewer_waiting(before, after):
+        return -(after.active_job_s - before.active_job_s) / 3600.0 - 0.1 * after.waiting_jobs
+
+It is called once a step with two snapshots, of the cluster as the step found and as it left it. As with the rewards
+that have a name, the first step of an episode is charged for what was before its decision: `before` is then the instant
+of the first arrival, with nobody there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..simulator.errors import InputError
+from ..simulator.kernels.codes import DONE
+from ..simulator.own import is_own, own
+from .codes import FINISHED_JOBS, RUNNING_JOBS, TERMINATED, TRUNCATED, USED_GPUS, WAITING_JOBS
+
+COUNTS = ("waiting_jobs", "running_jobs", "finished_jobs", "used_gpus")  # as in codes.py, from WAITING_JOBS on
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The cluster in numbers, at a decision point or at the end of an episode.
+
+    Attributes:
+        time_s: the clock, seconds from the workload's origin.
+        waiting_jobs: that have arrived and have no GPUs, whether held or not; running_jobs, finished_jobs; total_jobs:
+            of the workload.
+        used_gpus, total_gpus: GPUs that jobs hold, and all; in regions CPU machines too, in Grouping-v0 machines.
+        active_job_s: job-seconds from arrival to finish, or to now, of all jobs: its growth is what `jct` charges.
+        slowdown_sum: the same, of each job in its isolated run times: what `slowdown` charges.
+        late_jobs: jobs that missed their deadline by now, in regions that started late: what `slo` charges.
+        decisions: actions that were played in the episode.
+        terminated, truncated: whether the episode has ended.
+    """
+
+    time_s: float
+    waiting_jobs: int
+    running_jobs: int
+    finished_jobs: int
+    total_jobs: int
+    used_gpus: int
+    total_gpus: int
+    active_job_s: float
+    slowdown_sum: float
+    late_jobs: int
+    decisions: int
+    terminated: bool
+    truncated: bool
+
+    @property
+    def active_jobs(self) -> int:
+        """Jobs that have arrived and are not finished."""
+        return self.waiting_jobs + self.running_jobs
+
+    @classmethod
+    def of(cls, s: np.void, w: np.void, outcome: Sequence[float]) -> Snapshot:
+        """The present, of a simulator's record, a window, and what its last step came to."""
+        return cls(
+            time_s=float(s["now_s"]),
+            waiting_jobs=int(outcome[WAITING_JOBS]),
+            running_jobs=int(outcome[RUNNING_JOBS]),
+            finished_jobs=int(outcome[FINISHED_JOBS]),
+            total_jobs=int(s["n_jobs"]),
+            used_gpus=int(outcome[USED_GPUS]),
+            total_gpus=int(s["n_gpus"]),
+            active_job_s=float(s["active_integral"]),
+            slowdown_sum=float(s["slowdown_integral"]),
+            late_jobs=_late(s),
+            decisions=int(w["decisions"]),
+            terminated=outcome[TERMINATED] > 0.0,
+            truncated=outcome[TRUNCATED] > 0.0,
+        )
+
+    @classmethod
+    def before_all(cls, s: np.void) -> Snapshot:
+        """The first arrival, before anybody is there."""
+        return cls(float(s["start_s"]), 0, 0, 0, int(s["n_jobs"]), 0, int(s["n_gpus"]), 0.0, 0.0, 0, 0, False, False)
+
+
+Reward = Callable[[Snapshot, Snapshot], float]  # after the class: types of arguments are read at run time (names.py)
+
+
+def _late(s: np.void) -> int:
+    """As `reward.total_cost` of `slo`."""
+    if "late_starts" in (s.dtype.names or ()) and s["cluster_region"].size > 1:
+        return int(s["late_starts"])
+    late, due, now_s = int(s["late"]), int(s["next_due"]), s["now_s"]
+    while due < s["n_due"] and s["deadline_s"][s["due"][due]] <= now_s:
+        late += int(s["status"][s["due"][due]] != DONE)
+        due += 1
+    return late
+
+
+def counts_of(outcome: Sequence[float]) -> dict[str, int]:
+    """What every `info` says of jobs and GPUs, of what a step came to."""
+    waiting, running, finished, used = (int(count) for count in outcome[WAITING_JOBS : USED_GPUS + 1])
+    return {
+        "active_jobs": waiting + running,
+        "waiting_jobs": waiting,
+        "running_jobs": running,
+        "finished_jobs": finished,
+        "used_gpus": used,
+    }
+
+
+def own_reward(reward: Any) -> Reward | None:
+    """The function that the argument `reward` asks for; None: it is a name.
+
+    Raises:
+        InputError: a word `py:...` that names none.
+    """
+    if is_own(reward):
+        return own(reward, "reward").function(2)
+    return reward if callable(reward) else None
+
+
+def paid(reward: Reward, before: Snapshot, after: Snapshot) -> float:
+    """What a user's function pays.
+
+    Raises:
+        InputError: it is no finite number.
+    """
+    found = reward(before, after)
+    try:
+        value = float(found)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not math.isfinite(value):
+        name = getattr(reward, "__name__", type(reward).__name__)
+        raise InputError(f"reward {name}: it gave {found!r}; expected a finite number")
+    return value

@@ -1,0 +1,90 @@
+"""Ctrl-C: answered within a second, whatever the process is busy with: what there is is kept, and how to go on is said.
+
+Python hands a signal to the main thread, between two lines of Python. While that compiles, or somebody's library has
+swallowed the exception, nobody would answer for seconds. So another thread waits for signals too: where the main thread
+does not answer in time, it does, and ends the process. That is safe at any moment: what is on disk is replaced whole.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+from .terminal import say
+
+INTERRUPTED = 130
+ANSWER_S = 0.6  # that the main thread has to answer,
+LEAVE_S = 20.0  # and then to keep what there is, and to end
+
+
+@dataclass(frozen=True)
+class _Work:
+    words: str
+    keep: Callable[[], None]
+    said: threading.Lock = field(default_factory=threading.Lock)  # held once somebody has
+
+
+_work: list[_Work] = []  # what is done, the outermost first
+_answered = threading.Event()
+
+
+@contextmanager
+def leaving(words: str, keep: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """On Ctrl-C inside: call `keep`, in whatever thread, and say `words`; only the outermost of several does."""
+    _answered.clear()
+    _work.append(_Work(words, keep))
+    try:
+        yield
+    except KeyboardInterrupt:
+        leave()
+        raise
+    finally:
+        _work.pop()
+
+
+def leave() -> None:
+    """Ctrl-C was pressed: keep what there is, and say how to go on; once."""
+    is_first, work = not _answered.is_set(), next(iter(_work), None)
+    _answered.set()
+    if work is None:
+        if is_first:
+            say("interrupted")
+        return
+    if not work.said.acquire(blocking=False):
+        return
+    try:
+        work.keep()
+    except Exception as error:
+        say(f"interrupted; not kept: {error}")
+    else:
+        say(work.words)
+
+
+def watch() -> None:
+    """From now on this process answers Ctrl-C in time."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return
+    heard, told = os.pipe()
+    os.set_blocking(told, False)
+    signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    threading.Thread(target=_wait, args=(heard,), daemon=True).start()
+
+
+def _wait(heard: int) -> None:
+    while (number := os.read(heard, 1)) and number[0] != signal.SIGINT:
+        pass
+    if _answered.wait(ANSWER_S):
+        threading.Event().wait(LEAVE_S)  # the main thread ends the process, unless it hangs
+    else:
+        leave()
+    with suppress(OSError, ValueError, AttributeError):
+        if sys.stderr.isatty():
+            sys.stderr.write("\x1b[?25h")  # a bar of progress hides the cursor
+        sys.stderr.flush()
+    os._exit(INTERRUPTED)

@@ -1,0 +1,249 @@
+"""Work on a Ray cluster: Ray hands it to machines; here is what it carries, and what is done where one is lost.
+
+The sources of clustergym go with the job (Ray's `working_dir`), files that words name as Ray's objects, each once;
+a machine lays them out below its working directory, which Ray removes when the job has ended. Only this process keeps
+results. So the machines need Python, Ray and the libraries in the same versions, and no disk that they share.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import hashlib
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..simulator.errors import InputError, MissingExtra
+from . import shipping
+from .executors import Item, Result
+from .terminal import say
+
+LOCAL = "local"
+TRIES = 5  # of an item whose process or machine was lost
+AHEAD = 2  # items that wait in Ray for each processor, so that none is idle
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+TAKEN_ALONG = ("CLUSTERGYM_",)  # beginnings of environment variables: what may run, how kernels are compiled
+
+
+def expect_installed() -> None:
+    """Raise MissingExtra without Ray."""
+    try:
+        import ray  # noqa: F401
+    except ImportError:
+        raise MissingExtra('--ray needs Ray; install it with: pip install "clustergym[ray]"') from None
+
+
+@dataclass
+class RayCluster:
+    """A Ray cluster that does work.
+
+    Attributes:
+        address: `auto` (the cluster that this machine belongs to), `local` (one of this machine alone, for as long as
+            the command runs), HOST:PORT, or ray://HOST:PORT.
+        quiet: say nothing of machines that were lost.
+
+    Raises:
+        MissingExtra: Ray is not installed.
+        InputError: there is no such cluster, or it has other versions of Python or Ray.
+    """
+
+    address: str
+    quiet: bool = False
+    _sent: dict[tuple[Path, tuple[int, int]], tuple[str, Any]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        expect_installed()
+        _connect(self.address)
+
+    @property
+    def count(self) -> int:
+        """Processors of the cluster now; machines may come and go."""
+        import ray
+
+        return max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+    def each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """See `Executor`; an item whose process or machine is lost is worked on again.
+
+        Raises:
+            InputError: an item was lost five times.
+        """
+        import ray
+
+        shipping.forget()
+        task = ray.remote(num_cpus=1, max_retries=0)(_work)
+        waiting = iter(items)
+        running: dict[Any, _Task] = {}
+        try:
+            while True:
+                self._hand_out(task, work, waiting, running)
+                if not running:
+                    return
+                ended, _ = ray.wait(list(running), num_returns=1)
+                for ref in ended:
+                    one = running.pop(ref)
+                    outcome = _outcome(ref, one)
+                    if isinstance(outcome, _Lost):
+                        self._say_lost(outcome, one)
+                        running[task.remote(work, *one.arguments)] = one
+                    else:
+                        yield shipping.changed(outcome, one.back)
+        finally:
+            for ref in running:
+                ray.cancel(ref, force=True)
+
+    def _hand_out(self, task: Any, work: Any, waiting: Iterator[Any], running: dict[Any, _Task]) -> None:
+        """Fill up with what waits, so that every processor has something to do next."""
+        room = AHEAD * self.count
+        while len(running) < room:
+            try:
+                item = next(waiting)
+            except StopIteration:
+                return
+            one = self._task(item)
+            running[task.remote(work, *one.arguments)] = one
+
+    def _task(self, item: Any) -> _Task:
+        files, moved = shipping.needed(item)
+        sent = [(one.place, *self._object(one)) for one in files]
+        return _Task((shipping.changed(item, moved), sent), {after: before for before, after in moved.items()})
+
+    def _object(self, one: shipping.Named) -> tuple[str, Any]:
+        """A file as an object of Ray, and the hash of it: each goes to the cluster once."""
+        import ray
+
+        known = self._sent.get((one.path, one.stamp))
+        if known is None:
+            data = one.path.read_bytes()
+            known = hashlib.sha256(data).hexdigest()[:20], ray.put(data)
+            self._sent[one.path, one.stamp] = known
+        return known
+
+    def _say_lost(self, lost: _Lost, one: _Task) -> None:
+        one.tries += 1
+        if one.tries >= TRIES:
+            raise InputError(f"--ray {self.address}: a run was lost {TRIES} times, the last time as {lost.reason}")
+        if not self.quiet:
+            say(f"{lost.reason}: its run is played again")
+
+
+@dataclass
+class _Task:
+    """An item on its way: what goes there, what is called differently there -> here, and how often it was lost."""
+
+    arguments: tuple[Any, list[tuple[str, str, Any]]]
+    back: Mapping[str, str]
+    tries: int = 0
+
+
+@dataclass(frozen=True)
+class _Lost:
+    reason: str
+
+
+def _outcome(ref: Any, one: _Task) -> Any:
+    """What an item gave, or why it did not.
+
+    Raises:
+        Exception: what the work raised.
+    """
+    import ray
+    from ray import exceptions as lost
+
+    try:
+        return ray.get(ref)
+    except lost.RayTaskError as error:
+        cause = error.cause if isinstance(getattr(error, "cause", None), Exception) else None
+        if not isinstance(cause, InputError):
+            raise
+        raise type(cause)(shipping.changed(str(cause), one.back)) from None
+    except lost.NodeDiedError:
+        return _Lost("a machine of the cluster was lost")
+    except lost.OutOfMemoryError:
+        return _Lost("a machine of the cluster ran out of memory")
+    except (lost.ObjectLostError, lost.LocalRayletDiedError):
+        return _Lost("a machine of the cluster was lost with a result on it")
+    except lost.WorkerCrashedError:
+        return _Lost("a process of the cluster died")
+    except lost.RuntimeEnvSetupError as error:
+        raise InputError(f"--ray: a machine cannot be given the sources ({_short(error)})") from None
+
+
+def _work(work: Any, item: Any, sent: list[tuple[str, str, Any]]) -> Any:
+    """On a machine of the cluster: lay out the files, and work beside them."""
+    os.chdir(_laid_out(sent))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return work(item)
+
+
+def _laid_out(sent: list[tuple[str, str, Any]]) -> Path:
+    """The folder of work with these files; made once a machine, and there as a whole or not at all."""
+    import ray
+
+    root = _home() / "work"
+    told = "\n".join(f"{place}\0{digest}" for place, digest, _ in sent)
+    folder = root / hashlib.sha256(told.encode()).hexdigest()[:20]
+    if folder.is_dir():
+        return folder
+    root.mkdir(exist_ok=True)
+    draft = Path(tempfile.mkdtemp(dir=root))
+    for place, digest, ref in sent:
+        blob = root / f"{digest}.file"
+        if not blob.exists():
+            part = root / f"{digest}.{os.getpid()}"
+            part.write_bytes(ray.get(ref))
+            os.replace(part, blob)
+        (draft / place).parent.mkdir(parents=True, exist_ok=True)
+        os.link(blob, draft / place)
+    try:
+        os.replace(draft, folder)
+    except OSError:  # another process of this machine was faster
+        shutil.rmtree(draft)
+    return folder
+
+
+@functools.cache
+def _home() -> Path:
+    """The job's working directory on this machine, in which a process of Ray begins; the sources are there."""
+    return Path.cwd()
+
+
+def _connect(address: str) -> None:
+    """Join the cluster as a job that carries the sources, unless this process has done so."""
+    import ray
+
+    if ray.is_initialized():
+        return
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    variables = dict.fromkeys(THREADS, "1")
+    variables |= {name: value for name, value in os.environ.items() if name.startswith(TAKEN_ALONG)}
+    with tempfile.TemporaryDirectory(prefix="clustergym-") as folder:
+        shipping.write_package(Path(folder))
+        try:
+            ray.init(
+                address=address,
+                runtime_env={"working_dir": folder, "env_vars": variables},
+                log_to_driver=False,
+                logging_level="ERROR",
+                configure_logging=True,
+                include_dashboard=False if address == LOCAL else None,
+            )
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise InputError(
+                f"--ray {address}: {_short(error)}; expected auto in a cluster that runs (ray start "
+                "--head begins one), its HOST:PORT, or local"
+            ) from None
+    atexit.register(ray.shutdown)
+
+
+def _short(error: object) -> str:
+    """The first sentence of one of Ray's messages."""
+    return " ".join(str(error).split()).partition(". ")[0].rstrip(".")[:300]

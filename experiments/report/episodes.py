@@ -1,0 +1,350 @@
+"""Two policies on the same workload, decision by decision: where they part, and what differs from then on.
+
+Decisions of one instant are a set: their order there says nothing. Of GPUs it counts on which machines they are; which
+of a machine's GPUs a job gets is no difference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ...simulator.errors import InputError
+from ..evaluate import Run
+from ..recording import Timeline
+from .load import Section
+
+GPU = re.compile(r"(.*\d+\.\d+)\.\d+")  # a label, without the GPU's own number the machine's
+OPENING = ("start", "migrate", "resize")  # decisions that open a stretch of a timeline, in its order
+
+
+class Decision(NamedTuple):
+    """One recorded decision.
+
+    Attributes:
+        time_s: when, by the run's clock.
+        job: the job's name, or what else it is about.
+        kind: `start`, `preempt`, ...
+        place: the machines and how many GPUs of each, or what else the decision names.
+        shift: seconds, if it is a shift.
+        why: the policy's reason, if it gave one.
+    """
+
+    time_s: float
+    job: str
+    kind: str
+    place: str
+    shift: str = ""
+    why: str = ""
+
+    @property
+    def what(self) -> tuple[str, str, str, str]:
+        """All but when and why: equal for the same decision."""
+        return self.job, self.kind, self.place, self.shift
+
+    @property
+    def words(self) -> str:
+        """As a person reads it: `start 17 on 0.1 x 8`."""
+        where = f" on {self.place}" if self.place else ""
+        return f"{self.kind} {self.job}{where}{f' by {float(self.shift):g} s' if self.shift else ''}"
+
+
+@dataclass(frozen=True)
+class Instant:
+    """What two policies decided at one time.
+
+    Attributes:
+        time_s: since the first arrival.
+        common: how many decisions are the same.
+        first, second: the others of each.
+    """
+
+    time_s: float
+    common: int
+    first: tuple[Decision, ...]
+    second: tuple[Decision, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether not all are the same."""
+        return bool(self.first or self.second)
+
+
+class KindCount(NamedTuple):
+    """How decisions of a kind compare: a job's first start with its first start, its second with its second.
+
+    Attributes:
+        kind: `start`, ...
+        same: at the same time, in the same place.
+        other_time, other_place, other_both: what is not the same.
+        only_first, only_second: the other policy made no such decision.
+    """
+
+    kind: str
+    same: int
+    other_time: int
+    other_place: int
+    other_both: int
+    only_first: int
+    only_second: int
+
+    @property
+    def differing(self) -> int:
+        """All that are not the same."""
+        return sum(self[2:])
+
+
+class JobDifference(NamedTuple):
+    """A job's completion time under both policies, seconds; inf: it did not finish. `gain_s`: first - second."""
+
+    job: str
+    first_s: float
+    second_s: float
+    gain_s: float
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """Two runs of one workload.
+
+    Attributes:
+        labels: of the two policies.
+        seed: of both runs.
+        runs: the two.
+        same_for: decisions until the first that differs; all, if none does.
+        instants: times at which something differs, in order.
+        kinds: of all decisions, most differing first.
+        jobs: that end at another time, the largest difference first.
+        sooner: how many jobs end sooner under the first policy, under the second, and at the same time.
+    """
+
+    labels: tuple[str, str]
+    seed: int
+    runs: tuple[Run, Run]
+    same_for: int
+    instants: tuple[Instant, ...]
+    kinds: tuple[KindCount, ...]
+    jobs: tuple[JobDifference, ...]
+    sooner: tuple[int, int, int]
+
+    @property
+    def parting(self) -> Instant | None:
+        """Where the first decision differs."""
+        return self.instants[0] if self.instants else None
+
+    @property
+    def has_reasons(self) -> bool:
+        """Whether some decision says why."""
+        return any(one.why for instant in self.instants for one in (*instant.first, *instant.second))
+
+    @property
+    def timelines(self) -> tuple[Timeline, Timeline]:
+        """Who held what when, of both."""
+        one, other = (run.timeline for run in self.runs)
+        assert one is not None and other is not None, "only recorded runs are compared"
+        return one, other
+
+
+def chosen(section: Section, wanted: tuple[str, str] | None = None, seed: int | None = None) -> Episodes | None:
+    """Two recorded runs of a section, compared.
+
+    Args:
+        section: what was played.
+        wanted: labels or words of two policies; None: the best and the baseline, or the best two.
+        seed: of both; None: the first that both were recorded on.
+
+    Returns:
+        None if nothing is `wanted` and no two policies were recorded on the same seed, or one that is wanted was not
+        played here.
+
+    Raises:
+        InputError: what is wanted was played, but not recorded.
+    """
+    recorded = {
+        entry.label: {run.seed: run for run in entry.runs if run.timeline is not None} for entry in section.entries
+    }
+    if wanted is not None:
+        labels = [_label(section, word) for word in wanted]
+        if None in labels:
+            return None
+        one, other = (label for label in labels if label is not None)
+    else:
+        found = _usual(section, recorded)
+        if found is None:
+            return None
+        one, other = found
+    both = sorted(recorded[one].keys() & recorded[other].keys())
+    if not both or (seed is not None and seed not in both):
+        if wanted is None and seed is None:
+            return None
+        raise InputError(_not_recorded((one, other), [sorted(recorded[label]) for label in (one, other)], seed))
+    at = both[0] if seed is None else seed
+    return compared((one, other), (recorded[one][at], recorded[other][at]))
+
+
+def _label(section: Section, word: str) -> str | None:
+    """The label of a policy by label or word; the best of several of that word."""
+    return next((entry.label for entry in section.entries if word in (entry.label, entry.policy)), None)
+
+
+def _usual(section: Section, recorded: Mapping[str, Mapping[int, Run]]) -> tuple[str, str] | None:
+    """The best policy and the baseline, or the next, of those that share a recorded seed."""
+    labels = [entry.label for entry in section.entries if recorded[entry.label]]
+    for one in labels:
+        others = [label for label in labels if label != one and recorded[one].keys() & recorded[label].keys()]
+        if others:
+            return one, section.baseline if section.baseline in others else others[0]
+    return None
+
+
+def _not_recorded(labels: tuple[str, str], seeds: Sequence[Sequence[int]], wanted: int | None) -> str:
+    has = "; ".join(
+        f"{label} on {', '.join(map(str, some)) or 'none'}" for label, some in zip(labels, seeds, strict=True)
+    )
+    what = "no seed of both" if wanted is None else f"seed {wanted} of both is not among those that"
+    verb = "was recorded" if wanted is None else "were recorded"
+    return (
+        f"--episodes {' '.join(labels)}: {what} {verb} decision by decision ({has}); the first seed of a command is: "
+        "clustergym evaluate ... --seed N --logdir DIR"
+    )
+
+
+def compared(labels: tuple[str, str], runs: tuple[Run, Run]) -> Episodes:
+    """What differs between two recorded runs of the same workload."""
+    first, second = (decisions_of(run) for run in runs)
+    begin_s = runs[0].timeline.begin_s if runs[0].timeline is not None else 0.0
+    instants = aligned(first, second, begin_s)
+    same_for = 0
+    for instant in instants:
+        same_for += instant.common
+        if instant.differs:
+            break
+    jobs, sooner = _jobs(runs, (first, second))
+    return Episodes(
+        labels=labels,
+        seed=runs[0].seed,
+        runs=runs,
+        same_for=same_for,
+        instants=tuple(instant for instant in instants if instant.differs),
+        kinds=tuple(sorted(kinds(first, second), key=lambda one: -one.differing)),
+        jobs=jobs,
+        sooner=sooner,
+    )
+
+
+def decisions_of(run: Run) -> list[Decision]:
+    """The recorded decisions of a run, in order."""
+    found = []
+    for time_s, job, kind, where, shift, *more in run.decisions:
+        found.append(Decision(float(time_s), job, kind, place_of(where), shift, more[0] if more else ""))
+    return found
+
+
+def place_of(where: str) -> str:
+    """GPU labels by machine, `0.1 x 8, 1.0 x 4`; what else stands there as it is."""
+    matches = [GPU.fullmatch(label) for label in where.split()]
+    if not matches or None in matches:
+        return where
+    counts = Counter(match[1] for match in matches if match is not None)
+    return ", ".join(f"{machine} x {count}" for machine, count in sorted(counts.items()))
+
+
+def aligned(first: Iterable[Decision], second: Iterable[Decision], begin_s: float = 0.0) -> list[Instant]:
+    """Every time at which one of two policies decided, in order."""
+    by_time: dict[float, tuple[list[Decision], list[Decision]]] = {}
+    for number, decisions in enumerate((first, second)):
+        for one in decisions:
+            by_time.setdefault(one.time_s, ([], []))[number].append(one)
+    instants = []
+    for time_s, (ours, theirs) in sorted(by_time.items()):
+        common = Counter(one.what for one in ours) & Counter(one.what for one in theirs)
+        instants.append(
+            Instant(time_s - begin_s, common.total(), tuple(_without(ours, common)), tuple(_without(theirs, common)))
+        )
+    return instants
+
+
+def _without(decisions: Iterable[Decision], common: Mapping[tuple[str, str, str, str], int]) -> list[Decision]:
+    left = dict(common)
+    found = []
+    for one in decisions:
+        if left.get(one.what, 0):
+            left[one.what] -= 1
+        else:
+            found.append(one)
+    return found
+
+
+def kinds(first: Iterable[Decision], second: Iterable[Decision]) -> list[KindCount]:
+    """How decisions of each kind compare, by the job and how often it has met that kind before."""
+    ours, theirs = _numbered(first), _numbered(second)
+    found = []
+    for kind in dict.fromkeys(key[0] for key in (*ours, *theirs)):
+        mine, other = ({key for key in some if key[0] == kind} for some in (ours, theirs))
+        both = [(ours[key], theirs[key]) for key in mine & other]
+        shapes = Counter((one.time_s == two.time_s, one[3:5] == two[3:5]) for one, two in both)
+        found.append(
+            KindCount(
+                kind,
+                *(shapes[True, True], shapes[False, True], shapes[True, False], shapes[False, False]),
+                *(len(mine - other), len(other - mine)),
+            )
+        )
+    return found
+
+
+def _numbered(decisions: Iterable[Decision]) -> dict[tuple[str, str, int], Decision]:
+    times: Counter[tuple[str, str]] = Counter()
+    found = {}
+    for one in decisions:
+        times[one.kind, one.job] += 1
+        found[one.kind, one.job, times[one.kind, one.job]] = one
+    return found
+
+
+def _jobs(
+    runs: tuple[Run, Run], decisions: tuple[list[Decision], list[Decision]]
+) -> tuple[tuple[JobDifference, ...], tuple[int, int, int]]:
+    """The jobs that end at different times, the largest difference first; and how many end sooner under whom."""
+    one, other = (run.timeline for run in runs)
+    assert one is not None and other is not None, "only recorded runs are compared"
+    with np.errstate(invalid="ignore"):
+        first_s, second_s = one.leave_s - one.arrival_s, other.leave_s - other.arrival_s
+        gain_s = np.nan_to_num(first_s - second_s, nan=0.0, posinf=np.inf, neginf=-np.inf)
+    names = _names(one, decisions[0]) | _names(other, decisions[1])
+    order = np.argsort(-np.abs(gain_s), kind="stable")
+    differing = tuple(
+        JobDifference(names.get(job, f"#{job}"), float(first_s[job]), float(second_s[job]), float(gain_s[job]))
+        for job in order.tolist()
+        if gain_s[job] != 0.0
+    )
+    return differing, (int((gain_s < 0).sum()), int((gain_s > 0).sum()), int((gain_s == 0).sum()))
+
+
+def _names(timeline: Timeline, decisions: Iterable[Decision]) -> dict[int, str]:
+    """Job -> its name, where the stretches of a timeline are those that decisions opened, in their order."""
+    opened = [one.job for one in decisions if one.kind in OPENING]
+    return dict(zip(timeline.job.tolist(), opened, strict=True)) if len(opened) == len(timeline.job) else {}
+
+
+def same_stretches(one: Timeline, other: Timeline) -> dict[int, list[tuple[float, float]]]:
+    """Job -> begin and end of its stretches on the same machines at the same time in both runs."""
+    ours, theirs = (
+        {
+            (job, start_s, end_s): np.bincount(line.gpu_machine[list(gpus)]).tobytes()
+            for job, start_s, end_s, gpus in zip(
+                line.job.tolist(), line.start_s.tolist(), line.end_s.tolist(), line.gpus, strict=True
+            )
+        }
+        for line in (one, other)
+    )
+    found: dict[int, list[tuple[float, float]]] = {}
+    for key, machines in ours.items():
+        if theirs.get(key) == machines:
+            found.setdefault(key[0], []).append(key[1:])
+    return found

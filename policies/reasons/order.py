@@ -1,0 +1,122 @@
+"""The order of a rule in words: what a job's place in it comes from, and who comes before whom."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ...simulator.kernels.codes import PLACE_SPAN, RUNNING
+from ...simulator.rules.rule import Rule
+from .moment import Moment
+
+
+def amount(value: float) -> str:
+    """A number as a reader wants it: whole where it is large, else with three digits."""
+    return f"{value:,.0f}" if abs(value) >= 100.0 or value == int(value) else f"{value:.3g}"
+
+
+def seconds(value: float) -> str:
+    """A time: `1,204 s`; `for ever` if it has no end."""
+    return f"{amount(value)} s" if math.isfinite(value) else "for ever"
+
+
+def value(moment: Moment, rule: Rule, job: int) -> str:
+    """What a job's place in the order comes from."""
+    return VALUES[rule.order](moment, rule, job)
+
+
+def _fifo(moment: Moment, rule: Rule, job: int) -> str:
+    return f"arrived at {seconds(float(moment.s['arrival_s'][job]))}"
+
+
+def _sjf(moment: Moment, rule: Rule, job: int) -> str:
+    return f"run time {seconds(moment.view.isolated_s(job))}"
+
+
+def _srtf(moment: Moment, rule: Rule, job: int) -> str:
+    return f"run time left {seconds(moment.view.remaining_s(job))}"
+
+
+def _srsf(moment: Moment, rule: Rule, job: int) -> str:
+    left_s, gpus = moment.view.remaining_s(job), moment.view.gpus(job)
+    return f"run time left {seconds(left_s)} x {gpus} GPUs = {amount(left_s * gpus)}"
+
+
+def _weighted(moment: Moment, rule: Rule, job: int) -> str:
+    left_s, gpus = moment.view.remaining_s(job), moment.view.gpus(job)
+    return f"run time left {seconds(left_s)} x {gpus} GPUs^{rule.exponent:g} = {amount(left_s * gpus**rule.exponent)}"
+
+
+def _las(moment: Moment, rule: Rule, job: int) -> str:
+    held = f"{amount(moment.view.attained_gpu_s(job))} GPU-seconds held"
+    return f"queue {int(moment.s['level'][job])}, {held}" if rule.thresholds else held
+
+
+def _random(moment: Moment, rule: Rule, job: int) -> str:
+    return "drawn at random"
+
+
+def _nw_sens(moment: Moment, rule: Rule, job: int) -> str:
+    return f"Nw_sens {nw_sens(moment, job):.6g}"
+
+
+def _latest(moment: Moment, rule: Rule, job: int) -> str:
+    first_s = float(moment.s["first_start_s"][job])
+    return f"first started at {seconds(first_s)}" if first_s >= 0.0 else "has never started"
+
+
+def _edf(moment: Moment, rule: Rule, job: int) -> str:
+    deadline_s = float(moment.s["deadline_s"][job])
+    return f"deadline at {seconds(deadline_s)}" if math.isfinite(deadline_s) else "no deadline"
+
+
+def _turns(moment: Moment, rule: Rule, job: int) -> str:
+    return f"has waited {seconds(moment.waited_s(job))}"
+
+
+VALUES: dict[str, Callable[[Moment, Rule, int], str]] = {
+    "fifo": _fifo,
+    "sjf": _sjf,
+    "srtf": _srtf,
+    "srsf": _srsf,
+    "weighted": _weighted,
+    "las": _las,
+    "random": _random,
+    "nw-sens": _nw_sens,
+    "latest": _latest,
+    "edf": _edf,
+    "turns": _turns,
+}
+
+
+def nw_sens(moment: Moment, job: int) -> float:
+    """The priority of paper dally (simulator/rules/orders.py); 0 for a job that never ran."""
+    s, view = moment.s, moment.view
+    ran_s = float(s["ran_s"][job]) if s["auctions"] else view.attained_gpu_s(job) / view.gpus(job)
+    if ran_s <= 0.0:
+        return 0.0
+    whole, left = float(s["iterations"][job]), float(s["iterations_left"][job])
+    if s["status"][job] == RUNNING:
+        left -= max(0.0, view.now_s - float(s["since_s"][job])) / float(s["iteration_s"][job])
+    return (1.0 - left / whole) / (ran_s / (float(s["compute_iteration_s"][job]) * whole))
+
+
+def ahead_of(moment: Moment, rule: Rule, job: int) -> list[int]:
+    """Jobs that wait although they come before a job in the order, in that order; none of those stopped just now."""
+    if job in moment.stopped or job not in moment.waiting:  # it ran until this instant, and has no place among them
+        return []
+    jobs = np.array(sorted(moment.waiting - moment.stopped), np.int64)
+    keys = _keys(moment, rule, jobs)
+    order = np.lexsort((jobs, *reversed(keys)))
+    return jobs[order][: int(np.flatnonzero(jobs[order] == job)[0])].tolist()
+
+
+def _keys(moment: Moment, rule: Rule, jobs: np.ndarray) -> list[np.ndarray]:
+    """What the places of waiting jobs follow from, the first first; then the index counts."""
+    s = moment.s
+    key, since_s = s["order_key"][jobs], s["waiting_since_s"][jobs]
+    if rule.order == "nw-sens" and not s["auctions"]:
+        return [np.floor(key / PLACE_SPAN), s["gpus"][jobs], since_s]
+    return [key, since_s] if s["auctions"] else [key]

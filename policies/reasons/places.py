@@ -1,0 +1,118 @@
+"""Why a job takes the GPUs that it takes, and why another one takes none, by the terms of a rule."""
+
+from __future__ import annotations
+
+import math
+
+from ...simulator.decisions import Start
+from ...simulator.rules.rule import Rule
+from ...simulator.tiers import MACHINE, RACK
+from .moment import Moment
+from .order import amount, seconds
+from .partners import beside
+
+TIERS = {MACHINE: "machine", RACK: "rack"}
+
+
+def accepted(moment: Moment, rule: Rule, start: Start) -> str:
+    """What a job has been given, and why it takes that."""
+    if moment.view.jobs_per_gpu > 1 and any(moment.jobs_on(gpu) for gpu in start.gpus):
+        return beside(moment, rule, start)
+    where, tier = moment.place(start.gpus), moment.tier(start.gpus)
+    best = moment.best_tier(start.job)
+    if rule.delays:
+        return f"{where}{_by_timers(moment, rule, start.job, best, tier)}"
+    if rule.margin is not None and tier > best:
+        return f"{where}{_rather_than_wait(moment, rule, start.job, best, tier)}"
+    if rule.placer in ("tier", "first") and tier > best:
+        return f"{where}: no {TIERS[best]} has {moment.view.gpus(start.job)} free"
+    return f"{where} (placer {rule.placer})" if rule.placer in ("random", "affinity") else where
+
+
+def _by_timers(moment: Moment, rule: Rule, job: int, best: int, tier: int) -> str:
+    if tier <= best:
+        return ", the best tier for its size" if moment.view.gpus(job) > 1 else ""
+    waited_s = moment.waited_s(job)
+    over = [
+        f"no {TIERS[better]} has room and its {TIERS[better]} timer{_timer(moment, rule, job, better)} is over"
+        for better in (MACHINE, RACK)
+        if best <= better < tier
+    ]
+    return f": {', '.join(over)} (it has waited {seconds(waited_s)})"
+
+
+def _timer(moment: Moment, rule: Rule, job: int, tier: int) -> str:
+    """How long a timer is, where it is known; see `simulator/rules/delays.py`."""
+    if rule.timers is not None:
+        return f" of {seconds(rule.timers[tier - MACHINE])}"
+    s = moment.s
+    moment.view.timer_s(job, tier)  # a tuned timer is worked out when it is asked for
+    waits = 2 * int(s["demand"][job]) + tier - MACHINE
+    return f" of {seconds(float(s['waits_timer'][waits] * s['tuner_unit_s']))}" if s["waits_known"][waits] else ""
+
+
+def _rather_than_wait(moment: Moment, rule: Rule, job: int, best: int, tier: int) -> str:
+    """By `simulator/rules/foresight.py`: what is left now, and what after a wait for each better tier."""
+    if moment.s["net_models"] > 0:  # where the shape of a gang counts too
+        return ": waiting for a better tier is not worth it"
+    now_s, waits = _weighed(moment, job, best, tier)
+    after = ", ".join(
+        f"{seconds(then_s)} after waiting {seconds(wait_s)} for one {name}" for name, wait_s, then_s in waits
+    )
+    if not waits:
+        return ", where it is no slower" if _is_as_fast(moment, job, best, tier) else ": no better tier is to have room"
+    return f": done in {seconds(now_s)}, not more than {rule.margin:g} x {after}"
+
+
+def _is_as_fast(moment: Moment, job: int, best: int, tier: int) -> bool:
+    """Whether a job runs as fast at a tier as at all better ones."""
+    slowdown = moment.view.slowdown
+    return all(slowdown(job, better) >= slowdown(job, tier) for better in range(best, tier))
+
+
+def _weighed(moment: Moment, job: int, best: int, tier: int) -> tuple[float, list[tuple[str, float, float]]]:
+    """Seconds until the end now; and for each better tier its name, the wait for it, and seconds until the end then."""
+    view = moment.view
+    left_s = view.remaining_s(job)
+    waits = []
+    for better in (MACHINE, RACK):
+        if best <= better < tier and view.slowdown(job, better) < view.slowdown(job, tier):
+            wait_s = moment.soonest_s(job, better) - view.now_s
+            if math.isfinite(wait_s):
+                waits.append((TIERS[better], wait_s, wait_s + left_s * view.slowdown(job, better)))
+    return left_s * view.slowdown(job, tier), waits
+
+
+def refusal(moment: Moment, rule: Rule, job: int) -> str:
+    """Why a job that comes before another does not start."""
+    need, free = moment.view.gpus(job), moment.free
+    if rule.sharing != "none" and moment.view.jobs_per_gpu > 1:
+        gains = "with which sharing pays" if rule.sharing == "best-benefit" else "with room"
+        return f"needs {need} GPUs, {_free(free)}, and finds too few partners {gains}"
+    if need > free:
+        return f"needs {need} GPUs, {_free(free)}"
+    best = moment.best_tier(job)
+    if rule.delays and not moment.has_room(job, best):
+        offered = RACK if moment.has_room(job, RACK) else RACK + 1
+        better = next((tier for tier in (MACHINE, RACK) if best <= tier < offered and _left_s(moment, job, tier)), best)
+        return f"waits for one {TIERS.get(better, 'machine')}, for {_at_most(_left_s(moment, job, better))}"
+    if rule.margin is not None and not moment.has_room(job, best):
+        tier = RACK if moment.has_room(job, RACK) else RACK + 1
+        now_s, waits = _weighed(moment, job, best, tier)
+        told = [f"{seconds(then_s)} after {seconds(wait_s)} for one {name}" for name, wait_s, then_s in waits]
+        return (
+            f"would rather wait: done in {' or '.join(told)}, now in {seconds(now_s)}" if told else "would rather wait"
+        )
+    return f"finds no place of its kind (placer {rule.placer}), {_free(free)}"
+
+
+def _free(free: int) -> str:
+    return "1 is free" if free == 1 else f"{free} are free"
+
+
+def _left_s(moment: Moment, job: int, tier: int) -> float:
+    return moment.view.timer_s(job, tier) if tier <= RACK else 0.0
+
+
+def _at_most(left_s: float) -> str:
+    return f"{amount(left_s)} s more" if math.isfinite(left_s) else "as long as that takes"

@@ -1,0 +1,52 @@
+"""Runs without an end: time passes, or stands still, and nothing gets done.
+
+Machines that fail faster than jobs get on, for instance. Who plays a run would wait for ever, so it is looked at now
+and then: whether any work has got less.
+"""
+
+from __future__ import annotations
+
+import math
+
+from .codes import DONE, RUNNING
+from .jit import kernel
+
+PATIENCE = 1_000_000  # events without one that arrives or finishes, from one look to the next
+AT_ONCE = 8 * PATIENCE  # events at one instant before the first look
+LEAST_DONE = 1e-4  # of the work that was left when looked at before, what must be done since
+
+
+@kernel
+def renew(s):
+    """Modify `s`: a job has arrived or finished: all begins anew."""
+    s.patience = s.events + PATIENCE
+    s.best_left_s = math.inf
+
+
+@kernel
+def is_endless(s):
+    """Modify `s`; true if nothing comes of all the events since the last look. Called once `s.patience` is over."""
+    if s.patience == 0:
+        renew(s)
+        return False
+    left_s = _left_s(s)
+    if left_s >= (1.0 - LEAST_DONE) * s.best_left_s:
+        return True
+    s.best_left_s = left_s
+    s.patience = s.events + PATIENCE
+    return False
+
+
+@kernel
+def _left_s(s):
+    """Isolated run time that is left of the jobs in the system; of none, the time until the next one arrives."""
+    if s.next_arrival == s.done:
+        return s.arrival_s[s.next_arrival] - s.now_s
+    total_s = 0.0
+    for job in range(s.next_arrival):
+        if s.status[job] != DONE:
+            left = s.iterations_left[job]
+            if s.status[job] == RUNNING:
+                left -= max(0.0, s.now_s - s.since_s[job]) / s.iteration_s[job]
+            total_s += max(0.0, left) * s.base_iteration_s[job]
+    return total_s

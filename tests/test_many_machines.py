@@ -1,0 +1,207 @@
+"""Work that is done elsewhere: in other processes, and on the machines of a Ray cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clustergym.experiments import shipping
+from clustergym.experiments.evaluate import Setting, evaluate
+from clustergym.experiments.executors import Processes, elsewhere
+from clustergym.experiments.store import open_store
+from clustergym.simulator.errors import InputError
+
+SETTING = Setting("clustergym/Delay-v0", "dally:racks=1", "poisson:jobs=12,load=0.9,cluster_gpus=32", "none")
+OWN = """
+from helper import first
+from clustergym.simulator.decisions import Advance, Start
+
+class Mine:
+    def decide(self, view):
+        for job in first(view.queue):
+            gpus = view.find_gpus(job, "tier")
+            if gpus is not None:
+                return Start(job, gpus)
+        return Advance()
+"""
+
+
+@dataclass
+class Backwards:
+    """An executor that works here, the last item first, and remembers what it was given."""
+
+    items: list[Any] = field(default_factory=list)
+    count: int = 1
+
+    def each(self, work: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        """See `Executor`."""
+        self.items = list(items)
+        for item in reversed(self.items):
+            yield work(item)
+
+
+def test_runs_hang_on_nothing_that_an_executor_chooses():
+    """The last run first gives the same runs, in the same order."""
+    here = evaluate(SETTING, ["greedy", "random"], [0, 1])
+    there = evaluate(SETTING, ["greedy", "random"], [0, 1], executor=Backwards())
+    assert [(run.policy, run.seed, run.metrics) for run in here] == [
+        (run.policy, run.seed, run.metrics) for run in there
+    ]
+
+
+def test_runs_from_elsewhere_are_kept_by_who_handed_them_out(tmp_path):
+    """Two policies on two seeds are four items; given again, there is nothing left to hand out."""
+    folder, executor = tmp_path / "results", Backwards()
+    store = open_store(folder, SETTING, ["greedy", "random"])
+    evaluate(SETTING, ["greedy", "random"], [0, 1], executor=executor, store=store)
+    assert len(executor.items) == 4
+    assert len(list((folder / "runs").glob("*.parquet"))) == 4
+    again = Backwards()
+    evaluate(SETTING, ["greedy", "random"], [0, 1], executor=again, store=store)
+    assert again.items == []
+
+
+def test_one_item_needs_no_process():
+    assert elsewhere(None, 8, 1) is None
+    assert elsewhere(None, 8, 3) == Processes(3)
+    chosen = Backwards()
+    assert elsewhere(chosen, 1, 1) is chosen
+
+
+def _laid(folder: Path) -> None:
+    (folder / "mine.py").write_text(OWN)
+    (folder / "helper.py").write_text("def first(queue):\n    return sorted(queue)\n")
+    (folder / "trace.csv").write_text("job_id,arrival_s,gpus,duration_s\na,0,1,60\nb,5,2,90\n")
+
+
+def test_files_that_words_name_go_along(tmp_path, monkeypatch):
+    """A policy's file takes what it imports from its folder with it; paths below the present folder stay."""
+    _laid(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    files, moved = shipping.needed(("trace.csv", {"policy": "py:mine.py:Mine"}, "fifo:head=skip"))
+    assert [one.place for one in files] == ["helper.py", "mine.py", "trace.csv"]
+    assert moved == {}
+
+
+def test_files_elsewhere_are_called_otherwise_there_and_as_ever_here(tmp_path, monkeypatch):
+    """An absolute path and one that goes up are both below `outside/` there."""
+    _laid(tmp_path)
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    trace = tmp_path / "trace.csv"
+    setting = Setting("clustergym/Delay-v0", "dally:racks=1", str(trace), "none")
+    files, moved = shipping.needed((setting, "py:../mine.py:Mine"))
+    outside = f"outside/{str(tmp_path).lstrip('/')}"
+    assert [one.place for one in files] == [f"{outside}/{name}" for name in ("helper.py", "mine.py", "trace.csv")]
+    there, policy = shipping.changed((setting, "py:../mine.py:Mine"), moved)
+    assert (there.workload, policy) == (f"{outside}/trace.csv", f"py:{outside}/mine.py:Mine")
+    back = {after: before for before, after in moved.items()}
+    assert shipping.changed((there, policy), back) == (setting, "py:../mine.py:Mine")
+
+
+def test_the_sources_that_go_along_are_a_package_that_runs(tmp_path):
+    shipping.write_package(tmp_path)
+    code = "import clustergym; from clustergym.experiments import identity; print(identity.sources(*identity.PLAYING))"
+    printed = subprocess.check_output(
+        [sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)}, text=True
+    )
+    from clustergym.experiments import identity
+
+    assert printed.strip() == identity.sources(*identity.PLAYING)
+
+
+def _cluster() -> Any:
+    """A cluster of two machines with a processor each, both of them on this one."""
+    pytest.importorskip("ray", reason="Ray is not installed (pip install ray)")
+    from ray.cluster_utils import Cluster
+
+    small = {"num_cpus": 1, "object_store_memory": 100 * 2**20}
+    cluster = Cluster(initialize_head=True, head_node_args={**small, "include_dashboard": False})
+    return cluster, cluster.add_node(**small)
+
+
+@pytest.mark.slow
+def test_a_machine_that_is_lost_in_the_middle_changes_no_row(tmp_path, monkeypatch, capsys):
+    """Two machines; one is killed after a few of 120 runs: all of them are there, byte for byte those of processes."""
+    cluster, second = _cluster()
+    import ray
+
+    from clustergym.experiments.on_ray import RayCluster
+
+    _laid(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    policies = ["greedy", "random", "py:mine.py:Mine"]
+    setting = Setting("clustergym/Delay-v0", "dally:racks=2", "poisson:jobs=400,load=0.9,cluster_gpus=64", "none")
+    seeds, ended = range(40), []
+
+    def kill_one(done: float) -> None:
+        ended.append(done)
+        if len(ended) == 30:
+            cluster.remove_node(second, allow_graceful=False)
+
+    try:
+        there = open_store(tmp_path / "there", setting, policies)
+        began_s = time.monotonic()
+        evaluate(setting, policies, seeds, executor=RayCluster(cluster.address), progress=kill_one, store=there)
+        print(f"two machines, one of them killed: {time.monotonic() - began_s:.1f} s")
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+    assert "was lost" in capsys.readouterr().err
+    here = open_store(tmp_path / "here", setting, policies)
+    evaluate(setting, policies, seeds, processes=2, store=here)
+    files = sorted(path.name for path in (tmp_path / "here" / "runs").glob("*.parquet"))
+    assert len(files) == 120
+    for name in files:
+        ours, theirs = (tmp_path / place / "runs" / name for place in ("here", "there"))
+        assert ours.read_bytes() == theirs.read_bytes()
+
+
+@pytest.mark.slow
+def test_a_mistake_on_a_machine_is_told_as_one_here():
+    """A worker's InputError is the driver's, in one sentence; an address without a cluster too."""
+    cluster, _ = _cluster()
+    import ray
+
+    from clustergym.experiments.on_ray import RayCluster
+
+    try:
+        with pytest.raises(InputError, match="negative"):
+            list(RayCluster(cluster.address).each(_refused, [1, -1]))
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+    with pytest.raises(InputError, match="expected auto"):
+        RayCluster("127.0.0.1:9")
+
+
+def _refused(number: int) -> int:
+    from clustergym.simulator.errors import InputError
+
+    if number < 0:
+        raise InputError(f"{number} is negative")
+    return number
+
+
+@pytest.mark.slow
+def test_the_command_prints_the_same_on_a_cluster(tmp_path):
+    """`--ray local` and `-j 2`: the same JSON."""
+    pytest.importorskip("ray", reason="Ray is not installed (pip install ray)")
+    _laid(tmp_path)
+    words = ["evaluate", "Delay", "--workload", "trace.csv", "--policies"]
+    more = ["greedy py:mine.py:Mine", "--seeds", "0-1", "--json", "--quiet"]
+    printed = [
+        json.loads(subprocess.check_output([sys.executable, "-m", "clustergym", *words, *more, *how], cwd=tmp_path))
+        for how in (["-j", "2"], ["--ray", "local"])
+    ]
+    assert printed[0] == printed[1]
+    assert len(printed[0]) == 4
