@@ -216,7 +216,11 @@ def build_policy(description: AgentDescription, source: str = "agent") -> BasePo
         with torch.random.fork_rng(devices=[]):  # a training that saves draws the same numbers as one that does not
             return policy_class(algo)(observed, actions, _no_learning, network=network, **kwargs)
     except Exception as error:  # whatever torch says of numbers that do not go together
-        raise InputError(f"{source}: policy_kwargs: no policy can be built of them ({error})") from None
+        raise InputError(f"{source}: policy_kwargs: no policy can be built of them ({_one_line(error)})") from None
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def _no_learning(progress: float) -> float:
@@ -261,7 +265,9 @@ def _expect_playing(policy: BasePolicy, folder: Path) -> None:
         with torch.inference_mode():
             policy.get_distribution(torch.zeros((1, *size)))  # type: ignore[operator]
     except Exception as error:
-        raise InputError(f"{folder / DESCRIPTION}: policy_kwargs: the policy cannot be played ({error})") from None
+        raise InputError(
+            f"{folder / DESCRIPTION}: policy_kwargs: the policy cannot be played ({_one_line(error)})"
+        ) from None
 
 
 def _versions() -> dict[str, str]:

@@ -47,11 +47,17 @@ def write_parquet(runs: Sequence[Run], setting: Setting, path: Path) -> None:
         pq.write_table(pa.table(columns).replace_schema_metadata({KEY: b"1"}), draft, write_page_checksum=True)
 
 
-def is_ours(path: Path) -> bool:
-    """Whether a file is a table that `write_parquet` wrote, as far as its footer can be read."""
+def is_ours(path: Path, older: bool = False) -> bool:
+    """Whether a file is a table that `write_parquet` wrote, as far as its footer can be read.
+
+    Args:
+        path: of the file.
+        older: or that an older version wrote, which did not say so, but had the first two columns.
+    """
     import pyarrow.parquet as pq
 
     try:
-        return KEY in (pq.read_metadata(path).metadata or {})
+        about = pq.read_metadata(path)
+        return KEY in (about.metadata or {}) or (older and about.schema.names[:2] == ["policy", "seed"])
     except Exception:  # pyarrow raises a dozen kinds on what is no parquet file
         return False

@@ -224,12 +224,11 @@ def _expect_ours(folder: Path) -> None:
     runs = (folder / RUNS).glob("*.parquet")
     if about is None and not summary.is_blank(path) and not any(RUN_NAME.fullmatch(run.name) for run in runs):
         _refuse(path)
-    if about is None or about["schema"] > summary.WITHOUT_CHECKSUMS:  # older ones do not say who wrote them
-        _expect_our_table(table)
+    _expect_our_table(table, about is not None and about["schema"] == summary.WITHOUT_CHECKSUMS)
 
 
-def _expect_our_table(path: Path) -> None:
-    if path.exists() and not results.is_ours(path):
+def _expect_our_table(path: Path, older: bool = False) -> None:
+    if path.exists() and not results.is_ours(path, older):
         _refuse(path)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import inspect
 import json
 import os
@@ -17,6 +18,7 @@ from clustergym.experiments.cli import run
 from clustergym.experiments.estimates import Estimate, paired_ratio
 from clustergym.experiments.reproduce import rows, sweep
 from clustergym.experiments.reproduce.compare import improvement
+from clustergym.experiments.reproduce.dally_peer import reference
 from clustergym.experiments.reproduce.jobs import dally_batch, dally_weeks
 from clustergym.experiments.reproduce.registry import Options, reproductions
 from clustergym.experiments.reproduce.sweep import SERIES, Case, source_version, tuned_rack_timer_s
@@ -309,3 +311,18 @@ def test_every_file_of_a_sweep_repeats_its_configuration(options):
     assert isinstance(held, pa.Table)
     assert held.column("identity").to_pylist() == [SMALL.text]
     assert set(SERIES) < set(held.column_names)
+
+
+def test_damaged_grants_of_a_peer_are_refused(tmp_path):
+    """gzip has a checksum; cut files, flipped bits and what is no gzip at all are one sentence."""
+    path = tmp_path / "jobs.csv"
+    path.write_text("job_id,end\na,5\n")
+    packed = tmp_path / "jobs.csv.grants.gz"
+    rows = "time_s,job_id,gpus_rack.machine.slot.gpu\n" + "1.5,a,0.0.0.1 0.0.0.0\n" * 50
+    whole = gzip.compress(rows.encode())
+    packed.write_bytes(whole)
+    assert len(reference(path)[0]) == 50
+    for damaged in (whole[:-9], whole[:30] + bytes([whole[30] ^ 1]) + whole[31:], b"no gzip", whole[:-5] + b"\0" * 5):
+        packed.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"jobs.csv.grants.gz: the file is damaged \("):
+            reference(path)

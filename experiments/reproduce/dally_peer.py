@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -56,14 +57,20 @@ def reference(path: Path) -> tuple[list[Grant], dict[str, float]]:
 
     Args:
         path: of the csv with a row a job; the grants lie beside it, `.grants.gz`.
+
+    Raises:
+        InputError: the grants are damaged, as the checksum of gzip tells.
     """
-    with gzip.open(f"{path}.grants.gz", "rt", encoding="utf-8", newline="") as file:
-        grants = [
-            Grant(
-                float(row["time_s"]), row["job_id"], _ascending(map(_label, row["gpus_rack.machine.slot.gpu"].split()))
-            )
-            for row in csv.DictReader(file)
-        ]
+    packed = f"{path}.grants.gz"
+    try:
+        with gzip.open(packed, "rt", encoding="utf-8", newline="") as file:
+            lines = file.read().splitlines(keepends=True)
+    except (gzip.BadGzipFile, zlib.error, EOFError, UnicodeDecodeError) as error:
+        raise InputError(f"{packed}: the file is damaged ({error})") from None
+    grants = [
+        Grant(float(row["time_s"]), row["job_id"], _ascending(map(_label, row["gpus_rack.machine.slot.gpu"].split())))
+        for row in csv.DictReader(lines)
+    ]
     with open(path, encoding="utf-8", newline="") as file:
         rows = csv.DictReader(line for line in file if not line.startswith("#"))
         ends_s = {row["job_id"]: float(row["end"]) for row in rows}

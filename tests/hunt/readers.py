@@ -120,7 +120,8 @@ def _networks_and_profiles(folder: Path) -> Iterator[tuple[str, list[Path], Read
     for name in ("artist", "measured"):
         files = [_written(folder, end, (data / end).read_text()) for end in (f"{name}.yaml", f"{name}_layers.csv")]
         yield f"tiers and layers {name}", files, network("allreduce:tiers={0},layers={1}/" + files[1].name)
-    pairs = "victim,with,xi,gpus,mode\nbert,ncf,1.5,2,mps\nbert,ncf,2,,mps\nncf,bert,1,,mps\nncf,ncf,1,,mps\n"
+    rows = ("bert,ncf,1.5,2,mps", "bert,ncf,2,,mps", "ncf,bert,1,,mps", "ncf,ncf,1,,mps", "bert,bert,1,,mps")
+    pairs = "\n".join(("victim,with,xi,gpus,mode", *rows)) + "\n"
     yield "interference", [_written(folder, "xi.csv", pairs)], lambda path: Interference(str(path))
     yield "interference by word", [_written(folder, "m.csv", pairs)], lambda path: Interference(f"csv:{path},mode=mps")
     measured = "model,gpu,placement,local_batch,step_s,sync_s\nmine,t4,1,8,0.1,\nmine,t4,22,8,0.15,0.01\n"

@@ -25,7 +25,7 @@ from clustergym.experiments.cli import run
 
 ARGUMENTS = ("evaluate", "Delay", "--policies", "fifo random", "--topology", "dally:racks=2,machines=4", "--json")
 ARGUMENTS += ("--workload", "poisson:jobs=40,backlog=20", "--quiet")
-SEEDS = 30
+SEEDS = 12
 
 
 def full_disks(count: int, seed: int = 0) -> Counter[str]:

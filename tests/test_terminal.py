@@ -1,0 +1,43 @@
+"""What reaches the terminal: nothing that it would obey, and nothing at all of progress where quiet is asked for."""
+
+from __future__ import annotations
+
+import time
+
+from clustergym.experiments.cli import run
+from clustergym.experiments.terminal import out, plain_table, progress, shown
+from clustergym.simulator.kernels import telling
+
+TRACE = "job_id,arrival_s,gpus,duration_s\na,0,1,5\n"
+
+
+def test_what_a_terminal_obeys_is_shown_as_python_writes_it():
+    assert shown("a\x1b[31m\x9b\u202eb\u2066\x07 ü🙂\n\tc") == "a\\x1b[31m\\x9b\\u202eb\\u2066\\x07 ü🙂\n\tc"
+
+
+def test_cells_of_tables_are_shown_so_too(capsys):
+    table = plain_table()
+    table.add_column("n\x1b[1mame")
+    table.add_row("ro\x1b[2Jw")
+    out().print(table)
+    out().print("li\x1b[2Jne", markup=False)
+    said = capsys.readouterr().out
+    assert "\x1b" not in said and "n\\x1b[1mame" in said and "ro\\x1b[2Jw" in said and "li\\x1b[2Jne" in said
+
+
+def test_the_name_of_a_file_is_not_obeyed(capsys, tmp_path):
+    path = tmp_path / "e\x1b[31mvil.csv"
+    path.write_text(TRACE)
+    assert run(["workload", "inspect", str(path)]) == 0
+    said = capsys.readouterr()
+    assert "\x1b" not in said.out + said.err and "e\\x1b[31mvil" in said.out
+    assert run(["workload", "inspect", str(tmp_path / "no\x1b[31mne.csv")]) == 2
+    assert "no\\x1b[31mne.csv: no such file" in capsys.readouterr().err
+
+
+def test_quiet_says_nothing_of_compiling(capsys, monkeypatch):
+    monkeypatch.setattr(telling, "PATIENCE_S", 0.0)
+    for quiet, says in ((True, False), (False, True)):
+        with progress("playing", 1.0, quiet), telling.told("compiling"):
+            time.sleep(0.1)
+        assert ("compiling" in capsys.readouterr().err) == says
