@@ -43,3 +43,9 @@ def test_rllib_ppo_trains():
     result = ppo.train()
     ppo.stop()
     assert result["env_runners"]["num_env_steps_sampled"] >= 256
+
+
+def test_rollout_search_is_never_worse_than_its_base_policy(capsys):
+    ratios = example("rollout_search").main(workloads=2, jobs=6)
+    assert max(ratios) <= 1.0
+    assert "better on" in capsys.readouterr().out.splitlines()[-1]
