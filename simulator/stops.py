@@ -6,7 +6,7 @@ from typing import Any
 
 from .errors import Endless
 from .kernels import codes
-from .kernels.patience import PATIENCE
+from .kernels.patience import A_JOB, PATIENCE
 
 
 class Stops:
@@ -29,8 +29,8 @@ class Stops:
         elif "region_mtbf_s" in s.dtype.names and s["region_mtbf_s"] > 0.0:
             why = f"; regions fail every {s['region_mtbf_s']:g} s on average (region_mtbf_s)"
         raise Endless(
-            f"the run has no end: {jobs} jobs are there at {s['now_s']:g} s, and in the last {2 * PATIENCE:,} events "
-            f"none has finished and no work got done{why}"
+            f"the run has no end: {jobs} jobs are there at {s['now_s']:g} s, and in the last "
+            f"{2 * (PATIENCE + A_JOB * jobs):,} events none has finished and no work got done{why}"
         )
 
     @property

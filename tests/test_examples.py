@@ -35,3 +35,9 @@ def test_cleanrl_ppo_is_deterministic():
     assert module.train(updates=2, num_envs=4, steps=64) == pytest.approx(
         module.train(updates=2, num_envs=4, steps=64), abs=0.0, nan_ok=True
     )
+
+
+def test_rollout_search_is_never_worse_than_its_base_policy(capsys):
+    ratios = example("rollout_search").main(workloads=2, jobs=6)
+    assert max(ratios) <= 1.0
+    assert "better on" in capsys.readouterr().out.splitlines()[-1]

@@ -43,6 +43,7 @@ def test_a_command_that_is_interrupted_has_status_130_and_a_word(monkeypatch, ca
         raise KeyboardInterrupt
 
     monkeypatch.setattr(cli.listing, "print_json", interrupted)
+    interrupt._answered.clear()
     assert cli.run(["envs", "--json"]) == 130
     assert "clustergym: interrupted" in capsys.readouterr().err
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import gymnasium
 import numpy as np
 import pytest
@@ -37,7 +35,7 @@ def jobs(arrivals_s: list[float], duration_s: float, gpus: int = 8) -> Workload:
 )
 def test_a_run_without_an_end_says_so(words: list[str], capsys):
     assert cli(["evaluate", *words, "--seeds", "0", "--quiet"]) == 1
-    (told,) = capsys.readouterr().err.splitlines()
+    told = capsys.readouterr().err.splitlines()[-1]
     assert "the run has no end: " in told and "(mtbf_s)" in told
 
 
@@ -55,15 +53,9 @@ def test_a_run_without_an_end_says_so_where_policies_are_asked(words: list[str],
     assert "the run has no end: " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("env_id", "options"),
-    [
-        ("Delay", {"topology": FEW, "workload": "poisson:jobs=5"}),
-        ("Grouping", {"workload": "harmony-like:jobs=6"}),
-    ],
-)
-def test_a_step_of_an_environment_without_an_end_raises(env_id: str, options: dict[str, Any]):
-    env = gymnasium.make(f"clustergym/{env_id}-v0", mtbf_s=0.01, **options).unwrapped
+def test_a_step_of_an_environment_without_an_end_raises():
+    options = {"topology": "dally:racks=1,machines=2", "workload": "poisson:jobs=5"}
+    env = gymnasium.make("clustergym/Delay-v0", mtbf_s=0.01, **options).unwrapped
     with pytest.raises(Endless, match="no work got done"):
         env.reset(seed=0)
         while True:

@@ -11,16 +11,23 @@ import math
 from .codes import DONE, RUNNING
 from .jit import kernel
 
-PATIENCE = 1_000_000  # events without one that arrives or finishes, from one look to the next
-AT_ONCE = 8 * PATIENCE  # events at one instant before the first look
+PATIENCE = 100_000  # events without one that arrives or finishes, from one look to the next,
+A_JOB = 100  # and so many more for every job that is there
+AT_ONCE = 10_000_000  # events at one instant
 LEAST_DONE = 1e-4  # of the work that was left when looked at before, what must be done since
 
 
 @kernel
 def renew(s):
     """Modify `s`: a job has arrived or finished: all begins anew."""
-    s.patience = s.events + PATIENCE
+    _wait(s)
     s.best_left_s = math.inf
+
+
+@kernel
+def _wait(s):
+    """Modify `s`: the next look."""
+    s.patience = s.events + PATIENCE + A_JOB * (s.next_arrival - s.done)
 
 
 @kernel
@@ -33,7 +40,7 @@ def is_endless(s):
     if left_s >= (1.0 - LEAST_DONE) * s.best_left_s:
         return True
     s.best_left_s = left_s
-    s.patience = s.events + PATIENCE
+    _wait(s)
     return False
 
 
