@@ -15,6 +15,7 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -241,6 +242,10 @@ def _connect(address: str) -> None:
                 f"--ray {address}: {_short(error)}; expected auto in a cluster that runs (ray start "
                 "--head begins one), its HOST:PORT, or local"
             ) from None
+    with suppress(Exception):  # it says on stdout, where JSON may be, that machines were lost; we do so ourselves
+        from ray._private import worker
+
+        worker.print_to_stdstream = lambda data, ignore_prefix: None
     atexit.register(ray.shutdown)
 
 

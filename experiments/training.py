@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..policies import list as policies_of
+from ..policies import make
 from ..simulator.errors import InputError
 from .evaluate import Run, Setting, play
 from .keys import own_fields
@@ -132,6 +134,13 @@ def setting_of(config: Config, scenario: Scenario) -> Setting:
     """What policies meet in a scenario of a training; of several workloads the first."""
     shared = own_fields(config.environment, config.env)
     return Setting(config.environment, scenario.topology, scenario.workloads[0], scenario.network, **shared)
+
+
+def words_beside(config: Config) -> list[str]:
+    """The policies whose level lines stand beside a training."""
+    # Policies of elastic jobs play another game unless the environment's jobs are elastic too.
+    elastic = bool(config.env.get("elastic", False))
+    return [word for word in policies_of(config.environment) if elastic or not make(word).elastic]
 
 
 def write_config(folder: Path, config: Config) -> None:
