@@ -10,8 +10,8 @@ import yaml
 pytest.importorskip("torch", reason="needs the extra agents")
 pytest.importorskip("sb3_contrib", reason="needs the extra agents")
 
-from clustergym.experiments.cli import run  # noqa: E402
-from clustergym.experiments.training_seeds import standing_of, train_piece, train_seeds  # noqa: E402
+from clustergym.experiments.cli import run
+from clustergym.experiments.training_seeds import standing_of, train_piece, train_seeds
 
 SCENARIO = {
     "name": "own",

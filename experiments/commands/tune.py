@@ -133,7 +133,11 @@ def tune(
         if train:
             if format is not None or oversize != "error":
                 raise BadArgument("--format and --oversize go with --policy, not with --train")
-            executor = cluster(ray, quiet)
+            if ray is not None:
+                raise BadArgument(
+                    "--ray goes with --policy: trials of trainings are stopped early, on one machine (-j)"
+                )
+            executor = None
             subject = _training(env, config, timesteps, places, set_ or (), logdir, prune)
             word = space or "training"
         else:
