@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -143,18 +144,21 @@ def test_a_machine_that_is_lost_in_the_middle_changes_no_row(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     policies = ["greedy", "random", "py:mine.py:Mine"]
     setting = Setting("clustergym/Delay-v0", "dally:racks=2", "poisson:jobs=400,load=0.9,cluster_gpus=64", "none")
-    seeds, ended = range(40), []
+    seeds, ended, places = range(40), [], set()
 
     def kill_one(done: float) -> None:
         ended.append(done)
         if len(ended) == 30:
+            for node, process in places:
+                if node == second.node_id:
+                    os.kill(process, signal.SIGKILL)  # before Ray sees it: a machine is gone with all that runs there
             cluster.remove_node(second, allow_graceful=False)
 
     try:
         there = open_store(tmp_path / "there", setting, policies)
         both = RayCluster(cluster.address)
-        while len(set(both.each(_where, range(8)))) < 2:  # until both have been given the sources
-            pass
+        while len(dict(places)) < 2:  # until both have been given the sources
+            places |= set(both.each(_where, range(8)))
         began_s = time.monotonic()
         evaluate(setting, policies, seeds, executor=both, progress=kill_one, store=there)
         print(f"two machines, one of them killed: {time.monotonic() - began_s:.1f} s")
@@ -187,11 +191,12 @@ def test_a_mistake_on_a_machine_is_told_as_one_here():
         cluster.shutdown()
 
 
-def _where(number: int) -> str:
+def _where(number: int) -> tuple[str, int]:
+    """The node of Ray that works, and the process."""
     import ray
 
     time.sleep(0.2)
-    return str(ray.get_runtime_context().get_node_id())
+    return str(ray.get_runtime_context().get_node_id()), os.getpid()
 
 
 @pytest.mark.parametrize(
