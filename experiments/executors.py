@@ -57,10 +57,10 @@ class Processes:
         here = os.getcwd(), {name: os.environ.get(name, "") for name in TRUSTS}
         with parallel_config(backend="loky", inner_max_num_threads=1):
             parallel = Parallel(n_jobs=self.count, return_as="generator_unordered")
-            yield from parallel(delayed(_quietly)(here, work, item) for item in items)
+            yield from parallel(delayed(quietly)(here, work, item) for item in items)
 
 
-def _quietly(here: tuple[str, Mapping[str, str]], work: Callable[[Item], Result], item: Item) -> Result:
+def quietly(here: tuple[str, Mapping[str, str]], work: Callable[[Item], Result], item: Item) -> Result:
     """Work on an item in another process, without warnings, which the first process has said.
 
     Processes outlive the call that began them: `here` is the present folder, which words may be relative to, and what

@@ -10,23 +10,30 @@ from __future__ import annotations
 import atexit
 import functools
 import hashlib
+import itertools
 import os
+import re
 import shutil
+import socket
 import tempfile
-import warnings
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..simulator.errors import InputError, MissingExtra
 from . import shipping
-from .executors import Item, Result
+from .executors import Item, Result, quietly
 from .terminal import say
 
 LOCAL = "local"
-TRIES = 5  # of an item whose process or machine was lost
-AHEAD = 2  # items that wait in Ray for each processor, so that none is idle
+TRIES = 5  # of a task whose process or machine was lost
+AHEAD = 1  # tasks more than processors, so that a cluster that can grow sees that more is wanted
+TASK_S = 1.0  # short runs go there several at a time: handing out a task costs some milliseconds
+MOST_AT_ONCE = 100
+REACH_S = 10.0
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 TAKEN_ALONG = ("CLUSTERGYM_",)  # beginnings of environment variables: what may run, how kernels are compiled
 
@@ -55,6 +62,8 @@ class RayCluster:
 
     address: str
     quiet: bool = False
+    _files: dict[str, shipping.Named] = field(default_factory=dict, repr=False)
+    _moved: dict[str, str] = field(default_factory=dict, repr=False)
     _sent: dict[tuple[Path, tuple[int, int]], tuple[str, Any]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -69,7 +78,7 @@ class RayCluster:
         return max(1, int(ray.cluster_resources().get("CPU", 1)))
 
     def each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """See `Executor`; an item whose process or machine is lost is worked on again.
+        """See `Executor`; items whose process or machine is lost are worked on again.
 
         Raises:
             InputError: an item was lost five times.
@@ -80,9 +89,10 @@ class RayCluster:
         task = ray.remote(num_cpus=1, max_retries=0)(_work)
         waiting = iter(items)
         running: dict[Any, _Task] = {}
+        size = 1
         try:
             while True:
-                self._hand_out(task, work, waiting, running)
+                self._hand_out(task, work, waiting, running, size)
                 if not running:
                     return
                 ended, _ = ray.wait(list(running), num_returns=1)
@@ -93,26 +103,32 @@ class RayCluster:
                         self._say_lost(outcome, one)
                         running[task.remote(work, *one.arguments)] = one
                     else:
-                        yield shipping.changed(outcome, one.back)
+                        seconds, results = outcome
+                        size = max(1, min(MOST_AT_ONCE, int(TASK_S * len(results) / max(seconds, 1e-6))))
+                        for result in results:
+                            yield shipping.changed(result, one.back)
         finally:
             for ref in running:
                 ray.cancel(ref, force=True)
 
-    def _hand_out(self, task: Any, work: Any, waiting: Iterator[Any], running: dict[Any, _Task]) -> None:
-        """Fill up with what waits, so that every processor has something to do next."""
-        room = AHEAD * self.count
+    def _hand_out(self, task: Any, work: Any, waiting: Iterator[Any], running: dict[Any, _Task], size: int) -> None:
+        """Fill up with what waits, so that every processor has something to do; `size` items a task."""
+        room = AHEAD + self.count
         while len(running) < room:
-            try:
-                item = next(waiting)
-            except StopIteration:
+            items = list(itertools.islice(waiting, size))
+            if not items:
                 return
-            one = self._task(item)
+            one = self._task(items)
             running[task.remote(work, *one.arguments)] = one
 
-    def _task(self, item: Any) -> _Task:
-        files, moved = shipping.needed(item)
-        sent = [(one.place, *self._object(one)) for one in files]
-        return _Task((shipping.changed(item, moved), sent), {after: before for before, after in moved.items()})
+    def _task(self, items: list[Any]) -> _Task:
+        """Items on their way, with all files that were named so far: a machine lays out few folders then."""
+        files, moved = shipping.needed(items)
+        self._files |= {one.place: one for one in files}
+        self._moved |= moved
+        sent = [(one.place, *self._object(one)) for _, one in sorted(self._files.items())]
+        back = {after: before for before, after in self._moved.items()}
+        return _Task((shipping.changed(items, self._moved), sent), back)
 
     def _object(self, one: shipping.Named) -> tuple[str, Any]:
         """A file as an object of Ray, and the hash of it: each goes to the cluster once."""
@@ -128,16 +144,19 @@ class RayCluster:
     def _say_lost(self, lost: _Lost, one: _Task) -> None:
         one.tries += 1
         if one.tries >= TRIES:
-            raise InputError(f"--ray {self.address}: a run was lost {TRIES} times, the last time as {lost.reason}")
+            raise InputError(
+                f"--ray {self.address}: the same work was lost {TRIES} times, the last time as {lost.reason}"
+            )
         if not self.quiet:
-            say(f"{lost.reason}: its run is played again")
+            count = len(one.arguments[0])
+            say(f"{lost.reason}: {'one run is' if count == 1 else f'{count} runs are'} done again")
 
 
 @dataclass
 class _Task:
-    """An item on its way: what goes there, what is called differently there -> here, and how often it was lost."""
+    """Items on their way: what goes there, what is called differently there -> here, and how often it was lost."""
 
-    arguments: tuple[Any, list[tuple[str, str, Any]]]
+    arguments: tuple[list[Any], list[tuple[str, str, Any]]]
     back: Mapping[str, str]
     tries: int = 0
 
@@ -175,12 +194,12 @@ def _outcome(ref: Any, one: _Task) -> Any:
         raise InputError(f"--ray: a machine cannot be given the sources ({_short(error)})") from None
 
 
-def _work(work: Any, item: Any, sent: list[tuple[str, str, Any]]) -> Any:
-    """On a machine of the cluster: lay out the files, and work beside them."""
-    os.chdir(_laid_out(sent))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return work(item)
+def _work(work: Any, items: list[Any], sent: list[tuple[str, str, Any]]) -> tuple[float, list[Any]]:
+    """On a machine of the cluster: lay out the files, and work beside them; the seconds it took, and what it gave."""
+    here = str(_laid_out(sent)), dict[str, str]()  # what the user allows is in the job's environment
+    began_s = time.monotonic()
+    results = [quietly(here, work, item) for item in items]
+    return time.monotonic() - began_s, results
 
 
 def _laid_out(sent: list[tuple[str, str, Any]]) -> Path:
@@ -226,6 +245,7 @@ def _connect(address: str) -> None:
     variables = dict.fromkeys(THREADS, "1")
     variables |= {name: value for name, value in os.environ.items() if name.startswith(TAKEN_ALONG)}
     with tempfile.TemporaryDirectory(prefix="clustergym-") as folder:
+        _expect_reachable(address)
         shipping.write_package(Path(folder))
         try:
             ray.init(
@@ -241,7 +261,25 @@ def _connect(address: str) -> None:
                 f"--ray {address}: {_short(error)}; expected auto in a cluster that runs (ray start "
                 "--head begins one), its HOST:PORT, or local"
             ) from None
+    with suppress(Exception):  # it says on stdout, where JSON may be, that machines were lost; we do so ourselves
+        from ray._private import worker
+
+        worker.print_to_stdstream = lambda data, ignore_prefix: None
     atexit.register(ray.shutdown)
+
+
+def _expect_reachable(address: str) -> None:
+    """InputError where nobody listens at HOST:PORT; Ray would ask again for minutes."""
+    found = re.fullmatch(r"(?:ray://)?\[?(?P<host>[^/]+?)\]?:(?P<port>\d{1,5})", address)
+    if found is None:
+        if address not in (LOCAL, "auto"):
+            raise InputError(f"--ray {address}: expected auto, local, HOST:PORT or ray://HOST:PORT")
+        return
+    try:
+        socket.create_connection((found["host"], int(found["port"])), timeout=REACH_S).close()
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"--ray {address}: nobody answers there ({reason}); expected a cluster that runs") from None
 
 
 def _short(error: object) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..policies import able
 from ..simulator.errors import InputError
 from ..simulator.files import expect_plain_file
 from .evaluate import Run, Setting, play
@@ -134,6 +135,13 @@ def setting_of(config: Config, scenario: Scenario) -> Setting:
     """What policies meet in a scenario of a training; of several workloads the first."""
     shared = own_fields(config.environment, config.env)
     return Setting(config.environment, scenario.topology, scenario.workloads[0], scenario.network, **shared)
+
+
+def words_beside(config: Config) -> list[str]:
+    """The policies whose level lines stand beside a training."""
+    # Policies of elastic jobs play another game unless the environment's jobs are elastic too.
+    plain = not config.env.get("elastic", False)
+    return able(config.environment, config.env.get("estimates", "exact"), plain)
 
 
 def write_config(folder: Path, config: Config) -> None:

@@ -2,13 +2,14 @@
 
 from .base import Policy, RulePolicy
 from .own import Handed, PolicyFailed, handed, playing, word_of
-from .registry import describe, environments_of, is_agent, list, make, make_for, maker_of, shipped, spelt
+from .registry import able, describe, environments_of, is_agent, list, make, make_for, maker_of, shipped, spelt
 
 __all__ = [
     "Handed",
     "Policy",
     "PolicyFailed",
     "RulePolicy",
+    "able",
     "describe",
     "environments_of",
     "handed",

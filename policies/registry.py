@@ -12,6 +12,7 @@ from importlib.metadata import EntryPoint
 from typing import Any
 
 from ..simulator.errors import InputError
+from ..simulator.estimates import Estimates
 from ..simulator.names import bind, choose, parse_name
 from ..simulator.own import PREFIX, Own, is_own, own
 from ..simulator.saying import say_once
@@ -242,6 +243,23 @@ def make_for(source: Any, env_id: str | None) -> Policy:
     if env_id is not None:
         policy = policy.playing_in(env_id)
     return policy.among_groups() if env_id == GROUPING else policy
+
+
+def able(env_id: str, estimates: str = "exact", plain: bool = False) -> builtins.list[str]:
+    """Those of `list(env_id)` that can play where so much is known of jobs.
+
+    Args:
+        env_id: id of the environment.
+        estimates: what is known of run times; where nothing is, policies that need them are left out.
+        plain: whether nothing is known of models, and jobs are not elastic: policies of elastic jobs are left out.
+    """
+    known = Estimates.load(estimates)
+    policies = {word: make_for(word, env_id) for word in list(env_id)}
+    return [
+        word
+        for word, policy in policies.items()
+        if not (known.hides and policy.knows_run_times) and not (plain and policy.elastic)
+    ]
 
 
 def is_agent(name: str) -> bool:

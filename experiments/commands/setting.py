@@ -130,19 +130,14 @@ def chosen_policies(
             that is given twice, or one that needs run times, of which nothing is known.
         InputError: a trained agent that cannot be loaded.
     """
-    from ...policies import environments_of, make_for
+    from ...policies import able, environments_of, make_for
     from ...policies import list as policies_of
     from ...simulator.estimates import Estimates
     from ...simulator.semantics import load_semantics
 
     playing = policies_of(env_id)
     known = Estimates.load(estimates)
-    able = []
-    for word in playing if not values else ():
-        policy = make_for(word, env_id)
-        if not (known.hides and policy.knows_run_times) and not (plain and policy.elastic):
-            able.append(word)
-    words = [word for value in values for word in _split(value)] if values else able
+    words = [word for value in values for word in _split(value)] if values else able(env_id, estimates, plain)
     if not words:
         raise BadArgument("--policies: no name is given; leave the option out to play all of them")
     for word in words:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..executors import Executor, Processes, count_of
 from ..interrupt import leaving
 from ..terminal import BadArgument, arguments, out, print_json, progress, say, warnings_on_one_line
-from .options import Json, Network, Quiet, Topology, TrustPy, whole
+from .evaluate import MOST_PROCESSES, parse_seeds
+from .options import Json, Network, Quiet, Ray, Topology, TrustPy, cluster, whole
 from .setting import chosen_policies, described_setting, open_setting, pairs
 
 if TYPE_CHECKING:
@@ -31,6 +33,18 @@ Variance = Annotated[
 Net = Annotated[
     str | None,
     typer.Option("--net", metavar="candidates|mlp|py:FILE.py:NAME", help="The network; your own by py:."),
+]
+
+
+Seeds = Annotated[
+    str | None,
+    typer.Option(
+        "--seeds", metavar="LIST", help="A training for each, in DIR/seed=N; the same command goes on where it stopped."
+    ),
+]
+Jobs = Annotated[
+    int,
+    typer.Option("--jobs", "-j", metavar="N", parser=whole(1, MOST_PROCESSES), help="With --seeds: trainings at once."),
 ]
 
 
@@ -71,16 +85,28 @@ def train(
         int | None, typer.Option("--seed", metavar="N", parser=whole(0, 2**31 - 1), help="Seed of everything.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in DIR.")] = False,
+    seeds: Seeds = None,
+    jobs: Jobs = 1,
+    ray: Ray = None,
     trust_py: TrustPy = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Train an agent, and keep the best one that it was on held-out workloads."""
     expect_installed()
+    if seeds is None and (ray is not None or jobs > 1):
+        raise BadArgument(f"{'--jobs' if ray is None else '--ray'} goes with --seeds: a training is one process")
     options = {"timesteps": timesteps, "algo": algo, "net": net, "imitate": imitate, "variance": variance, "seed": seed}
     given = {key: value for key, value in options.items() if value is not None}
     changed = {k: v for k, v in (("workload", workload), ("topology", topology), ("network", network)) if v}
     with warnings_on_one_line(quiet):
+        if seeds is not None:
+            _expect_alone(seed, resume)
+            checked = configured(env, config, given, changed, set_ or ())
+            open_all(checked)
+            chosen = parse_seeds(seeds)
+            _train_each(checked, chosen, logdir, cluster(ray, quiet) or Processes(min(jobs, len(chosen))), json, quiet)
+            return
         if resume:
             _expect_nothing_else({**given, **changed, **({"config": config} if config else {}), **_assigned(set_)})
             checked = _begun(logdir, env)
@@ -203,7 +229,7 @@ def _train(config: Config, logdir: Path, resume: bool, quiet: bool) -> dict[str,
     from ...agents.folders import standing
     from ...agents.trainer import Training
     from ..command_log import recorded
-    from ..training import TrainingLog, write_config
+    from ..training import TrainingLog, words_beside, write_config
 
     # Killed before its first checkpoint, a training begins anew, which ends with the same weights too.
     resume = resume and standing(logdir / CHECKPOINT).is_dir()
@@ -215,17 +241,59 @@ def _train(config: Config, logdir: Path, resume: bool, quiet: bool) -> dict[str,
             say(training.about)
         if not resume:
             write_config(logdir, config)
-            # Policies of elastic jobs play another game unless the environment's jobs are elastic too.
-            plain = not config.env.get("elastic", False)
-            estimates = config.env.get("estimates", "exact")
-            words = chosen_policies([], config.environment, estimates=estimates, plain=plain)
-            log.heuristics(training.validation, words)
+            log.heuristics(training.validation, words_beside(config))
         short = config.environment.removeprefix("clustergym/").removesuffix("-v0")
         again = shlex.join(["clustergym", "train", short, "--logdir", str(logdir), "--resume"])
         with leaving(f"interrupted; what is learnt so far is kept. Go on with: {again}", training.keep):
             best = training.run(resume)
         log.finished(best)
     return {**best, "trained": training.step}
+
+
+def _expect_alone(seed: int | None, resume: bool) -> None:
+    for name, is_given in (("--seed", seed is not None), ("--resume", resume)):
+        if is_given:
+            raise BadArgument(f"{name} goes without --seeds, which goes on by itself")
+
+
+def _train_each(
+    config: Config, seeds: Sequence[int], logdir: Path, executor: Executor, json: bool, quiet: bool
+) -> None:
+    """A training a seed, and what the best agent of each reached."""
+    from ..command_log import recorded
+    from ..training import CONFIG
+    from ..training_seeds import folder_of, train_seeds
+
+    if (logdir / CONFIG).exists():
+        raise BadArgument(f"--logdir {logdir}: a training is there already; give --seeds a folder of their own")
+    logdir.mkdir(parents=True, exist_ok=True)
+    configs = {seed: config.model_copy(update={"seed": seed}) for seed in seeds}
+    total = config.timesteps * len(seeds)
+    with recorded(logdir, count_of(executor, 1)), progress("training", total, quiet) as show:
+        best = train_seeds(configs, logdir, executor, show)
+    if json:
+        print_json([{"seed": seed, "agent": str(folder_of(logdir, seed) / "best"), **best[seed]} for seed in seeds])
+        return
+    _print_each(config, logdir, best)
+
+
+def _print_each(config: Config, logdir: Path, best: Mapping[int, Mapping[str, Any]]) -> None:
+    from .. import terminal
+    from ..training_seeds import folder_of
+
+    table = terminal.plain_table()
+    table.add_column(f"mean JCT / {config.reference}'s on held-out workloads", no_wrap=True)
+    names = list(next(iter(best.values()))["ratios"])
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    for seed, reached in best.items():
+        table.add_row(f"seed {seed}", *(f"{reached['ratios'][name]:.3f}" for name in names))
+    console = out()
+    console.print(table)
+    words = " ".join(f"{config.algo}:{folder_of(logdir, seed) / 'best'}" for seed in best)
+    short = config.environment.removeprefix("clustergym/").removesuffix("-v0")
+    again = f"clustergym evaluate {short} --policies {shlex.quote(words + ' ' + config.reference)} --seeds 0-49"
+    console.print(f"compare them   {again} --baseline {config.reference}", markup=False, soft_wrap=True)
 
 
 def _command_of(logdir: Path) -> str:

@@ -123,24 +123,21 @@ def tune(
 
     search.expect_installed()
     with warnings_on_one_line(quiet):
-        alone = {"--config": config, "--timesteps": timesteps}, {"--seeds": seeds, "--metric": metric}
-        _expect_one(policy, train, *alone)
-        if logdir is not None:
-            _expect_free(logdir)
+        subject: PolicyParameters | TrainingParameters
+        of_training = {"--config": config, "--timesteps": timesteps}
+        _expect_one(policy, train, of_training, {"--seeds": seeds, "--metric": metric})
+        _expect_free(logdir)
         unseen = tuple(parse_seeds(judge_seeds, "--judge-seeds"))
         places = {"workload": workload, "topology": topology, "network": network}
-        subject: PolicyParameters | TrainingParameters
         if train:
-            if format is not None or oversize != "error":
-                raise BadArgument("--format and --oversize go with --policy, not with --train")
-            executor = cluster(ray, quiet)
-            subject, word = _training(env, config, timesteps, places, set_ or (), logdir, prune), space or "training"
+            _expect_of_policies(format, oversize, ray)
+            executor, word = None, space or "training"
+            subject = _training(env, config, timesteps, places, set_ or (), logdir, prune)
         else:
             assert policy is not None
             named = {**places, "workload": _one(workload), "format": format, "oversize": oversize}
             setting = described_setting(env, **named, assignments=set_ or ())  # type: ignore[arg-type]
-            tuned_on = tuple(parse_seeds(seeds or SEEDS))
-            _expect_apart(tuned_on, unseen)
+            _expect_apart(tuned_on := tuple(parse_seeds(seeds or SEEDS)), unseen)
             executor = cluster(ray, quiet)
             subject = _policy(setting, policy, tuned_on, metric or "jct_mean", prune, jobs, executor)
             word = space or _space_of(policy, setting.environment)
@@ -148,6 +145,13 @@ def tune(
         count = trials or (TRAININGS if train else TRIALS)
         manner = _Manner(parameters, source, count, seed, jobs, executor, logdir, unseen, json, quiet)
         _tune(subject, manner, _command(env, places, set_ or (), format, oversize))
+
+
+def _expect_of_policies(format: str | None, oversize: str, ray: str | None) -> None:
+    if format is not None or oversize != "error":
+        raise BadArgument("--format and --oversize go with --policy, not with --train")
+    if ray is not None:
+        raise BadArgument("--ray goes with --policy: trials of trainings are stopped early, on one machine (-j)")
 
 
 def _expect_one(policy: str | None, train: bool, of_training: Mapping[str, Any], of_policy: Mapping[str, Any]) -> None:
@@ -158,12 +162,12 @@ def _expect_one(policy: str | None, train: bool, of_training: Mapping[str, Any],
             raise BadArgument(f"{name} goes with {'--policy' if train else '--train'}")
 
 
-def _expect_free(logdir: Path) -> None:
+def _expect_free(logdir: Path | None) -> None:
     from .. import summary
     from ..training import CONFIG
 
     for name, what in ((summary.NAME, "an evaluation"), (CONFIG, "a training")):
-        if (logdir / name).exists():
+        if logdir is not None and (logdir / name).exists():
             raise BadArgument(f"--logdir {logdir}: {what} is there; tune into a folder of its own")
 
 
