@@ -122,22 +122,17 @@ def tune(
 
     search.expect_installed()
     with warnings_on_one_line(quiet):
-        _expect_one(
-            policy, train, {"--config": config, "--timesteps": timesteps}, {"--seeds": seeds, "--metric": metric}
-        )
+        of_training = {"--config": config, "--timesteps": timesteps}
+        _expect_one(policy, train, of_training, {"--seeds": seeds, "--metric": metric, "--ray": ray})
         if logdir is not None:
             _expect_free(logdir)
         unseen = tuple(parse_seeds(judge_seeds, "--judge-seeds"))
+        executor = cluster(ray, quiet)
         places = {"workload": workload, "topology": topology, "network": network}
         subject: PolicyParameters | TrainingParameters
         if train:
             if format is not None or oversize != "error":
                 raise BadArgument("--format and --oversize go with --policy, not with --train")
-            if ray is not None:
-                raise BadArgument(
-                    "--ray goes with --policy: trials of trainings are stopped early, on one machine (-j)"
-                )
-            executor = None
             subject = _training(env, config, timesteps, places, set_ or (), logdir, prune)
             word = space or "training"
         else:
@@ -146,7 +141,6 @@ def tune(
             setting = described_setting(env, **named, assignments=set_ or ())  # type: ignore[arg-type]
             tuned_on = tuple(parse_seeds(seeds or SEEDS))
             _expect_apart(tuned_on, unseen)
-            executor = cluster(ray, quiet)
             subject = _policy(setting, policy, tuned_on, metric or "jct_mean", prune, jobs, executor)
             word = space or _space_of(policy, setting.environment)
         parameters, source = _opened(word, subject)
