@@ -350,8 +350,7 @@ def evaluate(
         policies: words, as on the command line; or objects that decide, copied for each run, called by their `name`
             or else by their class (docs/policies-how-to.md).
         seeds: at least one.
-        processes: how many to use.
-        executor: who plays, in place of processes of this machine; see `executors.py`.
+        processes, executor: how many to use; or who plays in place of processes of this machine (`executors.py`).
         record: whose decisions and timelines to keep: nobody's, those of the first seed, all.
         progress: told how many of the `len(policies) * len(seeds)` runs are done, fractions included.
         store: where each run goes as soon as it has ended; those that are there already are not played.
@@ -370,8 +369,7 @@ def evaluate(
     missing = [(players[word], seed, kept) for word, seed, kept in tasks if (word, seed) not in played]
     show = _shifted(progress, len(players) * len(seeds) / len(tasks), len(played))
     failed: list[PolicyFailed] = []
-    who = elsewhere(executor, processes, len(missing))
-    for number, outcome in enumerate(_played(setting, missing, who, store, show)):
+    for number, outcome in enumerate(_played(setting, missing, (executor, processes), store, show)):
         if isinstance(outcome, Run):
             played[outcome.policy, outcome.seed] = outcome
         else:
@@ -428,11 +426,12 @@ def _shifted(progress: Callable[[float], None] | None, weight: float, stored: in
 def _played(
     setting: Setting,
     tasks: Sequence[Task],
-    executor: Executor | None,
+    asked: tuple[Executor | None, int],
     store: Store | None,
     progress: Callable[[float], None],
 ) -> Iterator[Run | PolicyFailed]:
     """The runs of `tasks`, each in the store when it is handed out, or what stopped one."""
+    executor = elsewhere(*asked, len(tasks))
     outcomes: Iterator[Run | PolicyFailed]
     if executor is None or not tasks:
         told = [functools.partial(_report, progress, number) for number in range(len(tasks))]

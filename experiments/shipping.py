@@ -136,7 +136,8 @@ def _named_by(word: str) -> tuple[tuple[str, list[Path]], ...]:
         path = Path(part)
         try:
             if path.is_file():
-                more = [one for one in path.parent.iterdir() if path.suffix == ".zip" and one.suffix in BESIDE_ZIP]
+                is_zip = path.suffix == ".zip"
+                more = [one for one in path.parent.iterdir() if is_zip and one.suffix in BESIDE_ZIP]
                 found.append((part, [one for one in (path, *siblings(path).values(), *more) if one.is_file()]))
             elif part and (path / AGENT).is_file():
                 found.append((part, [one for one in path.rglob("*") if one.is_file()]))

@@ -141,10 +141,7 @@ def evaluate(
         runs, notes = _played(setting, words, chosen, logdir, manner)
         if decisions is not None:
             notes.append(_written(runs, decisions))
-        if json:
-            print_json(rows(runs, setting))
-            return
-        _print(setting, words, chosen, runs, baseline, notes)
+        _print(setting, words, chosen, runs, baseline, notes, json)
 
 
 @dataclass(frozen=True)
@@ -220,10 +217,19 @@ def _evaluate_each(
 
 
 def _print(
-    setting: Setting, words: list[str], seeds: list[int], runs: list[Run], baseline: str | None, notes: list[str]
+    setting: Setting,
+    words: list[str],
+    seeds: list[int],
+    runs: list[Run],
+    baseline: str | None,
+    notes: list[str],
+    json: bool,
 ) -> None:
     from .. import table
 
+    if json:
+        print_json(rows(runs, setting))
+        return
     table.print_setting(out(), setting, words, seeds)
     table.print_table(out(), runs)
     if baseline is not None:

@@ -35,7 +35,7 @@ Net = Annotated[
     typer.Option("--net", metavar="candidates|mlp|py:FILE.py:NAME", help="The network; your own by py:."),
 ]
 
-
+Imitated = Annotated[str | None, typer.Option("--imitate", metavar="POLICY", help="Clone this policy before learning.")]
 Seeds = Annotated[
     str | None,
     typer.Option(
@@ -60,9 +60,7 @@ def train(
     ] = None,
     algo: Annotated[str | None, typer.Option("--algo", metavar="maskable-ppo|ppo", help="The learner.")] = None,
     net: Net = None,
-    imitate: Annotated[
-        str | None, typer.Option("--imitate", metavar="POLICY", help="Clone this policy before learning.")
-    ] = None,
+    imitate: Imitated = None,
     variance: Variance = None,
     workload: Annotated[
         list[str] | None,
@@ -94,32 +92,30 @@ def train(
 ) -> None:
     """Train an agent, and keep the best one that it was on held-out workloads."""
     expect_installed()
-    if seeds is None and (ray is not None or jobs > 1):
-        raise BadArgument(f"{'--jobs' if ray is None else '--ray'} goes with --seeds: a training is one process")
+    _expect_fitting(seeds, ray, jobs, seed, resume)
     options = {"timesteps": timesteps, "algo": algo, "net": net, "imitate": imitate, "variance": variance, "seed": seed}
     given = {key: value for key, value in options.items() if value is not None}
     changed = {k: v for k, v in (("workload", workload), ("topology", topology), ("network", network)) if v}
     with warnings_on_one_line(quiet):
-        if seeds is not None:
-            _expect_alone(seed, resume)
-            checked = configured(env, config, given, changed, set_ or ())
-            open_all(checked)
-            chosen = parse_seeds(seeds)
-            _train_each(checked, chosen, logdir, cluster(ray, quiet) or Processes(min(jobs, len(chosen))), json, quiet)
-            return
         if resume:
             _expect_nothing_else({**given, **changed, **({"config": config} if config else {}), **_assigned(set_)})
             checked = _begun(logdir, env)
         else:
-            _expect_free(logdir)
-            checked = configured(env, config, given, changed, set_ or ())
-            open_all(checked)
-            logdir.mkdir(parents=True, exist_ok=True)
+            checked = _opened(logdir, env, config, given, changed, set_ or ())
+        if seeds is not None:
+            _train_each(checked, parse_seeds(seeds), logdir, cluster(ray, quiet) or Processes(jobs), json, quiet)
+            return
         best = _train(checked, logdir, resume, quiet)
-    if json:
-        print_json({"agent": str(logdir / "best"), **best})
-        return
-    _print(checked, logdir, best)
+    _print(checked, logdir, best, json)
+
+
+def _opened(logdir: Path, *described: Any) -> Config:
+    """The configuration that the options describe, all that it names opened, and its folder made."""
+    _expect_free(logdir)
+    checked = configured(*described)
+    open_all(checked)
+    logdir.mkdir(parents=True, exist_ok=True)
+    return checked
 
 
 def expect_installed() -> None:
@@ -250,7 +246,12 @@ def _train(config: Config, logdir: Path, resume: bool, quiet: bool) -> dict[str,
     return {**best, "trained": training.step}
 
 
-def _expect_alone(seed: int | None, resume: bool) -> None:
+def _expect_fitting(seeds: str | None, ray: str | None, jobs: int, seed: int | None, resume: bool) -> None:
+    """BadArgument for options of trainings over seeds without these, and of one training beside them."""
+    if seeds is None:
+        if ray is not None or jobs > 1:
+            raise BadArgument(f"{'--jobs' if ray is None else '--ray'} goes with --seeds: a training is one process")
+        return
     for name, is_given in (("--seed", seed is not None), ("--resume", resume)):
         if is_given:
             raise BadArgument(f"{name} goes without --seeds, which goes on by itself")
@@ -261,12 +262,8 @@ def _train_each(
 ) -> None:
     """A training a seed, and what the best agent of each reached."""
     from ..command_log import recorded
-    from ..training import CONFIG
     from ..training_seeds import folder_of, train_seeds
 
-    if (logdir / CONFIG).exists():
-        raise BadArgument(f"--logdir {logdir}: a training is there already; give --seeds a folder of their own")
-    logdir.mkdir(parents=True, exist_ok=True)
     configs = {seed: config.model_copy(update={"seed": seed}) for seed in seeds}
     total = config.timesteps * len(seeds)
     with recorded(logdir, count_of(executor, 1)), progress("training", total, quiet) as show:
@@ -305,9 +302,12 @@ def _command_of(logdir: Path) -> str:
     return (begun or commands)[-1]
 
 
-def _print(config: Config, logdir: Path, best: dict[str, Any]) -> None:
+def _print(config: Config, logdir: Path, best: dict[str, Any], json: bool) -> None:
     from .. import terminal
 
+    if json:
+        print_json({"agent": str(logdir / "best"), **best})
+        return
     table = terminal.plain_table()
     table.add_column("held-out workloads", no_wrap=True)
     table.add_column(f"mean JCT / {best['reference']}'s", justify="right", no_wrap=True)

@@ -123,35 +123,30 @@ def tune(
 
     search.expect_installed()
     with warnings_on_one_line(quiet):
-        subject: PolicyParameters | TrainingParameters
         of_training = {"--config": config, "--timesteps": timesteps}
-        _expect_one(policy, train, of_training, {"--seeds": seeds, "--metric": metric})
+        _expect_one(policy, train, of_training, {"--seeds": seeds, "--metric": metric, "--ray": ray})
         _expect_free(logdir)
         unseen = tuple(parse_seeds(judge_seeds, "--judge-seeds"))
+        executor = cluster(ray, quiet)
         places = {"workload": workload, "topology": topology, "network": network}
+        subject: PolicyParameters | TrainingParameters
         if train:
-            _expect_of_policies(format, oversize, ray)
-            executor, word = None, space or "training"
+            if format is not None or oversize != "error":
+                raise BadArgument("--format and --oversize go with --policy, not with --train")
             subject = _training(env, config, timesteps, places, set_ or (), logdir, prune)
+            word = space or "training"
         else:
             assert policy is not None
             named = {**places, "workload": _one(workload), "format": format, "oversize": oversize}
             setting = described_setting(env, **named, assignments=set_ or ())  # type: ignore[arg-type]
-            _expect_apart(tuned_on := tuple(parse_seeds(seeds or SEEDS)), unseen)
-            executor = cluster(ray, quiet)
+            tuned_on = tuple(parse_seeds(seeds or SEEDS))
+            _expect_apart(tuned_on, unseen)
             subject = _policy(setting, policy, tuned_on, metric or "jct_mean", prune, jobs, executor)
             word = space or _space_of(policy, setting.environment)
         parameters, source = _opened(word, subject)
         count = trials or (TRAININGS if train else TRIALS)
         manner = _Manner(parameters, source, count, seed, jobs, executor, logdir, unseen, json, quiet)
         _tune(subject, manner, _command(env, places, set_ or (), format, oversize))
-
-
-def _expect_of_policies(format: str | None, oversize: str, ray: str | None) -> None:
-    if format is not None or oversize != "error":
-        raise BadArgument("--format and --oversize go with --policy, not with --train")
-    if ray is not None:
-        raise BadArgument("--ray goes with --policy: trials of trainings are stopped early, on one machine (-j)")
 
 
 def _expect_one(policy: str | None, train: bool, of_training: Mapping[str, Any], of_policy: Mapping[str, Any]) -> None:
