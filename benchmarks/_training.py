@@ -49,7 +49,7 @@ def measure(net: str, seed: int, quick: bool) -> dict[str, Any]:
     learner.collect_rollouts = rollouts.timed(learner.collect_rollouts)
     before = learner.num_timesteps
     began_s = time.thread_time()
-    learner.learn(config.rollout * (1 if quick else ROLLOUTS), reset_num_timesteps=False)
+    learner.learn((2 if quick else ROLLOUTS) * before, reset_num_timesteps=False)  # as many as fit
     spent_s = time.thread_time() - began_s
     steps = learner.num_timesteps - before  # whole episodes, where a group is the baseline
     share = inside.spent_s / rollouts.spent_s

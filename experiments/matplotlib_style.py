@@ -17,6 +17,6 @@ def expect_installed(what: str = "these pictures") -> None:
         what: is drawn with it, in the plural.
     """
     try:
-        import matplotlib  # noqa: F401
+        import matplotlib.figure  # noqa: F401  # the package alone may be there in part
     except ImportError:
         raise MissingExtra(f'{what} need matplotlib; install it with: pip install "clustergym[report]"') from None

@@ -33,7 +33,7 @@ class Sharing:
     Args:
         jobs_per_gpu: C, 1 to 8.
         interference: `measured`, `gavel:gpu=p100,quantile=p90`, `lucid`, `constant:xi=1.5`, `mig:slices=2`, a csv
-            (profiles/interference.py), or an object that has `matrix` (kinds.py).
+            (profiles/interference.py), or an object that has `matrix` or `load_matrix` (kinds.py).
         memory_gb: memory of a GPU in GiB, of which every job takes what its model's profile says; None: without limit.
             Where GPUs are cut in slices, each job has its slice's share of it for itself.
         gpu: GPU type whose fits say what gradient accumulation costs; where the network is measured, its type holds.
@@ -60,10 +60,10 @@ class Sharing:
             raise InputError(f"sharing: memory_gb = {self.memory_gb!r}: expected GiB > 0, or None for no limit")
         if isinstance(self.interference, str):
             object.__setattr__(self, "interference", Interference(self.interference))
-        elif not hasattr(self.interference, "matrix"):
+        elif not (hasattr(self.interference, "matrix") or hasattr(self.interference, "load_matrix")):
             raise InputError(
                 f"sharing: interference = {self.interference!r:.100}: expected a word such as 'measured', the path of "
-                "a csv file, or an object that has `matrix`"
+                "a csv file, or an object that has `matrix` or `load_matrix`"
             )
         choose(self.memory, MEMORY, "sharing: memory")
         slice_ = self.slice

@@ -179,17 +179,18 @@ def test_a_policy_acts_in_wrapped_environments_and_in_vectors_of_them():
     assert repr([{key: float(found[i][key]) for key in expected[i]} for i in (0, 1)]) == repr(expected)
 
 
-def test_a_decision_that_the_window_does_not_offer_is_refused_with_the_reason():
-    class Everywhere(policies.Policy):
+def test_a_decision_that_the_environment_does_not_know_is_refused_with_the_reason():
+    class Stops(policies.Policy):
         def decide(self, view):
-            from clustergym.simulator.decisions import Start
+            from clustergym.simulator.decisions import Preempt
 
-            return Start(0, list(range(int(view.topology.num_gpus)))[-view.gpus(0) :])
+            return Preempt(0)
 
-    env = gymnasium.make(DELAY, workload=Workload.from_arrays("one", [0.0], [2], [5.0]), network="none")
+    workload = Workload.from_arrays("two", [0.0, 1.0], [2, 2], [5.0, 5.0])
+    env = gymnasium.make(DELAY, workload=workload, network="none", preemption=False)
     env.reset(seed=0)
-    with pytest.raises(InvalidDecision, match="placer"):
-        Everywhere().act(env)
+    with pytest.raises(InvalidDecision, match="preempt"):
+        Stops().act(env)
 
 
 def test_an_action_belongs_to_the_turned_window_and_leaves_what_was_handed_out_alone():

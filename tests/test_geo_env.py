@@ -190,11 +190,11 @@ def test_an_invalid_action_counts_as_advance():
         assert env.simulator.snapshot().tobytes() == plain.simulator.snapshot().tobytes()
 
 
-@pytest.mark.parametrize("action", [3, None, "advance", [], [1.0]])
+@pytest.mark.parametrize("action", [(1, 2), None, "advance", [], [1.0]])
 def test_an_action_that_is_none_is_one_sentence(action):
     env = geo()
     env.reset(seed=0)
-    with pytest.raises(InputError, match=r"expected a whole number, \(candidate,\)"):
+    with pytest.raises(InputError, match="expected a whole number, the candidate"):
         env.step(action)
 
 
@@ -285,8 +285,8 @@ def differences(word, seed=11, **options):
     ended, ways = False, set()
     while not ended:
         action = policy.act(env)
-        assert env.action_masks()[action[0]]
-        choice = env.lookout.choice(int(action[0]))
+        assert env.action_masks()[action]
+        choice = env.lookout.choice(int(action))
         ways.add(None if choice is None else choice[2])
         _, _, terminated, truncated, info = env.step(action)
         assert not (info["invalid_action"] or info["adjusted_action"])
@@ -338,7 +338,7 @@ def test_a_policy_may_take_over_and_leave_in_the_middle_of_an_episode():
     for number in range(150):
         if number // 10 % 2:
             action = policy.act(env)
-            assert env.action_masks()[action[0]]
+            assert env.action_masks()[action]
         else:
             action = (rng.choice(legal(env)),)
         *_, ended, _, info = env.step(action)
@@ -359,7 +359,7 @@ def test_lessons_are_what_an_agent_sees_and_can_do():
     while not ended:
         action, features, known = env.lesson(policy)
         known_at_all.append(known)
-        assert env.action_masks()[action[0]]
+        assert env.action_masks()[action]
         assert not known or np.array_equal(features, seen)
         seen, _, ended, _, info = env.step(action)
         assert not info["invalid_action"]

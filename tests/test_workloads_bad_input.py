@@ -429,9 +429,9 @@ def test_names_that_a_spreadsheet_would_run_are_escaped_and_come_back(tmp_path):
 
 
 def test_decisions_are_escaped(tmp_path):
-    run = Run("fifo", 0, {}, 1, np.zeros(1), (("0.0", "=cmd|'x'", "start", "0 1", ""),), None, "no")
+    run = Run("fifo", 0, {}, 1, np.zeros(1), (("0.0", "=cmd|'x'", "start", "0 1", "", ""),), None, "no")
     results.write_decisions([run], tmp_path / "d.csv")
-    assert (tmp_path / "d.csv").read_text().splitlines()[1] == "fifo,0,0.0,'=cmd|'x',start,0 1"
+    assert (tmp_path / "d.csv").read_text().splitlines()[1] == "fifo,0,0.0,'=cmd|'x',start,0 1,"
 
 
 @pytest.mark.parametrize("odd", ["a\u202eb", "a\u2066b", "a\u009bb", "a\u2028b"])
