@@ -23,7 +23,7 @@ from clustergym.experiments.terminal import progress
 
 REGIONS = 20
 TABLES = (10_000, 100_000, 1_000_000)
-QUICK_TABLES = (500, 1000)
+QUICK_TABLES = (100, 200)
 VERSIONS = ("tetris-v1", "tetris-v2")
 DECISION_GOAL_S = {"without preemption": 0.2e-3, "with preemption": 1e-3}
 GOAL_PENDING, QUICK_PENDING, SCAN_GOAL_S = 10_000, 1000, 0.05

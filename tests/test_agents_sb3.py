@@ -59,8 +59,9 @@ def model_of(algo: str, env, **options):
     kind = getattr(stable_baselines3 if module == "stable_baselines3" else sb3_contrib, name)
     seen = "MultiInput" if isinstance(env.observation_space, gymnasium.spaces.Dict) else "Mlp"
     policy = f"{seen}LstmPolicy" if algo == "recurrent-ppo" else f"{seen}Policy"
-    device = {} if algo == "ars" else {"policy_kwargs": {"net_arch": [8]}}
-    return kind(policy, env, seed=3, device="cpu", **device, **options)
+    small = {} if algo == "ars" else {"net_arch": [8]}
+    small |= {"lstm_hidden_size": 8} if algo == "recurrent-ppo" else {}
+    return kind(policy, env, seed=3, device="cpu", policy_kwargs=small, **options)
 
 
 def trained(algo: str, name: str, seen: dict, options: dict):

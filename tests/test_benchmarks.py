@@ -157,7 +157,7 @@ def test_geo(capsys):
     document = bench(capsys, "geo")
     rows = document["tetris"]
     assert [(row["version"], row["tables"]) for row in rows] == [
-        (version, tables) for tables in (500, 1000) for version in ("tetris-v1", "tetris-v2")
+        (version, tables) for tables in (100, 200) for version in ("tetris-v1", "tetris-v2")
     ]
     day = document["day"][0]
     assert day["attempts"] > 0 and day["workloads"] > 100 and 0.0 < day["allocation_rate"] <= 1.0
