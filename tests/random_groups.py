@@ -52,12 +52,13 @@ def group_simulator(
     seed: int = 0,
     failures: Failures | None = None,
     horizon_s: float = math.inf,
+    estimates: str = "exact",
     **config: Any,
 ) -> GroupSimulator:
     """A simulator that is reset; moves take no time and metrics are known unless `config` says otherwise."""
     settings = GroupConfig(**({"move_s": 0.0, "profile_iterations": 0} | config))
     topology = f"flat:machines={machines},gpus_per_machine=1"
-    simulator = GroupSimulator(topology, settings, failures=failures, horizon_s=horizon_s)
+    simulator = GroupSimulator(topology, settings, failures=failures, horizon_s=horizon_s, estimates=estimates)
     simulator.use(terms or GroupTerms())
     simulator.reset(workload, seed)
     return simulator

@@ -63,8 +63,8 @@ def random_workload(rng: np.random.Generator, total: int) -> Workload:
     )  # fmt: skip
 
 
-def random_simulator(seed: int, plain: bool = False) -> Simulator:
-    """At its first decision. `plain`: neither network, failures nor a pace."""
+def random_simulator(seed: int, plain: bool = False, **options: Any) -> Simulator:
+    """At its first decision. `plain`: neither network, failures nor a pace; `options`: arguments that are not drawn."""
     rng = np.random.default_rng(seed)
     topology = str(rng.choice(["flat:machines=3,gpus_per_machine=4", "flat:machines=1,gpus_per_machine=5"]))
     sharing = Sharing(
@@ -78,7 +78,7 @@ def random_simulator(seed: int, plain: bool = False) -> Simulator:
     )
     if plain:
         network, failures, pace = "none", None, None
-    simulator = Simulator(topology, network, rule=rule, failures=failures, sharing=sharing, pace=pace)
+    simulator = Simulator(topology, network, rule=rule, failures=failures, sharing=sharing, pace=pace, **options)
     simulator.reset(random_workload(rng, simulator.topology.num_gpus), seed)
     return simulator
 
