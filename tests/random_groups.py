@@ -107,10 +107,10 @@ def random_jobs(rng: np.random.Generator, most: int = 10) -> tuple[Workload, int
     return workload, machines
 
 
-def random_simulator(seed: int, **given: Any) -> GroupSimulator:
-    """Anything, reset; `given` are arguments of `group_simulator` that are not drawn."""
+def random_simulator(seed: int, most: int = 10, **given: Any) -> GroupSimulator:
+    """Anything, reset, 2 to `most` jobs; `given` are arguments of `group_simulator` that are not drawn."""
     rng = np.random.default_rng(seed)
-    workload, machines = random_jobs(rng)
+    workload, machines = random_jobs(rng, most)
     settings = {
         "comm": str(rng.choice(["merged", "split"])),
         "busy": float(rng.choice([1.0, 1.0, 0.8, 0.6])),

@@ -178,8 +178,8 @@ class Gangs(World):
     verbs: ClassVar[dict[str, Verb]] = {"start": start, "stop": stop, "move": move, "hold": hold}
 
 
-def random_gangs(seed: int) -> World:
-    """2 to 60 jobs on up to 16 racks of unequal machines."""
+def random_gangs(seed: int, large: bool = False) -> World:
+    """2 to 60 jobs on up to 16 racks of unequal machines; `large`: up to 136."""
     rng = np.random.default_rng(seed)
     rule, semantics = random_rule(rng), random_semantics(rng)
     if rule.preempt or rule.lease or rule.round or rule.slicing or rule.backfills:
@@ -198,7 +198,7 @@ def random_gangs(seed: int) -> World:
     simulator = Simulator(
         topology, network, rule=rule, semantics=semantics, failures=failures, horizon_s=horizon_s, estimates=estimates
     )
-    n, total = int(rng.integers(2, rng.choice([8, 25, 60]))), topology.num_gpus
+    n, total = int(rng.integers(2, 137 if large else rng.choice([8, 25, 60]))), topology.num_gpus
     gpus = np.minimum(rng.choice([1, 1, 2, 3, 4, 6, 8, total], n), total)
     duration_s = np.ceil(rng.lognormal(4, 1, n)) if rng.random() < 0.5 else rng.lognormal(4, 1, n)
     arrival_s = np.sort(rng.uniform(0, rng.choice([1, 300]), n))
@@ -307,19 +307,20 @@ class Shared(World):
     }
 
 
-def random_shared(seed: int) -> World:
+def random_shared(seed: int, large: bool = False) -> World:
     """The simulators of random_sharing.py, with what is known of run times, and now and then a horizon."""
     rng = np.random.default_rng([seed, 1])
     estimates = str(rng.choice(["exact", "none", "lognormal:sigma=1"]))
     horizon_s = 400.0 if rng.random() < 0.1 else math.inf
-    return Shared(SHARED["random_simulator"](seed, estimates=estimates, horizon_s=horizon_s))
+    most = 136 if large else 25
+    return Shared(SHARED["random_simulator"](seed, most=most, estimates=estimates, horizon_s=horizon_s))
 
 
-def random_elastic(seed: int) -> World:
-    """Up to six of Pollux's jobs, which fit what they see, several a GPU or one; now and then machines fail."""
+def random_elastic(seed: int, large: bool = False) -> World:
+    """Up to six, or 20, of Pollux's jobs, which fit what they see, several a GPU or one; now and then machines fail."""
     rng = np.random.default_rng(seed)
     models = ("bert", "cifar10", "deepspeech2", "imagenet", "yolov3")
-    n, topology = int(rng.integers(1, 7)), Topology.load("flat:machines=3,gpus_per_machine=4")
+    n, topology = int(rng.integers(1, 21 if large else 7)), Topology.load("flat:machines=3,gpus_per_machine=4")
     gpus, seconds = rng.integers(1, 9, n), rng.uniform(0.05, 5.0, n)
     iterations = rng.integers(1, 3000, n).astype(float)
     workload = Workload.from_arrays(
@@ -364,12 +365,14 @@ class Contended(World):
     }
 
 
-def random_contended(seed: int) -> World:
+def random_contended(seed: int, large: bool = False) -> World:
+    """The simulators of random_contended.py; `large`: with up to 3,000 iterations a job instead of 60."""
     rng = np.random.default_rng([seed, 2])
     failures = Failures(mtbf_s=60.0, mttr_s=5.0, checkpoint_s=2.0) if rng.random() < 0.3 else None
     words = ["mode=averaged"] if rng.random() < 0.2 else []
     estimates = str(rng.choice(["exact", "none", "lognormal:sigma=1"]))
-    return Contended(CONTENDED["random_run"](seed, failures=failures, words=words, estimates=estimates))
+    most = 3_000 if large else 60
+    return Contended(CONTENDED["random_run"](seed, most, failures=failures, words=words, estimates=estimates))
 
 
 # Regions
@@ -458,8 +461,10 @@ class Regions(World):
         raise AssertionError("the regions do not come to their end")
 
 
-def random_regions(seed: int) -> World:
-    return Regions(GEO["random_run"](seed, jobs=int(np.random.default_rng([seed, 3]).integers(2, 40))))
+def random_regions(seed: int, large: bool = False) -> World:
+    """The simulators of geo_player.py, with 2 to 40 jobs, or up to 136."""
+    jobs = int(np.random.default_rng([seed, 3]).integers(2, 137 if large else 41))
+    return Regions(GEO["random_run"](seed, jobs=jobs))
 
 
 # Job groups
@@ -526,14 +531,16 @@ class Groups(World):
         GROUPS["finish"](self.simulator)
 
 
-def random_groups(seed: int) -> World:
+def random_groups(seed: int, large: bool = False) -> World:
+    """The simulators of random_groups.py, with 2 to 10 jobs, or up to 36."""
     rng = np.random.default_rng([seed, 4])
     estimates = str(rng.choice(["exact", "none", "lognormal:sigma=1"]))
     horizon_s = 300.0 if rng.random() < 0.1 else math.inf
-    return Groups(GROUPS["random_simulator"](seed, estimates=estimates, horizon_s=horizon_s))
+    most = 36 if large else 10
+    return Groups(GROUPS["random_simulator"](seed, most, estimates=estimates, horizon_s=horizon_s))
 
 
-KINDS: dict[str, Callable[[int], World]] = {
+KINDS: dict[str, Callable[[int, bool], World]] = {
     "gangs": random_gangs,
     "shared": random_shared,
     "elastic": random_elastic,
@@ -543,6 +550,6 @@ KINDS: dict[str, Callable[[int], World]] = {
 }
 
 
-def make_world(kind: str, seed: int) -> World:
-    """A random one of `KINDS`, at its first decision point."""
-    return KINDS[kind](seed)
+def make_world(kind: str, seed: int, large: bool = False) -> World:
+    """A random one of `KINDS`, at its first decision point; `large`: with more jobs, or longer ones."""
+    return KINDS[kind](seed, large)

@@ -24,19 +24,19 @@ WORLDS = runpy.run_path(str(TESTS / "worlds.py"))
 INVARIANTS = runpy.run_path(str(TESTS / "invariants.py"))
 make_world, look, look_back = WORLDS["make_world"], INVARIANTS["look"], INVARIANTS["look_back"]
 # So often each: elastic jobs fit parameters as they run, and regions are checked copy by copy.
-KINDS = ("gangs",) * 8 + ("shared",) * 4 + ("contended",) * 6 + ("groups",) * 8 + ("regions",) * 2 + ("elastic",)
+KINDS = ("gangs",) * 40 + ("shared",) * 20 + ("contended",) * 20 + ("groups",) * 20 + ("regions",) * 2 + ("elastic",)
 SAID_EVERY_S = 60.0
 
 
 def play(kind: str, seed: int) -> Counter[str]:
     """One run to its end; what it came to: events, decisions, looks.
 
-    Every decision or one of 5 or 25 is followed by a look, as drawn for the run; the share of decisions that chance
+    Every turn or one of 25 or 100 is followed by a look, as drawn for the run; the share of decisions that chance
     makes, and not the compiled rule, is drawn too.
     """
     rng = np.random.default_rng([seed, 1_000])
-    world = make_world(kind, seed)
-    every, share, most = int(rng.choice([1, 5, 25])), float(rng.choice([0.1, 0.5, 1.0])), int(rng.integers(20, 400))
+    world = make_world(kind, seed, large=bool(rng.random() < 0.7))
+    every, share, most = int(rng.choice([1, 25, 100])), float(rng.choice([0.1, 0.5, 1.0])), int(rng.integers(20, 400))
     verbs, found = list(world.verbs), Counter[str]()
     look(world.simulator)
     for turn in range(most):
