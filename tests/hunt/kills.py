@@ -1,6 +1,7 @@
 """Kills `train` and `evaluate` at random moments and goes on: what they end with is that of a run left alone.
 
-`python tests/hunt/kills.py 20` sends each of them so many SIGKILLs and as many SIGINTs (`make hunt-kills`). Compared
+`python tests/hunt/kills.py 20` sends each of them so many SIGKILLs and as many SIGINTs (`make hunt-kills`); a
+second argument is the seed of the moments, a third the command, `train` or `evaluate`. Compared
 are all that `--json` prints, and of a training the bytes of the tensors of its last checkpoint and of its best agent.
 """
 
@@ -60,7 +61,7 @@ def train(timesteps: int = 4096) -> Victim:
     words = "train Delay --topology dally:racks=1,machines=2 --network none --seed 3"
     values = (f"--set={value}" for value in f"{VALUES} timesteps={timesteps}".split())
     return Victim(
-        "train", (*words.split(), "--workload", WORD, *values), ("train", "Delay", "--resume"), "config.yaml", TENSORS
+        "train", (*words.split(), "--workload", WORD, *values), ("train", "Delay", "--resume"), "config.json", TENSORS
     )
 
 
@@ -120,7 +121,7 @@ def _struck(victim: Victim, folder: Path, what: signal.Signals, after_s: float) 
 
 if __name__ == "__main__":
     times = int(sys.argv[1])
-    for victim in (evaluate(), train()):
+    for victim in (evaluate(), train()) if not sys.argv[3:] else (globals()[sys.argv[3]](),):
         for what in SIGNALS:
             found = kill(victim, what, times, int((sys.argv[2:] or ["0"])[0]))
             print(f"{what.name} of {victim.name}: {dict(found)}", flush=True)
