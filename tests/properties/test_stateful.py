@@ -26,6 +26,7 @@ from hypothesis.stateful import (
 TESTS = Path(__file__).parents[1]
 WORLDS, INVARIANTS = (runpy.run_path(str(TESTS / f"{name}.py")) for name in ("worlds", "invariants"))
 KINDS, make_world = WORLDS["KINDS"], WORLDS["make_world"]
+SLOW = ("elastic", "regions")
 SEEDS, CHANCE = st.integers(0, 1_000_000), st.integers(0, 2**32 - 1)
 
 
@@ -130,11 +131,11 @@ def play(kind: str, examples: int, steps: int) -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", KINDS)
 def test_whatever_is_decided_all_holds(kind):
-    play(kind, 5 if kind == "elastic" else 15, 30)
+    play(kind, 4 if kind in SLOW else 15, 30)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", KINDS)
 def test_whatever_is_decided_all_holds_for_long(kind):
-    play(kind, 30 if kind == "elastic" else 300, 60)
+    play(kind, 30 if kind in SLOW else 300, 60)
