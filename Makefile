@@ -26,7 +26,7 @@ FREE_rllib := gymnasium
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow test-clients test-lowest hunt lint docs clean
-.PHONY: hunt-flips hunt-readers hunt-words hunt-store
+.PHONY: hunt-flips hunt-readers hunt-words hunt-store hunt-events hunt-kills hunt-soak
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 14
@@ -54,7 +54,7 @@ test-lowest: ## the tests with the lowest versions that pyproject.toml admits, o
 	@$(LOWEST)/bin/uv pip install -q --python $(LOWEST)/bin/python --no-deps -e .
 	@$(LOWEST)/bin/python -m pytest -n 2 -q
 
-hunt: hunt-flips hunt-readers hunt-words hunt-store ## half an hour of flipped bits, changed files, random words, faults
+hunt: hunt-flips hunt-readers hunt-words hunt-store hunt-events hunt-kills hunt-soak ## two hours of looking for what breaks: flips, files, words, faults, events, kills, memory
 
 hunt-flips: $(READY)
 	@$(RUN) tests/hunt/flips.py 4000
@@ -67,6 +67,15 @@ hunt-words: $(READY)
 
 hunt-store: $(READY)
 	@$(RUN) tests/hunt/store_faults.py 30
+
+hunt-events: $(READY)
+	@$(RUN) tests/hunt/events.py 10000000
+
+hunt-kills: $(READY)
+	@$(RUN) tests/hunt/kills.py 20
+
+hunt-soak: $(READY)
+	@$(RUN) tests/hunt/soak.py 30
 
 lint: $(READY) ## ruff, mypy, import-linter
 	@$(RUN) -m ruff check .

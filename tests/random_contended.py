@@ -86,8 +86,8 @@ class Random:
         return Advance()
 
 
-def random_run(seed: int, **options: Any) -> Simulator:
-    """A simulator at its first decision point."""
+def random_run(seed: int, iterations: int = 60, **options: Any) -> Simulator:
+    """A simulator at its first decision point; jobs have less than so many iterations."""
     rng = np.random.default_rng(seed)
     servers, gpus = int(rng.integers(2, 6)), int(rng.integers(1, 3))
     topology = dumbbell(servers, gpus, float(rng.choice([25.0, 50.0, 100.0])))
@@ -98,7 +98,7 @@ def random_run(seed: int, **options: Any) -> Simulator:
             float(arrival_s[i]),
             int(rng.integers(1, min(5, 2 * servers * gpus) + 1)),
             str(rng.choice(list(MODELS))),
-            float(rng.integers(1, 60)),
+            float(rng.integers(1, iterations)),
         )
         for i in range(n)
     ]

@@ -52,12 +52,13 @@ def group_simulator(
     seed: int = 0,
     failures: Failures | None = None,
     horizon_s: float = math.inf,
+    estimates: str = "exact",
     **config: Any,
 ) -> GroupSimulator:
     """A simulator that is reset; moves take no time and metrics are known unless `config` says otherwise."""
     settings = GroupConfig(**({"move_s": 0.0, "profile_iterations": 0} | config))
     topology = f"flat:machines={machines},gpus_per_machine=1"
-    simulator = GroupSimulator(topology, settings, failures=failures, horizon_s=horizon_s)
+    simulator = GroupSimulator(topology, settings, failures=failures, horizon_s=horizon_s, estimates=estimates)
     simulator.use(terms or GroupTerms())
     simulator.reset(workload, seed)
     return simulator
@@ -106,10 +107,10 @@ def random_jobs(rng: np.random.Generator, most: int = 10) -> tuple[Workload, int
     return workload, machines
 
 
-def random_simulator(seed: int, **given: Any) -> GroupSimulator:
-    """Anything, reset; `given` are arguments of `group_simulator` that are not drawn."""
+def random_simulator(seed: int, most: int = 10, **given: Any) -> GroupSimulator:
+    """Anything, reset, 2 to `most` jobs; `given` are arguments of `group_simulator` that are not drawn."""
     rng = np.random.default_rng(seed)
-    workload, machines = random_jobs(rng)
+    workload, machines = random_jobs(rng, most)
     settings = {
         "comm": str(rng.choice(["merged", "split"])),
         "busy": float(rng.choice([1.0, 1.0, 0.8, 0.6])),

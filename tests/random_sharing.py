@@ -51,9 +51,9 @@ class Phases:
         return solo_s, ends[0] if ends else 0.0
 
 
-def random_workload(rng: np.random.Generator, total: int) -> Workload:
-    """2 to 25 jobs of the six models."""
-    n = int(rng.integers(2, 26))
+def random_workload(rng: np.random.Generator, total: int, most: int = 25) -> Workload:
+    """2 to `most` jobs of the six models."""
+    n = int(rng.integers(2, most + 1))
     gpus = np.minimum(rng.choice([1, 1, 2, 3, 4, 6, total], n), total)
     model = rng.choice(MODELS, n)
     batch = [int(gpus[i] * BATCHES[model[i]] / rng.choice([1, 2, 3])) for i in range(n)]
@@ -63,8 +63,11 @@ def random_workload(rng: np.random.Generator, total: int) -> Workload:
     )  # fmt: skip
 
 
-def random_simulator(seed: int, plain: bool = False) -> Simulator:
-    """At its first decision. `plain`: neither network, failures nor a pace."""
+def random_simulator(seed: int, plain: bool = False, most: int = 25, **options: Any) -> Simulator:
+    """At its first decision, 2 to `most` jobs. `plain`: neither network, failures nor a pace.
+
+    `options` are arguments that are not drawn.
+    """
     rng = np.random.default_rng(seed)
     topology = str(rng.choice(["flat:machines=3,gpus_per_machine=4", "flat:machines=1,gpus_per_machine=5"]))
     sharing = Sharing(
@@ -78,8 +81,8 @@ def random_simulator(seed: int, plain: bool = False) -> Simulator:
     )
     if plain:
         network, failures, pace = "none", None, None
-    simulator = Simulator(topology, network, rule=rule, failures=failures, sharing=sharing, pace=pace)
-    simulator.reset(random_workload(rng, simulator.topology.num_gpus), seed)
+    simulator = Simulator(topology, network, rule=rule, failures=failures, sharing=sharing, pace=pace, **options)
+    simulator.reset(random_workload(rng, simulator.topology.num_gpus, most), seed)
     return simulator
 
 

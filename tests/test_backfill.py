@@ -28,7 +28,7 @@ HERE = Path(__file__).parent
 reference = runpy.run_path(str(HERE / "backfill_reference.py"))
 random_backfill = runpy.run_path(str(HERE / "random_backfill.py"))
 random_case, hard, RULES = (random_backfill[name] for name in ("random_case", "hard", "RULES"))
-check_record = runpy.run_path(str(HERE / "properties" / "test_simulator_invariants.py"))["check_record"]
+check_record = runpy.run_path(str(HERE / "invariants.py"))["check_gangs"]
 CASES = 100
 FOUR = "flat:machines=1,gpus_per_machine=4"
 needs_estimates = pytest.mark.skipif(

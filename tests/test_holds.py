@@ -495,7 +495,7 @@ def test_the_tuner_sees_the_same_waits_whether_it_binds_or_not():
 
 HERE = Path(__file__).parent
 random_holds = runpy.run_path(str(HERE / "random_holds.py"))
-checks = runpy.run_path(str(HERE / "properties" / "test_simulator_invariants.py"))
+checks = runpy.run_path(str(HERE / "invariants.py"))
 
 
 def test_interpreted_holds_are_the_compiled_ones_bit_for_bit():
@@ -571,12 +571,12 @@ def test_a_held_job_starts_by_itself_exactly_when_it_should(seed):
     for _ in range(400):
         while not isinstance(decision := witness.decide(simulator.view), Advance):
             simulator.apply(decision)
-            checks["check_record"](simulator)
+            checks["check_gangs"](simulator)
         s = simulator.state
         if s.next_arrival == s.n_jobs and s.running == s.held == 0:
             break
         simulator.advance()
-        checks["check_record"](simulator)
+        checks["check_gangs"](simulator)
         check_holds(simulator, witness)
     simulator.run()
     assert simulator.done

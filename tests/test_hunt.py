@@ -16,6 +16,9 @@ HUNT = Path(__file__).with_name("hunt")
 STORE = runpy.run_path(str(HUNT / "store_faults.py"))
 READERS = runpy.run_path(str(HUNT / "readers.py"))
 FLIPS = runpy.run_path(str(HUNT / "flips.py"))
+EVENTS = runpy.run_path(str(HUNT / "events.py"))
+SOAK = runpy.run_path(str(HUNT / "soak.py"))
+KILLS = runpy.run_path(str(HUNT / "kills.py"))
 
 
 @pytest.mark.parametrize("what", ["stored_runs", "workloads", "commands"])
@@ -39,6 +42,40 @@ def test_random_words_are_refused_in_a_sentence_or_played():
 @pytest.mark.parametrize(("what", "count"), [("full_disks", 1), ("killed_writers", 1), ("two_writers", 1)])
 def test_what_is_stored_is_whole_whatever_happens_to_its_writer(what, count):
     assert STORE[what](count, seed=5).total() == count
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_no_random_event_breaks_an_invariant():
+    found, broken, _ = EVENTS["play_events"](3_000, seed=1_000_000)
+    assert broken == 0 and sum(run["events"] for run in found.values()) >= 3_000
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_making_playing_and_copying_environments_keeps_nothing(capsys):
+    """One round in each of them; then rounds in one hold no more objects than rounds before."""
+    told = SOAK["soak"](0.0)
+    assert told[-1].rounds == len(SOAK["SMALL"]) and "MB" in capsys.readouterr().out
+    held = []
+    for turn in range(3):
+        for number in range(2):
+            SOAK["one_round"]("clustergym/Delay-v0", number)
+        held.append(SOAK["held"](0.0, turn).objects)
+    assert held[2] - held[1] <= SOAK["OBJECTS"] * held[1]
+
+
+def test_memory_that_grows_is_not_called_flat():
+    held, verdict = SOAK["Held"], SOAK["verdict"]
+    assert verdict([held(i, i, 200.0 + i % 2, 100_000, 9) for i in range(20)])[0]
+    assert not verdict([held(i, i, 200.0 + i, 100_000, 9) for i in range(20)])[0]
+    assert not verdict([held(i, i, 200.0, 100_000 + 400 * i, 9) for i in range(20)])[0]
+    assert not verdict([held(i, i, 200.0, 100_000, 9 + i) for i in range(20)])[0]
+
+
+@pytest.mark.parametrize("what", KILLS["SIGNALS"])
+def test_an_evaluation_that_is_killed_ends_as_if_it_had_not_been(what):
+    """Of `train` test_training.py does the same."""
+    found = KILLS["kill"](KILLS["evaluate"](seeds=12), what, 1, seed=6)
+    assert found["outcomes equal"] >= 1
 
 
 def test_a_page_that_is_damaged_is_refused_in_a_parquet_file_of_others(tmp_path):

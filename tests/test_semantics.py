@@ -404,3 +404,17 @@ def test_an_environment_under_auctions_refuses_such_a_policy():
     env.reset(seed=0)
     with pytest.raises(InputError, match="sets lease aside"):
         policies.make("dally:lease=0").act(env)
+
+
+def test_who_moves_does_not_end_for_a_rounding_error():
+    """Without chunks a grant ends when its job moves. 8.8 + (59.6 - 8.8) is less than 59.6 in floating point."""
+    before_s, at_s = 8.8, 59.6
+    assert before_s + (at_s - before_s) < at_s
+    simulator = laid("artist-sim:lease_s=0,chunk=0,release_s=0", ONE, (before_s, 1, 100.0), (at_s, 1, 10.0))
+    simulator.apply(Start(0, [0]))
+    simulator.advance()
+    assert simulator.view.now_s == at_s
+    simulator.apply(Migrate(0, [1]))
+    simulator.run()
+    assert simulator.jobs()["finish_s"][0] == pytest.approx(before_s + 100.0)
+    assert gpu_seconds(simulator.state)["compute"] == pytest.approx(110.0)

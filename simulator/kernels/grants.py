@@ -28,8 +28,9 @@ def plan_grant(s, job, move_s):
     service_gpu_s = s.service_gpu_s[job]
     is_continuous = chunk_s * MOST_CHUNKS <= min(lease_end_s - end_s, left * s.iteration_s[job])
     if is_continuous:
-        chunk_s = max(0.0, min(lease_end_s - end_s, left * s.iteration_s[job], move_s - end_s))
-        size = left if end_s + chunk_s < min(lease_end_s, move_s) else chunk_s / s.iteration_s[job]
+        room_s = max(0.0, min(lease_end_s, move_s) - end_s)
+        chunk_s = min(left * s.iteration_s[job], room_s)
+        size = left if chunk_s < room_s else chunk_s / s.iteration_s[job]  # by durations: sums of times are rounded
     while True:
         end_s += chunk_s
         ran_s += chunk_s
@@ -39,6 +40,8 @@ def plan_grant(s, job, move_s):
             break
         if is_continuous:
             break
+    if is_continuous and left > 0.0:
+        end_s = max(end_s, min(lease_end_s, move_s))
     s.grant_left[job] = left
     s.grant_ran_s[job] = ran_s
     s.grant_service_gpu_s[job] = service_gpu_s

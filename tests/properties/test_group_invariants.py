@@ -17,113 +17,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clustergym.simulator.decisions import Advance, AssignGroup
-from clustergym.simulator.groups.codes import LOADING, NAIVE, OUT
 from clustergym.simulator.groups.config import GroupTerms
-from clustergym.simulator.kernels.codes import DONE, DOWN, PENDING, RUNNING, SIZED, WAITING
+from clustergym.simulator.kernels.codes import SIZED
 
 SCRIPT = Path(__file__).parents[1] / "random_groups.py"
 RANDOM = runpy.run_path(str(SCRIPT))
 any_decision, finish, play = (RANDOM[name] for name in ("any_decision", "finish", "play"))
 random_simulator, MOST_DECISIONS = RANDOM["random_simulator"], RANDOM["MOST_DECISIONS"]
 ps_workload, group_simulator = RANDOM["ps_workload"], RANDOM["group_simulator"]
+invariants = runpy.run_path(str(Path(__file__).parents[1] / "invariants.py"))
+check_record, check_end = invariants["check_groups"], invariants["check_end_of_groups"]
 SEEDS = st.integers(0, 100_000)
 
 
 def calm(examples):
     return settings(max_examples=examples, deadline=None, derandomize=True)
-
-
-def listed(first, after):
-    """The jobs of a list of a record."""
-    found = []
-    while first >= 0:
-        found.append(int(first))
-        first = after[first]
-    return found
-
-
-def bits(low, items):
-    return [item for item in range(items) if low[item // 32] >> (item % 32) & 1]
-
-
-def check_machines(s):
-    """Each is free, down, or of one group that there is."""
-    owner = s.machine_group[: s.n_machines]
-    groups = np.flatnonzero(s.is_group)
-    assert s.free_machines == (owner == -1).sum() and s.down_machines == (owner == DOWN).sum()
-    assert s.n_groups == len(groups)
-    assert {g: int(s.group_machines[g]) for g in groups} == {g: int((owner == g).sum()) for g in groups}
-    assert set(owner[owner >= 0]) == set(groups)
-    assert (s.group_machines[groups] >= 1).all()
-
-
-def check_jobs(s):
-    """Counts and lists are what the jobs say."""
-    n = s.n_jobs
-    status, at, goal, place = s.status[:n], s.at[:n], s.goal[:n], s.place[:n]
-    assert (s.waiting, s.running, s.done) == tuple((status == code).sum() for code in (WAITING, RUNNING, DONE))
-    assert bits(s.window_low, n) == np.flatnonzero(status == WAITING).tolist()
-    assert bits(s.running_low, n) == np.flatnonzero(status == RUNNING).tolist()
-    assert ((goal >= 0) == (status == RUNNING)).all()
-    assert ((at >= 0) == (place != OUT)).all()
-    assert (at[(status == PENDING) | (status == DONE)] == -1).all()
-    assert s.n_loading == (place == LOADING).sum()
-    assert s.n_executed == ((place != OUT) & (place != LOADING)).sum()
-    for group in np.flatnonzero(s.is_group):
-        assert s.n_at[group] == (at == group).sum() and s.n_goal[group] == (goal == group).sum()
-        members = listed(s.first_member[group], s.next_member)
-        assert sorted(members) == np.flatnonzero((at == group) & (place != LOADING)).tolist()
-        assert s.n_members[group] == len(members)
-        if s.execution != NAIVE and members:
-            check_resources(s, group, members)
-    assert set(at[at >= 0]) | set(goal[goal >= 0]) <= set(np.flatnonzero(s.is_group))
-
-
-def check_resources(s, group, members):
-    """Each member is in one queue or has one resource; at a decision point no resource idles beside its queue."""
-    queued = [*listed(s.cpu_head[group], s.queue_next), *listed(s.net_head[group], s.queue_next)]
-    holders = [int(job) for job in (s.cpu_job[group], s.net_job[group], s.second_job[group]) if job >= 0]
-    assert sorted(queued + holders) == sorted(members)
-    if s.busy == 1.0:
-        assert s.second_job[group] == -1
-
-
-def check_work(s):
-    n = s.n_jobs
-    done = s.iterations[:n] - s.iterations_left[:n]
-    assert s.comp_done_s == pytest.approx(float(done @ s.comp_machine_s[:n]), rel=1e-9, abs=1e-6)
-    assert (done == np.floor(done)).all() and (done >= 0).all() and (s.saved_left[:n] >= s.iterations_left[:n]).all()
-    if s.jitter == 0.0:
-        assert s.cpu_busy_s >= (s.comp_done_s + s.comp_lost_s) * (1 - 1e-9) - 1e-6
-    assert s.cpu_busy_s <= s.held_integral * (1 + 1e-9) + 1e-6
-    assert s.net_busy_s * s.busy <= s.held_integral * (2 if s.busy < 1 else 1) * (1 + 1e-9) + 1e-6
-    whole = s.n_machines * (s.now_s - s.start_s)
-    assert s.held_integral + s.down_integral <= whole * (1 + 1e-9) + 1e-6
-
-
-def check_memory(s):
-    """What is kept and what is spilled make up the input; what is kept fits; asked ratios hold."""
-    for group in np.flatnonzero(s.is_group):
-        members = listed(s.first_member[group], s.next_member)
-        if not members:
-            continue
-        alpha, model = s.alpha[members], s.model_spill[members]
-        assert ((alpha >= 0) & (alpha <= 1) & (model >= 0) & (model <= 1)).all()
-        kept, spilled = (1 - alpha) * s.input_bytes[members], alpha * s.input_bytes[members]
-        assert kept + spilled == pytest.approx(s.input_bytes[members])
-        bytes_kept = kept.sum() + ((1 - model) * s.model_bytes[members]).sum()
-        occupancy = s.expansion * bytes_kept / (s.group_machines[group] * s.ram_bytes)
-        assert s.group_occupancy[group] == pytest.approx(occupancy) and occupancy <= 1 + 1e-9
-        assert s.group_gc[group] >= 1.0
-        if not s.spills:
-            assert not alpha.any() and not model.any()
-
-
-def check_record(simulator):
-    s = simulator.state
-    check_machines(s)
-    check_jobs(s)
-    check_work(s)
 
 
 class Held:
@@ -172,28 +80,10 @@ def test_whatever_is_decided_machines_jobs_work_and_memory_add_up(seed):
 
     def look(simulator, decision):
         check_record(simulator)
-        s = simulator.state
-        if s.n_moved == 0 and s.n_touched == 0:
-            check_memory(s)
 
     played(simulator, rng, look)
     check_record(simulator)
-    s, n = simulator.state, simulator.state.n_jobs
-    assert simulator.done and (s.iterations_left[:n] == 0).all() and (s.status[:n] == DONE).all()
-    assert s.comp_done_s == pytest.approx(float(s.iterations[:n] @ s.comp_machine_s[:n]), rel=1e-9)
-    least = s.iterations[:n] * (s.comp_machine_s[:n] / s.n_machines + s.comm_s[:n])
-    if s.jitter == 0.0:
-        assert (s.finish_s[:n] - s.arrival_s[:n] >= least * (1 - 1e-9) - 1e-9).all()
-    table, metrics = simulator.jobs(), simulator.metrics()
-    assert np.isfinite(table["finish_s"]).all() and metrics["jobs_finished"] == n
-    assert metrics["moves"] == s.starts[:n].sum() >= n
-    assert metrics["preemptions"] == s.preempted[:n].sum() and metrics["migrations"] == s.migrated[:n].sum()
-    assert (s.queued_s[:n] >= -1e-9).all() and (s.restore_s[:n] >= -1e-9).all()
-    spans = float(s.queued_s[:n].sum() + s.moving_integral + s.executed_integral)
-    assert float(table["jct_s"].sum()) == pytest.approx(spans, rel=1e-9)
-    assert float(s.restore_s[:n].sum()) == pytest.approx(s.moving_integral, rel=1e-9, abs=1e-6)
-    if s.failures == 0 and s.out_of_memory == 0:
-        assert (s.starts[:n] - 1 == s.preempted[:n] + s.migrated[:n]).all()
+    check_end(simulator)
 
 
 @calm(40)

@@ -23,47 +23,13 @@ SCRIPT = Path(__file__).parents[1] / "random_sharing.py"
 random_sharing = runpy.run_path(str(SCRIPT))
 any_decision, finish, play = (random_sharing[name] for name in ("any_decision", "finish", "play"))
 random_simulator, MOST_DECISIONS = random_sharing["random_simulator"], random_sharing["MOST_DECISIONS"]
+invariants = runpy.run_path(str(Path(__file__).parents[1] / "invariants.py"))
+check_record, check_sums = invariants["check_shared"], invariants["check_gpu_seconds"]
 SEEDS = st.integers(0, 100_000)
 
 
 def calm(examples):
     return settings(max_examples=examples, deadline=None, derandomize=True)
-
-
-def check_record(simulator):
-    """Every count equal to a recount from the gangs."""
-    s, view, topology = simulator.state, simulator.view, simulator.topology
-    load, memory = np.zeros(topology.num_gpus, int), np.zeros(topology.num_gpus)
-    for job in view.running.tolist():
-        gpus = view.gpus_of(job)
-        assert len(gpus) == view.gpus(job) == len(set(gpus))
-        assert all(job in view.jobs_on(gpu) for gpu in gpus)
-        assert 1 <= view.sub_batch(job) <= view.batch(job)
-        load[gpus] += 1
-        memory[gpus] += s.memory_base[s.model[job]] + s.memory_sample[s.model[job]] * view.sub_batch(job)
-    is_down = s.gpu_job[: topology.num_gpus] == -2
-    assert view.load.tolist() == load.tolist() and load.max() <= view.jobs_per_gpu
-    assert (s.gpu_memory_used[: topology.num_gpus] == memory).all() and memory.max() <= s.gpu_memory
-    assert view.free_gpus.tolist() == np.flatnonzero((load == 0) & ~is_down).tolist()
-    assert members(s.open_low, topology.num_gpus) == view.open_gpus.tolist()
-    assert (s.busy_gpus, s.shared_gpus) == ((load > 0).sum(), (load > 1).sum())
-    assert s.free_gpus + s.busy_gpus + s.down_gpus == topology.num_gpus
-    assert view.free_by_machine.sum() == s.free_gpus
-
-
-def members(low, items):
-    return [item for item in range(items) if low[item // 32] >> (item % 32) & 1]
-
-
-def check_sums(simulator):
-    parts = gpu_seconds(simulator.state)
-    names = ("compute", "comm", "interference", "restore", "lost")
-    whole = max(1.0, parts["all"])
-    assert parts["held"] == pytest.approx(sum(parts[name] for name in names), rel=1e-9, abs=1e-9 * whole)
-    assert parts["all"] == pytest.approx(parts["busy"] + parts["free"] + parts["down"], rel=1e-9, abs=1e-6)
-    if simulator.pace is None:  # else its iterations may be faster than the workload's
-        assert min(parts.values()) >= -1e-9 * whole
-    assert parts["shared"] <= parts["busy"] + 1e-9 <= parts["all"] + 1e-6
 
 
 @calm(120)

@@ -15,14 +15,15 @@ from hypothesis import strategies as st
 from clustergym import policies
 from clustergym.simulator.decisions import Advance, Hold, Migrate, Preempt, Start
 from clustergym.simulator.engine import Simulator
-from clustergym.simulator.kernels.codes import DOWN
 from clustergym.simulator.layout import Failures
-from clustergym.simulator.metrics import gpu_seconds
 from clustergym.simulator.rules.rule import ORDERS, PLACERS, Rule
 from clustergym.simulator.workloads import Workload
 
 TOPOLOGIES = ("dally:racks=2,machines=2", "flat:machines=3,gpus_per_machine=4", "flat:machines=1,gpus_per_machine=7")
 random_case = runpy.run_path(str(Path(__file__).parents[1] / "random_workloads.py"))["random_case"]
+invariants = runpy.run_path(str(Path(__file__).parents[1] / "invariants.py"))
+check_record, check_sums = invariants["check_gangs"], invariants["check_gpu_seconds"]
+check_end, computing_s = invariants["check_end"], invariants["computing_s"]
 
 
 def calm(examples):
@@ -57,75 +58,6 @@ def runs(draw, orders=tuple(ORDERS), placers=tuple(PLACERS)):
     )
     simulator.reset(workload, int(rng.integers(1000)))
     return simulator, policies.RulePolicy("any", rule)
-
-
-def reserved_gang(s, job):
-    """The GPUs to which a running job will move when its present chunk is done."""
-    gpus, gpu = [], int(s.next_first_gpu[job])
-    while gpu >= 0:
-        gpus.append(gpu)
-        gpu = int(s.gpu_next[gpu])
-    return gpus
-
-
-def check_record(simulator):
-    """GPUs conserved, gangs whole, and every counter equal to a recount."""
-    s, topology, view = simulator.state, simulator.topology, simulator.view
-    owner = s.gpu_job[: topology.num_gpus]
-    for job in view.running.tolist():
-        gpus = view.gpus_of(job)
-        assert len(gpus) == view.gpus(job)
-        reserved = reserved_gang(s, job)  # at auctions, a job that is about to move holds two gangs
-        assert len(reserved) in (0, view.gpus(job))
-        assert sorted([*gpus, *reserved]) == np.flatnonzero(owner == job).tolist()
-    assert set(owner[owner >= 0].tolist()) == set(view.running.tolist())
-    is_free = owner == -1
-    assert view.free_gpus.tolist() == np.flatnonzero(is_free).tolist()
-    assert s.free_gpus == is_free.sum() and s.down_gpus == (owner == DOWN).sum()
-    slots = np.bincount(topology.gpu_slot, weights=is_free, minlength=topology.num_slots)
-    machines = np.bincount(topology.gpu_machine, weights=is_free, minlength=topology.num_machines)
-    racks = np.bincount(topology.machine_rack, weights=machines, minlength=topology.num_racks)
-    assert s.slot_free[: topology.num_slots].tolist() == slots.tolist()
-    assert view.free_by_machine.tolist() == machines.tolist()
-    assert view.free_by_rack.tolist() == racks.tolist()
-    assert s.fragmented_gpus == machines[machines < topology.machine_gpus].sum()
-    n = int(s.next_arrival)
-    assert (s.waiting, s.held, s.running) == (len(view.queue), len(view.held), len(view.running))
-    assert s.waiting + s.held + s.running + s.done == n
-    assert sorted([*view.queue, *view.held, *view.running, *np.flatnonzero(s.status[:n] == 4)]) == list(range(n))
-
-
-def check_sums(simulator):
-    """GPU-seconds add up, now."""
-    parts = gpu_seconds(simulator.state)
-    used = parts["compute"] + parts["comm"] + parts["restore"] + parts["lost"]
-    whole = max(1.0, parts["all"])
-    assert parts["held"] == pytest.approx(used, rel=1e-9, abs=1e-9 * whole)
-    assert min(parts.values()) >= -1e-9 * whole
-    assert parts["all"] == pytest.approx(parts["held"] + parts["free"] + parts["down"], rel=1e-9, abs=1e-6)
-
-
-def computing_s(simulator):
-    """Seconds that each job computes, whatever its placement adds, (n,)."""
-    s, n = simulator.state, len(simulator.workload)
-    return s.iterations[:n] * s.compute_iteration_s[:n]
-
-
-def check_end(simulator):
-    """All work done once; no job before its arrival; waiting and running make up the JCT."""
-    workload, table, s = simulator.workload, simulator.jobs(), simulator.state
-    assert simulator.done
-    alone_s = computing_s(simulator)
-    assert gpu_seconds(s)["compute"] == pytest.approx(float((workload.gpus * alone_s).sum()), rel=1e-9)
-    assert (table["first_start_s"] >= table["arrival_s"]).all()
-    assert (table["finish_s"] > table["first_start_s"]).all()
-    ran = s.attained_s[: len(workload)]
-    assert table["queueing_delay_s"] + ran == pytest.approx(table["jct_s"], rel=1e-9, abs=1e-6)
-    assert (table["jct_s"] >= alone_s * (1 - 1e-9)).all()
-    if simulator.failures is None:
-        spent = alone_s + table["comm_time_s"] + table["restore_s"]
-        assert ran == pytest.approx(spent, rel=1e-9, abs=1e-6)
-    check_sums(simulator)
 
 
 @calm(150)

@@ -1,0 +1,99 @@
+"""Plays random events over random options of every simulator, and looks after random decisions whether all still holds.
+
+`python tests/hunt/events.py 10000000` plays so many events (`make hunt-events`); a second number is the first seed, so
+that `python tests/hunt/events.py 10000000 500` goes on where one ended before seed 500. A broken invariant is printed
+with its kind and seed, which `play(kind, seed)` plays again. An event is one of the kernels' own count: an arrival, an
+end, a failure, a repair, a round, the end of a transfer or of a group's subtasks; where jobs share links, also each of
+the phases in which they send.
+"""
+
+from __future__ import annotations
+
+import runpy
+import sys
+import time
+import traceback
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+TESTS = Path(__file__).resolve().parents[1]
+WORLDS = runpy.run_path(str(TESTS / "worlds.py"))
+INVARIANTS = runpy.run_path(str(TESTS / "invariants.py"))
+make_world, look, look_back = WORLDS["make_world"], INVARIANTS["look"], INVARIANTS["look_back"]
+# So often each: elastic jobs fit parameters as they run, and regions are checked copy by copy.
+KINDS = ("gangs",) * 40 + ("shared",) * 20 + ("contended",) * 20 + ("groups",) * 20 + ("regions",) * 2 + ("elastic",)
+SAID_EVERY_S = 60.0
+
+
+def play(kind: str, seed: int) -> Counter[str]:
+    """One run to its end; what it came to: events, decisions, looks.
+
+    Every turn or one of 25 or 100 is followed by a look, as drawn for the run; the share of decisions that chance
+    makes, and not the compiled rule, is drawn too.
+    """
+    rng = np.random.default_rng([seed, 1_000])
+    world = make_world(kind, seed, large=bool(rng.random() < 0.7))
+    every, share, most = int(rng.choice([1, 25, 100])), float(rng.choice([0.1, 0.5, 1.0])), int(rng.integers(20, 400))
+    verbs, found = list(world.verbs), Counter[str]()
+    look(world.simulator)
+    for turn in range(most):
+        if world.ended:
+            break
+        world.careful = turn % every == 0
+        if rng.random() < share:
+            for _ in range(int(rng.integers(1, 4))):
+                found["decisions"] += world.do(verbs[rng.integers(len(verbs))], rng)
+        if rng.random() >= share:
+            world.let_rule()
+        if world.careful:
+            look(world.simulator)
+            found["looks"] += 1
+        if not world.ended and rng.random() < 0.8:
+            world.advance()
+            if world.careful:
+                look(world.simulator)
+                found["looks"] += 1
+    world.finish()
+    if world.simulator.done:
+        look_back(world.simulator)
+    else:
+        look(world.simulator)
+    found["looks"] += 2
+    found["events"], found["runs"] = world.events, 1
+    return found
+
+
+def play_events(count: int, seed: int = 0, kinds: tuple[str, ...] = KINDS) -> tuple[dict[str, Counter[str]], int, int]:
+    """Runs from `seed` on until `count` events have happened: what each kind came to, what broke, the next seed."""
+    found, broken, events, began_s = {kind: Counter[str]() for kind in dict.fromkeys(kinds)}, 0, 0, time.monotonic()
+    said_s = began_s
+    while events < count:
+        kind = kinds[np.random.default_rng([seed, 7]).integers(len(kinds))]
+        try:
+            run = play(kind, seed)
+            found[kind] += run
+            events += run["events"]
+        except Exception:
+            broken += 1
+            events += 1
+            print(f"BROKEN: play({kind!r}, {seed})\n{traceback.format_exc()}", flush=True)
+        seed += 1
+        if time.monotonic() - said_s > SAID_EVERY_S:
+            said_s = time.monotonic()
+            print(f"{events:,} events in {said_s - began_s:.0f} s, next seed {seed}, {broken} broken", flush=True)
+    return found, broken, seed
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    asked, first = int(sys.argv[1]), int((sys.argv[2:] or ["0"])[0])
+    found, broken, following = play_events(asked, first)
+    for kind, counts in found.items():
+        said = ", ".join(f"{counts[name]:,} {name}" for name in ("events", "runs", "decisions", "looks"))
+        print(f"{kind}: {said}")
+    total = sum(found.values(), Counter[str]())
+    print(f"{total['events']:,} events, seeds {first} to {following - 1}: {broken} broken invariants or tracebacks")
+    sys.exit(broken > 0)
