@@ -54,7 +54,7 @@ test-lowest: ## the tests with the lowest versions that pyproject.toml admits, o
 	@$(LOWEST)/bin/uv pip install -q --python $(LOWEST)/bin/python --no-deps -e .
 	@$(LOWEST)/bin/python -m pytest -n 2 -q
 
-hunt: hunt-flips hunt-readers hunt-words hunt-store hunt-events hunt-kills hunt-soak ## two hours of looking for what breaks: flips, files, words, faults, events, kills, memory
+hunt: hunt-flips hunt-readers hunt-words hunt-store hunt-events hunt-kills hunt-soak ## looks long for what breaks: flips, files, words, faults, events, kills, memory (half an hour)
 
 hunt-flips: $(READY)
 	@$(RUN) tests/hunt/flips.py 4000
