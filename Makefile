@@ -4,7 +4,7 @@ PIP_FLAGS ?=
 VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
-EXTRAS := agents,report,render,dev
+EXTRAS := agents,report,render,tune,dev
 LOWEST := .venv-lowest
 
 # A virtual environment that was copied or moved here still imports the old tree: make it anew.
