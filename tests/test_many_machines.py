@@ -123,7 +123,7 @@ def test_the_sources_that_go_along_are_a_package_that_runs(tmp_path):
 
 def _cluster() -> Any:
     """A cluster of two machines with a processor each, both of them on this one."""
-    pytest.importorskip("ray", reason="Ray is not installed (pip install ray)")
+    pytest.importorskip("ray.cluster_utils", reason="Ray is not installed (pip install ray)")
     from ray import cloudpickle
     from ray.cluster_utils import Cluster
 
@@ -207,7 +207,7 @@ def _where(number: int) -> tuple[str, int]:
     ("address", "said"), [("127.0.0.1:9", "nobody answers there"), ("somewhere", "expected auto, local")]
 )
 def test_an_address_without_a_cluster_is_told_at_once(address, said):
-    pytest.importorskip("ray", reason="Ray is not installed (pip install ray)")
+    pytest.importorskip("ray.cluster_utils", reason="Ray is not installed (pip install ray)")
     from clustergym.experiments.on_ray import RayCluster
 
     with pytest.raises(InputError, match=said):
@@ -225,7 +225,7 @@ def _refused(number: int) -> int:
 @pytest.mark.slow
 def test_the_command_prints_the_same_on_a_cluster(tmp_path):
     """`--ray local` and `-j 2`: the same JSON."""
-    pytest.importorskip("ray", reason="Ray is not installed (pip install ray)")
+    pytest.importorskip("ray.cluster_utils", reason="Ray is not installed (pip install ray)")
     _laid(tmp_path)
     words = ["evaluate", "Delay", "--workload", "trace.csv", "--policies"]
     more = ["greedy py:mine.py:Mine", "--seeds", "0-1", "--json", "--quiet"]
