@@ -26,7 +26,7 @@ from ..envs.registration import ENVIRONMENTS
 from ..simulator.errors import InputError
 from ..simulator.names import choose
 from ..simulator.own import is_own, shown_word
-from ..simulator.specs import load_mapping
+from ..simulator.yaml_files import load_mapping
 
 FOLDER = Path(__file__).with_name("configs")
 NETS = ("candidates", "mlp")

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..policies.base import Policy
 from ..simulator.decisions import Advance, Decision
-from ..simulator.engine import Simulator
+from ..simulator.viewed import Viewed
 from ..simulator.errors import InputError
 from ..simulator.estimates import Estimates
 from ..simulator.view import ClusterView
@@ -53,11 +53,11 @@ class PlayedAgent(Policy):
         self.env_kwargs = dict(env_kwargs)
         self.environments: tuple[str, ...] = tuple(LOOKOUTS) if environment is None else (environment,)
         self._window: Window | None = None
-        self._run: tuple[Simulator, int] | None = None
+        self._run: tuple[Viewed, int] | None = None
         self._left: list[Decision] = []  # of the last action, which may stand for several
         self._leaving: Iterator[Decision] | None = None  # what ends the instant, while it does
         self.memory: Any = None
-        self._paused: WeakKeyDictionary[Simulator, tuple[int, list[Decision], Any]] = WeakKeyDictionary()  # other runs
+        self._paused: WeakKeyDictionary[Viewed, tuple[int, list[Decision], Any]] = WeakKeyDictionary()  # other runs
         if environment is not None:
             self._enter(environment)
 
@@ -127,7 +127,7 @@ class PlayedAgent(Policy):
             self._leaving = None
         return decision
 
-    def _look_at(self, simulator: Simulator) -> None:
+    def _look_at(self, simulator: Viewed) -> None:
         """Turn to a run: a new one, or one that it has been asked about before."""
         assert self._window is not None
         self._window.lookout.lay(simulator)

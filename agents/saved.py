@@ -25,7 +25,7 @@ from ..simulator.errors import InputError
 from ..simulator.files import expect_plain_file
 from ..simulator.names import choose
 from ..simulator.own import expect_trusted, is_own, own
-from ..simulator.specs import validated
+from ..simulator.yaml_files import validated
 from .folders import replaced_whole, standing
 from .networks import NETWORKS
 from .policies import ALGORITHMS, policy_class

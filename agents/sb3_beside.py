@@ -20,7 +20,7 @@ from ..envs.registration import ENVIRONMENTS, env_class, resolve
 from ..simulator.errors import InputError
 from ..simulator.names import choose
 from ..simulator.own import expect_trusted
-from ..simulator.specs import validated
+from ..simulator.yaml_files import validated
 from .sb3_normalise import Normaliser
 from .windows import telling_keys
 

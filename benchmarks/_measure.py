@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from clustergym.experiments.terminal import out, plain_table, print_json
-from clustergym.simulator import rows
+from clustergym.simulator import pass_rows, rows
 from clustergym.simulator.engine import Simulator
 from clustergym.simulator.workloads import Workload, open_workload
 
@@ -63,7 +63,7 @@ def at_load(word: str, load: float, gpus: int, seed: int) -> Workload:
 
 def play(simulator: Simulator, max_events: int = ALL_EVENTS) -> None:
     """The compiled rule to the end, or for about `max_events` more events; nothing else, so no metrics."""
-    rows.schedule(simulator.records, 0)
+    pass_rows.schedule(simulator.records, 0)
     simulator.note(int(rows.run(simulator.records, 0, max_events)))
 
 

@@ -122,7 +122,7 @@ class Stepper:
     def __init__(self, rows: Rows, part: str, kernel: Callable[..., Any]) -> None:
         self.rows, self.part, self.kernel = rows, part, kernel
         self.simulators: list[Simulator] = []
-        self.asks = False  # whether a run may stop in the middle of a step to ask for rates (simulator/protocols.py)
+        self.asks = False  # whether a run may stop in the middle of a step to ask for rates (simulated.py)
         self.every_row = np.arange(len(rows.windows))
         self.led: dict[int, np.ndarray] = {}
         self.payers: dict[int, Callable[[], None]] = {}

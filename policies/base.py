@@ -13,7 +13,7 @@ from ..simulator.errors import InputError
 from ..simulator.estimates import Estimates
 from ..simulator.groups.config import GroupTerms
 from ..simulator.groups.engine import GroupSimulator
-from ..simulator.protocols import Pace
+from ..simulator.network.simulated import Pace
 from ..simulator.rules.rule import Rule
 from ..simulator.semantics import Semantics
 from ..simulator.view import ClusterView

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .kernels import links, phases
+from .kernels import links, phases, stays
 from .kernels.jit import entry
 
 
@@ -76,3 +76,9 @@ def link_totals(states, row, sent, congestion):
     for link in range(sent.size):
         sent[link] = phases.link_bytes_now(states[row], link)
         congestion[link] = links.link_congestion_now(states[row], link)
+
+
+@entry
+def enter_stay(states, row, job, offset_s):
+    """`stays.enter_stay`."""
+    stays.enter_stay(states[row], job, offset_s)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -25,10 +25,8 @@ import numpy as np
 from .errors import InputError
 from .goodput import Application, Goodput, gain, split_batch
 from .layout import gpus_of
+from .network.simulated import Simulated
 from .profiles.online_fit import fit_throughput
-
-if TYPE_CHECKING:
-    from .engine import Simulator
 
 # Applications that neither scale nor take another batch in the artifact: batch.
 PINNED = {"ncf": 32768}
@@ -171,7 +169,7 @@ class Trainee:
 
 
 class TrainingPace:
-    """How fast the jobs of a workload train: a `Pace` (protocols.py), handed to a `Simulator`.
+    """How fast the jobs of a workload train: a `Pace` (simulated.py), handed to a `Simulator`.
 
     The workload's `model` says what a job trains, its `iterations` and `batch_size` how much of it.
 
@@ -196,9 +194,9 @@ class TrainingPace:
         self.elastic = tunes
         self.interval_s = float(interval_s)
         self._goodputs: dict[str, Goodput] = {}
-        self._runs: WeakKeyDictionary[Simulator, tuple[int, dict[int, Trainee]]] = WeakKeyDictionary()
+        self._runs: WeakKeyDictionary[Simulated, tuple[int, dict[int, Trainee]]] = WeakKeyDictionary()
 
-    def trainee(self, simulator: Simulator, job: int) -> Trainee:
+    def trainee(self, simulator: Simulated, job: int) -> Trainee:
         """What a job knows of itself in the present run; after `Simulator.restore` it has to learn it anew."""
         trainees = self._of_run(simulator)
         if job not in trainees:
@@ -209,22 +207,22 @@ class TrainingPace:
         """In another process it knows no run."""
         return type(self), (self.application_of, self.elastic, self.interval_s)
 
-    def _of_run(self, simulator: Simulator) -> dict[int, Trainee]:
+    def _of_run(self, simulator: Simulated) -> dict[int, Trainee]:
         run, trainees = self._runs.get(simulator, (-1, {}))
         if run != simulator.runs:
             trainees = {}
             self._runs[simulator] = simulator.runs, trainees
         return trainees
 
-    def memory(self, simulator: Simulator) -> dict[int, Trainee]:
+    def memory(self, simulator: Simulated) -> dict[int, Trainee]:
         """What the jobs of the present run know of themselves, for `recall`."""
         return {job: trainee.copy() for job, trainee in self._of_run(simulator).items()}
 
-    def recall(self, simulator: Simulator, memory: dict[int, Trainee]) -> None:
+    def recall(self, simulator: Simulated, memory: dict[int, Trainee]) -> None:
         """A simulator now stands where one stood of whose run `memory` was remembered."""
         self._runs[simulator] = simulator.runs, {job: trainee.copy() for job, trainee in memory.items()}
 
-    def _arrive(self, simulator: Simulator, job: int) -> Trainee:
+    def _arrive(self, simulator: Simulated, job: int) -> Trainee:
         workload = simulator.workload
         model = str(workload.model[job])
         if model not in self._goodputs:
@@ -247,7 +245,7 @@ class TrainingPace:
             )
         return Trainee(goodput, work, batch)
 
-    def rate(self, simulator: Simulator, job: int) -> tuple[float, float]:
+    def rate(self, simulator: Simulated, job: int) -> tuple[float, float]:
         """Seconds per iteration until the interval or the epoch ends, and the iterations that are left then."""
         s = simulator.state
         trainee, stretch = self.trainee(simulator, job), int(s.starts[job])
@@ -271,7 +269,7 @@ class TrainingPace:
         return max(took_s, BEFORE / 10.0) / (left - left_then), left_then
 
 
-def _placement(simulator: Simulator, job: int) -> tuple[int, ...]:
+def _placement(simulator: Simulated, job: int) -> tuple[int, ...]:
     """GPUs on each machine, machines in the order of the gang."""
     machine_of = simulator.topology.gpu_machine
     counts: dict[int, int] = {}

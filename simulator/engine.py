@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from . import rows
+from . import job_rows, pass_rows, rows
 from .compilation import announced
 from .decisions import TABLE_DECISIONS, Advance, Decision, Hold, Migrate, Preempt, Resize, Shift, Start
 from .errors import InputError, InvalidDecision, Stalled
@@ -33,9 +33,9 @@ from .layout import (
 from .metrics import job_table, totals
 from .network import Contention, Network, load_network, on_topology
 from .network.entering import lay_network
+from .network.simulated import Pace
 from .plain import Plain
 from .profiles.skew import skewed_jobs
-from .protocols import Pace
 from .rules.rule import SKEW_PLACERS, Rule
 from .semantics import Semantics, load_semantics
 from .sharing import Sharing, lay_sharing
@@ -71,7 +71,7 @@ class Simulator(Stops):
         failures: machine failures; none by default.
         horizon_s: stop after so many seconds from the first arrival.
         sharing: several jobs a GPU; None: a job has its GPUs to itself.
-        pace: who says how fast a job runs on its GPUs (protocols.py); None: the network's, if it has one, else what
+        pace: who says how fast a job runs on its GPUs (simulated.py); None: the network's, if it has one, else what
             the workload, the network and the partners give.
         tables_every_s: with regions, seconds from one instant at which tables may move to the next: there is a decision
             point then, although no job waits (`ClusterView.tables_due`), the first at the first arrival; inf: none.
@@ -340,7 +340,7 @@ class Simulator(Stops):
         """Tell the jobs that ask (`codes.ASK`) their rates; then the kernel that asked goes on."""
         s, pace = self.state, self.pace
         assert pace is not None
-        rows.bring_to_date(self.records, 0)
+        job_rows.bring_to_date(self.records, 0)
         for job in s.asked[: s.n_asked].tolist():
             solo_s, phase_left = pace.rate(self, job)
             if not 0.0 < solo_s < math.inf or not 0.0 <= phase_left < s.iterations_left[job]:
@@ -349,11 +349,11 @@ class Simulator(Stops):
                     f"{phase_left!r} are left; expected seconds > 0, and from 0 to less than the "
                     f"{s.iterations_left[job]:g} left now"
                 )
-            rows.set_rate(self.records, 0, job, float(solo_s), float(phase_left))
+            job_rows.set_rate(self.records, 0, job, float(solo_s), float(phase_left))
         s.n_asked = 0
         if hasattr(pace, "settle"):
             for job, solo_s in pace.settle(self):
-                rows.change_rate(self.records, 0, job, solo_s)
+                job_rows.change_rate(self.records, 0, job, solo_s)
 
     def run(self, policy: Decider | None = None, progress: Callable[[int], None] | None = None) -> dict[str, float]:
         """Play to the end: the compiled rule, or `policy.decide` until it returns `Advance` at every decision point.
@@ -369,7 +369,7 @@ class Simulator(Stops):
             self._expect_no_regions()
         while not self.ended:
             if policy is None:
-                rows.schedule(self.records, 0)
+                pass_rows.schedule(self.records, 0)
                 self._go(rows.run, PROGRESS_EVENTS)
             else:
                 self._play(policy)
@@ -423,7 +423,7 @@ class Simulator(Stops):
 
     def _pass_on_copy(self) -> list[Decision]:
         self._expect_no_regions()
-        return self.rehearse(rows.schedule)
+        return self.rehearse(pass_rows.schedule)
 
     def rehearse(self, kernel: Callable[..., Any], *arguments: int) -> list[Decision]:
         """The decisions that `kernel(records, row, *arguments)` would carry out now; nothing is carried out."""
@@ -439,7 +439,7 @@ class Simulator(Stops):
     def schedule(self) -> int:
         """One pass of the compiled rule at this instant; returns how many jobs it started."""
         self._expect_no_regions()
-        return int(rows.schedule(self.records, 0))
+        return int(pass_rows.schedule(self.records, 0))
 
     def apply(self, decision: Decision) -> None:
         """Carry out one decision at this instant.
@@ -459,7 +459,7 @@ class Simulator(Stops):
             self._expect(job, (codes.WAITING, codes.HELD), "start")
             check_time_shift(self, decision)
             lay_gang(self, decision)
-            rows.start(self.records, 0, job)
+            job_rows.start(self.records, 0, job)
             if decision.time_shift is not None:
                 apply_shift(self, Shift(job, decision.time_shift))
         elif isinstance(decision, Migrate | Resize):
@@ -468,7 +468,7 @@ class Simulator(Stops):
             self._expect_no_lease(job, verb)
             if isinstance(decision, Migrate):
                 lay_gang(self, decision)
-                rows.migrate(self.records, 0, job)
+                job_rows.migrate(self.records, 0, job)
             else:
                 self._resize(decision)
         elif isinstance(decision, Shift):
@@ -477,7 +477,7 @@ class Simulator(Stops):
         elif isinstance(decision, Preempt):
             self._expect(job, (codes.RUNNING,), "preempt")
             self._expect_no_lease(job, "preempt")
-            rows.preempt(self.records, 0, job)
+            job_rows.preempt(self.records, 0, job)
         elif isinstance(decision, Hold):
             self._expect(job, (codes.WAITING,), "hold")
             until_s = math.inf if decision.until_s is None else float(decision.until_s)
@@ -485,9 +485,9 @@ class Simulator(Stops):
                 raise InvalidDecision(f"hold job {job} until {until_s:g} s: it is {s.now_s:g} s already")
             tier = self._hold_tier(decision)
             if tier is None:
-                rows.hold(self.records, 0, job, until_s)
+                job_rows.hold(self.records, 0, job, until_s)
             else:
-                rows.hold_for_tier(self.records, 0, job, until_s, tier)
+                pass_rows.hold_for_tier(self.records, 0, job, until_s, tier)
 
     def _hold_tier(self, decision: Hold) -> int | None:
         tier = decision.tier
@@ -506,15 +506,15 @@ class Simulator(Stops):
 
     def serve_holds(self) -> None:
         """Let jobs that are held for a tier with room start now; else that comes with the end of the instant."""
-        rows.serve_holds(self.records, 0)
+        pass_rows.serve_holds(self.records, 0)
 
     def _resize(self, decision: Resize) -> None:
         passes = check_passes(self, decision)
         batch = lay_gang(self, decision)
         if passes is None:
-            rows.resize(self.records, 0, decision.job, batch)
+            job_rows.resize(self.records, 0, decision.job, batch)
         else:
-            rows.set_passes(self.records, 0, decision.job, passes)
+            job_rows.set_passes(self.records, 0, decision.job, passes)
 
     def _job(self, decision: Decision) -> int:
         job = getattr(decision, "job", None)

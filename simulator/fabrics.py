@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .errors import InputError
+from .link_files import topology_from_graph
 from .network.links import MOST_GBPS, check_routes
-from .topology import Topology, check_gpu_count
+from .topology import Topology, check_gpu_count, preset
 
 if TYPE_CHECKING:
     import networkx
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 CABLE_GBPS = 50.0  # of every cable whose capacity is not given: those of paper cassini's testbed
 
 
+@preset("cassini-testbed")
 def cassini_testbed(link_gbps: float | None = None) -> Topology:
     """24 servers of one A100, 13 switches, 48 cables of 50 Gbps, 2:1: the testbed of paper cassini (Figure 10).
 
@@ -42,6 +44,7 @@ def cassini_testbed(link_gbps: float | None = None) -> Topology:
     return _topology("cassini-testbed", graph, link_gbps=link_gbps)
 
 
+@preset("cassini-two-gpu")
 def cassini_two_gpu(link_gbps: float | None = None) -> Topology:
     """6 servers of two A100 on 3 leaves and a core, 9 cables of 50 Gbps, 2:1: paper cassini, Figure 16(a).
 
@@ -57,6 +60,7 @@ def cassini_two_gpu(link_gbps: float | None = None) -> Topology:
     return _topology("cassini-two-gpu", graph, link_gbps=link_gbps)
 
 
+@preset("fat-tree")
 def fat_tree(k: int = 4, gpus_per_machine: int = 1, link_gbps: float | None = None) -> Topology:
     """A fat tree of k-port switches: k pods, k^3 / 4 machines, all cables equal, no oversubscription.
 
@@ -86,6 +90,7 @@ def fat_tree(k: int = 4, gpus_per_machine: int = 1, link_gbps: float | None = No
     return _topology("fat-tree", graph, link_gbps=link_gbps)
 
 
+@preset("leaf-spine")
 def leaf_spine(
     leaves: int = 8,
     spines: int = 2,
@@ -127,8 +132,6 @@ def _servers(graph: networkx.MultiGraph, switch: str, count: int, gpus: int, lin
 
 def _topology(name: str, graph: networkx.MultiGraph, **given: float | None) -> Topology:
     """`given`: the capacities that are arguments of the preset; None: the user left one out."""
-    from .link_files import topology_from_graph
-
     words = [key for key, value in given.items() if value is not None]
     return topology_from_graph(graph, name, source=f"topology {name}", capacities=" and ".join(words))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from .decisions import Migrate, Resize, Start
@@ -11,16 +9,14 @@ from .errors import InvalidDecision
 from .geo_gangs import check_parts
 from .kernels.codes import DOWN
 from .layout import gpus_of
-from .rows import takes_units
-
-if TYPE_CHECKING:
-    from .engine import Simulator
+from .network.simulated import Simulated
+from .region_rows import takes_units
 
 VERBS = {Start: "start", Migrate: "migrate", Resize: "resize"}
 GIB = 2.0**30
 
 
-def lay_gang(simulator: Simulator, decision: Start | Migrate | Resize) -> int:
+def lay_gang(simulator: Simulated, decision: Start | Migrate | Resize) -> int:
     """Write the GPUs of a decision about a job in the right status into the record; of a start the batches too.
 
     Returns:
@@ -38,7 +34,7 @@ def lay_gang(simulator: Simulator, decision: Start | Migrate | Resize) -> int:
     return batch
 
 
-def check_gang(simulator: Simulator, decision: Start | Migrate | Resize) -> tuple[int, int]:
+def check_gang(simulator: Simulated, decision: Start | Migrate | Resize) -> tuple[int, int]:
     """See that a job in the right status can have the GPUs of a decision about it.
 
     Returns:
@@ -54,7 +50,7 @@ def check_gang(simulator: Simulator, decision: Start | Migrate | Resize) -> tupl
     if len(set(gpus)) != len(gpus):
         raise InvalidDecision(f"{what}: a GPU is named twice in {list(gpus)}")
     own = () if isinstance(decision, Start) else tuple(gpus_of(s, job))
-    may_keep = not (simulator.semantics.auctions and own and s.started_s[job] < s.now_s)
+    may_keep = not (s.auctions and own and s.started_s[job] < s.now_s)
     units = np.array(gpus)
     if simulator.capacity.regions == 0 or not takes_units(simulator.records, 0, job, units):
         for gpu in gpus:
@@ -71,7 +67,7 @@ def check_gang(simulator: Simulator, decision: Start | Migrate | Resize) -> tupl
     return batch, 0
 
 
-def check_passes(simulator: Simulator, decision: Resize) -> int | None:
+def check_passes(simulator: Simulated, decision: Resize) -> int | None:
     """The sub-batch that a `Resize` asks for, checked but for the memory, which `lay_gang` looks at; elastic: None.
 
     Raises:
@@ -114,7 +110,7 @@ def _check_size(what: str, given: int, need: int, elastic: bool, room: int) -> N
         raise InvalidDecision(f"{what}: {given} GPUs given, expected 1 to {room}")
 
 
-def _check_gpu(simulator: Simulator, what: str, gpu: int, keeps: bool) -> None:
+def _check_gpu(simulator: Simulated, what: str, gpu: int, keeps: bool) -> None:
     s = simulator.state
     if not 0 <= gpu < s.n_gpus:
         raise InvalidDecision(f"{what}: there is no GPU {gpu}; the cluster has 0 to {s.n_gpus - 1}")
@@ -131,7 +127,7 @@ def _check_gpu(simulator: Simulator, what: str, gpu: int, keeps: bool) -> None:
         raise InvalidDecision(f"{what}: {name} is held by {whose}{limit}")
 
 
-def _batch(simulator: Simulator, decision: Start | Migrate | Resize, what: str) -> int:
+def _batch(simulator: Simulated, decision: Start | Migrate | Resize, what: str) -> int:
     """Samples a GPU."""
     asked = getattr(decision, "batch", None)
     if asked is None:
@@ -146,7 +142,7 @@ def _batch(simulator: Simulator, decision: Start | Migrate | Resize, what: str) 
 
 
 def _sub_batch(
-    simulator: Simulator, decision: Start | Migrate | Resize, what: str, batch: int, own: tuple[int, ...]
+    simulator: Simulated, decision: Start | Migrate | Resize, what: str, batch: int, own: tuple[int, ...]
 ) -> int:
     """The sub-batch that is asked for, or the largest that fits all GPUs beside those who are there."""
     s, job = simulator.state, decision.job

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .errors import InvalidDecision
-from .rows import may_run_in
+from .network.simulated import Simulated
+from .region_rows import may_run_in
 
 if TYPE_CHECKING:
-    from .engine import Simulator
     from .geo.demands import Demands
     from .topology import Topology
 
 
-def check_parts(simulator: Simulator, what: str, job: int, units: np.ndarray) -> None:
+def check_parts(simulator: Simulated, what: str, job: int, units: np.ndarray) -> None:
     """Whether units that are there, part after part, are those of a job's parts, in a region with its tables.
 
     Raises:
@@ -51,7 +51,7 @@ def check_parts(simulator: Simulator, what: str, job: int, units: np.ndarray) ->
         raise InvalidDecision(f"{what}: {why_not(simulator, job, region)}")
 
 
-def why_not(simulator: Simulator, job: int, region: int) -> str:
+def why_not(simulator: Simulated, job: int, region: int) -> str:
     """Why a job may not start in a region that has room for it."""
     s = simulator.state
     name = simulator.topology.region_names[region]
@@ -66,7 +66,7 @@ def why_not(simulator: Simulator, job: int, region: int) -> str:
     return f"its parts do not fit region {name}"
 
 
-def _demands(simulator: Simulator) -> Demands:
+def _demands(simulator: Simulated) -> Demands:
     assert simulator.workload.geo is not None
     return simulator.workload.geo
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from .errors import InputError
 from .geo_layout import parts_of
-from .rows import candidate_regions, left_bytes
+from .network.simulated import Simulated
+from .region_rows import candidate_regions, left_bytes
 
 if TYPE_CHECKING:
-    from .engine import Simulator
     from .geo.demands import Demands
     from .geo.warehouse import Warehouse
 
@@ -27,7 +27,7 @@ class RegionView:
     Regions, tables, clusters and unit types are indices; names are in `topology` and `demands`.
     """
 
-    _simulator: Simulator
+    _simulator: Simulated
 
     @property
     def demands(self) -> Demands:
@@ -39,14 +39,15 @@ class RegionView:
         return geo
 
     @property
-    def _record(self) -> np.void:
+    def table_fields(self) -> np.void:
+        """The record, for those who read many of its fields (geo_state.py). Do not write to it."""
         _ = self.demands
         return self._simulator.plain.record
 
     @property
     def up_regions(self) -> list[int]:
         """The regions that have not failed."""
-        return regions_in(self._record["up_regions"])
+        return regions_in(self.table_fields["up_regions"])
 
     def regions_of(self, job: int) -> list[int]:
         """The regions where a job could run now if they were empty: up, large enough, with all its tables."""
@@ -55,16 +56,16 @@ class RegionView:
 
     def hosts_of(self, job: int) -> list[int]:
         """The regions whose clusters could hold a job if they were empty, whatever lies there."""
-        return regions_in(self._record["job_hosts"][job])
+        return regions_in(self.table_fields["job_hosts"][job])
 
     def region_of(self, job: int) -> int | None:
         """The region where a job runs; None: it does not."""
-        region = int(self._record["job_region"][job])
+        region = int(self.table_fields["job_region"][job])
         return region if region >= 0 else None
 
     def clusters_of(self, job: int) -> list[int]:
         """The cluster of each part of a running job; empty if it does not run."""
-        s = self._record
+        s = self.table_fields
         parts = int((s["part_units"][job] > 0).sum())
         return s["part_cluster"][job, :parts].tolist() if s["job_region"][job] >= 0 else []
 
@@ -79,51 +80,51 @@ class RegionView:
 
     def level(self, job: int) -> int:
         """Priority of a job, 0 (highest) to 6."""
-        return int(self._record["job_level"][job])
+        return int(self.table_fields["job_level"][job])
 
     def tenant(self, job: int) -> int:
         """Whose quota a job counts against, a row of `demands.quota`."""
-        return int(self._record["job_tenant"][job])
+        return int(self.table_fields["job_tenant"][job])
 
     @property
     def free_by_cluster(self) -> np.ndarray:
         """Free units of each cluster, int64 (clusters,)."""
-        s = self._record
+        s = self.table_fields
         return s["cluster_free"][: s["n_clusters"]].astype(np.int64)
 
     def copies(self, table: int) -> list[int]:
         """The regions with a complete copy of a table."""
-        return regions_in(self._record["table_copies"][table])
+        return regions_in(self.table_fields["table_copies"][table])
 
     def doomed(self, table: int) -> list[int]:
         """Those whose copy is deleted when nobody reads it any more; a job may not start to."""
-        return regions_in(self._record["table_doomed"][table])
+        return regions_in(self.table_fields["table_doomed"][table])
 
     def home(self, table: int) -> int:
         """The region of a table's home."""
-        return int(self._record["table_home"][table])
+        return int(self.table_fields["table_home"][table])
 
     def moving_to(self, table: int) -> int | None:
         """The region to which a table's home is about to move; None: it stays."""
-        target = int(self._record["table_target"][table])
+        target = int(self.table_fields["table_target"][table])
         return target if target >= 0 else None
 
     @property
     def stored_bytes(self) -> np.ndarray:
         """Bytes of storage that are taken in each region, int64 (regions,), what is on the way there included."""
-        s = self._record
+        s = self.table_fields
         return s["stored_bytes"][: s["n_regions"]].astype(np.int64)
 
     @property
     def storage_bytes(self) -> np.ndarray:
         """Bytes of storage of each region, int64 (regions,)."""
-        s = self._record
+        s = self.table_fields
         return s["storage_bytes"][: s["n_regions"]].astype(np.int64)
 
     @property
     def transfers(self) -> list[tuple[int, int | None, int, float]]:
         """Copies on the way: table, from (None: it waits for a source), to, bytes left; by table."""
-        s = self._record
+        s = self.table_fields
         found: list[tuple[int, int | None, int, float]] = []
         if s["n_transfers"] == 0:
             return found
@@ -148,7 +149,7 @@ class RegionView:
 
         Of a table that moves, the home is the present one. Copies that are about to be deleted do not count.
         """
-        s, demands = self._record, self.demands
+        s, demands = self.table_fields, self.demands
         bits = (s["table_copies"] & ~s["table_doomed"])[: s["n_tables"]]
         copies = (bits[:, None] >> np.arange(int(s["n_regions"])) & 1).astype(bool)
         return demands.warehouse(self._simulator.topology, s["table_home"][: s["n_tables"]].astype(np.int64), copies)

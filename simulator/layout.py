@@ -18,8 +18,8 @@ from .kernels.codes import BEST_BENEFIT, FIRST_FIT, FREE, NOT_SHARED, RUNNING, W
 from .kinds import first_kinds
 from .network.base import Network
 from .network.isolated import iteration_times_s
+from .pass_rows import adopt
 from .plain import Plain
-from .rows import adopt
 from .rules.pairs import EQUAL
 from .rules.rule import COST_SPLIT_GPUS, ORDERS, PLACERS, SHARINGS, Rule
 from .semantics import LEASE_S, Semantics

@@ -25,13 +25,14 @@ import numpy as np
 from .errors import InputError
 from .link_tiers import tiers_of_links
 from .network.links import LinkGraph
-from .specs import validated
-from .topology import MAX_GPUS, NOTHING_WRITTEN, Topology, Written, check_gpu_count
+from .topology import MAX_GPUS, NOTHING_WRITTEN, Topology, Written, builder, check_gpu_count
+from .yaml_files import validated
 
 if TYPE_CHECKING:
     import networkx
 
 
+@builder("graph")
 def topology_from_graph(
     graph: networkx.Graph,
     name: str = "custom",
@@ -82,6 +83,7 @@ def _rack_of(graph: networkx.Graph, machine: Hashable, gpus: Mapping[Hashable, i
     return "switch", next(switches, machine)
 
 
+@builder("node-link")
 def topology_from_node_link(mapping: Mapping[str, Any], source: str, name: str = "custom") -> Topology:
     """The topology of a mapping in this module's schema.
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from .errors import InputError
 from .names import choose
-from .rows import find_gang, find_within
+from .rule_rows import find_gang, find_within
 from .rules.rule import PLACERS
 from .tiers import MACHINE, NETWORK, RACK
 

@@ -9,23 +9,24 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .errors import InputError
-from .fabrics import cassini_testbed, cassini_two_gpu, fat_tree, leaf_spine
 from .tiers import TIER_NAMES, TIERS
 from .topology import (
     MOST_LATENCY_US,
     NATURAL,
+    PRESETS,
     UNKNOWN_TIERS,
     Tier,
     Topology,
     Written,
     check_gpu_count,
     checked_order,
+    preset,
 )
 
 PerTier = tuple[float | None, ...] | None
@@ -56,6 +57,7 @@ BSBF_TIERS = (Tier("slot"), Tier("machine"), Tier("rack", bandwidth_gbps=10.0), 
 HARMONY_TIERS = (Tier("slot"), Tier("machine"), Tier("rack", bandwidth_gbps=1.1), Tier("network"))
 
 
+@preset("flat")
 def flat(
     machines: int = 8,
     gpus_per_machine: int = 8,
@@ -77,6 +79,7 @@ def flat(
     return _uniform("flat", 1, machines, gpus_per_machine, slots, machine_order, given)
 
 
+@preset("dally")
 def dally(
     racks: int = 2,
     machines: int = 8,
@@ -102,6 +105,7 @@ def dally(
     return _uniform("dally", racks, machines, gpus_per_machine, slots, machine_order, given, DALLY_TIERS)
 
 
+@preset("bsbf-physical")
 def bsbf_physical(
     machines: int = 4,
     gpus_per_machine: int = 4,
@@ -120,6 +124,7 @@ def bsbf_physical(
     return _uniform("bsbf-physical", 1, machines, gpus_per_machine, 1, NATURAL, given, BSBF_TIERS, "2080ti")
 
 
+@preset("bsbf-simulation")
 def bsbf_simulation(
     machines: int = 16,
     gpus_per_machine: int = 4,
@@ -136,6 +141,7 @@ def bsbf_simulation(
     return _uniform("bsbf-simulation", 1, machines, gpus_per_machine, 1, NATURAL, given, BSBF_TIERS, "2080ti")
 
 
+@preset("harmony")
 def harmony(machines: int = 100) -> Topology:
     """The cluster of paper harmony, Sec. V-B: m4.2xlarge machines, 8 vCPUs, 32 GB and 1.1 Gbps each, none with a GPU.
 
@@ -148,56 +154,17 @@ def harmony(machines: int = 100) -> Topology:
     return _uniform("harmony", 1, machines, 1, 1, NATURAL, UNKNOWN_TIERS, HARMONY_TIERS)
 
 
-def mast(
-    regions: int = 4,
-    gpus: int = 256,
-    cpu_machines: int | None = None,
-    largest_cluster: int | None = None,
-    storage_tb: float | None = None,
-    wan_gbps: float | None = None,
-    seed: int = 0,
-) -> Topology:
-    """Regions with uneven hardware, storage and links between them, as paper mast, Sec. 2, Figure 2, describes them.
-
-    Assumptions: simulator/geo/mast_world.py. Clusters of CPU machines have the type "CPU" and one unit a machine; the
-    GPU types are V100, A100 and H100. `regions`: 1 to 64. `gpus`: of all, a multiple of 8. `cpu_machines`: of all;
-    none: as many as GPUs. `largest_cluster`: its GPUs; none: a region of the mean size has three, of 32 to 1,024.
-    `storage_tb`: of all regions; none: 0.2 a GPU. `wan_gbps`: from each region to each other; none: 0.08 x gpus /
-    regions. `seed`: of the shares and of which region has which type.
-
-    Raises:
-        InputError: a parameter out of range, or too few GPUs for a machine of each type in each region that has it.
-    """
-    from .geo.mast_world import mast_world
-
-    return mast_world(regions, gpus, cpu_machines, largest_cluster, storage_tb, wan_gbps, seed).topology()
-
-
-PRESETS: dict[str, Callable[..., Topology]] = {
-    "flat": flat,
-    "dally": dally,
-    "bsbf-physical": bsbf_physical,
-    "bsbf-simulation": bsbf_simulation,
-    "cassini-testbed": cassini_testbed,
-    "cassini-two-gpu": cassini_two_gpu,
-    "fat-tree": fat_tree,
-    "leaf-spine": leaf_spine,
-    "harmony": harmony,
-    "mast": mast,
-}
-
-
 def list_topologies() -> list[dict[str, Any]]:
     """One dict per preset: name, summary (one line), parameters (name -> default), gpus (by default)."""
     return [
         {
             "name": name,
-            "summary": (inspect.getdoc(preset) or "").splitlines()[0],
-            "parameters": {key: value.default for key, value in inspect.signature(preset).parameters.items()},
+            "summary": (inspect.getdoc(make) or "").splitlines()[0],
+            "parameters": {key: value.default for key, value in inspect.signature(make).parameters.items()},
             "gpus": default.num_gpus - default.num_cpu_machines,
         }
-        for name, preset in PRESETS.items()
-        for default in [preset()]
+        for name, make in PRESETS.items()
+        for default in [make()]
     ]
 
 

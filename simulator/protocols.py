@@ -14,7 +14,6 @@ from .errors import InputError
 
 if TYPE_CHECKING:
     from .decisions import Decision
-    from .engine import Simulator
     from .plans import Plan
     from .rules.rule import Rule
     from .semantics import Semantics
@@ -65,33 +64,6 @@ class CandidateSource(Protocol):
 
         The first is the one that it would take itself. The same view gives the same plans: nothing is remembered from
         one instant to the next that is not in the record.
-        """
-
-
-class Pace(Protocol):
-    """Who says how fast jobs run, where no table in the record does: measured look-ups, elastic jobs, shared links.
-
-    One that also has `settle(simulator)` is called by it after `rate` has been: an iterable of (job, seconds per
-    iteration) of running jobs that go on at another rate from now on.
-
-    Attributes:
-        elastic: jobs may run on other numbers of GPUs than they ask (`Start` and `Resize`), and a decision is due
-            whenever a job is there.
-        restores_first: the first start of a job costs a restore too.
-    """
-
-    elastic: bool
-    restores_first: bool
-
-    def rate(self, simulator: Simulator, job: int) -> tuple[float, float]:
-        """The pace of a running job that has just got its present GPUs, or reached the end of a phase.
-
-        Called before time passes, once for each such job, in the order in which it happened to them; the iterations
-        that are left are up to date.
-
-        Returns:
-            Seconds per iteration on its GPUs with nobody beside it, > 0; and how many iterations are left when to ask
-            again, less than are left now; 0: not before it moves.
         """
 
 

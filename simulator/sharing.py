@@ -17,7 +17,7 @@ from .network.base import Network, name_of_job
 from .profiles.interference import Interference
 from .profiles.models import load_profiles
 from .profiles.slices import Slice
-from .rows import first_without_room, lay_best_steps
+from .sharing_rows import first_without_room, lay_best_steps
 from .sharing_state import FIT_TERMS, SHARED_MODELS
 from .state import BERTH_SIZES
 from .workloads.schema import Workload

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from .decisions import Shift, Start
 from .errors import InvalidDecision
-from .network import Contention
+from .network.link_network import LinkNetwork
+from .network.simulated import Simulated
 from .rows import shift
 
-if TYPE_CHECKING:
-    from .engine import Simulator
 
-
-def apply_shift(simulator: Simulator, decision: Shift) -> None:
+def apply_shift(simulator: Simulated, decision: Shift) -> None:
     """Shift a running job; its period is that of its component as jobs lie now.
 
     Raises:
@@ -32,7 +29,7 @@ def apply_shift(simulator: Simulator, decision: Shift) -> None:
     shift(simulator.records, 0, job, seconds, period_s)
 
 
-def check_time_shift(simulator: Simulator, decision: Start) -> None:
+def check_time_shift(simulator: Simulated, decision: Start) -> None:
     """Check the time-shift of a start, if it has one.
 
     Raises:
@@ -51,8 +48,8 @@ def check_time_shift(simulator: Simulator, decision: Start) -> None:
         raise InvalidDecision(f"{what}: with a time_shift, but it sends nothing over the network on these GPUs")
 
 
-def _network(simulator: Simulator, what: str) -> Contention:
-    if not isinstance(simulator.network, Contention):
+def _network(simulator: Simulated, what: str) -> LinkNetwork:
+    if not isinstance(simulator.network, LinkNetwork):
         raise InvalidDecision(f"{what}: time-shifts need network contention, not {simulator.network.describe()!r}")
     return simulator.network
 

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from . import rows
+from . import region_rows
 from .decisions import Drop, Move, Replicate
 from .errors import InvalidDecision
-
-if TYPE_CHECKING:
-    from .engine import Simulator
-    from .view import ClusterView
+from .geo_view import RegionView
+from .network.simulated import Simulated
 
 TableDecision = Replicate | Move | Drop
 VERBS = {Replicate: "replicate", Move: "move", Drop: "drop"}
 
 
-def apply_table(simulator: Simulator, decision: TableDecision) -> None:
+def apply_table(simulator: Simulated, decision: TableDecision) -> None:
     """Carry out a decision about a table at this instant.
 
     Raises:
         InvalidDecision: it cannot be carried out; the state is as before.
     """
     table, region = check_table(simulator, decision)
-    entry = {Replicate: rows.replicate, Move: rows.move, Drop: rows.drop}[type(decision)]
+    entry = {Replicate: region_rows.replicate, Move: region_rows.move, Drop: region_rows.drop}[type(decision)]
     entry(simulator.records, 0, table, region)
 
 
-def check_table(simulator: Simulator, decision: TableDecision) -> tuple[int, int]:
+def check_table(simulator: Simulated, decision: TableDecision) -> tuple[int, int]:
     """The table and the region of a decision that can be carried out at this instant.
 
     Raises:
@@ -52,24 +48,24 @@ def check_table(simulator: Simulator, decision: TableDecision) -> tuple[int, int
     return table, region
 
 
-def copied_bytes(simulator: Simulator, decision: TableDecision) -> int:
+def copied_bytes(simulator: Simulated, decision: TableDecision) -> int:
     """What carrying out a decision would send over links; 0: nothing."""
     if isinstance(decision, Drop):
         return 0
     s = simulator.plain.record
-    missing = int(rows.missing_bytes(simulator.records, 0, decision.table, decision.region))
+    missing = int(region_rows.missing_bytes(simulator.records, 0, decision.table, decision.region))
     if isinstance(decision, Move):
         return 0 if decision.region == s["table_home"][decision.table] else missing
     return int(s["replica_size"][decision.table]) if missing == s["table_size"][decision.table] else 0
 
 
-def is_idle(view: ClusterView, decision: TableDecision) -> bool:
+def is_idle(view: RegionView, decision: TableDecision) -> bool:
     """Whether a decision gives a replica to a region that is the table's home and stays so."""
     is_at_home = isinstance(decision, Replicate) and view.home(decision.table) == decision.region
     return is_at_home and view.moving_to(decision.table) is None
 
 
-def _indices(simulator: Simulator, decision: TableDecision) -> tuple[int, int]:
+def _indices(simulator: Simulated, decision: TableDecision) -> tuple[int, int]:
     if simulator.ended:
         raise InvalidDecision(f"{decision!r}: the run has ended; call reset() first")
     if simulator.capacity.regions == 0:
@@ -81,25 +77,25 @@ def _indices(simulator: Simulator, decision: TableDecision) -> tuple[int, int]:
     return int(decision.table), int(decision.region)
 
 
-def _check_replicate(simulator: Simulator, what: str, table: int, region: int) -> None:
+def _check_replicate(simulator: Simulated, what: str, table: int, region: int) -> None:
     s = simulator.plain.record
     if s["table_wanted"][table] >> region & 1:
         on_the_way = not s["table_copies"][table] >> region & 1
         raise InvalidDecision(f"{what}: a copy is {'on the way there' if on_the_way else 'there'} already")
-    missing = int(rows.missing_bytes(simulator.records, 0, table, region))
+    missing = int(region_rows.missing_bytes(simulator.records, 0, table, region))
     if missing == s["table_size"][table]:
         _check_room(simulator, what, table, region, int(s["replica_size"][table]))
 
 
-def _check_move(simulator: Simulator, what: str, table: int, region: int) -> None:
+def _check_move(simulator: Simulated, what: str, table: int, region: int) -> None:
     s = simulator.plain.record
     target = int(s["table_target"][table])
     if region == (s["table_home"][table] if target < 0 else target):
         raise InvalidDecision(f"{what}: that is its home {'already' if target < 0 else 'to be'}")
-    _check_room(simulator, what, table, region, int(rows.missing_bytes(simulator.records, 0, table, region)))
+    _check_room(simulator, what, table, region, int(region_rows.missing_bytes(simulator.records, 0, table, region)))
 
 
-def _check_room(simulator: Simulator, what: str, table: int, region: int, size: int) -> None:
+def _check_room(simulator: Simulated, what: str, table: int, region: int, size: int) -> None:
     s = simulator.plain.record
     room = int(s["storage_bytes"][region] - s["stored_bytes"][region])
     if size > room:
@@ -108,7 +104,7 @@ def _check_room(simulator: Simulator, what: str, table: int, region: int, size: 
         raise InvalidDecision(f"{what}: {s['n_transfers']} copies are on the way, as many as one simulator holds")
 
 
-def _check_drop(simulator: Simulator, what: str, table: int, region: int) -> None:
+def _check_drop(simulator: Simulated, what: str, table: int, region: int) -> None:
     s = simulator.plain.record
     is_wanted = s["table_wanted"][table] >> region & 1
     if is_wanted:

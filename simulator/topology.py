@@ -14,12 +14,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from .errors import InputError
-from .geo.lands import CPU_TYPE, Lands
+from .geo.lands import CPU_TYPE, MOST_REGIONS, Lands
 from .names import bind, choose, parse_name
 from .own import is_own, made_of, shown_word
 from .tiers import TIER_NAMES
@@ -35,6 +35,33 @@ NATURAL = "natural"
 MOST_SEED = 10**18
 _SEED = re.compile(r"[0-9]{1,18}")
 _SPEC_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+Build = TypeVar("Build", bound=Callable[..., "Topology"])
+
+# What makes topologies lies above them and registers here; simulator/__init__.py sees to it that it is imported.
+BUILDERS: dict[str, Callable[..., Topology]] = {}  # of what they read: mapping, file, graph, node-link, regions
+PRESETS: dict[str, Callable[..., Topology]] = {}  # by name
+
+
+def builder(what: str) -> Callable[[Build], Build]:
+    """Decorates the function that builds topologies from `what`: a mapping, a file, a graph, ..."""
+
+    def register(build: Build) -> Build:
+        BUILDERS[what] = build
+        return build
+
+    return register
+
+
+def preset(name: str) -> Callable[[Build], Build]:
+    """Decorates the function that is the preset `name`; its arguments are the preset's parameters."""
+
+    def register(build: Build) -> Build:
+        PRESETS[name] = build
+        return build
+
+    return register
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,22 +226,18 @@ class Topology:
             written=Written(tuple(tiers), lands is None and any(cluster_gpu_type)) if written is None else written,
         )
         if lands is not None:
-            lands.check(topology)
+            _check_lands(topology, lands)
         return topology
 
     @classmethod
     def from_spec(cls, mapping: Mapping[str, Any], source: str = "topology") -> Topology:
         """Build from a mapping in the schema of `simulator/specs.py`; `source` names it in InputErrors."""
-        from .specs import topology_from_mapping
-
-        return topology_from_mapping(mapping, source)
+        return BUILDERS["mapping"](mapping, source)
 
     @classmethod
     def from_graph(cls, graph: networkx.Graph, name: str = "custom") -> Topology:
         """Build from a networkx graph of machines, switches and links: the attributes of `simulator/link_files.py`."""
-        from .link_files import topology_from_graph
-
-        return topology_from_graph(graph, name)
+        return BUILDERS["graph"](graph, name)
 
     @classmethod
     def load(cls, source: Topology | Mapping[str, Any] | str | os.PathLike[str] | Callable[[], Topology]) -> Topology:
@@ -228,8 +251,6 @@ class Topology:
         Raises:
             InputError: no such preset or file, a bad parameter, or a bad specification.
         """
-        from .presets import PRESETS
-
         if isinstance(source, Topology):
             return source
         if isinstance(source, Mapping):
@@ -252,9 +273,7 @@ class Topology:
                 choose(parse_name(text, "topology")[0], PRESETS, "topology")
             except InputError as error:
                 raise InputError(f"{error}; or the path of a YAML or JSON file") from None
-        from .specs import load_topology
-
-        return load_topology(text)
+        return BUILDERS["file"](text)
 
     @property
     def num_gpus(self) -> int:
@@ -533,3 +552,34 @@ def _index_arrays(levels: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         "rack_machines": levels["rack_machines"],
     }
     return {name: _frozen(array) for name, array in arrays.items()}
+
+
+def _check_lands(topology: Topology, lands: Lands) -> None:
+    """Whether regions so described can be those of `topology`.
+
+    Raises:
+        InputError: another number of regions or more than 64, a cluster without a type or of unequal machines,
+            or one of CPU machines with several units each.
+    """
+    what, regions = f"topology {topology.name!r}", topology.num_regions
+    shapes = lands.storage_bytes.shape, lands.wan_bytes_per_s.shape, lands.fault_group.shape
+    if shapes != ((regions,), (regions, regions), (regions,)) or regions > MOST_REGIONS:
+        raise InputError(
+            f"{what}: lands of shapes {', '.join(map(str, shapes))} for {regions} regions; expected ({regions},), "
+            f"({regions}, {regions}) and ({regions},), at most {MOST_REGIONS} regions"
+        )
+    first = topology.rack_first_machine[topology.cluster_first_rack]
+    units = topology.machine_gpus[first]
+    uneven = topology.machine_gpus != np.repeat(units, np.diff([*first, topology.num_machines]))
+    for cluster, gpu_type in enumerate(topology.cluster_gpu_type):
+        name = f"{what}: cluster {topology.cluster_names[cluster]!r}"
+        if not gpu_type:
+            raise InputError(f"{name} has no GPU type; expected one, or {CPU_TYPE}")
+        if gpu_type == CPU_TYPE and units[cluster] != 1:
+            raise InputError(f"{name} has CPU machines of {units[cluster]} units; expected 1")
+    if uneven.any():
+        cluster = int(topology.rack_cluster[topology.machine_rack[int(uneven.argmax())]])
+        raise InputError(
+            f"{what}: cluster {topology.cluster_names[cluster]!r} has unequal machines; expected equal ones, "
+            "as the topology has regions with storage"
+        )

@@ -14,13 +14,14 @@ from .kernels.bits import members
 from .kernels.codes import GONE, HELD, RUNNING, TIMES_EXACT
 from .kernels.stays import NEVER_S
 from .layout import gpus_of
-from .network import Contention
+from .network.link_network import LinkNetwork
 from .placing import find_gpus, find_gpus_within
-from .rows import largest_sub_batch, slowdown_beside, solo_gang_s, timer_end_s, timer_left_s
+from .rule_rows import solo_gang_s, timer_end_s, timer_left_s
+from .sharing_rows import largest_sub_batch, slowdown_beside
 from .tiers import MACHINE, RACK
+from .viewed import Viewed
 
 if TYPE_CHECKING:
-    from .engine import Simulator
     from .network.routes import LinkUse
     from .profiles.phases import Phases
     from .topology import Topology
@@ -41,11 +42,13 @@ class ClusterView(RegionView):
         topology, workload: what is simulated.
     """
 
-    def __init__(self, simulator: Simulator) -> None:
+    _simulator: Viewed
+
+    def __init__(self, simulator: Viewed) -> None:
         self._simulator = simulator
 
     @property
-    def simulator(self) -> Simulator:
+    def simulator(self) -> Viewed:
         """The simulator behind the view; policies that are compiled rules hand their rule to it."""
         return self._simulator
 
@@ -321,9 +324,9 @@ class ClusterView(RegionView):
         return (float(shift_s[job]), float(period_s[job])) if shift_s[job] >= 0.0 else (None, None)
 
     @property
-    def _contention(self) -> Contention:
+    def _contention(self) -> LinkNetwork:
         network = self._simulator.network
-        if not isinstance(network, Contention):
+        if not isinstance(network, LinkNetwork):
             raise InputError(f"network {network.describe()!r} knows no links; expected contention")
         return network
 

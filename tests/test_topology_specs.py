@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from clustergym.simulator import specs
 from clustergym.simulator.errors import InputError
-from clustergym.simulator.specs import MAX_FILE_BYTES, load_mapping
 from clustergym.simulator.topology import Topology
+from clustergym.simulator.yaml_files import MAX_FILE_BYTES, load_mapping
 
 FULL = """\
 name: two-sites

@@ -9,7 +9,8 @@ from ...simulator.engine import Simulator
 from ...simulator.errors import InputError
 from ...simulator.estimates import Estimates
 from ...simulator.network import Network
-from ...simulator.protocols import Pace, Policy
+from ...simulator.network.simulated import Pace
+from ...simulator.protocols import Policy
 from ...simulator.rules.rule import Rule
 from ...simulator.sharing import Sharing, Slowdowns
 from ...simulator.topology import Topology

@@ -23,7 +23,7 @@ import yaml
 
 from ...simulator.errors import InputError
 from ...simulator.names import choose
-from ...simulator.specs import parse_yaml, read_text
+from ...simulator.yaml_files import parse_yaml, read_text
 
 SHIPPED = Path(__file__).with_name("spaces")
 FIELDS = ("low", "high", "log", "step", "choices", "when")

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from ..geo_view import RegionView
 from .warehouse import Warehouse
 
-if TYPE_CHECKING:
-    from ..view import ClusterView
 
-
-def expected_homes(view: ClusterView) -> np.ndarray:
+def expected_homes(view: RegionView) -> np.ndarray:
     """The home of each table once none moves any more, int64 (tables,)."""
-    s = view.simulator.plain.record
+    s = view.table_fields
     home, target = s["table_home"][: s["n_tables"]], s["table_target"][: s["n_tables"]]
     return np.where(target >= 0, target, home).astype(np.int64)
 
 
-def expected_copies(view: ClusterView) -> np.ndarray:
+def expected_copies(view: RegionView) -> np.ndarray:
     """Where each table will lie then, bool (tables, regions): neither what is to be deleted nor a home that is left."""
-    s = view.simulator.plain.record
+    s = view.table_fields
     n = int(s["n_tables"])
     bits = s["table_copies"][:n] & ~s["table_doomed"][:n]
     leaves = (s["table_target"][:n] >= 0) & (s["table_wanted"][:n] >> s["table_home"][:n] & 1 == 0)
@@ -33,6 +29,6 @@ def expected_copies(view: ClusterView) -> np.ndarray:
     return copies
 
 
-def expected_warehouse(view: ClusterView) -> Warehouse:
+def expected_warehouse(view: RegionView) -> Warehouse:
     """The tables so, with what is known of those who read them."""
     return view.warehouse().at(expected_homes(view), expected_copies(view))

@@ -1,6 +1,6 @@
 """What a user writes about regions and their data, in YAML or JSON: read safely, checked, and built into a Warehouse.
 
-Name, links and regions alone are a topology too, see `has_lands`; its clusters of both kinds of machines become two.
+Name, links and regions alone are a topology too, see specs.py; its clusters of both kinds of machines become two.
 
 The schema (what has a value here is optional and that is its default; names must be given and unique):
 
@@ -33,7 +33,8 @@ import numpy as np
 
 from ..errors import InputError
 from ..names import choose
-from ..specs import load_mapping, validated
+from ..topology import Topology, builder
+from ..yaml_files import load_mapping, validated
 from .warehouse import NO_APP, Jobs, Tables, Warehouse
 from .world import NO_GPU, Clusters, World, expect_unique
 
@@ -73,6 +74,20 @@ def warehouse_from_mapping(mapping: Mapping[str, Any], source: str, name: str = 
         raise InputError(f"{source}: {error}") from None
 
 
+@builder("regions")
+def topology_of_regions(mapping: Mapping[str, Any], source: str, name: str = "custom") -> Topology:
+    """The topology of `world_from_mapping`.
+
+    Raises:
+        InputError: see there.
+    """
+    world = world_from_mapping(mapping, source, name)
+    try:
+        return world.topology()
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
+
+
 def world_from_mapping(mapping: Mapping[str, Any], source: str, name: str = "custom") -> World:
     """The regions that a mapping in this module's schema describes, with or without apps, tables and jobs.
 
@@ -89,14 +104,6 @@ def world_from_mapping(mapping: Mapping[str, Any], source: str, name: str = "cus
     spec = validated(WorldSpec, mapping, source)
     expect_unique([region.name for region in spec.regions], f"{source}: regions")
     return _world(spec, source, name)
-
-
-def has_lands(mapping: Mapping[str, Any]) -> bool:
-    """Whether a mapping is in this module's schema rather than that of a plain topology (specs.py)."""
-    if "wan_gbps" in mapping or "links" in mapping:
-        return True
-    regions = mapping.get("regions")
-    return isinstance(regions, list) and any(isinstance(region, dict) and "storage_tb" in region for region in regions)
 
 
 def _code(name: str, names: Sequence[str], what: str) -> int:

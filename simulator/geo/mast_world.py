@@ -17,6 +17,7 @@ import math
 import numpy as np
 
 from ..errors import InputError
+from ..topology import Topology, preset
 from .mast_like import GPU_TYPES, MACHINE_GPUS, gpu_hosts, uneven_shares
 from .world import MOST_REGIONS, Clusters, World
 
@@ -29,6 +30,30 @@ STORAGE_TB_PER_GPU = 0.2
 GIGABIT, TERABYTE = 1e9 / 8.0, 1e12
 
 
+@preset("mast")
+def mast(
+    regions: int = 4,
+    gpus: int = 256,
+    cpu_machines: int | None = None,
+    largest_cluster: int | None = None,
+    storage_tb: float | None = None,
+    wan_gbps: float | None = None,
+    seed: int = 0,
+) -> Topology:
+    """Regions with uneven hardware, storage and links between them, as paper mast, Sec. 2, Figure 2, describes them.
+
+    Assumptions: this module. Clusters of CPU machines have the type "CPU" and one unit a machine; the
+    GPU types are V100, A100 and H100. `regions`: 1 to 64. `gpus`: of all, a multiple of 8. `cpu_machines`: of all;
+    none: as many as GPUs. `largest_cluster`: its GPUs; none: a region of the mean size has three, of 32 to 1,024.
+    `storage_tb`: of all regions; none: 0.2 a GPU. `wan_gbps`: from each region to each other; none: 0.08 x gpus /
+    regions. `seed`: of the shares and of which region has which type.
+
+    Raises:
+        InputError: a parameter out of range, or too few GPUs for a machine of each type in each region that has it.
+    """
+    return mast_world(regions, gpus, cpu_machines, largest_cluster, storage_tb, wan_gbps, seed).topology()
+
+
 def mast_world(
     regions: int = 4,
     gpus: int = 256,
@@ -38,7 +63,7 @@ def mast_world(
     wan_gbps: float | None = None,
     seed: int = 0,
 ) -> World:
-    """The regions; see `presets.mast` for the parameters.
+    """The regions; see `mast` for the parameters.
 
     Raises:
         InputError: a parameter out of range, or too few GPUs for the types of all regions.

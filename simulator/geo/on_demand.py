@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..decisions import Drop, Move, Replicate
-from ..rows import missing_bytes
+from ..region_rows import missing_bytes
 from ..view import ClusterView
 
 TableDecision = Replicate | Move | Drop

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..geo_view import RegionView
 from .expected import expected_warehouse
 from .kernels import copies as kernels
 from .placement import DAY_S, Objective, Placement
 from .warehouse import Warehouse
-
-if TYPE_CHECKING:
-    from ..view import ClusterView
 
 
 @dataclass(frozen=True)
@@ -86,7 +83,7 @@ def _percent(those: np.ndarray, weight: np.ndarray | None = None) -> float:
     return 100.0 * float(weights[those].sum()) / whole if whole > 0.0 else 0.0
 
 
-def table_metrics(view: ClusterView) -> dict[str, float]:
+def table_metrics(view: RegionView) -> dict[str, float]:
     """How the tables stand once everything that is on the way has arrived, by name; see metrics.py."""
     warehouse = expected_warehouse(view)
     standing = standing_of(warehouse)

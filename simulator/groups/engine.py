@@ -15,7 +15,7 @@ from ..estimates import Estimates
 from ..kernels import codes
 from ..layout import Failures
 from ..network import NoNetwork
-from ..protocols import Pace
+from ..network.simulated import Pace
 from ..semantics import load_semantics
 from ..stops import Stops
 from ..topology import Topology

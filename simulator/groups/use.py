@@ -6,14 +6,12 @@ before, and nothing for long ones that still run; so what is done of subtasks in
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from .codes import NAIVE, NONE, ON_CPU, ON_NET
-
-if TYPE_CHECKING:
-    from .engine import GroupSimulator
+from .simulated_groups import SimulatedGroups
 
 
 class UseOverTime(NamedTuple):
@@ -36,7 +34,7 @@ class UseMeter:
     It is no part of the record: where kernels advance that themselves, somebody else has to look now and then.
     """
 
-    def __init__(self, simulator: GroupSimulator) -> None:
+    def __init__(self, simulator: SimulatedGroups) -> None:
         self._simulator = simulator
         self.clear()
 

@@ -10,12 +10,12 @@ from ..estimates import is_outlived, known_left
 from ..kernels.codes import DONE, PENDING, RUNNING, TIMES_EXACT, WAITING
 from .codes import LOADING, OUT
 from .rows import available_machines
+from .simulated_groups import SimulatedGroups
 
 if TYPE_CHECKING:
     from ..topology import Topology
     from ..workloads.schema import Workload
     from .config import GroupConfig
-    from .engine import GroupSimulator
 
 
 class GroupView:
@@ -32,11 +32,11 @@ class GroupView:
         topology, workload, config: what is simulated.
     """
 
-    def __init__(self, simulator: GroupSimulator) -> None:
+    def __init__(self, simulator: SimulatedGroups) -> None:
         self._simulator = simulator
 
     @property
-    def simulator(self) -> GroupSimulator:
+    def simulator(self) -> SimulatedGroups:
         """The simulator behind the view."""
         return self._simulator
 

@@ -12,18 +12,15 @@ import math
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..kernels.random import uniform
 from ..profiles.phases import Phases
+from .link_network import Joined, LinkNetwork
 from .phase_run import Contender, steady_state
 from .routes import LinkUse
-
-if TYPE_CHECKING:
-    from ..engine import Simulator
-    from .contention import Contention, Joined
+from .simulated import Simulated
 
 OFFSETS = 1 << 26  # stream of random numbers
 REMEMBERED = 20_000  # components
@@ -42,11 +39,11 @@ class Averages:
         played: how many components have been played so far.
     """
 
-    network: Contention
+    network: LinkNetwork
     played: int = 0
     _known: OrderedDict[Signature, Average] = field(default_factory=OrderedDict)
 
-    def rates(self, simulator: Simulator) -> tuple[dict[int, float], float]:
+    def rates(self, simulator: Simulated) -> tuple[dict[int, float], float]:
         """Seconds per iteration of every running job on the network, and bytes of congestion per second of them all."""
         joined = self.network.joined(simulator)
         seconds: dict[int, float] = {}
@@ -57,7 +54,7 @@ class Averages:
             congestion += more
         return seconds, congestion
 
-    def _average(self, simulator: Simulator, joined: Joined, jobs: list[int]) -> Average:
+    def _average(self, simulator: Simulated, joined: Joined, jobs: list[int]) -> Average:
         """The averages of a component; of one job it is clear what they are."""
         shifts = {job: _shift(simulator, job) for job in jobs}
         if len(jobs) == 1:
@@ -108,7 +105,7 @@ class Averages:
         return tuple(found.iteration_s.tolist()), float(found.link_congestion.sum())
 
 
-def _shift(simulator: Simulator, job: int) -> Shift:
+def _shift(simulator: Simulated, job: int) -> Shift:
     seconds, period_s = simulator.view.shift_s(job), simulator.view.shift_period_s(job)
     return None if seconds is None or period_s is None else (seconds % period_s, period_s)
 
@@ -117,7 +114,7 @@ def _key(phases: Phases, shift: Shift) -> tuple[Iterable[float], ...]:
     return (phases.iteration_s,), phases.start_s, phases.duration_s, phases.rate, shift or ()
 
 
-def _crossings(simulator: Simulator, joined: Joined, jobs: list[int]) -> Iterator[Crossing]:
+def _crossings(simulator: Simulated, joined: Joined, jobs: list[int]) -> Iterator[Crossing]:
     """The links that several of the jobs use; on others nobody is in anybody's way."""
     users: dict[int, list[tuple[int, int]]] = {}
     for place, job in enumerate(jobs):

@@ -14,7 +14,7 @@ How the fidelities fit the same interface:
   need before a placement is chosen; a second method lays tables from which kernels compute the slowdown of
   each shape, once (`ShapedNetwork`).
 * `contention`: the slowdown also depends on the jobs that share links, so it changes while a job runs. Its
-  `pace` (protocols.py) lays a job's phases into the record when it gets GPUs, where kernels play them.
+  `pace` (simulated.py) lays a job's phases into the record when it gets GPUs, where kernels play them.
   `tier_factors` is the value without any other job.
 """
 

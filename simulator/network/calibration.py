@@ -47,8 +47,8 @@ import numpy as np
 from ..errors import InputError
 from ..names import choose
 from ..profiles.model_names import normalised, plain
-from ..specs import load_mapping, read_text, validated
 from ..tiers import TIER_NAMES
+from ..yaml_files import load_mapping, read_text, validated
 from .collectives import FULLY_CONNECTED, RING, SWITCH
 
 if TYPE_CHECKING:

@@ -4,32 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from .. import contention_rows
+from ..contention_rows import enter_stay
 from ..errors import InputError
 from ..kernels.random import uniform
-from ..rows import enter_stay
 from .averages import Averages
 from .base import name_of_job
-from .contention import Contention, whole_capacity
+from .link_network import LinkNetwork, whole_capacity
 from .phase_run import lay_phases
 from .routes import NO_LINKS
-
-if TYPE_CHECKING:
-    from ..engine import Simulator
+from .simulated import Simulated
 
 OFFSETS = 1 << 25  # stream of random numbers; kernels/rounds.py has the one below
 
 
-def lay_network(simulator: Simulator, seed: int) -> None:
+def lay_network(simulator: Simulated, seed: int) -> None:
     """Write the links and options of network contention into the record of a simulator whose jobs are laid.
 
     Args:
         seed: of jitter and start offsets.
     """
     network, s, links = simulator.network, simulator.plain.record, simulator.topology.links
-    assert isinstance(network, Contention)
+    assert isinstance(network, LinkNetwork)
     assert links is not None
     contention_rows.clear_links(simulator.records, 0, links.num_links, int(s["n_jobs"]))
     s["link_capacity"][: links.num_links] = whole_capacity(links.capacity)
@@ -41,16 +38,16 @@ def lay_network(simulator: Simulator, seed: int) -> None:
 
 
 class EnteringPace:
-    """How fast jobs run on network contention: a `Pace` (protocols.py). Those that use the network are laid into it."""
+    """How fast jobs run on network contention: a `Pace` (simulated.py). Those that use the network are laid into it."""
 
     elastic = False
     restores_first = False
 
-    def __init__(self, network: Contention) -> None:
+    def __init__(self, network: LinkNetwork) -> None:
         self.network = network
         self.averages = Averages(network)
 
-    def rate(self, simulator: Simulator, job: int) -> tuple[float, float]:
+    def rate(self, simulator: Simulated, job: int) -> tuple[float, float]:
         """Seconds per iteration alone on its GPUs; a job that uses the network is on its links from now on."""
         s, records = simulator.state, simulator.records
         phases, use = self.network.alone(simulator.topology, simulator.workload, job, simulator.view.gpus_of(job))
@@ -69,15 +66,15 @@ class EnteringPace:
             enter_stay(records, 0, job, self._offset_s(simulator, job, phases.iteration_s))
         return phases.iteration_s, 0.0
 
-    def settle(self, simulator: Simulator) -> Iterator[tuple[int, float]]:
-        """The jobs that run at another average rate than before, where rates are averages; see protocols.py."""
+    def settle(self, simulator: Simulated) -> Iterator[tuple[int, float]]:
+        """The jobs that run at another average rate than before, where rates are averages; see simulated.py."""
         if self.network.mode == "averaged":
             s = simulator.state
             rates, s.averaged_rate = self.averages.rates(simulator)
             s.net_changed = 0
             yield from ((job, rate) for job, rate in rates.items() if rate != s.solo_s[job])
 
-    def _offset_s(self, simulator: Simulator, job: int, iteration_s: float) -> float:
+    def _offset_s(self, simulator: Simulated, job: int, iteration_s: float) -> float:
         if self.network.offsets == "none":
             return 0.0
         s = simulator.state

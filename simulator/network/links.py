@@ -138,10 +138,8 @@ class LinkGraph:
     def next_link(self) -> np.ndarray:
         """The link on which each node sends what goes to each machine, int32 (N, M); -1 at the machine itself.
 
-        See `routes.forwarding_table`.
+        See `forwarding_table`.
         """
-        from .routes import forwarding_table
-
         return _frozen(forwarding_table(self), np.int32)
 
     def graph(self) -> networkx.MultiDiGraph:
@@ -212,3 +210,42 @@ def _frozen(values: Any, kind: Any) -> np.ndarray:
     array = np.asarray(values, kind)
     array.setflags(write=False)
     return array
+
+
+def forwarding_table(links: LinkGraph) -> np.ndarray:
+    """The link on which each node sends what goes to each machine: int32 (N, M), -1 at the machine itself.
+
+    By destination, as the flow rules of the CASSINI testbed ("match on <input port, destination MAC>", paper cassini,
+    Sec. 5.1) and as InfiniBand's linear forwarding tables. Shortest ways only; of several equal links a node takes the
+    one that carries the routes of the fewest machines so far, the first on a tie, going through the machines in
+    ascending order. That is the rule of OpenSM's Min Hop routing; the paper does not say how its testbed spreads
+    destinations over the two uplinks.
+    """
+    table = np.full((links.num_nodes, links.num_machines), -1, np.int32)
+    nodes, first = np.unique(links.source, return_index=True)
+    carried = np.zeros(links.num_links, np.int64)
+    position = np.arange(links.num_links, dtype=np.int64)
+    never = np.iinfo(np.int64).max
+    for machine, home in enumerate(links.machine_node.tolist()):
+        hops = links.hops[:, machine].astype(np.int64)
+        after = hops[links.target]
+        passable = links.forwards[links.target] | (links.target == home)
+        usable = passable & (after >= 0) & (after + 1 == hops[links.source])
+        key = np.where(usable, carried * links.num_links + position, never)
+        best = np.minimum.reduceat(key, first)
+        known = best < never
+        table[nodes[known], machine] = best[known] % links.num_links
+        carried[_used(links, table[:, machine], home)] += 1
+    return table
+
+
+def _used(links: LinkGraph, next_link: np.ndarray, home: int) -> np.ndarray:
+    """The links on the ways of all machines to the one at node `home`, bool (L,)."""
+    used = np.zeros(links.num_links, np.bool_)
+    at = links.machine_node[links.machine_node != home]
+    while len(at):
+        taken = np.unique(next_link[at])
+        used[taken] = True
+        at = np.unique(links.target[taken])
+        at = at[at != home]
+    return used

@@ -2,7 +2,7 @@
 
 The tables are those of profiles/measured_tables.py; what they do not have is taken from the fit of the GPU type. The
 slowdown of a placement is that of measured.py: its time over that of the whole batch placed best. Kernels cannot look
-anything up, so the simulator asks for the rate of a job when it gets GPUs (protocols.py: Pace).
+anything up, so the simulator asks for the rate of a job when it gets GPUs (simulated.py: Pace).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from ..profiles.measured_tables import MeasuredTables, read_tables
 from .base import Jobs
 from .isolated import COMPUTE, Duration
 from .measured import Measured, batch_of, factors_by_batch, relative
+from .simulated import Simulated
 
 if TYPE_CHECKING:
-    from ..engine import Simulator
     from ..topology import Topology
 
 Placement = tuple[int, ...]  # GPUs on each machine
@@ -64,7 +64,7 @@ class LookedUp:
         """
         return factors_by_batch(self, workload, topology, self._factors)
 
-    def rate(self, simulator: Simulator, job: int) -> tuple[float, float]:
+    def rate(self, simulator: Simulated, job: int) -> tuple[float, float]:
         """Seconds per iteration on the present GPUs with the present batch and sub-batch; they hold until it moves."""
         s, workload, topology = simulator.state, simulator.workload, simulator.topology
         machines = Counter(topology.gpu_machine[simulator.view.gpus_of(job)].tolist())

@@ -25,7 +25,7 @@ from ..contention_state import MOST_PHASES
 from ..errors import InputError
 from ..profiles.cassini_models import GBPS
 from ..profiles.phases import Phases
-from ..specs import load_mapping, read_text, validated
+from ..yaml_files import load_mapping, read_text, validated
 
 COLUMNS = ("model", "workers", "batch", "iteration_s", "local_s", "start_s", "duration_s", "gbps")
 _Key = tuple[int | None, int | None]

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from ..errors import InputError
 from ..names import choose
 from ..profiles.model_names import normalised
-from ..specs import read_text
 from ..topology import MAX_GPUS
+from ..yaml_files import read_text
 
 Factors = tuple[float, float, float, float]  # slot, machine, rack, network; each >= 1
 ANY_SIZE = 0

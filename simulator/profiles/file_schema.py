@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..errors import InputError
-from ..specs import validated
+from ..yaml_files import validated
 from .model_names import plain
 
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..kinds import Load
-from ..specs import read_text
+from ..yaml_files import read_text
 from .model_names import plain
 
 MAX_XI = 1e3

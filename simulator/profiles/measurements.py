@@ -24,9 +24,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import InputError
-from ..specs import read_text
 from ..workloads.schema import LARGEST_GANG, first_duplicate
 from ..workloads.table import Table
+from ..yaml_files import read_text
 from .model_names import plain
 
 _NAMES = {

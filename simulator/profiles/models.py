@@ -36,7 +36,7 @@ from numpy.typing import ArrayLike
 
 from ..goodput import steps_at
 from ..names import choose
-from ..specs import load_mapping
+from ..yaml_files import load_mapping
 from .file_schema import checked_models
 from .model_names import plain
 from .throughput import ThroughputFit

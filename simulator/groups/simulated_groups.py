@@ -1,0 +1,49 @@
+"""A simulator of job groups as its own parts see it, so that they can be written below it."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..estimates import Estimates
+from ..topology import Topology
+from ..workloads.schema import Workload
+from .config import GroupConfig
+from .state import GroupPlain
+
+
+class SimulatedGroups(Protocol):
+    """`GroupSimulator` (engine.py) is one, and says what its attributes are."""
+
+    @property
+    def topology(self) -> Topology:
+        """The machines."""
+
+    @property
+    def config(self) -> GroupConfig:
+        """What the cluster is like."""
+
+    @property
+    def estimates(self) -> Estimates:
+        """What is known of run times."""
+
+    @property
+    def workload(self) -> Workload:
+        """The jobs."""
+
+    @property
+    def records(self) -> np.recarray:
+        """Array of one record."""
+
+    @property
+    def state(self) -> Any:
+        """That record."""
+
+    @property
+    def plain(self) -> GroupPlain:
+        """The same record for those who write or read many fields."""
+
+    @property
+    def ended(self) -> bool:
+        """Nothing more can be decided."""

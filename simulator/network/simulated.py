@@ -1,0 +1,115 @@
+"""A simulator as its own parts see it, so that they can be written below it; and who tells it how fast jobs run."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..plain import Plain
+from ..state import Capacity
+from ..topology import Topology
+from ..workloads.schema import Workload
+from .base import Network
+
+
+class JobsInView(Protocol):
+    """What the parts of a simulator ask of its view (view.py), where the same is meant."""
+
+    @property
+    def running(self) -> np.ndarray:
+        """Running jobs in order of arrival, int64."""
+
+    @property
+    def jobs_per_gpu(self) -> int:
+        """How many jobs may hold one GPU."""
+
+    def gpus(self, job: int) -> int:
+        """Gang size of a job."""
+
+    def gpus_of(self, job: int) -> list[int]:
+        """The GPUs that a running job holds; empty if it does not run."""
+
+    def jobs_on(self, gpu: int) -> list[int]:
+        """The jobs that hold a GPU, ascending."""
+
+    def batch(self, job: int) -> int:
+        """Samples of an iteration on each GPU of a job; 0 where GPUs are not shared."""
+
+    def shift_s(self, job: int) -> float | None:
+        """The shift of a running job as last decided, seconds; None: it has none."""
+
+    def shift_period_s(self, job: int) -> float | None:
+        """The period of the shift that a running job has; None: it has none."""
+
+    def tables_of(self, job: int) -> np.ndarray:
+        """The tables that a job reads, int64."""
+
+
+class Simulated(Protocol):
+    """One cluster with one workload; `Simulator` (engine.py) is one, and says what its attributes are."""
+
+    runs: int
+
+    @property
+    def topology(self) -> Topology:
+        """The cluster."""
+
+    @property
+    def workload(self) -> Workload:
+        """The jobs."""
+
+    @property
+    def network(self) -> Network:
+        """How placement slows jobs down."""
+
+    @property
+    def capacity(self) -> Capacity:
+        """How much its record has room for."""
+
+    @property
+    def records(self) -> np.recarray:
+        """Array of one record."""
+
+    @property
+    def state(self) -> Any:
+        """That record."""
+
+    @property
+    def plain(self) -> Plain:
+        """The same record for those who write or read many fields."""
+
+    @property
+    def view(self) -> JobsInView:
+        """What may be seen of it."""
+
+    @property
+    def ended(self) -> bool:
+        """Nothing more can be decided."""
+
+
+class Pace(Protocol):
+    """Who says how fast jobs run, where no table in the record does: measured look-ups, elastic jobs, shared links.
+
+    One that also has `settle(simulator)` is called by it after `rate` has been: an iterable of (job, seconds per
+    iteration) of running jobs that go on at another rate from now on.
+
+    Attributes:
+        elastic: jobs may run on other numbers of GPUs than they ask (`Start` and `Resize`), and a decision is due
+            whenever a job is there.
+        restores_first: the first start of a job costs a restore too.
+    """
+
+    elastic: bool
+    restores_first: bool
+
+    def rate(self, simulator: Simulated, job: int) -> tuple[float, float]:
+        """The pace of a running job that has just got its present GPUs, or reached the end of a phase.
+
+        Called before time passes, once for each such job, in the order in which it happened to them; the iterations
+        that are left are up to date.
+
+        Returns:
+            Seconds per iteration on its GPUs with nobody beside it, > 0; and how many iterations are left when to ask
+            again, less than are left now; 0: not before it moves.
+        """
