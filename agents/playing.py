@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ..policies.base import Policy
 from ..simulator.decisions import Advance, Decision
-from ..simulator.viewed import Viewed
+from ..simulator.engine import Simulator
 from ..simulator.errors import InputError
 from ..simulator.estimates import Estimates
 from ..simulator.view import ClusterView
@@ -53,11 +53,11 @@ class PlayedAgent(Policy):
         self.env_kwargs = dict(env_kwargs)
         self.environments: tuple[str, ...] = tuple(LOOKOUTS) if environment is None else (environment,)
         self._window: Window | None = None
-        self._run: tuple[Viewed, int] | None = None
+        self._run: tuple[Simulator, int] | None = None
         self._left: list[Decision] = []  # of the last action, which may stand for several
         self._leaving: Iterator[Decision] | None = None  # what ends the instant, while it does
         self.memory: Any = None
-        self._paused: WeakKeyDictionary[Viewed, tuple[int, list[Decision], Any]] = WeakKeyDictionary()  # other runs
+        self._paused: WeakKeyDictionary[Simulator, tuple[int, list[Decision], Any]] = WeakKeyDictionary()  # other runs
         if environment is not None:
             self._enter(environment)
 
@@ -106,7 +106,7 @@ class PlayedAgent(Policy):
                 f"policy {self.name}: nobody has said in which environment it plays; expected one, as "
                 f"policies.make({self.name!r}, environment={short!r})"
             )
-        simulator, lookout = view.simulator, window.lookout
+        simulator, lookout = cast(Simulator, view.simulator), window.lookout  # of whichever kind the lookout knows
         simulator.use(window.terms)
         if self._run != (simulator, simulator.runs):
             self._look_at(simulator)
@@ -127,7 +127,7 @@ class PlayedAgent(Policy):
             self._leaving = None
         return decision
 
-    def _look_at(self, simulator: Viewed) -> None:
+    def _look_at(self, simulator: Simulator) -> None:
         """Turn to a run: a new one, or one that it has been asked about before."""
         assert self._window is not None
         self._window.lookout.lay(simulator)

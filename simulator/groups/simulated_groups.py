@@ -9,12 +9,14 @@ import numpy as np
 from ..estimates import Estimates
 from ..topology import Topology
 from ..workloads.schema import Workload
-from .config import GroupConfig
+from .config import GroupConfig, GroupTerms
 from .state import GroupPlain
 
 
 class SimulatedGroups(Protocol):
     """`GroupSimulator` (engine.py) is one, and says what its attributes are."""
+
+    runs: int
 
     @property
     def topology(self) -> Topology:
@@ -47,3 +49,10 @@ class SimulatedGroups(Protocol):
     @property
     def ended(self) -> bool:
         """Nothing more can be decided."""
+
+    @property
+    def rule(self) -> GroupTerms:
+        """What holds whoever decides."""
+
+    def use(self, rule: GroupTerms) -> None:
+        """Another such from now on."""
