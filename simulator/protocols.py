@@ -1,6 +1,6 @@
 """What an environment may be handed from other rooms, and how a policy's name finds its policy.
 
-Environments never import policies; the root package installs what makes them (`install_policies`).
+What finds a policy by its name is installed by the root package (`install_policies`).
 """
 
 from __future__ import annotations
