@@ -75,6 +75,18 @@ def test_help_comes_at_once_and_names_every_command():
     assert [word for word in words if word not in outcome.stdout] == []
 
 
+def test_help_says_of_an_option_without_a_value_that_it_takes_none(capsys):
+    """`--json <bool>` would ask for `--json true`."""
+    for command in ((), ("evaluate",), ("tune",), ("workload",), ("workload", "inspect")):
+        assert "bool" not in call(capsys, *command, "--help")[1]
+
+
+def test_help_brackets_an_argument_once(capsys):
+    for command in (("reproduce",), ("policies",), ("bench",), ("warm",), ("compare",)):
+        said = call(capsys, *command, "--help")[1]
+        assert [doubled for doubled in ("[[", "{{", "......") if doubled in said] == []
+
+
 def test_help_imports_nothing_heavy():
     code = (
         "import sys; from clustergym.experiments.cli import run; run(['--help']);"
