@@ -22,7 +22,8 @@ from typing import Any
 
 from ..simulator.decisions import Decision
 from ..simulator.errors import ClustergymError, InputError
-from ..simulator.own import PACKAGE, Own, blamed, files_of, line_in, own
+from ..simulator.own import Own, blamed, line_in, own
+from ..simulator.own_files import PACKAGE, files_of
 from ..simulator.saying import SettingWarning
 from .base import Policy
 
