@@ -6,6 +6,8 @@ RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 EXTRAS := agents,report,render,tune,dev
 LOWEST := .venv-lowest
+# As pip does it: an extra index of PIP_FLAGS may hold the new versions only of what PyPI holds too.
+AS_PIP := --index-strategy unsafe-best-match
 
 # A virtual environment that was copied or moved here still imports the old tree: make it anew.
 ifneq ($(file < $(READY)),$(CURDIR))
@@ -47,10 +49,10 @@ test-clients: $(CLIENTS:%=$(CLIENT_VENVS)/%/.ready) ## learners of other librari
 test-lowest: ## the tests with the lowest versions that pyproject.toml admits, of the extras too, in .venv-lowest
 	@$(PYTHON) -m venv --clear $(LOWEST)
 	@$(LOWEST)/bin/python -m pip install -qq --disable-pip-version-check $(PIP_FLAGS) uv packaging
-	@$(LOWEST)/bin/uv pip compile -q --resolution lowest-direct --python $(LOWEST)/bin/python $(PIP_FLAGS) \
+	@$(LOWEST)/bin/uv pip compile -q $(AS_PIP) --resolution lowest-direct --python $(LOWEST)/bin/python $(PIP_FLAGS) \
 		--extra agents --extra report --extra render --extra tune --extra dev pyproject.toml -o $(LOWEST)/lowest.txt
 	@$(LOWEST)/bin/python tests/lowest.py $(LOWEST)/lowest.txt
-	@$(LOWEST)/bin/uv pip install -q --python $(LOWEST)/bin/python $(PIP_FLAGS) -r $(LOWEST)/lowest.txt setuptools
+	@$(LOWEST)/bin/uv pip install -q $(AS_PIP) --python $(LOWEST)/bin/python $(PIP_FLAGS) -r $(LOWEST)/lowest.txt setuptools
 	@$(LOWEST)/bin/uv pip install -q --python $(LOWEST)/bin/python --no-deps -e .
 	@$(LOWEST)/bin/python -m pytest -n 2 -q
 

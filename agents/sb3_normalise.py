@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 
 from ..simulator.errors import InputError
 from .sb3_zip import FLAG, VARIABLE
@@ -37,6 +38,18 @@ class Normaliser:
         mean, var = ({key: np.array(getattr(one, name)) for key, one in kept.items()} for name in ("mean", "var"))
         return cls(mean, var, float(wrapper.epsilon), float(wrapper.clip_obs))
 
+    def expect_fitting(self, space: spaces.Space[Any], source: str) -> None:
+        """InputError where these are not the statistics of observations of a space: of another agent's, perhaps."""
+        parts = space.spaces if isinstance(space, spaces.Dict) else {"": space}
+        expected = {key: part.shape for key, part in parts.items()}
+        for what, kept in (("mean", self.mean), ("var", self.var)):
+            found = {key: one.shape for key, one in kept.items()}
+            if kept.keys() != self.mean.keys() or not found or not found.items() <= expected.items():
+                raise InputError(
+                    f"{source}: normalise: {what} of observations {_shapes(found)}; its observations are "
+                    f"{_shapes(expected)}"
+                )
+
     def __call__(self, observation: Any) -> Any:
         """The observation as the network has learned to see it, float32."""
         if not isinstance(observation, dict):
@@ -51,6 +64,10 @@ class Normaliser:
         """As plain values."""
         plain = {name: {key: one.tolist() for key, one in getattr(self, name).items()} for name in ("mean", "var")}
         return {**plain, "epsilon": self.epsilon, "clip": self.clip}
+
+
+def _shapes(found: Mapping[str, Any]) -> str:
+    return str(found[""] if found.keys() == {""} else dict(sorted(found.items())))
 
 
 def read_normaliser(path: Path, allow_pickle: bool) -> Normaliser | None:

@@ -88,6 +88,8 @@ class Sb3Policy(PlayedAgent):
                 f"{_told(self.env_kwargs)} has {expected[0]} and {expected[1]}: say the keyword arguments of its "
                 f"environment, as {self.name},slots=8, or save it with clustergym.agents.save_sb3"
             )
+        if self.normaliser is not None:
+            self.normaliser.expect_fitting(window.form.observation_space, self._source)
 
     def _parts(self, window: Window, seed: int, instant: int, number: int, turn: int) -> Any:
         observation, mask = window.observed()

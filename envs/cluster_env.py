@@ -22,6 +22,7 @@ from ..simulator.layout import Failures
 from ..simulator.names import choose
 from ..simulator.protocols import Remembers
 from ..simulator.rules.rule import PLACERS, Rule, rule_from
+from ..simulator.twins import terms_of
 from ..simulator.view import ClusterView
 from ..simulator.workloads import Workload, workload_source
 from .batch import Rows, Stepper
@@ -110,6 +111,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self.placer, self.order, self.form, self.reward = lookout.placer, lookout.order, form, reward
         self.render_mode, self.workload, self.reference = render_mode, workload, reference
         self.sources = self._sources_of(workload)
+        self.terms = terms_of(simulator) | {"reward": reward if isinstance(reward, str) else "of your own"}
         self._pay(reward, reference, max_decisions)
         self._screen: Any = None
         self._seen: tuple[int, Seen] | None = None  # of which run

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from ..simulator.decisions import Advance, Decision
+from ..simulator.decisions import Decision
 from ..simulator.engine import Decider, Simulator
 from ..simulator.errors import InputError
 from ..simulator.twins import twin
 from ..simulator.view import ClusterView
-
-MOST = 100_000  # decisions at one instant; a policy that makes more would make them for ever
 
 
 class LeftBehind:
@@ -38,7 +36,7 @@ class Mirror:
         """
         copy = self._taken_over(simulator)
         found: list[Decision] = []
-        while len(found) < MOST and not isinstance(decision := policy.decide(copy.view), Advance):
+        for decision in copy.asked(policy):
             copy.apply(decision)
             found.append(decision)
         simulator.use(copy.rule)

@@ -33,6 +33,7 @@ class Moment:
         extent: how much of it is in use; None: `record` is all of it.
         record, window: their bytes, uint8.
         outcome, features, mask, reference: the other arrays of the row.
+        terms: on which it is played; see `twins.terms_of`.
         aside: what else it takes to go on.
     """
 
@@ -44,6 +45,7 @@ class Moment:
     features: np.ndarray
     mask: np.ndarray
     reference: np.ndarray
+    terms: Mapping[str, str]
     aside: Mapping[str, Any]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -67,6 +69,7 @@ def moment_of(env: Any) -> Moment:
         features=rows.features[row].copy(),
         mask=rows.masks[row].copy(),
         reference=rows.references[row].copy(),
+        terms=env.terms,
         aside=env.aside(),
     )
 
@@ -85,6 +88,13 @@ def go_back(env: Any, moment: Moment) -> None:
     own = (window.shape, rows.features[row].shape, rows.masks[row].shape, type(env.simulator.capacity))
     if own != (moment.window.shape, moment.features.shape, moment.mask.shape, type(moment.capacity)):
         raise InputError("restore: a snapshot of an environment of another kind; expected one that was made alike")
+    for name, told in env.terms.items():
+        if moment.terms[name] != told:
+            before = moment.terms[name]
+            raise InputError(
+                f"restore: a snapshot of an environment with {name} {before}, this one has {told}; expected one that "
+                "was made alike"
+            )
     _write_record(env, moment)
     window[...] = moment.window
     rows.outcomes[row], rows.features[row], rows.masks[row] = moment.outcome, moment.features, moment.mask

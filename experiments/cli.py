@@ -8,7 +8,7 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -92,7 +92,7 @@ def _status(program: typer.Typer, arguments: Sequence[str]) -> int:
     sys.stdout = sys.stdout or io.StringIO()
     sys.stderr = sys.stderr or io.StringIO()
     try:
-        outcome = program(with_settings_apart(arguments), prog_name="clustergym", standalone_mode=False)
+        outcome = _command(program)(with_settings_apart(arguments), prog_name="clustergym", standalone_mode=False)
         sys.stdout.flush()
         if outcome == interrupt.INTERRUPTED:  # what newer versions of typer make of a Ctrl-C
             interrupt.leave()
@@ -124,6 +124,19 @@ def _status(program: typer.Typer, arguments: Sequence[str]) -> int:
     except MemoryError:
         say("out of memory; a smaller workload or topology needs less")
     return FAILED
+
+
+def _command(program: typer.Typer) -> Any:
+    """What `program` runs. Newer versions of typer say `<bool>` of an option that takes no value: not here."""
+    program_command: Any = typer.main.get_command(program)
+    found = [(program_command, None)]
+    for command, parent in found:  # grows meanwhile
+        context: Any = typer.Context(command, parent=parent, **command.context_settings)
+        found += [(child, context) for child in getattr(command, "commands", {}).values()]
+        for option in command.get_params(context):
+            if getattr(option, "is_flag", False) and option.metavar is None:
+                option.metavar = ""
+    return program_command
 
 
 def with_settings_apart(arguments: Sequence[str]) -> list[str]:

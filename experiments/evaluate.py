@@ -20,7 +20,8 @@ from ..simulator.estimates import Estimates
 from ..simulator.layout import Failures
 from ..simulator.names import parse_name
 from ..simulator.network import Contention, Network, load_network, network_for
-from ..simulator.own import files_of, is_own, own, shown_word
+from ..simulator.own import is_own, own, shown_word
+from ..simulator.own_files import files_of
 from ..simulator.profiles.skew import skewed_jobs
 from ..simulator.rules.rule import SKEW_PLACERS
 from ..simulator.semantics import load_semantics

@@ -7,9 +7,12 @@ So nothing but this process writes into a folder of results, wherever the work w
 
 from __future__ import annotations
 
+import functools
 import os
+import threading
+import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -17,6 +20,7 @@ from ..agents.sb3_zip import VARIABLE
 from ..simulator.own import TRUST
 
 TRUSTS = (TRUST, VARIABLE)  # in the environment: what a user allows to run
+LOOK_S = 1.0  # how often a process looks whether the one that began it is there
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -57,7 +61,38 @@ class Processes:
         here = os.getcwd(), {name: os.environ.get(name, "") for name in TRUSTS}
         with parallel_config(backend="loky", inner_max_num_threads=1):
             parallel = Parallel(n_jobs=self.count, return_as="generator_unordered")
-            yield from parallel(delayed(quietly)(here, work, item) for item in items)
+            results = parallel(delayed(_for_parent)(os.getpid(), here, work, item) for item in items)
+            try:
+                for result in results:  # noqa: UP028  `yield from` would close it before we can
+                    yield result
+            finally:
+                _close(results)
+
+
+def _close(results: Generator[Any, None, None]) -> None:
+    """Leave what has not ended; joblib would warn of it, where somebody has pressed Ctrl-C."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results.close()
+
+
+def _for_parent(parent: int, here: tuple[str, Mapping[str, str]], work: Callable[[Item], Result], item: Item) -> Result:
+    """Work on an item for the process that began this one, and as long as that is there."""
+    _end_with(parent)
+    return quietly(here, work, item)
+
+
+@functools.cache
+def _end_with(parent: int) -> None:
+    """From now on this process ends when the one that began it has: after a SIGKILL nobody else would tell it."""
+    if os.getppid() == parent:
+        threading.Thread(target=_await_end, args=(parent,), daemon=True).start()
+
+
+def _await_end(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(LOOK_S)
+    os._exit(1)
 
 
 def quietly(here: tuple[str, Mapping[str, str]], work: Callable[[Item], Result], item: Item) -> Result:

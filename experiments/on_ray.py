@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import functools
 import hashlib
+import importlib.util
 import itertools
 import os
 import re
@@ -39,11 +40,22 @@ TAKEN_ALONG = ("CLUSTERGYM_",)  # beginnings of environment variables: what may 
 
 
 def expect_installed() -> None:
-    """Raise MissingExtra without Ray."""
+    """Raise MissingExtra without Ray, InputError where something else is called so and hides it."""
     try:
-        import ray  # noqa: F401
+        import ray
+
+        there = hasattr(ray, "init")
     except ImportError:
-        raise MissingExtra('--ray needs Ray; install it with: pip install "clustergym[ray]"') from None
+        there = False
+    if there:
+        return
+    found = importlib.util.find_spec("ray")
+    if found is not None and found.origin is not None:  # None: a folder without modules hides nothing
+        raise InputError(
+            f"--ray: {Path(found.origin).parent} is called ray too, and Python finds it before Ray; "
+            "rename it, or give the command in another folder"
+        )
+    raise MissingExtra('--ray needs Ray; install it with: pip install "clustergym[ray]"')
 
 
 @dataclass

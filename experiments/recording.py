@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..policies import Policy
-from ..simulator.decisions import Advance
 from ..simulator.engine import Decider, Simulator
 from ..simulator.kernels.codes import (
     ASSIGN,
@@ -93,7 +92,7 @@ def decisions(
         if policy is None:
             player.schedule()
         else:
-            while not isinstance(decision := policy.decide(simulator.view), Advance):
+            for decision in simulator.asked(policy):
                 player.apply(decision)
         simulator.serve_holds()
         yield from _in_effect(_logged(simulator, asking.taken() if asking is not None else {}))

@@ -116,15 +116,29 @@ def read(folder: Path, timelines: bool = True) -> Evaluation:
 
 
 def _read_run(path: Path, without: tuple[str, ...], seals: bool, identities: Mapping[str, str]) -> Run | None:
-    """The run in a file; None where it cannot be read or does not belong to the others."""
+    """The run in a file; None where it cannot be read, does not belong to the others, or is a copy of another file."""
     row = load(path, without, seals)
     if row is None:
         return None
     try:
-        return _run_of(row) if identities.get(row["policy"]) == row["identity"] else None
+        if identities.get(row["policy"]) != row["identity"]:
+            return None
+        if path.name != file_name(row["policy"], row["seed"]):  # the same run must not count twice
+            _say_misplaced(path)
+            return None
+        return _run_of(row)
     except (KeyError, TypeError, ValueError, IndexError) as error:  # a damaged one that has no seal
         warnings.warn(f"{path}: no run can be read from it ({error!r})", StoredRunWarning, stacklevel=2)
         return None
+
+
+def file_name(policy: str, seed: int) -> str:
+    """What the file of a run is called."""
+    return f"{short_hash(policy, str(seed))}.parquet"
+
+
+def _say_misplaced(path: Path) -> None:
+    warnings.warn(f"{path}: it holds another run than its name says", StoredRunWarning, stacklevel=3)
 
 
 @dataclass(frozen=True)
@@ -152,7 +166,7 @@ class Store:
         if row is None or row["identity"] != self.identities[policy]:
             return None
         if (row["policy"], row["seed"]) != (policy, seed):
-            warnings.warn(f"{path}: it holds another run than its name says", StoredRunWarning, stacklevel=2)
+            _say_misplaced(path)
             return None
         run = _run_of(row)
         return None if recorded and run.timeline is None else run
@@ -175,7 +189,7 @@ class Store:
             raise InputError(f"{self.folder}: {changed[0]} changed while it was evaluated; start it again")
 
     def _path(self, policy: str, seed: int) -> Path:
-        return self.folder / RUNS / f"{short_hash(policy, str(seed))}.parquet"
+        return self.folder / RUNS / file_name(policy, seed)
 
 
 def open_store(folder: Path, setting: Setting, policies: Sequence[Any], fresh: bool = False) -> Store:

@@ -88,7 +88,14 @@ def _values(span: str, text: str) -> tuple[str, ...]:
         raise InputError(f"--sweep {text!r}: {EXPECTED}") from None
     if not 2 <= count <= MOST or not np.isfinite([low, high]).all() or low == high:
         raise InputError(f"--sweep {text!r}: expected from 2 to {MOST} values from one number to another")
-    return tuple(f"{value:.6g}" for value in np.linspace(low, high, count))
+    found = np.linspace(low, high, count).tolist()
+    texts = tuple(map(_text, found))
+    return texts if len(set(texts)) == count else tuple(f"{value:.15g}" for value in found)
+
+
+def _text(value: float) -> str:
+    """A number in six digits; a whole one in all of its own, as parameters that count take it."""
+    return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}"
 
 
 def with_parameter(word: str, key: str, value: str) -> str:

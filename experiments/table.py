@@ -36,6 +36,7 @@ MARK = "*"
 KNOWS = "knows\nrun\ntimes"  # header of the column that says whether a policy knows how long jobs run
 WIDTH_WITH_INTERVALS = 106
 LONGEST_UNBROKEN = 14
+WIDEST_FACT = 28
 ALWAYS_SAID = ("order", "head", "placer")
 
 
@@ -66,10 +67,10 @@ def print_setting(console: Console, setting: Setting, words: Sequence[str], seed
         told = shown(_told(policy, setting))
         facts[word] = told if policy.rule else f"decides in Python {told}".rstrip()
     grid = plain_table(show_header=False, box=None)
-    grid.add_column(no_wrap=max(map(len, facts)) <= 28, max_width=28, overflow="fold", style="bold")
+    grid.add_column(no_wrap=max(map(len, facts)) <= WIDEST_FACT, max_width=WIDEST_FACT, overflow="fold", style="bold")
     grid.add_column(overflow="fold")
     for name, value in facts.items():
-        grid.add_row(_text(name), _text(value))
+        grid.add_row(_text(name if len(name) <= WIDEST_FACT else broken(name)), _text(value))
     console.print(grid)
 
 
@@ -134,7 +135,7 @@ def print_table(console: Console, runs: Sequence[Run]) -> None:
         cells = [_cell(name, row[name], policy in best[name], intervals) for name in columns]
         if unfinished:
             cells.append(_text(f"{row['jobs_finished'].mean:,.6g}"))
-        table.add_row(_text(_broken(policy)), _text(knows[policy] or "-"), *cells)
+        table.add_row(_text(broken(policy)), _text(knows[policy] or "-"), *cells)
     console.print(table)
     notes = [f"{MARK} best of its column"] if any(best.values()) else []
     if any(not row[name].is_sure for row in estimates.values() for name in columns):
@@ -181,7 +182,7 @@ def print_comparison(console: Console, runs: Sequence[Run], baseline: str) -> No
             _text("" if row.difference.is_sure else differences, "dim"),
             _text("baseline" if policy == baseline else f"{row.lower} of {row.seeds}"),
         ]
-        table.add_row(_text(_broken(policy)), _text(knows[policy] or "-"), *(cells if wide else cells[:3] + cells[4:]))
+        table.add_row(_text(broken(policy)), _text(knows[policy] or "-"), *(cells if wide else cells[:3] + cells[4:]))
     console.print(_text(f"\nagainst {baseline}, on the same workloads:", "bold"))
     console.print(table)
     notes = [f"{MARK} interval wholly below 1"] if any(row.ratio.is_below(1.0) for _, row in found) else []
@@ -195,11 +196,14 @@ def _signed(seconds: float) -> str:
     return "0" if seconds == 0.0 else f"{seconds:+,.{1 if abs(seconds) < 100 else 0}f}"
 
 
-def _broken(policy: str) -> str:
+def broken(policy: str) -> str:
     """A long word of a policy with a line a parameter."""
     if len(policy) <= LONGEST_UNBROKEN:
         return policy
     name, colon, rest = policy.partition(":")
+    if name == "py":  # its file stands beside it
+        file, colon, rest = rest.partition(":")
+        name = f"py:{file}"
     if not colon:
         return policy
     return name + colon + "".join(f"\n {part}" for part in rest.replace(",", ",\0").split("\0"))

@@ -62,11 +62,16 @@ def _exists(word: str) -> bool:
 def out() -> Console:
     """The console on stdout; wide enough for a table where it is a pipe."""
     from rich.console import Console
+    from rich.segment import Segment
     from rich.text import Text
 
     class Shown(Console):
         def render_str(self, text: str, **options: Any) -> Text:
             return super().render_str(shown(text), **options)
+
+        def render(self, *what: Any, **options: Any) -> Iterator[Segment]:
+            for segment in super().render(*what, **options):  # those of texts that were made elsewhere too
+                yield segment if segment.control else segment._replace(text=shown(segment.text))
 
     console = Shown(file=sys.stdout, highlight=False, soft_wrap=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:

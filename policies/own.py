@@ -13,8 +13,9 @@ import importlib
 import inspect
 import re
 import warnings
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
@@ -22,7 +23,8 @@ from typing import Any
 
 from ..simulator.decisions import Decision
 from ..simulator.errors import ClustergymError, InputError
-from ..simulator.own import PACKAGE, Own, blamed, files_of, line_in, own
+from ..simulator.own import Own, blamed, line_in, own
+from ..simulator.own_files import PACKAGE, files_of
 from ..simulator.saying import SettingWarning
 from .base import Policy
 
@@ -30,6 +32,7 @@ GROUP = "clustergym.policies"
 ACTING = "clustergym.agents.acting:acting_policy"  # (thing, said, files): who has `act(observation, mask)`, as a policy
 SAID = ("name", "knows_run_times", "terms", "elastic", "dedicated", "rule")  # of `Policy`, what an object may have too
 _WORD = re.compile(r"[^\s:,=]+")
+_given: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # by words, by `id`
 
 
 class PolicyFailed(InputError):
@@ -136,7 +139,20 @@ def by_word(found: Own, name: str, params: Mapping[str, Any]) -> Policy:
     thing = replace(found, params={**found.params, **params}).made()
     if thing is found.factory:  # an object of the file itself: every run has a copy of its own
         thing = copy.deepcopy(thing)
+    else:
+        _expect_another(thing, found)
     return policy_from(thing, str(found), found.files, name)
+
+
+def _expect_another(thing: Any, found: Own) -> None:
+    """InputError where a function gives what it gave before: what one run leaves in it another would find."""
+    if _given.get(id(thing)) is thing:
+        raise InputError(
+            f"{found}: it gives the same object each time, and every run needs one of its own: make it inside, or name "
+            "the object itself, which is copied"
+        )
+    with suppress(TypeError):  # it cannot be referred to weakly
+        _given[id(thing)] = thing
 
 
 def policy_from(thing: Any, said: str, files: Sequence[Path], name: str) -> Policy:

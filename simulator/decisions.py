@@ -62,6 +62,10 @@ class Hold:
     until_s: float | None = None
     tier: int | None = None
 
+    def __post_init__(self) -> None:
+        if self.until_s is not None:
+            float(self.until_s)  # whoever gives no number learns it here, where he does
+
 
 @dataclass(frozen=True)
 class Preempt:

@@ -378,7 +378,7 @@ class Simulator(Stops):
         return self.metrics()
 
     def _play(self, policy: Decider) -> None:
-        while not isinstance(decision := policy.decide(self.view), Advance):
+        for decision in self.asked(policy):
             self.apply(decision)
         self.advance()
 

@@ -24,11 +24,11 @@ from typing import Any
 
 from .errors import ClustergymError, InputError
 from .names import LISTED, arguments_of, parse_name
+from .own_files import expect_own_imports, expect_unchanged, files_of, files_with, stamp_of
 
 PREFIX = "py:"
 TRUST = "CLUSTERGYM_TRUST_PY"  # in the environment; 1: words out of folders may run too
 EXPECTED = "expected py:FILE.py:NAME or py:package.module:NAME, then ,key=value..."
-PACKAGE = Path(__file__).resolve().parents[1]
 _NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _FILE_WORD = re.compile(rf"(?P<place>.+?\.py):(?P<name>{_NAME})(?:,(?P<rest>.*))?", re.DOTALL)
 _MODULE_WORD = re.compile(rf"(?P<place>{_NAME}):(?P<name>{_NAME})(?:,(?P<rest>.*))?", re.DOTALL)
@@ -36,7 +36,6 @@ _MODULE_WORD = re.compile(rf"(?P<place>{_NAME}):(?P<name>{_NAME})(?:,(?P<rest>.*
 _files: dict[Path, tuple[tuple[int, int], ModuleType]] = {}  # loaded: when each was written, and what is in it
 _loading: set[Path] = set()
 _asked: set[str] = set()  # words of the user in this process: what they name runs anyway
-_imported_as: dict[Path, tuple[tuple[int, int], str]] = {}  # files that are not loaded again: as they were at first
 
 
 @dataclass(frozen=True)
@@ -126,8 +125,10 @@ def own(word: str, what: str, trusted: bool = True) -> Own:
         if not hasattr(found, part):
             raise InputError(f"{said}: {_missing(found, part, place)}")
         found = getattr(found, part)
-    files = _with_neighbours(module, path.parent) if path is not None else ()
-    _expect_unchanged(files[1:] if place.endswith(".py") else files, said)
+    files = files_with(module)
+    if path is not None and place.endswith(".py"):
+        expect_own_imports(path, files, said)
+    expect_unchanged(files[1:] if place.endswith(".py") else files, said, shown)
     return Own(word.strip(), what, found, params, files)
 
 
@@ -298,11 +299,10 @@ def _imported(place: str, said: str) -> tuple[ModuleType, Path | None]:
 def _from_file(path: Path, said: str) -> ModuleType:
     """The module in a file: loaded once, and again when the file has changed."""
     try:
-        about = path.stat()
+        stamp = stamp_of(path)
         source = path.read_bytes()
     except OSError as error:
         raise InputError(f"{said}: {path}: {error.strerror}") from None
-    stamp = (about.st_mtime_ns, about.st_size)
     if path in _files and _files[path][0] == stamp:
         return _files[path][1]
     if path in _loading:
@@ -352,31 +352,6 @@ def _let_import(folder: Path) -> None:
         sys.path.append(str(folder))
 
 
-def files_of(thing: Any) -> tuple[Path, ...]:
-    """The file that a class or a function of a user is written in, and what that imports from its own folder.
-
-    None where there is no such file, as in a notebook, and for what comes with this package.
-    """
-    module = sys.modules.get(getattr(thing, "__module__", None) or "")
-    file = getattr(module, "__file__", None)
-    if module is None or file is None:
-        return ()
-    return _with_neighbours(module, Path(file).resolve().parent)
-
-
-def _expect_unchanged(files: Iterable[Path], said: str) -> None:
-    """InputError where a file is not any more what was imported from it: its results would be told as the new one's."""
-    for path in files:
-        about = path.stat()
-        stamp = (about.st_mtime_ns, about.st_size)
-        if path in _imported_as and _imported_as[path][0] == stamp:
-            continue
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        if _imported_as.setdefault(path, (stamp, digest))[1] != digest:
-            raise InputError(f"{said}: {shown(path)} has changed since it was imported; start this process anew")
-        _imported_as[path] = (stamp, digest)
-
-
 def _missing(found: Any, part: str, place: str) -> str:
     """That something has no such name, and which it has."""
     inside = getattr(found, "__name__", None)
@@ -388,28 +363,3 @@ def _missing(found: Any, part: str, place: str) -> str:
     close = difflib.get_close_matches(part, names, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""
     return f"{place} has no {part!r}; {hint}it has {', '.join(sorted(names)[:LISTED]) or 'no classes or functions'}"
-
-
-def _with_neighbours(module: ModuleType, folder: Path) -> tuple[Path, ...]:
-    """The files of a module and of what it imports, directly or not, from its own folder; its own first.
-
-    Those of this package are not among them: who keeps results compares its sources anyway.
-    """
-    found: dict[Path, None] = {}
-    left = [module]
-    while left:
-        one = left.pop()
-        file = getattr(one, "__file__", None)
-        if file is None:
-            continue
-        path = Path(file).resolve()
-        if path in found or not path.is_relative_to(folder) or path.is_relative_to(PACKAGE):
-            continue
-        if not path.is_file() or (found and "site-packages" in path.relative_to(folder).parts):
-            continue
-        found[path] = None
-        for value in list(vars(one).values()):
-            name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
-            if isinstance(name, str) and name in sys.modules:
-                left.append(sys.modules[name])
-    return tuple(found)

@@ -88,12 +88,14 @@ def _job_fields(jobs: int, steps: int) -> list[Field]:
         "phase_left",  # iterations left at which its rate is asked for again; 0 = never
         "phase_s",  # when that will be
         "progress_s",  # when its progress on its GPUs began: checkpoints count from there
-        "unsaved",  # iterations since the last checkpoint, at `since_s`
+        "unsaved",  # iterations since the last checkpoint, at `since_s`,
+        "unsaved_hindered_s",  # and the seconds that partners cost in them
         "stop_booked_s",  # as the others of that name, see job_fields of state.py
         "stop_solo_s",
         "stop_iteration_s",
         "stop_progress_s",
         "stop_unsaved",
+        "stop_unsaved_hindered_s",
         "stop_service_gpu_s",
     )
     integers = (

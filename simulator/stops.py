@@ -1,12 +1,16 @@
-"""Why a run stopped, of whatever simulator."""
+"""Why a run stopped, of whatever simulator; and whoever decides is asked until he has nothing more to say."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+from .decisions import Advance, Decision
 from .errors import Endless
 from .kernels import codes
 from .kernels.patience import A_JOB, PATIENCE
+
+MOST_AT_ONCE, AND_A_JOB = 100_000, 20  # decisions at one instant, and so many more for every job of the workload
 
 
 class Stops:
@@ -31,6 +35,24 @@ class Stops:
         raise Endless(
             f"the run has no end: {jobs} jobs are there at {s['now_s']:g} s, and in the last "
             f"{2 * (PATIENCE + A_JOB * jobs):,} events none has finished and no work got done{why}"
+        )
+
+    def asked(self, decider: Any) -> Iterator[Decision]:
+        """What `decider` decides at this instant, up to `Advance`; carry each out before you take the next one.
+
+        Raises:
+            Endless: far more than anybody needs.
+        """
+        view, record = self.view, self.plain.record  # type: ignore[attr-defined]
+        most = MOST_AT_ONCE + AND_A_JOB * int(record["n_jobs"])
+        for _ in range(most):
+            decision = decider.decide(view)
+            if isinstance(decision, Advance):
+                return
+            yield decision
+        raise Endless(
+            f"{most:,} decisions at {record['now_s']:g} s and no Advance(), the last one {decision!r:.200}: decide "
+            "must say when there is nothing more to do at an instant"
         )
 
     @property

@@ -151,11 +151,10 @@ def check_gpu_seconds(simulator: Any) -> None:
     whole = max(1.0, parts["all"])
     assert near(parts["held"], used, least=1e-9 * whole)
     assert near(parts["all"], parts["busy"] + parts["free"] + parts["down"], least=1e-6)
-    if simulator.pace is None:  # else its iterations may be faster than the workload's
-        if simulator.failures is not None and simulator.capacity.berths > 1:
-            # What a failure undoes is split as if all of it had been done in the present passes: test_sharing_losses.
-            parts["comm"], parts["interference"] = parts["comm"] + parts["interference"], 0.0
-        assert min(parts.values()) >= -1e-9 * whole, parts
+    least = dict(parts)
+    if simulator.pace is not None:  # its iterations may be faster than the workload's
+        del least["comm"]
+    assert min(least.values()) >= -1e-9 * whole, parts
     assert parts["shared"] <= parts["busy"] + 1e-9 * whole
     assert parts["busy"] <= parts["all"] + 1e-6
 

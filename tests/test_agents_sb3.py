@@ -21,6 +21,8 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 import clustergym.agents
 from clustergym import policies
 from clustergym.agents import save_sb3, sb3_vec_env
+from clustergym.agents.sb3_normalise import Normaliser
+from clustergym.agents.sb3_player import Sb3Policy
 from clustergym.agents.sb3_zip import ALGORITHMS, recognised
 from clustergym.experiments import cli
 from clustergym.simulator.errors import InputError, MissingExtra
@@ -204,6 +206,21 @@ def test_mistakes_are_one_sentence(sharing, rest, words):
     with pytest.raises(InputError, match=words) as refusal:
         policies.make(word, allow_pickle=True).playing_in("clustergym/Sharing-v0")
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("others", ["another key", "another shape", "one number", "none"])
+def test_statistics_of_other_observations_are_refused(sharing, others):
+    """They would be left out, or stretched, without a word."""
+    _, model = sharing
+    statistics = pickle.loads(pickle.dumps(model.get_vec_normalize_env().obs_rms))
+    key = next(iter(statistics)) if isinstance(statistics, dict) else ""
+    mean = statistics[key].mean if key else statistics.mean
+    found = {"another key": {"x": mean}, "another shape": {key: mean[:-1]}, "one number": {key: mean[:1]}, "none": {}}
+    normaliser = Normaliser(found[others], found[others], 1e-8, 10.0)
+    with pytest.raises(InputError, match=r"normalise: mean of observations .*; its observations are"):
+        Sb3Policy(
+            "mine", "ppo", model.policy, "clustergym/Sharing-v0", SMALL["Sharing"] | ONE_NUMBER, normaliser=normaliser
+        )
 
 
 def test_files_that_hold_pickles_are_opened_only_where_that_is_allowed(sharing):

@@ -62,6 +62,7 @@ BAD: list[tuple[tuple[str, ...], int, str]] = [
     (("evaluate", ""), 2, "unknown environment ''"),
     ((*EVALUATE, "--policies", "fifi"), 2, "did you mean 'fifo'"),
     ((*EVALUATE, "--policies", " "), 2, "no name"),
+    ((*EVALUATE, "--policies", "greedy,fifo"), 2, "separated by spaces: 'greedy fifo'"),
     ((*EVALUATE, "--policies", "fifo fifo"), 2, "given twice"),
     ((*EVALUATE, "--policies", "fifo:hed=skip"), 2, "did you mean 'head'"),
     ((*EVALUATE, "--policies", "fifo:head=maybe"), 2, "maybe"),

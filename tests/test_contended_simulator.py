@@ -19,7 +19,7 @@ from clustergym.simulator.engine import Simulator
 from clustergym.simulator.errors import InputError, InvalidDecision
 from clustergym.simulator.layout import Failures
 from clustergym.simulator.metrics import gpu_seconds
-from clustergym.simulator.network import Contention, load_network
+from clustergym.simulator.network import Contention, contention, load_network
 from clustergym.simulator.network.patterns import pattern_of
 from clustergym.simulator.network.phase_run import Contender, PhaseRun
 from clustergym.simulator.rules.rule import Rule
@@ -55,6 +55,20 @@ def contended(*rows, words="", topology=None, **options) -> Simulator:
 
 ACROSS, ALSO = (0, 4), (1, 5)  # GPUs of the dumbbell, each pair on both sides
 TICK = (0.05, 1, "quiet", 400.0)  # a job of one GPU that comes and goes: an instant to decide at
+
+
+def test_what_is_remembered_of_jobs_has_a_bound(monkeypatch):
+    """Three jobs of three models on two machines each, with room for two: the same times, and two are left at most."""
+    rows = [(0.0, 2, model, 50.0) for model in ("half", "twice", "quiet")]
+    jct_s, left = [], []
+    for most in (contention.MOST_ALONE, 2):
+        monkeypatch.setattr(contention, "MOST_ALONE", most)
+        simulator = contended(*rows)
+        simulator.run(Script(*[(0.0, Start(job, (job, 4 + job))) for job in range(3)]))
+        jct_s.append(simulator.jobs()["jct_s"].tolist())
+        left.append(len(simulator.network._alone))
+    assert jct_s[0] == jct_s[1]
+    assert left[0] == 3 and left[1] <= 2
 
 
 # By hand

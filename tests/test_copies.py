@@ -118,6 +118,17 @@ def test_a_moment_of_another_kind_is_refused_in_a_sentence():
         one.restore(other.snapshot())
     with pytest.raises(InputError, match=r"snapshot\(\)"):
         one.restore("there")
+    for name, value in (
+        ("mtbf_s", 3600.0),
+        ("network", "none"),
+        ("horizon_s", 5e3),
+        ("topology", "flat:machines=8"),
+        ("reward", "makespan"),
+    ):
+        other = made("clustergym/Delay-v0", **{name: value})
+        other.reset(seed=0)
+        with pytest.raises(InputError, match=r"a snapshot of an environment with .*, this one has .* made alike"):
+            one.restore(other.snapshot())
     with pytest.raises(gymnasium.error.ResetNeeded):
         made("clustergym/Delay-v0").snapshot()
 

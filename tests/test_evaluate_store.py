@@ -395,6 +395,16 @@ def test_a_damaged_run_is_played_again(tmp_path, played, damage):
     assert numbers(store.read(tmp_path).runs) == before
 
 
+@pytest.mark.parametrize("name", ["copy of {}", "0123456789abcdef0123.parquet"])
+def test_a_copy_of_a_run_is_not_counted_again(tmp_path, name):
+    """As a backup, or a folder that two machines keep in step, may leave it there: two runs stay two."""
+    runs = numbers(evaluated(tmp_path, ["fifo"]))
+    for path in list((tmp_path / "runs").iterdir())[:1]:
+        shutil.copy(path, path.with_name(name.format(path.name)))
+    with pytest.warns(StoredRunWarning, match="holds another run than its name says"):
+        assert numbers(store.read(tmp_path).runs) == runs
+
+
 def test_a_run_under_another_name_is_no_run(tmp_path, played):
     evaluated(tmp_path, ["fifo"], [0, 1])
     first, second = sorted(stored(tmp_path))

@@ -78,6 +78,77 @@ def test_who_does_not_listen_is_ended_by_another_thread(busy: str, tmp_path):
     assert (tmp_path / "kept").read_text() == "kept"
 
 
+WORKS_ELSEWHERE = """
+import os, sys, time
+from clustergym.experiments import interrupt
+from clustergym.experiments.executors import Processes
+
+def work(item):
+    time.sleep(0.005)
+    return os.getpid()
+
+interrupt.watch()
+try:
+    with interrupt.leaving("go on so"):
+        for process in Processes(2).each(work, range(100_000)):
+            print(process, flush=True)
+            time.sleep(0.02)  # so results wait for us
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+def working_elsewhere() -> tuple[subprocess.Popen[str], set[int]]:
+    """A process in a group of its own that has work done in two others, and these."""
+    line = [sys.executable, "-c", WORKS_ELSEWHERE]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process: subprocess.Popen[str] = subprocess.Popen(line, start_new_session=True, **pipes)  # type: ignore[call-overload]
+    assert process.stdout is not None
+    others: set[int] = set()
+    while len(others) < 2:
+        others.add(int(process.stdout.readline()))
+    return process, others
+
+
+def lives(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def expect_ended(processes: set[int]) -> None:
+    began = time.monotonic()
+    while any(map(lives, processes)):
+        assert time.monotonic() - began < PATIENCE_S, "they live on"
+        time.sleep(0.05)
+
+
+on_linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+
+
+@on_linux
+@pytest.mark.parametrize("is_of_all", [True, False], ids=["of a terminal", "of one process"])
+def test_ctrl_c_ends_the_processes_that_work_too_and_one_sentence_is_said(is_of_all: bool):
+    """A terminal sends the signal to all processes that the command has begun."""
+    process, others = working_elsewhere()
+    (os.killpg if is_of_all else os.kill)(process.pid, signal.SIGINT)
+    began = time.monotonic()
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (130, "clustergym: go on so\n")
+    assert time.monotonic() - began < PATIENCE_S
+    expect_ended(others)
+
+
+@on_linux
+def test_processes_do_not_outlive_the_one_that_began_them():
+    """SIGKILL leaves it no time to end them."""
+    process, others = working_elsewhere()
+    process.kill()
+    process.communicate(timeout=60)
+    expect_ended(others)
+
+
 @pytest.mark.slow
 def test_an_evaluation_that_is_interrupted_goes_on_where_it_stopped(tmp_path):
     words = ["evaluate", "Delay", "--policies", "greedy dally", "--seeds", "0-39", "--json", "-q", "--logdir"]

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from clustergym.experiments import shipping
+from clustergym.experiments import on_ray, shipping
 from clustergym.experiments.evaluate import Setting, evaluate
 from clustergym.experiments.executors import Processes, elsewhere
 from clustergym.experiments.store import open_store
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.errors import InputError, MissingExtra
 
 SETTING = Setting("clustergym/Delay-v0", "dally:racks=1", "poisson:jobs=12,load=0.9,cluster_gpus=32", "none")
 OWN = """
@@ -212,6 +212,36 @@ def test_an_address_without_a_cluster_is_told_at_once(address, said):
 
     with pytest.raises(InputError, match=said):
         RayCluster(address)
+
+
+@pytest.fixture
+def only(monkeypatch) -> Iterator[Callable[[Path], None]]:
+    """A function that lets Python find modules in one folder only."""
+
+    def limit(folder: Path) -> None:
+        monkeypatch.delitem(sys.modules, "ray", raising=False)
+        monkeypatch.setattr(sys, "path", [str(folder)])
+
+    yield limit
+    sys.modules.pop("ray", None)
+
+
+@pytest.mark.parametrize("content", ["", "import nothing_of_that_name"])
+def test_a_package_that_hides_ray_is_told_of(tmp_path, only, content):
+    """In the present folder, where `python -m` looks first: anybody's, or sources of Ray that were not built."""
+    (tmp_path / "ray").mkdir()
+    (tmp_path / "ray" / "__init__.py").write_text(content)
+    only(tmp_path)
+    with pytest.raises(InputError, match=f"{tmp_path / 'ray'} is called ray too"):
+        on_ray.expect_installed()
+
+
+def test_a_folder_that_is_called_ray_is_not_taken_for_it(tmp_path, only):
+    """A checkout has its modules deeper; Python imports such a folder where Ray is not installed."""
+    (tmp_path / "ray").mkdir()
+    only(tmp_path)
+    with pytest.raises(MissingExtra, match="pip install"):
+        on_ray.expect_installed()
 
 
 def _refused(number: int) -> int:

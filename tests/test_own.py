@@ -108,6 +108,54 @@ def test_files_are_the_file_and_what_it_imports_from_its_own_folder(folder):
     assert own("py:mine.py:Plain", "policy").files == (folder / "mine.py", folder / "beside.py")
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from beside import OFFSET\nclass X:\n    pass\n",
+        "class X:\n    def decide(self, view):\n        import beside\n",
+        "from between import TWICE\nclass X:\n    pass\n",
+        "class X:\n    def decide(self, view):\n        from between import TWICE\n",
+        "from package.inner import OFFSET\nclass X:\n    pass\n",
+    ],
+)
+def test_files_are_also_those_of_which_no_module_is_left_or_not_yet(folder, source):
+    """Of `from beside import OFFSET` a number is left; `import` in a function is carried out when it is called."""
+    (folder / "between.py").write_text("from beside import OFFSET\nTWICE = 2.0 * OFFSET\n")
+    (folder / "package").mkdir()
+    (folder / "package" / "__init__.py").write_text("")
+    (folder / "package" / "inner.py").write_text("from beside import OFFSET\n")
+    (folder / "uses.py").write_text(source)
+    found = own("py:uses.py:X", "policy").files
+    assert found[0] == folder / "uses.py" and folder / "beside.py" in found
+    for name in ("between", "package.inner", "package"):
+        sys.modules.pop(name, None)
+
+
+def test_files_of_a_module_are_those_of_its_whole_package(folder):
+    (folder / "lab" / "deep").mkdir(parents=True)
+    for name in ("lab/__init__.py", "lab/deep/__init__.py"):
+        (folder / name).write_text("")
+    (folder / "lab" / "common.py").write_text("MARGIN = 1.5\n")
+    (folder / "lab" / "deep" / "mine.py").write_text("from ..common import MARGIN\nclass X:\n    pass\n")
+    found = own("py:lab.deep.mine:X", "policy").files
+    assert found[0] == folder / "lab" / "deep" / "mine.py" and folder / "lab" / "common.py" in found
+    for name in ("lab.deep.mine", "lab.deep", "lab.common", "lab"):
+        sys.modules.pop(name)
+
+
+def test_a_file_that_gets_the_neighbour_of_another_file_is_told_so(folder):
+    """Both import `beside`; a process has one module of that name: that of the folder which came first."""
+    other = folder / "other"
+    other.mkdir()
+    (other / "mine.py").write_text(MINE)
+    (other / "beside.py").write_text("OFFSET = 20.0\n")
+    own("py:mine.py:Plain", "policy")
+    sentence = said("py:other/mine.py:Plain")
+    assert (
+        f"mine.py imports beside, which this process has from {folder}/beside.py already, not from {other}" in sentence
+    )
+
+
 def test_a_file_is_loaded_once_and_again_when_it_has_changed(folder):
     first = own("py:mine.py:Plain", "policy").factory
     assert own("py:mine.py:Plain", "policy").factory is first

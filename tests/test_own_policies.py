@@ -20,7 +20,7 @@ from clustergym.simulator.saying import SettingWarning
 SETTING = Setting("clustergym/Delay-v0", "dally:racks=2,machines=4", "poisson:jobs=30,backlog=24", "none")
 WORKLOAD = ["--workload", SETTING.workload, "--network", "none"]
 MINE = """
-from clustergym.simulator.decisions import Advance, Start
+from clustergym.simulator.decisions import Advance, Hold, Preempt, Start
 
 
 class Widest:
@@ -61,6 +61,26 @@ class Wrong(Widest):
 class Idle:
     def decide(self, view):
         return Advance()
+
+
+class Flips:
+    def decide(self, view):
+        for job in view.running:
+            return Preempt(job)
+        for job in view.queue:
+            return Start(job, view.find_gpus(job, "tier"))
+
+
+class Soon:
+    def decide(self, view):
+        return Hold(view.queue[0], "soon")
+
+
+ONE = Widest()
+
+
+def the_same():
+    return ONE
 
 
 class NoView:
@@ -193,10 +213,13 @@ def test_what_a_policy_raises_names_it_its_run_and_its_line_and_the_other_runs_a
     [
         ("Wrong", "policy 'py:shots.py:Wrong', seed 0: start job 0 (0): 0 GPUs given"),
         ("Idle", "policy 'py:shots.py:Idle', seed 0: 30 jobs wait"),
+        ("Flips", "policy 'py:shots.py:Flips', seed 0: 100,600 decisions at 0 s and no Advance()"),
+        ("Soon", "policy 'py:shots.py:Soon', seed 0: ValueError: could not convert string to float: 'soon' (shots.py"),
+        ("the_same", "it gives the same object each time, and every run needs one of its own"),
         ("NoView", "policy 'py:shots.py:NoView': decide is to take one argument, the view"),
         ("Nothing", "policy 'py:shots.py:Nothing' does not play in clustergym/Delay-v0"),
         ("Shots", "shots.py has no 'Shots'; did you mean 'Shot'?"),
-        ("SHOTS", "it has Idle, NoView, Nothing, Raises, Shot, Widest, Wrong"),
+        ("SHOTS", "it has Flips, Idle, NoView, Nothing, Raises, Shot, Soon, Widest, Wrong"),
     ],
 )
 def test_a_policy_that_is_none_is_one_sentence(folder, capsys, name, sentence):

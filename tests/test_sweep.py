@@ -25,6 +25,8 @@ def test_values_from_to():
     )
     assert load("racks=4..1:4", WORDS, []).values == ("4", "3", "2", "1")
     assert load("topology.racks=1/8", WORDS, []) == Sweep("topology", "racks", ("1", "8"))
+    assert load("jobs=1000000..2000000:3", WORDS, []).values == ("1000000", "1500000", "2000000")
+    assert load("load=0.1234561..0.1234564:4", WORDS, []).values[1:3] == ("0.1234562", "0.1234563")
     assert load("mtbf_s=1e5/inf", WORDS, ["mtbf_s"]) == Sweep("", "mtbf_s", ("1e5", "inf"))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+from rich.text import Text
+
 from clustergym.experiments.cli import run
 from clustergym.experiments.terminal import out, plain_table, progress, shown
 from clustergym.simulator.kernels import telling
@@ -23,6 +25,17 @@ def test_cells_of_tables_are_shown_so_too(capsys):
     out().print("li\x1b[2Jne", markup=False)
     said = capsys.readouterr().out
     assert "\x1b" not in said and "n\\x1b[1mame" in said and "ro\\x1b[2Jw" in said and "li\\x1b[2Jne" in said
+
+
+def test_texts_are_shown_so_in_cells_and_lines_of_their_own(capsys):
+    """What a table calls policies is text of its own; a folder of somebody else may say how they are called."""
+    table = plain_table()
+    table.add_column(Text("na\x1b[1mme"))
+    table.add_row(Text("ro\x1b]0;title\x07w\u202e"))
+    out().print(table, Text("li\x1b[2Jne"))
+    said = capsys.readouterr().out
+    assert not {"\x1b", "\x07", "\u202e"} & set(said)
+    assert "na\\x1b[1mme" in said and "ro\\x1b]" in said and "li\\x1b[2Jne" in said
 
 
 def test_the_name_of_a_file_is_not_obeyed(capsys, tmp_path):

@@ -274,6 +274,26 @@ def test_an_unknown_metric_is_told_with_those_there_are(capsys):
     assert status == 1 and "unknown metric 'jct'; did you mean 'jct_" in err
 
 
+def test_whole_numbers_of_the_same_range_are_another_space(capsys, tmp_path):
+    (tmp_path / "mine.py").write_text(OWN.replace("patience=3", "patience=None"))
+    words = ("Delay", "--policy", f"py:{tmp_path}/mine.py:Mine", *SMALL, "--logdir", tmp_path / "out")
+    whole = a_space(tmp_path, "patience: {low: 1, high: 3}")
+    assert call(capsys, *words, "--space", whole, "--trials", "2")[0] == 0
+    whole.write_text("patience: {low: 1.0, high: 3.0}")
+    status, _, err = call(capsys, *words, "--space", whole, "--trials", "3")
+    assert status == 2 and "space ['patience 1 to 3'], not ['patience 1.0 to 3.0']" in err
+
+
+def test_no_cell_of_the_table_is_a_formula(capsys, tmp_path):
+    (tmp_path / "mine.py").write_text(OWN.replace("patience=3", "patience: str = ''"))
+    space = a_space(tmp_path, "patience: [=1+1, -2]")
+    words = ("Delay", "--policy", f"py:{tmp_path}/mine.py:Mine", "--space", space, *SMALL)
+    assert call(capsys, *words, "--trials", "3", "--logdir", tmp_path / "out")[0] == 0
+    with open(tmp_path / "out" / "trials.csv", newline="") as file:
+        found = {row["patience"] for row in csv.DictReader(file)}
+    assert found <= {"", "'=1+1", "-2"} and "'=1+1" in found
+
+
 def test_without_optuna_one_sentence_names_the_extra(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
     status, _, err = call(capsys, *GREEDY)

@@ -17,7 +17,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 
 def bench(
     context: typer.Context,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Which; without it, they are listed.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Which; without it, they are listed.")] = None,
     list_: Annotated[bool, typer.Option("--list", help="List them.")] = False,
     json: Json = False,
     seed: Annotated[

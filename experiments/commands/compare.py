@@ -51,7 +51,7 @@ OneSeed = Annotated[
 
 def compare(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="DIR...", help="Folders of evaluate --logdir and train --logdir.")
+        list[Path], typer.Argument(metavar="DIR", help="Folders of evaluate --logdir and train --logdir.")
     ],
     baseline: Annotated[
         str | None,
@@ -184,7 +184,7 @@ def _print(console: Console, section: Section) -> None:
     from rich.text import Text
 
     from ..report import numbers, page
-    from ..table import KNOWS, WIDTH_WITH_INTERVALS
+    from ..table import KNOWS, WIDTH_WITH_INTERVALS, broken
 
     for name, value in page.facts(section.setting, section.seeds).items():
         console.print(Text.assemble((f"{name:<12} ", "bold"), value))
@@ -199,7 +199,7 @@ def _print(console: Console, section: Section) -> None:
     for row in numbers.rows(section):
         ratio = [_cell(row.ratio, True)] if section.baseline is not None else []
         table.add_row(
-            Text(row.entry.label),
+            Text(broken(row.entry.label)),
             Text(row.entry.knows_run_times),
             *ratio,
             *(_cell(cell, is_wide) for cell in row.cells),

@@ -26,9 +26,7 @@ def envs(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
 
 
 def policies(
-    env: Annotated[
-        str | None, typer.Argument(metavar="[ENV]", help="Only those that play in this environment.")
-    ] = None,
+    env: Annotated[str | None, typer.Argument(metavar="ENV", help="Only those that play in this environment.")] = None,
     option: Annotated[str | None, typer.Option("--env", metavar="ENV", hidden=True)] = None,
     json: Json = False,
     seed: NoSeed = 0,

@@ -149,7 +149,6 @@ class _Take:
     def play(self) -> Iterator[Simulator]:
         """The simulator at each decision point, after the decisions; at last, when the run has ended."""
         from ...policies import make_for, playing
-        from ...simulator.decisions import Advance
         from ..evaluate import simulator_of, workload_of
 
         policy = make_for(self.policy, self.setting.environment)
@@ -161,7 +160,7 @@ class _Take:
                 simulator.schedule()
             else:
                 with playing(policy, self.seed):
-                    while not isinstance(decision := decider.decide(simulator.view), Advance):
+                    for decision in simulator.asked(decider):
                         simulator.apply(decision)
             yield simulator
             simulator.advance()

@@ -35,7 +35,7 @@ Orders = Annotated[
 
 
 def reproduce(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Which; without it, they are listed.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Which; without it, they are listed.")] = None,
     list_: Annotated[bool, typer.Option("--list", help="List them.")] = False,
     orders: Orders = None,
     traces: Traces = None,

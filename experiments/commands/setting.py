@@ -141,6 +141,8 @@ def chosen_policies(
     if not words:
         raise BadArgument("--policies: no name is given; leave the option out to play all of them")
     for word in words:
+        if "," in word.partition(":")[0]:
+            raise BadArgument(f"--policies {word!r}: names are separated by spaces: {' '.join(word.split(','))!r}")
         with word_or_file(word.partition(":")[2]):
             plays = env_id in environments_of(word)
         if not plays:

@@ -13,7 +13,7 @@ from .options import Json, Quiet
 
 def warm(
     environments: Annotated[
-        list[str] | None, typer.Argument(metavar="[ENV...]", help="Environments by id or short name; default: all.")
+        list[str] | None, typer.Argument(metavar="ENV", help="Environments by id or short name; default: all.")
     ] = None,
     large: Annotated[
         bool, typer.Option("--large", help="Also for workloads of up to 16,392 jobs on up to 8,200 GPUs.")

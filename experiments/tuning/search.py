@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 
 from ...simulator.errors import InputError, MissingExtra, Stalled
+from ..executors import Processes
 from ..terminal import BadArgument
 from .space import Kind, Parameter, chosen
 
@@ -223,12 +224,9 @@ class Search:
             yield self.play(place, functools.partial(_further, progress, number))
         rest = places[len(first) :]
         if rest:
-            from joblib import Parallel, delayed, parallel_config
-
-            with parallel_config(backend="loky", inner_max_num_threads=1):
-                parallel = Parallel(n_jobs=min(self.at_once, len(rest)), return_as="generator_unordered")
-                tasks = (self.subject, self.space, self.folder, self.seed, self.at_once)
-                yield from parallel(delayed(_in_process)(*tasks, place) for place in rest)
+            assert self.folder is not None
+            task = (self.subject, self.space, self.folder, self.seed, self.at_once)
+            yield from Processes(min(self.at_once, len(rest))).each(_in_process, [(*task, place) for place in rest])
 
     def play(self, place: int, progress: Callable[[float], None] = lambda share: None) -> Trial:
         """One trial: its values are chosen, played, and kept."""
@@ -318,13 +316,10 @@ def _further(progress: Callable[[float], None], done: int, share: float) -> None
     progress(done + share)
 
 
-def _in_process(
-    subject: Subject, space: tuple[Parameter, ...], folder: Path, seed: int, at_once: int, place: int
-) -> Trial:
-    """One trial in a process of its own, on the trials in `folder` as they stand."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return Search(subject, space, folder, seed, at_once).play(place)
+def _in_process(task: tuple[Subject, tuple[Parameter, ...], Path, int, int, int]) -> Trial:
+    """One trial in a process of its own, on the trials in a folder as they stand: how a `Search` is made; its place."""
+    *how, place = task
+    return Search(*how).play(place)
 
 
 def _opened(folder: Path | None, subject: Subject) -> optuna.Study:

@@ -115,13 +115,14 @@ class Parameter:
         return self.text(self.low), self.text(self.high)
 
     def __str__(self) -> str:
-        if self.choices:
-            words = ", ".join(self.choices)
-        else:
-            words = " to ".join(f"{end:g}" for end in (self.low, self.high) if end is not None)
-        more = " log" if self.log else "" if self.step is None else f" step {self.step:g}"
+        words = ", ".join(self.choices) if self.choices else " to ".join(map(self._exactly, (self.low, self.high)))
+        more = " log" if self.log else "" if self.step is None else f" step {self._exactly(self.step)}"
         where = " where " + ", ".join(f"{key}={'|'.join(words)}" for key, words in self.when.items())
         return f"{self.key} {words}{more}" + (where if self.when else "")
+
+    def _exactly(self, number: float | None) -> str:
+        """A number of the range as text that tells it from all others, and whole ones from those with a fraction."""
+        return "" if number is None else f"{number:.0f}" if self.whole else repr(float(number))
 
 
 def _means(word: str, value: Any) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ...simulator.workloads.guarded import write_csv
 from ..terminal import written_whole
 from .search import REFUSED, Search, Trial, quietly
 from .space import Parameter
@@ -39,12 +39,10 @@ def row_of(trial: Trial, space: Sequence[Parameter]) -> dict[str, Any]:
 
 def write(trials: Sequence[Trial], space: Sequence[Parameter], folder: Path) -> None:
     """Write the table of all trials."""
+    rows = [list(row_of(trial, space).values()) for trial in trials]
     with written_whole(folder / TABLE) as draft, draft.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [*COLUMNS, *(one.key for one in space)])
-        writer.writeheader()
-        for trial in trials:
-            row = row_of(trial, space)
-            writer.writerow({key: "" if _is_missing(value) else value for key, value in row.items()})
+        header = [*COLUMNS, *(one.key for one in space)]
+        write_csv(file, header, ([None if _is_missing(value) else value for value in row] for row in rows))
 
 
 def _is_missing(value: Any) -> bool:

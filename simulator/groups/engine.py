@@ -226,7 +226,7 @@ class GroupSimulator(Stops):
         if policy is None:
             raise InputError("no compiled rule plays job groups; expected a policy, as harmony")
         while not self.ended:
-            while not isinstance(decision := policy.decide(self.view), Advance):
+            for decision in self.asked(policy):
                 self.apply(decision)
             self.advance()
             if progress is not None:
@@ -284,7 +284,7 @@ class GroupSimulator(Stops):
 
     def _set_spill(self, decision: SetSpill) -> None:
         job, ratio = self._job(decision), decision.ratio
-        if ratio is not None and (isinstance(ratio, bool) or not 0.0 <= ratio <= 1.0):
+        if ratio is not None and (isinstance(ratio, bool | str) or not 0.0 <= ratio <= 1.0):
             raise InvalidDecision(f"{decision!r}: expected a share from 0 to 1, or None")
         if self.state.goal[job] < 0:
             raise InvalidDecision(f"{decision!r}: the job is in no group")

@@ -39,6 +39,7 @@ from numba.core.untyped_passes import (
     TranslateByteCode,
 )
 
+from .bundle import Bundle, bundled
 from .inference import InferTypes
 from .known import AnswerQuestions, questions_of
 from .linking import PARTS, Library, Part
@@ -192,7 +193,10 @@ class _Compiled(CPUDispatcher):
     def _compile(self, key: str, arguments: tuple[types.Type, ...]) -> CompileResult:
         flags = Flags()
         self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
-        pipeline = _Pipeline(self.typingctx, self.targetctx, None, arguments, None, flags, {})
+        names = self.py_func.__code__.co_varnames
+        wanted = {name: bundled(kind) for name, kind in zip(names, arguments, strict=False)}
+        gathered = {name: kind for name, kind in wanted.items() if isinstance(kind, Bundle)}  # once, at the beginning
+        pipeline = _Pipeline(self.typingctx, self.targetctx, None, arguments, None, flags, gathered)
         pipeline.key, pipeline.runs, pipeline.constants = key, self.runs, _constants_for(arguments)
         return pipeline.compile_extra(self.py_func)
 
@@ -283,7 +287,7 @@ class Kernel(_Compiled):
             return outline_of(kind, questions_of(self))
         if isinstance(kind, types.NestedArray):
             return types.Array(kind.dtype, kind.ndim, "C")
-        return kind.asked(questions_of(self)) if isinstance(kind, Outline) else kind
+        return kind.asked(questions_of(self)) if isinstance(kind, Outline) else bundled(kind)
 
 
 class Entry(_Compiled):
@@ -296,7 +300,7 @@ class Entry(_Compiled):
     runs = True
 
     def __init__(self, function: Any, store: Store) -> None:
-        super().__init__(function, store, {})
+        super().__init__(function, store, {"no_cfunc_wrapper": True})
         self.kernel = Kernel(function, store)
         self.kernel._cache_hits = self._cache_hits
 

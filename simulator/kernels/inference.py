@@ -9,7 +9,7 @@ from numba import types
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NopythonTypeInference
 
-from .outline import Outline
+from .fields import Fields
 
 PLAIN = (
     types.Number,
@@ -19,7 +19,7 @@ PLAIN = (
     types.Literal,
     types.NoneType,
     types.SliceType,
-    Outline,
+    Fields,
 )
 
 
@@ -51,7 +51,7 @@ class _Remembering:
 
     def resolve_getattr(self, value: Any, name: str) -> Any:
         """Numba's hook: the type of an attribute."""
-        if not isinstance(value, types.Record | types.Module | Outline):
+        if not isinstance(value, types.Record | types.Module | Fields):
             return self._context.resolve_getattr(value, name)
         key = value, name
         if key not in self._attributes:

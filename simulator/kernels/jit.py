@@ -35,7 +35,9 @@ PACKAGE = Path(__file__).resolve().parents[2]
 COMPILED_ROOMS = ("simulator", "envs", "policies")
 UNMARKED = ("codes.py", "tiers.py")  # constants,
 HOW = (
+    "bundle.py",
     "compiling.py",
+    "fields.py",
     "inference.py",
     "known.py",
     "linking.py",

@@ -266,6 +266,8 @@ def book(s, job, sign):
 def settle(s, job):
     """Modify `s`: book the present stretch of a running job until now; progress is taken off its iterations."""
     now = s.now_s
+    if has_berths(s):
+        rates.keep_unsaved(s, job)
     book(s, job, 1.0)
     done = max(0.0, now - s.since_s[job]) / s.iteration_s[job]
     s.iterations_left[job] = max(0.0, s.iterations_left[job] - done)  # the last chunk may go past the work
@@ -433,9 +435,8 @@ def release(s, job):
 def fail(s, job):
     """Modify `s`: a machine under the running job failed: it waits, and has lost the work since its last checkpoint."""
     if has_berths(s):
-        iterations = rates.unsaved_now(s, job)
         leave_gpus(s, job)
-        rates.lose_unsaved(s, job, iterations)
+        rates.lose_unsaved(s, job)
         _requeue(s, job)
         return
     ran = max(0.0, s.now_s - s.since_s[job])

@@ -16,8 +16,9 @@ from numba.core.lowering import Lower
 from numba.core.typed_passes import NativeLowering
 from numba.np.arrayobj import fix_integer_index
 
+from .bundle import Bundle
+from .fields import Fields
 from .inference import remembering
-from .outline import Outline, constant, first_of
 
 
 @lower_cast(types.NestedArray, types.Array)
@@ -40,6 +41,14 @@ class _Lower(Lower):
         """Numba's hook."""
         self.columns = {} if config.BOUNDSCHECK else self._find_columns()
         super().lower_normal_function(fndesc)
+
+    def extract_function_arguments(self) -> Any:
+        """Numba's hook."""
+        values = super().extract_function_arguments()
+        for kind, value in zip(self.fndesc.argtypes, values, strict=True):
+            if isinstance(kind, Bundle):
+                kind.mark(value)
+        return values
 
     def _find_columns(self) -> dict[str, tuple[Any, str]]:
         blocks = list(self.blocks.values())
@@ -65,7 +74,7 @@ class _Lower(Lower):
         if not isinstance(statement, ir.Assign) or not isinstance(value, ir.Expr) or value.op != "getattr":
             return None
         is_array = isinstance(self.typeof(statement.target.name), types.Array)
-        return (value.value, value.attr) if is_array and isinstance(self.typeof(value.value.name), Outline) else None
+        return (value.value, value.attr) if is_array and isinstance(self.typeof(value.value.name), Fields) else None
 
     def _uses(self, statement: Any) -> tuple[str | None, list[str]]:
         """The variable of which a statement reads or writes one entry, and the others that it reads."""
@@ -98,18 +107,18 @@ class _Lower(Lower):
     def _place(self, array: Any, index: Any) -> tuple[Any, types.Type]:
         """Pointer to an entry, and its type."""
         record, field = self.columns[array.name]
-        outline, builder, context = self.typeof(record.name), self.builder, self.context
-        entry, axes = outline.fields[field]
-        value = self.loadvar(index.name)
+        all_fields, builder, context = self.typeof(record.name), self.builder, self.context
+        entry, axes = all_fields.fields[field]
+        whole, value = self.loadvar(record.name), self.loadvar(index.name)
         is_tuple = isinstance(self.typeof(index.name), types.BaseTuple)
         parts = [builder.extract_value(value, axis) for axis in range(axes)] if is_tuple else [value]
         place = None
         for axis, (kind, part) in enumerate(zip(self._index_types(index), parts, strict=True)):
             plain = types.unliteral(kind)
-            length = constant(builder, outline.constant(field, axis))
+            length = all_fields.length(builder, whole, field, axis)
             part = fix_integer_index(context, builder, plain, context.cast(builder, part, kind, plain), length)
             place = part if place is None else builder.add(builder.mul(place, length), part)
-        first = first_of(context, builder, outline, self.loadvar(record.name), field)
+        first = all_fields.first(context, builder, whole, field)
         return builder.gep(first, [place]), entry
 
     def lower_assign(self, ty: types.Type, inst: Any) -> Any:
@@ -125,7 +134,7 @@ class _Lower(Lower):
 
     def delvar(self, name: str) -> None:
         """Numba's hook; a record stays known for its columns, and of none are references counted."""
-        if name not in self.columns and not isinstance(self.typeof(name), Outline):
+        if name not in self.columns and not isinstance(self.typeof(name), Fields):
             super().delvar(name)
 
     def lower_getitem(self, resty: types.Type, expr: Any, value: Any, index: Any, signature: Any) -> Any:

@@ -16,25 +16,20 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.core.imputils import impl_ret_borrowed
 from numba.core.typeconv import Conversion
-from numba.core.typing.templates import AttributeTemplate, infer_getattr
-from numba.extending import lower_cast, lower_getattr_generic, lower_setattr_generic, models, register_model
-from numba.np.arrayobj import make_array, populate_array
+from numba.extending import lower_cast, lower_setattr_generic, models, register_model
+
+from .fields import INDEX, Fields
 
 PREFIX = "clustergym."  # of the names of constants
-INDEX = ir.IntType(64)
 
 
-class Outline(types.Type):
+class Outline(Fields):
     """Records with the same fields.
 
     Attributes:
-        fields: (type of one entry, axes) by name; no axes: a number.
         answers: what questions (known.py) come to, by name: records that answer otherwise are of another type.
     """
-
-    mutable = True
 
     def __init__(self, digest: str, fields: Mapping[str, tuple[types.Type, int]], answers: Mapping[str, bool]) -> None:
         self.digest, self.fields, self.answers = digest, fields, answers
@@ -50,12 +45,15 @@ class Outline(types.Type):
         """Name of the constant that says where a field begins, or how long it is along an axis."""
         return f"{PREFIX}{self.digest}.{field}.{'at' if axis is None else f'n{axis}'}"
 
-    def typeof(self, field: str) -> types.Type | None:
-        """What kernels get that ask for a field."""
-        if field not in self.fields:
-            return None
-        entry, axes = self.fields[field]
-        return types.Array(entry, axes, "C") if axes else entry
+    def first(self, context: Any, builder: Any, value: Any, field: str) -> Any:
+        """Pointer to the first entry of a field."""
+        record = builder.bitcast(value, cgutils.voidptr_t)
+        at = builder.gep(record, [constant(builder, self.constant(field))], inbounds=True)
+        return builder.bitcast(at, context.get_data_type(self.fields[field][0]).as_pointer())
+
+    def length(self, builder: Any, value: Any, field: str, axis: int) -> Any:
+        """How long a field is along an axis."""
+        return constant(builder, self.constant(field, axis))
 
     def can_convert_from(self, _context: Any, other: types.Type) -> Conversion | None:
         """Numba's hook: whether a record of one size, or one that tells more, can be given for it."""
@@ -116,15 +114,6 @@ class _Model(models.OpaqueModel):
     """A pointer to the first byte."""
 
 
-@infer_getattr
-class _Attributes(AttributeTemplate):
-    key = Outline
-
-    def generic_resolve(self, outline: Outline, field: str) -> types.Type | None:
-        """Numba's hook."""
-        return outline.typeof(field)
-
-
 @lower_cast(types.Record, Outline)
 @lower_cast(Outline, Outline)
 def _cast(context: Any, builder: Any, _from: types.Type, to: types.Type, value: Any) -> Any:
@@ -141,39 +130,6 @@ def constant(builder: Any, name: str) -> Any:
     return builder.load(known)
 
 
-def first_of(context: Any, builder: Any, outline: Outline, record: Any, field: str) -> Any:
-    """Pointer to the first entry of a field."""
-    at = builder.gep(
-        builder.bitcast(record, cgutils.voidptr_t), [constant(builder, outline.constant(field))], inbounds=True
-    )
-    return builder.bitcast(at, context.get_data_type(outline.fields[field][0]).as_pointer())
-
-
-@lower_getattr_generic(Outline)
-def _getattr(context: Any, builder: Any, outline: Outline, record: Any, field: str) -> Any:
-    entry, axes = outline.fields[field]
-    first = first_of(context, builder, outline, record, field)
-    if not axes:
-        return impl_ret_borrowed(context, builder, entry, context.unpack_value(builder, entry, first))
-    kind = outline.typeof(field)
-    array = make_array(kind)(context, builder)
-    size = context.get_abi_sizeof(context.get_data_type(entry))
-    lengths = [constant(builder, outline.constant(field, axis)) for axis in range(axes)]
-    steps = [INDEX(size)]
-    for length in reversed(lengths[1:]):
-        steps.insert(0, builder.mul(steps[0], length))
-    populate_array(
-        array,
-        data=first,
-        shape=cgutils.pack_array(builder, lengths),
-        strides=cgutils.pack_array(builder, steps),
-        itemsize=INDEX(size),
-        meminfo=None,
-        parent=None,
-    )
-    return impl_ret_borrowed(context, builder, kind, array._getvalue())
-
-
 @lower_setattr_generic(Outline)
 def _setattr(context: Any, builder: Any, signature: Any, arguments: Any, field: str) -> None:
     outline, kind = signature.args
@@ -182,4 +138,4 @@ def _setattr(context: Any, builder: Any, signature: Any, arguments: Any, field: 
     if axes:
         raise TypeError(f"{field}: a whole array is written entry by entry")
     value = context.cast(builder, value, kind, entry)
-    context.pack_value(builder, entry, value, first_of(context, builder, outline, record, field))
+    context.pack_value(builder, entry, value, outline.first(context, builder, record, field))

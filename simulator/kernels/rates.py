@@ -48,6 +48,7 @@ def begin_stretch(s, job):
     s.booked_s[job] = s.now_s
     s.progress_s[job] = s.since_s[job]
     s.unsaved[job] = 0.0
+    s.unsaved_hindered_s[job] = 0.0
 
 
 @kernel
@@ -66,6 +67,7 @@ def remember_rate(s, job):
     s.stop_iteration_s[job] = s.iteration_s[job]
     s.stop_progress_s[job] = s.progress_s[job]
     s.stop_unsaved[job] = s.unsaved[job]
+    s.stop_unsaved_hindered_s[job] = s.unsaved_hindered_s[job]
     s.stop_service_gpu_s[job] = s.service_gpu_s[job]
     s.stop_batch[job] = s.batch[job]
     s.stop_sub_batch[job] = s.sub_batch[job]
@@ -80,6 +82,7 @@ def recall_rate(s, job):
     s.iteration_s[job] = s.stop_iteration_s[job]
     s.progress_s[job] = s.stop_progress_s[job]
     s.unsaved[job] = s.stop_unsaved[job]
+    s.unsaved_hindered_s[job] = s.stop_unsaved_hindered_s[job]
     s.service_gpu_s[job] = s.stop_service_gpu_s[job]
 
 
@@ -90,18 +93,25 @@ def is_as_it_was(s, job):
 
 
 @kernel
-def unsaved_now(s, job):
-    """Iterations of a running job since its last checkpoint; there is one every `checkpoint_s` of progress.
+def keep_unsaved(s, job):
+    """Modify `s`: what a running job has done since its last checkpoint, until now; its present rate is about to end.
 
-    With `checkpoint_s` 0 nothing is ever lost. `s.unsaved` has those until `since_s`, when the present rate began.
+    There is a checkpoint every `checkpoint_s` of progress; with 0 nothing is ever lost. Iterations and what partners
+    cost are added up piece by piece: at a failure nobody knows any more at which rates they were.
     """
-    every_s = s.checkpoint_s
-    if every_s <= 0.0 or s.now_s <= s.progress_s[job]:
-        return 0.0
+    if s.checkpoint_s <= 0.0 or s.now_s <= s.progress_s[job]:
+        return
+    from_s = s.since_s[job]
     saved_s = last_checkpoint_s(s, job)
-    if saved_s >= s.since_s[job]:
-        return (s.now_s - saved_s) / s.iteration_s[job]
-    return s.unsaved[job] + max(0.0, s.now_s - s.since_s[job]) / s.iteration_s[job]
+    if saved_s >= from_s:
+        from_s = saved_s
+        s.unsaved[job] = 0.0
+        s.unsaved_hindered_s[job] = 0.0
+    ran_s = max(0.0, s.now_s - from_s)
+    iterations = ran_s / s.iteration_s[job]
+    s.unsaved[job] += iterations
+    if s.iteration_s[job] != s.solo_s[job]:
+        s.unsaved_hindered_s[job] += ran_s - iterations * s.solo_s[job]
 
 
 @kernel
@@ -112,14 +122,17 @@ def last_checkpoint_s(s, job):
 
 
 @kernel
-def lose_unsaved(s, job, iterations):
-    """Modify `s`: take the iterations since its last checkpoint back from a job that has just lost its GPUs."""
+def lose_unsaved(s, job):
+    """Modify `s`: take what it did since its last checkpoint back from a job that has just lost its GPUs."""
+    iterations = s.unsaved[job]
+    if iterations <= 0.0:
+        return
     gpus = s.gpus[job]
-    lost_s = s.now_s - last_checkpoint_s(s, job) if iterations > 0.0 else 0.0
+    lost_s = s.now_s - last_checkpoint_s(s, job)
+    hindered = s.unsaved_hindered_s[job]
     computed = iterations * s.compute_iteration_s[job]
-    alone = min(lost_s, iterations * s.solo_s[job])
     s.iterations_left[job] += iterations
     s.lost_gpu_s += gpus * lost_s
     s.compute_gpu_s -= gpus * computed
-    s.comm_gpu_s -= gpus * (alone - computed)
-    s.interference_gpu_s -= gpus * (lost_s - alone)
+    s.interference_gpu_s -= gpus * hindered
+    s.comm_gpu_s -= gpus * (lost_s - hindered - computed)

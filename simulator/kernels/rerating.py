@@ -5,7 +5,7 @@ import math
 from .codes import ASKED, RATED, RUNNING
 from .jit import kernel
 from .jobs import book, plan
-from .rates import unsaved_now
+from .rates import keep_unsaved
 from .sharing import ask_rate, slowdown_now
 from .stays import done_in_stay, plays
 
@@ -48,7 +48,7 @@ def _rate(s, job):
 @kernel
 def cut(s, job):
     """Modify `s`: book a running job until now, and take its progress off its iterations; it goes on."""
-    s.unsaved[job] = unsaved_now(s, job)
+    keep_unsaved(s, job)
     book(s, job, 1.0)
     done = max(0.0, s.now_s - s.since_s[job]) / s.iteration_s[job]
     s.iterations_left[job] = max(0.0, s.iterations_left[job] - done)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 SAME = 1e-6  # relative: iteration times that are nearer are the same (workloads/schema.py: AGREEMENT)
 REMEMBERED = 64  # placements of all jobs at once
+MOST_ALONE = 1 << 14  # jobs of a kind on some machines, a kB each
 _Own = tuple[Phases, LinkUse]
 
 
@@ -187,6 +188,9 @@ class LinkNetwork:
             model, batch = str(workload.model[job]), batch_of(self, workload, job)
         key = (model, number, batch, base_s, machines if len(machines) > 1 else ())
         if key not in self._alone:
+            if len(self._alone) >= MOST_ALONE:  # a training goes on for days
+                self._alone.clear()
+                self._routes.clear()
             try:
                 self._alone[key] = self._own(topology, model, number, batch, base_s, machines)
             except InputError as error:

@@ -63,8 +63,8 @@ class Penalty:
             return found
         raise InputError(
             f"{name_of_job(workload, job)} ({gpus} GPUs) has the model {model!r}, which penalty table "
-            f"{self.table.name!r} does not list ({', '.join(self.table.models())}); choose another table=, or give "
-            "default=MACHINE/RACK/NETWORK for such models, e.g. default=1/1.2/1.5"
+            f"{self.table.name!r} does not list ({', '.join(self.table.models())}); choose another table=, give "
+            "default=MACHINE/RACK/NETWORK for such models, e.g. default=1/1.2/1.5, or take the network 'none'"
         )
 
 
