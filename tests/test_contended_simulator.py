@@ -19,7 +19,7 @@ from clustergym.simulator.engine import Simulator
 from clustergym.simulator.errors import InputError, InvalidDecision
 from clustergym.simulator.layout import Failures
 from clustergym.simulator.metrics import gpu_seconds
-from clustergym.simulator.network import Contention, contention, load_network
+from clustergym.simulator.network import Contention, link_network, load_network
 from clustergym.simulator.network.patterns import pattern_of
 from clustergym.simulator.network.phase_run import Contender, PhaseRun
 from clustergym.simulator.rules.rule import Rule
@@ -61,8 +61,8 @@ def test_what_is_remembered_of_jobs_has_a_bound(monkeypatch):
     """Three jobs of three models on two machines each, with room for two: the same times, and two are left at most."""
     rows = [(0.0, 2, model, 50.0) for model in ("half", "twice", "quiet")]
     jct_s, left = [], []
-    for most in (contention.MOST_ALONE, 2):
-        monkeypatch.setattr(contention, "MOST_ALONE", most)
+    for most in (link_network.MOST_ALONE, 2):
+        monkeypatch.setattr(link_network, "MOST_ALONE", most)
         simulator = contended(*rows)
         simulator.run(Script(*[(0.0, Start(job, (job, 4 + job))) for job in range(3)]))
         jct_s.append(simulator.jobs()["jct_s"].tolist())
