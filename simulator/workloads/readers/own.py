@@ -108,18 +108,22 @@ def _workload(table: Table, name: str) -> Workload:
         )
     ps = read_ps(table) if has_ps(table) else None
     numbers = table.numbers(NUMBERS)
-    duration_s, iteration_s, arrival_s = (numbers.pop(key) for key in ("duration_s", "iteration_s", "arrival_s"))
-    iterations = numbers.pop("iterations")
+    duration_s, iterations, iteration_s, arrival_s = (
+        numbers[name] for name in ("duration_s", "iterations", "iteration_s", "arrival_s")
+    )
     unknown = np.isnan(iterations)
     iterations = np.where(unknown, duration_s, iterations)
     read = table.workload(
         job_id="job_id",
         arrival_s=arrival_s,
-        gpus=numbers.pop("gpus"),
+        gpus=numbers["gpus"],
         duration_s=duration_s,
         iterations=iterations,
         iteration_s=np.where(np.isnan(iteration_s), duration_s / iterations, iteration_s),
-        **numbers,
+        batch_size=numbers["batch_size"],
+        priority=numbers["priority"],
+        deadline_s=numbers["deadline_s"],
+        estimate_s=numbers["estimate_s"],
         model=table.text("model", ""),
         user=table.text("user", ""),
         tenant=table.text("tenant", ""),
