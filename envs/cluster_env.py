@@ -131,6 +131,11 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
     def _pay(self, reward: str | Reward, reference: Any, max_decisions: float | None) -> None:
         self._own_reward = own_reward(reward)
+        if self._own_reward is None and not isinstance(reward, str):
+            known = ", ".join(self.rewards)
+            raise InputError(
+                f"reward = {reward!r}: expected one of {known}, or a function of two snapshots or its word"
+            )
         if self._own_reward is None:
             choose(reward, self.rewards, "value of reward")  # type: ignore[arg-type]
         if reference is not None and reward != "jct":
