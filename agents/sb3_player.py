@@ -86,7 +86,7 @@ class Sb3Policy(PlayedAgent):
             raise InputError(
                 f"{self._source}: it was trained on observations {found[0]} and actions {found[1]}; {short} with "
                 f"{_told(self.env_kwargs)} has {expected[0]} and {expected[1]}: say the keyword arguments of its "
-                f"environment, as {self.name},slots=8, or save it with clustergym.agents.save_sb3"
+                f"environment, as {self.name.partition(',')[0]},slots=8, or save it with clustergym.agents.save_sb3"
             )
         if self.normaliser is not None:
             self.normaliser.expect_fitting(window.form.observation_space, self._source)

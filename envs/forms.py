@@ -20,6 +20,8 @@ a group gets the machines that balance it and spills by climbing.
 
 from __future__ import annotations
 
+import struct
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import index
@@ -37,6 +39,11 @@ INFO = "info"
 KEYS = ("observation", "action_mask")
 FARTHEST = 1 << 32  # no part of an action means anything beyond it
 NUMBERS = ("no", "one", "two", "three", "four")
+
+# By how many numbers an action says: they are written at once, as int64, if each is from 0 to 2**32 - 1; else they are
+# read one by one.
+WORD = "I4x" if sys.byteorder == "little" else "4xI"
+WRITERS = tuple(struct.Struct("=" + count * WORD).pack_into for count in range(len(NUMBERS)))
 
 
 class Shape(Protocol):
@@ -135,6 +142,13 @@ class Form:
             seen = {key: features[place] if row else features[:, place] for key, place in self.places.items()}
         return seen if self.keys is None else {self.keys[0]: seen, self.keys[1]: self.mask(masks)}
 
+    def copied(self, features: np.ndarray, mask: np.ndarray) -> Any:
+        """As `observed`, of one row: of copies."""
+        seen: Any = features.copy()
+        if not self.is_flat:  # to copy them one by one takes longer
+            seen = {key: seen[place] for key, place in self.places.items()}
+        return seen if self.keys is None else {self.keys[0]: seen, self.keys[1]: self.mask(mask).copy()}
+
     def mask(self, masks: np.ndarray) -> np.ndarray:
         """Of masks of all parts, (M,) or (n, M), what is told outside, a view (m,) or (n, m)."""
         return masks[..., : self.parts[0]] if self.is_single else masks
@@ -145,12 +159,19 @@ class Form:
         Raises:
             InputError: it is none.
         """
+        said = action.tolist() if isinstance(action, np.ndarray) else action
+        if self.is_single and not isinstance(said, list | tuple):
+            said = [said]
+        if type(said) is list:
+            try:
+                WRITERS[len(self.told)](parts, 0, *said)  # in a third of the time
+                return
+            except struct.error:
+                pass
         try:
-            said = action.tolist() if isinstance(action, np.ndarray) else action
             if self.is_single:
-                said = said if isinstance(said, list | tuple) else (said,)
                 (_,) = said
-            for part in self.told:  # one by one: an array takes far longer to be filled at once
+            for part in self.told:
                 value = index(said[part])
                 parts[part] = value if -1 <= value <= FARTHEST else FARTHEST if value > 0 else -1
         except (TypeError, ValueError, IndexError, KeyError):

@@ -30,16 +30,17 @@ def print_sweep(console: Console, name: str, runs: Mapping[str, Sequence[Run]], 
     means = {value: {word: row["jct_mean"] for word, row in by_policy(mine).items()} for value, mine in runs.items()}
     console.print(_text("mean JCT [s], 95 % interval", "bold"))
     _print(console, name, means, _seconds, _least)
+    notes = ["* least of its row"] if any(_least(row) for row in means.values()) else []
     if baseline is not None:
         ratios = {
             value: {word: row.ratio for word, row in against(mine, baseline).items()} for value, mine in runs.items()
         }
         console.print(_text(f"ratio to {baseline}'s mean JCT on the same workloads, 95 % interval", "bold"))
         _print(console, name, ratios, _ratio, _below)
-    notes = ["* least of its row"]
-    if baseline is not None:
-        notes.append(f"of ratios: interval wholly below 1, on {FEWEST_TO_TELL} seeds or more")
-    console.print("; ".join(notes), style="dim", markup=False)
+        if any(_below(row) for row in ratios.values()):
+            notes.append(f"of ratios *: interval wholly below 1, on {FEWEST_TO_TELL} seeds or more")
+    if notes:
+        console.print("; ".join(notes), style="dim", markup=False)
     for line in same_as(run for run in _everywhere(runs)):
         console.print(line, style="dim", markup=False)
 

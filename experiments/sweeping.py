@@ -14,6 +14,7 @@ from ..simulator.workloads import is_path
 PLACES = ("workload", "topology", "network")
 EXPECTED = "expected KEY=a..b:n (n values from a to b) or KEY=a/b/c"
 MOST = 200  # values
+RANGE_OF_ANOTHER_KIND = re.compile(r"[\d.]+(\.\.|[-:,])[\d.]")  # 0.5-1.2, 0.5:1.2:8, 0.5..1.2
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,8 @@ def _place_of(key: str, text: str, words: Mapping[str, str], keys: Sequence[str]
     if not having and key not in keys:
         raise InputError(
             f"--sweep {text!r}: {key!r} stands in none of {', '.join(words.values())}, and is no key of --set; "
-            f"say {', '.join(f'{place}.{key}' for place in PLACES)}, whichever has it"
+            f"say {', '.join(f'{place}.{key}' for place in PLACES)}, whichever has it (of a policy's own parameter "
+            f"name the policy once a value: --policies 'NAME:{key}=... NAME:{key}=...')"
         )
     return having[0] if having else ""
 
@@ -79,7 +81,7 @@ def _values(span: str, text: str) -> tuple[str, ...]:
     steps = re.fullmatch(r"(.+)\.\.(.+):(\d{1,6})", span)
     if steps is None:
         values = tuple(value.strip() for value in span.split("/"))
-        if not all(values) or len(set(values)) < len(values):
+        if not all(values) or len(set(values)) < len(values) or RANGE_OF_ANOTHER_KIND.match(span):
             raise InputError(f"--sweep {text!r}: {EXPECTED}")
         return values
     try:

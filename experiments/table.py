@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from .terminal import plain_table
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
     from rich.text import Text
 
 # metric: (header, unit, which end is better: -1 small, +1 large, 0 neither)
@@ -34,7 +35,7 @@ COLUMNS: Mapping[str, tuple[str, str, int]] = {
 BESIDE = {"gpu_utilisation": "cpu_utilisation"}  # not shown where there is the other, which says what is used there
 MARK = "*"
 KNOWS = "knows\nrun\ntimes"  # header of the column that says whether a policy knows how long jobs run
-WIDTH_WITH_INTERVALS = 106
+MOST_COLUMNS = 2000  # wider than any table
 LONGEST_UNBROKEN = 14
 WIDEST_FACT = 28
 ALWAYS_SAID = ("order", "head", "placer")
@@ -123,24 +124,31 @@ def print_table(console: Console, runs: Sequence[Run]) -> None:
     columns = shown_columns([set(row) for row in estimates.values()])
     best = {name: _best(name, estimates) for name in columns}
     unfinished = any(run.metrics["jobs_finished"] < run.jobs for run in runs)
-    intervals = console.width >= WIDTH_WITH_INTERVALS
-    table = plain_table(padding=(0, 1, 0, 0))
-    table.add_column("policy", overflow="fold", min_width=10)
-    table.add_column(_text(KNOWS), overflow="fold", min_width=5)
-    for header, unit, _ in (COLUMNS[name] for name in columns):
-        table.add_column(_text(f"{header}\n[{unit}]" if unit else header), justify="right", no_wrap=True)
-    if unfinished:
-        table.add_column("finished", justify="right", no_wrap=True)
-    for policy, row in estimates.items():
-        cells = [_cell(name, row[name], policy in best[name], intervals) for name in columns]
+
+    def drawn(intervals: bool) -> Table:
+        table = plain_table(padding=(0, 1, 0, 0))
+        table.add_column("policy", overflow="fold", min_width=10)
+        table.add_column(_text(KNOWS), overflow="fold", min_width=5)
+        for header, unit, _ in (COLUMNS[name] for name in columns):
+            table.add_column(_text(f"{header}\n[{unit}]" if unit else header), justify="right", no_wrap=True)
         if unfinished:
-            cells.append(_text(f"{row['jobs_finished'].mean:,.6g}"))
-        table.add_row(_text(broken(policy)), _text(knows[policy] or "-"), *cells)
+            table.add_column("finished", justify="right", no_wrap=True)
+        for policy, row in estimates.items():
+            cells = [_cell(name, row[name], policy in best[name], intervals) for name in columns]
+            if unfinished:
+                cells.append(_text(f"{row['jobs_finished'].mean:,.6g}"))
+            table.add_row(_text(broken(policy)), _text(knows[policy] or "-"), *cells)
+        return table
+
+    with_intervals = drawn(True)
+    needed = width_of(console, with_intervals, estimates)
+    intervals = needed <= console.width
+    table = with_intervals if intervals else drawn(False)
     console.print(table)
     notes = [f"{MARK} best of its column"] if any(best.values()) else []
     if any(not row[name].is_sure for row in estimates.values() for name in columns):
         below = "below: 95 % interval of the mean over seeds"
-        notes.append(below if intervals else f"{WIDTH_WITH_INTERVALS} columns have room for the intervals")
+        notes.append(below if intervals else f"{needed} columns have room for the intervals")
     if unfinished:
         notes.append("jobs that had not finished at the end are in no JCT")
     if notes:
@@ -161,28 +169,34 @@ def _alone(runs: Sequence[Run]) -> list[str]:
 
 def print_comparison(console: Console, runs: Sequence[Run], baseline: str) -> None:
     """Print one row a policy, the shortest mean JCT first: its ratio to the baseline's and the difference, paired."""
-    wide = console.width >= WIDTH_WITH_INTERVALS
-    table = plain_table(padding=(0, 1, 0, 0))
-    table.add_column("policy", overflow="fold", min_width=10)
-    table.add_column(_text(KNOWS), overflow="fold", min_width=5)
-    headers = ["JCT mean\nratio", "95 %\ninterval", "difference\n[s]", "95 %\ninterval", "shorter on\n[seeds]"]
-    for header in headers if wide else headers[:3] + headers[4:]:
-        table.add_column(_text(header), justify="right", no_wrap=True)
     knows = {run.policy: run.knows_run_times for run in runs}
     found = sorted(
         against(runs, baseline).items(), key=lambda item: (math.isnan(item[1].ratio.mean), item[1].ratio.mean)
     )
-    for policy, row in found:
-        is_shorter = row.ratio.is_below(1.0)
-        differences = f"{_signed(row.difference.low)} to {_signed(row.difference.high)}"
-        cells = [
-            _text(f"{row.ratio.mean:.3f}" + (MARK if is_shorter else " "), "bold green" if is_shorter else ""),
-            _text("" if row.ratio.is_sure else f"{row.ratio.low:.3f}-{row.ratio.high:.3f}", "dim"),
-            _text(_signed(row.difference.mean)),
-            _text("" if row.difference.is_sure else differences, "dim"),
-            _text("baseline" if policy == baseline else f"{row.lower} of {row.seeds}"),
-        ]
-        table.add_row(_text(broken(policy)), _text(knows[policy] or "-"), *(cells if wide else cells[:3] + cells[4:]))
+    headers = ["JCT mean\nratio", "95 %\ninterval", "difference\n[s]", "95 %\ninterval", "shorter on\n[seeds]"]
+
+    def drawn(wide: bool) -> Table:
+        table = plain_table(padding=(0, 1, 0, 0))
+        table.add_column("policy", overflow="fold", min_width=10)
+        table.add_column(_text(KNOWS), overflow="fold", min_width=5)
+        for header in headers if wide else headers[:3] + headers[4:]:
+            table.add_column(_text(header), justify="right", no_wrap=True)
+        for policy, row in found:
+            is_shorter = row.ratio.is_below(1.0)
+            differences = f"{_signed(row.difference.low)} to {_signed(row.difference.high)}"
+            cells = [
+                _text(f"{row.ratio.mean:.3f}" + (MARK if is_shorter else " "), "bold green" if is_shorter else ""),
+                _text("" if row.ratio.is_sure else f"{row.ratio.low:.3f}-{row.ratio.high:.3f}", "dim"),
+                _text(_signed(row.difference.mean)),
+                _text("" if row.difference.is_sure else differences, "dim"),
+                _text("baseline" if policy == baseline else f"{row.lower} of {row.seeds}"),
+            ]
+            shown = cells if wide else cells[:3] + cells[4:]
+            table.add_row(_text(broken(policy)), _text(knows[policy] or "-"), *shown)
+        return table
+
+    whole = drawn(True)
+    table = whole if width_of(console, whole, [word for word, _ in found]) <= console.width else drawn(False)
     console.print(_text(f"\nagainst {baseline}, on the same workloads:", "bold"))
     console.print(table)
     notes = [f"{MARK} interval wholly below 1"] if any(row.ratio.is_below(1.0) for _, row in found) else []
@@ -194,6 +208,15 @@ def print_comparison(console: Console, runs: Sequence[Run], baseline: str) -> No
 
 def _signed(seconds: float) -> str:
     return "0" if seconds == 0.0 else f"{seconds:+,.{1 if abs(seconds) < 100 else 0}f}"
+
+
+def width_of(console: Console, table: Table, policies: Iterable[str]) -> int:
+    """How many columns a terminal needs to show a table whole, but for long words of policies, which may break."""
+    from rich.measure import Measurement
+
+    widest = max((len(line) for policy in policies for line in broken(policy).splitlines()), default=0)
+    whole = Measurement.get(console, console.options.update(max_width=MOST_COLUMNS), table).maximum
+    return whole - max(0, widest - LONGEST_UNBROKEN)
 
 
 def broken(policy: str) -> str:

@@ -136,6 +136,30 @@ def test_evaluate_prints_semantics_and_a_row_a_policy(capsys):
         assert words in out
 
 
+def test_a_table_says_how_many_columns_show_its_numbers_whole():
+    """Only the policy's name breaks there: the column beside it stands as it is."""
+    import io
+
+    from rich.console import Console
+
+    from clustergym.experiments.table import plain_table, width_of
+
+    table = plain_table(padding=(0, 1, 0, 0))
+    table.add_column("policy", overflow="fold", min_width=10)
+    table.add_column("numbers", no_wrap=True)
+    table.add_row("a-very-long-name-of-a-policy", "1,000 to 2,000")
+    console = Console(file=io.StringIO(), width=20)
+    needed = width_of(console, table, ["a-very-long-name-of-a-policy"])
+    console.width = needed
+    console.print(table)
+    assert "1,000 to 2,000" in console.file.getvalue()
+    assert (
+        max(map(len, console.file.getvalue().splitlines()))
+        <= needed
+        < len("a-very-long-name-of-a-policy1,000 to 2,000")
+    )
+
+
 @pytest.mark.parametrize("columns", [80, 100])
 def test_the_table_fits_the_terminal_uncut(capsys, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", str(columns))

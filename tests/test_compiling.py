@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -22,6 +22,7 @@ import pytest
 from clustergym.experiments.cli import run as cli
 from clustergym.policies import list as policies_of
 from clustergym.simulator.kernels import bits, jit, telling
+from clustergym.simulator.kernels.bundle import Bundle
 from clustergym.simulator.kernels.jit import entry, kernel, known
 from clustergym.simulator.kernels.store import Store
 
@@ -104,6 +105,48 @@ def test_a_kernel_reads_and_writes_records_of_several_sizes():
         assert play(ours, 1, 2) == 0
         plainly(expected, 1, 2)
         assert ours.tobytes() == expected.tobytes()
+
+
+class Arrays(NamedTuple):
+    """Arrays of several kinds."""
+
+    count: Any  # int64 (n,)
+    grid: Any  # float64 (2, n)
+    flag: Any  # bool (n,)
+
+
+@kernel
+def add(arrays, i):
+    arrays.flag[i] = not arrays.flag[i]
+    arrays.count[i] += int(arrays.grid[1, i]) + arrays.count[-1]
+    arrays.grid[0][i] = total(arrays.grid[1]) + arrays.grid.shape[1]
+
+
+@entry
+def add_often(arrays, i, times):
+    for _ in range(times):
+        add(arrays, i)
+    return arrays.count[i]
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_kernels_read_and_write_the_arrays_of_a_tuple(step):
+    """1 + 3 x (20 + 5) = 76, whether the arrays lie in one piece or every second entry is theirs."""
+    count, grid, flag = np.zeros(3 * step, np.int64), np.zeros((2, 3 * step)), np.zeros(3 * step, np.bool_)
+    arrays = Arrays(count[::step], grid[:, ::step], flag[::step])
+    arrays.count[:], arrays.grid[1], arrays.flag[1] = (9, 1, 5), (10, 20, 30), True
+    assert add_often(arrays, 1, 3) == 76
+    assert arrays.count.tolist() == [9, 76, 5]
+    assert arrays.grid.tolist() == [[0, 63, 0], [10, 20, 30]]
+    assert arrays.flag.tolist() == [False, False, False]
+    assert count.sum() == 90 and grid.sum() == 123
+
+
+@compiled
+def test_a_kernel_gets_a_tuple_of_arrays_as_one_pointer():
+    arrays = Arrays(np.zeros(3, np.int64), np.zeros((2, 3)), np.zeros(3, np.bool_))
+    add_often(arrays, 1, 1)
+    assert any(isinstance(signature[0], Bundle) for signature in add.overloads)
 
 
 @compiled

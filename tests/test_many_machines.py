@@ -257,7 +257,7 @@ def test_the_command_prints_the_same_on_a_cluster(tmp_path):
     """`--ray local` and `-j 2`: the same JSON."""
     pytest.importorskip("ray.cluster_utils", reason="Ray is not installed (pip install ray)")
     _laid(tmp_path)
-    words = ["evaluate", "Delay", "--workload", "trace.csv", "--policies"]
+    words = ["evaluate", "Delay", "--workload", "trace.csv", "--network", "none", "--policies"]
     more = ["greedy py:mine.py:Mine", "--seeds", "0-1", "--json", "--quiet"]
     printed = [
         json.loads(subprocess.check_output([sys.executable, "-m", "clustergym", *words, *more, *how], cwd=tmp_path))

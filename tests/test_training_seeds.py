@@ -84,7 +84,7 @@ def test_the_same_command_goes_on_where_it_was_stopped(tmp_path, tiny, capsys, m
     monkeypatch.setattr("clustergym.experiments.executors.Processes.each", lambda self, work, items: map(work, items))
     monkeypatch.setattr("clustergym.experiments.training_seeds.train_piece", stopped)
     assert run(words) == 130
-    capsys.readouterr()
+    assert f"is in {tmp_path / 'both'}. Go on with: clustergym train Delay" in capsys.readouterr().err
     assert run(words) == 0
     assert trained == [1, 0, 2]
     assert [row["seed"] for row in json.loads(capsys.readouterr().out)] == [1, 2]

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 optuna = pytest.importorskip("optuna", reason="needs the extra tune")
+from sqlalchemy import event  # noqa: E402
+from sqlalchemy.engine import Engine  # noqa: E402
 
 from clustergym.experiments.cli import run  # noqa: E402
 from clustergym.experiments.evaluate import default_setting  # noqa: E402
@@ -204,6 +206,27 @@ def test_a_file_that_is_no_database_is_named(capsys, tmp_path):
     (tmp_path / "study.db").write_text("no")
     status, _, err = call(capsys, *GREEDY, "--logdir", tmp_path)
     assert status == 1 and "study.db: it holds no trials" in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize("pages", [0, 1], ids=["no page more", "one page more"])
+def test_a_full_disk_is_told_in_one_sentence_and_the_trials_before_it_stay(capsys, tmp_path, pages):
+    """A database that must not grow stands for the disk; with room again the trials are those of a folder with room."""
+    whole = call_json(capsys, *GREEDY, "--trials", 30, "--logdir", tmp_path / "whole")
+    assert call(capsys, *GREEDY, "--trials", 2, "--logdir", tmp_path / "parts")[0] == 0
+    most = (tmp_path / "parts" / "study.db").stat().st_size // 4096 + pages
+
+    def limit(connection, _) -> None:
+        connection.execute(f"PRAGMA max_page_count={most}")
+
+    event.listen(Engine, "connect", limit)
+    try:
+        status, out, err = call(capsys, *GREEDY, "--trials", 30, "--logdir", tmp_path / "parts")
+    finally:
+        event.remove(Engine, "connect", limit)
+    place = tmp_path / "parts" / "study.db"
+    assert (status, out) == (1, "")
+    assert err == f"clustergym: {place}: trials cannot be kept there (database or disk is full)\n"
+    assert tried(call_json(capsys, *GREEDY, "--trials", 30, "--logdir", tmp_path / "parts")) == tried(whole)
 
 
 @pytest.mark.parametrize(

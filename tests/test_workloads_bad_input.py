@@ -49,6 +49,15 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     "latin1.csv": (f"{OWN}\na,0,1,5\ncaf\xe9,0,1,5\n".encode("latin-1"), "line 3: byte 0xe9 is not UTF-8"),
     "utf16.csv": (f"{OWN}\na,0,1,5\n".encode("utf-16"), "not UTF-8"),
     "noise.csv": ("hello\nworld\n", "format is not recognised"),
+    "no-schema.csv": (
+        "job_id,arrival,gpus,duration\na,0,1,5\n",
+        "begins with the line job_id,arrival_s,gpus,duration_s;",
+    ),
+    "two-columns.csv": (
+        f"{OWN}\na,0,1,5\nb,x,1,5\nc,0,0,-3\n",
+        "line 3, column 'arrival_s': 'x'; expected a number from 0 to 1e.15; "
+        "also wrong: line 4, 'duration_s'; line 4, 'gpus'",
+    ),
     "columns.csv": ("a,b,c\n1,2,3\n", "its columns are 'a, b, c'"),
     "comments.csv": ("# only\n# comments\n", "not recognised"),
     # our own csv

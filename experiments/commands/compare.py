@@ -23,6 +23,7 @@ from .options import Json, Quiet, whole
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
     from rich.text import Text
 
     from ..report.episodes import Episodes
@@ -184,31 +185,36 @@ def _print(console: Console, section: Section) -> None:
     from rich.text import Text
 
     from ..report import numbers, page
-    from ..table import KNOWS, WIDTH_WITH_INTERVALS, broken
+    from ..table import KNOWS, broken, width_of
 
     for name, value in page.facts(section.setting, section.seeds).items():
         console.print(Text.assemble((f"{name:<12} ", "bold"), value))
-    is_wide = console.width >= WIDTH_WITH_INTERVALS
-    table = plain_table(padding=(0, 1, 0, 0))
-    table.add_column("policy", overflow="fold", min_width=10)
-    table.add_column(Text(KNOWS), overflow="fold", min_width=5)
-    if section.baseline is not None:
-        table.add_column(Text("JCT ratio"), justify="right", no_wrap=True)
-    for header, unit in numbers.headers(section):
-        table.add_column(Text(f"{header}\n[{unit}]" if unit else header), justify="right", no_wrap=True)
-    for row in numbers.rows(section):
-        ratio = [_cell(row.ratio, True)] if section.baseline is not None else []
-        table.add_row(
-            Text(broken(row.entry.label)),
-            Text(row.entry.knows_run_times),
-            *ratio,
-            *(_cell(cell, is_wide) for cell in row.cells),
-        )
+    rows = numbers.rows(section)
+
+    def drawn(intervals: bool) -> Table:
+        table = plain_table(padding=(0, 1, 0, 0))
+        table.add_column("policy", overflow="fold", min_width=10)
+        table.add_column(Text(KNOWS), overflow="fold", min_width=5)
+        if section.baseline is not None:
+            table.add_column(Text("JCT ratio"), justify="right", no_wrap=True)
+        for header, unit in numbers.headers(section):
+            table.add_column(Text(f"{header}\n[{unit}]" if unit else header), justify="right", no_wrap=True)
+        for row in rows:
+            ratio = [_cell(row.ratio, True)] if section.baseline is not None else []
+            cells = [_cell(cell, intervals) for cell in row.cells]
+            table.add_row(Text(broken(row.entry.label)), Text(row.entry.knows_run_times), *ratio, *cells)
+        return table
+
+    table = drawn(True)
+    needed = width_of(console, table, [row.entry.label for row in rows])
+    is_wide = needed <= console.width
+    table = table if is_wide else drawn(False)
     console.print(table)
     console.print(Text(numbers.verdict(section), style="bold"))
     notes = [f"{MARK} best of its column"]
     notes += [f"ratios to {section.baseline}'s mean, paired by seed"] if section.baseline is not None else []
     notes += ["below: 95 % intervals"] if is_wide or section.baseline is not None else []
+    notes += [] if is_wide else [f"{needed} columns have room for all intervals"]
     console.print(Text("; ".join(notes), style="dim"))
     for warning in numbers.warnings(section):
         console.print(Text(warning))

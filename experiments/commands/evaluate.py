@@ -203,7 +203,7 @@ def _evaluate_each(
         )
         return
     table.print_setting(out(), next(iter(settings.values())), words, seeds)
-    out().print(f"sweep of {name}: {', '.join(settings)}; above is the first", markup=False)
+    out().print(f"sweep of {name}: {', '.join(settings)}; the setting above is that of the first", markup=False)
     sweep_table.print_sweep(out(), name, runs, baseline)
     if logdir is not None:
         from ..report.pictures import of_sweep

@@ -220,7 +220,7 @@ def _write_moment(take: _Take, course: _Course, at: float | None, size: tuple[in
     why = "the longest queue of the run" if at is None else f"the decision point at or before {at:.15g} s"
     if at is not None and at < course.times_s[0]:
         why = f"the first decision point, after {at:.15g} s"
-    told = f"{take.policy} at {s.now_s:.15g} s, {why}: {queue:,} waiting, {int(s.running):,} running"
+    told = f"{take.policy} at {s.now_s:,.1f} s, {why}: {queue:,} waiting, {int(s.running):,} running"
     return {"sentence": told, "time_s": float(s.now_s), "waiting": queue, "running": int(s.running), "frames": 1}
 
 

@@ -11,7 +11,7 @@ import typer
 
 from ..executors import Executor, Processes, count_of
 from ..interrupt import leaving
-from ..terminal import BadArgument, arguments, out, print_json, progress, say, warnings_on_one_line
+from ..terminal import BadArgument, arguments, out, print_json, progress, say, typed, warnings_on_one_line
 from .evaluate import MOST_PROCESSES, parse_seeds
 from .options import Json, Network, Quiet, Ray, Topology, TrustPy, cluster, whole
 from .setting import chosen_policies, described_setting, open_setting, pairs
@@ -262,11 +262,13 @@ def _train_each(
 ) -> None:
     """A training a seed, and what the best agent of each reached."""
     from ..command_log import recorded
-    from ..training_seeds import folder_of, train_seeds
+    from ..training_seeds import PIECE_S, folder_of, train_seeds
 
     configs = {seed: config.model_copy(update={"seed": seed}) for seed in seeds}
     total = config.timesteps * len(seeds)
-    with recorded(logdir, count_of(executor, 1)), progress("training", total, quiet) as show:
+    kept = f"interrupted; up to {PIECE_S / 60:g} minutes of each training are lost, what it was before is in {logdir}"
+    said = leaving(f"{kept}. Go on with: {typed.get()}")
+    with recorded(logdir, count_of(executor, 1)), said, progress("training", total, quiet) as show:
         best = train_seeds(configs, logdir, executor, show)
     if json:
         print_json([{"seed": seed, "agent": str(folder_of(logdir, seed) / "best"), **best[seed]} for seed in seeds])

@@ -167,6 +167,8 @@ def load(folders: Sequence[Path], baseline: str | None = None) -> Material:
     evaluations, trainings, sources = [], [], []
     unread: dict[Path, MissingExtra] = {}
     for folder in dict.fromkeys(folders):
+        if folder.is_file():
+            raise InputError(f"{folder}: is a file; expected the folder of evaluate --logdir or train --logdir")
         if not folder.is_dir():
             raise InputError(f"{folder}: there is no such folder; expected one of evaluate --logdir or train --logdir")
         training = None

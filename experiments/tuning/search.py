@@ -173,7 +173,7 @@ class Search:
     study: optuna.Study = field(init=False)
 
     def __post_init__(self) -> None:
-        with quietly():
+        with quietly(), _storing(self.folder):
             self.study = _opened(self.folder, self.subject)
 
     def begin(self) -> None:
@@ -181,7 +181,12 @@ class Search:
 
         Raises:
             BadArgument: the folder's trials are of something else.
+            InputError: it cannot be written.
         """
+        with quietly(), _storing(self.folder):
+            self._begin()
+
+    def _begin(self) -> None:
         about = json.loads(json.dumps({**self.subject.about(), "space": list(map(str, self.space)), "seed": self.seed}))
         if ABOUT not in self.study.user_attrs:
             self.study.set_user_attr(ABOUT, about)
@@ -191,9 +196,8 @@ class Search:
                 raise BadArgument(_another(self.folder, key, before.get(key), value))
         from optuna.trial import TrialState
 
-        with quietly():
-            for trial in self.study.get_trials(states=(TrialState.RUNNING,)):
-                self.study.tell(trial.number, state=TrialState.FAIL)
+        for trial in self.study.get_trials(states=(TrialState.RUNNING,)):
+            self.study.tell(trial.number, state=TrialState.FAIL)
 
     def finished(self) -> list[Trial]:
         """All trials that have ended, by place."""
@@ -229,8 +233,12 @@ class Search:
             yield from Processes(min(self.at_once, len(rest))).each(_in_process, [(*task, place) for place in rest])
 
     def play(self, place: int, progress: Callable[[float], None] = lambda share: None) -> Trial:
-        """One trial: its values are chosen, played, and kept."""
-        with quietly():
+        """One trial: its values are chosen, played, and kept.
+
+        Raises:
+            InputError: it cannot be kept, as on a full disk.
+        """
+        with quietly(), _storing(self.folder):
             return self._defaults(progress) if place == 0 else self._chosen(place, progress)
 
     def _defaults(self, progress: Callable[[float], None]) -> Trial:
@@ -342,8 +350,39 @@ def _opened(folder: Path | None, subject: Subject) -> optuna.Study:
     except Exception as error:
         if folder is None or not (folder / DATABASE).exists():
             raise
-        reason = str(getattr(error, "orig", error)).partition("\n")[0]
-        raise InputError(f"{folder / DATABASE}: it holds no trials ({reason}); give another folder") from None
+        if _of_disk(error):
+            raise
+        raise InputError(f"{folder / DATABASE}: it holds no trials ({_reason(error)}); give another folder") from None
+
+
+@contextmanager
+def _storing(folder: Path | None) -> Iterator[None]:
+    """What the database cannot take is told in one sentence; what it has taken stays.
+
+    Raises:
+        InputError: a full disk, or one that fails.
+    """
+    from optuna.exceptions import StorageInternalError
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (StorageInternalError, SQLAlchemyError) as error:
+        if folder is None:
+            raise
+        reason = _reason(error.__cause__ or error)
+        raise InputError(f"{folder / DATABASE}: trials cannot be kept there ({reason})") from None
+
+
+def _of_disk(error: Exception) -> bool:
+    """Whether it is not what the database holds, but where it lies."""
+    import sqlite3
+
+    return isinstance(getattr(error, "orig", error), sqlite3.OperationalError)
+
+
+def _reason(error: BaseException) -> str:
+    return str(getattr(error, "orig", error)).partition("\n")[0]
 
 
 @contextmanager

@@ -23,7 +23,6 @@ from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import (
     AnnotateTypes,
     InlineOverloads,
-    IRLegalization,
     NoPythonBackend,
     NoPythonSupportedFeatureValidation,
     PreLowerStripPhis,
@@ -40,6 +39,7 @@ from numba.core.untyped_passes import (
 )
 
 from .bundle import Bundle, bundled
+from .haste import hastened
 from .inference import InferTypes
 from .known import AnswerQuestions, questions_of
 from .linking import PARTS, Library, Part
@@ -92,7 +92,7 @@ def _name_for(library: Library, fndesc: Any, environment: Any) -> Any:
     )
 
 
-# Numba's, without those for what kernels have none of: closures, `with`, whole arrays.
+# Numba's, without those for what kernels have none of: closures, `with`, whole arrays, counted references.
 PASSES = (
     TranslateByteCode,
     FixupArgs,
@@ -107,7 +107,6 @@ PASSES = (
     PreLowerStripPhis,
     InlineOverloads,
     NoPythonSupportedFeatureValidation,
-    IRLegalization,
     AnnotateTypes,
     LowerKernel,
 )
@@ -136,6 +135,7 @@ class _Pipeline(CompilerBase):
         state.library = Library.of(codegen, state.func_id.func_qualname, self.key, self.runs, self.constants)
         state.flags.no_compile = not self.runs
         passes = PassManager("clustergym")
+        passes._ENFORCING = False  # no second look after each pass: they are the same for all kernels, and tested
         for made in (*PASSES, *(() if self.runs else (_Offer,)), NoPythonBackend):
             passes.add_pass(made, made.__name__)
         passes.finalize()
@@ -178,7 +178,7 @@ class _Compiled(CPUDispatcher):
 
     def _made(self, key: str, arguments: tuple[types.Type, ...]) -> CompileResult:
         self._cache_misses[arguments] += 1
-        with told() if self.runs else nullcontext(), _patient():
+        with told() if self.runs else nullcontext(), _patient(), hastened():
             result = self._compile(key, arguments)
         self._keep(key, result)
         return result

@@ -38,6 +38,7 @@ HOW = (
     "bundle.py",
     "compiling.py",
     "fields.py",
+    "haste.py",
     "inference.py",
     "known.py",
     "linking.py",

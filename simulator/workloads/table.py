@@ -172,6 +172,14 @@ def cell(value: Any) -> str:
     return repr(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else json.dumps(value)
 
 
+class BadCell(InputError):
+    """A cell that holds what it must not; `row` is its index in the table."""
+
+    def __init__(self, message: str, row: int) -> None:
+        super().__init__(message)
+        self.row = row
+
+
 @dataclass(frozen=True)
 class Table:
     """Columns of equal length (lists of str, or numeric arrays) and the place of each row.
@@ -198,13 +206,34 @@ class Table:
     def __contains__(self, column: str) -> bool:
         return column in self.columns
 
-    def error(self, row: int, column: str, expected: str, value: object = None) -> InputError:
-        """The InputError for one cell; `value` defaults to what the file holds there."""
+    def error(self, row: int, column: str, expected: str, value: object = None) -> BadCell:
+        """The error for one cell; `value` defaults to what the file holds there."""
         held = self.columns[column][row] if value is None else value
         shown = clip(held if isinstance(held, str) else held.item() if isinstance(held, np.generic) else held)
         noun = "field" if self.unit == "job" else "column"
         name = self.shown.get(column, column)
-        return InputError(f"{self.path}, {self.unit} {self.places[row]}, {noun} {name!r}: {shown}; expected {expected}")
+        place = f"{self.path}, {self.unit} {self.places[row]}"
+        return BadCell(f"{place}, {noun} {name!r}: {shown}; expected {expected}", row)
+
+    def numbers(self, wanted: Mapping[str, Mapping[str, Any]]) -> dict[str, np.ndarray]:
+        """Columns by name, each with the arguments of `number`.
+
+        Raises:
+            BadCell: of the columns that hold a mistake the one whose first mistake stands first; it names where the
+                first ones of the others stand too.
+        """
+        found: dict[str, np.ndarray] = {}
+        mistakes: list[tuple[BadCell, str]] = []
+        for name, how in wanted.items():
+            try:
+                found[name] = self.number(name, **how)
+            except BadCell as mistake:
+                mistakes.append((mistake, self.shown.get(name, name)))
+        if not mistakes:
+            return found
+        (first, _), *others = sorted(mistakes, key=lambda mistake: mistake[0].row)
+        also = [f"{self.unit} {self.places[other.row]}, {name!r}" for other, name in others]
+        raise BadCell(f"{first}{'; also wrong: ' if also else ''}{'; '.join(also)}", first.row)
 
     def warn(self, what: str) -> None:
         """Say something about the file that does not keep it from being read."""

@@ -13,7 +13,8 @@ from types import FrameType
 
 from clustergym.simulator.errors import ClustergymError
 
-LONGEST_S = 12
+LONGEST_S = 12.0  # of a processor: other work on the machine makes nothing a hang
+WAITING_S = 120.0  # by the clock: what waits for somebody uses no processor
 ODD = (
     *(b"", b"nan", b"-1", b"inf", b"1e999", b"0", b"1e-320", b"9" * 400, b"1_000", b"0x10", b"True", b"null", b"~"),
     *(b'"', b"'", b",", b",,,,", b"\t", b"\n", b"\r", b"\0", b"\xff", b"\xc2\x9b", b"\xe2\x80\xae", b"\xef\xbb\xbf"),
@@ -30,23 +31,27 @@ ODD = (
 
 
 class Slow(BaseException):
-    """It took longer than LONGEST_S; no `except Exception` in between takes it for its own."""
+    """It took longer than LONGEST_S or WAITING_S; no `except Exception` in between takes it for its own."""
 
 
 @contextmanager
 def soon() -> Iterator[None]:
-    """Raise Slow in what takes longer than LONGEST_S. Of the main thread only."""
+    """Raise Slow in what takes longer than LONGEST_S or WAITING_S. Of the main thread only."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise Slow
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(LONGEST_S)
+    timers = {signal.SIGPROF: (signal.ITIMER_PROF, LONGEST_S), signal.SIGALRM: (signal.ITIMER_REAL, WAITING_S)}
+    before = {number: signal.signal(number, stop) for number in timers}
+    for timer, seconds in timers.values():
+        signal.setitimer(timer, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        for timer, _ in timers.values():
+            signal.setitimer(timer, 0.0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def outcome(look: Callable[[], object], what: str, found: Counter[str]) -> None:
@@ -66,7 +71,7 @@ def outcome(look: Callable[[], object], what: str, found: Counter[str]) -> None:
             found["still played"] += 1  # which is slow without compiling, and no question of what was read
             return
         found["hangs"] += 1
-        print(f"{what}: more than {LONGEST_S} s")
+        print(f"{what}: more than {LONGEST_S:g} s of a processor, or {WAITING_S:g} s")
     except Exception:
         found["tracebacks"] += 1
         print(f"{what}:\n{traceback.format_exc()}")

@@ -87,7 +87,8 @@ def recognise(path: str | Path) -> str:
         else (f"it begins with {clip(head.text.strip()[:40])}")
     )
     raise InputError(
-        f"{path}: the format is not recognised ({seen}); say it with --format, one of: {', '.join(FORMATS)}"
+        f"{path}: the format is not recognised ({seen}); one of your own begins with the line "
+        f"job_id,arrival_s,gpus,duration_s; that of others is said with --format, one of: {', '.join(FORMATS)}"
     )
 
 

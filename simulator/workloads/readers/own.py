@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,20 @@ from .head import Head
 NAME = "csv"
 SUMMARY = "our own schema: job_id, arrival_s, gpus, duration_s and optional columns"
 KNOWN = (*COLUMNS, *geo_columns.COLUMNS, *ps_jobs.COLUMNS)
+_POSITIVE: Mapping[str, Any] = {"low": 0, "above": True}
+_MAY_BE_BLANK = {"default": np.nan, "blank": np.nan}
+_MAY_BE_NEVER = {"high": np.inf, "default": np.inf, "blank": np.inf}
+NUMBERS: Mapping[str, Mapping[str, Any]] = {
+    "duration_s": _POSITIVE,
+    "iterations": {**_POSITIVE, **_MAY_BE_BLANK},
+    "iteration_s": {**_POSITIVE, **_MAY_BE_BLANK},
+    "arrival_s": {"low": 0},
+    "gpus": {"low": 1, "high": LARGEST_GANG, "whole": True},
+    "batch_size": {"low": 0, "high": 2**62, "whole": True, "default": 0, "blank": 0},
+    "priority": {"low": -(2**63), "high": 2**63, "whole": True, "default": 0, "blank": 0},
+    "deadline_s": {**_POSITIVE, **_MAY_BE_NEVER},
+    "estimate_s": {**_POSITIVE, **_MAY_BE_NEVER},
+}
 PARQUET_SUMMARY = "our own schema, as parquet"
 
 
@@ -92,23 +107,23 @@ def _workload(table: Table, name: str) -> Workload:
             stacklevel=2,
         )
     ps = read_ps(table) if has_ps(table) else None
-    duration_s = table.number("duration_s", low=0, above=True)
-    iterations = table.number("iterations", low=0, above=True, default=np.nan, blank=np.nan)
+    numbers = table.numbers(NUMBERS)
+    duration_s, iterations, iteration_s, arrival_s = (
+        numbers[name] for name in ("duration_s", "iterations", "iteration_s", "arrival_s")
+    )
     unknown = np.isnan(iterations)
     iterations = np.where(unknown, duration_s, iterations)
-    iteration_s = table.number("iteration_s", low=0, above=True, default=np.nan, blank=np.nan)
-    arrival_s = table.number("arrival_s", low=0)
     read = table.workload(
         job_id="job_id",
         arrival_s=arrival_s,
-        gpus=table.number("gpus", low=1, high=LARGEST_GANG, whole=True),
+        gpus=numbers["gpus"],
         duration_s=duration_s,
         iterations=iterations,
         iteration_s=np.where(np.isnan(iteration_s), duration_s / iterations, iteration_s),
-        batch_size=table.number("batch_size", low=0, whole=True, default=0, blank=0, high=2**62),
-        priority=table.number("priority", low=-(2**63), high=2**63, whole=True, default=0, blank=0),
-        deadline_s=table.number("deadline_s", low=0, above=True, high=np.inf, default=np.inf, blank=np.inf),
-        estimate_s=table.number("estimate_s", low=0, above=True, high=np.inf, default=np.inf, blank=np.inf),
+        batch_size=numbers["batch_size"],
+        priority=numbers["priority"],
+        deadline_s=numbers["deadline_s"],
+        estimate_s=numbers["estimate_s"],
         model=table.text("model", ""),
         user=table.text("user", ""),
         tenant=table.text("tenant", ""),
