@@ -18,35 +18,55 @@ def in_the_key(path: Path) -> bool:
     return b"@kernel" in text or b"@entry" in text or path.name in (*jit.UNMARKED, *jit.HOW)
 
 
-def imported(tree: ast.Module, package: str) -> dict[str, tuple[str, str]]:
+def sources() -> dict[str, ast.Module]:
+    """Modules whose text is in the key."""
+    paths = (path for room in jit.COMPILED_ROOMS for path in (PACKAGE / room).rglob("*.py") if in_the_key(path))
+    return {name_of(path): ast.parse(path.read_text()) for path in paths}
+
+
+def name_of(path: Path) -> str:
+    return ".".join(("clustergym", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+
+
+def imported(module: str, tree: ast.Module) -> dict[str, tuple[str, str]]:
     """What a source imports from clustergym: name there -> (module, name in it)."""
     found = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level:
-            base = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            base = importlib.util.resolve_name("." * node.level + (node.module or ""), module.rpartition(".")[0])
             found |= {one.asname or one.name: (base, one.name) for one in node.names}
     return found
 
 
-def used(tree: ast.Module) -> Iterator[str]:
-    """Names in kernels, and in the values of a module, which kernels may know."""
-    for node in tree.body:
-        is_kernel = isinstance(node, ast.FunctionDef) and node.decorator_list
-        if is_kernel or isinstance(node, ast.Assign | ast.AnnAssign):
-            yield from (one.id for one in ast.walk(node) if isinstance(one, ast.Name))
+def names_in(node: ast.AST) -> Iterator[str]:
+    return (one.id for one in ast.walk(node) if isinstance(one, ast.Name))
 
 
 def test_numbers_of_kernels_are_in_files_that_name_the_cache():
     """Else old machine code would go on with the old number: numba sees edits to the file of a function only."""
-    outside = set()
-    for room in jit.COMPILED_ROOMS:
-        for path in filter(in_the_key, sorted((PACKAGE / room).rglob("*.py"))):
-            tree = ast.parse(path.read_text())
-            package = ".".join(("clustergym", *path.relative_to(PACKAGE).parts[:-1]))
-            known = imported(tree, package)
-            for module, name in {known[one] for one in used(tree) if one in known}:
-                value = getattr(importlib.import_module(module), name, None)  # None: a module
-                file = Path(importlib.import_module(module).__file__ or "")
-                if isinstance(value, int | float | str | tuple) and not in_the_key(file):
-                    outside.add((path.name, f"{module}.{name}"))
-    assert outside == set()
+    trees = sources()
+    kernels = [
+        (module, name)
+        for module, tree in trees.items()
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and node.decorator_list
+        for name in names_in(node)
+    ]
+    left, seen, outside = list(dict.fromkeys(kernels)), set[tuple[str, str]](), set[str]()
+    while left:
+        module, name = left.pop()
+        if (module, name) in seen:
+            continue
+        seen.add((module, name))
+        known = imported(module, trees[module])
+        if name in known:
+            base, there = known[name]
+            value = getattr(importlib.import_module(base), there, None)  # None: a module
+            if base in trees:
+                left.append((base, there))
+            elif isinstance(value, int | float | str | tuple):
+                outside.add(f"{base}.{there}")
+        for node in trees[module].body:
+            if isinstance(node, ast.Assign) and any(name in names_in(target) for target in node.targets):
+                left += [(module, one) for one in names_in(node.value)]
+    assert len(seen) > 1000 and outside == set()
