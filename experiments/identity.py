@@ -35,6 +35,8 @@ def sources(*places: str) -> str:
     for place in places:
         root = PACKAGE / place
         for path in [root] if root.is_file() else sorted(root.rglob("*")):
+            if any(part.startswith(".") for part in path.relative_to(PACKAGE).parts):  # of editors and of desktops
+                continue
             if path.is_file() and path.suffix != ".pyc" and not (place == "agents" and path.suffix != ".py"):
                 digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
