@@ -218,7 +218,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help="write digests.json")
     parser.add_argument("--text", type=Path, metavar="DIR", help="write what is digested as text")
     given = parser.parse_args(arguments)
-    whole = kept() if PATH.exists() else {"written_on": here(), "digests": {}}
+    whole: dict[str, Any] = kept() if PATH.exists() else {"written_on": here(), "digests": {}}
     if whole["written_on"] != here():
         print(f"digests.json was written on {whole['written_on']}, this is {here()}: last bits may differ")
     found: dict[str, Digests] = {}
