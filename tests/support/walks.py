@@ -6,7 +6,8 @@
     python tests/support/walks.py --again         each walk for the second time in its process, with its caches full
 
 Every walk is a process of its own. All modules of the package are imported first, so nothing that an import runs is
-counted, and kernels are Python functions (NUMBA_DISABLE_JIT=1). Counted are calls of functions in files of this
+counted, and kernels are Python functions (NUMBA_DISABLE_JIT=1), but for `train`, which would take too long: its kernels
+are compiled and not seen, and `train_short` is there for them. Counted are calls of functions in files of this
 project; of each file the lines; and the changes of rooms, in the sequence in which functions are called the first time.
 """
 
@@ -35,6 +36,8 @@ ROOMS = ("simulator", "policies", "envs", "agents", "experiments")
 SLOTS = {"slots": 32, "running_slots": 16}  # of Delay-v0
 STARTS = (0, 1, 2)  # of the five candidates of a waiting slot there: inside a machine, inside a rack, across racks
 MOST_STEPS = 200
+SMALL_WORKLOAD = "poisson:jobs=12,backlog=6,load=1.2,median_s=600"
+SMALL_TRAINING = "validation_seeds=2 num_envs=16 n_steps=8 batch_size=64 n_epochs=2 evaluations=2"
 
 
 @dataclass
@@ -209,7 +212,15 @@ def train() -> Trace:
         return command("train", "Delay", "--timesteps", "2048", "--logdir", folder)
 
 
-WALKS = {one.__name__: one for one in (start, arrival, evaluate, move, train)}
+def train_short() -> Trace:
+    """`clustergym train Delay`, 128 steps of small episodes: quick with kernels in Python."""
+    with tempfile.TemporaryDirectory() as folder:
+        small = ("--timesteps", "128", "--workload", SMALL_WORKLOAD, "--set", SMALL_TRAINING)
+        return command("train", "Delay", *small, "--logdir", folder)
+
+
+WALKS = {one.__name__: one for one in (start, arrival, evaluate, move, train_short, train)}
+ALWAYS_COMPILED = ("train",)  # in Python 2,048 steps and their validation take the better part of an hour
 
 
 def import_all() -> list[str]:
@@ -237,7 +248,7 @@ def walked(name: str, again: bool) -> Walk:
 
 def elsewhere(name: str, compiled: bool, again: bool) -> Walk:
     """A walk in a process of its own."""
-    environ = {**os.environ, "NUMBA_DISABLE_JIT": "0" if compiled else "1"}
+    environ = {**os.environ, "NUMBA_DISABLE_JIT": "0" if compiled or name in ALWAYS_COMPILED else "1"}
     words = [sys.executable, __file__, "--one", name, *["--again"][:again]]
     outcome = subprocess.run(words, env=environ, capture_output=True, text=True, check=False)
     if outcome.returncode:
