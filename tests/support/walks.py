@@ -36,8 +36,18 @@ ROOMS = ("simulator", "policies", "envs", "agents", "experiments")
 SLOTS = {"slots": 32, "running_slots": 16}  # of Delay-v0
 STARTS = (0, 1, 2)  # of the five candidates of a waiting slot there: inside a machine, inside a rack, across racks
 MOST_STEPS = 200
-SMALL_WORKLOAD = "poisson:jobs=12,backlog=6,load=1.2,median_s=600"
-SMALL_TRAINING = "validation_seeds=2 num_envs=16 n_steps=8 batch_size=64 n_epochs=2 evaluations=2"
+SMALL_RUN = {
+    "name": "small",
+    "topology": "dally:racks=2,machines=2",
+    "network": "penalty:table=chronus",
+    "workloads": ["poisson:jobs=12,backlog=6,load=1.2,median_s=600"],
+}
+SMALL_TRAINING = {
+    "training": [SMALL_RUN],
+    "validation": [SMALL_RUN],
+    "env": {"slots": 4, "running_slots": 2},
+    **{"validation_seeds": 2, "num_envs": 16, "n_steps": 8, "batch_size": 64, "n_epochs": 2, "evaluations": 2},
+}
 
 
 @dataclass
@@ -215,8 +225,10 @@ def train() -> Trace:
 def train_short() -> Trace:
     """`clustergym train Delay`, 128 steps of small episodes: quick with kernels in Python."""
     with tempfile.TemporaryDirectory() as folder:
-        small = ("--timesteps", "128", "--workload", SMALL_WORKLOAD, "--set", SMALL_TRAINING)
-        return command("train", "Delay", *small, "--logdir", folder)
+        config = Path(folder) / "small.yaml"
+        config.write_text(json.dumps(SMALL_TRAINING))
+        small = ("--timesteps", "128", "--config", str(config))
+        return command("train", "Delay", *small, "--logdir", f"{folder}/run")
 
 
 WALKS = {one.__name__: one for one in (start, arrival, evaluate, move, train_short, train)}
