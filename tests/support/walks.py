@@ -46,7 +46,15 @@ SMALL_TRAINING = {
     "training": [SMALL_RUN],
     "validation": [SMALL_RUN],
     "env": {"slots": 4, "running_slots": 2},
-    **{"validation_seeds": 2, "num_envs": 16, "n_steps": 8, "batch_size": 64, "n_epochs": 2, "evaluations": 2},
+    **{
+        "validation_seeds": 2,
+        "replicas": 2,
+        "num_envs": 2,
+        "n_steps": 32,
+        "batch_size": 64,
+        "n_epochs": 2,
+        "evaluations": 2,
+    },
 }
 
 
