@@ -133,7 +133,7 @@ def paid(reward: Reward, before: Snapshot, after: Snapshot) -> float:
     found = reward(before, after)
     try:
         value = float(found)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         value = math.nan
     if not math.isfinite(value):
         name = getattr(reward, "__name__", type(reward).__name__)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from importlib import metadata
 from pathlib import Path, PurePath
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ def sources(*places: str) -> str:
     for place in places:
         root = PACKAGE / place
         for path in [root] if root.is_file() else sorted(root.rglob("*")):
+            if any(part.startswith(".") for part in path.relative_to(PACKAGE).parts):  # of editors and of desktops
+                continue
             if path.is_file() and path.suffix != ".pyc" and not (place == "agents" and path.suffix != ".py"):
                 digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
@@ -124,7 +127,7 @@ def _held(files: Sequence[Path]) -> Iterator[bytes]:
 def fingerprint(value: Any) -> str:
     """Hash of a value by content: dataclasses field by field, arrays, mappings, sequences, numbers and text.
 
-    Of another object, what it would be copied from; of a class or a function its name.
+    Of another object, what it would be copied from; of a class its name, of a function its code and what it encloses.
 
     Raises:
         TypeError: it cannot be copied.
@@ -134,7 +137,8 @@ def fingerprint(value: Any) -> str:
     return digest.hexdigest()[:20]
 
 
-def _feed(digest: Any, value: Any) -> None:
+def _feed(digest: Any, value: Any, around: tuple[int, ...] = ()) -> None:
+    """`around`: the objects that it is in, the outermost first: one may hold itself."""
     if is_dataclass(value) and not isinstance(value, type):
         value = {"": type(value).__name__} | {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, np.ndarray) and value.dtype != object:
@@ -142,25 +146,35 @@ def _feed(digest: Any, value: Any) -> None:
     elif isinstance(value, Mapping):
         digest.update(f"{{{len(value)}".encode())
         for key, item in value.items():
-            _feed(digest, key)
-            _feed(digest, item)
+            _feed(digest, key, around)
+            _feed(digest, item, around)
     elif isinstance(value, list | tuple | np.ndarray):
         digest.update(f"[{len(value)}".encode())
         for item in value:
-            _feed(digest, item)
+            _feed(digest, item, around)
     elif value is None or isinstance(value, str | bytes | int | float | np.generic):
         text = repr(value).encode()
         digest.update(f"{len(text)}:".encode() + text)
+    elif id(value) in around:
+        digest.update(f"^{around.index(id(value))}".encode())
     else:
-        _feed(digest, _parts_of(value))
+        _feed(digest, _parts_of(value), (*around, id(value)))
 
 
 def _parts_of(value: Any) -> Any:
     """Simpler values that stand for an object."""
     if isinstance(value, set | frozenset):
         return sorted(map(fingerprint, value))
+    if isinstance(value, FunctionType):
+        return _name_of(value), value.__code__, value.__defaults__, value.__kwdefaults__, _enclosed(value)
+    if isinstance(value, ModuleType):
+        return value.__name__
+    if isinstance(value, CodeType):
+        return value.co_code, value.co_consts, value.co_names
+    if isinstance(value, MethodType):
+        return value.__self__, value.__func__
     if isinstance(value, type) or inspect.isroutine(value):
-        return f"{value.__module__}:{value.__qualname__}"
+        return _name_of(value)
     if isinstance(value, PurePath):
         return str(value)
     parts = value.__reduce_ex__(4)
@@ -168,3 +182,12 @@ def _parts_of(value: Any) -> Any:
         return parts
     made, arguments, state, items, pairs = (*parts, *[None] * 3)[:5]
     return made, arguments, state, None if items is None else list(items), None if pairs is None else list(pairs)
+
+
+def _enclosed(function: FunctionType) -> list[Any]:
+    """The values that a function encloses, as far as they are there yet."""
+    return [cell.cell_contents for cell in function.__closure__ or () if cell != CellType()]
+
+
+def _name_of(value: Any) -> str:
+    return f"{value.__module__}:{value.__qualname__}"

@@ -27,6 +27,7 @@ from typing import Any
 from ..simulator.errors import InputError, MissingExtra
 from . import shipping
 from .executors import Item, Result, quietly
+from .identity import LIBRARIES, versions
 from .terminal import say
 
 LOCAL = "local"
@@ -140,7 +141,7 @@ class RayCluster:
         self._moved |= moved
         sent = [(one.place, *self._object(one)) for _, one in sorted(self._files.items())]
         back = {after: before for before, after in self._moved.items()}
-        return _Task((shipping.changed(items, self._moved), sent), back)
+        return _Task((shipping.changed(items, self._moved), sent, versions(*LIBRARIES)), back)
 
     def _object(self, one: shipping.Named) -> tuple[str, Any]:
         """A file as an object of Ray, and the hash of it: each goes to the cluster once."""
@@ -168,7 +169,7 @@ class RayCluster:
 class _Task:
     """Items on their way: what goes there, what is called differently there -> here, and how often it was lost."""
 
-    arguments: tuple[list[Any], list[tuple[str, str, Any]]]
+    arguments: tuple[list[Any], list[tuple[str, str, Any]], dict[str, str]]
     back: Mapping[str, str]
     tries: int = 0
 
@@ -206,12 +207,30 @@ def _outcome(ref: Any, one: _Task) -> Any:
         raise InputError(f"--ray: a machine cannot be given the sources ({_short(error)})") from None
 
 
-def _work(work: Any, items: list[Any], sent: list[tuple[str, str, Any]]) -> tuple[float, list[Any]]:
+def _work(
+    work: Any, items: list[Any], sent: list[tuple[str, str, Any]], known: Mapping[str, str]
+) -> tuple[float, list[Any]]:
     """On a machine of the cluster: lay out the files, and work beside them; the seconds it took, and what it gave."""
+    expect_libraries(known)
     here = str(_laid_out(sent)), dict[str, str]()  # what the user allows is in the job's environment
     began_s = time.monotonic()
     results = [quietly(here, work, item) for item in items]
     return time.monotonic() - began_s, results
+
+
+def expect_libraries(known: Mapping[str, str]) -> None:
+    """InputError where a library that numbers depend on is not here in the version that is asked for.
+
+    Args:
+        known: name -> version, where results are kept.
+    """
+    here = versions(*LIBRARIES)
+    for name in LIBRARIES:
+        if here.get(name) != known.get(name):
+            raise InputError(
+                f"--ray: {name} is {here.get(name, 'not there')} on {socket.gethostname()} and {known.get(name)} where "
+                "results are kept; numbers may depend on it: install the same on all machines"
+            )
 
 
 def _laid_out(sent: list[tuple[str, str, Any]]) -> Path:

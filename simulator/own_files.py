@@ -55,7 +55,7 @@ def files_with(module: ModuleType) -> tuple[Path, ...]:
         found[path] = None
         for name in (*_imports(path, stamp_of(path), _package_of(one)), *_origins(one)):
             other = sys.modules.get(name)
-            file = _beside(home, name) if other is None else _file_of(other)
+            file = _meant(home, name, other)
             if file is not None:
                 left.append((file, other))
     return tuple(found)
@@ -64,7 +64,7 @@ def files_with(module: ModuleType) -> tuple[Path, ...]:
 def expect_own_imports(path: Path, files: Iterable[Path], said: str) -> None:
     """InputError where a user's file means one beside it, and gets a module of that name from elsewhere.
 
-    Two folders may have a `helpers.py` each; a process imports one of them.
+    Two folders may have a `helpers.py` each; a process imports one of them. Copies of one file are one.
 
     Args:
         path: of the file.
@@ -77,7 +77,9 @@ def expect_own_imports(path: Path, files: Iterable[Path], said: str) -> None:
             if beside is None or module is None or name in sys.stdlib_module_names:
                 continue
             found = _file_of(module)
-            if found is None or found == beside or beside.is_relative_to(PACKAGE) or found.is_relative_to(PACKAGE):
+            if found is None or _is_copy(found, beside):
+                continue
+            if beside.is_relative_to(PACKAGE) or found.is_relative_to(PACKAGE):
                 continue
             raise InputError(
                 f"{said}: {file.name} imports {name}, which this process has from {found} already, not from {beside}; "
@@ -141,6 +143,21 @@ def _beside(folder: Path, name: str) -> Path | None:
     """The file that would be imported by a name from a folder."""
     whole = folder.joinpath(*name.split("."))
     return next((path for path in (whole / "__init__.py", whole.with_suffix(".py")) if path.is_file()), None)
+
+
+def _meant(home: Path, name: str, module: ModuleType | None) -> Path | None:
+    """The file that stands for a module: that beside the others where it is a copy of the one that was imported."""
+    beside, found = _beside(home, name), None if module is None else _file_of(module)
+    if beside is None or (module is not None and (found is None or not _is_copy(found, beside))):
+        return found
+    return beside
+
+
+def _is_copy(one: Path, other: Path) -> bool:
+    try:
+        return one == other or one.read_bytes() == other.read_bytes()
+    except OSError:
+        return False
 
 
 @functools.lru_cache(maxsize=4096)

@@ -34,7 +34,7 @@ class Stops:
             why = f"; regions fail every {s['region_mtbf_s']:g} s on average (region_mtbf_s)"
         raise Endless(
             f"the run has no end: {jobs} jobs are there at {s['now_s']:g} s, and in the last "
-            f"{2 * (PATIENCE + A_JOB * jobs):,} events none has finished and no work got done{why}"
+            f"{2 * (PATIENCE + A_JOB * jobs):,} events none has finished and next to no work got done{why}"
         )
 
     def asked(self, decider: Any) -> Iterator[Decision]:

@@ -308,11 +308,31 @@ class Settled:
     def __init__(self, words):
         self.words = words
 
+    def told(self):
+        return self.words
+
 
 def test_the_hash_of_an_object_is_that_of_what_it_holds():
     assert fingerprint(Settled({"a", "b"})) == fingerprint(Settled({"b", "a"})) != fingerprint(Settled({"a"}))
     assert fingerprint(np.random.default_rng(1)) == fingerprint(np.random.default_rng(1))
     assert fingerprint(np.random.default_rng(1)) != fingerprint(np.random.default_rng(2))
+
+
+def test_the_hash_of_a_function_is_that_of_its_code_and_what_it_encloses():
+    def times(factor, more=0):
+        return lambda value, more=more: factor * value + more
+
+    first, second = (lambda value: value + 1), (lambda value: value + 2)
+    assert fingerprint(times(2)) == fingerprint(times(2))
+    different = [times(2), times(3), times(2, 1), first, second, Settled(1).told, Settled(2).told]
+    assert len({fingerprint(one) for one in different}) == len(different)
+
+    def again(count):
+        return again(count - 1) if count else 0
+
+    holds_itself = Settled(again)
+    holds_itself.key = holds_itself.told
+    assert fingerprint(holds_itself) == fingerprint(holds_itself) != fingerprint(Settled(again))
 
 
 def test_other_sources_and_versions_are_not_mixed(tmp_path, played, monkeypatch):

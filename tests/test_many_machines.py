@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from clustergym.experiments import on_ray, shipping
+from clustergym.experiments import identity, on_ray, shipping
 from clustergym.experiments.evaluate import Setting, evaluate
 from clustergym.experiments.executors import Processes, elsewhere
 from clustergym.experiments.store import open_store
@@ -108,6 +108,27 @@ def test_files_elsewhere_are_called_otherwise_there_and_as_ever_here(tmp_path, m
     assert (there.workload, policy) == (f"{outside}/trace.csv", f"py:{outside}/mine.py:Mine")
     back = {after: before for before, after in moved.items()}
     assert shipping.changed((there, policy), back) == (setting, "py:../mine.py:Mine")
+
+
+def test_what_editors_leave_among_the_sources_is_none_of_them(tmp_path, monkeypatch):
+    """It does not go along, so a machine would have other sources than this one."""
+    (tmp_path / "simulator").mkdir()
+    (tmp_path / "simulator" / "engine.py").write_text("pass\n")
+    monkeypatch.setattr(identity, "PACKAGE", tmp_path)
+    before = identity.sources.__wrapped__("simulator")
+    (tmp_path / "simulator" / ".engine.py.swp").write_text("pass\n")
+    (tmp_path / "simulator" / ".checkpoints").mkdir()
+    (tmp_path / "simulator" / ".checkpoints" / "engine.py").write_text("pass\n")
+    assert identity.sources.__wrapped__("simulator") == before
+    (tmp_path / "simulator" / "other.py").write_text("pass\n")
+    assert identity.sources.__wrapped__("simulator") != before
+
+
+def test_a_machine_with_other_libraries_plays_nothing():
+    known = identity.versions(*identity.LIBRARIES)
+    on_ray.expect_libraries(known)
+    with pytest.raises(InputError, match=r"numpy is \S+ on \S+ and 1\.0 where results are kept"):
+        on_ray.expect_libraries(known | {"numpy": "1.0"})
 
 
 def test_the_sources_that_go_along_are_a_package_that_runs(tmp_path):

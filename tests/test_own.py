@@ -156,6 +156,16 @@ def test_a_file_that_gets_the_neighbour_of_another_file_is_told_so(folder):
     )
 
 
+def test_copies_of_a_neighbour_are_one(folder):
+    """As where a folder is laid out anew for more files, with those of before among them."""
+    other = folder / "other"
+    other.mkdir()
+    for name in ("mine.py", "beside.py"):
+        (other / name).write_bytes((folder / name).read_bytes())
+    own("py:mine.py:Plain", "policy")
+    assert own("py:other/mine.py:Plain", "policy").files == (other / "mine.py", other / "beside.py")
+
+
 def test_a_file_is_loaded_once_and_again_when_it_has_changed(folder):
     first = own("py:mine.py:Plain", "policy").factory
     assert own("py:mine.py:Plain", "policy").factory is first

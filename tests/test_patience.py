@@ -56,7 +56,7 @@ def test_a_run_without_an_end_says_so_where_policies_are_asked(words: list[str],
 def test_a_step_of_an_environment_without_an_end_raises():
     options = {"topology": "dally:racks=1,machines=2", "workload": "poisson:jobs=5"}
     env = gymnasium.make("clustergym/Delay-v0", mtbf_s=0.01, **options).unwrapped
-    with pytest.raises(Endless, match="no work got done"):
+    with pytest.raises(Endless, match="next to no work got done"):
         env.reset(seed=0)
         while True:
             parts = np.split(env.action_masks(), np.cumsum(env.action_space.nvec)[:-1])
@@ -85,3 +85,18 @@ def test_many_leases_without_a_finish_are_no_reason_to_stop():
     simulator.reset(jobs([0.0, 0.0], 3e6))
     simulator.run()
     assert simulator.done and int(simulator.state.events) > 2_500_000
+
+
+def test_a_run_that_comes_to_its_horizon_is_left_alone():
+    """Two jobs of a hundred years each take turns of a second for three days: that is next to nothing of their work."""
+    simulator = Simulator(FEW, rule=Rule("las", lease=1.0), horizon_s=250_000.0)
+    simulator.reset(jobs([0.0, 0.0], 3e9))
+    simulator.run()
+    assert simulator.at_horizon and int(simulator.state.events) > 200_400
+
+
+def test_a_horizon_that_no_run_comes_to_is_no_end():
+    simulator = Simulator(FEW, failures=Failures(1e-300, 1e-300, 0.0), horizon_s=86_400.0)
+    with pytest.raises(Endless):
+        simulator.reset(jobs([0.0, 10.0], 100.0))
+        simulator.run()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ...simulator.groups.codes import NONE
+from ...simulator.groups.codes import CLIMBS, NONE
 from ...simulator.groups.kernels.decide import join, open_for, pause, set_machines, set_spill
-from ...simulator.groups.layout import CLIMBS
 from ...simulator.kernels.bits import next_member
 from ...simulator.kernels.jit import entry, kernel
 from .sums import balanced, is_measured, knows

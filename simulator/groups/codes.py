@@ -6,6 +6,9 @@ OUT, LOADING, CPU_QUEUE, ON_CPU, NET_QUEUE, ON_NET = 0, 1, 2, 3, 4, 5
 # No job, no group.
 NONE = -1
 
+# A spill ratio that is found by climbing.
+CLIMBS = -1.0
+
 # How a group executes (config.GroupTerms.execution): subtasks in turn, or jobs that share each resource at once.
 SUBTASKS, NAIVE = 0, 1
 

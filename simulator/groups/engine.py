@@ -21,9 +21,9 @@ from ..stops import Stops
 from ..topology import Topology
 from ..workloads.schema import Workload
 from . import rows
-from .codes import KINDS
+from .codes import CLIMBS, KINDS
 from .config import GroupConfig, GroupTerms
-from .layout import CLIMBS, copy_record, lay_group_jobs, lay_machines
+from .layout import copy_record, lay_group_jobs, lay_machines
 from .metrics import group_job_table, group_totals
 from .state import GroupCapacity, GroupPlain
 from .use import UseMeter

@@ -9,12 +9,11 @@ import numpy as np
 from ..kernels.random import uniform
 from ..layout import lay_due, lay_window_order
 from ..workloads.schema import Workload
-from .codes import NONE
+from .codes import CLIMBS, NONE
 from .config import GroupConfig
 
 ERRORS = 1 << 21  # streams of random numbers: errors of what is measured
 COMP_DRAW, COMM_DRAW = 0, 1
-CLIMBS = -1.0  # a spill ratio that is found by climbing
 NOWHERE = ("goal", "at", "next_member", "queue_next")
 
 

@@ -15,6 +15,7 @@ PATIENCE = 100_000  # events without one that arrives or finishes, from one look
 A_JOB = 100  # and so many more for every job that is there
 AT_ONCE = 10_000_000  # events at one instant
 LEAST_DONE = 1e-4  # of the work that was left when looked at before, what must be done since
+TO_HORIZON = 1e9  # events: a run that is at its horizon after fewer has an end, whatever gets done
 
 
 @kernel
@@ -37,11 +38,18 @@ def is_endless(s):
         renew(s)
         return False
     left_s = _left_s(s)
-    if left_s >= (1.0 - LEAST_DONE) * s.best_left_s:
+    if left_s >= (1.0 - LEAST_DONE) * s.best_left_s and not _reaches_horizon(s):
         return True
     s.best_left_s = left_s
     _wait(s)
     return False
+
+
+@kernel
+def _reaches_horizon(s):
+    """True if the horizon is not too many events away, as they have come so far."""
+    passed_s = s.now_s - s.start_s
+    return passed_s > 0.0 and (s.horizon_s - s.now_s) / passed_s * s.events <= TO_HORIZON
 
 
 @kernel
