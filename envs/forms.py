@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import struct
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import index
 from typing import Any, Protocol
@@ -43,7 +43,9 @@ NUMBERS = ("no", "one", "two", "three", "four")
 # By how many numbers an action says: they are written at once, as int64, if each is from 0 to 2**32 - 1; else they are
 # read one by one.
 WORD = "I4x" if sys.byteorder == "little" else "4xI"
-WRITERS = tuple(struct.Struct("=" + count * WORD).pack_into for count in range(len(NUMBERS)))
+WRITERS: tuple[Callable[..., None], ...] = tuple(
+    struct.Struct("=" + count * WORD).pack_into for count in range(len(NUMBERS))
+)
 
 
 class Shape(Protocol):

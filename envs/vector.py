@@ -149,23 +149,23 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
             return {}
         stepped = np.ones(self.num_envs, np.bool_) if begun is None else ~begun
         outcomes = self.batch.rows.outcomes
-        infos: dict[str, Any] = {}
-        for key, column in {"elapsed_s": ELAPSED_S, **FLAGS}.items():
-            values = outcomes[:, column].copy() if key == "elapsed_s" else outcomes[:, column] > 0.0
-            if begun is not None:
-                values[begun] = 0
-            infos[key], infos[f"_{key}"] = values, stepped.copy()
+        elapsed_s, flags = outcomes[:, ELAPSED_S].copy(), np.greater(outcomes.T, 0.0, order="C")  # of all at once
+        if begun is not None:
+            elapsed_s[begun], flags[:, begun] = 0.0, False
+        infos: dict[str, Any] = {"elapsed_s": elapsed_s, "_elapsed_s": stepped}
+        for key, column in FLAGS.items():
+            infos[key], infos["_" + key] = flags[column], stepped
         self._add_present(infos)
         return infos
 
     def _add_present(self, infos: dict[str, Any]) -> None:
         """Modify `infos`: what all rows say of the present: masks, and how many jobs and GPUs there are."""
-        counts = self.batch.rows.outcomes[:, WAITING_JOBS : USED_GPUS + 1].T.astype(np.int64, order="C")
-        present = {"action_mask": self._masks(), "active_jobs": counts[0] + counts[1]}
-        present |= zip(COUNTS, counts, strict=True)
+        counts = self.batch.rows.outcomes.T[WAITING_JOBS : USED_GPUS + 1].astype(np.int64, order="C")
         told = np.ones(self.num_envs, np.bool_)
-        for key, values in present.items():
-            infos[key], infos[f"_{key}"] = values, told
+        infos["action_mask"], infos["_action_mask"] = self._masks(), told
+        infos["active_jobs"], infos["_active_jobs"] = counts[0] + counts[1], told
+        for key, values in zip(COUNTS, counts, strict=True):
+            infos[key], infos["_" + key] = values, told
 
     def _add_begun(self, infos: dict[str, Any], begun: np.ndarray) -> None:
         """Modify `infos`: what rows say whose episode has just begun."""

@@ -223,7 +223,11 @@ def open_store(folder: Path, setting: Setting, policies: Sequence[Any], fresh: b
     told = json.dumps(common, sort_keys=True)
     identities = {word: short_hash(told, word, files[word] + held[word]) for word in players}
     for change in summary.changes(before, common, identities) if before is not None else ():
-        warnings.warn(f"{folder}: {change}; earlier results are not used", StoredRunWarning, stacklevel=2)
+        warnings.warn(
+            f"{folder}: {change}; earlier results are not used and leave the tables; a folder of its own keeps them",
+            StoredRunWarning,
+            stacklevel=2,
+        )
     if before is not None and before["schema"] == summary.WITHOUT_CHECKSUMS:
         (folder / TABLE).unlink(missing_ok=True)  # of runs that are not used; it does not say who wrote it
     remove_orphans(folder / RUNS)

@@ -24,7 +24,7 @@ from .rules.pairs import EQUAL
 from .rules.rule import COST_SPLIT_GPUS, ORDERS, PLACERS, SHARINGS, Rule
 from .semantics import LEASE_S, Semantics
 from .state import CLASSES, CLUSTER_ARRAYS, PER_BERTH, PROFILES
-from .tiers import UNPLACED
+from .tiers import TIERS, UNPLACED
 from .topology import Topology
 from .workloads.schema import Workload
 
@@ -85,6 +85,7 @@ class Cluster:
     sets: Mapping[str, np.ndarray]
 
 
+OURS = f"{__package__.partition('.')[0]}."  # beginning of the names of modules of networks that need no look
 EMPTY_BERTH = {"gpu_job": FREE, "gpu_next": FREE, "gpu_last_job": UNPLACED, "gpu_last_start": 0}
 
 
@@ -199,6 +200,17 @@ def _copy_berths(old: np.record, new: np.record) -> None:
         berth[:] = np.where(berth >= before, berth // before * after + berth % before, berth)
 
 
+def _expect_factors(network: Network, jobs: int, profile: np.ndarray, factors: np.ndarray) -> None:
+    """InputError where a user's network tells no slowdown of each job at each tier."""
+    shapes, said = (np.shape(profile), np.shape(factors)), f"network {network.name!r}: tier_factors gave"
+    if shapes[0] != (jobs,) or len(shapes[1]) != 2 or shapes[1][1] != TIERS:
+        raise InputError(f"{said} arrays of shapes {shapes[0]} and {shapes[1]}; expected ({jobs},) and (P, {TIERS})")
+    if not (np.isfinite(factors).all() and np.min(factors) > 0.0):
+        raise InputError(f"{said} factors from {np.min(factors)} to {np.max(factors)}; expected finite numbers > 0")
+    if not (np.min(profile) >= 0 and np.max(profile) < len(factors)):
+        raise InputError(f"{said} profiles from {np.min(profile)} to {np.max(profile)}; there are {len(factors)}")
+
+
 def lay_jobs(s: np.void, workload: Workload, topology: Topology, network: Network) -> None:
     """Write the jobs and the slowdowns of their profiles; nobody has arrived."""
     n = len(workload)
@@ -212,6 +224,8 @@ def lay_jobs(s: np.void, workload: Workload, topology: Topology, network: Networ
     s["own_gpus"][:n] = workload.gpus[: len(s["own_gpus"])]  # one that nobody reads, where no job is elastic
     s["iterations"][:n] = s["iterations_left"][:n] = workload.iterations
     profile, factors = network.tier_factors(workload, topology)
+    if not type(network).__module__.startswith(OURS):
+        _expect_factors(network, n, profile, factors)
     if len(factors) > PROFILES:
         raise InputError(f"workload {workload.name!r}: {len(factors)} pairs of model and GPUs; at most {PROFILES}")
     s["profile"][:n] = profile

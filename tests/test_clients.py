@@ -78,7 +78,7 @@ def typed(line: str, folder: Path) -> str:
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path)), "OMP_NUM_THREADS": "1"}
     assert words[0] == "python"
     outcome = subprocess.run(
-        [sys.executable, *words[1:]], cwd=folder, env=environ, capture_output=True, text=True, check=False, timeout=900
+        [sys.executable, *words[1:]], cwd=folder, env=environ, capture_output=True, text=True, check=False, timeout=3600
     )
     assert outcome.returncode == 0, outcome.stderr[-3000:]
     return outcome.stdout

@@ -11,6 +11,7 @@ from clustergym import Topology, Workload, open_workload
 from clustergym.experiments import store
 from clustergym.experiments.cli import run
 from clustergym.experiments.evaluate import Setting, evaluate, workload_of
+from clustergym.simulator.engine import Simulator
 from clustergym.simulator.errors import InputError
 from clustergym.simulator.network import load_network
 
@@ -156,3 +157,24 @@ def test_the_workload_commands_draw_and_show_them(folder, capsys):
     assert [row["gpus"] for row in rows] == bursts(np.random.default_rng(5), 3).gpus.tolist()
     assert run(["workload", "inspect", "py:mine.py:bursts,jobs=9", "--topology", "py:mine.py:racks"]) == 0
     assert "offered load" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("profile", "factors", "sentence"),
+    [
+        ([0, 0], [[1.0, 1.0, float("nan"), 1.0]], "factors from nan to nan; expected finite numbers > 0"),
+        ([0, 0], [[1.0, 1.0, -1.0, 1.0]], "factors from -1.0 to 1.0; expected finite numbers > 0"),
+        ([0], [[1.0, 1.0, 1.0, 1.0]], r"arrays of shapes \(1,\) and \(1, 4\); expected \(2,\) and \(P, 4\)"),
+        ([0, 0], [[1.0, 1.0]], r"arrays of shapes \(2,\) and \(1, 2\)"),
+        ([0, 1], [[1.0, 1.0, 1.0, 1.0]], "profiles from 0 to 1; there are 1"),
+    ],
+)
+def test_a_network_that_tells_no_slowdowns_is_one_sentence(profile, factors, sentence):
+    class Odd:
+        name = "odd"
+        describe = lambda self: "odd"  # noqa: E731
+        tier_factors = lambda self, workload, topology: (np.array(profile), np.array(factors))  # noqa: E731
+
+    simulator = Simulator("dally:racks=1", Odd())
+    with pytest.raises(InputError, match=f"network 'odd': tier_factors gave {sentence}"):
+        simulator.reset(Workload.from_arrays("two", [0.0, 1.0], [1, 1], [5.0, 5.0]))

@@ -343,6 +343,7 @@ def test_labels_at_the_edge_never_touch():
     ("arguments", "status", "sentence"),
     [
         (["nowhere"], 1, "nowhere: there is no such folder; expected one of evaluate --logdir or train --logdir"),
+        (["{folder}/results.parquet"], 1, "results.parquet: is a file; expected the folder"),
         (["{empty}"], 1, "{empty}"),
         (["{folder}", "--baseline", "greeedy"], 1, "--baseline 'greeedy'"),
         (["{folder}", "--out", "{empty}"], 1, "this is a folder"),

@@ -106,6 +106,16 @@ def test_a_report_names_twins_and_says_what_few_seeds_show():
     assert "fewer than 5 seeds show nothing" in numbers.verdict(section)
 
 
+def test_a_verdict_for_the_baseline_says_how_sure_it_is():
+    """150, 90 and 130 s against 99, 100 and 101 s are 370/300; a fourth seed of the other is its own."""
+    setting = Setting("clustergym/Delay-v0", "dally", "poisson", "none")
+    base = [run("greedy", seed, 99.0 + seed, jobs_finished=1.0) for seed in range(3)]
+    other = [run("sjf", seed, jct, jobs_finished=1.0) for seed, jct in enumerate((150.0, 90.0, 130.0, 1000.0))]
+    said = numbers.verdict(load.section(setting, [(Path("a"), [*base, *other])], "greedy"))
+    assert "greedy has the shortest mean JCT: 100 s over 3 seeds; sjf, the next, needs 1.233 times as long" in said
+    assert said.endswith(", so the two cannot be told apart).")
+
+
 def test_the_table_says_which_policies_are_the_same(capsys):
     """Timers of half a day and of ever: nobody waits so long in 12 jobs."""
     small = (

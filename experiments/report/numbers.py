@@ -117,19 +117,24 @@ def verdict(section: Section) -> str:
     ratio = section.ratio(first)
     if ratio is None or first.label == section.baseline:
         second = section.entries[1]
-        behind = second.estimate("jct_mean").mean / mean
+        paired = section.ratio(second) if ratio is not None else None
+        behind = second.estimate("jct_mean").mean / mean if paired is None else paired.mean
         if behind == 1.0:
             return f"{first.label} and {second.label} have the shortest mean JCT: {mean:,.0f} s {over}."
-        return f"{says}; {second.label}, the next, needs {behind:.3f} times as long."
-    if ratio.is_sure:
-        return f"{says}, {ratio.mean:.3f} of {section.baseline}'s."
-    doubt = "" if ratio.high < 1.0 else ", so the two cannot be told apart"
-    if ratio.high < 1.0 and ratio.runs < FEWEST_TO_TELL:
+        return f"{says}; {second.label}, the next, needs {behind:.3f} times as long{_how_sure(paired)}."
+    return f"{says}, {ratio.mean:.3f} of {section.baseline}'s{_how_sure(ratio)}."
+
+
+def _how_sure(ratio: Estimate | None) -> str:
+    """The interval of a paired ratio, and what it does not show."""
+    if ratio is None or ratio.is_sure:
+        return ""
+    doubt = ""
+    if ratio.low <= 1.0 <= ratio.high:
+        doubt = ", so the two cannot be told apart"
+    elif ratio.runs < FEWEST_TO_TELL:
         doubt = f"; fewer than {FEWEST_TO_TELL} seeds show nothing"
-    return (
-        f"{says}, {ratio.mean:.3f} of {section.baseline}'s "
-        f"(paired 95 % interval {ratio.low:.3f} to {ratio.high:.3f}{doubt})."
-    )
+    return f" (paired 95 % interval {ratio.low:.3f} to {ratio.high:.3f}{doubt})"
 
 
 def as_json(section: Section) -> dict[str, Any]:

@@ -326,8 +326,8 @@ def _further(progress: Callable[[float], None], done: int, share: float) -> None
 
 def _in_process(task: tuple[Subject, tuple[Parameter, ...], Path, int, int, int]) -> Trial:
     """One trial in a process of its own, on the trials in a folder as they stand: how a `Search` is made; its place."""
-    *how, place = task
-    return Search(*how).play(place)
+    subject, space, folder, seed, at_once, place = task
+    return Search(subject, space, folder, seed, at_once).play(place)
 
 
 def _opened(folder: Path | None, subject: Subject) -> optuna.Study:
