@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from .envs.registration import register as _register
-from .simulator.protocols import install_policies as _install_policies
+from .simulator.engine.protocols import install_policies as _install_policies
 
 if TYPE_CHECKING:  # what __getattr__ brings, for type checkers and editors
     from . import agents as agents
@@ -20,8 +20,8 @@ if TYPE_CHECKING:  # what __getattr__ brings, for type checkers and editors
     from . import simulator as simulator
     from .envs.masks import action_masks as action_masks
     from .envs.registration import make_vec as make_vec
-    from .simulator.engine import Simulator as Simulator
-    from .simulator.topology import Topology as Topology
+    from .simulator.cluster.topology import Topology as Topology
+    from .simulator.engine.simulator import Simulator as Simulator
     from .simulator.workloads import Workload as Workload
     from .simulator.workloads import open_workload as open_workload
 
@@ -30,8 +30,8 @@ __version__ = "0.1.0"
 _ROOMS = ("simulator", "policies", "envs", "agents", "experiments")
 # Public name -> the module that defines it, relative to this package.
 _LAZY = {
-    "Simulator": ".simulator.engine",
-    "Topology": ".simulator.topology",
+    "Simulator": ".simulator.engine.simulator",
+    "Topology": ".simulator.cluster.topology",
     "Workload": ".simulator.workloads",
     "action_masks": ".envs.masks",
     "make_vec": ".envs.registration",

@@ -24,9 +24,9 @@ from typing import Any
 
 from ..envs.registration import ENVIRONMENTS, resolve
 from ..policies.own import environments_in
-from ..simulator.errors import InputError
-from ..simulator.names import choose
-from ..simulator.own import blamed
+from ..simulator.base.errors import InputError
+from ..simulator.base.names import choose
+from ..simulator.base.own_code import blamed
 from .playing import PlayedAgent
 from .windows import Window, arguments
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..simulator.errors import InputError
-from ..simulator.files import expect_plain_file
+from ..simulator.base.errors import InputError
+from ..simulator.base.regular_files import expect_plain_file
 from .folders import replaced_whole, standing
 from .tensors import read_tensors, write_tensors
 

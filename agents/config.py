@@ -23,10 +23,10 @@ from pydantic import (
 )
 
 from ..envs.registration import ENVIRONMENTS
-from ..simulator.errors import InputError
-from ..simulator.names import choose
-from ..simulator.own import is_own, shown_word
-from ..simulator.yaml_files import load_mapping
+from ..simulator.base.errors import InputError
+from ..simulator.base.names import choose
+from ..simulator.base.own_code import is_own, shown_word
+from ..simulator.base.yaml_files import load_mapping
 
 FOLDER = Path(__file__).with_name("configs")
 NETS = ("candidates", "mlp")

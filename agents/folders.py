@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..simulator.errors import InputError
+from ..simulator.base.errors import InputError
 
 
 @contextmanager

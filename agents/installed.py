@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 
-from ..simulator.errors import MissingExtra
+from ..simulator.base.errors import MissingExtra
 
 ALL = ("torch", "stable_baselines3", "sb3_contrib", "safetensors", "pydantic")
 INSTALL = 'install it with: pip install "clustergym[agents]"'

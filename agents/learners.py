@@ -9,7 +9,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.utils import set_random_seed
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
-from ..simulator.topology import Topology
+from ..simulator.cluster.topology import Topology
 from ..simulator.workloads import Workload, open_workload
 from .config import Config, Scenario
 from .groups import GroupMaskablePPO, GroupPPO

@@ -25,9 +25,9 @@ from torch import nn
 from torch.nn import functional
 
 from ..envs.tables import Tables
-from ..simulator.errors import InputError
-from ..simulator.names import arguments_of, choose
-from ..simulator.own import is_own, own
+from ..simulator.base.errors import InputError
+from ..simulator.base.names import arguments_of, choose
+from ..simulator.base.own_code import is_own, own
 
 LOWEST = -1e9  # logit of what is not legal: its probability is exactly 0 in float32
 LEGAL, HOLD = 0, 3  # columns of the candidates' features

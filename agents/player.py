@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..simulator.errors import InputError
-from ..simulator.names import choose
+from ..simulator.base.errors import InputError
+from ..simulator.base.names import choose
 from .installed import ALL, expect_installed
 from .playing import PlayedAgent, drawn_from
 from .sb3_zip import VARIABLE

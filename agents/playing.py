@@ -15,11 +15,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ..policies.base import Policy
-from ..simulator.decisions import Advance, Decision
-from ..simulator.engine import Simulator
-from ..simulator.errors import InputError
-from ..simulator.estimates import Estimates
-from ..simulator.view import ClusterView
+from ..simulator.base.decisions import Advance, Decision
+from ..simulator.base.errors import InputError
+from ..simulator.engine.simulator import Simulator
+from ..simulator.engine.view import ClusterView
+from ..simulator.jobs.estimates import Estimates
 from .shipped import sees_run_times
 from .windows import LOOKOUTS, Window
 

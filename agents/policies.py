@@ -13,7 +13,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.type_aliases import Schedule
 
 from ..envs.tables import Tables
-from ..simulator.names import choose
+from ..simulator.base.names import choose
 from .networks import HOLD, LEGAL, LOWEST, make_network
 
 ADAM_EPSILON = 1e-5

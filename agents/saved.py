@@ -21,11 +21,11 @@ from gymnasium import spaces
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..envs.tables import Tables
-from ..simulator.errors import InputError
-from ..simulator.files import expect_plain_file
-from ..simulator.names import choose
-from ..simulator.own import expect_trusted, is_own, own
-from ..simulator.yaml_files import validated
+from ..simulator.base.errors import InputError
+from ..simulator.base.names import choose
+from ..simulator.base.own_code import expect_trusted, is_own, own
+from ..simulator.base.regular_files import expect_plain_file
+from ..simulator.base.yaml_files import validated
 from .folders import replaced_whole, standing
 from .networks import NETWORKS
 from .policies import ALGORITHMS, policy_class

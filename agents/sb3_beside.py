@@ -17,10 +17,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..envs.registration import ENVIRONMENTS, env_class, resolve
-from ..simulator.errors import InputError
-from ..simulator.names import choose
-from ..simulator.own import expect_trusted
-from ..simulator.yaml_files import validated
+from ..simulator.base.errors import InputError
+from ..simulator.base.names import choose
+from ..simulator.base.own_code import expect_trusted
+from ..simulator.base.yaml_files import validated
 from .sb3_normalise import Normaliser
 from .windows import telling_keys
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from ..simulator.errors import InputError
+from ..simulator.base.errors import InputError
 from .sb3_zip import FLAG, VARIABLE
 
 

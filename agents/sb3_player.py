@@ -12,8 +12,8 @@ import numpy as np
 from gymnasium import spaces
 
 from ..envs.registration import resolve
-from ..simulator.errors import InputError
-from ..simulator.names import choose, parse_name
+from ..simulator.base.errors import InputError
+from ..simulator.base.names import choose, parse_name
 from .player import MODES, one_thread, stamp_of
 from .playing import PlayedAgent, drawn_from
 from .sb3_beside import Beside, read_beside

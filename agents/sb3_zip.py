@@ -10,8 +10,8 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..simulator.errors import InputError
-from ..simulator.names import choose
+from ..simulator.base.errors import InputError
+from ..simulator.base.names import choose
 
 if TYPE_CHECKING:
     from stable_baselines3.common.policies import BasePolicy

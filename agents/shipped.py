@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..envs.registration import ENVIRONMENTS
-from ..simulator.estimates import Estimates
+from ..simulator.jobs.estimates import Estimates
 
 ZOO = Path(__file__).with_name("zoo")
 

@@ -9,8 +9,8 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from ..simulator.errors import InputError
-from ..simulator.files import expect_plain_file
+from ..simulator.base.errors import InputError
+from ..simulator.base.regular_files import expect_plain_file
 
 MOST_BYTES = 2**30
 PICKLE, ZIP = b"\x80", b"PK"

@@ -21,8 +21,8 @@ from stable_baselines3.common.logger import KVWriter, Logger
 from stable_baselines3.common.vec_env import VecNormalize
 
 from ..policies import make_for
-from ..simulator.errors import InputError, InvalidDecision
-from ..simulator.own import is_own, own
+from ..simulator.base.errors import InputError, InvalidDecision
+from ..simulator.base.own_code import is_own, own
 from .checkpoint import (
     Checkpoint,
     optimizer_tensors,

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 
 from ..policies import Policy, make_for
-from ..simulator.engine import Simulator
-from ..simulator.network import network_for
-from ..simulator.topology import Topology
-from ..simulator.twins import twin
+from ..simulator.cluster.topology import Topology
+from ..simulator.engine.network_choice import network_for
+from ..simulator.engine.simulator import Simulator
+from ..simulator.engine.twin import twin
 from ..simulator.workloads import Workload, open_workload
 from .config import Config, Scenario
 from .vec_env import sb3_vec_env
@@ -30,7 +30,7 @@ class Played:
     Attributes:
         scenario: the scenario's name.
         seed: of the workload.
-        metrics: by the names of `simulator/metrics.py`.
+        metrics: by the names of `simulator/engine/metrics.py`.
     """
 
     scenario: str

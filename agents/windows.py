@@ -18,9 +18,9 @@ from ..envs.played import candidate_played
 from ..envs.registration import env_class
 from ..envs.sharing.lookout import SharingLookout
 from ..envs.timeshift.lookout import TimeShiftLookout
-from ..simulator.decisions import Decision
-from ..simulator.errors import InputError
-from ..simulator.names import arguments_of, choose
+from ..simulator.base.decisions import Decision
+from ..simulator.base.errors import InputError
+from ..simulator.base.names import arguments_of, choose
 from ..simulator.rules.rule import Rule
 
 LOOKOUTS: dict[str, type[Lookout]] = {  # how to look at a run, by the environment that an agent knows

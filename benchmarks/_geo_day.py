@@ -10,9 +10,9 @@ from _measure import resident_bytes
 
 from clustergym import policies
 from clustergym.policies.tetris import VERSIONS, Tetris
-from clustergym.simulator.decisions import Advance, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.topology import Topology
+from clustergym.simulator.base.decisions import Advance, Start
+from clustergym.simulator.cluster.topology import Topology
+from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.workloads import open_workload
 
 HOUR_S, DAY_S = 3600.0, 86400.0

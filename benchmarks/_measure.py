@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from clustergym.experiments.terminal import out, plain_table, print_json
-from clustergym.simulator import pass_rows, rows
-from clustergym.simulator.engine import Simulator
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.events import clock_calls
+from clustergym.simulator.passes import pass_calls
 from clustergym.simulator.workloads import Workload, open_workload
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -63,8 +64,8 @@ def at_load(word: str, load: float, gpus: int, seed: int) -> Workload:
 
 def play(simulator: Simulator, max_events: int = ALL_EVENTS) -> None:
     """The compiled rule to the end, or for about `max_events` more events; nothing else, so no metrics."""
-    pass_rows.schedule(simulator.records, 0)
-    simulator.note(int(rows.run(simulator.records, 0, max_events)))
+    pass_calls.schedule(simulator.records, 0)
+    simulator.note(int(clock_calls.run(simulator.records, 0, max_events)))
 
 
 def cpu_seconds(work: Callable[[], Any]) -> float:

@@ -14,7 +14,7 @@ from _measure import verdict
 
 from clustergym.experiments.reproduce.cassini_instances import PERIODS, drawn_jobs, on_one_link
 from clustergym.policies.cassini.optimise import exact, solve
-from clustergym.simulator.compatibility.circle import Grid
+from clustergym.simulator.contention.circle import Grid
 
 SAME, CLOSE = 1e-9, 1e-3  # of the score
 GOAL_S, GOAL_JOBS = 2e-3, 5

@@ -30,8 +30,8 @@ from _measure import (
 
 from clustergym import policies
 from clustergym.experiments.terminal import progress
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.semantics import load_semantics
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.rules.semantics import load_semantics
 from clustergym.simulator.workloads import Workload, WorkloadWarning, open_workload
 
 TRACES = ROOT.parent / "shared" / "traces"

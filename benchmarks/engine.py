@@ -32,7 +32,7 @@ from _replay import PLAYERS, check, record, speeds
 
 from clustergym import policies
 from clustergym.experiments.terminal import progress
-from clustergym.simulator.engine import Simulator
+from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.workloads import Workload
 
 LOAD = 1.0

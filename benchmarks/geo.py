@@ -82,7 +82,7 @@ def measure_mast(seed: int, quick: bool) -> dict[str, Any]:
 def run_day(version: str, tables: int, seed: int) -> dict[str, Any]:
     """One day from V0's placement, without a quota, all jobs known; its parts in CPU seconds."""
     from clustergym.policies.tetris import VERSIONS, Tetris
-    from clustergym.simulator.geo.mast_like import mast_like
+    from clustergym.simulator.warehouse.mast_data import mast_like
 
     Tetris(VERSIONS[version]).plan(mast_like(100, 3))  # reads the kernels
     began_s = time.process_time()

@@ -17,11 +17,11 @@ from _measure import arguments_of, cpu_seconds, print_document, print_table, ver
 from _replay import PLAYERS, check, record, speeds
 
 from clustergym.experiments.terminal import progress
-from clustergym.simulator.decisions import AssignGroup
-from clustergym.simulator.groups import rows
-from clustergym.simulator.groups.config import GroupTerms
-from clustergym.simulator.groups.engine import GroupSimulator
-from clustergym.simulator.kernels.codes import DECIDE
+from clustergym.simulator.base.codes import DECIDE
+from clustergym.simulator.base.decisions import AssignGroup
+from clustergym.simulator.groups import group_calls
+from clustergym.simulator.groups.group_config import GroupTerms
+from clustergym.simulator.groups.group_simulator import GroupSimulator
 from clustergym.simulator.workloads import open_workload
 
 ENV_ID = "clustergym/Grouping-v0"
@@ -89,7 +89,7 @@ def _run_s(sim: GroupSimulator, workload: Any, seed: int, watched: bool, runs: i
 def _play(sim: GroupSimulator) -> None:
     code = DECIDE
     while code == DECIDE:
-        code = rows.advance(sim.records, 0)
+        code = group_calls.advance(sim.records, 0)
     sim.note(int(code))
 
 

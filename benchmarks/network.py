@@ -15,10 +15,10 @@ import numpy as np
 from _measure import Spread, arguments_of, cpu_seconds, print_document, print_table, verdict
 
 from clustergym.experiments.terminal import progress
-from clustergym.simulator.fabrics import cassini_testbed, leaf_spine
-from clustergym.simulator.network.links import GBPS, LinkGraph
-from clustergym.simulator.network.phase_run import Contender, PhaseRun
-from clustergym.simulator.network.routes import LinkUse, link_use
+from clustergym.simulator.cluster.fabrics import cassini_testbed, leaf_spine
+from clustergym.simulator.cluster.links import GBPS, LinkGraph
+from clustergym.simulator.cluster.routes import LinkUse, link_use
+from clustergym.simulator.contention.phase_run import Contender, PhaseRun
 from clustergym.simulator.profiles.cassini_models import cassini_models, phases_of
 from clustergym.simulator.profiles.phases import Phases
 

@@ -18,7 +18,7 @@ from _measure import ROOT, arguments_of, in_process, phases, play, print_documen
 
 from clustergym import policies
 from clustergym.experiments.terminal import progress
-from clustergym.simulator.engine import Simulator
+from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.workloads import WorkloadWarning, open_workload
 
 TRACE = ROOT.parent / "shared" / "traces" / "adaptdl" / "simulator" / "traces" / "philly.csv"

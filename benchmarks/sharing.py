@@ -18,10 +18,10 @@ from _measure import ROOT, arguments_of, at_load, in_process, print_document, pr
 
 from clustergym import policies
 from clustergym.experiments.terminal import progress
-from clustergym.simulator.elastic import TrainingPace
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.profiles.applications import measured_applications
-from clustergym.simulator.sharing import Sharing
+from clustergym.simulator.elastic.applications import measured_applications
+from clustergym.simulator.elastic.elastic import TrainingPace
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.sharing.sharing_model import Sharing
 from clustergym.simulator.workloads import open_workload
 
 LOAD = 1.0

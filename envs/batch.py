@@ -14,12 +14,12 @@ from typing import Any, Protocol
 import gymnasium as gym
 import numpy as np
 
-from ..simulator.compilation import announced
-from ..simulator.engine import Simulator
-from ..simulator.errors import InputError
-from ..simulator.kernels import codes
-from ..simulator.kernels.jit import direct
-from ..simulator.protocols import Room
+from ..simulator.base import codes
+from ..simulator.base.errors import InputError
+from ..simulator.compiler.jit import direct
+from ..simulator.engine.announce import announced
+from ..simulator.engine.protocols import Room
+from ..simulator.engine.simulator import Simulator
 from .codes import GOES_ON, OUTCOMES, TERMINATED, TRUNCATED
 from .forms import Form
 from .moment import Moment, complete, parts_of

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..simulator.errors import InputError
-from ..simulator.packing import packed, unpack
+from ..simulator.base.errors import InputError
+from ..simulator.record.packed_records import packed, unpack
 from .batch import Batch
 
 PLAIN = ("outcomes", "features", "masks", "references")

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
-from ..simulator.decisions import Decision
-from ..simulator.engine import Decider
-from ..simulator.errors import InputError, InvalidDecision, Stalled
-from ..simulator.kernels import codes
-from ..simulator.layout import Failures
-from ..simulator.names import choose
-from ..simulator.protocols import Remembers
+from ..simulator.base import codes
+from ..simulator.base.decisions import Decision
+from ..simulator.base.errors import InputError, InvalidDecision, Stalled
+from ..simulator.base.names import choose
+from ..simulator.engine.protocols import Remembers
+from ..simulator.engine.simulator import Decider
+from ..simulator.engine.twin import terms_of
+from ..simulator.engine.view import ClusterView
+from ..simulator.events.initialise import Failures
 from ..simulator.rules.rule import PLACERS, Rule, rule_from
-from ..simulator.twins import terms_of
-from ..simulator.view import ClusterView
 from ..simulator.workloads import Workload, workload_source
 from .batch import Rows, Stepper
 from .codes import BEGINS, REWARD, TERMINATED, TRUNCATED
@@ -188,7 +188,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         return Snapshot.of(self.simulator.plain.record, self.lookout.plain, self._outcome.tolist())
 
     def metrics(self) -> dict[str, float]:
-        """Totals of the episode so far: what `info["metrics"]` has at its end (simulator/metrics.py)."""
+        """Totals of the episode so far: what `info["metrics"]` has at its end (simulator/engine/metrics.py)."""
         self._expect_reset()
         return self.simulator.metrics()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..simulator.kernels.jit import kernel
+from ..simulator.compiler.jit import kernel
 from .window import NO_JOB
 
 MOST_DICTATED = 1024

@@ -30,8 +30,8 @@ from typing import Any, Protocol
 import gymnasium as gym
 import numpy as np
 
-from ..simulator.errors import InputError
-from ..simulator.names import choose
+from ..simulator.base.errors import InputError
+from ..simulator.base.names import choose
 
 OBSERVATIONS = ("dict", "flat")
 ACTIONS = ("parts", "discrete")

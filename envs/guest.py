@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..simulator.decisions import Decision
-from ..simulator.engine import Decider, Simulator
-from ..simulator.errors import InputError
-from ..simulator.twins import twin
-from ..simulator.view import ClusterView
+from ..simulator.base.decisions import Decision
+from ..simulator.base.errors import InputError
+from ..simulator.engine.simulator import Decider, Simulator
+from ..simulator.engine.twin import twin
+from ..simulator.engine.view import ClusterView
 
 
 class LeftBehind:

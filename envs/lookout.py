@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..simulator.decisions import Decision
-from ..simulator.engine import Decider, Simulator
-from ..simulator.errors import InputError
-from ..simulator.estimates import known_whole_s
-from ..simulator.kernels.codes import DECIDE
-from ..simulator.layout import lay_window_order
-from ..simulator.names import choose
+from ..simulator.base.codes import DECIDE
+from ..simulator.base.decisions import Decision
+from ..simulator.base.errors import InputError
+from ..simulator.base.names import choose
+from ..simulator.engine.simulator import Decider, Simulator
+from ..simulator.events.initialise import lay_window_order
+from ..simulator.jobs.estimates import known_whole_s
 from ..simulator.rules.rule import PLACERS, Rule
 from .tables import Part, Table, Tables
 from .window import KINDS, MAX_SLOTS

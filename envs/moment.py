@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from ..simulator.errors import InputError
-from ..simulator.packing import packed, unpack
-from ..simulator.protocols import Room
-from ..simulator.zeroed import SPARSE_BYTES
+from ..simulator.base.errors import InputError
+from ..simulator.engine.protocols import Room
+from ..simulator.record.packed_records import packed, unpack
+from ..simulator.record.zeroed import SPARSE_BYTES
 from .guest import LeftBehind
 
 SHARED = ("spec",)  # by copies, beside what they were made from

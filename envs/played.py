@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from ..simulator.decisions import Decision
-from ..simulator.engine import Decider
-from ..simulator.kernels.codes import ASK, DECIDE, ENDLESS, FINISHED, HORIZON, STALLED
-from ..simulator.kernels.jit import entry
+from ..simulator.base.codes import ASK, DECIDE, ENDLESS, FINISHED, HORIZON, STALLED
+from ..simulator.base.decisions import Decision
+from ..simulator.compiler.jit import entry
+from ..simulator.engine.simulator import Decider
 from . import turns
 from .batch import Rows, Stepper
 from .cluster_env import ClusterEnv

@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from ..simulator import rows
-from ..simulator.engine import Simulator
-from ..simulator.errors import Endless, InputError
-from ..simulator.groups.engine import GroupSimulator
-from ..simulator.kernels import codes
-from ..simulator.layout import lay_rule
-from ..simulator.network import network_for
-from ..simulator.plain import Plain
+from ..simulator.base import codes
+from ..simulator.base.errors import Endless, InputError
+from ..simulator.engine.network_choice import network_for
+from ..simulator.engine.protocols import policy_of
+from ..simulator.engine.simulator import Simulator
+from ..simulator.engine.twin import twin
+from ..simulator.events import clock_calls
+from ..simulator.events.initialise import lay_rule
+from ..simulator.groups.group_simulator import GroupSimulator
 from ..simulator.profiles.skew import skewed_jobs
-from ..simulator.protocols import policy_of
+from ..simulator.record.plain import Plain
 from ..simulator.rules.rule import SKEW_PLACERS, Rule
-from ..simulator.twins import twin
 
 ALL_EVENTS = 1 << 62
 
@@ -86,7 +86,7 @@ class Reference:
         self._plain.become(simulator.plain)
         skewed = skewed_jobs(simulator.workload) if rule.placer in SKEW_PLACERS else None
         lay_rule(self._plain.record, rule, skewed, simulator.semantics)
-        code = rows.run(self._copy, 0, ALL_EVENTS)
+        code = clock_calls.run(self._copy, 0, ALL_EVENTS)
         if code == codes.ENDLESS:
             raise Endless(f"reference {self.name}: its run of workload {simulator.workload.name!r} has no end")
         if code == codes.STALLED:

@@ -9,8 +9,8 @@ from typing import Any
 
 import gymnasium
 
-from ..simulator.errors import InputError
-from ..simulator.names import choose
+from ..simulator.base.errors import InputError
+from ..simulator.base.names import choose
 from .autoreset import autoreset_mode
 from .dataplacement import defaults as dataplacement
 from .delay import defaults as delay
@@ -30,9 +30,9 @@ class Entry:
     vector_entry_point: str
     defaults: dict[str, str]
     sharing: dict[str, Any] | None = None  # arguments of `Sharing`, where jobs share GPUs
-    run_times: bool = True  # somebody may ask how long jobs run (simulator/estimates.py)
+    run_times: bool = True  # somebody may ask how long jobs run (simulator/jobs/estimates.py)
     tables_every_s: float | None = None  # where there are regions: from one look at their tables to the next
-    simulator: str | None = None  # the class that plays it, where that is not simulator/engine.py,
+    simulator: str | None = None  # the class that plays it, where that is not simulator/engine/simulator.py,
     config: str | None = None  # the dataclass of what that simulates,
     config_words: Mapping[str, str] = field(default_factory=dict)  # and of its fields those that differ here
     picture: str = "clustergym.envs.rendering.picture:draw_rgb"  # draws a run: (simulator, size, seen)
@@ -89,8 +89,8 @@ ENVIRONMENTS: dict[str, Entry] = {
         entry_point="clustergym.envs.grouping.env:GroupingEnv",
         vector_entry_point="clustergym.envs.grouping.vector:GroupingVectorEnv",
         defaults={"topology": grouping.TOPOLOGY, "workload": grouping.WORKLOAD, "network": grouping.NETWORK},
-        simulator="clustergym.simulator.groups.engine:GroupSimulator",
-        config="clustergym.simulator.groups.config:GroupConfig",
+        simulator="clustergym.simulator.groups.group_simulator:GroupSimulator",
+        config="clustergym.simulator.groups.group_config:GroupConfig",
         config_words={"profile_iterations": str(grouping.PROFILE_ITERATIONS)},
         picture="clustergym.envs.rendering.groups:draw_groups",
     ),

@@ -25,14 +25,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..simulator.errors import InputError
-from ..simulator.kernels.codes import DONE, HORIZON
-from ..simulator.kernels.deadlines import late_now
-from ..simulator.kernels.jit import kernel
-from ..simulator.kernels.jobs import isolated_s
-from ..simulator.kernels.regions import has_regions
-from ..simulator.kernels.rounding import SAME_INSTANT
+from ..simulator.base.codes import DONE, HORIZON
+from ..simulator.base.errors import InputError
+from ..simulator.compiler.jit import kernel
+from ..simulator.lifecycle.lifecycle import isolated_s
+from ..simulator.numerics.rounding import SAME_INSTANT
+from ..simulator.regions.region_starts import has_regions
 from ..simulator.rules.orders import left_now
+from ..simulator.running.deadlines import late_now
 
 JCT, MAKESPAN, SLOWDOWN, SLO = 0, 1, 2, 3
 REWARDS = {"jct": JCT, "makespan": MAKESPAN, "slowdown": SLOWDOWN, "slo": SLO}

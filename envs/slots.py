@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ..simulator.errors import InvalidDecision
+from ..simulator.base.errors import InvalidDecision
 
 
 class OfJob(Protocol):

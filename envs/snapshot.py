@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from ..simulator.errors import InputError
-from ..simulator.kernels.codes import DONE
-from ..simulator.own import is_own, own
+from ..simulator.base.codes import DONE
+from ..simulator.base.errors import InputError
+from ..simulator.base.own_code import is_own, own
 from .codes import FINISHED_JOBS, RUNNING_JOBS, TERMINATED, TRUNCATED, USED_GPUS, WAITING_JOBS
 
 COUNTS = ("waiting_jobs", "running_jobs", "finished_jobs", "used_gpus")  # as in codes.py, from WAITING_JOBS on

@@ -6,9 +6,10 @@ present anew (`refresh`) until `is_over` says that there is something to decide,
 
 from __future__ import annotations
 
-from ..simulator.kernels import events, jobs
-from ..simulator.kernels.codes import ASK, DECIDE, ENDLESS, FINISHED, HORIZON, STALLED
-from ..simulator.kernels.jit import kernel
+from ..simulator.base.codes import ASK, DECIDE, ENDLESS, FINISHED, HORIZON, STALLED
+from ..simulator.compiler.jit import kernel
+from ..simulator.events import clock
+from ..simulator.lifecycle import lifecycle
 from .codes import (
     ELAPSED_S,
     FINISHED_JOBS,
@@ -95,9 +96,9 @@ def is_over(s, w):
 @kernel
 def advance(s):
     """Modify `s`: run to the next decision point. If nothing is to come, jobs held until an offer get it now."""
-    code = events.advance(s)
+    code = clock.advance(s)
     if code == STALLED and s.n_offered > 0:
         while s.n_offered > 0:
-            jobs.unhold(s, s.offered[s.n_offered - 1])
+            lifecycle.unhold(s, s.offered[s.n_offered - 1])
         code = DECIDE
     return code

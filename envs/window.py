@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..simulator.kernels.bits import next_member, trailing_zeros
-from ..simulator.kernels.codes import FINISHED, HORIZON, RUNNING, TIMES_GUESSED, TIMES_HIDDEN, WAITING, WORD
-from ..simulator.kernels.events import next_event_s
-from ..simulator.kernels.jit import kernel
-from ..simulator.kernels.logs import log_from_one
-from ..simulator.rules.estimates import isolated_left_s
+from ..simulator.base.codes import FINISHED, HORIZON, RUNNING, TIMES_GUESSED, TIMES_HIDDEN, WAITING, WORD
+from ..simulator.compiler.jit import kernel
+from ..simulator.events.clock import next_event_s
+from ..simulator.jobs.remaining_time import isolated_left_s
+from ..simulator.numerics.bitset import next_member, trailing_zeros
+from ..simulator.numerics.fast_log import log_from_one
 
 MAX_SLOTS = 256
 NO_JOB = -1

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..simulator.errors import ClustergymError
+from ..simulator.base.errors import ClustergymError
 from . import interrupt
 from .commands import bench, communication, compare, evaluate, listing, render, reproduce, train, tune, warm, workload
 from .terminal import BadArgument, one_line, say, typed

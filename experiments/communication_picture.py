@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..simulator.network.explain import Communication
+    from .placement_explained import Communication
 
 SHADES = ("#0072B2", "#56B4E9")  # neighbours differ, so that one sees where a collective ends
 COMPUTE = ("#009E73", "#007355")

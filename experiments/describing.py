@@ -7,12 +7,12 @@ from dataclasses import asdict
 from typing import Any
 
 from ..policies import Policy
-from ..simulator.network import on_topology
-from ..simulator.offered import offered_load
-from ..simulator.own import shown_word
+from ..simulator.base.own_code import shown_word
+from ..simulator.cluster.topology import Topology
+from ..simulator.engine.network_choice import on_topology
+from ..simulator.engine.offered_load import offered_load
 from ..simulator.rules.rule import Rule
-from ..simulator.semantics import load_semantics
-from ..simulator.topology import Topology
+from ..simulator.rules.semantics import load_semantics
 from .evaluate import Setting, network_of, workload_of
 from .hosting import unit_of
 

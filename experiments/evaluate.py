@@ -14,23 +14,23 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ..policies import Handed, Policy, PolicyFailed, handed, make_for, playing, word_of
-from ..simulator.engine import Simulator
-from ..simulator.errors import InputError
-from ..simulator.estimates import Estimates
-from ..simulator.layout import Failures
-from ..simulator.names import parse_name
-from ..simulator.network import Contention, Network, load_network, network_for
-from ..simulator.own import is_own, own, shown_word
-from ..simulator.own_files import files_of
+from ..simulator.base.errors import InputError
+from ..simulator.base.names import parse_name
+from ..simulator.base.own_code import is_own, own, shown_word
+from ..simulator.base.own_code_files import files_of
+from ..simulator.cluster.topology import Topology
+from ..simulator.engine.network_choice import Contention, Network, load_network, network_for
+from ..simulator.engine.simulator import Simulator
+from ..simulator.engine.time_window import Window, windowed
+from ..simulator.events.initialise import Failures
+from ..simulator.jobs.estimates import Estimates
+from ..simulator.jobs.region_columns import siblings
 from ..simulator.profiles.skew import skewed_jobs
 from ..simulator.rules.rule import SKEW_PLACERS
-from ..simulator.semantics import load_semantics
-from ..simulator.sharing import Sharing
-from ..simulator.topology import Topology
-from ..simulator.windows import Window, windowed
+from ..simulator.rules.semantics import load_semantics
+from ..simulator.sharing.sharing_model import Sharing
 from ..simulator.workloads import Workload, open_workload
 from ..simulator.workloads import is_path as is_trace
-from ..simulator.workloads.geo_columns import siblings
 from .executors import Executor, elsewhere
 from .group_timeline import group_timeline, group_words
 from .hosting import hosted
@@ -61,12 +61,12 @@ class Setting:
         mttr_s, checkpoint_s: see `Failures`.
         region_mtbf_s: mean time between failures of a region; None: regions do not fail.
         region_mttr_s: see `Failures`.
-        semantics: how leases end and when passes are made; see `simulator/semantics.py`.
+        semantics: how leases end and when passes are made; see `simulator/rules/semantics.py`.
         jobs_per_gpu, interference, memory_gb, gpu, memory: see `Sharing`; jobs_per_gpu None: GPUs are not shared.
         tables_every_s: in regions, from one look at the tables to the next; None: nobody looks.
-        estimates: what policies and observations know of run times; see `simulator/estimates.py`.
+        estimates: what policies and observations know of run times; see `simulator/jobs/estimates.py`.
         window: "START/END", seconds since the first arrival: metrics are of that time and the jobs that arrive in it
-            (simulator/windows.py); None: of the whole run.
+            (simulator/engine/time_window.py); None: of the whole run.
         config: in an environment with a simulator of its own, what that simulates, as words; see `hosting.py`.
     """
 
@@ -130,7 +130,7 @@ class Run:
     Attributes:
         policy: its word.
         seed: of the workload, of random orders and of failures.
-        metrics: by the names of `simulator/metrics.py`.
+        metrics: by the names of `simulator/engine/metrics.py`.
         jobs: how many there were.
         jct_s: float64, of the finished jobs.
         decisions: rows of `DECISION_COLUMNS` after the first two, if they were recorded.

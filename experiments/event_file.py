@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..simulator.errors import MissingExtra
+from ..simulator.base.errors import MissingExtra
 from .terminal import written_whole
 
 if TYPE_CHECKING:

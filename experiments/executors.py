@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from ..agents.sb3_zip import VARIABLE
-from ..simulator.own import TRUST
+from ..simulator.base.own_code import TRUST
 
 TRUSTS = (TRUST, VARIABLE)  # in the environment: what a user allows to run
 LOOK_S = 1.0  # how often a process looks whether the one that began it is there

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..policies import Policy
-from ..simulator.decisions import Decision
-from ..simulator.errors import InputError
-from ..simulator.journal import logged
-from ..simulator.twins import twin
+from ..simulator.base.decisions import Decision
+from ..simulator.base.errors import InputError
+from ..simulator.engine.twin import twin
+from ..simulator.events.journal import logged
 
 
 class Asking:

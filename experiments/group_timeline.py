@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..simulator.kernels.codes import ASSIGN, DONE, JOINED, LEFT, MACHINES, SIZED, SPILL
+from ..simulator.base.codes import ASSIGN, DONE, JOINED, LEFT, MACHINES, SIZED, SPILL
 from .recording import HAPPENINGS, Recorded, Timeline
 
 

@@ -1,4 +1,4 @@
-"""Environments that a simulator other than simulator/engine.py plays: its configuration as words, and one of it.
+"""Environments that another simulator than engine/simulator.py plays: its configuration as words, and one of it.
 
 What it is like is a class of the environment's entry (envs/registration.py): its fields are keys of `--set` there, and
 `Setting.config` has those that are not its defaults, `comm=split,busy=0.9`.
@@ -12,11 +12,11 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from ..envs.registration import ENVIRONMENTS, Entry, loaded
-from ..simulator.errors import InputError
-from ..simulator.names import bind, choose, parse_name
+from ..simulator.base.errors import InputError
+from ..simulator.base.names import bind, choose, parse_name
 
 if TYPE_CHECKING:
-    from ..simulator.estimates import Estimates
+    from ..simulator.jobs.estimates import Estimates
     from .evaluate import Setting
 
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ..policies import Handed, Policy
-from ..simulator.errors import InputError
-from ..simulator.topology import Topology
+from ..simulator.base.errors import InputError
+from ..simulator.cluster.topology import Topology
 from .evaluate import Setting, network_of, own_files, workload_of
 from .run_files import short_hash
 

@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ..simulator.errors import InputError
-from ..simulator.estimates import Estimates
-from ..simulator.layout import Failures
-from ..simulator.semantics import load_semantics
-from ..simulator.sharing import Sharing
-from ..simulator.windows import Window
+from ..simulator.base.errors import InputError
+from ..simulator.engine.time_window import Window
+from ..simulator.events.initialise import Failures
+from ..simulator.jobs.estimates import Estimates
+from ..simulator.rules.semantics import load_semantics
+from ..simulator.sharing.sharing_model import Sharing
 from .hosting import config_fields
 
 SHARING = ("jobs_per_gpu", "interference", "memory_gb", "gpu", "memory")  # fields of a setting, arguments of `Sharing`

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..simulator.errors import MissingExtra
+from ..simulator.base.errors import MissingExtra
 
 # Okabe and Ito's colours, told apart by everyone; black is for text, yellow is too light for lines.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..simulator.errors import InputError, MissingExtra
+from ..simulator.base.errors import InputError, MissingExtra
 from . import shipping
 from .executors import Item, Result, quietly
 from .identity import LIBRARIES, versions

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..simulator.own import is_own, shown_word
-from ..simulator.saying import say_once
+from ..simulator.base.own_code import is_own, shown_word
+from ..simulator.base.said_once import say_once
 from ..simulator.workloads import is_path
 from .evaluate import Setting, workload_of
 
-# 1.47: the median of all pairs that were measured on V100 GPUs (simulator/profiles/interference.py).
+# 1.47: the median of all pairs that were measured on V100 GPUs (simulator/sharing/interference.py).
 ASSUMED: Mapping[str, Mapping[str, Any]] = {
     "clustergym/Sharing-v0": {"network": "none", "interference": "constant:xi=1.47", "memory_gb": None},
     "clustergym/TimeShift-v0": {"network": "contention:default=silent"},

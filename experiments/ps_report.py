@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..simulator.names import numbered
+from ..simulator.base.names import numbered
+from ..simulator.jobs.ps_jobs import GIGABYTE, PsJobs
 from ..simulator.workloads import Workload
-from ..simulator.workloads.ps_jobs import GIGABYTE, PsJobs
 
 SHOWN = (0.05, 0.5, 0.95)
 MOST_MODELS = 12  # of the table; the rest is summed up in one row

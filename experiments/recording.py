@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..policies import Policy
-from ..simulator.engine import Decider, Simulator
-from ..simulator.kernels.codes import (
+from ..simulator.base.codes import (
     ASSIGN,
     DONE,
     DROP,
@@ -30,7 +29,8 @@ from ..simulator.kernels.codes import (
     SPILL,
     START,
 )
-from ..simulator.topology import Topology
+from ..simulator.cluster.topology import Topology
+from ..simulator.engine.simulator import Decider, Simulator
 from .explaining import Asking
 
 WORDS = {

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..simulator.geo.demands import MOST_PARTS, Demands
+from ..simulator.warehouse.demands import MOST_PARTS, Demands
 from ..simulator.workloads import Workload
 
 SHOWN = (0.5, 0.9, 0.99)

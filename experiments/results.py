@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..simulator.workloads.guarded import write_csv
+from ..simulator.base.csv_cells import write_csv
 from .evaluate import DECISION_COLUMNS, Run, Setting
 from .terminal import written_whole
 

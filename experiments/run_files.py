@@ -5,7 +5,7 @@ another configuration. Evaluations (`store.py`) and reproductions (`reproduce/sw
 
 A file is one parquet row: `identity` (text: all that the numbers depend on), then what the run gave: numbers, words,
 lists of numbers or words, and mappings from words to numbers (map columns: a tenth of a millisecond each column).
-It is sealed (simulator/sealed.py): whatever bit of it is wrong, no run can be read from it.
+It is sealed (simulator/base/sealed_parquet.py): whatever bit of it is wrong, no run can be read from it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from ..simulator import sealed
-from ..simulator.files import expect_plain_file
-from ..simulator.workloads.schema import WorkloadWarning
+from ..simulator.base import sealed_parquet
+from ..simulator.base.regular_files import expect_plain_file
+from ..simulator.jobs.workload import WorkloadWarning
 from .terminal import written_whole
 
 IDENTITY = "identity"
@@ -54,7 +54,7 @@ def save(path: Path, identity: str, row: Mapping[str, Any]) -> None:
     table, buffer = pa.table({IDENTITY: [identity], **columns}), pa.BufferOutputStream()
     pq.write_table(table, buffer, compression="zstd", write_statistics=False, use_dictionary=False)
     with written_whole(path) as draft:
-        draft.write_bytes(sealed.sealed(buffer.getvalue().to_pybytes()))
+        draft.write_bytes(sealed_parquet.sealed(buffer.getvalue().to_pybytes()))
 
 
 def load(path: Path, without: tuple[str, ...] = (), seals: bool = True) -> dict[str, Any] | None:
@@ -74,7 +74,7 @@ def load(path: Path, without: tuple[str, ...] = (), seals: bool = True) -> dict[
     try:
         expect_plain_file(path)
         data = path.read_bytes()
-        state = sealed.state(data)
+        state = sealed_parquet.state(data)
         if state == "damaged" or (seals and state == "unsealed"):
             raise pa.ArrowInvalid("its checksum is wrong" if state == "damaged" else "it has no checksum")
         with pq.ParquetFile(pa.BufferReader(data)) as file:

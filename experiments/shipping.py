@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from ..policies import Handed
-from ..simulator.errors import ClustergymError, InputError
-from ..simulator.own import PREFIX, own
-from ..simulator.workloads.geo_columns import siblings
+from ..simulator.base.errors import ClustergymError, InputError
+from ..simulator.base.own_code import PREFIX, own
+from ..simulator.jobs.region_columns import siblings
 
 PACKAGE = Path(__file__).resolve().parents[1]
 ROOMS = ("agents", "envs", "experiments", "policies", "simulator")

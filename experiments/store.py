@@ -8,9 +8,9 @@ A folder holds the runs of one setting, from any number of commands: policies an
     DIR/command.json      the commands that made it (see `command_log.py`)
 
 Columns of a run: `identity` (hash of all that its numbers depend on), `policy`, `seed`, `jobs` (how many there were),
-`metrics` (map of name, as in `simulator/metrics.py`, to float64), `jct_s` (list of float64, of the finished jobs, in
-order of arrival), `knows_run_times` (`yes`, `no`, `estimates`). Of recorded runs also `timeline_*`, the fields of
-`recording.Timeline` (`timeline_gpus` lists the GPUs of all stretches on end, `timeline_gpu_count` says how many each
+`metrics` (map of name, as in `simulator/engine/metrics.py`, to float64), `jct_s` (list of float64, of the finished
+jobs, in order of arrival), `knows_run_times` (`yes`, `no`, `estimates`). Of recorded runs also `timeline_*`, the fields
+of `recording.Timeline` (`timeline_gpus` lists the GPUs of all stretches on end, `timeline_gpu_count` says how many each
 has), and `decision_*`, lists of words, the last five of `evaluate.DECISION_COLUMNS`. Recorded are, by default, the runs
 of the first seed of a command.
 
@@ -34,7 +34,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..policies import Handed, make_for, word_of
-from ..simulator.errors import InputError
+from ..simulator.base.errors import InputError
 from . import command_log, identity, results, summary
 from .evaluate import Run, Setting, players_of, stamps
 from .recording import Timeline

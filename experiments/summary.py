@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..simulator.errors import InputError
-from ..simulator.files import expect_plain_file
+from ..simulator.base.errors import InputError
+from ..simulator.base.regular_files import expect_plain_file
 from . import identity
 from .evaluate import Setting
 from .run_files import StoredRunWarning

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..simulator.errors import InputError
+from ..simulator.base.errors import InputError
 from ..simulator.workloads import is_path
 
 PLACES = ("workload", "topology", "network")

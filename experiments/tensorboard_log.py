@@ -192,7 +192,7 @@ class AgentLog:
 
         Args:
             config: parameters, nested or not; what is neither number, text nor truth value is shown as text.
-            metrics: final results by their names in `simulator/metrics.py` or others; tags `outcome/...`.
+            metrics: final results by their names in `simulator/engine/metrics.py` or others; tags `outcome/...`.
         """
         folder = self._file.path.parent
         flat = _about(folder.name, "agent", VALIDATION) | flattened(config)

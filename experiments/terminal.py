@@ -15,8 +15,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..simulator.errors import InputError
-from ..simulator.kernels.telling import told_by
+from ..simulator.base.errors import InputError
+from ..simulator.compiler.compile_messages import told_by
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -130,8 +130,8 @@ def warnings_on_one_line(quiet: bool) -> Iterator[None]:
             said.add(str(message))
             say(f"warning: {message}")
 
-    from ..simulator.saying import SettingWarning
-    from ..simulator.workloads.schema import WorkloadWarning
+    from ..simulator.base.said_once import SettingWarning
+    from ..simulator.jobs.workload import WorkloadWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

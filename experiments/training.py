@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..policies import able
-from ..simulator.errors import InputError
-from ..simulator.files import expect_plain_file
+from ..simulator.base.errors import InputError
+from ..simulator.base.regular_files import expect_plain_file
 from .evaluate import Run, Setting, play
 from .keys import own_fields
 from .tensorboard_log import HEADLINES, AgentLog, applying, extend_heuristics, tag, write_heuristics

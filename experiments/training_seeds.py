@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..simulator.errors import InputError
+from ..simulator.base.errors import InputError
 from .executors import Executor
 from .terminal import typed
 

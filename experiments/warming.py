@@ -10,8 +10,8 @@ import numpy as np
 
 from ..policies import list as policies_of
 from ..policies import make_for
-from ..simulator.compilation import announced
-from ..simulator.kernels.jit import cache_folder
+from ..simulator.compiler.jit import cache_folder
+from ..simulator.engine.announce import announced
 from .evaluate import Setting, default_setting, simulator_of, workload_of
 from .keys import own_fields
 

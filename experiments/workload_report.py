@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..simulator.errors import InputError
+from ..simulator.base.errors import InputError
 from ..simulator.workloads import Workload
 from .matplotlib_style import expect_installed
 from .ps_report import ps_facts, ps_line, ps_tables

@@ -7,16 +7,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..simulator.decisions import Decision, Start
-from ..simulator.engine import Simulator
-from ..simulator.errors import InputError
-from ..simulator.estimates import Estimates
-from ..simulator.groups.config import GroupTerms
-from ..simulator.groups.engine import GroupSimulator
+from ..simulator.base.decisions import Decision, Start
+from ..simulator.base.errors import InputError
+from ..simulator.engine.simulator import Simulator
+from ..simulator.engine.view import ClusterView
+from ..simulator.groups.group_config import GroupTerms
+from ..simulator.groups.group_simulator import GroupSimulator
+from ..simulator.jobs.estimates import Estimates
 from ..simulator.network.simulated import Pace
 from ..simulator.rules.rule import Rule
-from ..simulator.semantics import Semantics
-from ..simulator.view import ClusterView
+from ..simulator.rules.semantics import Semantics
 from .reasons import reasons
 
 
@@ -26,12 +26,12 @@ class Policy:
     Attributes:
         name: how tables and logs call it.
         rule: the compiled rule that it is, or None for a policy that decides in Python.
-        elastic: its jobs must be elastic: their simulator needs a pace that lets them (simulator/elastic.py).
+        elastic: its jobs must be elastic: their simulator needs a pace that lets them (simulator/elastic/elastic.py).
         dedicated: its jobs are to meet nobody on their links: the network is put into the mode `dedicated` for it.
         given: names of the parameters that whoever made it by name gave (registry.py).
         terms: what holds while one plays that decides in Python, if it says so: what stops cost, rounds, leases; of
             job groups how they execute.
-        knows_run_times: it asks how long jobs run, as far as that is known (simulator/estimates.py).
+        knows_run_times: it asks how long jobs run, as far as that is known (simulator/jobs/estimates.py).
         files: of a trained agent, all files that it was loaded from, of a user's policy those that it is written in:
             who keeps results compares their content.
     """
@@ -106,8 +106,8 @@ class Policy:
         """How fast its jobs run on GPUs of a type, where they must be elastic: by the fits of the profiles."""
         if not self.elastic:
             return None
-        from ..simulator.elastic import TrainingPace
-        from ..simulator.profiles.applications import fitted_applications
+        from ..simulator.elastic.applications import fitted_applications
+        from ..simulator.elastic.elastic import TrainingPace
 
         return TrainingPace(fitted_applications(gpu))
 

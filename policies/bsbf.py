@@ -1,8 +1,9 @@
 """SJF-BSBF and SJF-FFS: shortest job first, where jobs may share GPUs.
 
 Source: Luo et al., "Scheduling Deep Learning Jobs in Multi-Tenant GPU Clusters via Wise Resource Sharing" (paper
-sjf-bsbf), Algorithms 1 and 2, Theorem 1. simulator/rules/sharing.py has the pass, rules/partners.py the search for
-partners, rules/pairs.py the theorem; each says how we read the paper where it is silent or misprinted:
+sjf-bsbf), Algorithms 1 and 2, Theorem 1. simulator/passes/sjf_bsbf_pass.py has the pass, rules/sjf_bsbf_partners.py the
+search for partners, rules/sjf_bsbf_pairs.py the theorem; each says how we read the paper where it is silent or
+misprinted:
 * Priority is L_k, the isolated run time left at the best placement. Nobody is stopped or moved.
 * Free GPUs if there are enough, as close together as they lie (`placer=tier`). Else shared ones first, and free GPUs
   complete the gang if shared ones do not suffice; with `free=first` the job takes all free ones, and shared ones
@@ -11,7 +12,7 @@ partners, rules/pairs.py the theorem; each says how we read the paper where it i
   SJF-FFS the GPUs that hold one job in index order, at the largest sub-batch that fits, without asking who benefits.
 * `head=skip` goes on with the next job when one waits, as Algorithm 1 does; `strict` does not.
 * `restore=on` is ours, and no paper's: the paper never does it. A job that began in small passes beside a partner gets
-  the largest sub-batch that fits as soon as a partner has left (simulator/rules/restore.py).
+  the largest sub-batch that fits as soon as a partner has left (simulator/passes/restore.py).
 Where GPUs may hold one job only, both are shortest job first.
 """
 

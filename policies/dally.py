@@ -1,7 +1,7 @@
 """Dally: delay scheduling over the tiers of the network, timers that tune themselves, network-sensitive preemption.
 
 Source: paper dally, Sec. IV-B: priority Nw_sens (IV-B1; simulator/rules/orders.py), placement by Algorithm 1 and timers
-by Algorithm 2 (IV-B2, -B3; simulator/rules/delays.py), variants of Sec. V-C.
+by Algorithm 2 (IV-B2, -B3; simulator/rules/dally_timers.py), variants of Sec. V-C.
 * `dally`: timers tuned from the waits of other jobs.
 * `dally-manual`: 12 hours for a machine, then 24 hours in all for a rack (Sec. IV-B2).
 * `dally-nowait`: both timers 0: the best tier that has room now.
@@ -33,7 +33,7 @@ from dataclasses import replace
 from typing import Literal
 
 from ..simulator.rules.rule import Rule, Tuner
-from ..simulator.semantics import LEASE_S
+from ..simulator.rules.semantics import LEASE_S
 from .base import RulePolicy
 
 Placer = Literal["tier", "first"]

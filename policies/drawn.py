@@ -3,7 +3,7 @@
 Without regions it is a compiled rule. With regions every waiting workload, in a random order, is offered to one region
 of those that have its tables, drawn at random, and there to the clusters of its first part's type, in a random order;
 it starts at the first where it fits without preemption. Tables are copied where no region can run a workload
-(simulator/geo/on_demand.py). Where jobs run in groups on parameter servers see harmony/drawn.py.
+(policies/mast/copies_on_demand.py). Where jobs run in groups on parameter servers see harmony/drawn.py.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..simulator.decisions import Advance, Decision, Start
-from ..simulator.geo.on_demand import on_demand
-from ..simulator.geo.rms import Hardware, RegionalScheduler
-from ..simulator.view import ClusterView
+from ..simulator.base.decisions import Advance, Decision, Start
+from ..simulator.engine.view import ClusterView
 from .base import Policy, RulePolicy
 from .harmony.drawn import AnyGroup
+from .mast.copies_on_demand import on_demand
+from .mast.rms import Hardware, RegionalScheduler
 from .ordered import Head, Placer, ordered
 from .twofold import Twofold
 

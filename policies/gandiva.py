@@ -3,8 +3,8 @@
 Source: Gandiva (Xiao et al., OSDI'18) as the simulator of paper dally's authors has it (paper dally, Sec. V-C: "it
 addresses this limitation by migrating jobs to more favorable GPU consolidation whenever resources become available");
 its code is not public. This reading has no time slicing, which is the core of Gandiva itself: a job that starts keeps
-running, and who waits waits. `slicing` adds it. simulator/rules/placers.py has the placement (`affinity`) and the moves
-(`find_better`).
+running, and who waits waits. `slicing` adds it. simulator/running/placers.py has the placement (`affinity`) and the
+moves (`find_better`).
 * A gang that fits a machine goes to a machine dedicated to its size; a larger one takes random free GPUs at once.
 * A running job that lies on several machines moves as soon as a machine (or, for a larger gang that crosses racks, a
   rack) has room beside it.
@@ -13,12 +13,12 @@ Under `semantics=artist-sim` a job that moves holds both gangs until its present
 moves at once.
 * `slicing=SECONDS` (Gandiva: "GPU time-slicing", paper sjf-bsbf, Sec. I; suspend and resume, in rounds of about a
   minute): while jobs wait, running jobs make way for them in turns at the end of each slice, round robin over the
-  whole cluster (simulator/rules/turns.py); who is stopped pays `preemption_cost` when it starts again. GPUs are offered
-  to who has waited longest then. Gandiva itself slices machine by machine; that slices end together in the whole
-  cluster, so that large gangs find room, is our choice.
+  whole cluster (simulator/passes/time_slicing.py); who is stopped pays `preemption_cost` when it starts again. GPUs are
+  offered to who has waited longest then. Gandiva itself slices machine by machine; that slices end together in the
+  whole cluster, so that large gangs find room, is our choice.
 * `packing=on`, where GPUs may hold several jobs: jobs of one GPU that find none free are packed on GPUs that hold
-  such jobs, or take turns there (simulator/rules/packing.py). Larger gangs never share ("limiting GPU sharing to
-  single-GPU jobs", paper sjf-bsbf, Sec. I).
+  such jobs, or take turns there (simulator/passes/gandiva_packing.py). Larger gangs never share ("limiting GPU sharing
+  to single-GPU jobs", paper sjf-bsbf, Sec. I).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Choices:
 * Ends are counted from now: the time waited so far is the same either way.
 * Now: isolated run time left x slowdown of the tier that has room. Waiting: until the earliest instant at which one
   machine (or one rack) has enough free GPUs, then the same at that tier. Running jobs are taken to end as planned;
-  nobody else, waiting or still to come, is taken to want these GPUs. simulator/rules/foresight.py has the formula.
+  nobody else, waiting or still to come, is taken to want these GPUs. simulator/rules/greedy_wait.py has the formula.
 * Slowdowns are those of the network's best gang at a tier. A tier is better only if the job runs faster there.
 * Of two better tiers, the job waits if either is worth it.
 * Which of several machines or racks: the one with fewest free GPUs that suffice (`placer=tier`), or the first.
@@ -25,7 +25,7 @@ wait, looks for victims in each machine (each rack, if it needs more than a mach
 GPUs is moved, else stopped if its time left x GPUs^a is more than theta times that of the job plus the cost of a
 restart; "cheapest per GPU first until j fits, then prune those not needed; take the machine with the least sum".
 
-Choices where the words leave some, simulator/rules/room.py has them in full:
+Choices where the words leave some, simulator/passes/room.py has them in full:
 * The order is isolated run time left x GPUs^`exponent`, and the same weights say who may be stopped.
 * Costs are seconds: a new start of the victim (`preemption_cost`), and for a stop also the time of the job at the tier
   of the area, with its own new start if it ran before. Per GPU: of those that the victim holds in the area.
@@ -43,7 +43,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from ..simulator.errors import InputError
+from ..simulator.base.errors import InputError
 from ..simulator.rules.rule import Rule
 from .base import RulePolicy
 from .harmony.search import STEPS

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..simulator.errors import InputError
-from ..simulator.network.contention import Contention
-from ..simulator.network.routes import LinkUse
-from ..simulator.plans import Plan
+from ..simulator.base.errors import InputError
+from ..simulator.cluster.routes import LinkUse
+from ..simulator.contention.contention import Contention
+from ..simulator.engine.plans import Plan
+from ..simulator.engine.view import ClusterView
 from ..simulator.profiles.phases import Phases
-from ..simulator.view import ClusterView
 
 
 def network_of(view: ClusterView) -> Contention:

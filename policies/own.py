@@ -21,11 +21,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from ..simulator.decisions import Decision
-from ..simulator.errors import ClustergymError, InputError
-from ..simulator.own import Own, blamed, line_in, own
-from ..simulator.own_files import PACKAGE, files_of
-from ..simulator.saying import SettingWarning
+from ..simulator.base.decisions import Decision
+from ..simulator.base.errors import ClustergymError, InputError
+from ..simulator.base.own_code import Own, blamed, line_in, own
+from ..simulator.base.own_code_files import PACKAGE, files_of
+from ..simulator.base.said_once import SettingWarning
 from .base import Policy
 
 GROUP = "clustergym.policies"

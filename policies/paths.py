@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..simulator.decisions import TABLE_DECISIONS, Advance, Decision
-from ..simulator.view import ClusterView
+from ..simulator.base.decisions import TABLE_DECISIONS, Advance, Decision
+from ..simulator.engine.view import ClusterView
 from .base import Policy
 
 

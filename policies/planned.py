@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from ..simulator.decisions import Advance, Decision
-from ..simulator.plans import Plan, decisions_of
+from ..simulator.base.decisions import Advance, Decision
+from ..simulator.engine.plans import Plan, decisions_of
+from ..simulator.engine.view import ClusterView
 from ..simulator.rules.rule import Rule
-from ..simulator.view import ClusterView
 from .base import Policy
 
 
 class PlannedPolicy(Policy):
     """Makes a plan at every instant and hands it out decision by decision. Write `candidates`.
 
-    A candidate source (simulator/protocols.py): `candidates` depends on the view alone. Where others decide at the same
-    instant too, it plans anew on what they left.
+    A candidate source (simulator/engine/protocols.py): `candidates` depends on the view alone. Where others decide at
+    the same instant too, it plans anew on what they left.
 
     Args:
         name: how tables and logs call it.

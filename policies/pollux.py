@@ -1,10 +1,10 @@
 """Pollux (OSDI'21): goodput-optimal allocation of elastic jobs, searched anew every round.
 
 Every round each job is given a speed-up on any number of GPUs, in one machine or over several: the goodput that it
-predicts from what it has measured so far (simulator/elastic.py), over that on its fair share (all GPUs / jobs, in one
-machine); a job that never ran is taken to scale perfectly, on one GPU. The allocation with the best power mean of the
-speed-ups (Eq. 14; exponent -1 as in the paper's evaluation) is searched for (pollux_search.py). A job whose GPUs change
-counts for less (Sec. 4.2.1):
+predicts from what it has measured so far (simulator/elastic/elastic.py), over that on its fair share (all GPUs / jobs,
+in one machine); a job that never ran is taken to scale perfectly, on one GPU. The allocation with the best power mean
+of the speed-ups (Eq. 14; exponent -1 as in the paper's evaluation) is searched for (pollux_search.py). A job whose GPUs
+change counts for less (Sec. 4.2.1):
 
     max(age - cost x restarts, 0) / (age + cost)
 
@@ -21,12 +21,12 @@ import math
 
 import numpy as np
 
-from ..simulator.decisions import Decision, Migrate, Preempt, Start
-from ..simulator.elastic import MOST_GPUS, TrainingPace
-from ..simulator.errors import InputError
-from ..simulator.network.contention import Contention
-from ..simulator.plans import Plan, decisions_of, plan_now
-from ..simulator.view import ClusterView
+from ..simulator.base.decisions import Decision, Migrate, Preempt, Start
+from ..simulator.base.errors import InputError
+from ..simulator.contention.contention import Contention
+from ..simulator.elastic.elastic import MOST_GPUS, TrainingPace
+from ..simulator.engine.plans import Plan, decisions_of, plan_now
+from ..simulator.engine.view import ClusterView
 from .pollux_asked import allocations, stops_and_starts, take
 from .pollux_search import Problem, Search
 from .reasons.moment import Moment

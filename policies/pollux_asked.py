@@ -8,7 +8,7 @@ placement. The rest is the search of pollux_search.py, with three differences:
   it has some first, then of any others, in random order; or none, if there are too few. As there, a machine keeps one
   job that spans machines.
 * Each round's search begins at the present allocation and is drawn from the seed and the instant: candidates depend on
-  the present alone (simulator/protocols.py).
+  the present alone (simulator/engine/protocols.py).
 * A change that gains nothing is not made: a job whose GPUs change counts for less, if only by a millionth.
 
 There are decision points at rounds in which a job waits; while nobody does, running jobs stay where they are.
@@ -20,11 +20,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..simulator.decisions import Decision, Preempt, Start
-from ..simulator.network import Contention
-from ..simulator.plans import Plan
-from ..simulator.tiers import MACHINE, NETWORK, RACK
-from ..simulator.view import ClusterView
+from ..simulator.base.decisions import Decision, Preempt, Start
+from ..simulator.base.tiers import MACHINE, NETWORK, RACK
+from ..simulator.engine.network_choice import Contention
+from ..simulator.engine.plans import Plan
+from ..simulator.engine.view import ClusterView
 from .pollux_search import Problem, Search
 
 STAYS = 1e-6  # of its speed-up a job whose GPUs change loses at least

@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from ..simulator.plans import Plan
-from ..simulator.topology import Topology
+from ..simulator.cluster.topology import Topology
+from ..simulator.engine.plans import Plan
 
 TRIES = 12  # draws per candidate asked; most repeat one that is there where few GPUs are free
 

@@ -11,11 +11,11 @@ from functools import partial
 from importlib.metadata import EntryPoint
 from typing import Any
 
-from ..simulator.errors import InputError
-from ..simulator.estimates import Estimates
-from ..simulator.names import bind, choose, parse_name
-from ..simulator.own import PREFIX, Own, is_own, own
-from ..simulator.saying import say_once
+from ..simulator.base.errors import InputError
+from ..simulator.base.names import bind, choose, parse_name
+from ..simulator.base.own_code import PREFIX, Own, is_own, own
+from ..simulator.base.said_once import say_once
+from ..simulator.jobs.estimates import Estimates
 from .base import Policy
 from .bsbf import sjf_bsbf, sjf_ffs
 from .cassini.schedulers import bsbf_cassini, dally_cassini, pollux_cassini, themis_cassini

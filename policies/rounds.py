@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..simulator.decisions import Advance, Decision
-from ..simulator.errors import InputError
+from ..simulator.base.decisions import Advance, Decision
+from ..simulator.base.errors import InputError
+from ..simulator.engine.view import ClusterView
 from ..simulator.rules.rule import Rule
-from ..simulator.view import ClusterView
 from .base import Policy
 
 CLOSE_S = 1e-3  # an instant so near to a round is the round

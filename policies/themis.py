@@ -2,7 +2,8 @@
 
 Source: Themis (Mahajan et al., NSDI'20) as paper cassini describes and runs it (Sec. 4.2, 5.1): jobs that are farthest
 from finish-time fairness bid first; leases of 10 minutes; auctions when jobs come and go and when leases end; placement
-that knows racks. How far a job is from fair is the metric of simulator/metrics.py, for a job that is still there:
+that knows racks. How far a job is from fair is the metric of simulator/engine/metrics.py, for a job that is still
+there:
 
     rho = T_shared / T_ideal = (age + isolated run time left) / time alone on a 1 / N share of the GPUs
 
@@ -27,12 +28,12 @@ from typing import Any
 
 import numpy as np
 
-from ..simulator.decisions import Decision, Migrate, Preempt, Start
-from ..simulator.errors import InputError
-from ..simulator.network.routes import sharing
-from ..simulator.plans import Plan
+from ..simulator.base.decisions import Decision, Migrate, Preempt, Start
+from ..simulator.base.errors import InputError
+from ..simulator.cluster.routes import sharing
+from ..simulator.engine.plans import Plan
+from ..simulator.engine.view import ClusterView
 from ..simulator.rules.rule import Rule
-from ..simulator.view import ClusterView
 from .links import uses
 from .planned import PlannedPolicy
 from .realisations import locality, place, realisations

@@ -9,10 +9,10 @@ waiting job passes running ones that stand behind it in its own queue.
 
 from __future__ import annotations
 
-from ..simulator.decisions import Decision, Preempt, Start
-from ..simulator.errors import InputError
-from ..simulator.kernels.codes import RUNNING
-from ..simulator.view import ClusterView
+from ..simulator.base.codes import RUNNING
+from ..simulator.base.decisions import Decision, Preempt, Start
+from ..simulator.base.errors import InputError
+from ..simulator.engine.view import ClusterView
 from .rounds import RoundPolicy
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from ..simulator.decisions import Decision
-from ..simulator.engine import Simulator
-from ..simulator.errors import InputError
-from ..simulator.groups.engine import GroupSimulator
-from ..simulator.groups.view import GroupView
-from ..simulator.semantics import Semantics
+from ..simulator.base.decisions import Decision
+from ..simulator.base.errors import InputError
+from ..simulator.engine.simulator import Simulator
+from ..simulator.groups.group_simulator import GroupSimulator
+from ..simulator.groups.group_view import GroupView
+from ..simulator.rules.semantics import Semantics
 from .base import Policy, RulePolicy
 from .harmony.planned import GroupPolicy
 

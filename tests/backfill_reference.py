@@ -1,6 +1,6 @@
 """Reference of backfilling: EASY and conservative on numbers of GPUs, by brute force; it shares no code with kernels.
 
-Written from Lifka (1995) and Mu'alem and Feitelson (2001) and the choices named in simulator/rules/backfill.py.
+Written from Lifka (1995) and Mu'alem and Feitelson (2001) and the choices named in simulator/passes/backfill.py.
 """
 
 from __future__ import annotations

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-from clustergym.simulator.decisions import Advance, Drop, Hold, Migrate, Move, Preempt, Replicate, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InvalidDecision, Stalled
-from clustergym.simulator.geo_metrics import type_seconds
-from clustergym.simulator.layout import Failures
-from clustergym.simulator.metrics import gpu_seconds
+from clustergym.simulator.base.decisions import Advance, Drop, Hold, Migrate, Move, Preempt, Replicate, Start
+from clustergym.simulator.base.errors import InvalidDecision, Stalled
+from clustergym.simulator.engine.metrics import gpu_seconds
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.events.initialise import Failures
+from clustergym.simulator.regions.region_metrics import type_seconds
 
 geo_small = runpy.run_path(str(Path(__file__).with_name("geo_small.py")))
 

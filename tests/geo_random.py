@@ -11,9 +11,9 @@ import math
 
 import numpy as np
 
-from clustergym.simulator.geo.placement import DAY_S, KIB, Objective, Placement, kib, seconds
-from clustergym.simulator.geo.warehouse import NO_APP, Jobs, Tables, Warehouse
-from clustergym.simulator.geo.world import NO_GPU, Clusters, World
+from clustergym.simulator.cluster.region_hardware import NO_GPU, Clusters, World
+from clustergym.simulator.table_placement.placement import DAY_S, KIB, Objective, Placement, kib, seconds
+from clustergym.simulator.warehouse.warehouse import NO_APP, Jobs, Tables, Warehouse
 
 
 def random_world(rng: np.random.Generator, regions: int, types: int, table_bytes: float) -> World:
@@ -151,7 +151,7 @@ def two_days() -> list[object]:
     """Costs, moves and copies of two days, exactly."""
     from clustergym.policies.tetris import VERSIONS, Tetris
     from clustergym.policies.tetris.search import settle, wander
-    from clustergym.simulator.geo.mast_like import mast_like
+    from clustergym.simulator.warehouse.mast_data import mast_like
 
     warehouse = mast_like(300, 8, seed=5)
     said: list[object] = []

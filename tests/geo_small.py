@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from clustergym.simulator.geo.demands import MOST_PARTS, NO_TYPE, Demands
-from clustergym.simulator.geo.lands import CPU_TYPE
-from clustergym.simulator.geo.warehouse import NO_APP, Jobs, Tables
-from clustergym.simulator.geo.world import LEVELS, NO_GPU, Clusters, World
-from clustergym.simulator.topology import Topology
+from clustergym.simulator.cluster.region_hardware import LEVELS, NO_GPU, Clusters, World
+from clustergym.simulator.cluster.region_network import CPU_TYPE
+from clustergym.simulator.cluster.topology import Topology
+from clustergym.simulator.warehouse.demands import MOST_PARTS, NO_TYPE, Demands
+from clustergym.simulator.warehouse.warehouse import NO_APP, Jobs, Tables
 from clustergym.simulator.workloads import Workload
 
 REGIONS = ("east", "west", "south")

@@ -18,11 +18,11 @@ from clustergym.experiments.evaluate import Setting, simulator_of, workload_of
 from clustergym.experiments.keys import own_fields
 from clustergym.policies import list as list_policies
 from clustergym.policies import make
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.network import Contention, load_network
-from clustergym.simulator.topology import Topology
+from clustergym.simulator.cluster.topology import Topology
+from clustergym.simulator.engine.network_choice import Contention, load_network
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.jobs.workload import COLUMNS, text_array
 from clustergym.simulator.workloads import Workload
-from clustergym.simulator.workloads.schema import COLUMNS, text_array
 
 GEO_ROWS = ("level", "tenant", "recurring", "part_type", "part_units", "container_s")
 UNITS = (2.0, 3.7, 1 / 7)

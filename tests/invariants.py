@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from clustergym.simulator.groups.codes import LOADING, NAIVE, OUT
-from clustergym.simulator.groups.engine import GroupSimulator
-from clustergym.simulator.kernels.codes import DONE, DOWN, HELD, PENDING, RUNNING, WAITING
-from clustergym.simulator.metrics import gpu_seconds
+from clustergym.simulator.base.codes import DONE, DOWN, HELD, PENDING, RUNNING, WAITING
+from clustergym.simulator.engine.metrics import gpu_seconds
+from clustergym.simulator.groups.group_codes import LOADING, NAIVE, OUT
+from clustergym.simulator.groups.group_simulator import GroupSimulator
 
 check_regions = runpy.run_path(str(Path(__file__).with_name("geo_player.py")))["check_regions"]
 # nan also where jobs have finished: while no iteration has, and in groups, where nobody has GPUs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from clustergym.simulator.kernels.codes import RUNNING
+from clustergym.simulator.base.codes import RUNNING
 
 LOWEST = 6
 DAY_S = 86_400.0

@@ -24,10 +24,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clustergym.policies.base import Policy
-from clustergym.simulator.decisions import Advance, Decision, Migrate, Preempt, Start
+from clustergym.simulator.base.decisions import Advance, Decision, Migrate, Preempt, Start
+from clustergym.simulator.base.tiers import MACHINE, NETWORK, RACK
+from clustergym.simulator.engine.view import ClusterView
 from clustergym.simulator.network.collectives import compute_fraction, measure_gang
-from clustergym.simulator.tiers import MACHINE, NETWORK, RACK
-from clustergym.simulator.view import ClusterView
 
 LARGE = 8  # gangs of more GPUs pay the second of two costs
 

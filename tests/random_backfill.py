@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.layout import Failures
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.events.initialise import Failures
 from clustergym.simulator.rules.rule import Rule
 from clustergym.simulator.workloads import Workload
 

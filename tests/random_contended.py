@@ -14,11 +14,11 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from clustergym.simulator.decisions import Advance, Migrate, Preempt, Shift, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.layout import Failures
+from clustergym.simulator.base.decisions import Advance, Migrate, Preempt, Shift, Start
+from clustergym.simulator.cluster.topology import Topology
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.events.initialise import Failures
 from clustergym.simulator.rules.rule import Rule
-from clustergym.simulator.topology import Topology
 from clustergym.simulator.workloads import Workload
 
 PHASES = Path(__file__).parent / "data" / "own_phases.json"

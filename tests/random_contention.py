@@ -8,9 +8,9 @@ import sys
 
 import numpy as np
 
-from clustergym.simulator.network.links import GBPS
-from clustergym.simulator.network.phase_run import Contender, PhaseRun
-from clustergym.simulator.network.routes import LinkUse
+from clustergym.simulator.cluster.links import GBPS
+from clustergym.simulator.cluster.routes import LinkUse
+from clustergym.simulator.contention.phase_run import Contender, PhaseRun
 from clustergym.simulator.profiles.phases import in_order
 
 PLAYED_S = 20.0

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from clustergym.simulator.decisions import Advance, AssignGroup, Decision, Preempt, SetMachines, SetSpill
-from clustergym.simulator.groups.config import GroupConfig, GroupTerms
-from clustergym.simulator.groups.engine import GroupSimulator
-from clustergym.simulator.groups.view import GroupView
-from clustergym.simulator.layout import Failures
+from clustergym.simulator.base.decisions import Advance, AssignGroup, Decision, Preempt, SetMachines, SetSpill
+from clustergym.simulator.events.initialise import Failures
+from clustergym.simulator.groups.group_config import GroupConfig, GroupTerms
+from clustergym.simulator.groups.group_simulator import GroupSimulator
+from clustergym.simulator.groups.group_view import GroupView
+from clustergym.simulator.jobs.ps_jobs import PsJobs
 from clustergym.simulator.workloads import Workload
-from clustergym.simulator.workloads.ps_jobs import PsJobs
 
 MOST_DECISIONS = 250
 GB = 1e9

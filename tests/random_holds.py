@@ -11,12 +11,12 @@ import sys
 
 import numpy as np
 
-from clustergym.simulator.decisions import Advance, Decision, Hold, Preempt, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.layout import Failures
+from clustergym.simulator.base.decisions import Advance, Decision, Hold, Preempt, Start
+from clustergym.simulator.base.tiers import NETWORK
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.engine.view import ClusterView
+from clustergym.simulator.events.initialise import Failures
 from clustergym.simulator.rules.rule import PLACERS, Rule, Tuner
-from clustergym.simulator.tiers import NETWORK
-from clustergym.simulator.view import ClusterView
 from clustergym.simulator.workloads import Workload
 
 TOPOLOGIES = ("dally:racks=2,machines=2", "flat:machines=3,gpus_per_machine=4", "dally:racks=3,machines=1")

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from clustergym import policies
-from clustergym.simulator.engine import Simulator
+from clustergym.simulator.cluster.topology import Topology
+from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.rules.rule import Rule
-from clustergym.simulator.topology import Topology
 from clustergym.simulator.workloads import Workload
 
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from clustergym.simulator.decisions import Advance, Decision, Hold, Migrate, Preempt, Resize, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.layout import Failures
+from clustergym.simulator.base.decisions import Advance, Decision, Hold, Migrate, Preempt, Resize, Start
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.engine.view import ClusterView
+from clustergym.simulator.events.initialise import Failures
 from clustergym.simulator.rules.rule import Rule
-from clustergym.simulator.sharing import Sharing
-from clustergym.simulator.view import ClusterView
+from clustergym.simulator.sharing.sharing_model import Sharing
 from clustergym.simulator.workloads import Workload
 
 MODELS = ("bert", "cifar10", "deepspeech2", "imagenet", "ncf", "yolov3")

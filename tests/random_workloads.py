@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from clustergym.simulator.engine import Simulator
+from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.rules.rule import Rule
 from clustergym.simulator.workloads import Workload
 

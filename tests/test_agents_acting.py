@@ -11,7 +11,7 @@ import pytest
 from clustergym import policies
 from clustergym.experiments.commands.setting import described_setting
 from clustergym.experiments.evaluate import evaluate, play
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.errors import InputError
 
 WORDS = {
     "topology": "dally:racks=1,machines=2",

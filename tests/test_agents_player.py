@@ -14,8 +14,8 @@ import pytest
 
 import clustergym
 from clustergym import policies
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError, InvalidDecision, MissingExtra
+from clustergym.simulator.base.errors import InputError, InvalidDecision, MissingExtra
+from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.workloads import open_workload
 
 torch = pytest.importorskip("torch", reason="needs the extra `agents`")

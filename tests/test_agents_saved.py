@@ -13,7 +13,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.errors import InputError
 
 torch = pytest.importorskip("torch", reason="needs the extra `agents`")
 pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")

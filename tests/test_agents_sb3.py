@@ -25,8 +25,8 @@ from clustergym.agents.sb3_normalise import Normaliser
 from clustergym.agents.sb3_player import Sb3Policy
 from clustergym.agents.sb3_zip import ALGORITHMS, recognised
 from clustergym.experiments import cli
-from clustergym.simulator.errors import InputError, MissingExtra
-from clustergym.simulator.twins import twin
+from clustergym.simulator.base.errors import InputError, MissingExtra
+from clustergym.simulator.engine.twin import twin
 
 ONE_NUMBER = {"observation": "flat", "action": "discrete"}
 SMALL = {

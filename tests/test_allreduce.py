@@ -19,11 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clustergym.experiments.cli import run
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.network import list_networks, load_network
+from clustergym.experiments.placement_explained import explain, shape_of
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.cluster.topology import Topology
+from clustergym.simulator.engine.network_choice import list_networks, load_network
+from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.network.allreduce import AllReduce
-from clustergym.simulator.network.base import ShapedNetwork
 from clustergym.simulator.network.calibration import (
     LAYER_COLUMNS,
     Calibration,
@@ -33,10 +34,9 @@ from clustergym.simulator.network.calibration import (
     load_calibration,
 )
 from clustergym.simulator.network.collectives import compute_fraction, flatten, fresh_fraction
-from clustergym.simulator.network.explain import explain, shape_of
+from clustergym.simulator.network.network_model import ShapedNetwork
+from clustergym.simulator.record.state import LAYERS, SHAPES, Capacity, empty_state
 from clustergym.simulator.rules.rule import Rule
-from clustergym.simulator.state import LAYERS, SHAPES, Capacity, empty_state
-from clustergym.simulator.topology import Topology
 from clustergym.simulator.workloads import Workload
 
 DALLY_MODELS = ("ResNet50", "ResNet18", "AlexNet", "MobileNetV3", "VGG", "BERT")
@@ -235,9 +235,9 @@ def test_the_memo_gives_what_the_computation_gives_even_when_it_is_full():
 
 SCRIPT = """
 import json
-from clustergym.simulator.network import load_network
-from clustergym.simulator.network.explain import explain, shape_of
-from clustergym.simulator.topology import Topology
+from clustergym.simulator.engine.network_choice import load_network
+from clustergym.experiments.placement_explained import explain, shape_of
+from clustergym.simulator.cluster.topology import Topology
 found = []
 for name in ("artist", "measured"):
     network = load_network(f"allreduce:calibration={name}")

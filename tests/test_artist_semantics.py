@@ -15,11 +15,11 @@ import pytest
 
 from clustergym import policies
 from clustergym.experiments.recording import decisions
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.network import load_network
+from clustergym.simulator.cluster.topology import Topology
+from clustergym.simulator.engine.network_choice import load_network
+from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.network.collectives import flatten, fresh_fraction
-from clustergym.simulator.state import Capacity, empty_state
-from clustergym.simulator.topology import Topology
+from clustergym.simulator.record.state import Capacity, empty_state
 from clustergym.simulator.workloads import Workload, open_workload
 
 REFERENCE = runpy.run_path(str(Path(__file__).with_name("artist_reference.py")))

@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clustergym import policies
-from clustergym.simulator.decisions import Advance
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.layout import Failures
+from clustergym.simulator.base.decisions import Advance
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.events.initialise import Failures
 from clustergym.simulator.rules.rule import Rule, Tuner
 from clustergym.simulator.workloads import Workload
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import clustergym  # noqa: F401
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.errors import InputError
 
 NAMES = ("Delay", "Sharing", "Geo", "TimeShift", "DataPlacement", "Grouping")
 

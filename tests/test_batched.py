@@ -14,8 +14,8 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import clustergym
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.engine.simulator import Simulator
 
 from .small_envs import random_actions, same
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from clustergym.experiments.reproduce.bsbf_starts import random_run
-from clustergym.simulator.decisions import Start
-from clustergym.simulator.rules.pairs import least_ratio, pair_jct
+from clustergym.simulator.base.decisions import Start
+from clustergym.simulator.rules.sjf_bsbf_pairs import least_ratio, pair_jct
 
 from .bsbf_reference import Job, Setting, sequential_sum, simulate, sum_of_jcts
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import pytest
 
 from clustergym import policies
-from clustergym.simulator.decisions import Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.sharing import Sharing
+from clustergym.simulator.base.decisions import Start
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.sharing.sharing_model import Sharing
 from clustergym.simulator.workloads import Workload
 
 

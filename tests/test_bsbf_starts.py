@@ -13,7 +13,7 @@ from clustergym.experiments.reproduce.bsbf_starts import (
     shared_starts,
     together_sum_s,
 )
-from clustergym.simulator.decisions import Start
+from clustergym.simulator.base.decisions import Start
 
 from .bsbf_reference import sequential_sum, sum_of_jcts
 from .test_bsbf import random_pairs, stretch_of

@@ -9,10 +9,10 @@ from clustergym.experiments.reproduce import bsbf_calibration
 from clustergym.experiments.reproduce.bsbf_candidate import Candidate, Played, Reading
 from clustergym.experiments.reproduce.loads import offered_load_note
 from clustergym.policies import make
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.offered import offered_load
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.cluster.topology import Topology
+from clustergym.simulator.engine.offered_load import offered_load
 from clustergym.simulator.profiles.models import shipped_profiles
-from clustergym.simulator.topology import Topology
 from clustergym.simulator.workloads import Workload, open_workload
 from clustergym.simulator.workloads.bsbf_jobs import shipped_fits
 

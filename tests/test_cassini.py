@@ -16,12 +16,12 @@ from clustergym.experiments.reproduce.cassini_instances import on_one_link as to
 from clustergym.experiments.reproduce.cassini_theory import random_forest
 from clustergym.policies.cassini.affinity import affinity_graph, has_loop, time_shifts
 from clustergym.policies.cassini.candidates import Candidate, best_candidate, interleave
+from clustergym.policies.cassini.compatibility_score import Overlay, SharedLink, link_scores
 from clustergym.policies.cassini.optimise import Solution, descent, exact, solution, solve
-from clustergym.simulator.compatibility.circle import Grid, padding, unify
-from clustergym.simulator.compatibility.laying import excess_by_rotation
-from clustergym.simulator.compatibility.score import Overlay, SharedLink, link_scores
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.network.routes import LinkUse
+from clustergym.policies.cassini.overlay_arrays import excess_by_rotation
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.cluster.routes import LinkUse
+from clustergym.simulator.contention.circle import Grid, padding, unify
 from clustergym.simulator.profiles.phases import in_order
 
 COARSE = Grid(degrees=30)
@@ -296,7 +296,7 @@ SEARCHES = """
 import numpy as np
 from clustergym.experiments.reproduce.cassini_instances import PERIODS, drawn_jobs, on_one_link
 from clustergym.policies.cassini.optimise import descent, exact
-from clustergym.simulator.compatibility.circle import Grid
+from clustergym.simulator.contention.circle import Grid
 random = np.random.default_rng(6)
 for periods in PERIODS:
     overlay = on_one_link(drawn_jobs(random, 4, periods), Grid(degrees=60))

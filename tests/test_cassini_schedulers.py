@@ -8,18 +8,18 @@ import pytest
 from clustergym.experiments.evaluate import Setting, play
 from clustergym.policies import make
 from clustergym.policies.cassini.rules import RuleSource
+from clustergym.policies.cassini.shift_buckets import bucket_s
 from clustergym.policies.dally import dally
 from clustergym.policies.planned import PlannedPolicy
 from clustergym.policies.pollux_asked import AskedSearch
 from clustergym.policies.pollux_search import Problem
 from clustergym.policies.realisations import locality
-from clustergym.simulator.compatibility.buckets import bucket_s
-from clustergym.simulator.decisions import Advance, Migrate, Shift, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.network.routes import sharing
+from clustergym.simulator.base.decisions import Advance, Migrate, Shift, Start
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.cluster.routes import sharing
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.jobs.workload import Workload
 from clustergym.simulator.workloads import open_workload
-from clustergym.simulator.workloads.schema import Workload
 
 TIME_SHIFT = ["random", "pollux", "themis", "themis+cassini", "pollux+cassini", "dally+cassini", "sjf-bsbf+cassini"]
 AUGMENTED = [word for word in TIME_SHIFT if "+" in word]

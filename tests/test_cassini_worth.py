@@ -7,7 +7,7 @@ import pytest
 
 from clustergym.policies.cassini.candidates import Candidate, interleave
 from clustergym.policies.cassini.worth import free_score, is_worth
-from clustergym.simulator.network.routes import LinkUse
+from clustergym.simulator.cluster.routes import LinkUse
 from clustergym.simulator.profiles.phases import Phases
 
 HALF = Phases(1.0, (0.0,), (0.5,), (100.0,))

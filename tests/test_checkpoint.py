@@ -14,7 +14,7 @@ import time
 import numpy as np
 import pytest
 
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.errors import InputError
 
 torch = pytest.importorskip("torch", reason="needs the extra `agents`")
 pytest.importorskip("safetensors", reason="needs the extra `agents`")
@@ -66,7 +66,7 @@ def test_everything_comes_back_to_the_bit(tmp_path):
 
 def test_records_of_a_cluster_come_back(tmp_path):
     """The largest dtype that there is: its header is longer than numpy reads unless told to."""
-    from clustergym.simulator.state import Capacity, empty_state
+    from clustergym.simulator.record.state import Capacity, empty_state
 
     records = empty_state(Capacity.fitting(100, 64))
     records.view(np.uint8)[:] = np.random.default_rng(0).integers(0, 255, records.view(np.uint8).shape)

@@ -269,7 +269,7 @@ def test_logdir_gets_scalars_results_and_pictures(capsys, tmp_path):
 
 def test_every_metric_has_a_tag_of_its_own():
     from clustergym.experiments.tensorboard_log import TAGS
-    from clustergym.simulator.metrics import NAMES
+    from clustergym.simulator.engine.metrics import NAMES
 
     assert set(NAMES) == set(TAGS)
     assert len(set(TAGS.values())) == len(TAGS)

@@ -21,10 +21,11 @@ import pytest
 
 from clustergym.experiments.cli import run as cli
 from clustergym.policies import list as policies_of
-from clustergym.simulator.kernels import bits, jit, telling
-from clustergym.simulator.kernels.bundle import Bundle
-from clustergym.simulator.kernels.jit import entry, kernel, known
-from clustergym.simulator.kernels.store import Store
+from clustergym.simulator.compiler import compile_messages, jit
+from clustergym.simulator.compiler.code_files import Store
+from clustergym.simulator.compiler.extensions.bundle import Bundle
+from clustergym.simulator.compiler.jit import entry, kernel, known
+from clustergym.simulator.numerics import bitset
 
 from .uncompiled import anew
 
@@ -161,7 +162,7 @@ def test_a_kernel_is_compiled_once_for_all_sizes_and_again_for_another_answer(mo
 
 def test_a_copy_of_an_entry_is_the_entry():
     assert copy.deepcopy(play) is play
-    assert pickle.loads(pickle.dumps(bits.include)) is bits.include
+    assert pickle.loads(pickle.dumps(bitset.include)) is bitset.include
 
 
 @compiled
@@ -171,7 +172,7 @@ def test_what_python_cannot_call_says_so():
 
 
 def test_numbas_types_are_left_as_they_are():
-    code = "from numba import types\nbefore = types.Record.__repr__\nimport clustergym.simulator.rows\n"
+    code = "from numba import types\nbefore = types.Record.__repr__\nimport clustergym.simulator.events.clock_calls\n"
     code += "assert types.Record.__repr__ is before\n"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
@@ -183,8 +184,9 @@ import warnings
 {before}
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
-    from clustergym.simulator.kernels import bits, jit
-    from clustergym.simulator.kernels.jit import entry, kernel
+    from clustergym.simulator.compiler import jit
+    from clustergym.simulator.numerics import bitset
+    from clustergym.simulator.compiler.jit import entry, kernel
 
 @kernel
 def inner(s, i):
@@ -198,8 +200,8 @@ import numpy as np
 states = np.zeros(2, np.dtype([("a", "f8", (3,))], align=True)).view(np.recarray)
 states["a"] = 2.5
 level = [np.zeros(1, np.int64) for _ in range(3)]
-bits.include(*level, 5)
-print(outer(states, 1, 2), jit.direct(outer, states, 0, 0)(states, 0, 0), bits.next_member(*level, 0))
+bitset.include(*level, 5)
+print(outer(states, 1, 2), jit.direct(outer, states, 0, 0)(states, 0, 0), bitset.next_member(*level, 0))
 print(jit.compiler(), type(outer).__name__, [str(one.message) for one in said])
 """
 
@@ -250,13 +252,13 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def quick(monkeypatch):
     """Patience is short, and so is a second."""
-    monkeypatch.setattr(telling, "PATIENCE_S", 0.05)
-    monkeypatch.setattr(telling, "TICK_S", 0.02)
-    monkeypatch.setattr(telling, "LINE_S", 0.1)
+    monkeypatch.setattr(compile_messages, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(compile_messages, "TICK_S", 0.02)
+    monkeypatch.setattr(compile_messages, "LINE_S", 0.1)
 
 
 def wait(about: str, seconds: float = 0.3) -> None:
-    with telling.about(about), telling.told():
+    with compile_messages.about(about), compile_messages.told():
         time.sleep(seconds)
 
 
@@ -286,7 +288,7 @@ def test_what_is_soon_over_is_not_worth_a_word(quick, monkeypatch):
 def test_a_bar_says_it_instead(quick, monkeypatch):
     monkeypatch.setattr(sys, "stderr", said := io.StringIO())
     told: list[str | None] = []
-    with telling.told_by(told.append):
+    with compile_messages.told_by(told.append):
         wait("a third thing")
     assert told[0] == "compiling a third thing (once): 0 s" and told[-1] is None and said.getvalue() == ""
 
@@ -298,7 +300,7 @@ def test_what_other_kernels_need_later_is_told_too(quick, monkeypatch, tmp_path)
     monkeypatch.setattr(sys, "stderr", said := io.StringIO())
     for name, addend in (("one", 1), ("two", 2)):
         function = entry(eval(f"lambda x: x + {addend}"))
-        with telling.about(f"{name} thing"):
+        with compile_messages.about(f"{name} thing"):
             slow(function, monkeypatch)
             assert function(1) == 1 + addend
     assert "compiling one thing" in said.getvalue() and "compiling two thing" in said.getvalue()
@@ -321,7 +323,7 @@ def test_one_process_compiles_and_others_wait(tmp_path):
     entered = threading.Event()
 
     def first() -> None:
-        with store.alone("key", telling.told()):
+        with store.alone("key", compile_messages.told()):
             entered.set()
             time.sleep(0.2)
             order.append("first")
@@ -329,7 +331,7 @@ def test_one_process_compiles_and_others_wait(tmp_path):
     thread = threading.Thread(target=first)
     thread.start()
     entered.wait()
-    with store.alone("key", telling.told()):
+    with store.alone("key", compile_messages.told()):
         order.append("second")
     thread.join()
     assert order == ["first", "second"]

@@ -14,16 +14,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clustergym.simulator.decisions import Advance, Hold, Migrate, Preempt, Shift, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError, InvalidDecision
-from clustergym.simulator.layout import Failures
-from clustergym.simulator.metrics import gpu_seconds
-from clustergym.simulator.network import Contention, link_network, load_network
-from clustergym.simulator.network.patterns import pattern_of
-from clustergym.simulator.network.phase_run import Contender, PhaseRun
+from clustergym.simulator.base.decisions import Advance, Hold, Migrate, Preempt, Shift, Start
+from clustergym.simulator.base.errors import InputError, InvalidDecision
+from clustergym.simulator.contention import link_network
+from clustergym.simulator.contention.patterns import pattern_of
+from clustergym.simulator.contention.phase_run import Contender, PhaseRun
+from clustergym.simulator.engine.metrics import gpu_seconds
+from clustergym.simulator.engine.network_choice import Contention, load_network
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.events.initialise import Failures
 from clustergym.simulator.rules.rule import Rule
-from clustergym.simulator.sharing import Sharing
+from clustergym.simulator.sharing.sharing_model import Sharing
 from clustergym.simulator.workloads import Workload
 
 HERE = Path(__file__).parent
@@ -247,7 +248,7 @@ def test_a_shift_is_lost_with_the_gpus_and_seen_while_it_lasts():
 def test_shifts_are_logged_and_counted():
     simulator = contended((0.0, 2, "half", 60.0))
     simulator.state.log_on = 1
-    from clustergym.simulator.journal import logged
+    from clustergym.simulator.events.journal import logged
 
     simulator.apply(Start(0, ACROSS, time_shift=0.05))
     simulator.apply(Shift(0, None))
@@ -494,8 +495,8 @@ def test_what_a_network_needs():
     with pytest.raises(InputError, match="has no links between its machines"):
         Simulator("dally:racks=2", "contention")
     with pytest.raises(InputError, match="says itself how fast jobs run"):
-        from clustergym.simulator.elastic import TrainingPace
-        from clustergym.simulator.profiles.applications import fitted_applications
+        from clustergym.simulator.elastic.applications import fitted_applications
+        from clustergym.simulator.elastic.elastic import TrainingPace
 
         Simulator("cassini-testbed", "contention", pace=TrainingPace(fitted_applications("t4")))
     with pytest.raises(InputError, match="semantics=events"):

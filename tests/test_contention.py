@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clustergym.simulator import contention_rows as rows
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.network.links import GBPS
-from clustergym.simulator.network.phase_run import Contender, PhaseRun, lay_phases, steady_state
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.cluster.links import GBPS
+from clustergym.simulator.contention import network_calls as rows
+from clustergym.simulator.contention.phase_run import Contender, PhaseRun, lay_phases, steady_state
 from clustergym.simulator.profiles.phases import Phases, in_order
 
 HERE = Path(__file__).parent
@@ -358,7 +358,7 @@ def test_a_component_does_not_feel_the_others(seed):
 
 
 def test_the_size_of_a_network_changes_no_bit():
-    """Rates of a few jobs on many links each come from a table (kernels/table.py), of others from lists."""
+    """Rates of a few jobs on many links each come from a table (flows/max_min_dense.py), of others from lists."""
     pairs = list(itertools.combinations(range(17), 2))  # more links that can bind than the table has columns
     ways: set[tuple[int, int]] = set()
     for seed in range(SCENARIOS):

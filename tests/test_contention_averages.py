@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clustergym.simulator.decisions import Shift, Start
-from clustergym.simulator.layout import Failures
-from clustergym.simulator.metrics import gpu_seconds
+from clustergym.simulator.base.decisions import Shift, Start
+from clustergym.simulator.engine.metrics import gpu_seconds
+from clustergym.simulator.events.initialise import Failures
 
 HERE = Path(__file__).parent
 random_contended = runpy.run_path(str(HERE / "random_contended.py"))

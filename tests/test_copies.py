@@ -12,7 +12,7 @@ import pytest
 
 import clustergym
 from clustergym.envs.delay.env import DelayEnv
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.errors import InputError
 
 from .small_envs import SMALL, random_actions, same
 

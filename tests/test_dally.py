@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from clustergym import policies
-from clustergym.simulator.decisions import Preempt, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.kernels.codes import MILLIONTHS, PLACE_SPAN, RUNNING
+from clustergym.simulator.base.codes import MILLIONTHS, PLACE_SPAN, RUNNING
+from clustergym.simulator.base.decisions import Preempt, Start
+from clustergym.simulator.base.tiers import MACHINE, NETWORK, RACK, SLOT
+from clustergym.simulator.cluster.topology import Topology
+from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.rules.rule import Rule, Tuner
-from clustergym.simulator.tiers import MACHINE, NETWORK, RACK, SLOT
-from clustergym.simulator.topology import Topology
 from clustergym.simulator.workloads import Workload
 
 HOUR, LONG = 3600.0, 1e6

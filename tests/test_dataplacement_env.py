@@ -12,12 +12,12 @@ from gymnasium.utils.env_checker import check_env
 import clustergym
 from clustergym import policies
 from clustergym.envs.dataplacement.observation import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING
-from clustergym.simulator.decisions import Advance, Drop, Move, Replicate
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError, InvalidDecision
-from clustergym.simulator.geo.expected import expected_warehouse
-from clustergym.simulator.geo.placement import Objective, Placement
-from clustergym.simulator.geo.standing import table_metrics
+from clustergym.simulator.base.decisions import Advance, Drop, Move, Replicate
+from clustergym.simulator.base.errors import InputError, InvalidDecision
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.table_placement.placement import Objective, Placement
+from clustergym.simulator.table_placement.placement_metrics import table_metrics
+from clustergym.simulator.table_placement.projected import expected_warehouse
 
 from . import geo_small
 

@@ -18,10 +18,10 @@ from clustergym.envs.sharing.observation import QUEUE as SHARING_QUEUE
 from clustergym.envs.sharing.observation import RUNNING as SHARING_RUNNING
 from clustergym.envs.timeshift.observation import QUEUE as SHIFT_QUEUE
 from clustergym.envs.timeshift.observation import RUNNING as SHIFT_RUNNING
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.jobs.workload import COLUMNS
 from clustergym.simulator.workloads import GENERATORS, Workload, open_workload
-from clustergym.simulator.workloads.schema import COLUMNS
 
 NONE = math.inf
 ONE = "flat:machines=1,gpus_per_machine=1"

@@ -10,7 +10,7 @@ import pytest
 
 from clustergym import policies
 from clustergym.envs.delay.observation import CANDIDATES, CLUSTER, QUEUE, RUNNING
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.workloads import Workload
 
 DELAY = "clustergym/Delay-v0"

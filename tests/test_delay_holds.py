@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from clustergym.simulator.engine import Simulator
+from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.rules.rule import Rule
 from clustergym.simulator.workloads import Workload
 

@@ -8,10 +8,10 @@ import pytest
 
 from clustergym import policies
 from clustergym.envs.delay.observation import CANDIDATES, QUEUE
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InvalidDecision
-from clustergym.simulator.layout import Failures
-from clustergym.simulator.semantics import load_semantics
+from clustergym.simulator.base.errors import InvalidDecision
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.events.initialise import Failures
+from clustergym.simulator.rules.semantics import load_semantics
 from clustergym.simulator.workloads import Workload
 
 DELAY = "clustergym/Delay-v0"
@@ -182,7 +182,7 @@ def test_a_policy_acts_in_wrapped_environments_and_in_vectors_of_them():
 def test_a_decision_that_the_environment_does_not_know_is_refused_with_the_reason():
     class Stops(policies.Policy):
         def decide(self, view):
-            from clustergym.simulator.decisions import Preempt
+            from clustergym.simulator.base.decisions import Preempt
 
             return Preempt(0)
 

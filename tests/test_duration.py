@@ -9,14 +9,14 @@ import pytest
 
 from clustergym.envs.delay.env import DelayEnv
 from clustergym.envs.delay.observation import QUEUE
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.network import Contention, load_network
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.cluster.topology import Topology
+from clustergym.simulator.engine.network_choice import Contention, load_network
+from clustergym.simulator.engine.offered_load import offered_load
+from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.network.isolated import Shape, best_shape, innermost_tiers
-from clustergym.simulator.offered import offered_load
 from clustergym.simulator.profiles.measured_tables import read_tables
 from clustergym.simulator.rules.rule import Rule
-from clustergym.simulator.topology import Topology
 from clustergym.simulator.workloads import Workload, open_workload
 
 RACKS = "dally:racks=2,machines=4"  # 64 GPUs: machines of 8, in slots of 4

@@ -7,15 +7,15 @@ import pytest
 
 from clustergym.policies import make
 from clustergym.policies.pollux import Pollux
-from clustergym.simulator.elastic import TrainingPace
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.goodput import Goodput, gain, split_batch
-from clustergym.simulator.profiles.applications import fitted_applications, measured_applications
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.elastic.applications import fitted_applications, measured_applications
+from clustergym.simulator.elastic.elastic import TrainingPace
+from clustergym.simulator.elastic.online_fit import fit_throughput
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.jobs.workload import Workload
+from clustergym.simulator.profiles.goodput import Goodput, gain, split_batch
 from clustergym.simulator.profiles.measured_tables import MeasuredTables, read_tables
 from clustergym.simulator.profiles.models import shipped_profiles
-from clustergym.simulator.profiles.online_fit import fit_throughput
-from clustergym.simulator.workloads.schema import Workload
 
 from .training_tables import write_tables
 

@@ -11,14 +11,14 @@ import pytest
 from clustergym.experiments.cli import run, with_settings_apart
 from clustergym.experiments.commands.setting import pairs
 from clustergym.policies import make
-from clustergym.simulator.elastic import TrainingPace, Work
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.profiles.applications import fitted_applications, measured_applications
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.elastic.applications import fitted_applications, measured_applications
+from clustergym.simulator.elastic.elastic import TrainingPace, Work
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.jobs.workload import Workload
 from clustergym.simulator.profiles.measured_tables import read_tables
-from clustergym.simulator.sharing import Sharing
+from clustergym.simulator.sharing.sharing_model import Sharing
 from clustergym.simulator.workloads import open_workload
-from clustergym.simulator.workloads.schema import Workload
 
 from .training_tables import write_tables
 

@@ -14,7 +14,7 @@ from clustergym.experiments import cli
 from clustergym.experiments.evaluate import Setting, evaluate
 from clustergym.experiments.report import episode_words, episodes, figures, load, page
 from clustergym.experiments.report.episodes import Decision, aligned, kinds, place_of
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.errors import InputError
 
 SETTING = Setting("clustergym/Delay-v0", "flat:machines=4", "poisson:jobs=30,backlog=10", "none")
 WORDS = ("fifo", "srtf", "las")

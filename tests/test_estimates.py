@@ -14,14 +14,14 @@ import clustergym
 from clustergym import policies
 from clustergym.envs.sharing.observation import CANDIDATES, CLUSTER, QUEUE, RUNNING
 from clustergym.experiments.cli import app
-from clustergym.simulator.decisions import Advance
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.estimates import STREAM, Estimates
-from clustergym.simulator.kernels.random import uniform
+from clustergym.simulator.base.decisions import Advance
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.base.tiers import MACHINE, RACK
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.jobs.estimates import STREAM, Estimates
+from clustergym.simulator.numerics.random import uniform
 from clustergym.simulator.rules.rule import Rule
-from clustergym.simulator.sharing import Sharing
-from clustergym.simulator.tiers import MACHINE, RACK
+from clustergym.simulator.sharing.sharing_model import Sharing
 from clustergym.simulator.workloads import Workload, open_workload
 
 ONE = "flat:machines=1,gpus_per_machine=1"

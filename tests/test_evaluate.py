@@ -14,9 +14,9 @@ from clustergym.experiments.estimates import estimate
 from clustergym.experiments.evaluate import Run, Setting, evaluate, play, workload_of
 from clustergym.experiments.recording import WORDS, decisions, timeline
 from clustergym.experiments.results import write_decisions
-from clustergym.simulator.decisions import Advance, Hold, Migrate, Preempt, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.layout import Failures
+from clustergym.simulator.base.decisions import Advance, Hold, Migrate, Preempt, Start
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.events.initialise import Failures
 from clustergym.simulator.workloads import Workload
 
 SETTING = Setting(

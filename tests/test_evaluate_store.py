@@ -28,8 +28,8 @@ from clustergym.experiments.report import pictures
 from clustergym.experiments.run_files import ORPHAN_S, StoredRunWarning
 from clustergym.experiments.terminal import BadArgument
 from clustergym.policies import registry
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.metrics import NAMES
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.engine.metrics import NAMES
 from clustergym.simulator.workloads import open_workload
 
 SETTING = Setting(

@@ -17,7 +17,7 @@ import clustergym
 from clustergym import policies
 from clustergym.envs.forms import keys_of
 from clustergym.envs.registration import ENVIRONMENTS
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.errors import InputError
 
 from .small_envs import SMALL, random_actions, same
 

@@ -12,7 +12,7 @@ from clustergym import policies
 from clustergym.envs.rendering import colours, film
 from clustergym.envs.rendering.seen import Seen, done_words, mean_jct_s, run_words
 from clustergym.experiments.cli import run
-from clustergym.simulator.geo.placement import Objective, Placement
+from clustergym.simulator.table_placement.placement import Objective, Placement
 
 from . import geo_small
 

@@ -1,13 +1,13 @@
-"""`free=first`: a gang has all free GPUs, and shared ones for the rest (simulator/rules/sharing.py)."""
+"""`free=first`: a gang has all free GPUs, and shared ones for the rest (simulator/passes/sjf_bsbf_pass.py)."""
 
 from __future__ import annotations
 
 import pytest
 
 from clustergym import policies
-from clustergym.simulator.decisions import Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.sharing import Sharing
+from clustergym.simulator.base.decisions import Start
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.sharing.sharing_model import Sharing
 from clustergym.simulator.workloads import Workload
 
 

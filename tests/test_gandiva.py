@@ -7,11 +7,11 @@ import pytest
 
 from clustergym import policies
 from clustergym.experiments.recording import decisions
-from clustergym.simulator.decisions import Preempt, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.kernels.codes import START
-from clustergym.simulator.sharing import Sharing
-from clustergym.simulator.tiers import NETWORK, RACK, SLOT
+from clustergym.simulator.base.codes import START
+from clustergym.simulator.base.decisions import Preempt, Start
+from clustergym.simulator.base.tiers import NETWORK, RACK, SLOT
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.sharing.sharing_model import Sharing
 from clustergym.simulator.workloads import Workload
 
 # 2 racks x 2 machines x 8 GPUs: machine m has GPUs 8m to 8m + 7; machines 0 and 2 have the same place in their racks.

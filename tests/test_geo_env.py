@@ -13,9 +13,9 @@ from clustergym import policies
 from clustergym.envs.geo.lookout import GeoLookout
 from clustergym.envs.geo.observation import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING
 from clustergym.envs.rendering.ansi import draw_ansi
-from clustergym.simulator.decisions import Advance, Hold, Preempt, Replicate, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError, InvalidDecision
+from clustergym.simulator.base.decisions import Advance, Hold, Preempt, Replicate, Start
+from clustergym.simulator.base.errors import InputError, InvalidDecision
+from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.workloads import Workload
 
 from .geo_small import A100, CPU, V100, demands, random_workload, small_topology, small_workload

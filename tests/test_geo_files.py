@@ -13,9 +13,9 @@ import pytest
 
 from clustergym.experiments.cli import run
 from clustergym.experiments.evaluate import Setting, stamps
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.jobs.workload import COLUMNS, WorkloadWarning
 from clustergym.simulator.workloads import open_workload
-from clustergym.simulator.workloads.schema import COLUMNS, WorkloadWarning
 
 from . import geo_small
 

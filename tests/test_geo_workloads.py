@@ -13,12 +13,12 @@ import pytest
 
 from clustergym.experiments.identity import fingerprint
 from clustergym.policies.tetris import VERSIONS, Tetris
-from clustergym.simulator.decisions import Replicate
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.geo.lands import CPU_TYPE
-from clustergym.simulator.geo.world import World
-from clustergym.simulator.topology import Topology
+from clustergym.simulator.base.decisions import Replicate
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.cluster.region_hardware import World
+from clustergym.simulator.cluster.region_network import CPU_TYPE
+from clustergym.simulator.cluster.topology import Topology
+from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.workloads import Workload, open_workload
 
 from . import geo_small

@@ -9,12 +9,12 @@ import json
 import numpy as np
 import pytest
 
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.geo import published
-from clustergym.simulator.geo.files import load_warehouse, warehouse_from_mapping
-from clustergym.simulator.geo.mast_like import mast_like, skewed_loads
-from clustergym.simulator.geo.placement import Objective, Placement
-from clustergym.simulator.geo.standing import runs_in, standing_of
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.table_placement.placement import Objective, Placement
+from clustergym.simulator.table_placement.placement_metrics import runs_in, standing_of
+from clustergym.simulator.warehouse import mast_statistics
+from clustergym.simulator.warehouse.mast_data import mast_like, skewed_loads
+from clustergym.simulator.warehouse.warehouse_files import load_warehouse, warehouse_from_mapping
 
 from .geo_random import random_warehouse
 
@@ -148,17 +148,17 @@ def near(values, published_quantiles, tolerance):
 
 def test_table_sharing_is_that_of_figure_3(generated):
     jobs = generated.jobs
-    near(np.bincount(jobs.table[jobs.training[jobs.owner]], minlength=20_000), published.SHARING, 0.35)
+    near(np.bincount(jobs.table[jobs.training[jobs.owner]], minlength=20_000), mast_statistics.SHARING, 0.35)
 
 
 def test_sizes_and_demands_have_the_published_percentiles(generated):
     """Within a third: one log-normal does not meet three percentiles of heavy tails, and P99 of sizes is noisy."""
     jobs = generated.jobs
-    near(generated.tables.size_bytes, published.REPLICATION_BYTES, 0.35)
+    near(generated.tables.size_bytes, mast_statistics.REPLICATION_BYTES, 0.35)
     with_gpu = jobs.gpus > 0
-    near(jobs.gpus[with_gpu], published.GPUS, 0.3)
+    near(jobs.gpus[with_gpu], mast_statistics.GPUS, 0.3)
     machines = jobs.cpu_hours[with_gpu] / (jobs.gpu_hours[with_gpu] / jobs.gpus[with_gpu])
-    near(machines, published.MACHINES, 0.05)
+    near(machines, mast_statistics.MACHINES, 0.05)
     hours = jobs.gpu_hours[with_gpu] / jobs.gpus[with_gpu]
     near(3600 * hours, {0.5: 1200.0, 0.9: 24_120.0}, 0.2)
     assert hours.max() == pytest.approx(24.0)
@@ -167,22 +167,24 @@ def test_sizes_and_demands_have_the_published_percentiles(generated):
 def test_shares_of_kinds_and_priorities_are_the_published_ones(generated):
     jobs = generated.jobs
     training = jobs.training
-    assert (jobs.gpus[training] > 0).mean() == pytest.approx(published.GPU_SHARE, abs=0.02)
-    assert jobs.recurring[training].mean() == pytest.approx(published.RECURRING_SHARE, abs=0.02)
+    assert (jobs.gpus[training] > 0).mean() == pytest.approx(mast_statistics.GPU_SHARE, abs=0.02)
+    assert jobs.recurring[training].mean() == pytest.approx(mast_statistics.RECURRING_SHARE, abs=0.02)
     shares = np.bincount(jobs.level[training], minlength=7) / training.sum()
-    np.testing.assert_allclose(shares, np.array(published.PRIORITIES) / sum(published.PRIORITIES), atol=0.01)
+    np.testing.assert_allclose(
+        shares, np.array(mast_statistics.PRIORITIES) / sum(mast_statistics.PRIORITIES), atol=0.01
+    )
 
 
 def test_v0_is_what_it_was_fitted_to(generated):
     """Demand over supply of high-priority jobs, worst 2.63 and standard deviation 0.76; 90.82 % at home."""
     ledger = Placement(generated, Objective()).ledger
     load = ledger.demand[:, :, :3].sum(axis=(1, 2)) / ledger.supply.sum(axis=1)
-    assert load.max() == pytest.approx(published.OVERLOAD["V0"], rel=0.1)
-    assert load.std() == pytest.approx(published.OVERLOAD_DEVIATION["V0"], rel=0.15)
+    assert load.max() == pytest.approx(mast_statistics.OVERLOAD["V0"], rel=0.1)
+    assert load.std() == pytest.approx(mast_statistics.OVERLOAD_DEVIATION["V0"], rel=0.15)
     seated = Placement(generated, Objective(), np.ones(len(generated.jobs), bool)).ledger
     at_home = (seated.region[seated.training] >= 0).mean()
-    assert 100 * at_home == pytest.approx(published.HOME_RATE["V0"], abs=1.0)
-    assert skewed_loads(1000).std() == pytest.approx(published.OVERLOAD_DEVIATION["V0"], rel=0.01)
+    assert 100 * at_home == pytest.approx(mast_statistics.HOME_RATE["V0"], abs=1.0)
+    assert skewed_loads(1000).std() == pytest.approx(mast_statistics.OVERLOAD_DEVIATION["V0"], rel=0.01)
 
 
 def test_hardware_is_uneven(generated):

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clustergym import policies
-from clustergym.simulator.decisions import Hold, Preempt, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.network import load_network
+from clustergym.simulator.base.decisions import Hold, Preempt, Start
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.base.tiers import MACHINE, NETWORK, RACK
+from clustergym.simulator.cluster.topology import Topology
+from clustergym.simulator.engine.network_choice import load_network
+from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.rules.rule import Rule
-from clustergym.simulator.tiers import MACHINE, NETWORK, RACK
-from clustergym.simulator.topology import Topology
 from clustergym.simulator.workloads import Workload, open_workload
 
 simulate = runpy.run_path(str(Path(__file__).with_name("greedy_reference.py")))["simulate"]

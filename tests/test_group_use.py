@@ -11,9 +11,9 @@ import pytest
 from clustergym.experiments.evaluate import Setting, play
 from clustergym.experiments.group_timeline import group_timeline
 from clustergym.experiments.recording import Timeline, decisions
-from clustergym.simulator.decisions import Advance, AssignGroup, Preempt
-from clustergym.simulator.groups.config import GroupTerms
-from clustergym.simulator.layout import Failures
+from clustergym.simulator.base.decisions import Advance, AssignGroup, Preempt
+from clustergym.simulator.events.initialise import Failures
+from clustergym.simulator.groups.group_config import GroupTerms
 
 RANDOM = runpy.run_path(str(Path(__file__).with_name("random_groups.py")))
 ps_workload, group_simulator = RANDOM["ps_workload"], RANDOM["group_simulator"]

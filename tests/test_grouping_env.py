@@ -15,12 +15,12 @@ from clustergym.envs.grouping.lookout import GroupingLookout
 from clustergym.envs.grouping.observation import CANDIDATES, CLUSTER, GROUP, QUEUE, RUNNING
 from clustergym.envs.rendering.groups import draw_groups
 from clustergym.policies.base import Policy
-from clustergym.simulator.decisions import Advance, AssignGroup, Hold, Preempt, SetMachines, SetSpill
-from clustergym.simulator.errors import InputError, InvalidDecision
-from clustergym.simulator.groups.config import GroupConfig
-from clustergym.simulator.groups.engine import GroupSimulator
+from clustergym.simulator.base.decisions import Advance, AssignGroup, Hold, Preempt, SetMachines, SetSpill
+from clustergym.simulator.base.errors import InputError, InvalidDecision
+from clustergym.simulator.groups.group_config import GroupConfig
+from clustergym.simulator.groups.group_simulator import GroupSimulator
+from clustergym.simulator.jobs.ps_jobs import PsJobs
 from clustergym.simulator.workloads import Workload
-from clustergym.simulator.workloads.ps_jobs import PsJobs
 
 GROUPING = "clustergym/Grouping-v0"
 G = 3  # group slots of `by_hand`, which has three waiting and three running slots too

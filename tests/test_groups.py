@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clustergym.simulator.decisions import Advance, AssignGroup, Preempt, SetMachines, SetSpill, Start
-from clustergym.simulator.errors import InputError, InvalidDecision, Stalled
-from clustergym.simulator.groups.config import GroupTerms
-from clustergym.simulator.groups.state import GroupCapacity, group_dtype
-from clustergym.simulator.layout import Failures
+from clustergym.simulator.base.decisions import Advance, AssignGroup, Preempt, SetMachines, SetSpill, Start
+from clustergym.simulator.base.errors import InputError, InvalidDecision, Stalled
+from clustergym.simulator.events.initialise import Failures
+from clustergym.simulator.groups.group_config import GroupTerms
+from clustergym.simulator.groups.group_fields import GroupCapacity, group_dtype
 
 RANDOM = runpy.run_path(str(Path(__file__).with_name("random_groups.py")))
 ps_workload, group_simulator, traced = (RANDOM[name] for name in ("ps_workload", "group_simulator", "traced"))

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clustergym.simulator.decisions import Advance, AssignGroup, Preempt, SetMachines, SetSpill
-from clustergym.simulator.groups.config import GroupTerms
+from clustergym.simulator.base.decisions import Advance, AssignGroup, Preempt, SetMachines, SetSpill
+from clustergym.simulator.groups.group_config import GroupTerms
 
 HERE = Path(__file__).parent
 REFERENCE = runpy.run_path(str(HERE / "harmony_reference.py"))

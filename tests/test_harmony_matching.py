@@ -6,7 +6,7 @@ import pytest
 from clustergym.policies.harmony.matching import efficiency, muri, round_s
 from clustergym.policies.harmony.problem import Problem
 from clustergym.policies.harmony.samples import harmony_like_problem
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.errors import InputError
 
 STAGES = np.array([[0.0, 2.0, 1.0], [0.0, 1.0, 2.0], [3.0, 1.0, 2.0]])  # load, COMP, COMM
 

@@ -10,7 +10,7 @@ from clustergym.policies.harmony.measure import over_exact, over_search, pace
 from clustergym.policies.harmony.oracle import exact, oracle
 from clustergym.policies.harmony.problem import Plan, Problem
 from clustergym.policies.harmony.samples import harmony_like_problem
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.errors import InputError
 
 from .harmony_reference import best_grouping
 

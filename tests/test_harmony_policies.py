@@ -16,12 +16,12 @@ from clustergym.policies.harmony.isolated import Isolated
 from clustergym.policies.harmony.memory_need import machines_for, never_runs
 from clustergym.policies.harmony.naive import Naive
 from clustergym.policies.harmony.searching import Greedy, Oracle
-from clustergym.simulator.decisions import Advance, AssignGroup, Preempt, SetMachines
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.groups.config import GroupConfig, GroupTerms
-from clustergym.simulator.groups.engine import GroupSimulator
-from clustergym.simulator.layout import Failures
+from clustergym.simulator.base.decisions import Advance, AssignGroup, Preempt, SetMachines
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.events.initialise import Failures
+from clustergym.simulator.groups.group_config import GroupConfig, GroupTerms
+from clustergym.simulator.groups.group_simulator import GroupSimulator
 from clustergym.simulator.workloads import open_workload
 
 RANDOM = runpy.run_path(str(Path(__file__).with_name("random_groups.py")))

@@ -6,7 +6,7 @@ import pytest
 from clustergym.policies.harmony.algorithm1 import algorithm1, counted
 from clustergym.policies.harmony.problem import Plan, Problem
 from clustergym.policies.harmony.samples import harmony_like_problem
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.errors import InputError
 
 BALANCED = Problem(np.array([12.0, 6.0, 18.0]), np.array([4.0, 4.0, 3.0]), machines=8)  # A, B, C
 FAILING = Problem(np.array([24.0, 8.0, 40.0]), np.array([2.0, 4.0, 5.0]), machines=12)

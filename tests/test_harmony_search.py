@@ -12,7 +12,7 @@ from clustergym.policies.harmony.oracle import exact
 from clustergym.policies.harmony.problem import Plan, Problem
 from clustergym.policies.harmony.samples import harmony_like_problem, small_problem
 from clustergym.policies.harmony.search import gains_of, local_search, searched, worth, worth_of_moves
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.errors import InputError
 
 PAIR = Problem(np.array([16.0, 16.0]), np.array([1.0, 3.0]), machines=16)  # alone on 16 machines 2 s and 4 s
 

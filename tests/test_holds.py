@@ -17,14 +17,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clustergym.experiments.recording import WORDS, decisions, timeline
-from clustergym.simulator.decisions import Advance, Hold, Preempt, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError, InvalidDecision, Stalled
-from clustergym.simulator.kernels.codes import DONE, HELD, RUNNING
-from clustergym.simulator.layout import Failures
+from clustergym.simulator.base.codes import DONE, HELD, RUNNING
+from clustergym.simulator.base.decisions import Advance, Hold, Preempt, Start
+from clustergym.simulator.base.errors import InputError, InvalidDecision, Stalled
+from clustergym.simulator.base.tiers import MACHINE, NETWORK, RACK, SLOT
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.events.initialise import Failures
 from clustergym.simulator.rules.rule import PLACERS, Rule, Tuner
-from clustergym.simulator.sharing import Sharing
-from clustergym.simulator.tiers import MACHINE, NETWORK, RACK, SLOT
+from clustergym.simulator.sharing.sharing_model import Sharing
 from clustergym.simulator.workloads import Workload
 
 LONG = 1e6

@@ -20,14 +20,14 @@ from clustergym.experiments.recording import Recorded, Timeline
 from clustergym.experiments.report import load, numbers
 from clustergym.experiments.terminal import BadArgument
 from clustergym.policies import Policy, make, registry
-from clustergym.simulator.decisions import Advance, AssignGroup, Preempt, SetMachines, SetSpill
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InvalidDecision
-from clustergym.simulator.groups.config import GroupTerms
-from clustergym.simulator.groups.engine import GroupSimulator
+from clustergym.simulator.base.codes import ASSIGN, JOINED, LEFT, SIZED
+from clustergym.simulator.base.decisions import Advance, AssignGroup, Preempt, SetMachines, SetSpill
+from clustergym.simulator.base.errors import InvalidDecision
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.engine.twin import twin
+from clustergym.simulator.groups.group_config import GroupTerms
+from clustergym.simulator.groups.group_simulator import GroupSimulator
 from clustergym.simulator.groups.use import UseMeter
-from clustergym.simulator.kernels.codes import ASSIGN, JOINED, LEFT, SIZED
-from clustergym.simulator.twins import twin
 from clustergym.simulator.workloads import Workload
 
 HOSTED = "clustergym/Hosted-v0"
@@ -62,8 +62,8 @@ def hosted(monkeypatch):
             "workload": "harmony-like:jobs=3,mean_hours=0.1",
             "network": "none",
         },
-        simulator="clustergym.simulator.groups.engine:GroupSimulator",
-        config="clustergym.simulator.groups.config:GroupConfig",
+        simulator="clustergym.simulator.groups.group_simulator:GroupSimulator",
+        config="clustergym.simulator.groups.group_config:GroupConfig",
         config_words={"move_s": "30"},
     )
     monkeypatch.setitem(registration.ENVIRONMENTS, HOSTED, entry)

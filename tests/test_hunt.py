@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.workloads import open_workload, read_trace
 
 HUNT = Path(__file__).with_name("hunt")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.kinds import Load
-from clustergym.simulator.profiles.interference import LUCID_STEPS, LUCID_UTILISATION, Interference
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.jobs.job_kinds import Load
+from clustergym.simulator.sharing.interference import LUCID_STEPS, LUCID_UTILISATION, Interference
 
 MODELS = ["bert", "cifar10", "deepspeech2", "imagenet", "ncf", "yolov3"]
 

@@ -16,9 +16,9 @@ import numba
 import numpy as np
 import pytest
 
-from clustergym.simulator.kernels import jit
-from clustergym.simulator.kernels.jit import entry, kernel
-from clustergym.simulator.kernels.store import SEAL, Store, sealed, unsealed
+from clustergym.simulator.compiler import jit
+from clustergym.simulator.compiler.code_files import SEAL, Store, sealed, unsealed
+from clustergym.simulator.compiler.jit import entry, kernel
 
 from .uncompiled import anew
 
@@ -146,7 +146,7 @@ def test_every_flip_of_a_bit_is_noticed():
 
 PROGRAM = """
 import numpy as np
-from clustergym.simulator.kernels.jit import entry, kernel
+from clustergym.simulator.compiler.jit import entry, kernel
 
 @kernel
 def twice(values):

@@ -8,7 +8,7 @@ import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 
-from clustergym.simulator.kernels import jit
+from clustergym.simulator.compiler import jit
 
 PACKAGE = Path(jit.__file__).parents[2]
 COMPILED = {"kernel", "entry", "known"}  # decorators

@@ -22,12 +22,12 @@ import numpy as np
 import pytest
 
 from clustergym.envs.delay.window import window_dtype
-from clustergym.simulator.groups.state import GroupCapacity, group_dtype
-from clustergym.simulator.kernels import bits, heap
-from clustergym.simulator.kernels.jit import entry, kernel
-from clustergym.simulator.kernels.links import has_links
-from clustergym.simulator.kernels.random import exponential, random_word, uniform
-from clustergym.simulator.state import Capacity, empty_state, state_dtype
+from clustergym.simulator.compiler.jit import entry, kernel
+from clustergym.simulator.flows.link_use import has_links
+from clustergym.simulator.groups.group_fields import GroupCapacity, group_dtype
+from clustergym.simulator.numerics import bitset, heap
+from clustergym.simulator.numerics.random import exponential, random_word, uniform
+from clustergym.simulator.record.state import Capacity, empty_state, state_dtype
 
 from .uncompiled import anew
 
@@ -111,10 +111,10 @@ def test_every_whole_number_of_a_record_has_64_bits():
 def test_a_bit_set_is_a_set_compiled_and_interpreted(interpreted, integer):
     """31 and 63 are the last items of their words. Words never leave [0, 2**32)."""
     include, exclude, members = (
-        plain(kernel) if interpreted else kernel for kernel in (bits.include, bits.exclude, bits.members)
+        plain(kernel) if interpreted else kernel for kernel in (bitset.include, bitset.exclude, bitset.members)
     )
     rng = random.Random(1)
-    low, mid, top = (np.zeros(size, np.int64) for size in bits.words(2100))
+    low, mid, top = (np.zeros(size, np.int64) for size in bitset.words(2100))
     expected: set[int] = set()
     for item in [31, 63, 1023, 1024, 2099, *(rng.randrange(2100) for _ in range(600))]:
         change, kernel = (expected.discard, exclude) if item in expected else (expected.add, include)
@@ -124,14 +124,14 @@ def test_a_bit_set_is_a_set_compiled_and_interpreted(interpreted, integer):
     assert members(low, mid, top, len(expected)).tolist() == sorted(expected)
     for item in sorted(expected):
         exclude(low, mid, top, integer(item))
-    assert (low.any(), mid.any(), top.any(), bits.next_member(low, mid, top, 0)) == (False, False, False, -1)
+    assert (low.any(), mid.any(), top.any(), bitset.next_member(low, mid, top, 0)) == (False, False, False, -1)
 
 
-@pytest.mark.parametrize("next_member", both(bits.next_member))
+@pytest.mark.parametrize("next_member", both(bitset.next_member))
 def test_next_member_crosses_words_and_groups(next_member):
-    low, mid, top = (np.zeros(size, np.int64) for size in bits.words(70_000))
+    low, mid, top = (np.zeros(size, np.int64) for size in bitset.words(70_000))
     for item in (0, 31, 32, 40_000, 69_999):
-        bits.include(low, mid, top, item)
+        bitset.include(low, mid, top, item)
     answers = [next_member(low, mid, top, start) for start in (0, 1, 32, 33, 40_001, 70_000, 10**6)]
     assert answers == [0, 31, 32, 40_000, 69_999, -1, -1]
 
@@ -182,9 +182,9 @@ def package_copy(tmp_path: Path) -> Path:
 
 
 def jit_of(package: Path) -> dict[str, Any]:
-    """What `simulator/kernels/jit.py` of a copy of the package defines, imported anew."""
+    """What `simulator/compiler/jit.py` of a copy of the package defines, imported anew."""
     room = ModuleType(f"kernels{uuid.uuid4().hex}")
-    room.__path__ = [str(package / "simulator" / "kernels")]
+    room.__path__ = [str(package / "simulator" / "compiler")]
     sys.modules[room.__name__] = room
     return vars(importlib.import_module(f"{room.__name__}.jit"))
 
@@ -192,21 +192,21 @@ def jit_of(package: Path) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("edited", "changes"),
     [
-        ("simulator/kernels/jobs.py", True),
+        ("simulator/lifecycle/lifecycle.py", True),
         ("simulator/rules/orders.py", True),
-        ("simulator/kernels/codes.py", True),
-        ("simulator/kernels/known.py", True),
-        ("simulator/kernels/linking.py", True),
-        ("simulator/kernels/outline.py", True),
-        ("simulator/kernels/lowering.py", True),
-        ("simulator/tiers.py", True),
-        ("simulator/groups/kernels/life.py", True),
-        ("simulator/groups/rows.py", True),
-        ("simulator/groups/codes.py", True),
-        ("simulator/rows.py", True),
+        ("simulator/base/codes.py", True),
+        ("simulator/compiler/extensions/type_queries.py", True),
+        ("simulator/compiler/extensions/linking.py", True),
+        ("simulator/compiler/extensions/record_outline.py", True),
+        ("simulator/compiler/extensions/lowering.py", True),
+        ("simulator/base/tiers.py", True),
+        ("simulator/groups/kernels/group_life.py", True),
+        ("simulator/groups/group_calls.py", True),
+        ("simulator/groups/group_codes.py", True),
+        ("simulator/events/clock_calls.py", True),
         ("envs/delay/transition.py", True),
-        ("simulator/engine.py", False),
-        ("simulator/groups/engine.py", False),
+        ("simulator/engine/simulator.py", False),
+        ("simulator/groups/group_simulator.py", False),
         ("envs/registration.py", False),
     ],
 )
@@ -220,7 +220,7 @@ def test_editing_a_kernel_source_gives_another_cache(package_copy, edited, chang
 
 def test_a_new_kernel_file_gives_another_cache(package_copy):
     before = jit_of(package_copy)["source_key"]()
-    (package_copy / "simulator" / "kernels" / "more.py").write_text("@kernel\ndef more(s): pass\n")
+    (package_copy / "simulator" / "numerics" / "more.py").write_text("@kernel\ndef more(s): pass\n")
     assert jit_of(package_copy)["source_key"]() != before
 
 
@@ -234,7 +234,7 @@ def test_bounds_checked_code_has_a_cache_of_its_own(monkeypatch):
 
 KERNELS = """
 import numba
-from clustergym.simulator.kernels.jit import entry, kernel
+from clustergym.simulator.compiler.jit import entry, kernel
 
 @kernel
 def inner(x):

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from clustergym import policies
-from clustergym.simulator.decisions import Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.metrics import gpu_seconds
-from clustergym.simulator.sharing import Sharing
+from clustergym.simulator.base.decisions import Start
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.engine.metrics import gpu_seconds
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.sharing.sharing_model import Sharing
 from clustergym.simulator.workloads import Workload
 
 GIB = 2.0**30

@@ -9,17 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.network.links import GBPS
-from clustergym.simulator.network.routes import (
-    link_use,
-    machines_of,
-    ring_flows,
-    route,
-    sharing,
-    tree_flows,
-)
-from clustergym.simulator.topology import Topology
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.cluster.links import GBPS
+from clustergym.simulator.cluster.routes import link_use, machines_of, ring_flows, route, sharing, tree_flows
+from clustergym.simulator.cluster.topology import Topology
 
 PAIR = {
     "nodes": [{"id": "a", "gpus": 2}, {"id": "b", "gpus": 1}, {"id": "s"}],

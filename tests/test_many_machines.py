@@ -20,12 +20,12 @@ from clustergym.experiments import identity, on_ray, shipping
 from clustergym.experiments.evaluate import Setting, evaluate
 from clustergym.experiments.executors import Processes, elsewhere
 from clustergym.experiments.store import open_store
-from clustergym.simulator.errors import InputError, MissingExtra
+from clustergym.simulator.base.errors import InputError, MissingExtra
 
 SETTING = Setting("clustergym/Delay-v0", "dally:racks=1", "poisson:jobs=12,load=0.9,cluster_gpus=32", "none")
 OWN = """
 from helper import first
-from clustergym.simulator.decisions import Advance, Start
+from clustergym.simulator.base.decisions import Advance, Start
 
 class Mine:
     def decide(self, view):
@@ -266,7 +266,7 @@ def test_a_folder_that_is_called_ray_is_not_taken_for_it(tmp_path, only):
 
 
 def _refused(number: int) -> int:
-    from clustergym.simulator.errors import InputError
+    from clustergym.simulator.base.errors import InputError
 
     if number < 0:
         raise InputError(f"{number} is negative")

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from clustergym.policies import make
-from clustergym.simulator.decisions import Hold, Move, Preempt, Replicate, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError, InvalidDecision
-from clustergym.simulator.geo.gms import lay_ranking
-from clustergym.simulator.geo.kernels import scan
-from clustergym.simulator.geo.on_demand import _Storage, lacking, on_demand
-from clustergym.simulator.geo.rms import Hardware, RegionalScheduler
-from clustergym.simulator.geo.warehouse import Tables
-from clustergym.simulator.layout import Failures
+from clustergym.policies.mast import gms_scan
+from clustergym.policies.mast.copies_on_demand import _Storage, lacking, on_demand
+from clustergym.policies.mast.gms import lay_ranking
+from clustergym.policies.mast.rms import Hardware, RegionalScheduler
+from clustergym.simulator.base.decisions import Hold, Move, Preempt, Replicate, Start
+from clustergym.simulator.base.errors import InputError, InvalidDecision
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.events.initialise import Failures
+from clustergym.simulator.warehouse.warehouse import Tables
 from clustergym.simulator.workloads import Workload
 
 from . import geo_small
@@ -69,7 +69,7 @@ def test_credit_grows_with_the_wait_and_falls_with_what_the_tenant_used():
     while simulator.state.now_s < 1000.0:
         simulator.advance()
     found = lay_ranking(simulator.view.demands)
-    assert scan.scan(simulator.records, 0, found) == 2
+    assert gms_scan.scan(simulator.records, 0, found) == 2
     age = 1000.0 / 86_400.0
     assert found.credit[[1, 2]] == pytest.approx([age, age + 1.0], abs=1e-9)
     assert found.order[:2].tolist() == [2, 1]
@@ -85,7 +85,7 @@ def test_who_was_preempted_waits_since_then():
     simulator.apply(Start(1, range(64, 72)))
     simulator.advance()
     found = lay_ranking(simulator.view.demands, fair_weight=0.0)
-    assert simulator.state.now_s == 1000.0 and scan.scan(simulator.records, 0, found) == 1
+    assert simulator.state.now_s == 1000.0 and gms_scan.scan(simulator.records, 0, found) == 1
     assert found.credit[0] == pytest.approx(600.0 / 86_400.0)
 
 
@@ -94,11 +94,11 @@ def test_over_quota_is_the_lowest_level_and_quota_goes_by_credit():
     rows = [([(A100, 8)], [], 2, 0, 0.0)] * 3
     simulator = started(workload_of(rows, arrival_s=[0.0, 0.0, 0.0], quota=np.array([[16, 0]])))
     found = lay_ranking(simulator.view.demands)
-    scan.scan(simulator.records, 0, found)
+    gms_scan.scan(simulator.records, 0, found)
     assert found.level.tolist() == [2, 2, 6]
     for job in range(3):  # running, they count in the order in which they started
         simulator.apply(Start(job, range(8 * job, 8 * job + 8)))
-    scan.scan(simulator.records, 0, found)
+    gms_scan.scan(simulator.records, 0, found)
     assert found.level.tolist() == [2, 2, 6]
 
 
@@ -108,7 +108,7 @@ def test_gms_is_that_of_the_reference(seed):
 
     def watch(view, policy, decision):
         found = lay_ranking(view.demands)
-        count = scan.scan(view.simulator.records, 0, found)
+        count = gms_scan.scan(view.simulator.records, 0, found)
         level, pending, credit = ranking(view)
         assert found.order[:count].tolist() == pending
         assert all(found.level[job] == one for job, one in level.items())
@@ -127,7 +127,7 @@ def test_a_scan_does_not_look_at_those_that_ended_before_the_window():
         s = view.simulator.state
         old = np.flatnonzero((s.ended == 32) & (s.ended_s <= s.now_s - 86_400.0))
         found = lay_ranking(view.demands)
-        count = scan.scan(view.simulator.records, 0, found)
+        count = gms_scan.scan(view.simulator.records, 0, found)
         _, pending, credit = ranking(view)
         assert found.order[:count].tolist() == pending
         assert found.credit[pending] == pytest.approx([credit[job] for job in pending], rel=1e-12)
@@ -135,7 +135,7 @@ def test_a_scan_does_not_look_at_those_that_ended_before_the_window():
             job, ended_s = 32 * int(old[0]), float(s.finish_s[32 * old[0]])
             s.finish_s[job] = s.now_s  # whoever looks sees it
             again = lay_ranking(view.demands)
-            scan.scan(view.simulator.records, 0, again)
+            gms_scan.scan(view.simulator.records, 0, again)
             s.finish_s[job] = ended_s
             assert (again.credit == found.credit).all()
             passed.append(len(old))

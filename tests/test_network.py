@@ -16,14 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clustergym import policies
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.network import Network, NoNetwork, list_networks, load_network
-from clustergym.simulator.network.tables import CHRONUS_SPEEDS, GAVEL_SLOWDOWNS, TABLES, load_table
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.base.tiers import MACHINE, NETWORK, RACK, SLOT
+from clustergym.simulator.cluster.topology import Topology
+from clustergym.simulator.engine.network_choice import Network, NoNetwork, list_networks, load_network
+from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.profiles.model_names import normalised
 from clustergym.simulator.profiles.skew import DEFAULT_THRESHOLD, PROFILES, is_skewed, skew_of
-from clustergym.simulator.tiers import MACHINE, NETWORK, RACK, SLOT
-from clustergym.simulator.topology import Topology
+from clustergym.simulator.profiles.slowdown_tables import CHRONUS_SPEEDS, GAVEL_SLOWDOWNS, TABLES, load_table
 from clustergym.simulator.workloads import Workload, WorkloadWarning
 
 TRACES = Path(__file__).resolve().parents[2] / "shared" / "traces"

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.own import blamed, expect_trusted, is_own, own, parsed
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.base.own_code import blamed, expect_trusted, is_own, own, parsed
 
 MINE = """
 from dataclasses import dataclass
@@ -186,7 +186,7 @@ def test_what_is_neither_class_nor_function_is_taken_itself(folder):
     [
         ("py:", "policy 'py:': expected py:FILE.py:NAME or py:package.module:NAME"),
         ("py:mine.py", "policy 'py:mine.py': expected py:FILE.py:NAME or py:package.module:NAME"),
-        ("py:none.py:Plain", "policy 'py:none.py:Plain': there is no file "),
+        ("py:no_network.py:Plain", "policy 'py:no_network.py:Plain': there is no file "),
         ("py:no.such.module:Plain", "there is no module 'no.such.module'"),
         ("py:mine.py:Plan", "mine.py has no 'Plan'; did you mean 'Plain'? it has Called, Held, Plain, anything"),
         ("py:mine.py:Plain,margins=2", "unknown parameter 'margins'; did you mean 'margin'? known: margin, times"),
@@ -220,7 +220,7 @@ def test_a_file_that_cannot_be_imported_says_why_and_where(folder, source, sente
 
 def test_a_file_that_names_itself_while_it_is_imported_is_told_so(folder):
     (folder / "loop.py").write_text(
-        "from clustergym.simulator.own import own\nown('py:loop.py:X', 'policy')\nclass X:\n    pass\n"
+        "from clustergym.simulator.base.own_code import own\nown('py:loop.py:X', 'policy')\nclass X:\n    pass\n"
     )
     assert "names itself while it is imported" in said("py:loop.py:X")
 

@@ -13,10 +13,10 @@ import pytest
 import clustergym
 from clustergym import policies
 from clustergym.policies import Policy
-from clustergym.simulator.decisions import Advance, Hold, Migrate, Preempt, Start
-from clustergym.simulator.errors import InvalidDecision
-from clustergym.simulator.tiers import MACHINE, NETWORK, RACK
-from clustergym.simulator.twins import twin
+from clustergym.simulator.base.decisions import Advance, Hold, Migrate, Preempt, Start
+from clustergym.simulator.base.errors import InvalidDecision
+from clustergym.simulator.base.tiers import MACHINE, NETWORK, RACK
+from clustergym.simulator.engine.twin import twin
 
 from .small_envs import SMALL
 

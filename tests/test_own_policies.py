@@ -13,14 +13,14 @@ from clustergym.experiments.cli import run
 from clustergym.experiments.evaluate import Setting, default_setting, evaluate, play
 from clustergym.experiments.keys import own_fields
 from clustergym.policies import own as own_policies
-from clustergym.simulator.decisions import Advance, Start
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.saying import SettingWarning
+from clustergym.simulator.base.decisions import Advance, Start
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.base.said_once import SettingWarning
 
 SETTING = Setting("clustergym/Delay-v0", "dally:racks=2,machines=4", "poisson:jobs=30,backlog=24", "none")
 WORKLOAD = ["--workload", SETTING.workload, "--network", "none"]
 MINE = """
-from clustergym.simulator.decisions import Advance, Hold, Preempt, Start
+from clustergym.simulator.base.decisions import Advance, Hold, Preempt, Start
 
 
 class Widest:
@@ -393,7 +393,7 @@ def test_one_that_hands_on_what_a_built_in_one_decides_plays_as_it_does(folder, 
 ODD = """
 from dataclasses import dataclass
 from clustergym.policies import Policy, RulePolicy
-from clustergym.simulator.decisions import Advance
+from clustergym.simulator.base.decisions import Advance
 from clustergym.simulator.rules.rule import Rule
 
 

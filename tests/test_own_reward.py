@@ -11,7 +11,7 @@ from gymnasium.wrappers import TimeLimit
 
 import clustergym
 from clustergym.envs.registration import ENVIRONMENTS
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.errors import InputError
 
 from .small_envs import SMALL
 

@@ -11,9 +11,9 @@ from clustergym import Topology, Workload, open_workload
 from clustergym.experiments import store
 from clustergym.experiments.cli import run
 from clustergym.experiments.evaluate import Setting, evaluate, workload_of
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.network import load_network
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.engine.network_choice import load_network
+from clustergym.simulator.engine.simulator import Simulator
 
 MINE = """
 import numpy as np

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from clustergym.experiments.cli import run as cli
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import Endless
-from clustergym.simulator.layout import Failures
+from clustergym.simulator.base.errors import Endless
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.events.initialise import Failures
 from clustergym.simulator.rules.rule import Rule
 from clustergym.simulator.workloads import Workload
 

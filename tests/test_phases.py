@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clustergym.policies.cassini.compatibility_score import Overlay, SharedLink
 from clustergym.policies.cassini.optimise import solve
-from clustergym.simulator.compatibility.circle import Grid, unify
-from clustergym.simulator.compatibility.score import Overlay, SharedLink
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.contention.circle import Grid, unify
 from clustergym.simulator.profiles.cassini_models import DATA, GBPS, cassini_models, phases_of
 from clustergym.simulator.profiles.phases import (
     Phases,

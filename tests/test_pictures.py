@@ -16,7 +16,7 @@ from clustergym.experiments.report.lettering import shortened, width_of, wrapped
 from clustergym.experiments.report.marks import css, properties, variables_of
 from clustergym.experiments.report.svg import svg
 from clustergym.experiments.tensorboard_log import folder_names
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.errors import InputError
 
 ENVIRONMENT = "clustergym/Delay-v0"
 AGENT = "maskable-ppo:runs/a-folder-with-a-name-that-does-not-end/second-attempt/best"

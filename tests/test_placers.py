@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from clustergym.simulator.decisions import Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.decisions import Start
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.base.tiers import MACHINE, NETWORK, RACK, SLOT
+from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.rules.rule import Rule
-from clustergym.simulator.tiers import MACHINE, NETWORK, RACK, SLOT
 from clustergym.simulator.workloads import Workload
 
 # 2 racks x 2 machines x 2 slots x 4 GPUs: machine m has GPUs 8m to 8m + 7.

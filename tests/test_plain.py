@@ -5,9 +5,9 @@ import json
 import pytest
 
 from clustergym.experiments.cli import run
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.network import load_network
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.engine.network_choice import load_network
+from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.workloads import open_workload
 
 TRACE = "job_id,arrival_s,gpus,duration_s\nj1,0,2,600\nj2,10,4,1200\nj3,20,1,300\nj4,30,8,900\nj5,35,2,4000\n"

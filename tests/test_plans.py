@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from clustergym.policies.realisations import locality, place, realisations
-from clustergym.simulator.decisions import Hold, Migrate, Preempt, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.plans import Plan, decisions_of, plan_now
-from clustergym.simulator.topology import Topology
-from clustergym.simulator.workloads.schema import Workload
+from clustergym.simulator.base.decisions import Hold, Migrate, Preempt, Start
+from clustergym.simulator.cluster.topology import Topology
+from clustergym.simulator.engine.plans import Plan, decisions_of, plan_now
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.jobs.workload import Workload
 
 
 def two_machines(*gpus: int) -> Simulator:

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from clustergym import policies
-from clustergym.simulator.decisions import Advance, Hold, Migrate, Preempt, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError, InvalidDecision
-from clustergym.simulator.layout import Failures
-from clustergym.simulator.metrics import gpu_seconds
+from clustergym.simulator.base.decisions import Advance, Hold, Migrate, Preempt, Start
+from clustergym.simulator.base.errors import InputError, InvalidDecision
+from clustergym.simulator.engine.metrics import gpu_seconds
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.events.initialise import Failures
 from clustergym.simulator.rules.rule import Rule
-from clustergym.simulator.semantics import load_semantics
+from clustergym.simulator.rules.semantics import load_semantics
 from clustergym.simulator.workloads import Workload, open_workload
 
 random_case = runpy.run_path(str(Path(__file__).with_name("random_workloads.py")))["random_case"]

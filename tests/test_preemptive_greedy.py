@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clustergym import policies
-from clustergym.simulator import pass_rows
-from clustergym.simulator.decisions import Advance, Migrate, Preempt, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.decisions import Advance, Migrate, Preempt, Start
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.base.tiers import MACHINE, NETWORK, RACK
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.passes import pass_calls
 from clustergym.simulator.rules.rule import Rule
-from clustergym.simulator.tiers import MACHINE, NETWORK, RACK
 from clustergym.simulator.workloads import Workload, open_workload
 
 HERE = Path(__file__).parent
@@ -109,7 +109,7 @@ def test_some_are_moved_and_some_are_stopped():
     """30 s for the GPU that job 0 holds, (100 + 30) / 3 for each of job 1's. Stops come first."""
     simulator = at_arrival(TWO, MIX, (4, 100), word="greedy:preempt=on,preemption_cost=30")
     assert simulator.pass_ahead() == [Preempt(1), Migrate(0, (7,)), Start(3, (0, 1, 2, 3))]
-    assert pass_rows.find_room(simulator.records, 0, 3)
+    assert pass_calls.find_room(simulator.records, 0, 3)
     assert plan_of(simulator) == ([(0, True), (1, False)], 2 * LONG, 160.0, MACHINE, 0)
 
 
@@ -117,7 +117,7 @@ def test_who_is_not_needed_after_all_is_spared():
     """A move of job 0 costs nothing, so it is taken first; with the 3 GPUs of job 1 nobody needs it."""
     simulator = at_arrival(TWO, MIX, (3, 100))
     assert simulator.pass_ahead() == [Preempt(1), Start(3, (1, 2, 3))]
-    assert pass_rows.find_room(simulator.records, 0, 3)
+    assert pass_calls.find_room(simulator.records, 0, 3)
     assert plan_of(simulator) == ([(1, False)], LONG, 100.0, MACHINE, 0)
 
 
@@ -147,7 +147,7 @@ def test_a_gang_that_no_machine_holds_looks_in_racks():
     running = [([8, 9], LONG), (range(16, 24), LONG), (range(24, 30), LONG)]
     simulator = at_arrival(RACKS, running, (16, 100), word="greedy:preempt=on,margin=0,preemption_cost=10/40")
     assert simulator.pass_ahead() == [Migrate(0, (30, 31)), Start(3, tuple(range(16)))]
-    assert pass_rows.find_room(simulator.records, 0, 3)
+    assert pass_calls.find_room(simulator.records, 0, 3)
     assert plan_of(simulator) == ([(0, True)], LONG, 10.0, RACK, 0)
 
 
@@ -161,7 +161,7 @@ def test_a_gang_that_no_rack_holds_looks_in_the_whole_cluster():
     running[0] = (range(16), 148.0)
     simulator = at_arrival(RACKS, running, (24, 100))
     assert simulator.pass_ahead() == [Preempt(0), Start(2, (*range(16), *range(24, 32)))]
-    assert pass_rows.find_room(simulator.records, 0, 2)
+    assert pass_calls.find_room(simulator.records, 0, 2)
     assert plan_of(simulator) == ([(0, False)], 148.0, 100.0, NETWORK, 0)
 
 
@@ -206,8 +206,8 @@ def test_under_any_rule_one_may_ask_for_room_and_make_it():
     """First come first served, theta and exponent as by default: the mix from above."""
     simulator = at_arrival(TWO, MIX, (4, 100), word=Rule("fifo", placer="tier", preemption_cost=(30.0,)))
     assert simulator.pass_ahead() == []
-    assert pass_rows.find_room(simulator.records, 0, 3)
-    pass_rows.make_room(simulator.records, 0, 3)
+    assert pass_calls.find_room(simulator.records, 0, 3)
+    pass_calls.make_room(simulator.records, 0, 3)
     s = simulator.state
     assert s.tier[0] <= MACHINE and s.preempted[:4].tolist() == [0, 1, 0, 0] and s.migrated[:4].tolist() == [1, 0, 0, 0]
     assert s.starts[3] == 1 and s.free_gpus == 0
@@ -220,14 +220,14 @@ def test_finding_room_changes_nothing():
         [simulator.metrics(), simulator.state.machine_free[:2].tolist(), int(simulator.state.decisions)]
     )
     for job in (3, 3):
-        assert pass_rows.find_room(simulator.records, 0, job)
+        assert pass_calls.find_room(simulator.records, 0, job)
     after = json.dumps([simulator.metrics(), simulator.state.machine_free[:2].tolist(), int(simulator.state.decisions)])
     assert after == before and simulator.pass_ahead() == whole
 
 
 def test_who_finds_room_needs_nobodys():
     simulator = at_arrival(TWO, [(range(4), LONG)], (4, 100))
-    assert not pass_rows.find_room(simulator.records, 0, 1) and simulator.state.victims == 0
+    assert not pass_calls.find_room(simulator.records, 0, 1) and simulator.state.victims == 0
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5])

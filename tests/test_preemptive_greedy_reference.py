@@ -14,10 +14,10 @@ import pytest
 
 from clustergym import policies
 from clustergym.policies.greedy import greedy
-from clustergym.simulator.decisions import Advance
-from clustergym.simulator.engine import Simulator
+from clustergym.simulator.base.decisions import Advance
+from clustergym.simulator.base.tiers import MACHINE, NETWORK, RACK
+from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.rules.rule import Rule
-from clustergym.simulator.tiers import MACHINE, NETWORK, RACK
 from clustergym.simulator.workloads import Workload
 
 pytestmark = pytest.mark.filterwarnings("ignore:network allreduce")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from clustergym.experiments.cli import run
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.profiles.fitting import fit_memory, fit_profiles, fit_throughput, profile_file
 from clustergym.simulator.profiles.measurements import read_measurements
 from clustergym.simulator.profiles.models import load_profiles, profile_of, shipped_profiles

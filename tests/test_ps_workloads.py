@@ -13,15 +13,15 @@ import pytest
 
 from clustergym.experiments.cli import run
 from clustergym.experiments.workload_report import summary
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.offered import offered_load
-from clustergym.simulator.topology import Topology
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.cluster.topology import Topology
+from clustergym.simulator.engine.offered_load import offered_load
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.jobs.ps_jobs import PsJobs
+from clustergym.simulator.jobs.workload import COLUMNS
 from clustergym.simulator.workloads import Workload, open_workload
 from clustergym.simulator.workloads.harmony_jobs import harmony_like
-from clustergym.simulator.workloads.ps_jobs import PsJobs
-from clustergym.simulator.workloads.published import HARMONY_GB
-from clustergym.simulator.workloads.schema import COLUMNS
+from clustergym.simulator.workloads.trace_statistics import HARMONY_GB
 
 # A: 16 / 8 + 4 = 6 s an iteration, 10 of them; B: 8 / 4 + 3 = 5 s, 4 of them.
 ROWS = """job_id,arrival_s,gpus,duration_s,iterations,comp_machine_s,comm_s,input_gb,model_gb,epoch_iterations

@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 
 from clustergym.experiments.recording import WORDS, decisions, timeline
-from clustergym.simulator.decisions import Advance, Drop, Migrate, Move, Preempt, Replicate, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError, InvalidDecision, Stalled
-from clustergym.simulator.geo.lands import CPU_TYPE
-from clustergym.simulator.geo_metrics import type_seconds
-from clustergym.simulator.journal import logged
-from clustergym.simulator.layout import Failures
+from clustergym.simulator.base.decisions import Advance, Drop, Migrate, Move, Preempt, Replicate, Start
+from clustergym.simulator.base.errors import InputError, InvalidDecision, Stalled
+from clustergym.simulator.cluster.region_network import CPU_TYPE
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.events.initialise import Failures
+from clustergym.simulator.events.journal import logged
+from clustergym.simulator.record.state import Capacity, empty_state
+from clustergym.simulator.regions.region_metrics import type_seconds
 from clustergym.simulator.rules.rule import Rule
-from clustergym.simulator.state import Capacity, empty_state
 from clustergym.simulator.workloads import Workload
 
 from . import geo_small

@@ -18,13 +18,13 @@ from clustergym.envs.rendering.window import Window
 from clustergym.envs.rendering.words import clock, cut, span
 from clustergym.experiments import cli
 from clustergym.policies import make
-from clustergym.simulator.decisions import Hold, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError, MissingExtra
-from clustergym.simulator.kernels import codes
-from clustergym.simulator.layout import Failures
+from clustergym.simulator.base import codes
+from clustergym.simulator.base.decisions import Hold, Start
+from clustergym.simulator.base.errors import InputError, MissingExtra
+from clustergym.simulator.cluster.topology import Topology
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.events.initialise import Failures
 from clustergym.simulator.rules.rule import Rule
-from clustergym.simulator.topology import Topology
 from clustergym.simulator.workloads import Workload, open_workload
 
 pytest.importorskip("PIL")

@@ -23,7 +23,7 @@ from clustergym.experiments.reproduce.jobs import dally_batch, dally_weeks
 from clustergym.experiments.reproduce.registry import Options, reproductions
 from clustergym.experiments.reproduce.sweep import SERIES, Case, source_version, tuned_rack_timer_s
 from clustergym.experiments.run_files import StoredRunWarning
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.workloads import open_workload
 
 SMALL = Case("fifo", "flat:machines=2,gpus_per_machine=4", "poisson:jobs=20,cluster_gpus=8,gpus=1/2/4,seed=1")

@@ -15,13 +15,13 @@ import pytest
 import clustergym
 from clustergym import policies
 from clustergym.envs.sharing.observation import CANDIDATES
-from clustergym.simulator.decisions import Advance, Preempt, Resize, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError, InvalidDecision
-from clustergym.simulator.metrics import gpu_seconds
-from clustergym.simulator.rules.pairs import pair_jct, side_by_side_s
+from clustergym.simulator.base.decisions import Advance, Preempt, Resize, Start
+from clustergym.simulator.base.errors import InputError, InvalidDecision
+from clustergym.simulator.engine.metrics import gpu_seconds
+from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.rules.rule import Rule
-from clustergym.simulator.sharing import Sharing
+from clustergym.simulator.rules.sjf_bsbf_pairs import pair_jct, side_by_side_s
+from clustergym.simulator.sharing.sharing_model import Sharing
 from clustergym.simulator.workloads import Workload, open_workload
 
 ONE = "flat:machines=1,gpus_per_machine=1"

@@ -12,13 +12,13 @@ from clustergym import policies
 from clustergym.experiments.cli import run
 from clustergym.experiments.commands.setting import described_setting
 from clustergym.experiments.recording import decisions
-from clustergym.simulator.decisions import Hold, Migrate, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError, InvalidDecision
-from clustergym.simulator.kernels.codes import START
-from clustergym.simulator.layout import Failures
-from clustergym.simulator.metrics import gpu_seconds
-from clustergym.simulator.semantics import Semantics, artist_sim, load_semantics
+from clustergym.simulator.base.codes import START
+from clustergym.simulator.base.decisions import Hold, Migrate, Start
+from clustergym.simulator.base.errors import InputError, InvalidDecision
+from clustergym.simulator.engine.metrics import gpu_seconds
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.events.initialise import Failures
+from clustergym.simulator.rules.semantics import Semantics, artist_sim, load_semantics
 from clustergym.simulator.workloads import Workload, WorkloadWarning
 
 LONG = 1e6

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from clustergym.simulator.decisions import Advance, Migrate, Preempt, Resize, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError, InvalidDecision
-from clustergym.simulator.layout import Failures
-from clustergym.simulator.metrics import gpu_seconds
+from clustergym.simulator.base.decisions import Advance, Migrate, Preempt, Resize, Start
+from clustergym.simulator.base.errors import InputError, InvalidDecision
+from clustergym.simulator.base.tiers import NETWORK
+from clustergym.simulator.engine.metrics import gpu_seconds
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.events.initialise import Failures
 from clustergym.simulator.profiles.measured_tables import read_tables
 from clustergym.simulator.profiles.models import profile_of
+from clustergym.simulator.record.state import Capacity, empty_state
 from clustergym.simulator.rules.rule import Rule
-from clustergym.simulator.sharing import Sharing
-from clustergym.simulator.state import Capacity, empty_state
-from clustergym.simulator.tiers import NETWORK
+from clustergym.simulator.sharing.sharing_model import Sharing
 from clustergym.simulator.workloads import Workload
 
 TWO = "flat:machines=1,gpus_per_machine=2"

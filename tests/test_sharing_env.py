@@ -12,12 +12,12 @@ from clustergym import policies
 from clustergym.envs.rendering.ansi import draw_ansi
 from clustergym.envs.sharing.lookout import SharingLookout
 from clustergym.envs.sharing.observation import CANDIDATES, CLUSTER, QUEUE, RUNNING
-from clustergym.simulator.decisions import Advance, Hold, Preempt, Resize, Start
-from clustergym.simulator.elastic import TrainingPace
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError, InvalidDecision
-from clustergym.simulator.profiles.applications import fitted_applications
-from clustergym.simulator.sharing import Sharing
+from clustergym.simulator.base.decisions import Advance, Hold, Preempt, Resize, Start
+from clustergym.simulator.base.errors import InputError, InvalidDecision
+from clustergym.simulator.elastic.applications import fitted_applications
+from clustergym.simulator.elastic.elastic import TrainingPace
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.sharing.sharing_model import Sharing
 from clustergym.simulator.workloads import Workload
 
 SHARING = "clustergym/Sharing-v0"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from clustergym.simulator.decisions import Resize, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.layout import Failures
-from clustergym.simulator.metrics import gpu_seconds
+from clustergym.simulator.base.decisions import Resize, Start
+from clustergym.simulator.engine.metrics import gpu_seconds
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.events.initialise import Failures
 from clustergym.simulator.rules.rule import Rule
-from clustergym.simulator.sharing import Sharing
+from clustergym.simulator.sharing.sharing_model import Sharing
 from clustergym.simulator.workloads import Workload
 
 

@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from clustergym.simulator.decisions import Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.sharing import Sharing
+from clustergym.simulator.base.decisions import Start
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.sharing.sharing_model import Sharing
 from clustergym.simulator.workloads import Workload
 
 XIS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)

@@ -7,14 +7,14 @@ import math
 import numpy as np
 import pytest
 
-from clustergym.simulator.decisions import Advance, Hold, Migrate, Preempt, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError, InvalidDecision, Stalled
-from clustergym.simulator.kernels.random import exponential
-from clustergym.simulator.layout import Failures
-from clustergym.simulator.metrics import NAMES, gpu_seconds
+from clustergym.simulator.base.decisions import Advance, Hold, Migrate, Preempt, Start
+from clustergym.simulator.base.errors import InputError, InvalidDecision, Stalled
+from clustergym.simulator.base.tiers import NETWORK, SLOT
+from clustergym.simulator.engine.metrics import NAMES, gpu_seconds
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.events.initialise import Failures
+from clustergym.simulator.numerics.random import exponential
 from clustergym.simulator.rules.rule import Rule
-from clustergym.simulator.tiers import NETWORK, SLOT
 from clustergym.simulator.workloads import Workload
 
 ONE = "flat:machines=1,gpus_per_machine=1"

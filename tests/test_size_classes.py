@@ -14,14 +14,14 @@ import clustergym
 from clustergym.experiments.evaluate import Setting, default_setting, simulator_of, workload_of
 from clustergym.experiments.keys import own_fields
 from clustergym.policies import make_for
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.extents import Block, blocks_of, used_parts
-from clustergym.simulator.groups.state import GroupCapacity
-from clustergym.simulator.plain import Plain
-from clustergym.simulator.state import Capacity
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.groups.group_fields import GroupCapacity
+from clustergym.simulator.record.extents import Block, blocks_of, used_parts
+from clustergym.simulator.record.plain import Plain
+from clustergym.simulator.record.state import Capacity
+from clustergym.simulator.record.zeroed import SPARSE_BYTES, zeroed
 from clustergym.simulator.workloads import open_workload
-from clustergym.simulator.zeroed import SPARSE_BYTES, zeroed
 
 DELAY = "clustergym/Delay-v0"
 SMALL = {

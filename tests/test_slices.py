@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from clustergym import policies
-from clustergym.simulator.decisions import Migrate, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError, InvalidDecision
-from clustergym.simulator.metrics import gpu_seconds
-from clustergym.simulator.sharing import MEMORY, Sharing
+from clustergym.simulator.base.decisions import Migrate, Start
+from clustergym.simulator.base.errors import InputError, InvalidDecision
+from clustergym.simulator.engine.metrics import gpu_seconds
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.sharing.sharing_model import MEMORY, Sharing
 from clustergym.simulator.workloads import Workload
 
 GIB = 2.0**30

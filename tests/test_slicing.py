@@ -10,10 +10,10 @@ import pytest
 
 from clustergym import policies
 from clustergym.experiments.recording import decisions
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.kernels.codes import MIGRATE, PREEMPT, START
-from clustergym.simulator.layout import Failures
+from clustergym.simulator.base.codes import MIGRATE, PREEMPT, START
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.events.initialise import Failures
 from clustergym.simulator.rules.rule import Rule
 from clustergym.simulator.workloads import Workload
 

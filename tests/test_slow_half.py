@@ -11,15 +11,15 @@ from clustergym.policies.tetris import VERSIONS, Tetris
 from clustergym.policies.tetris.day import DayPlan
 from clustergym.policies.tetris.search import wander, wander_again
 from clustergym.policies.tetris.slow import HALVES, decisions_of, slow_half
-from clustergym.simulator.decisions import Advance, Drop, Move, Replicate
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.geo.expected import expected_warehouse
-from clustergym.simulator.geo.placement import Move as PlannedMove
-from clustergym.simulator.geo.placement import Objective, Placement
-from clustergym.simulator.geo.standing import runs_in
-from clustergym.simulator.layout import Failures
-from clustergym.simulator.tables import copied_bytes
+from clustergym.simulator.base.decisions import Advance, Drop, Move, Replicate
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.checks.table_decisions import copied_bytes
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.events.initialise import Failures
+from clustergym.simulator.table_placement.placement import Move as PlannedMove
+from clustergym.simulator.table_placement.placement import Objective, Placement
+from clustergym.simulator.table_placement.placement_metrics import runs_in
+from clustergym.simulator.table_placement.projected import expected_warehouse
 from clustergym.simulator.workloads import open_workload
 
 

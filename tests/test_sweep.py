@@ -9,7 +9,7 @@ import pytest
 from clustergym.experiments import evaluate, store
 from clustergym.experiments.cli import run
 from clustergym.experiments.sweeping import Sweep, load, with_parameter
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.errors import InputError
 
 WORDS = {
     "workload": "poisson:jobs=12,load=0.9",

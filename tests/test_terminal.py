@@ -8,7 +8,7 @@ from rich.text import Text
 
 from clustergym.experiments.cli import run
 from clustergym.experiments.terminal import out, plain_table, progress, shown
-from clustergym.simulator.kernels import telling
+from clustergym.simulator.compiler import compile_messages
 
 TRACE = "job_id,arrival_s,gpus,duration_s\na,0,1,5\n"
 
@@ -49,8 +49,8 @@ def test_the_name_of_a_file_is_not_obeyed(capsys, tmp_path):
 
 
 def test_quiet_says_nothing_of_compiling(capsys, monkeypatch):
-    monkeypatch.setattr(telling, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(compile_messages, "PATIENCE_S", 0.0)
     for quiet, says in ((True, False), (False, True)):
-        with progress("playing", 1.0, quiet), telling.told("compiling"):
+        with progress("playing", 1.0, quiet), compile_messages.told("compiling"):
             time.sleep(0.1)
         assert ("compiling" in capsys.readouterr().err) == says

@@ -11,8 +11,8 @@ from clustergym.policies.tetris import VERSIONS, Tetris, optimum
 from clustergym.policies.tetris.blocks import best_homes
 from clustergym.policies.tetris.replicas import replicate
 from clustergym.policies.tetris.search import climb, wander
-from clustergym.simulator.geo.files import warehouse_from_mapping
-from clustergym.simulator.geo.placement import Placement
+from clustergym.simulator.table_placement.placement import Placement
+from clustergym.simulator.warehouse.warehouse_files import warehouse_from_mapping
 
 V0, V2 = VERSIONS["static"], VERSIONS["tetris-v2"]
 TB = 1e12

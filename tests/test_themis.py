@@ -8,11 +8,11 @@ import pytest
 from clustergym.policies import make
 from clustergym.policies.realisations import locality
 from clustergym.policies.themis import Themis, finish_time_fairness
-from clustergym.simulator.decisions import Advance, Migrate, Preempt, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.decisions import Advance, Migrate, Preempt, Start
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.jobs.workload import Workload
 from clustergym.simulator.workloads import open_workload
-from clustergym.simulator.workloads.schema import Workload
 
 
 def played(simulator, policy):

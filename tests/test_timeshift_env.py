@@ -11,14 +11,14 @@ from clustergym import policies
 from clustergym.envs.rendering.ansi import draw_ansi
 from clustergym.envs.timeshift.meetings import Meetings, Place, Wheel
 from clustergym.envs.timeshift.observation import CANDIDATES, CLUSTER, QUEUE, RUNNING
-from clustergym.simulator.compatibility.buckets import BUCKETS, bucket_s
-from clustergym.simulator.compatibility.circle import Grid, unify
-from clustergym.simulator.compatibility.score import Overlay, SharedLink, link_scores
-from clustergym.simulator.decisions import Advance, Shift, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError, InvalidDecision
-from clustergym.simulator.network.routes import LinkUse
-from clustergym.simulator.plans import Plan, plan_now
+from clustergym.policies.cassini.compatibility_score import Overlay, SharedLink, link_scores
+from clustergym.policies.cassini.shift_buckets import BUCKETS, bucket_s
+from clustergym.simulator.base.decisions import Advance, Shift, Start
+from clustergym.simulator.base.errors import InputError, InvalidDecision
+from clustergym.simulator.cluster.routes import LinkUse
+from clustergym.simulator.contention.circle import Grid, unify
+from clustergym.simulator.engine.plans import Plan, plan_now
+from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.profiles.cassini_models import phases_of
 from clustergym.simulator.profiles.phases import in_order
 from clustergym.simulator.workloads import Workload

@@ -7,10 +7,10 @@ import time
 import numpy as np
 import pytest
 
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.presets import PRESETS, list_topologies
-from clustergym.simulator.tiers import TIER_NAMES
-from clustergym.simulator.topology import MAX_GPUS, Tier, Topology
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.base.tiers import TIER_NAMES
+from clustergym.simulator.cluster.presets import PRESETS, list_topologies
+from clustergym.simulator.cluster.topology import MAX_GPUS, Tier, Topology
 
 UNEVEN = {
     "name": "uneven",
@@ -244,8 +244,8 @@ def test_presets_take_numpy_integers():
 def test_list_topologies_lists_what_loads():
     listed = list_topologies()
     assert [entry["name"] for entry in listed] == [
-        "flat", "dally", "bsbf-physical", "bsbf-simulation",
-        "cassini-testbed", "cassini-two-gpu", "fat-tree", "leaf-spine", "harmony", "mast",
+        "flat", "dally", "bsbf-physical", "bsbf-simulation", "harmony",
+        "cassini-testbed", "cassini-two-gpu", "fat-tree", "leaf-spine", "mast",
     ]  # fmt: skip
     for entry in listed:
         topology = Topology.load(entry["name"])

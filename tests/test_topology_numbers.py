@@ -11,15 +11,15 @@ import pytest
 from clustergym.envs.delay.env import DelayEnv
 from clustergym.experiments.cli import run
 from clustergym.experiments.commands.setting import described_setting
-from clustergym.simulator import saying
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.network import load_network, on_topology
-from clustergym.simulator.network.explain import explain
-from clustergym.simulator.presets import PRESETS
-from clustergym.simulator.saying import SettingWarning
-from clustergym.simulator.tiers import RACK, SLOT
-from clustergym.simulator.topology import Tier, Topology
+from clustergym.experiments.placement_explained import explain
+from clustergym.simulator.base import said_once
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.base.said_once import SettingWarning
+from clustergym.simulator.base.tiers import RACK, SLOT
+from clustergym.simulator.cluster.presets import PRESETS
+from clustergym.simulator.cluster.topology import Tier, Topology
+from clustergym.simulator.engine.network_choice import load_network, on_topology
+from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.workloads import Workload
 
 NCF_BYTES = 6_410_628
@@ -28,7 +28,7 @@ MESSAGE_NS = 20_000  # of `measured`: two links of a switch, 10 us each
 
 @pytest.fixture(autouse=True)
 def nothing_said(monkeypatch):
-    monkeypatch.setattr(saying, "_said", set())
+    monkeypatch.setattr(said_once, "_said", set())
 
 
 @pytest.fixture

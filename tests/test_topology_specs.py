@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clustergym.simulator import specs
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.topology import Topology
-from clustergym.simulator.yaml_files import MAX_FILE_BYTES, load_mapping
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.base.yaml_files import MAX_FILE_BYTES, load_mapping
+from clustergym.simulator.cluster import topology_files
+from clustergym.simulator.cluster.topology import Topology
 
 FULL = """\
 name: two-sites
@@ -302,4 +302,4 @@ def test_any_spec_keeps_counts_and_contiguity(given_regions):
 
 def test_the_simulator_imports_without_pydantic_and_yaml():
     """They are loaded by the functions that need them, so nothing of them is in the module."""
-    assert not {"pydantic", "yaml", "BaseModel"} & set(vars(specs))
+    assert not {"pydantic", "yaml", "BaseModel"} & set(vars(topology_files))

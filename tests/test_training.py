@@ -23,7 +23,7 @@ from clustergym.agents.trainer import Training  # noqa: E402
 from clustergym.agents.validation import Validation  # noqa: E402
 from clustergym.experiments import cli  # noqa: E402
 from clustergym.policies import make  # noqa: E402
-from clustergym.simulator.errors import InputError  # noqa: E402
+from clustergym.simulator.base.errors import InputError  # noqa: E402
 
 WORD = "poisson:jobs=12,backlog=6,load=1.2,median_s=600"
 SMALL = {

@@ -18,7 +18,7 @@ import pytest
 from clustergym import policies
 from clustergym.envs.cluster_env import DECISIONS_A_JOB
 from clustergym.envs.registration import ENVIRONMENTS
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.errors import InputError
 
 from .small_envs import SMALL
 

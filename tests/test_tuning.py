@@ -28,7 +28,7 @@ SMALL = ("--workload", WORKLOAD, *SEEDS)
 GREEDY = ("Delay", "--policy", "greedy", *SMALL)
 OWN = """
 from clustergym.policies import Policy
-from clustergym.simulator.decisions import Advance, Start
+from clustergym.simulator.base.decisions import Advance, Start
 
 
 class Mine(Policy):

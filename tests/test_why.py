@@ -14,10 +14,10 @@ from clustergym.experiments.evaluate import Setting, default_setting, evaluate, 
 from clustergym.experiments.explaining import Asking
 from clustergym.experiments.recording import WORDS, decisions
 from clustergym.policies import Policy, RulePolicy
-from clustergym.simulator.decisions import Advance, Preempt, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.sharing import Sharing
+from clustergym.simulator.base.decisions import Advance, Preempt, Start
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.sharing.sharing_model import Sharing
 from clustergym.simulator.workloads import Workload
 
 TWO_BY_TWO = "dally:racks=2,machines=2"  # machines of 8 GPUs, racks of 16
@@ -274,7 +274,7 @@ class Silent(Widest):
 
 
 BROKEN = """
-from clustergym.simulator.decisions import Advance, Start
+from clustergym.simulator.base.decisions import Advance, Start
 
 
 class Broken:

@@ -13,8 +13,8 @@ import pytest
 from clustergym.experiments.cli import run
 from clustergym.experiments.commands.setting import described_setting
 from clustergym.experiments.evaluate import Setting, play
-from clustergym.simulator.errors import InputError
-from clustergym.simulator.windows import GROWING, OVER_TIME, Window
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.engine.time_window import GROWING, OVER_TIME, Window
 
 TRACE = "job_id,arrival_s,gpus,duration_s\na,1000,8,100\nb,1050,8,50\nc,1120,4,30\nd,1200,8,20\n"
 SETTINGS = {

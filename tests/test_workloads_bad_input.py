@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from clustergym.experiments import results
 from clustergym.experiments.evaluate import Run
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.workloads import FORMATS, Workload, WorkloadWarning, open_workload
 
 DATA = Path(__file__).parent / "data" / "workloads"

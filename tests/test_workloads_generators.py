@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from clustergym.experiments.workload_report import draw, print_report, seconds, summary
-from clustergym.simulator.errors import InputError, MissingExtra
+from clustergym.simulator.base.errors import InputError, MissingExtra
+from clustergym.simulator.jobs.workload import COLUMNS
 from clustergym.simulator.workloads import GENERATORS, Workload, open_workload
-from clustergym.simulator.workloads.schema import COLUMNS
 
 MANY = 200_000
 WEEK_S = 7 * 86400.0

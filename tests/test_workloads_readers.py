@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.jobs.workload import COLUMNS
 from clustergym.simulator.profiles.models import profile_of
 from clustergym.simulator.workloads import (
     FORMATS,
@@ -19,7 +20,6 @@ from clustergym.simulator.workloads import (
     recognise,
 )
 from clustergym.simulator.workloads.readers import gavel
-from clustergym.simulator.workloads.schema import COLUMNS
 
 DATA = Path(__file__).parent / "data" / "workloads"
 TRACES = Path(__file__).resolve().parents[1].parent / "shared" / "traces"

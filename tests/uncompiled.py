@@ -8,8 +8,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from clustergym.simulator.kernels import jit
-from clustergym.simulator.kernels.store import Store
+from clustergym.simulator.compiler import jit
+from clustergym.simulator.compiler.code_files import Store
 
 
 def anew(name: str, monkeypatch: Any, folder: Path) -> ModuleType:

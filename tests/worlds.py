@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from clustergym.policies import make
-from clustergym.simulator.decisions import (
+from clustergym.simulator.base.decisions import (
     Advance,
     AssignGroup,
     Decision,
@@ -33,13 +33,13 @@ from clustergym.simulator.decisions import (
     Shift,
     Start,
 )
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.errors import InvalidDecision, Stalled
-from clustergym.simulator.layout import Failures
+from clustergym.simulator.base.errors import InvalidDecision, Stalled
+from clustergym.simulator.cluster.topology import Topology
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.events.initialise import Failures
 from clustergym.simulator.rules.rule import BACKFILL_PLACERS, ORDERS, PLACERS, Rule, Tuner
-from clustergym.simulator.semantics import Semantics, artist_sim, events
-from clustergym.simulator.sharing import Sharing
-from clustergym.simulator.topology import Topology
+from clustergym.simulator.rules.semantics import Semantics, artist_sim, events
+from clustergym.simulator.sharing.sharing_model import Sharing
 from clustergym.simulator.workloads import Workload
 
 HERE = Path(__file__).parent

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.decisions import Drop, Move, Replicate
-from ...simulator.engine import Simulator
-from ...simulator.errors import InvalidDecision
-from ...simulator.geo.expected import expected_copies, expected_homes, expected_warehouse
-from ...simulator.geo.placement import Objective, Placement
-from ...simulator.tables import check_table, copied_bytes, is_idle
+from ...simulator.base.decisions import Drop, Move, Replicate
+from ...simulator.base.errors import InvalidDecision
+from ...simulator.checks.table_decisions import check_table, copied_bytes, is_idle
+from ...simulator.engine.simulator import Simulator
+from ...simulator.table_placement.placement import Objective, Placement
+from ...simulator.table_placement.projected import expected_copies, expected_homes, expected_warehouse
 from .readers import Readers
 
 DONE, LEAVE, FIRST_REGION = 0, 1, 2  # candidates; from the third on three a region, in the order of KINDS

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...simulator.engine import Decider, Simulator
-from ...simulator.network import Network
-from ...simulator.protocols import Policy
-from ...simulator.topology import Topology
+from ...simulator.cluster.topology import Topology
+from ...simulator.engine.network_choice import Network
+from ...simulator.engine.protocols import Policy
+from ...simulator.engine.simulator import Decider, Simulator
 from ...simulator.workloads import Workload
 from ..cluster_env import failures_of, horizon_of
 from ..codes import REWARD
@@ -68,7 +68,8 @@ class DataPlacementEnv(PlayedEnv):
             its word `py:FILE.py:NAME` (envs/snapshot.py).
         reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
             name or a policy; None: nobody.
-        mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/layout.py); 0 mean time between failures: none.
+        mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/events/initialise.py); 0 mean time between failures:
+            none.
         region_mtbf_s, region_mttr_s: outages of regions; 0: none.
         render_mode: `ansi`, `rgb_array` or `human`.
 

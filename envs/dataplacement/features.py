@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...simulator.geo.warehouse import HIGH_LEVELS
+from ...simulator.warehouse.warehouse import HIGH_LEVELS
 from ..window import CROWD
 from .day import FIRST_REGION, KINDS, LEAVE, Day
 from .observation import CANDIDATES, CHANGE, IS_DONE, IS_DROP, IS_HOME, IS_LEAVE, IS_REPLICA, LEGAL, REGIONS, RUNNING

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.decisions import TABLE_DECISIONS, Advance, Decision
-from ...simulator.engine import Decider, Simulator
-from ...simulator.errors import InputError, InvalidDecision
-from ...simulator.geo.placement import Objective, Placement
-from ...simulator.protocols import policy_of
+from ...simulator.base.decisions import TABLE_DECISIONS, Advance, Decision
+from ...simulator.base.errors import InputError, InvalidDecision
+from ...simulator.checks.table_decisions import check_table, copied_bytes
+from ...simulator.engine.protocols import policy_of
+from ...simulator.engine.simulator import Decider, Simulator
 from ...simulator.rules.rule import Rule
-from ...simulator.tables import check_table, copied_bytes
+from ...simulator.table_placement.placement import Objective, Placement
 from ..guest import Mirror
 from ..lookout import check_range, numbers
 from ..played import PlayedLookout, Taken

@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from ...simulator.geo.warehouse import Jobs
-from ...simulator.geo.world import NO_GPU, World
-from ...simulator.view import ClusterView
+from ...simulator.cluster.region_hardware import NO_GPU, World
+from ...simulator.engine.view import ClusterView
+from ...simulator.warehouse.warehouse import Jobs
 
 
 @dataclass(frozen=True)

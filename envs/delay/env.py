@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...simulator.engine import Simulator
-from ...simulator.estimates import Estimates
-from ...simulator.network import Network
-from ...simulator.protocols import Policy
+from ...simulator.cluster.topology import Topology
+from ...simulator.engine.network_choice import Network
+from ...simulator.engine.protocols import Policy
+from ...simulator.engine.simulator import Simulator
+from ...simulator.jobs.estimates import Estimates
 from ...simulator.rules.rule import Rule, Tuner
-from ...simulator.semantics import Semantics, load_semantics
-from ...simulator.topology import Topology
+from ...simulator.rules.semantics import Semantics, load_semantics
 from ...simulator.workloads import Workload
 from ..cluster_env import ClusterEnv, failures_of, horizon_of
 from ..forms import Form
@@ -57,9 +57,9 @@ class DelayEnv(ClusterEnv):
         network: `none`, `penalty` or `allreduce`, with arguments, or a `Network`; None: the one of the semantics, else
             measured penalties.
         semantics: `events`, or `artist-sim`: leases, chunks and auctions of the simulator behind paper dally, with a
-            decision point at each auction (simulator/semantics.py).
+            decision point at each auction (simulator/rules/semantics.py).
         placer: which GPUs realise a tier: `tier` or `first`; or `count`, `consolidated`, `skew`, `random` and others
-            of rules/placers.py that know one gang a job, so only the target that this gang has is legal.
+            of running/placers.py that know one gang a job, so only the target that this gang has is legal.
         slots, running_slots: waiting and running jobs in the window, 1 to 256 and 0 to 256.
         order: which jobs the window shows first: `arrival`, `shortest` (isolated run time), `smallest` (GPUs), or
             `classes`: the shortest of every size of gang, then the second shortest of each, ...
@@ -76,7 +76,7 @@ class DelayEnv(ClusterEnv):
         lease: seconds; a started job cannot be stopped or moved before its lease ends, nor, if it is not then, before
             the next one does (0: no leases).
         estimates: what is known of run times, by whoever decides and in the observation: `exact`, `none`,
-            `lognormal:sigma=S` or `user` (simulator/estimates.py).
+            `lognormal:sigma=S` or `user` (simulator/jobs/estimates.py).
         max_decisions: truncate after so many steps, >= 1; None: 50 a job of the workload; `math.inf`: never.
         horizon_s: truncate so many seconds after the first arrival; None: never.
         skip_idle: pass over decision points where only advancing or holding is legal.
@@ -87,7 +87,8 @@ class DelayEnv(ClusterEnv):
             `py:FILE.py:NAME` (envs/snapshot.py).
         reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
             name, a policy or a `Rule`; None: nobody.
-        mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/layout.py); 0 mean time between failures: none.
+        mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/events/initialise.py); 0 mean time between failures:
+            none.
         render_mode: `ansi`, `rgb_array` or `human`.
 
     Raises:

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.decisions import Decision, Migrate, Start
-from ...simulator.engine import Decider, Simulator
-from ...simulator.errors import InputError
-from ...simulator.gangs import check_gang
-from ...simulator.names import choose
+from ...simulator.base.decisions import Decision, Migrate, Start
+from ...simulator.base.errors import InputError
+from ...simulator.base.names import choose
+from ...simulator.checks.check_gangs import check_gang
+from ...simulator.engine.simulator import Decider, Simulator
 from ...simulator.rules.rule import Rule
 from ..dictated import dictate, undictate
 from ..lookout import Lookout, numbers

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 
-from ...simulator.kernels.codes import AFFINITY, RUNNING
-from ...simulator.kernels.jit import entry, kernel
-from ...simulator.kernels.placement import is_spread, lift, lower, tier_of_gang
-from ...simulator.rules.estimates import isolated_left_s
+from ...simulator.base.codes import AFFINITY, RUNNING
+from ...simulator.base.tiers import MACHINE, RACK
+from ...simulator.compiler.jit import entry, kernel
+from ...simulator.jobs.remaining_time import isolated_left_s
 from ...simulator.rules.orders import is_leased
-from ...simulator.rules.placers import find_better, find_gang, take_in_machine, take_in_rack
-from ...simulator.tiers import MACHINE, RACK
+from ...simulator.running.gpu_allocation import is_spread, lift, lower, tier_of_gang
+from ...simulator.running.placers import find_better, find_gang, take_in_machine, take_in_rack
 from ..window import NO_JOB, can_stop, fill_running
 
 ARRIVAL, MOVABLE, WORST, PRIORITY = 0, 1, 2, 3

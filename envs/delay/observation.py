@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import math
 
-from ...simulator.kernels.codes import TIMES_HIDDEN
-from ...simulator.kernels.jit import kernel
-from ...simulator.kernels.logs import log_from_one
-from ...simulator.rules.estimates import expected_end_s, isolated_left_s
-from ...simulator.tiers import MACHINE, NETWORK
+from ...simulator.base.codes import TIMES_HIDDEN
+from ...simulator.base.tiers import MACHINE, NETWORK
+from ...simulator.compiler.jit import kernel
+from ...simulator.jobs.remaining_time import expected_end_s, isolated_left_s
+from ...simulator.numerics.fast_log import log_from_one
 from ..window import LOG_WORST, NO_JOB, crowd, scaled_slack, scaled_slowdown, scaled_time
 from .window import HOLD_KIND, HOLD_TIERS, KNOWN, OUTLOOKS, PER_RUNNING, PER_WAITING, ROOM_KIND, TARGETS
 

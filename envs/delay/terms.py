@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...simulator.errors import InputError
+from ...simulator.base.errors import InputError
 from ...simulator.rules.rule import Rule, Tuner
 
 TUNER = Tuner()

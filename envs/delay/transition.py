@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 
-from ...simulator.kernels import events, jobs
-from ...simulator.kernels.codes import ASK, DECIDE, STALLED
-from ...simulator.kernels.jit import entry, kernel
-from ...simulator.rules.delays import timer_end_s
-from ...simulator.rules.holds import hold_for_tier
-from ...simulator.rules.room import find_room, make_room
-from ...simulator.tiers import MACHINE
+from ...simulator.base.codes import ASK, DECIDE, STALLED
+from ...simulator.base.tiers import MACHINE
+from ...simulator.compiler.jit import entry, kernel
+from ...simulator.events import clock
+from ...simulator.lifecycle import lifecycle
+from ...simulator.passes.room import find_room, make_room
+from ...simulator.passes.tier_holds import hold_for_tier
+from ...simulator.rules.dally_timers import timer_end_s
 from ..codes import GOES_ON, IS_ADJUSTED, TERMINATED, TRUNCATED
 from ..turns import advance, candidate_played, close_step, is_over, open_step, used_gpus
 from ..window import NO_JOB
@@ -84,14 +85,14 @@ def _step(s, w, reference, candidate, delay, tier, outcome):
     elif candidate == 0:
         w.decisions += 1
         w.dictated_job = NO_JOB
-        if events.next_event_s(s) < math.inf:
+        if clock.next_event_s(s) < math.inf:
             w.code = advance(s)
             show(s, w)
     else:
         w.decisions += 1
         _apply(s, w, candidate - 1, delay, tier)
         w.dictated_job = NO_JOB
-        if w.code == STALLED and events.next_event_s(s) < math.inf:
+        if w.code == STALLED and clock.next_event_s(s) < math.inf:
             w.code = DECIDE
         show(s, w)
     settle(s, w)
@@ -141,16 +142,16 @@ def _apply(s, w, index, delay, tier):
             make_room(s, job)
         else:
             find_target(s, w, job, kind)
-            jobs.start(s, job)
+            lifecycle.start(s, job)
         return
     index -= PER_WAITING * w.slots
     job = w.running_job[index // PER_RUNNING]
     kind = index % PER_RUNNING
     if kind == PREEMPT_KIND:
-        jobs.preempt(s, job)
+        lifecycle.preempt(s, job)
         return
     find_moved(s, w, job, kind)
-    jobs.migrate(s, job)
+    lifecycle.migrate(s, job)
 
 
 @kernel
@@ -162,6 +163,6 @@ def _hold(s, w, job, delay, tier):
     elif delay != UNTIL_OFFER:
         until_s = s.now_s + w.delay_s[delay]
     if until_s == math.inf:
-        jobs.hold(s, job, until_s)
+        lifecycle.hold(s, job, until_s)
     else:
         hold_for_tier(s, job, until_s, tier)

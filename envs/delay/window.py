@@ -12,18 +12,18 @@ from functools import cache
 
 import numpy as np
 
-from ...simulator.kernels.codes import AFFINITY, FIRST, SCATTER, TIMES_EXACT, TIMES_HIDDEN
-from ...simulator.kernels.codes import TIER as TIER_PLACER
-from ...simulator.kernels.events import next_event_s
-from ...simulator.kernels.jit import entry, kernel
-from ...simulator.kernels.placement import tier_of_gang
-from ...simulator.network.speed import gang_iteration_s
-from ...simulator.rules.delays import timer_s
-from ...simulator.rules.foresight import forget, room_s
-from ...simulator.rules.placers import find_at, find_gang, tightest
-from ...simulator.rules.room import find_room
-from ...simulator.state import CLASSES, PROFILES
-from ...simulator.tiers import MACHINE, NETWORK, RACK, SLOT
+from ...simulator.base.codes import AFFINITY, FIRST, SCATTER, TIMES_EXACT, TIMES_HIDDEN
+from ...simulator.base.codes import TIER as TIER_PLACER
+from ...simulator.base.tiers import MACHINE, NETWORK, RACK, SLOT
+from ...simulator.compiler.jit import entry, kernel
+from ...simulator.events.clock import next_event_s
+from ...simulator.passes.room import find_room
+from ...simulator.record.state import CLASSES, PROFILES
+from ...simulator.rules.dally_timers import timer_s
+from ...simulator.rules.greedy_wait import forget, room_s
+from ...simulator.running.gpu_allocation import tier_of_gang
+from ...simulator.running.iteration_time import gang_iteration_s
+from ...simulator.running.placers import find_at, find_gang, tightest
 from ..dictated import dictated_fields, is_dictated, lay_dictated
 from ..window import MAX_SLOTS, can_stop, common_fields, fill_waiting, may_advance, scaled_slowdown, scaled_time
 from .moves import can_move, find_defragment, find_fuller, find_move, most_of, show_running

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...simulator.engine import Decider, Simulator
-from ...simulator.estimates import Estimates
-from ...simulator.network import Network
-from ...simulator.protocols import Policy
-from ...simulator.topology import Topology
+from ...simulator.cluster.topology import Topology
+from ...simulator.engine.network_choice import Network
+from ...simulator.engine.protocols import Policy
+from ...simulator.engine.simulator import Decider, Simulator
+from ...simulator.jobs.estimates import Estimates
 from ...simulator.workloads import Workload
 from ..cluster_env import failures_of, horizon_of
 from ..forms import Form
@@ -68,8 +68,9 @@ class GeoEnv(PlayedEnv):
         reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
             name or a policy; None: nobody.
         estimates: what policies and the observation know of run times: `exact`, `none`, `lognormal:sigma=1`, `user`, or
-            `Estimates` (simulator/estimates.py); rewards go by what happens.
-        mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/layout.py); 0 mean time between failures: none.
+            `Estimates` (simulator/jobs/estimates.py); rewards go by what happens.
+        mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/events/initialise.py); 0 mean time between failures:
+            none.
         region_mtbf_s, region_mttr_s: outages of regions; 0: none.
         render_mode: `ansi`, `rgb_array` or `human`.
 

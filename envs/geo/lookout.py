@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.decisions import Advance, Decision, Hold, Preempt, Start
-from ...simulator.engine import Decider, Simulator
-from ...simulator.errors import InputError
-from ...simulator.geo.gms import lay_ranking
-from ...simulator.geo.on_demand import on_demand
-from ...simulator.geo.rms import Hardware, lay_regions
-from ...simulator.kernels.jit import direct
-from ...simulator.protocols import policy_of
+from ...policies.mast.copies_on_demand import on_demand
+from ...policies.mast.gms import lay_ranking
+from ...policies.mast.rms import Hardware, lay_regions
+from ...simulator.base.decisions import Advance, Decision, Hold, Preempt, Start
+from ...simulator.base.errors import InputError
+from ...simulator.compiler.jit import direct
+from ...simulator.engine.protocols import policy_of
+from ...simulator.engine.simulator import Decider, Simulator
 from ...simulator.rules.rule import Rule
 from ..guest import Mirror
 from ..lookout import ORDERS, check_range

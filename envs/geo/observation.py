@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 
-from ...simulator.geo.kernels.region import IMPORTANCES, LEAVES
-from ...simulator.geo.kernels.search import BY_RACK, undo
-from ...simulator.kernels.bits import next_member
-from ...simulator.kernels.codes import HELD
-from ...simulator.kernels.jit import entry, kernel
-from ...simulator.kernels.regions import candidate_regions
-from ...simulator.rules.estimates import expected_end_s, isolated_left_s
+from ...policies.mast.place_search import BY_RACK, undo
+from ...policies.mast.region_units import IMPORTANCES, LEAVES
+from ...simulator.base.codes import HELD
+from ...simulator.compiler.jit import entry, kernel
+from ...simulator.jobs.remaining_time import expected_end_s, isolated_left_s
+from ...simulator.numerics.bitset import next_member
+from ...simulator.regions.region_starts import candidate_regions
 from ..window import crowd, observe_size, scaled_time
 from .window import (
     IN_PLACE_OF_OTHERS,

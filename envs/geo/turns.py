@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ...simulator.decisions import Decision, Hold, Preempt, Start
-from ...simulator.errors import InvalidDecision
-from ...simulator.view import ClusterView
+from ...simulator.base.decisions import Decision, Hold, Preempt, Start
+from ...simulator.base.errors import InvalidDecision
+from ...simulator.engine.view import ClusterView
 from .window import AS_IT_IS, IN_PLACE_OF_OTHERS, NO_CLUSTER
 
 

@@ -14,14 +14,14 @@ from functools import cache
 
 import numpy as np
 
-from ...simulator.geo.kernels.region import IMPORTANCES, LEAVES, forget_all, lay
-from ...simulator.geo.kernels.scan import rank
-from ...simulator.geo.kernels.search import NO_PLAN, begin_plan, bid, place, refuse, undo, was_refused
-from ...simulator.geo_state import MOST_REGIONS, MOST_TYPES
-from ...simulator.kernels.bits import next_member
-from ...simulator.kernels.codes import FINISHED, HORIZON
-from ...simulator.kernels.jit import entry, kernel
-from ...simulator.kernels.regions import candidate_regions
+from ...policies.mast.gms_scan import rank
+from ...policies.mast.place_search import NO_PLAN, begin_plan, bid, place, refuse, undo, was_refused
+from ...policies.mast.region_units import IMPORTANCES, LEAVES, forget_all, lay
+from ...simulator.base.codes import FINISHED, HORIZON
+from ...simulator.compiler.jit import entry, kernel
+from ...simulator.numerics.bitset import next_member
+from ...simulator.record.region_fields import MOST_REGIONS, MOST_TYPES
+from ...simulator.regions.region_starts import candidate_regions
 from ..window import MAX_SLOTS, NO_JOB, common_fields, fill_slots
 
 MAX_CLUSTERS = 16

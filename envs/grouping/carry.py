@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...simulator.groups.codes import CLIMBS, NONE
+from ...simulator.compiler.jit import entry, kernel
+from ...simulator.groups.group_codes import CLIMBS, NONE
 from ...simulator.groups.kernels.decide import join, open_for, pause, set_machines, set_spill
-from ...simulator.kernels.bits import next_member
-from ...simulator.kernels.jit import entry, kernel
+from ...simulator.numerics.bitset import next_member
 from .sums import balanced, is_measured, knows
 from .window import (
     OPEN_KIND,

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.decisions import Advance, AssignGroup, Decision, Preempt, SetMachines, SetSpill
-from ...simulator.errors import InvalidDecision
-from ...simulator.groups.engine import GroupSimulator
+from ...simulator.base.decisions import Advance, AssignGroup, Decision, Preempt, SetMachines, SetSpill
+from ...simulator.base.errors import InvalidDecision
+from ...simulator.groups.group_simulator import GroupSimulator
 from ..slots import slot_of
 from .carry import machines_given, machines_opened, ratio_found
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.errors import InputError
-from ...simulator.estimates import Estimates
-from ...simulator.groups.config import GroupConfig
-from ...simulator.groups.engine import GroupSimulator
-from ...simulator.topology import Topology
+from ...simulator.base.errors import InputError
+from ...simulator.cluster.topology import Topology
+from ...simulator.groups.group_config import GroupConfig
+from ...simulator.groups.group_simulator import GroupSimulator
+from ...simulator.jobs.estimates import Estimates
 from ...simulator.workloads import Workload
 from ..cluster_env import ClusterEnv, failures_of, horizon_of
 from ..forms import Form
@@ -59,8 +59,8 @@ class GroupingEnv(ClusterEnv):
             servers; or several of them in a list, one of which is drawn at each reset.
         network: `none`: the jobs' own times say what the network takes.
         comm, busy, loss, jitter, average_weight, model_error, profile_iterations, move_s, ram_gb, disk_mb_s, expansion,
-            gc_threshold, gc_slope, pass_fraction, pull_share: of the simulator (simulator/groups/config.py); here jobs
-            are measured when they come (profile_iterations = 0).
+            gc_threshold, gc_slope, pass_fraction, pull_share: of the simulator (simulator/groups/group_config.py); here
+            jobs are measured when they come (profile_iterations = 0).
         group_slots: G, 1 to 32: groups in the window.
         machine_choices: most machines that can be asked for by number, 0 to 256; None: those of the cluster.
         spill_choices: values of the third part, 1 to 12: climbing, then 0, .1, and so on; 1: climbing only.
@@ -77,8 +77,8 @@ class GroupingEnv(ClusterEnv):
         reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
             name or a policy; None: nobody.
         estimates: what policies and the observation know of run times: `exact`, `none`, `lognormal:sigma=1`, `user`, or
-            `Estimates` (simulator/estimates.py); rewards go by what happens.
-        mtbf_s, mttr_s: machine failures (simulator/layout.py); 0 mean time between failures: none.
+            `Estimates` (simulator/jobs/estimates.py); rewards go by what happens.
+        mtbf_s, mttr_s: machine failures (simulator/events/initialise.py); 0 mean time between failures: none.
         render_mode: `ansi`, `rgb_array` or `human`.
 
     Raises:

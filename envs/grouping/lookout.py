@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.decisions import AssignGroup, Decision, SetMachines, SetSpill
-from ...simulator.groups.config import GroupTerms
-from ...simulator.topology import Topology
+from ...simulator.base.decisions import AssignGroup, Decision, SetMachines, SetSpill
+from ...simulator.cluster.topology import Topology
+from ...simulator.groups.group_config import GroupTerms
 from ..lookout import Lookout, check_range
 from ..tables import Part, Table
 from .codec import decode, encode

@@ -8,10 +8,10 @@ candidates that are not legal, are zero.
 
 from __future__ import annotations
 
-from ...simulator.groups.codes import LOADING as IS_LOADING
-from ...simulator.groups.codes import OUT
-from ...simulator.kernels.jit import kernel
-from ...simulator.rules.estimates import isolated_left_s
+from ...simulator.compiler.jit import kernel
+from ...simulator.groups.group_codes import LOADING as IS_LOADING
+from ...simulator.groups.group_codes import OUT
+from ...simulator.jobs.remaining_time import isolated_left_s
 from ..window import crowd, ignorance, scaled_slack, scaled_time
 from .offers import (
     FEW,

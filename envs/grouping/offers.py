@@ -5,9 +5,9 @@ Memory columns are what the group would have in memory; garbage collection and d
 
 from __future__ import annotations
 
-from ...simulator.kernels.jit import kernel
-from ...simulator.kernels.logs import log_from_one
-from ...simulator.rules.estimates import isolated_left_s
+from ...simulator.compiler.jit import kernel
+from ...simulator.jobs.remaining_time import isolated_left_s
+from ...simulator.numerics.fast_log import log_from_one
 from ..window import scaled_time
 from .carry import group_number, own_number
 from .sums import (

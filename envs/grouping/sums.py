@@ -13,11 +13,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...simulator.groups.codes import NONE
-from ...simulator.kernels.bits import next_member
-from ...simulator.kernels.codes import TIMES_HIDDEN
-from ...simulator.kernels.jit import kernel
-from ...simulator.rules.estimates import isolated_left_s
+from ...simulator.base.codes import TIMES_HIDDEN
+from ...simulator.compiler.jit import kernel
+from ...simulator.groups.group_codes import NONE
+from ...simulator.jobs.remaining_time import isolated_left_s
+from ...simulator.numerics.bitset import next_member
 
 MAX_GROUPS = 256  # groups beyond these are as if nothing were known of them
 BETA = 0.5  # of network use, beside CPU use

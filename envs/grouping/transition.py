@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...simulator.groups.kernels.clock import advance
-from ...simulator.kernels.codes import DECIDE, STALLED
-from ...simulator.kernels.jit import entry, kernel
+from ...simulator.base.codes import DECIDE, STALLED
+from ...simulator.compiler.jit import entry, kernel
+from ...simulator.groups.kernels.group_clock import advance
 from ..codes import IS_ADJUSTED, TERMINATED, TRUNCATED
 from ..turns import candidate_played, close_step, is_over, open_step
 from .carry import carry_out

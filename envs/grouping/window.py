@@ -14,10 +14,10 @@ from functools import cache
 
 import numpy as np
 
-from ...simulator.groups.codes import NONE
+from ...simulator.base.codes import FINISHED, HORIZON
+from ...simulator.compiler.jit import kernel
+from ...simulator.groups.group_codes import NONE
 from ...simulator.groups.kernels.decide import available_machines
-from ...simulator.kernels.codes import FINISHED, HORIZON
-from ...simulator.kernels.jit import kernel
 from ..window import MAX_SLOTS, common_fields, fill_slots
 from .sums import alone_of, is_measured, knows, longest_without, sum_fields, sum_groups
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from ...simulator.engine import Simulator
-from ...simulator.kernels.codes import DOWN, FREE
-from ...simulator.tiers import TIER_NAMES
+from ...simulator.base.codes import DOWN, FREE
+from ...simulator.base.tiers import TIER_NAMES
+from ...simulator.engine.simulator import Simulator
 from .colours import GPU_DOWN, TIER_COLOURS, Colour, ink_on, job_colour
 from .links import NetworkScene, has_contention, read_network
 from .region_text import region_lines

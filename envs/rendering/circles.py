@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...simulator.network.links import GBPS
+from ...simulator.cluster.links import GBPS
 from . import colours
 from .colours import job_colour
 from .floor import Box

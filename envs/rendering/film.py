@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.errors import InputError, MissingExtra
+from ...simulator.base.errors import InputError, MissingExtra
 from .colours import THEME
 from .pen import INSTALL, pillow
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...simulator.errors import InputError
+from ...simulator.base.errors import InputError
 from .scene import ClusterShape, Machine
 
 Box = tuple[int, int, int, int]  # left, top, right, bottom; right and bottom not included

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ...simulator.groups.engine import GroupSimulator, Subtask
+from ...simulator.groups.group_simulator import GroupSimulator, Subtask
 from ...simulator.groups.use import UseOverTime
 from .seen import mean_jct_s
 

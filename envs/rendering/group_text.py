@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import string
 
-from ...simulator.groups.engine import GroupSimulator
+from ...simulator.groups.group_simulator import GroupSimulator
 from .group_scene import GroupLane, GroupScene, read_groups
 from .seen import done_words
 from .words import clock, cut, span

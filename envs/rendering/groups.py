@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ...simulator.groups.engine import GroupSimulator
+from ...simulator.groups.group_simulator import GroupSimulator
 from . import colours
 from .colours import job_colour
 from .group_scene import GroupLane, GroupScene, read_groups

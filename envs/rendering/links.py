@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...simulator.engine import Simulator
-from ...simulator.network.phase_run import Contender, PhaseRun
+from ...simulator.contention.phase_run import Contender, PhaseRun
+from ...simulator.engine.simulator import Simulator
 from ...simulator.profiles.phases import Phases
 from ..timeshift.meetings import Component, Meetings, Wheel, meetings_now, shift_now, turned_now
 

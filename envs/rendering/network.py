@@ -10,9 +10,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...simulator.engine import Simulator
-from ...simulator.kernels.codes import DOWN
-from ...simulator.network.links import LinkGraph
+from ...simulator.base.codes import DOWN
+from ...simulator.cluster.links import LinkGraph
+from ...simulator.engine.simulator import Simulator
 from . import colours
 from .circles import draw_circles, draw_use
 from .colours import Colour, job_colour

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...simulator.errors import MissingExtra
+from ...simulator.base.errors import MissingExtra
 from .colours import TRACK, WHITE, Colour
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...simulator.engine import Simulator
-from ...simulator.errors import InputError
-from ...simulator.kernels.codes import DOWN
-from ...simulator.tiers import UNPLACED
+from ...simulator.base.codes import DOWN
+from ...simulator.base.errors import InputError
+from ...simulator.base.tiers import UNPLACED
+from ...simulator.engine.simulator import Simulator
 from . import colours
 from .colours import Colour, job_colour
 from .floor import LEVELS, LINE, MARK, REST, SEPARATOR, STRATA, Box, FloorPlan, plan_floor

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from ...simulator.engine import Simulator
+from ...simulator.engine.simulator import Simulator
 from . import colours
 from .colours import Colour
 from .floor import Box

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...simulator.engine import Simulator
+from ...simulator.engine.simulator import Simulator
 from .scene import RunningJob, Scene, WaitingJob, read_scene
 
 MOST_LEVEL = 6

@@ -9,11 +9,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...simulator.engine import Simulator
-from ...simulator.kernels.bits import next_member
-from ...simulator.kernels.codes import DOWN, FREE, HELD
-from ...simulator.tiers import UNPLACED
-from ...simulator.workloads.schema import Workload
+from ...simulator.base.codes import DOWN, FREE, HELD
+from ...simulator.base.tiers import UNPLACED
+from ...simulator.engine.simulator import Simulator
+from ...simulator.jobs.workload import Workload
+from ...simulator.numerics.bitset import next_member
 from .seen import mean_jct_s
 
 SHOWN_JOBS = 64  # waiting and held jobs that a scene describes one by one, each

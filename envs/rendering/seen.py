@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...simulator.kernels.codes import DONE
+from ...simulator.base.codes import DONE
 from . import colours
 from .pen import Pen
 from .words import cut, span

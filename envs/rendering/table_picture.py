@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...simulator.engine import Simulator
+from ...simulator.engine.simulator import Simulator
 from . import colours
 from .floor import Box
 from .pen import Pen, new_image

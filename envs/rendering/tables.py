@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...simulator.engine import Simulator
-from ...simulator.geo.expected import expected_warehouse
-from ...simulator.geo.placement import Objective, Placement
-from ...simulator.geo.standing import standing_of
-from ...simulator.geo.warehouse import HIGH_LEVELS
+from ...simulator.engine.simulator import Simulator
+from ...simulator.table_placement.placement import Objective, Placement
+from ...simulator.table_placement.placement_metrics import standing_of
+from ...simulator.table_placement.projected import expected_warehouse
+from ...simulator.warehouse.warehouse import HIGH_LEVELS
 from . import colours
 from .seen import mean_jct_s
 from .words import cut
@@ -52,7 +52,7 @@ class TableScene:
         tables: of all, how many. load: float64 (regions,), demand over supply of high-priority GPU-hours as the tables
             will lie. stored: float64 (regions,), share of the storage that is taken.
         cost: of Figure 4; terms: Expressions 1 to 3 of it, weighted.
-        home, collocated: percentages (simulator/geo/standing.py).
+        home, collocated: percentages (simulator/table_placement/placement_metrics.py).
         moving: the copies on the way.
         is_due: whether tables are looked at now, which happens every `every_s` seconds.
         jct_s: mean JCT of the jobs that are done, seconds; nan: none is.

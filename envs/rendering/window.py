@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.errors import InputError, MissingExtra
+from ...simulator.base.errors import InputError, MissingExtra
 from .pen import INSTALL
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.decisions import Advance, Decision, Hold, Preempt, Resize, Start
-from ...simulator.engine import Simulator
-from ...simulator.errors import InvalidDecision
-from ...simulator.layout import gpus_of
+from ...simulator.base.decisions import Advance, Decision, Hold, Preempt, Resize, Start
+from ...simulator.base.errors import InvalidDecision
+from ...simulator.engine.simulator import Simulator
+from ...simulator.events.initialise import gpus_of
 from ..slots import slot_of
 from .gangs import FREE_KIND, exponents_of, find_resized, find_start, wider_exponents_of
 from .window import MAX_EXPONENTS, PER_RUNNING, PREEMPT_KIND, RESIZE_KIND

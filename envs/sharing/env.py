@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...simulator.engine import Simulator
-from ...simulator.errors import InputError
-from ...simulator.estimates import Estimates
-from ...simulator.network import Network
+from ...simulator.base.errors import InputError
+from ...simulator.cluster.topology import Topology
+from ...simulator.engine.network_choice import Network
+from ...simulator.engine.protocols import Policy
+from ...simulator.engine.simulator import Simulator
+from ...simulator.jobs.estimates import Estimates
 from ...simulator.network.simulated import Pace
-from ...simulator.protocols import Policy
 from ...simulator.rules.rule import Rule
-from ...simulator.sharing import Sharing, Slowdowns
-from ...simulator.topology import Topology
+from ...simulator.sharing.sharing_model import Sharing, Slowdowns
 from ...simulator.workloads import Workload
 from ..cluster_env import ClusterEnv, failures_of, horizon_of
 from ..forms import Form
@@ -58,11 +58,13 @@ class SharingEnv(ClusterEnv):
         interference: how partners slow each other down: `measured`, `gavel:gpu=p100,quantile=p90`, `lucid`,
             `constant:xi=1.5`, `mig:slices=2`, or the path of a csv.
         memory_gb: memory of a GPU in GiB, which limits sub-batches; None: no limit.
-        memory: what a sample takes where nobody measured it: `assumed`, `middle` or `measured` (simulator/sharing.py).
+        memory: what a sample takes where nobody measured it: `assumed`, `middle` or `measured`
+            (simulator/sharing/sharing_model.py).
         gpu: type whose measurements say what gradient accumulation costs; where the network is measured, its own.
-        placer: which free GPUs: `tier`, `count`, `first`, `random` and others of rules/placers.py.
+        placer: which free GPUs: `tier`, `count`, `first`, `random` and others of running/placers.py.
         elastic: True: running jobs can be resized, take the batch that suits their GPUs, and run as fast as the fits of
-            the profiles say (simulator/elastic.py); or a `Pace` whose jobs are elastic, e.g. over measured tables.
+            the profiles say (simulator/elastic/elastic.py); or a `Pace` whose jobs are elastic, e.g. over measured
+            tables.
         round: seconds; decision points come at its multiples only (0: at every event).
         partners: K, 0 to 8: single partners that a waiting job is offered.
         exponents: sub-batches that can be asked for, 1 to 32: batch >> 0, batch >> 1, and so on.
@@ -81,8 +83,9 @@ class SharingEnv(ClusterEnv):
         reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
             name, a policy or a `Rule`; None: nobody.
         estimates: what policies and the observation know of run times: `exact`, `none`, `lognormal:sigma=1`, `user`, or
-            `Estimates` (simulator/estimates.py); rewards go by what happens.
-        mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/layout.py); 0 mean time between failures: none.
+            `Estimates` (simulator/jobs/estimates.py); rewards go by what happens.
+        mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/events/initialise.py); 0 mean time between failures:
+            none.
         render_mode: `ansi`, `rgb_array` or `human`.
 
     Raises:
@@ -160,8 +163,8 @@ def _pace_of(elastic: bool | Pace, gpu: str) -> Pace | None:
     if elastic is False:
         return None
     if elastic is True:
-        from ...simulator.elastic import TrainingPace
-        from ...simulator.profiles.applications import fitted_applications
+        from ...simulator.elastic.applications import fitted_applications
+        from ...simulator.elastic.elastic import TrainingPace
 
         return TrainingPace(fitted_applications(gpu))
     if not getattr(elastic, "elastic", False):

@@ -1,10 +1,11 @@
 """Which GPUs a start candidate stands for, and with which sub-batches the job could run there.
 
 Free GPUs are the placer's choice. The others are shared: GPUs that hold one job, as the rules behind SJF-BSBF and
-SJF-FFS choose them (simulator/rules/partners.py, sharing.py), or those of one partner alone: the k-th in order of the
-pair's JCT if both run together from now on (Theorem 1 of paper sjf-bsbf, whether or not it says that they should), ties
-by job, among those that have the GPUs and the memory. A partner that holds more GPUs alone than the job needs gives the
-first ones of its gang. What shared GPUs leave open is filled with free ones, if the rule allows it (`free=last`).
+SJF-FFS choose them (simulator/rules/sjf_bsbf_partners.py, passes/sjf_bsbf_pass.py), or those of one partner alone: the
+k-th in order of the pair's JCT if both run together from now on (Theorem 1 of paper sjf-bsbf, whether or not it says
+that they should), ties by job, among those that have the GPUs and the memory. A partner that holds more GPUs alone than
+the job needs gives the first ones of its gang. What shared GPUs leave open is filled with free ones, if the rule allows
+it (`free=last`).
 
 A policy that decides in Python, as Pollux does, names GPUs itself; then they are what "free" stands for, whether they
 are or not (envs/dictated.py).
@@ -14,15 +15,15 @@ stays where it is, and takes larger passes.
 
 from __future__ import annotations
 
-from ...simulator.kernels.alone import append_alone, work_left_s
-from ...simulator.kernels.jit import entry, kernel
-from ...simulator.kernels.placement import recall_gang
-from ...simulator.kernels.resizing import wider_passes
-from ...simulator.kernels.sharing import kind_of, largest_sub_batch
-from ...simulator.rules.pairs import together_s
-from ...simulator.rules.partners import find_partners, halvings_beside, mixes, new_work_s, shared_wanted
-from ...simulator.rules.placers import find_gang, take_lowest
-from ...simulator.rules.sharing import complete_gang, take_singles
+from ...simulator.compiler.jit import entry, kernel
+from ...simulator.lifecycle.resizing import wider_passes
+from ...simulator.passes.sjf_bsbf_pass import complete_gang, take_singles
+from ...simulator.rules.sjf_bsbf_pairs import together_s
+from ...simulator.rules.sjf_bsbf_partners import find_partners, halvings_beside, mixes, new_work_s, shared_wanted
+from ...simulator.running.gpu_allocation import recall_gang
+from ...simulator.running.placers import find_gang, take_lowest
+from ...simulator.sharing.berths import kind_of, largest_sub_batch
+from ...simulator.sharing.exclusive_gpus import append_alone, work_left_s
 from ..dictated import lay_dictated
 
 FREE_KIND, BEST_KIND, FIRST_FIT_KIND, PARTNER_KIND = 0, 1, 2, 3  # partner k: PARTNER_KIND + k - 1

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.decisions import Decision, Resize, Start
-from ...simulator.engine import Simulator
-from ...simulator.gangs import check_gang
+from ...simulator.base.decisions import Decision, Resize, Start
+from ...simulator.checks.check_gangs import check_gang
+from ...simulator.engine.simulator import Simulator
 from ..dictated import dictate, undictate
 from ..lookout import Lookout, check_range
 from ..tables import Part

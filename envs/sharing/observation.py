@@ -8,13 +8,13 @@ log(f) / log(1000), interference ratios xi log(xi) / log(10), all cut at 1; a sl
 
 from __future__ import annotations
 
-from ...simulator.kernels.alone import single_gpus
-from ...simulator.kernels.codes import FREE
-from ...simulator.kernels.jit import kernel
-from ...simulator.kernels.resizing import wider_passes
-from ...simulator.kernels.sharing import excess, memory_of
-from ...simulator.rules.estimates import expected_end_s, isolated_left_s
-from ...simulator.tiers import NETWORK
+from ...simulator.base.codes import FREE
+from ...simulator.base.tiers import NETWORK
+from ...simulator.compiler.jit import kernel
+from ...simulator.jobs.remaining_time import expected_end_s, isolated_left_s
+from ...simulator.lifecycle.resizing import wider_passes
+from ...simulator.sharing.berths import excess, memory_of
+from ...simulator.sharing.exclusive_gpus import single_gpus
 from ..window import crowd, ignorance, observe_size, scaled_slack, scaled_slowdown, scaled_time
 from .gangs import PARTNER_KIND
 from .offers import (

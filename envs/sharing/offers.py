@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 
-from ...simulator.kernels.codes import FREE
-from ...simulator.kernels.jit import kernel
-from ...simulator.kernels.logs import log_from_one
-from ...simulator.kernels.placement import recall_gang, tier_of_gang
-from ...simulator.kernels.sharing import (
+from ...simulator.base.codes import FREE
+from ...simulator.base.tiers import NETWORK
+from ...simulator.compiler.jit import kernel
+from ...simulator.jobs.remaining_time import expected_end_s, known_left, weighed_left
+from ...simulator.numerics.fast_log import log_from_one
+from ...simulator.rules.sjf_bsbf_pairs import apart_s, side_by_side_s, together_s
+from ...simulator.running.gpu_allocation import recall_gang, tier_of_gang
+from ...simulator.running.iteration_time import solo_iteration_s
+from ...simulator.sharing.berths import (
     excess_of,
     kind_now,
     kind_of,
@@ -18,10 +22,6 @@ from ...simulator.kernels.sharing import (
     slowdown_now,
     slowed,
 )
-from ...simulator.network.speed import solo_iteration_s
-from ...simulator.rules.estimates import expected_end_s, known_left, weighed_left
-from ...simulator.rules.pairs import apart_s, side_by_side_s, together_s
-from ...simulator.tiers import NETWORK
 from ..window import scaled_slowdown, scaled_time
 
 OFFER = (

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
-from ...simulator.kernels import events, jobs
-from ...simulator.kernels.codes import ASK, DECIDE, STALLED
-from ...simulator.kernels.jit import entry, kernel
-from ...simulator.kernels.resizing import resize, set_passes
+from ...simulator.base.codes import ASK, DECIDE, STALLED
+from ...simulator.compiler.jit import entry, kernel
+from ...simulator.events import clock
+from ...simulator.lifecycle import lifecycle
+from ...simulator.lifecycle.resizing import resize, set_passes
 from ..codes import GOES_ON, IS_ADJUSTED, TERMINATED, TRUNCATED
 from ..turns import advance, candidate_played, close_step, is_over, open_step, used_gpus
 from ..window import NO_JOB
@@ -71,13 +72,13 @@ def _play(s, w, candidate, exponent, outcome):
     elif candidate == 0:
         w.decisions += 1
         w.dictated_job = NO_JOB
-        if events.next_event_s(s) < math.inf:
+        if clock.next_event_s(s) < math.inf:
             _go(s, w)
     else:
         w.decisions += 1
         outcome[IS_ADJUSTED] = _apply(s, w, candidate - 1, exponent)
         w.dictated_job = NO_JOB
-        if w.code == STALLED and events.next_event_s(s) < math.inf:
+        if w.code == STALLED and clock.next_event_s(s) < math.inf:
             w.code = DECIDE
         _show(s, w)
 
@@ -114,19 +115,19 @@ def _apply(s, w, index, exponent):
         job = w.waiting_job[index // own]
         kind = index % own
         if kind == starts_of(w):
-            jobs.hold(s, job, math.inf)
+            lifecycle.hold(s, job, math.inf)
             return False
         find_start(s, w, job, kind)
         least, most = exponents_of(s, job)
         nearest = min(max(exponent, least), most)
         s.gpus[job] = s.gang_size  # another number only of elastic jobs
         s.sub_batch[job] = s.batch[job] >> nearest
-        jobs.start(s, job)
+        lifecycle.start(s, job)
         return nearest != exponent
     index -= own * w.slots
     job = w.running_job[index // PER_RUNNING]
     if index % PER_RUNNING == PREEMPT_KIND:
-        jobs.preempt(s, job)
+        lifecycle.preempt(s, job)
         return False
     if not w.elastic:
         least, most = wider_exponents_of(s, job)

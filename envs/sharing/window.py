@@ -11,10 +11,10 @@ from functools import cache
 
 import numpy as np
 
-from ...simulator.kernels.alone import single_gpus
-from ...simulator.kernels.events import next_event_s
-from ...simulator.kernels.jit import kernel
-from ...simulator.kernels.resizing import wider_passes
+from ...simulator.compiler.jit import kernel
+from ...simulator.events.clock import next_event_s
+from ...simulator.lifecycle.resizing import wider_passes
+from ...simulator.sharing.exclusive_gpus import single_gpus
 from ..dictated import dictated_fields
 from ..window import MAX_SLOTS, can_stop, common_fields, fill_slots, may_advance
 from .gangs import (

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...simulator.engine import Decider, Simulator
-from ...simulator.errors import InputError
-from ...simulator.estimates import Estimates
-from ...simulator.network import Network, load_network
-from ...simulator.protocols import CandidateSource, Policy
+from ...simulator.base.errors import InputError
+from ...simulator.cluster.topology import Topology
+from ...simulator.engine.network_choice import Network, load_network
+from ...simulator.engine.protocols import CandidateSource, Policy
+from ...simulator.engine.simulator import Decider, Simulator
+from ...simulator.jobs.estimates import Estimates
 from ...simulator.rules.rule import Rule
-from ...simulator.sharing import Sharing, Slowdowns
-from ...simulator.topology import Topology
+from ...simulator.sharing.sharing_model import Sharing, Slowdowns
 from ...simulator.workloads import Workload
 from ..cluster_env import failures_of, horizon_of
 from ..forms import Form
@@ -67,8 +67,9 @@ class TimeShiftEnv(PlayedEnv):
         reference: with reward `jct`, whom a step's job-seconds are compared with, on the same workload: a policy's
             name, a policy or a `Rule`; None: nobody.
         estimates: what policies and the observation know of run times: `exact`, `none`, `lognormal:sigma=1`, `user`, or
-            `Estimates` (simulator/estimates.py); rewards go by what happens.
-        mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/layout.py); 0 mean time between failures: none.
+            `Estimates` (simulator/jobs/estimates.py); rewards go by what happens.
+        mtbf_s, mttr_s, checkpoint_s: machine failures (simulator/events/initialise.py); 0 mean time between failures:
+            none.
         render_mode: `ansi`, `rgb_array` or `human`.
 
     Raises:

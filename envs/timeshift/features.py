@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...simulator.estimates import known_left
+from ...simulator.jobs.estimates import known_left
 from .meetings import Component, Wheel, shift_now, turned_now
 from .observation import (
     CANDIDATES,

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.compatibility.buckets import BUCKETS, bucket_s, nearest_bucket
-from ...simulator.decisions import Decision, Shift, Start
-from ...simulator.engine import Decider, Simulator
-from ...simulator.errors import InputError, InvalidDecision
-from ...simulator.plans import decisions_of
-from ...simulator.protocols import CandidateSource, policy_of
+from ...policies.cassini.shift_buckets import BUCKETS, bucket_s, nearest_bucket
+from ...simulator.base.decisions import Decision, Shift, Start
+from ...simulator.base.errors import InputError, InvalidDecision
+from ...simulator.engine.plans import decisions_of
+from ...simulator.engine.protocols import CandidateSource, policy_of
+from ...simulator.engine.simulator import Decider, Simulator
 from ...simulator.rules.rule import Rule
 from ..guest import Mirror
 from ..lookout import check_range

@@ -12,10 +12,10 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from ...simulator.compatibility.circle import Circle, Grid, demand, unify
-from ...simulator.engine import Simulator
-from ...simulator.kernels.codes import GONE
-from ...simulator.network.routes import LinkUse
+from ...simulator.base.codes import GONE
+from ...simulator.cluster.routes import LinkUse
+from ...simulator.contention.circle import Circle, Grid, demand, unify
+from ...simulator.engine.simulator import Simulator
 from ...simulator.profiles.phases import Phases
 from .rotations import excess_of, turn_one
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.estimates import known_left
+from ...simulator.jobs.estimates import known_left
 from ..window import CROWD, LOG_WORST
 from .offers import OFFER
 

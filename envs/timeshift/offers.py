@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...simulator.decisions import Decision, Migrate, Preempt, Resize, Start
+from ...simulator.base.decisions import Decision, Migrate, Preempt, Resize, Start
 from ..window import CROWD
 from .meetings import Meetings
 

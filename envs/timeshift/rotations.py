@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...simulator.kernels.jit import entry, kernel
+from ...simulator.compiler.jit import entry, kernel
 
 
 @kernel

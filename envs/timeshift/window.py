@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 
-from ...simulator.kernels.jit import entry
+from ...simulator.compiler.jit import entry
 from ..window import common_fields, fill_slots, may_advance
 
 

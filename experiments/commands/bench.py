@@ -26,8 +26,8 @@ def bench(
     quiet: Quiet = False,
 ) -> None:
     """Run a benchmark; options that are not named here are the benchmark's own."""
-    from ...simulator.errors import InputError
-    from ...simulator.names import choose
+    from ...simulator.base.errors import InputError
+    from ...simulator.base.names import choose
 
     programs = _programs()
     if not programs:

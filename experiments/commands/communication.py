@@ -25,7 +25,7 @@ from .options import Json, NoSeed, Quiet, Topology
 
 if TYPE_CHECKING:
     from ...simulator.network.allreduce import AllReduce
-    from ...simulator.network.explain import Communication, LayerUse, Units
+    from ..placement_explained import Communication, LayerUse, Units
 
 UNITS = "slot,slots,machines,racks"
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
@@ -58,7 +58,7 @@ def communication(
     quiet: Quiet = False,
 ) -> None:
     """Explain the exposed communication of one placement, per tier and per layer."""
-    from ...simulator.network.explain import explain
+    from ..placement_explained import explain
 
     if picture is not None:
         _expect_picture(picture)
@@ -107,10 +107,10 @@ def _extrapolated(network: AllReduce, model: str) -> list[str]:
 
 def _placed(network: AllReduce, topology: str | None, gpus: str | None, units: str | None) -> tuple[AllReduce, Units]:
     """The network with what the user wrote about the topology, and the shape of the placement."""
+    from ...simulator.cluster.topology import Topology as Cluster
     from ...simulator.network.allreduce import AllReduce
-    from ...simulator.network.explain import shape_of
     from ...simulator.network.written import on_topology
-    from ...simulator.topology import Topology as Cluster
+    from ..placement_explained import shape_of
 
     if (gpus is None) == (units is None):
         raise BadArgument("expected either --topology and --gpus, or --units, to say where the job lies")

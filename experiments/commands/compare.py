@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...simulator.errors import InputError
+from ...simulator.base.errors import InputError
 from ..terminal import (
     arguments,
     expect_writable,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...simulator.errors import MissingExtra
+from ...simulator.base.errors import MissingExtra
 from ..interrupt import leaving
 from ..terminal import BadArgument, arguments, expect_writable, out, print_json, progress, typed, warnings_on_one_line
 from .options import Format, Json, Network, Oversize, Quiet, Ray, Topology, TrustPy, TrustZip, Workload, cluster, whole

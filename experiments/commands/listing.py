@@ -66,7 +66,7 @@ def _yes(value: bool) -> str:
 
 def topologies(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
     """List the topologies and their parameters."""
-    from ...simulator.presets import list_topologies
+    from ...simulator.cluster.presets import list_topologies
 
     rows = list_topologies()
     if json:
@@ -78,7 +78,7 @@ def topologies(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> No
 
 def networks(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
     """List the network models and their parameters."""
-    from ...simulator.network import list_networks
+    from ...simulator.engine.network_choice import list_networks
 
     rows = list_networks()
     if json:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...simulator.errors import InputError
+from ...simulator.base.errors import InputError
 from ..terminal import (
     BadArgument,
     arguments,
@@ -27,7 +27,7 @@ from .setting import chosen_policies, described_setting, open_setting
 if TYPE_CHECKING:
     import numpy as np
 
-    from ...simulator.engine import Simulator
+    from ...simulator.engine.simulator import Simulator
     from ..evaluate import Setting
 
 DEFAULT_SIZE = "960x640"

@@ -65,7 +65,7 @@ def reproduce(
     if name is None or list_:
         _list(list(known.values()), json)
         return
-    from ...simulator.names import choose
+    from ...simulator.base.names import choose
     from ..reproduce.jobs import default_cache, traces_folder
 
     with arguments():

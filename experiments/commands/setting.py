@@ -45,8 +45,8 @@ def described_setting(
         BadArgument: a name or a value that cannot be meant.
         InputError: a file that cannot be used.
     """
-    from ...simulator.names import bind, choose
-    from ...simulator.semantics import load_semantics
+    from ...simulator.base.names import bind, choose
+    from ...simulator.rules.semantics import load_semantics
     from ..evaluate import Setting, default_setting
     from ..hosting import expect_playable, parted
     from ..keys import own_fields, settings
@@ -81,8 +81,8 @@ def described_setting(
 
 def _format(workload: str | None, format: str | None, semantics: str) -> str | None:
     """The format of a trace: under the semantics of ArtISt-sim jobs are read as it reads them; what is given wins."""
-    from ...simulator.names import parse_name
-    from ...simulator.semantics import load_semantics
+    from ...simulator.base.names import parse_name
+    from ...simulator.rules.semantics import load_semantics
     from ...simulator.workloads import is_path, recognise
 
     if load_semantics(semantics).name != "artist-sim" or workload is None or not (format or is_path(workload)):
@@ -101,9 +101,9 @@ def open_setting(setting: Setting, seed: int = 0) -> None:
         BadArgument: a name or a value that cannot be meant.
         InputError: a file that cannot be used.
     """
-    from ...simulator.estimates import Estimates
-    from ...simulator.network import on_topology
-    from ...simulator.topology import Topology
+    from ...simulator.cluster.topology import Topology
+    from ...simulator.engine.network_choice import on_topology
+    from ...simulator.jobs.estimates import Estimates
     from ..evaluate import network_of, workload_of
 
     with arguments():
@@ -132,8 +132,8 @@ def chosen_policies(
     """
     from ...policies import able, environments_of, make_for
     from ...policies import list as policies_of
-    from ...simulator.estimates import Estimates
-    from ...simulator.semantics import load_semantics
+    from ...simulator.jobs.estimates import Estimates
+    from ...simulator.rules.semantics import load_semantics
 
     playing = policies_of(env_id)
     known = Estimates.load(estimates)

@@ -120,7 +120,7 @@ def _opened(logdir: Path, *described: Any) -> Config:
 
 def expect_installed() -> None:
     """Raise MissingExtra without what a training needs."""
-    from ...simulator.errors import MissingExtra
+    from ...simulator.base.errors import MissingExtra
 
     try:
         import sb3_contrib  # noqa: F401
@@ -152,7 +152,7 @@ def _expect_free(logdir: Path) -> None:
 
 def _begun(logdir: Path, env: str) -> Config:
     from ...agents.config import default_config, make_config
-    from ...simulator.own import expect_trusted
+    from ...simulator.base.own_code import expect_trusted
     from ..training import CONFIG, read_config
 
     values = read_config(logdir)
@@ -335,7 +335,7 @@ def _options_of(config: Config) -> str:
     import inspect
 
     from ...envs.registration import ENVIRONMENTS
-    from ...simulator.own import is_own
+    from ...simulator.base.own_code import is_own
     from ..hosting import config_keys, word_of_value
     from ..keys import settings
 

@@ -87,9 +87,9 @@ def inspect(
 
 def _offered(jobs: Workload, topology: str | None, network: str | None) -> dict[str, Any]:
     """The load that the jobs offer to a cluster, and the network on which they do; nothing without a cluster."""
-    from ...simulator.network import load_network
-    from ...simulator.offered import offered_load
-    from ...simulator.topology import Topology as Cluster
+    from ...simulator.cluster.topology import Topology as Cluster
+    from ...simulator.engine.network_choice import load_network
+    from ...simulator.engine.offered_load import offered_load
 
     if topology is None:
         if network is not None:
@@ -117,8 +117,8 @@ def convert(
     quiet: Quiet = False,
 ) -> None:
     """Rewrite a trace in clustergym's own schema."""
-    from ...simulator.names import choose
-    from ...simulator.topology import Topology as Cluster
+    from ...simulator.base.names import choose
+    from ...simulator.cluster.topology import Topology as Cluster
     from ...simulator.workloads import open_workload
 
     with warnings_on_one_line(quiet):
@@ -239,9 +239,9 @@ def _print_csv(jobs: Workload) -> None:
 
 
 def _as_rows(jobs: Workload) -> list[dict[str, object]]:
-    from ...simulator.workloads import ps_jobs
-    from ...simulator.workloads.geo_columns import columns_of
-    from ...simulator.workloads.schema import COLUMNS
+    from ...simulator.jobs import ps_jobs
+    from ...simulator.jobs.region_columns import columns_of
+    from ...simulator.jobs.workload import COLUMNS
 
     columns = {column: getattr(jobs, column).tolist() for column in COLUMNS}
     if jobs.geo is not None:
@@ -264,8 +264,8 @@ def _tell(jobs: Workload, to: Path, json: bool) -> None:
 
 def _drawn(kind: str, jobs: int | None, seed: int | None) -> Workload:
     """What a generator draws, with what the options say of it."""
-    from ...simulator.names import choose, parse_name
-    from ...simulator.own import is_own
+    from ...simulator.base.names import choose, parse_name
+    from ...simulator.base.own_code import is_own
     from ...simulator.workloads import GENERATORS, open_workload
 
     if is_own(kind):

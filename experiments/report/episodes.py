@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...simulator.errors import InputError
+from ...simulator.base.errors import InputError
 from ..evaluate import Run
 from ..recording import Timeline
 from .load import Section

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.errors import InputError, MissingExtra
+from ...simulator.base.errors import InputError, MissingExtra
 from ..estimates import Estimate, estimate, paired_ratio, pairs
 from ..evaluate import Run, Setting
 from ..event_file import files, scalars_of

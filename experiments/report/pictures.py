@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ...simulator.errors import InputError
+from ...simulator.base.errors import InputError
 from ..evaluate import Run, Setting
 from ..recording import Timeline
 from ..run_files import StoredRunWarning

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.errors import InputError
-from ...simulator.names import parse_name
+from ...simulator.base.errors import InputError
+from ...simulator.base.names import parse_name
 from ..estimates import Estimate
 from ..sweeping import PLACES
 from ..tensorboard_log import folder_name

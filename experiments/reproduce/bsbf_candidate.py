@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.topology import Topology
+from ...simulator.cluster.topology import Topology
 from ...simulator.workloads import open_workload
 from .bsbf_case import SharedCase
 from .bsbf_published import LARGE_GPUS

@@ -11,12 +11,12 @@ import numpy as np
 
 from ...policies import Policy, make
 from ...policies.pollux import Pollux
-from ...simulator.elastic import TrainingPace
-from ...simulator.engine import Simulator
-from ...simulator.profiles.applications import fitted_applications
+from ...simulator.cluster.topology import Topology
+from ...simulator.elastic.applications import fitted_applications
+from ...simulator.elastic.elastic import TrainingPace
+from ...simulator.engine.simulator import Simulator
 from ...simulator.profiles.throughput import GPU_MEMORY_BYTES
-from ...simulator.sharing import GIB, Sharing
-from ...simulator.topology import Topology
+from ...simulator.sharing.sharing_model import GIB, Sharing
 from ...simulator.workloads import Workload, open_workload
 from .sweep import Configured
 
@@ -75,8 +75,8 @@ class SharedOutcome:
     """What a run gave; arrays of shape (jobs,), in order of arrival.
 
     Attributes:
-        metrics: by the names of `simulator/metrics.py`, and `shared_rate`: of the time that a GPU is held, the share
-            in which two jobs hold it.
+        metrics: by the names of `simulator/engine/metrics.py`, and `shared_rate`: of the time that a GPU is held, the
+            share in which two jobs hold it.
         jct_s, queued_s, alone_s: completion time, time without GPUs, isolated run time; seconds.
         gpus: asked.
         model: names.

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...simulator.topology import Topology
+from ...simulator.cluster.topology import Topology
 from ...simulator.workloads import Workload
 from ..estimates import Estimate, estimate, paired_ratio
 from .bsbf_case import SharedCase, SharedOutcome, case_workload

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...policies import make
-from ...simulator.decisions import Start
-from ...simulator.engine import Simulator
-from ...simulator.sharing import Sharing
-from ...simulator.view import ClusterView
+from ...simulator.base.decisions import Start
+from ...simulator.engine.simulator import Simulator
+from ...simulator.engine.view import ClusterView
+from ...simulator.sharing.sharing_model import Sharing
 from ...simulator.workloads import Workload
 
 MODELS = ("bert", "cifar10", "deepspeech2", "imagenet", "ncf", "yolov3")

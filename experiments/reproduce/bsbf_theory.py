@@ -7,8 +7,8 @@ import time
 import numpy as np
 
 from ...policies import make
-from ...simulator.engine import Simulator
-from ...simulator.rules.pairs import least_jct
+from ...simulator.engine.simulator import Simulator
+from ...simulator.rules.sjf_bsbf_pairs import least_jct
 from .bsbf_case import shared_simulator
 from .bsbf_runs import Experiment
 from .bsbf_starts import count_starts
@@ -91,7 +91,7 @@ def _said(pairs: int) -> list[str]:
         "partners is decided pair by pair, as if the others were not there, and goes at the pace of its slowest GPU",
         "Eq. 25, printed: share where 2 xi_B + xi_A - 2 xi_A xi_B > 0. It does not ask how long the jobs are, is for "
         "the case that the new job ends first, and is the rate of the sum where A, not B, has begun (simulator/rules/"
-        "pairs.py); comparing the two ends, as the paper says in words, is what the search finds",
+        "sjf_bsbf_pairs.py); comparing the two ends, as the paper says in words, is what the search finds",
     ]
 
 

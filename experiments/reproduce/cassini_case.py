@@ -59,7 +59,7 @@ class TraceOutcome:
     """What a run gave; arrays of shape (jobs,), in order of arrival.
 
     Attributes:
-        metrics: by the names of `simulator/metrics.py`.
+        metrics: by the names of `simulator/engine/metrics.py`.
         slowdown: each job's mean iteration time, over that alone at its best placement.
         congestion_bytes: each job's part of the congestion.
         model: names, without how they are parallelised.

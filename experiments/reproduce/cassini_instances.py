@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...simulator.compatibility.circle import Grid, unify
-from ...simulator.compatibility.score import Overlay, SharedLink
+from ...policies.cassini.compatibility_score import Overlay, SharedLink
+from ...simulator.contention.circle import Grid, unify
 from ...simulator.profiles.phases import Phases, in_order
 
 PERIODS = ("equal", "harmonic", "free")

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...simulator.compatibility.circle import TOLERANCE, Circle, unify
-from ...simulator.network.phase_run import Contender, PhaseRun
+from ...simulator.contention.circle import TOLERANCE, Circle, unify
+from ...simulator.contention.phase_run import Contender, PhaseRun
 from ...simulator.profiles.phases import Phases, in_order
 from ..estimates import paired_ratio
 from .cassini_instances import PERIODS, drawn_jobs

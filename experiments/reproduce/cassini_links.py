@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from ...simulator.compatibility.circle import Circle
-from ...simulator.network.phase_run import Contender, PhaseRun
+from ...simulator.contention.circle import Circle
+from ...simulator.contention.phase_run import Contender, PhaseRun
 from ...simulator.profiles.cassini_models import cassini_models, phases_of
 from ...simulator.profiles.phases import in_order
 from ..estimates import estimate

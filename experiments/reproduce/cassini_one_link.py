@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...policies.cassini.compatibility_score import SharedLink
 from ...policies.cassini.optimise import Solution, solution
-from ...simulator.compatibility.circle import Circle, Grid
-from ...simulator.compatibility.score import SharedLink
-from ...simulator.network.phase_run import Contender, SteadyState, steady_state
-from ...simulator.network.routes import LinkUse
+from ...simulator.cluster.routes import LinkUse
+from ...simulator.contention.circle import Circle, Grid
+from ...simulator.contention.phase_run import Contender, SteadyState, steady_state
 from ...simulator.profiles.cassini_models import GBPS
 from ...simulator.profiles.phases import Phases
 

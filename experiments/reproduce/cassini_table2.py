@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...simulator.compatibility.circle import Circle, unify
-from ...simulator.network.phase_run import PhaseRun
+from ...simulator.contention.circle import Circle, unify
+from ...simulator.contention.phase_run import PhaseRun
 from ...simulator.profiles.cassini_models import phases_of
 from ...simulator.profiles.phases import Phases, in_order
 from ..estimates import estimate

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...policies.cassini.affinity import Job, has_loop, time_shifts
+from ...policies.cassini.compatibility_score import Overlay, SharedLink, link_scores
 from ...policies.cassini.optimise import exact, solve
-from ...simulator.compatibility.circle import Circle, Grid, unify
-from ...simulator.compatibility.score import Overlay, SharedLink, link_scores
+from ...simulator.contention.circle import Circle, Grid, unify
 from ...simulator.profiles.phases import in_order
 from . import cassini_published as published
 from .cassini_instances import PERIODS, drawn_jobs, on_one_link

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ...simulator.topology import Topology
+from ...simulator.cluster.topology import Topology
 from ..estimates import Estimate, paired_ratio
 from .cassini_case import TraceCase, TraceOutcome
 from .loads import offered_load_note

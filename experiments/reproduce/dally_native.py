@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from ...envs.delay.defaults import NETWORK, TOPOLOGY, WORKLOAD
-from ...simulator.topology import Topology
+from ...simulator.cluster.topology import Topology
 from ..estimates import paired_ratio
 from .loads import offered_load_note
 from .registry import Findings, Options, Reproduction

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.errors import InputError
+from ...simulator.base.errors import InputError
 from ...simulator.network.allreduce import AllReduce, allreduce
-from ...simulator.network.explain import Units, explain
+from ..placement_explained import Units, explain
 from . import dally_published as published
 from .jobs import dally_file
 from .registry import Findings, Options, Reproduction

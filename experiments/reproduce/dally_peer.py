@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ...simulator.errors import InputError
-from ...simulator.semantics import load_semantics
+from ...simulator.base.errors import InputError
+from ...simulator.rules.semantics import load_semantics
 from ...simulator.workloads import open_workload
 from ..evaluate import Run, play, workload_of
 from ..terminal import progress

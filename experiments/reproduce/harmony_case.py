@@ -11,9 +11,9 @@ import numpy as np
 
 from ...policies import Policy
 from ...policies.registry import make_for
-from ...simulator.decisions import Advance
-from ...simulator.errors import Stalled
-from ...simulator.groups.engine import GroupSimulator
+from ...simulator.base.decisions import Advance
+from ...simulator.base.errors import Stalled
+from ...simulator.groups.group_simulator import GroupSimulator
 from ...simulator.workloads import Workload, open_workload
 from .harmony_executor import Group
 from .sweep import Configured
@@ -63,9 +63,9 @@ class GroupOutcome:
     """What a run gave.
 
     Attributes:
-        metrics: by the names of `simulator/groups/metrics.py`; `alpha_mean`, `alpha_least`, `alpha_most`: share of its
-            input that an executed job has on disk, over time; `decisions`: instants at which something was decided;
-            `stalled`: 1: jobs were left that could never run, and there is nothing else.
+        metrics: by the names of `simulator/groups/group_metrics.py`; `alpha_mean`, `alpha_least`, `alpha_most`: share
+            of its input that an executed job has on disk, over time; `decisions`: instants at which something was
+            decided; `stalled`: 1: jobs were left that could never run, and there is nothing else.
         jct_s: (jobs,), in order of arrival.
         group_size, group_machines: (groups,), jobs and machines of each of all different groups that were decided on.
         group_job: their jobs, one group after another.

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...simulator.decisions import AssignGroup
-from ...simulator.groups.config import GroupConfig
-from ...simulator.groups.engine import GroupSimulator
+from ...simulator.base.decisions import AssignGroup
+from ...simulator.groups.group_config import GroupConfig
+from ...simulator.groups.group_simulator import GroupSimulator
+from ...simulator.jobs.ps_jobs import PsJobs
 from ...simulator.workloads import Workload
-from ...simulator.workloads.ps_jobs import PsJobs
 
 WARM, MEASURED = 100.0, 300.0  # iterations, as predicted: until it is looked at, and for how long
 ENDLESS = 1e9  # iterations

@@ -15,8 +15,8 @@ import numpy as np
 
 from ...envs.grouping.defaults import WORKLOAD
 from ...policies import environments_of, make_for, shipped
-from ...simulator.decisions import Advance
-from ...simulator.groups.engine import GroupSimulator
+from ...simulator.base.decisions import Advance
+from ...simulator.groups.group_simulator import GroupSimulator
 from ..estimates import estimate, paired_ratio
 from .harmony_case import GroupCase, GroupOutcome, case_workload
 from .registry import Findings, Options, Reproduction

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ...simulator.groups.config import GroupConfig
+from ...simulator.groups.group_config import GroupConfig
 from ..estimates import estimate
 from . import harmony_published as published
 from .harmony_executor import Group, execute

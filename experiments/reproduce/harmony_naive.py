@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...policies.harmony.memory_need import never_runs
-from ...simulator.groups.config import GroupConfig
+from ...simulator.groups.group_config import GroupConfig
 from ..estimates import Estimate, paired_ratio
 from . import harmony_published as published
 from .harmony_case import case_workload

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...simulator.errors import InputError
-from ...simulator.groups.memory import EXPANSION_BOUNDS, GC_SLOPE, MemoryTerms, settled
+from ...simulator.base.errors import InputError
+from ...simulator.groups.group_memory import EXPANSION_BOUNDS, GC_SLOPE, MemoryTerms, settled
 from ...simulator.groups.reload import (
     MACHINES,
     PUBLISHED_ALPHA,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...simulator.errors import InputError
+from ...simulator.base.errors import InputError
 from ...simulator.workloads import Workload, open_workload
 from ..terminal import written_whole
 from .registry import Options

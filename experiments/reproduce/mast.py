@@ -12,10 +12,10 @@ from dataclasses import replace
 from functools import lru_cache
 
 from ...policies.tetris import VERSIONS, Tetris
-from ...simulator.geo import published
-from ...simulator.geo.mast_like import mast_like
-from ...simulator.geo.standing import Standing, standing_of
-from ...simulator.geo.warehouse import HIGH_LEVELS
+from ...simulator.table_placement.placement_metrics import Standing, standing_of
+from ...simulator.warehouse import mast_statistics
+from ...simulator.warehouse.mast_data import mast_like
+from ...simulator.warehouse.warehouse import HIGH_LEVELS
 from ..estimates import Estimate, estimate, paired_difference
 from ..terminal import progress
 from .registry import Findings, Options, Reproduction
@@ -98,8 +98,8 @@ def overload(options: Options) -> Findings:
     weeks = _Weeks("mast-overload", options, (*NAMES, FREE, SINGLE))
     rows: list[Row] = []
     for field, what, paper in (
-        ("worst", "worst region", published.OVERLOAD),
-        ("deviation", "standard deviation", published.OVERLOAD_DEVIATION),
+        ("worst", "worst region", mast_statistics.OVERLOAD),
+        ("deviation", "standard deviation", mast_statistics.OVERLOAD_DEVIATION),
     ):
         rows += [
             printed(f"{what}, V0 (fitted)", weeks.mean(field, V0), "", f"{paper['V0']:g}"),
@@ -118,10 +118,10 @@ def overload(options: Options) -> Findings:
 def home(options: Options) -> Findings:
     """Training jobs whose tables have one home, with their GPUs."""
     weeks = _Weeks("mast-home", options, (*NAMES, FREE))
-    gain = published.HOME_RATE["V1"] - published.HOME_RATE["V0"]
+    gain = mast_statistics.HOME_RATE["V1"] - mast_statistics.HOME_RATE["V0"]
     rows = [
-        printed("training at home, V0 (fitted)", weeks.mean("home", V0), "%", f"{published.HOME_RATE['V0']:g} %"),
-        ratio("training at home, V1", published.HOME_RATE["V1"], weeks.mean("home", V1)),
+        printed("training at home, V0 (fitted)", weeks.mean("home", V0), "%", f"{mast_statistics.HOME_RATE['V0']:g} %"),
+        ratio("training at home, V1", mast_statistics.HOME_RATE["V1"], weeks.mean("home", V1)),
         ratio("training at home, V1 - V0, points", gain, weeks.points("home", V1, V0), ""),
         order("training at home, V1 / V0", "above 1", weeks.change("home", V1, V0), below=False),
         printed("training at home, V2", weeks.mean("home", V2), "%"),
@@ -133,12 +133,12 @@ def home(options: Options) -> Findings:
 def colocation(options: Options) -> Findings:
     """GPU-hours of high-priority jobs that find their tables and GPUs in one region."""
     weeks = _Weeks("mast-colocation", options, (*NAMES, FREE))
-    gain = published.COLLOCATED["V2"] - published.COLLOCATED["V1"]
+    gain = mast_statistics.COLLOCATED["V2"] - mast_statistics.COLLOCATED["V1"]
     rows: list[Row] = []
     for field, what in (("collocated", "with replicas"), ("collocated_at_home", "by homes alone")):
         rows += [
             ratio(f"high-priority GPU-hours collocated {what}, {NAMES[version]}", paper, weeks.mean(field, version))
-            for version, paper in ((V1, published.COLLOCATED["V1"]), (V2, published.COLLOCATED["V2"]))
+            for version, paper in ((V1, mast_statistics.COLLOCATED["V1"]), (V2, mast_statistics.COLLOCATED["V2"]))
         ]
         change = weeks.points(field, V2, V1)
         rows.append(ratio(f"high-priority GPU-hours collocated {what}, V2 - V1, points", gain, change, ""))
@@ -165,8 +165,8 @@ def storage(options: Options) -> Findings:
     """Bytes of replicas over those of the tables themselves."""
     weeks = _Weeks("mast-storage", options)
     rows = [
-        ratio("extra storage for replicas, V2", published.EXTRA_STORAGE, weeks.mean("extra", V2)),
-        ratio("extra storage for replicas, V1", published.EXTRA_STORAGE, weeks.mean("extra", V1)),
+        ratio("extra storage for replicas, V2", mast_statistics.EXTRA_STORAGE, weeks.mean("extra", V2)),
+        ratio("extra storage for replicas, V1", mast_statistics.EXTRA_STORAGE, weeks.mean("extra", V1)),
     ]
     note = (
         "one copy for disasters of every table is 100 % by itself; the paper's lower end is below that, so some of its "

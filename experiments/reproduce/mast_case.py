@@ -18,12 +18,12 @@ from ...policies import make
 from ...policies.mast.passes import Passes
 from ...policies.paths import Paths
 from ...policies.tetris import VERSIONS, Tetris
-from ...simulator.decisions import Advance
-from ...simulator.engine import Simulator
-from ...simulator.geo.lands import CPU_TYPE
-from ...simulator.geo.warehouse import HIGH_LEVELS
-from ...simulator.geo.world import LEVELS
-from ...simulator.topology import Topology
+from ...simulator.base.decisions import Advance
+from ...simulator.cluster.region_hardware import LEVELS
+from ...simulator.cluster.region_network import CPU_TYPE
+from ...simulator.cluster.topology import Topology
+from ...simulator.engine.simulator import Simulator
+from ...simulator.warehouse.warehouse import HIGH_LEVELS
 from ...simulator.workloads import Workload, open_workload
 from .sweep import Configured
 
@@ -94,10 +94,10 @@ class FastOutcome:
     """What a run gave; arrays of shape (jobs,), in order of arrival, but those of passes.
 
     Attributes:
-        metrics: by the names of `simulator/metrics.py`; how often regions were `asked` for a plan, for how many of
-            these the negative cache `spared` the search; `starts` of workloads; `fullest`: of all passes the mean share
-            of a region's GPUs that high priorities hold, in the region where it is largest; `demand`: GPU-seconds that
-            all ask until the end of the run, over those that there are.
+        metrics: by the names of `simulator/engine/metrics.py`; how often regions were `asked` for a plan, for how many
+            of these the negative cache `spared` the search; `starts` of workloads; `fullest`: of all passes the mean
+            share of a region's GPUs that high priorities hold, in the region where it is largest; `demand`: GPU-seconds
+            that all ask until the end of the run, over those that there are.
         arrival_s: seconds.
         wait_s: until the first start, and until the state of those stopped for it is saved; inf: it has not started.
         level: priority. within: 1: within quota when GMS saw it first. gpus: that it asks.

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...simulator.geo.warehouse import HIGH_LEVELS
+from ...simulator.warehouse.warehouse import HIGH_LEVELS
 from ..estimates import Estimate, estimate
 from .mast_case import HOUR_S, FastCase, FastOutcome
 from .registry import Findings, Options, Reproduction

@@ -12,12 +12,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...simulator.geo import published
-from ...simulator.geo.gms import lay_ranking
-from ...simulator.geo.kernels import scan
-from ...simulator.geo.rms import Hardware, RegionalScheduler
-from ...simulator.kernels.codes import WAITING
-from ...simulator.state import Capacity, empty_state
+from ...policies.mast import gms_scan
+from ...policies.mast.gms import lay_ranking
+from ...policies.mast.rms import Hardware, RegionalScheduler
+from ...simulator.base.codes import WAITING
+from ...simulator.record.state import Capacity, empty_state
+from ...simulator.warehouse import mast_statistics
 from ...simulator.workloads import open_workload
 from .registry import Findings, Options, Reproduction
 from .rows import Row
@@ -64,11 +64,11 @@ def scan_timing(pending: int = PENDING, seed: int = 0) -> Timing:
     s.arrival_s[:jobs] = workload.arrival_s
     s.now_s = workload.arrival_s[-1]
     ranking = lay_ranking(demands)
-    scan.scan(records, 0, ranking)  # may compile
+    gms_scan.scan(records, 0, ranking)  # may compile
     taken_s = []
     for _ in range(SCANS):
         began_s = time.process_time()
-        count = scan.scan(records, 0, ranking)
+        count = gms_scan.scan(records, 0, ranking)
         taken_s.append(time.process_time() - began_s)
         assert count == jobs
     return Timing(0, jobs, np.array(taken_s))
@@ -112,7 +112,7 @@ def _parts(gpus: int) -> list[tuple[int, int]]:
 
 def drawn_gpus(rng: np.random.Generator) -> int:
     """GPUs of a workload, as published, 512 at most."""
-    mu, sigma = published.lognormal(published.GPUS)
+    mu, sigma = mast_statistics.lognormal(mast_statistics.GPUS)
     return int(np.clip(np.rint(np.exp(mu + sigma * rng.standard_normal())), 1, 512))
 
 

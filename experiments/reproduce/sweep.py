@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 
 from ...policies import make
-from ...simulator.errors import InputError
+from ...simulator.base.errors import InputError
 from ..evaluate import Setting, play, simulator_of, workload_of
 from ..executors import elsewhere
 from ..identity import LIBRARIES, PLAYING, expect_sources, sources, versions
@@ -137,7 +137,7 @@ class Outcome:
     """What a run gave.
 
     Attributes:
-        metrics: by the names of `simulator/metrics.py`.
+        metrics: by the names of `simulator/engine/metrics.py`.
         jct_s: float64 (n,), of the finished jobs.
         time_s: float64 (k,), seconds from the first arrival, if the case asks for a series; else k = 0.
         held_gpus, jobs_left: float64 (k,): GPUs in the mean since the time before, and jobs not finished yet.

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...policies import make_for, maker_of, spelt
-from ...simulator.names import choose, kinds_of
-from ...simulator.semantics import load_semantics
+from ...simulator.base.names import choose, kinds_of
+from ...simulator.rules.semantics import load_semantics
 from .. import identity
 from ..estimates import FEWEST_TO_TELL, paired_ratio
 from ..evaluate import Run, Setting, depends_on_seed, evaluate
@@ -45,7 +45,7 @@ class PolicyParameters:
         setting: what is played on.
         policy: the word of the policy, with the parameters that are not to be chosen.
         seeds: what a trial is played on.
-        metric: by its name in `simulator/metrics.py`.
+        metric: by its name in `simulator/engine/metrics.py`.
         prunes: whether trials may be stopped early.
         processes: how many play the seeds of a trial.
         executor: who plays them, in place of processes of this machine.

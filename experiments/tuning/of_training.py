@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from ...agents.config import Config, assign, expect_fitting, make_config
-from ...simulator.errors import InputError
-from ...simulator.names import choose
+from ...simulator.base.errors import InputError
+from ...simulator.base.names import choose
 from .. import identity
 from ..evaluate import Setting
 from ..terminal import written_whole

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from ...simulator.errors import InputError, MissingExtra, Stalled
+from ...simulator.base.errors import InputError, MissingExtra, Stalled
 from ..executors import Processes
 from ..terminal import BadArgument
 from .space import Kind, Parameter, chosen

@@ -21,9 +21,9 @@ from typing import Any, Literal, Protocol
 
 import yaml
 
-from ...simulator.errors import InputError
-from ...simulator.names import choose
-from ...simulator.yaml_files import parse_yaml, read_text
+from ...simulator.base.errors import InputError
+from ...simulator.base.names import choose
+from ...simulator.base.yaml_files import parse_yaml, read_text
 
 SHIPPED = Path(__file__).with_name("spaces")
 FIELDS = ("low", "high", "log", "step", "choices", "when")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ...simulator.workloads.guarded import write_csv
+from ...simulator.base.csv_cells import write_csv
 from ..terminal import written_whole
 from .search import REFUSED, Search, Trial, quietly
 from .space import Parameter

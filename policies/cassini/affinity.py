@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...simulator.network.routes import LinkUse
+from ...simulator.cluster.routes import LinkUse
 from ...simulator.profiles.phases import Phases
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ that lead there. Then, at the same instant, a time-shift for every job that shar
 number of workers stay the scheduler's.
 
 Shifts are computed anew at every instant, and decided where they or the period have changed. They are whole 72nds of
-the job's period, as the environment's are (simulator/compatibility/buckets.py). A job loses its shift where that costs
+the job's period, as the environment's are (policies/cassini/shift_buckets.py). A job loses its shift where that costs
 more than it saves (worth.py), and where it would make it wait for jobs that it no longer meets.
 """
 
@@ -14,22 +14,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, get_args
 
-from ...simulator.compatibility.buckets import bucket_s, nearest_bucket
-from ...simulator.compatibility.circle import Grid
-from ...simulator.decisions import Decision, Shift
-from ...simulator.errors import InputError
-from ...simulator.names import choose
-from ...simulator.network.routes import LinkUse
-from ...simulator.plans import Plan, plan_now
+from ...simulator.base.decisions import Decision, Shift
+from ...simulator.base.errors import InputError
+from ...simulator.base.names import choose
+from ...simulator.cluster.routes import LinkUse
+from ...simulator.contention.circle import Grid
+from ...simulator.engine.plans import Plan, plan_now
+from ...simulator.engine.protocols import CandidateSource
+from ...simulator.engine.view import ClusterView
 from ...simulator.profiles.phases import Phases
-from ...simulator.protocols import CandidateSource
 from ...simulator.rules.rule import Rule
-from ...simulator.view import ClusterView
 from ..links import alone, network_of
 from ..planned import PlannedPolicy
 from ..reasons.moment import Moment
 from .candidates import Candidate, Choice, Interleaving, best_candidate, interleave
 from .rank import RANKINGS
+from .shift_buckets import bucket_s, nearest_bucket
 
 Shifts = Literal["worth", "always"]
 CANDIDATES = 10  # Sec. 5.1: "up to 10 placement candidates"

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...simulator.compatibility.circle import TOLERANCE, Grid, unify
-from ...simulator.compatibility.score import SharedLink
-from ...simulator.errors import InputError
-from ...simulator.names import choose
-from ...simulator.network.routes import LinkUse
+from ...simulator.base.errors import InputError
+from ...simulator.base.names import choose
+from ...simulator.cluster.routes import LinkUse
+from ...simulator.contention.circle import TOLERANCE, Grid, unify
 from ...simulator.profiles.phases import Phases
 from .affinity import Job, affinity_graph, has_loop, time_shifts
+from .compatibility_score import SharedLink
 from .optimise import EXACT_JOBS, solution
 from .rank import RANKINGS
 from .worth import free_score, is_worth

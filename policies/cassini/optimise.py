@@ -2,7 +2,7 @@
 
 Both look for the rotations with the least total excess over the overlay's links; with one link that is Eq. 2 of paper
 cassini. Only relative rotations matter (turning all circles together changes nothing), so the first job stays at 0.
-Ties go to the smallest rotations, first job first. The searches are compiled: simulator/compatibility/search.py.
+Ties go to the smallest rotations, first job first. The searches are compiled: policies/cassini/rotation_search.py.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...simulator.compatibility.circle import Circle, Grid
-from ...simulator.compatibility.laying import lay, lay_lines
-from ...simulator.compatibility.score import Overlay, SharedLink, link_scores
-from ...simulator.compatibility.search import search_all, search_by_descent
+from ...simulator.contention.circle import Circle, Grid
 from ...simulator.profiles.phases import Phases
+from .compatibility_score import Overlay, SharedLink, link_scores
+from .overlay_arrays import lay, lay_lines
+from .rotation_search import search_all, search_by_descent
 
 EXACT_JOBS = 3
 RESTARTS = 1000

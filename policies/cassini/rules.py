@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ...simulator.decisions import Decision, Hold, Migrate, Preempt, Start
-from ...simulator.plans import Plan, plan_now
+from ...simulator.base.decisions import Decision, Hold, Migrate, Preempt, Start
+from ...simulator.engine.plans import Plan, plan_now
+from ...simulator.engine.view import ClusterView
 from ...simulator.rules.rule import Rule
-from ...simulator.view import ClusterView
 from ..realisations import realisations
 from ..reasons import reasons
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ...simulator.semantics import LEASE_S as DALLY_LEASE_S
+from ...simulator.rules.semantics import LEASE_S as DALLY_LEASE_S
 from ..bsbf import sjf_bsbf
 from ..dally import dally
 from ..pollux import Pollux

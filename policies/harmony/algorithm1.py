@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ...simulator.errors import InputError
+from ...simulator.base.errors import InputError
 from .kernels.grouping import BY_GROUP, BY_JOB, schedule
 from .problem import Plan, Problem
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...simulator.decisions import AssignGroup, Decision, Preempt, SetMachines
-from ...simulator.groups.view import GroupView
+from ...simulator.base.decisions import AssignGroup, Decision, Preempt, SetMachines
+from ...simulator.groups.group_view import GroupView
 from .problem import Plan
 
 

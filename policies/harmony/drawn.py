@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...simulator.decisions import Decision
-from ...simulator.groups.view import GroupView
+from ...simulator.base.decisions import Decision
+from ...simulator.groups.group_view import GroupView
 from .carry_out import Wanted, present
 from .planned import GroupPolicy
 

@@ -37,9 +37,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ...simulator.errors import InputError
-from ...simulator.groups.config import GroupTerms
-from ...simulator.groups.view import GroupView
+from ...simulator.base.errors import InputError
+from ...simulator.groups.group_config import GroupTerms
+from ...simulator.groups.group_view import GroupView
 from .algorithm1 import BALANCES, STOPS, algorithm1
 from .carry_out import Wanted, wanted_of
 from .memory_need import expect_room

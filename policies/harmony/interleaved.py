@@ -16,9 +16,9 @@ from typing import Literal
 
 import numpy as np
 
-from ...simulator.errors import InputError
-from ...simulator.groups.config import MB
-from ...simulator.groups.view import GroupView
+from ...simulator.base.errors import InputError
+from ...simulator.groups.group_config import MB
+from ...simulator.groups.group_view import GroupView
 from .carry_out import Wanted, wanted_of
 from .matching import muri
 from .problem import REFERENCE_MACHINES

@@ -16,7 +16,7 @@ from itertools import combinations, permutations
 
 import numpy as np
 
-from ...simulator.errors import InputError
+from ...simulator.base.errors import InputError
 from .problem import REFERENCE_MACHINES, Plan, Problem
 
 STAGES = 3  # load, COMP, COMM

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from ...simulator.errors import InputError
-from ...simulator.groups.config import GB, GroupConfig
-from ...simulator.groups.view import GroupView
-from ...simulator.workloads.schema import Workload
+from ...simulator.base.errors import InputError
+from ...simulator.groups.group_config import GB, GroupConfig
+from ...simulator.groups.group_view import GroupView
+from ...simulator.jobs.workload import Workload
 
 
 def machines_for(config: GroupConfig, raw_bytes: float, occupancy: float = 1.0) -> int:

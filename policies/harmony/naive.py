@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ...simulator.errors import InputError
-from ...simulator.groups.config import GroupTerms
-from ...simulator.groups.view import GroupView
+from ...simulator.base.errors import InputError
+from ...simulator.groups.group_config import GroupTerms
+from ...simulator.groups.group_view import GroupView
 from .carry_out import Wanted, present
 from .memory_need import machines_for, never_runs
 from .planned import GroupPolicy

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ...simulator.errors import InputError
+from ...simulator.base.errors import InputError
 from .kernels.subsets import group_exactly
 from .problem import Plan, Problem
 from .search import POWER, gains_of, local_search

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.decisions import Advance, AssignGroup, Decision, Preempt, SetMachines
-from ...simulator.errors import InputError
-from ...simulator.groups.config import GroupTerms
-from ...simulator.groups.view import GroupView
+from ...simulator.base.decisions import Advance, AssignGroup, Decision, Preempt, SetMachines
+from ...simulator.base.errors import InputError
+from ...simulator.groups.group_config import GroupTerms
+from ...simulator.groups.group_view import GroupView
 from ..base import Policy
 from .carry_out import Step, Wanted, decision_of, is_done, present, steps_to
 

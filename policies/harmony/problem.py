@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...simulator.errors import InputError
-from ...simulator.groups.memory import EXPANSION
+from ...simulator.base.errors import InputError
+from ...simulator.groups.group_memory import EXPANSION
 
 BETA = 0.5  # worth of the network's utilisation beside the CPU's, of which the paper says only that it counts more
 REFERENCE_MACHINES = 16  # the paper gives the characteristics of its jobs at this degree of parallelism (Figure 9)

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...simulator.decisions import Decision
-from ...simulator.groups.config import GB, MB
-from ...simulator.groups.view import GroupView
+from ...simulator.base.decisions import Decision
+from ...simulator.groups.group_config import GB, MB
+from ...simulator.groups.group_view import GroupView
 from .carry_out import Wanted, present
 from .memory_need import machines_for
 from .planned import GroupPolicy

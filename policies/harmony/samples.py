@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...simulator.workloads.harmony_jobs import LINK_BYTES_S
-from ...simulator.workloads.published import HARMONY_GB
+from ...simulator.workloads.trace_statistics import HARMONY_GB
 from .problem import REFERENCE_MACHINES, Problem
 
 GB = 1e9

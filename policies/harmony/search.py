@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...simulator.errors import InputError
+from ...simulator.base.errors import InputError
 from .algorithm1 import algorithm1
 from .kernels import climbing
 from .kernels.climbing import climb

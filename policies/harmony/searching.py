@@ -20,8 +20,8 @@ from typing import Literal
 
 import numpy as np
 
-from ...simulator.errors import InputError
-from ...simulator.groups.view import GroupView
+from ...simulator.base.errors import InputError
+from ...simulator.groups.group_view import GroupView
 from .carry_out import Wanted, wanted_of
 from .oracle import STEPS as ORACLE_STEPS
 from .oracle import exact, is_small

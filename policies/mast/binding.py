@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.geo.demands import Demands, packs
-from ...simulator.geo.kernels.auction import Queue
-from ...simulator.geo.world import NO_GPU
-from ...simulator.view import ClusterView
+from ...simulator.cluster.region_hardware import NO_GPU
+from ...simulator.engine.view import ClusterView
+from ...simulator.warehouse.demands import Demands, packs
+from .auction import Queue
 
 NOWHERE = -1
 SETTINGS = ("to_cluster", "daily", "_run")  # attributes that are not of a run

@@ -1,9 +1,9 @@
 """One pass over the queue after the other: the fast path of paper mast, and the other cells of its Table 1.
 
-At every pass GMS ranks the pending workloads (simulator/geo/gms.py); in this order each is offered to the regions that
-have its tables and could hold it, and gets the best plan of RMS (simulator/geo/rms.py), or is passed. Where workloads
+At every pass GMS ranks the pending workloads (policies/mast/gms.py); in this order each is offered to the regions that
+have its tables and could hold it, and gets the best plan of RMS (policies/mast/rms.py), or is passed. Where workloads
 were preempted, the pass is made again at the same instant, with them in the queue. Workloads that no region can run
-have their tables copied (simulator/geo/on_demand.py).
+have their tables copied (policies/mast/copies_on_demand.py).
 
 A pass is made at most six times at one instant, and so are rounds of copies before them. Sec. 5.4 gives the duration
 of a pass, 34 s, not its period; it says that 5 minutes suffice. RMS places only in a pass, where the paper's
@@ -21,18 +21,18 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.decisions import TABLE_DECISIONS, Advance, Decision, Preempt, Start
-from ...simulator.errors import InputError
-from ...simulator.geo.gms import DAY_S, lay_ranking
-from ...simulator.geo.kernels import auction, scan
-from ...simulator.geo.kernels import region as kernels
-from ...simulator.geo.on_demand import on_demand
-from ...simulator.geo.rms import Hardware, lay_regions
+from ...simulator.base.decisions import TABLE_DECISIONS, Advance, Decision, Preempt, Start
+from ...simulator.base.errors import InputError
+from ...simulator.engine.view import ClusterView
 from ...simulator.rules.rule import Rule
-from ...simulator.view import ClusterView
 from ..base import Policy
 from ..rounds import is_round
+from . import auction, gms_scan
+from . import region_units as kernels
 from .binding import Binding
+from .copies_on_demand import on_demand
+from .gms import DAY_S, lay_ranking
+from .rms import Hardware, lay_regions
 
 SCAN_S = 34.0  # Sec. 5.4: how long a GMS-scan pass takes, on average; not how often it is made
 MOST_PASSES, MOST_ROUNDS = 6, 6  # at one instant: over the queue; of decisions about tables
@@ -52,7 +52,7 @@ class Weights:
 class _Arrays:
     """What the kernels work on, for one workload in one topology."""
 
-    ranking: scan.Ranking
+    ranking: gms_scan.Ranking
     regions: kernels.Regions
     queue: auction.Queue
 
@@ -197,7 +197,7 @@ class Passes(Policy):
     def _open(self, view: ClusterView) -> int:
         """Rank the pending workloads. Returns how many of them lack tables."""
         arrays, records = self._arrays, view.simulator.records
-        self._pending = scan.scan(records, 0, arrays.ranking)
+        self._pending = gms_scan.scan(records, 0, arrays.ranking)
         return int(auction.open_queue(records, 0, arrays.regions, arrays.ranking, arrays.queue, self._pending))
 
     def _place(self, view: ClusterView) -> list[Decision]:

@@ -15,12 +15,12 @@ allocation places several workloads jointly. The other parts of a workload go wh
 
 from __future__ import annotations
 
-from ...simulator.errors import InputError
-from ...simulator.geo.gms import DAY_S
-from ...simulator.names import choose
+from ...simulator.base.errors import InputError
+from ...simulator.base.names import choose
 from ..base import Policy
 from ..paths import Paths
 from .binding import Binding
+from .gms import DAY_S
 from .passes import SCAN_S, Passes, Weights
 
 SCOPES = ("cluster", "region", "global")

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...simulator.decisions import Decision, Migrate, Preempt, Start
-from ...simulator.tiers import MACHINE, NETWORK, RACK
-from ...simulator.view import ClusterView
+from ...simulator.base.decisions import Decision, Migrate, Preempt, Start
+from ...simulator.base.tiers import MACHINE, NETWORK, RACK
+from ...simulator.engine.view import ClusterView
 
 
 class Moment:

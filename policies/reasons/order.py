@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...simulator.kernels.codes import PLACE_SPAN, RUNNING
+from ...simulator.base.codes import PLACE_SPAN, RUNNING
 from ...simulator.rules.rule import Rule
 from .moment import Moment
 

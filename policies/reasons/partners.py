@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...simulator.decisions import Start
+from ...simulator.base.decisions import Start
 from ...simulator.rules.rule import Rule
 from .moment import Moment
 from .order import seconds

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...simulator.decisions import Decision, Migrate, Preempt, Resize, Start
+from ...simulator.base.decisions import Decision, Migrate, Preempt, Resize, Start
+from ...simulator.engine.view import ClusterView
 from ...simulator.rules.rule import Rule
-from ...simulator.view import ClusterView
 from .moment import Moment
 from .order import ahead_of, seconds, value
 from .places import accepted, refusal

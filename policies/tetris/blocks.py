@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...simulator.errors import InputError
-from ...simulator.geo.placement import KIB, Move, Placement
+from ...simulator.base.errors import InputError
+from ...simulator.table_placement.placement import KIB, Move, Placement
 from .exact import optimum
 from .search import Bounds, moves_from, send_home, wander
 

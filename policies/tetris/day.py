@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...simulator.errors import InputError
-from ...simulator.geo.placement import KIB, Move, Placement
-from ...simulator.geo.warehouse import Warehouse
+from ...simulator.base.errors import InputError
+from ...simulator.table_placement.placement import KIB, Move, Placement
+from ...simulator.warehouse.warehouse import Warehouse
 from .replicas import replicate
 from .search import Search, climb
 from .versions import Version

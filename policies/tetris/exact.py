@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...simulator.errors import InputError
-from ...simulator.geo.kernels.ledger import Ledger
-from ...simulator.geo.placement import KIB, Placement
+from ...simulator.base.errors import InputError
+from ...simulator.table_placement.ledger import Ledger
+from ...simulator.table_placement.placement import KIB, Placement
 
 MOST_COLUMNS = 200_000
 NOWHERE = -1

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...simulator.errors import InputError
-from ...simulator.protocols import policy_of
+from ...simulator.base.errors import InputError
+from ...simulator.engine.protocols import policy_of
 from ..base import Policy
 from ..paths import Paths
 from . import slow

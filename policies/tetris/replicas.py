@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...simulator.geo.kernels import copies as kernels
-from ...simulator.geo.placement import DAY_S, KIB, kib, seconds
-from ...simulator.geo.warehouse import Jobs, Warehouse
-from ...simulator.geo.world import NO_GPU
+from ...simulator.cluster.region_hardware import NO_GPU
+from ...simulator.table_placement import replicas as kernels
+from ...simulator.table_placement.placement import DAY_S, KIB, kib, seconds
+from ...simulator.warehouse.warehouse import Jobs, Warehouse
 from .versions import Version
 
 

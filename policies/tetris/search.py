@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...simulator.geo.placement import KIB, Move, Placement
+from ...simulator.table_placement.placement import KIB, Move, Placement
 
 MOST_KICKED = 4  # tables that go anywhere at once
 FEW_TABLES = 16  # up to so many pairs of them are looked at too

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.decisions import Advance, Decision, Drop, Move, Replicate
-from ...simulator.errors import InputError, InvalidDecision
-from ...simulator.geo.expected import expected_warehouse
-from ...simulator.geo.warehouse import Warehouse
-from ...simulator.names import bind, choose, parse_name
-from ...simulator.tables import check_table, is_idle
-from ...simulator.view import ClusterView
+from ...simulator.base.decisions import Advance, Decision, Drop, Move, Replicate
+from ...simulator.base.errors import InputError, InvalidDecision
+from ...simulator.base.names import bind, choose, parse_name
+from ...simulator.checks.table_decisions import check_table, is_idle
+from ...simulator.engine.view import ClusterView
+from ...simulator.table_placement.projected import expected_warehouse
+from ...simulator.warehouse.warehouse import Warehouse
 from ..base import Policy
 from .blocks import best_homes
 from .day import DayPlan, Tetris

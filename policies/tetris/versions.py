@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ...simulator.geo.placement import Objective
+from ...simulator.table_placement.placement import Objective
 
 
 @dataclass(frozen=True)

@@ -29,10 +29,10 @@ from itertools import combinations
 
 import numpy as np
 
-from ..errors import InputError
+from ..base.errors import InputError
 from ..workloads.harmony_jobs import LINK_BYTES_S
-from ..workloads.published import HARMONY_GB
-from .memory import MemoryTerms, Settled, settled
+from ..workloads.trace_statistics import HARMONY_GB
+from .group_memory import MemoryTerms, Settled, settled
 
 PUBLISHED_FIXED_S = 52.9  # at alpha .3
 PUBLISHED_ALPHA = 0.3

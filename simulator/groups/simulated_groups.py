@@ -6,15 +6,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..estimates import Estimates
-from ..topology import Topology
-from ..workloads.schema import Workload
-from .config import GroupConfig, GroupTerms
-from .state import GroupPlain
+from ..cluster.topology import Topology
+from ..jobs.estimates import Estimates
+from ..jobs.workload import Workload
+from .group_config import GroupConfig, GroupTerms
+from .group_fields import GroupPlain
 
 
 class SimulatedGroups(Protocol):
-    """`GroupSimulator` (engine.py) is one, and says what its attributes are."""
+    """`GroupSimulator` (group_simulator.py) is one, and says what its attributes are."""
 
     runs: int
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .codes import NAIVE, NONE, ON_CPU, ON_NET
+from .group_codes import NAIVE, NONE, ON_CPU, ON_NET
 from .simulated_groups import SimulatedGroups
 
 

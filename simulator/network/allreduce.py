@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..errors import InputError
-from ..saying import say_once
-from ..state import LAYERS, MODELS, PROFILES, Capacity, empty_state
-from ..tiers import MACHINE, NETWORK, RACK, SLOT, TIERS
-from .base import Jobs, name_of_job
+from ..base.errors import InputError
+from ..base.said_once import say_once
+from ..base.tiers import MACHINE, NETWORK, RACK, SLOT, TIERS
+from ..record.state import LAYERS, MODELS, PROFILES, Capacity, empty_state
 from .calibration import KINDS, MOST_PASS_NS, Calibration, Link, ModelLayers, load_calibration
 from .collectives import best_fraction, compute_fraction, flatten
 from .isolated import ISOLATED, Duration, Shape, best_shape
+from .network_model import Jobs, name_of_job
 from .written import EVERYTHING, Used
 
 if TYPE_CHECKING:
-    from ..topology import Tier, Topology
+    from ..cluster.topology import Tier, Topology
 
 TRIES = 3  # numbers of slots, machines and racks that the search of the best placement looks at, on each level
 

@@ -44,15 +44,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import InputError
-from ..names import choose
+from ..base.errors import InputError
+from ..base.names import choose
+from ..base.tiers import TIER_NAMES
+from ..base.yaml_files import load_mapping, read_text, validated
 from ..profiles.model_names import normalised, plain
-from ..tiers import TIER_NAMES
-from ..yaml_files import load_mapping, read_text, validated
 from .collectives import FULLY_CONNECTED, RING, SWITCH
 
 if TYPE_CHECKING:
-    from ..topology import Tier
+    from ..cluster.topology import Tier
 
 KINDS = {"fully_connected": FULLY_CONNECTED, "ring": RING, "switch": SWITCH}
 HOPS = {"fully_connected": 1, "ring": 1, "switch": 2}

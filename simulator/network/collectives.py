@@ -11,8 +11,8 @@ gang does not span it.
 
 import numpy as np
 
-from ..kernels.jit import entry, kernel
-from ..tiers import MACHINE, NETWORK, RACK, SLOT, TIERS
+from ..base.tiers import MACHINE, NETWORK, RACK, SLOT, TIERS
+from ..compiler.jit import entry, kernel
 
 # kinds of tier
 FULLY_CONNECTED = 0

@@ -26,11 +26,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..tiers import SLOT
+from ..base.tiers import SLOT
 
 if TYPE_CHECKING:
-    from ..topology import Topology
-    from .base import Network
+    from ..cluster.topology import Topology
+    from .network_model import Network
 
 Duration = Literal["isolated", "compute"]
 ISOLATED: Duration = "isolated"

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..base.errors import InputError
 from ..profiles.measured_tables import MeasuredTables, read_tables
-from .base import Jobs
 from .isolated import COMPUTE, Duration
 from .measured import Measured, batch_of, factors_by_batch, relative
+from .network_model import Jobs
 from .simulated import Simulated
 
 if TYPE_CHECKING:
-    from ..topology import Topology
+    from ..cluster.topology import Topology
 
 Placement = tuple[int, ...]  # GPUs on each machine
 

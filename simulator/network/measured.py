@@ -25,18 +25,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputError
-from ..names import choose
+from ..base.errors import InputError
+from ..base.names import choose
+from ..base.tiers import MACHINE, RACK, TIERS
 from ..profiles.models import Profiles, load_profiles
-from ..tiers import MACHINE, RACK, TIERS
-from .base import Jobs, Network, name_of_job
 from .calibration import CALIBRATIONS, Link, load_fabric
 from .isolated import COMPUTE, ISOLATED, Duration
-from .steps import A, B, step_time_s
+from .network_model import Jobs, Network, name_of_job
+from .step_time import A, B, step_time_s
 from .written import Used
 
 if TYPE_CHECKING:
-    from ..topology import Tier, Topology
+    from ..cluster.topology import Tier, Topology
 
 IN_MACHINE, BETWEEN = slice(2, 4), slice(4, 6)  # terms of a fit
 

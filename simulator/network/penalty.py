@@ -1,4 +1,4 @@
-"""A fixed slowdown per model, gang size and tier, from a table (`tables.py`)."""
+"""A fixed slowdown per model, gang size and tier, from a table (`slowdown_tables.py`)."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputError
-from ..names import numbered
-from ..tiers import TIERS
-from .base import Jobs, name_of_job
+from ..base.errors import InputError
+from ..base.names import numbered
+from ..base.tiers import TIERS
+from ..profiles.slowdown_tables import MAX_FACTOR, Factors, PenaltyTable, load_table
 from .isolated import ISOLATED, Duration
-from .tables import MAX_FACTOR, Factors, PenaltyTable, load_table
+from .network_model import Jobs, name_of_job
 
 if TYPE_CHECKING:
-    from ..topology import Topology
+    from ..cluster.topology import Topology
 
 MOST_MARKS = 4096
 

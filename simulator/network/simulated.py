@@ -6,11 +6,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..plain import Plain
-from ..state import Capacity
-from ..topology import Topology
-from ..workloads.schema import Workload
-from .base import Network
+from ..cluster.topology import Topology
+from ..jobs.workload import Workload
+from ..record.plain import Plain
+from ..record.state import Capacity
+from .network_model import Network
 
 
 class JobsInView(Protocol):

@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from typing import Protocol, runtime_checkable
 
-from ..saying import say_once
-from ..topology import NOTHING_WRITTEN, Tier, Topology, Written
-from .base import Network
+from ..base.said_once import say_once
+from ..cluster.topology import NOTHING_WRITTEN, Tier, Topology, Written
+from .network_model import Network
 
 NUMBERS = {"bandwidth_gbps": "bandwidth_gbps", "latency_us": "latency_s", "oversubscription": "oversubscription"}
 Used = frozenset[tuple[str, str]]  # tier and attribute of `Tier`

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError
-from ..names import choose
+from ..base.errors import InputError
+from ..base.names import choose
 from .phases import Phases, data_parallel, embeddings, hybrid, in_order, pipeline, tensor_parallel
 
 DATA = Path(__file__).resolve().parent / "data" / "cassini.json"

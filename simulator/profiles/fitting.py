@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..base.errors import InputError
 from .measurements import Measurements
 from .models import MemoryLine, ModelProfile
 from .throughput import ThroughputFit

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import InputError
-from ..goodput import gain, steps_at
-from ..workloads.table import Table, read_csv
+from ..base.errors import InputError
+from ..jobs.trace_columns import Table, read_csv
+from .goodput import gain, steps_at
 
 if TYPE_CHECKING:
     from scipy.interpolate import LinearNDInterpolator

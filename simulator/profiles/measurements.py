@@ -23,10 +23,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import InputError
-from ..workloads.schema import LARGEST_GANG, first_duplicate
-from ..workloads.table import Table
-from ..yaml_files import read_text
+from ..base.errors import InputError
+from ..base.yaml_files import read_text
+from ..jobs.trace_columns import Table
+from ..jobs.workload import LARGEST_GANG, first_duplicate
 from .model_names import plain
 
 _NAMES = {

@@ -34,11 +34,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..goodput import steps_at
-from ..names import choose
-from ..yaml_files import load_mapping
-from .file_schema import checked_models
+from ..base.names import choose
+from ..base.yaml_files import load_mapping
+from .goodput import steps_at
 from .model_names import plain
+from .profile_schema import checked_models
 from .throughput import ThroughputFit
 
 SHIPPED = Path(__file__).resolve().parent / "data" / "pollux.json"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import InputError
+from ..base.errors import InputError
 
 LOADING = 0.05  # near-zero demand between phases, as a part of the phase before: "a short period" in the text, assumed
 

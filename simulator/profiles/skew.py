@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import InputError
-from ..workloads.schema import Workload, WorkloadWarning
+from ..base.errors import InputError
+from ..jobs.workload import Workload, WorkloadWarning
 from .model_names import normalised
 
 # Neither paper prints the threshold. Every one in [0.2020, 0.4150) gives the column "Skew" of paper dally,

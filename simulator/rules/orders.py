@@ -1,7 +1,7 @@
 """Orders of the queue: a job's key, smaller first, ties by job index (arrival, then place in the trace).
 
 Keys of waiting jobs never change while they wait; those that count run times count them as far as they are known
-(estimates.py). Keys of running jobs (preemptive orders, leases) are asked for when
+(remaining_time.py). Keys of running jobs (preemptive orders, leases) are asked for when
 needed. Attained-service queues (2D-LAS, of Tiresias, NSDI'19) pack a level and a place inside it into one key:
 within a level all running jobs stand before all waiting ones, a job enters its level at the end, and a job that loses
 its GPUs stands before those that waited already.
@@ -14,7 +14,7 @@ who entered the queue first. A key packs both. Under auctions the ratio itself c
 
 import math
 
-from ..kernels.codes import (
+from ..base.codes import (
     EDF,
     LAS,
     LATEST,
@@ -31,10 +31,10 @@ from ..kernels.codes import (
     TURNS,
     WEIGHTED,
 )
-from ..kernels.jit import kernel
-from ..kernels.random import uniform
-from ..kernels.rounding import NEAR, rounded
-from .estimates import isolated_left_s, isolated_whole_s, left_now
+from ..compiler.jit import kernel
+from ..jobs.remaining_time import isolated_left_s, isolated_whole_s, left_now
+from ..numerics.random import uniform
+from ..numerics.rounding import NEAR, rounded
 
 
 @kernel

@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..errors import InputError
-from ..names import arguments_of, choose, parse_name
-from ..own import function_of, is_own, shown_word
+from ..base.errors import InputError
+from ..base.names import arguments_of, choose, parse_name
+from ..base.own_code import function_of, is_own, shown_word
+from ..jobs.workload import Workload, WorkloadWarning
 from .generators import GENERATORS
 from .readers import FORMATS, read_trace, recognise
-from .schema import Workload, WorkloadWarning
 
 __all__ = [
     "FORMATS",
@@ -47,7 +47,7 @@ def open_workload(
         source: a Workload (passed through), a path, or a generator with its parameters
             (`poisson:jobs=100,load=0.9`). A word is a path if it holds a "/", ends as a trace file does (.csv
             .json .parquet .trace .txt .tsv), or exists. A generator of one's own is a function from a numpy random
-            generator to a Workload, or the word of one, `py:FILE.py:NAME[,key=value...]` (simulator/own.py).
+            generator to a Workload, or the word of one, `py:FILE.py:NAME[,key=value...]` (simulator/base/own_code.py).
         format: the format of a file, with its options (`artist-sim:scale=gang`); None recognises it.
         seed: of a generator that does not get its own (`poisson:seed=3`).
         oversize: what to do with jobs larger than the cluster.

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
-from ..names import choose
+from ..base.errors import InputError
+from ..base.names import choose
+from ..jobs.workload import Workload
 from ..profiles.models import shipped_profiles
 from ..profiles.throughput import GPU_TYPES
 from .draws import check_parameters, choose_values
-from .schema import Workload
 from .sharing_jobs import (
     MODELS,
     check_share,

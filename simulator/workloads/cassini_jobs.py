@@ -17,10 +17,10 @@ from typing import Literal
 
 import numpy as np
 
-from ..errors import InputError
+from ..base.errors import InputError
+from ..jobs.workload import Workload
 from ..profiles.cassini_models import HYBRID_SERVERS, cassini_models, phases_of
 from .draws import check_parameters
-from .schema import Workload
 
 ITERATIONS = (200, 1000)  # Sec. 5.1
 MOST_WORKERS = 12  # Sec. 5.1

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..errors import InputError
+from ..base.errors import InputError
 
 MOST_JOBS = 10_000_000
 WEEK_S = 7 * 86400.0

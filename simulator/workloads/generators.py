@@ -1,8 +1,8 @@
 """Generators of workloads: any size, vectorised, seeded (the same parameters and seed give the same arrays).
 
 Each returns a `Workload`; its keyword parameters are those of the word `poisson:jobs=200,load=0.9`, where all but
-`mast-like` also take `deadlines=LOW/HIGH` (deadlines.py). The statistics that they are fitted to are in published.py,
-with their sources.
+`mast-like` also take `deadlines=LOW/HIGH` (drawn_deadlines.py). The statistics that they are fitted to are in
+trace_statistics.py, with their sources.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from typing import Literal
 
 import numpy as np
 
-from ..errors import InputError
-from ..names import choose
-from . import published
+from ..base.errors import InputError
+from ..base.names import choose
+from ..jobs.workload import LARGEST_GANG, LONGEST_S, Workload, first_bad_text
+from . import trace_statistics
 from .bsbf_jobs import bsbf_table2, bsbf_tables
 from .cassini_jobs import cassini_dynamic, cassini_dynamic_mp, cassini_multigpu, cassini_poisson, cassini_snapshot
-from .deadlines import with_deadlines
+from .drawn_deadlines import with_deadlines
 from .draws import (
     bursts,
     check_parameters,
@@ -32,7 +33,6 @@ from .draws import (
 )
 from .harmony_jobs import harmony_like
 from .mast_jobs import mast_like
-from .schema import LARGEST_GANG, LONGEST_S, Workload, first_bad_text
 from .sharing_jobs import bsbf_physical, philly_sample
 
 
@@ -46,7 +46,7 @@ def poisson(
     gpu_shares: tuple[float, ...] = (),
     median_s: float = 1800.0,
     sigma: float = 1.2,
-    models: tuple[str, ...] = published.CHRONUS_MODELS,
+    models: tuple[str, ...] = trace_statistics.CHRONUS_MODELS,
     seed: int = 0,
 ) -> Workload:
     """Poisson arrivals at a load, lognormal durations, independent of the gang and the model.
@@ -89,7 +89,7 @@ def batch(
     gpu_shares: tuple[float, ...] = (),
     median_s: float = 1800.0,
     sigma: float = 1.2,
-    models: tuple[str, ...] = published.CHRONUS_MODELS,
+    models: tuple[str, ...] = trace_statistics.CHRONUS_MODELS,
     seed: int = 0,
 ) -> Workload:
     """The jobs of `poisson` with the same parameters and seed, all there at time 0.
@@ -134,20 +134,22 @@ def dally_like(
     """
     check_parameters("dally-like", jobs=jobs, jobs_per_day=jobs_per_day)
     for name in models:
-        choose(name, published.DALLY_MODELS, "model of workload dally-like:")
+        choose(name, trace_statistics.DALLY_MODELS, "model of workload dally-like:")
     choose(scale, ("none", "gang"), "scale of workload dally-like:")
-    chosen = np.array([not models or name in models for name in published.DALLY_MODELS])
+    chosen = np.array([not models or name in models for name in trace_statistics.DALLY_MODELS])
     rng = np.random.default_rng(seed)
-    sizes = choose_values(rng, jobs, list(published.DALLY_GPUS), published.shares(published.DALLY_GPUS))
-    duration_s = _durations_by_gang(rng, sizes, published.DALLY_PROBABILITIES, published.DALLY_DURATION_S)
+    sizes = choose_values(
+        rng, jobs, list(trace_statistics.DALLY_GPUS), trace_statistics.shares(trace_statistics.DALLY_GPUS)
+    )
+    duration_s = _durations_by_gang(rng, sizes, trace_statistics.DALLY_PROBABILITIES, trace_statistics.DALLY_DURATION_S)
     model = np.zeros(jobs, dtype=np.int64)
-    for members, counts in _classes(sizes, published.DALLY_MODEL_JOBS):
-        options = range(len(published.DALLY_MODELS))
+    for members, counts in _classes(sizes, trace_statistics.DALLY_MODEL_JOBS):
+        options = range(len(trace_statistics.DALLY_MODELS))
         weights = tuple((np.array(counts) * chosen).tolist())
         weights = weights if any(weights) else tuple(chosen.astype(float).tolist())
-        model[members] = choose_values(rng, len(members), list(options), published.shares(weights))
+        model[members] = choose_values(rng, len(members), list(options), trace_statistics.shares(weights))
     arrival_s = np.zeros(jobs) if arrivals == "batch" else np.cumsum(rng.exponential(86400.0 / jobs_per_day, jobs))
-    iterations = duration_s / np.array(published.DALLY_ITERATION_S)[model]
+    iterations = duration_s / np.array(trace_statistics.DALLY_ITERATION_S)[model]
     if scale == "gang":
         duration_s = duration_s / sizes
     return Workload.from_arrays(
@@ -156,15 +158,15 @@ def dally_like(
         sizes,
         duration_s,
         iterations=iterations,
-        model=np.array(published.DALLY_MODELS, dtype=object)[model],
+        model=np.array(trace_statistics.DALLY_MODELS, dtype=object)[model],
         batch_size=np.full(jobs, 32),
     )
 
 
 def philly_like(
     jobs: int = 1000,
-    jobs_per_day: float = published.PHILLY_JOBS_PER_DAY,
-    models: tuple[str, ...] = published.CHRONUS_MODELS,
+    jobs_per_day: float = trace_statistics.PHILLY_JOBS_PER_DAY,
+    models: tuple[str, ...] = trace_statistics.CHRONUS_MODELS,
     seed: int = 0,
 ) -> Workload:
     """Jobs like Microsoft's Philly cluster in autumn 2017.
@@ -187,25 +189,31 @@ def philly_like(
     """
     check_parameters("philly-like", jobs=jobs, jobs_per_day=jobs_per_day)
     rng = np.random.default_rng(seed)
-    sizes = choose_values(rng, jobs, list(published.PHILLY_GPUS), published.shares(published.PHILLY_GPUS))
-    duration_s = _durations_by_gang(rng, sizes, published.PHILLY_PROBABILITIES, published.PHILLY_DURATION_S)
-    tenants = np.array(list(published.PHILLY_TENANTS), dtype=object)
+    sizes = choose_values(
+        rng, jobs, list(trace_statistics.PHILLY_GPUS), trace_statistics.shares(trace_statistics.PHILLY_GPUS)
+    )
+    duration_s = _durations_by_gang(
+        rng, sizes, trace_statistics.PHILLY_PROBABILITIES, trace_statistics.PHILLY_DURATION_S
+    )
+    tenants = np.array(list(trace_statistics.PHILLY_TENANTS), dtype=object)
     tenant = choose_values(
-        rng, jobs, list(range(len(tenants))), published.shares(tuple(published.PHILLY_TENANTS.values()))
+        rng, jobs, list(range(len(tenants))), trace_statistics.shares(tuple(trace_statistics.PHILLY_TENANTS.values()))
     )
     names = _models(rng, jobs, models)
     steps_s = lognormal_gaps(
-        rng, jobs, 86400.0 / jobs_per_day, published.PHILLY_GAP_MEDIAN_S / published.PHILLY_GAP_MEAN_S
+        rng, jobs, 86400.0 / jobs_per_day, trace_statistics.PHILLY_GAP_MEDIAN_S / trace_statistics.PHILLY_GAP_MEAN_S
     )
-    arrival_s = weekly_clock(np.cumsum(steps_s) - steps_s[0], published.PHILLY_HOURS, published.PHILLY_WEEKDAYS)
+    arrival_s = weekly_clock(
+        np.cumsum(steps_s) - steps_s[0], trace_statistics.PHILLY_HOURS, trace_statistics.PHILLY_WEEKDAYS
+    )
     return Workload.from_arrays("philly-like", arrival_s, sizes, duration_s, model=names, tenant=tenants[tenant])
 
 
 def helios_like(
     jobs: int = 1000,
-    jobs_per_day: float = published.VENUS_GPU_JOBS_PER_DAY,
-    mean_gpus: float = published.VENUS_MEAN_GPUS,
-    models: tuple[str, ...] = published.CHRONUS_MODELS,
+    jobs_per_day: float = trace_statistics.VENUS_GPU_JOBS_PER_DAY,
+    mean_gpus: float = trace_statistics.VENUS_MEAN_GPUS,
+    models: tuple[str, ...] = trace_statistics.CHRONUS_MODELS,
     seed: int = 0,
 ) -> Workload:
     """GPU jobs like SenseTime's Helios cluster Venus in 2020.
@@ -232,12 +240,14 @@ def helios_like(
     if not 1.5 <= mean_gpus <= 45:
         raise InputError(f"workload helios-like: mean_gpus={mean_gpus:g}; expected 1.5 to 45")
     rng = np.random.default_rng(seed)
-    gangs = list(published.VENUS_SLICE_GPUS)
-    slice_shares = published.shares(published.VENUS_SLICE_GPUS)
+    gangs = list(trace_statistics.VENUS_SLICE_GPUS)
+    slice_shares = trace_statistics.shares(trace_statistics.VENUS_SLICE_GPUS)
     sizes = choose_values(
         rng, jobs, gangs, tilted_shares(gangs, slice_shares, tilt_to_mean(gangs, slice_shares, mean_gpus))
     )
-    duration_s = from_quantiles(rng, jobs, published.VENUS_PROBABILITIES, published.VENUS_SLICE_DURATION_S)
+    duration_s = from_quantiles(
+        rng, jobs, trace_statistics.VENUS_PROBABILITIES, trace_statistics.VENUS_SLICE_DURATION_S
+    )
     names = _models(rng, jobs, models)
     arrival_s = bursts(
         rng,
@@ -246,7 +256,7 @@ def helios_like(
         burst_share=0.005,
         burst_jobs=40.0,
         spacing_s=1.0,
-        clock=lambda seconds: weekly_clock(seconds, published.VENUS_HOURS, published.VENUS_WEEKDAYS),
+        clock=lambda seconds: weekly_clock(seconds, trace_statistics.VENUS_HOURS, trace_statistics.VENUS_WEEKDAYS),
     )
     return Workload.from_arrays("helios-like", arrival_s - arrival_s[0], sizes, duration_s, model=names)
 
@@ -317,7 +327,7 @@ def _sizes(what: str, gpus: tuple[int, ...], gpu_shares: tuple[float, ...]) -> t
             f"workload {what}: gpu_shares={'/'.join(f'{share:g}' for share in shares)}; "
             f"expected {len(gpus)} weights >= 0, one for each of gpus"
         )
-    return np.asarray(gpus, dtype=np.int64), published.shares(tuple(shares)).cumsum()
+    return np.asarray(gpus, dtype=np.int64), trace_statistics.shares(tuple(shares)).cumsum()
 
 
 def _models(rng: np.random.Generator, jobs: int, models: tuple[str, ...]) -> np.ndarray:

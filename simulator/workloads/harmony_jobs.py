@@ -1,10 +1,10 @@
 """Generator `harmony-like`: parameter-server jobs as paper harmony evaluates them.
 
 From the paper: four applications of two data sets each with ten settings of hyper-parameters, 80 jobs in all, and the
-sizes of inputs and models (Table I; published.py); 100 machines of 1.1 Gbps (Sec. V-B); the characteristics of jobs are
-taken at 16 machines (Figure 9), which are here the machines of the isolated run time (`gpus`); the 60 jobs with the
-largest or smallest ratio of COMP to COMM time, Poisson arrivals with mean gaps from 0 (all at once) to 8 minutes, and
-arrivals of ten windows of Google's cluster trace (Sec. V-D).
+sizes of inputs and models (Table I; trace_statistics.py); 100 machines of 1.1 Gbps (Sec. V-B); the characteristics of
+jobs are taken at 16 machines (Figure 9), which are here the machines of the isolated run time (`gpus`); the 60 jobs
+with the largest or smallest ratio of COMP to COMM time, Poisson arrivals with mean gaps from 0 (all at once) to 8
+minutes, and arrivals of ten windows of Google's cluster trace (Sec. V-D).
 
 Figure 9 has the iteration times and ratios, and no number in the text. So this is assumed, with what it rests on:
 * COMM time of an iteration is kappa x 2 x model bytes / (16 x 1.1 Gbps): each of 16 links carries its part of a model
@@ -40,12 +40,12 @@ from typing import Literal
 
 import numpy as np
 
-from ..errors import InputError
-from ..names import choose
-from . import published
+from ..base.errors import InputError
+from ..base.names import choose
+from ..jobs.ps_jobs import MOST_ITERATIONS, PsJobs
+from ..jobs.workload import Workload
+from . import trace_statistics
 from .draws import bursts, check_parameters
-from .ps_jobs import MOST_ITERATIONS, PsJobs
-from .schema import Workload
 
 WHAT = "harmony-like"
 MACHINES = 16  # of Figure 9, at which run times and ratios are meant
@@ -100,7 +100,7 @@ def harmony_like(
     choose(arrivals, ("poisson", "bursts", "google"), f"arrivals of workload {WHAT}:")
     rng = np.random.default_rng(seed)
     kind, names = _settings(rng, jobs)
-    sizes = np.array([published.HARMONY_GB[name] for name in published.HARMONY_GB]) * 1e9
+    sizes = np.array([trace_statistics.HARMONY_GB[name] for name in trace_statistics.HARMONY_GB]) * 1e9
     input_bytes, model_bytes = sizes[kind].T
     factor = kappa * (1.0 + spread * rng.uniform(-1.0, 1.0, jobs))
     comm_s = factor * 2.0 * model_bytes / (MACHINES * LINK_BYTES_S)
@@ -109,7 +109,7 @@ def harmony_like(
     chosen = _selected(comp_machine_s / comm_s, select)
     ps = PsJobs.of(comp_machine_s, comm_s, input_bytes, model_bytes, epoch_iterations).take(chosen)
     arrival_s = _arrivals(rng, len(chosen), gap_min * 60.0, arrivals, burst_jobs)
-    model = np.array(list(published.HARMONY_GB), dtype=object)[kind[chosen]]
+    model = np.array(list(trace_statistics.HARMONY_GB), dtype=object)[kind[chosen]]
     return _workload(arrival_s, run_s[chosen], ps, [names[job] for job in chosen.tolist()], model)
 
 
@@ -147,14 +147,14 @@ def _check(
 
 def _settings(rng: np.random.Generator, jobs: int) -> tuple[np.ndarray, list[str]]:
     """The data set of each job, all alike often and in random order, and the job's name: data set and setting."""
-    kinds = len(published.HARMONY_GB)
+    kinds = len(trace_statistics.HARMONY_GB)
     some = rng.permutation(kinds)  # those that get one job more
     kind = rng.permutation(some[np.arange(jobs) % kinds])
     setting = np.empty(jobs, np.int64)
     for one in range(kinds):
         of_kind = np.flatnonzero(kind == one)
         setting[of_kind] = np.arange(len(of_kind))
-    words = list(published.HARMONY_GB)
+    words = list(trace_statistics.HARMONY_GB)
     return kind, [f"{words[one]}-{number}" for one, number in zip(kind.tolist(), setting.tolist(), strict=True)]
 
 

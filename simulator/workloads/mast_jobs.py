@@ -1,10 +1,10 @@
 """Generator `mast-like`: workloads of parts that read tables, for the preset `mast` of the same regions and GPUs.
 
-Fitted (paper mast, Sec. 2, 3.4, 5.1, 5.5, 5.6; numbers in geo/published.py), P50, P90 and P99 exact: GPUs of a GPU
-workload 16, 64, 128; machines of any workload 72, 180, 205; run time with GPUs 20 min, 6.7 h, 66 h, without 38 min, 7.9
-h, 38 h; set-up of containers 150, 278, 449 s; sizes of tables, as if they were those of replications, 565 MB, 103 GB,
-7.5 TB; workloads of a day that read a table 3, 17, 45; shares of the seven levels; 70 % of workloads with GPUs; 30 %
-recurring; homes as users chose them (V0): 9 % of families with tables at two homes, and how uneven demand over
+Fitted (paper mast, Sec. 2, 3.4, 5.1, 5.5, 5.6; numbers in warehouse/mast_statistics.py), P50, P90 and P99 exact: GPUs
+of a GPU workload 16, 64, 128; machines of any workload 72, 180, 205; run time with GPUs 20 min, 6.7 h, 66 h, without 38
+min, 7.9 h, 38 h; set-up of containers 150, 278, 449 s; sizes of tables, as if they were those of replications, 565 MB,
+103 GB, 7.5 TB; workloads of a day that read a table 3, 17, 45; shares of the seven levels; 70 % of workloads with GPUs;
+30 % recurring; homes as users chose them (V0): 9 % of families with tables at two homes, and how uneven demand over
 supply of the regions is: worst 2.63, deviation 0.76 in proportion. How high it is follows from `load`: at 1.1 (8
 regions, 4,096 GPUs) what recurs at high priority asks 0.4 to 0.5 of the worst region's GPUs.
 
@@ -27,19 +27,21 @@ Assumed, as nothing is published:
   s.
 * Run times beyond `longest_h` and tables beyond a fifth of the smallest region's storage are capped; where a region
   cannot hold 1.2 times the tables that have their home there, those shrink.
-* What analytics reads, and its quotas: geo/mast_like.py.
+* What analytics reads, and its quotas: warehouse/mast_data.py.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..errors import InputError
-from ..geo import published as mast
-from ..geo.demands import MOST_PARTS, NO_TYPE, Demands
-from ..geo.families import Families, draw_families
-from ..geo.lands import CPU_TYPE
-from ..geo.mast_like import (
+from ..base.errors import InputError
+from ..cluster.region_hardware import LEVELS, NO_GPU, World
+from ..cluster.region_network import CPU_TYPE
+from ..jobs.workload import Workload
+from ..warehouse import mast_statistics as mast
+from ..warehouse.demands import MOST_PARTS, NO_TYPE, Demands
+from ..warehouse.job_families import Families, draw_families
+from ..warehouse.mast_data import (
     APP_TEAMS,
     STORAGE_SLACK,
     analytics_uses,
@@ -48,12 +50,10 @@ from ..geo.mast_like import (
     quotas,
     read_elsewhere,
 )
-from ..geo.mast_world import mast_world
-from ..geo.warehouse import NO_APP, Jobs, Tables
-from ..geo.world import LEVELS, NO_GPU, World
+from ..warehouse.mast_preset import mast_world
+from ..warehouse.warehouse import NO_APP, Jobs, Tables
 from .draws import MOST_JOBS, check_parameters
 from .mast_rows import DAY_S, HOUR_S, Rows, Scale, arrivals, mean_gpu_s, running_at_start
-from .schema import Workload
 
 SLO_S = (600.0, 1200.0, 1800.0, 3600.0, np.inf, np.inf, np.inf)
 CHECKPOINT_S = 60.0
@@ -63,7 +63,7 @@ QUOTA_QUANTILE = 0.9
 TURNS, MOST_TURN = 100, 10.0  # until types are asked alike
 LARGEST_TABLE = 0.2  # of the smallest region's storage
 READERS = 6.4  # mean number of workloads of a day that read a table
-NEW_READS = 0.8  # share of a workload's tables that it has not drawn before: families.py, measured
+NEW_READS = 0.8  # share of a workload's tables that it has not drawn before: job_families.py, measured
 
 
 def mast_like(

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..geo import published as mast
-from ..geo.families import Families
-from ..geo.mast_like import MACHINE_GPUS
-from ..geo.world import LEVELS
+from ..cluster.region_hardware import LEVELS
+from ..warehouse import mast_statistics as mast
+from ..warehouse.job_families import Families
+from ..warehouse.mast_data import MACHINE_GPUS
 
 DAY_S, HOUR_S = 86400.0, 3600.0
 PEAK_H, SWING = 15.0, 0.4

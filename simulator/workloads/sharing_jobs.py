@@ -15,13 +15,13 @@ from typing import Literal
 
 import numpy as np
 
-from ..errors import InputError
-from ..names import choose
+from ..base.errors import InputError
+from ..base.names import choose
+from ..jobs.workload import Workload
 from ..profiles.models import ModelProfile, shipped_profiles
 from ..profiles.throughput import GPU_TYPES
-from . import published
+from . import trace_statistics
 from .draws import check_parameters, choose_values
-from .schema import Workload
 
 PHILLY_DAY = Path(__file__).resolve().parent / "data" / "philly_day.csv"
 BIN_S = 600.0
@@ -211,8 +211,8 @@ def _pollux_gangs(model: str, gpu: str, cluster_gpus: int, *, small: bool) -> _M
 def _philly_gangs(model: str, gpu: str, cluster_gpus: int, *, small: bool) -> _Mix:
     """Philly's gang sizes with its shares, each with the best batch."""
     alone, rest = _best(model, gpu, min(cluster_gpus, LARGE) if small else cluster_gpus)
-    options = [one for one in (alone, *(one for one, _ in rest)) if one[0] in published.PHILLY_GPUS]
-    return options, [float(published.PHILLY_GPUS[gang]) for gang, _ in options]
+    options = [one for one in (alone, *(one for one, _ in rest)) if one[0] in trace_statistics.PHILLY_GPUS]
+    return options, [float(trace_statistics.PHILLY_GPUS[gang]) for gang, _ in options]
 
 
 def scaled_to_means(run_s: np.ndarray, large: np.ndarray, means_s: Sequence[float] | np.ndarray) -> np.ndarray:

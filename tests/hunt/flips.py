@@ -20,9 +20,9 @@ from typing import Any
 from clustergym.experiments import evaluate, store
 from clustergym.experiments.cli import run
 from clustergym.experiments.evaluate import Setting
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.jobs.workload import COLUMNS, Workload
 from clustergym.simulator.workloads import open_workload, read_trace
-from clustergym.simulator.workloads.schema import COLUMNS, Workload
 
 SETTING = Setting("clustergym/Delay-v0", "dally:racks=2,machines=4", "poisson:jobs=40,backlog=20", "none")
 WORDS = ["fifo", "random"]

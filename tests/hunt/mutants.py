@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from clustergym.simulator.errors import ClustergymError
+from clustergym.simulator.base.errors import ClustergymError
 
 LONGEST_S = 12.0  # of a processor: other work on the machine makes nothing a hang
 WAITING_S = 120.0  # by the clock: what waits for somebody uses no processor

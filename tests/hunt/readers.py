@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from clustergym.simulator.specs import load_topology
+from clustergym.simulator.cluster.topology_files import load_topology
 from clustergym.simulator.workloads import open_workload, read_trace, recognise
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -88,7 +88,7 @@ def _workloads(folder: Path) -> Iterator[tuple[str, list[Path], Reader]]:
 
 def _specifications(folder: Path) -> Iterator[tuple[str, list[Path], Reader]]:
     from clustergym.experiments.tuning.space import read_space, shipped
-    from clustergym.simulator.geo.files import load_warehouse
+    from clustergym.simulator.warehouse.warehouse_files import load_warehouse
 
     for name, text, read in (
         ("short.yaml", SHORT, load_topology),
@@ -104,10 +104,10 @@ def _specifications(folder: Path) -> Iterator[tuple[str, list[Path], Reader]]:
 
 
 def _networks_and_profiles(folder: Path) -> Iterator[tuple[str, list[Path], Reader]]:
-    from clustergym.simulator.network import load_network
-    from clustergym.simulator.profiles.interference import Interference
+    from clustergym.simulator.engine.network_choice import load_network
     from clustergym.simulator.profiles.measured_tables import read_tables
     from clustergym.simulator.profiles.measurements import read_measurements
+    from clustergym.simulator.sharing.interference import Interference
 
     def network(word: str) -> Reader:
         return lambda path: load_network(word.format(path, path.parent))

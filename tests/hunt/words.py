@@ -24,9 +24,9 @@ from pathlib import Path
 from clustergym import policies
 from clustergym.envs.registration import ENVIRONMENTS
 from clustergym.experiments.cli import run
-from clustergym.simulator.errors import ClustergymError
-from clustergym.simulator.network import list_networks
-from clustergym.simulator.presets import list_topologies
+from clustergym.simulator.base.errors import ClustergymError
+from clustergym.simulator.cluster.presets import list_topologies
+from clustergym.simulator.engine.network_choice import list_networks
 from clustergym.simulator.workloads import list_workloads
 
 MUTANTS = runpy.run_path(str(Path(__file__).with_name("mutants.py")))

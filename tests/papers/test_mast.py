@@ -7,8 +7,8 @@ import pytest
 from clustergym.experiments.reproduce import mast
 from clustergym.experiments.reproduce.registry import Options
 from clustergym.policies.tetris import VERSIONS, Tetris
-from clustergym.simulator.geo.mast_like import mast_like
-from clustergym.simulator.geo.standing import standing_of
+from clustergym.simulator.table_placement.placement_metrics import standing_of
+from clustergym.simulator.warehouse.mast_data import mast_like
 
 pytestmark = pytest.mark.reproduction
 

@@ -10,9 +10,9 @@ import statistics
 import pytest
 
 from clustergym.policies import make
-from clustergym.simulator.elastic import TrainingPace
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.profiles.applications import measured_applications
+from clustergym.simulator.elastic.applications import measured_applications
+from clustergym.simulator.elastic.elastic import TrainingPace
+from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.workloads import open_workload
 
 pytestmark = pytest.mark.reproduction

@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clustergym.simulator import contention_rows as rows
+from clustergym.simulator.contention import network_calls as rows
 
 random_contention = runpy.run_path(str(Path(__file__).parents[1] / "random_contention.py"))
 random_run, outcome = random_contention["random_run"], random_contention["outcome"]

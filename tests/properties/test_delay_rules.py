@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clustergym import policies
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.layout import Failures
-from clustergym.simulator.metrics import gpu_seconds
+from clustergym.simulator.cluster.topology import Topology
+from clustergym.simulator.engine.metrics import gpu_seconds
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.events.initialise import Failures
 from clustergym.simulator.rules.rule import PLACERS, Rule, Tuner
-from clustergym.simulator.semantics import Semantics, artist_sim, events, load_semantics
-from clustergym.simulator.topology import Topology
+from clustergym.simulator.rules.semantics import Semantics, artist_sim, events, load_semantics
 from clustergym.simulator.workloads import Workload
 
 checks = runpy.run_path(str(Path(__file__).parents[1] / "invariants.py"))

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clustergym.simulator.decisions import Advance, AssignGroup
-from clustergym.simulator.groups.config import GroupTerms
-from clustergym.simulator.kernels.codes import SIZED
+from clustergym.simulator.base.codes import SIZED
+from clustergym.simulator.base.decisions import Advance, AssignGroup
+from clustergym.simulator.groups.group_config import GroupTerms
 
 SCRIPT = Path(__file__).parents[1] / "random_groups.py"
 RANDOM = runpy.run_path(str(SCRIPT))

@@ -20,7 +20,7 @@ import pytest
 
 from clustergym.experiments.evaluate import workload_of
 from clustergym.policies import make
-from clustergym.simulator.engine import Simulator
+from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.workloads import Workload
 
 invariance = runpy.run_path(str(Path(__file__).parents[1] / "invariance.py"))

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clustergym.envs.delay.transition import turn
-from clustergym.simulator.decisions import Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.tiers import MACHINE, NETWORK, RACK, SLOT
-from clustergym.simulator.topology import Topology
+from clustergym.simulator.base.decisions import Start
+from clustergym.simulator.base.tiers import MACHINE, NETWORK, RACK, SLOT
+from clustergym.simulator.cluster.topology import Topology
+from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.workloads import Workload
 
 calm = settings(max_examples=120, deadline=None, derandomize=True)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from clustergym.policies.mast import Hardware, RegionalScheduler
-from clustergym.simulator.errors import InputError
+from clustergym.simulator.base.errors import InputError
 
 REGIONS = 1000
 JOBS = 80

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clustergym.simulator.decisions import Advance, Start
-from clustergym.simulator.metrics import gpu_seconds
+from clustergym.simulator.base.decisions import Advance, Start
+from clustergym.simulator.engine.metrics import gpu_seconds
 from clustergym.simulator.profiles.models import profile_of
 
 SCRIPT = Path(__file__).parents[1] / "random_sharing.py"

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clustergym import policies
-from clustergym.simulator.decisions import Advance, Hold, Migrate, Preempt, Start
-from clustergym.simulator.engine import Simulator
-from clustergym.simulator.layout import Failures
+from clustergym.simulator.base.decisions import Advance, Hold, Migrate, Preempt, Start
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.events.initialise import Failures
 from clustergym.simulator.rules.rule import ORDERS, PLACERS, Rule
 from clustergym.simulator.workloads import Workload
 

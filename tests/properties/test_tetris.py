@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from clustergym.policies.tetris import VERSIONS, Tetris, optimum
 from clustergym.policies.tetris.blocks import best_homes
 from clustergym.policies.tetris.search import climb, settle, wander
-from clustergym.simulator.geo.placement import KIB, Objective, Placement
-from clustergym.simulator.geo.standing import runs_in
+from clustergym.simulator.table_placement.placement import KIB, Objective, Placement
+from clustergym.simulator.table_placement.placement_metrics import runs_in
 
 SCRIPT = Path(__file__).resolve().parents[1] / "geo_random.py"
 random = runpy.run_path(str(SCRIPT))

@@ -7,8 +7,8 @@ drift.
 
 import math
 
-from ....simulator.kernels.jit import entry, kernel
-from ....simulator.kernels.random import uniform
+from ....simulator.compiler.jit import entry, kernel
+from ....simulator.numerics.random import uniform
 
 # Columns of `jobs`, float64 (n, 6).
 COMP, COMM, MODEL = 0, 1, 2  # machine-seconds, seconds, bytes in memory

@@ -5,8 +5,8 @@ Groups are rows of `members`: group g's jobs are `members[first[g] : first[g + 1
 imbalance is the sum of its jobs' leans.
 """
 
-from ....simulator.kernels.heap import change, push
-from ....simulator.kernels.jit import entry, kernel
+from ....simulator.compiler.jit import entry, kernel
+from ....simulator.numerics.heap import change, push
 from .sorting import sort_falling
 
 SLIGHT = 1e-12  # of the imbalance of two groups: less is no improvement, but rounding

@@ -1,6 +1,6 @@
 """Sorting in place, as compiled code that makes no arrays needs it."""
 
-from ....simulator.kernels.jit import kernel
+from ....simulator.compiler.jit import kernel
 
 RUN = 12  # sorted by insertion
 

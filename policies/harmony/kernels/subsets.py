@@ -6,7 +6,7 @@ as any groups on at most m machines.
 
 import math
 
-from ....simulator.kernels.jit import entry, kernel
+from ....simulator.compiler.jit import entry, kernel
 
 SLIGHT = 1e-12  # less is no improvement: of groupings that are equal but for rounding, the first
 

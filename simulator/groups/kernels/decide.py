@@ -1,10 +1,10 @@
 """Decisions about groups, as the record takes them; who calls them has checked that they can be carried out."""
 
-from ...kernels.codes import ASSIGN, MACHINES, PREEMPT, SPILL
-from ...kernels.jit import kernel
-from ..codes import NONE
-from .life import bring_to, give_machines, mark, open_group, reclaim, set_goal
-from .noting import note
+from ...base.codes import ASSIGN, MACHINES, PREEMPT, SPILL
+from ...compiler.jit import kernel
+from ..group_codes import NONE
+from .group_life import bring_to, give_machines, mark, open_group, reclaim, set_goal
+from .group_log import note
 
 
 @kernel

@@ -6,8 +6,8 @@ subtasks. Nothing is known of the loss but what it did to the whole (Sec. V-C); 
 
 import math
 
-from ...kernels.jit import kernel
-from ..codes import NONE, ON_CPU, ON_NET
+from ...compiler.jit import kernel
+from ..group_codes import NONE, ON_CPU, ON_NET
 from .subtasks import book_comm, book_comp, draw_comm, draw_comp, is_comp
 
 

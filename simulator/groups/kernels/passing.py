@@ -1,7 +1,7 @@
 """Time passes: what is counted per second goes on."""
 
-from ...kernels.deadlines import pass_deadlines
-from ...kernels.jit import kernel
+from ...compiler.jit import kernel
+from ...running.deadlines import pass_deadlines
 
 
 @kernel

@@ -7,8 +7,8 @@ periods, to the one in which something else happens. What comes out is the same 
 
 import math
 
-from ...kernels.jit import kernel
-from ..codes import NONE, SUBTASKS
+from ...compiler.jit import kernel
+from ..group_codes import NONE, SUBTASKS
 from .subtasks import last_part
 
 SAME = 1e-9  # of a period

@@ -11,10 +11,10 @@ the paper's text.
 
 import math
 
-from ...kernels.jit import kernel
-from ...kernels.random import uniform
-from ..codes import COMM, COMP, CPU_QUEUE, MERGED, NET_QUEUE, NONE, ON_CPU, ON_NET, PULL, PUSH
-from .lists import append, take_first
+from ...compiler.jit import kernel
+from ...numerics.random import uniform
+from ..group_codes import COMM, COMP, CPU_QUEUE, MERGED, NET_QUEUE, NONE, ON_CPU, ON_NET, PULL, PUSH
+from .linked_lists import append, take_first
 
 NOISE = 1 << 20  # streams of random numbers of jobs' subtasks
 DRAWS = 6  # random numbers of an iteration

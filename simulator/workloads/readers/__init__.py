@@ -14,25 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...errors import InputError
-from ...names import bind, choose, parse_name
-from ..schema import Workload, clip
-from . import (
-    artist_sim,
-    chronus,
-    gavel,
-    helios,
-    muri,
-    openb,
-    own,
-    pai,
-    philly,
-    philly_json,
-    pollux,
-    simple,
-    tiresias,
-)
-from .head import Head, read_head
+from ...base.errors import InputError
+from ...base.names import bind, choose, parse_name
+from ...jobs.trace_head import Head, read_head
+from ...jobs.workload import Workload, clip
+from ..own_schema import own_format
+from . import artist_sim, chronus, gavel, helios, muri, openb, pai, philly, philly_json, pollux, simple, tiresias
 
 
 @dataclass(frozen=True)
@@ -47,12 +34,12 @@ class Format:
 
 def _formats() -> Iterator[Format]:
     # the order matters where one format's columns include another's: the more specific first
-    yield Format("parquet", own.PARQUET_SUMMARY, own.recognises_parquet, own.read_parquet)
+    yield Format("parquet", own_format.PARQUET_SUMMARY, own_format.recognises_parquet, own_format.read_parquet)
     for module in (
         artist_sim,
         philly_json,
         helios,
-        own,
+        own_format,
         philly,
         openb,
         pai,

@@ -24,10 +24,10 @@ from typing import Literal
 
 import numpy as np
 
-from ...errors import InputError
-from ..schema import AGREEMENT, LARGEST_GANG, Workload, WorkloadWarning
-from ..table import Table, cell, read_csv, read_json_list
-from .head import Head, read_head
+from ...base.errors import InputError
+from ...jobs.trace_columns import Table, cell, read_csv, read_json_list
+from ...jobs.trace_head import Head, read_head
+from ...jobs.workload import AGREEMENT, LARGEST_GANG, Workload, WorkloadWarning
 
 NAME = "artist-sim"
 SUMMARY = "ArtISt-sim (paper dally) jobs, json or the converted csv"

@@ -18,10 +18,10 @@ from typing import Literal
 
 import numpy as np
 
-from ...errors import InputError
-from ..schema import LARGEST_GANG, Workload
-from ..table import Table, read_csv
-from .head import Head
+from ...base.errors import InputError
+from ...jobs.trace_columns import Table, read_csv
+from ...jobs.trace_head import Head
+from ...jobs.workload import LARGEST_GANG, Workload
 
 NAME = "chronus"
 SUMMARY = "Chronus csv with deadlines (times in slots of slot_s seconds)"

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ...errors import InputError
-from ..schema import LARGEST_GANG, Workload
-from ..table import Table, read_text
-from .head import Head
+from ...base.errors import InputError
+from ...jobs.trace_columns import Table, read_text
+from ...jobs.trace_head import Head
+from ...jobs.workload import LARGEST_GANG, Workload
 
 NAME = "gavel"
 SUMMARY = "Gavel trace, tab separated, 7, 9 or 10 columns (durations from V100 steps per second)"

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..schema import LARGEST_GANG, LONGEST_S, Workload
-from ..table import Table, read_csv
-from .head import Head
+from ...jobs.trace_columns import Table, read_csv
+from ...jobs.trace_head import Head
+from ...jobs.workload import LARGEST_GANG, LONGEST_S, Workload
 
 NAME = "helios"
 SUMMARY = "Helios cluster_log.csv, Lucid's variant, and the re-based slice"

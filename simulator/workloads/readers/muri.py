@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..schema import LARGEST_GANG, LONGEST_S, Workload
-from ..table import read_csv
-from .head import Head
+from ...jobs.trace_columns import read_csv
+from ...jobs.trace_head import Head
+from ...jobs.workload import LARGEST_GANG, LONGEST_S, Workload
 
 NAME = "muri"
 SUMMARY = "Muri csv (times in milliseconds)"

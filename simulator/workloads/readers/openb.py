@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..schema import LARGEST_GANG, Workload
-from ..table import read_csv
-from .head import Head
+from ...jobs.trace_columns import read_csv
+from ...jobs.trace_head import Head
+from ...jobs.workload import LARGEST_GANG, Workload
 
 NAME = "openb"
 SUMMARY = "Alibaba openb pod list (cluster-trace-gpu-v2023)"

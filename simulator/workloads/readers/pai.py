@@ -19,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ...errors import InputError
-from ..schema import LARGEST_GANG, Workload
-from ..table import Table, read_csv
-from .head import Head
+from ...base.errors import InputError
+from ...jobs.trace_columns import Table, read_csv
+from ...jobs.trace_head import Head
+from ...jobs.workload import LARGEST_GANG, Workload
 
 NAME = "pai"
 SUMMARY = "Alibaba PAI 2020: pai_task_table.csv, or the job csv of its simulator"
@@ -62,7 +62,7 @@ def read(path: str | Path) -> Workload:
     Raises:
         InputError: naming file, line, column, value and what was expected.
     """
-    from .head import read_head
+    from ...jobs.trace_head import read_head
 
     columns = read_head(path).columns
     if _headerless(columns):

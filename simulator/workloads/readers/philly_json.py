@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError
-from ..schema import LONGEST_S, Workload, clip
-from ..table import Table, cell, dates_to_s, read_json_list
-from .head import Head
+from ...base.errors import InputError
+from ...jobs.trace_columns import Table, cell, dates_to_s, read_json_list
+from ...jobs.trace_head import Head
+from ...jobs.workload import LONGEST_S, Workload, clip
 
 NAME = "philly-json"
 SUMMARY = "Philly, original json (cluster_job_log of msr-fiddle/philly-traces)"

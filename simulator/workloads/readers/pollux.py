@@ -17,11 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ...errors import InputError
+from ...base.errors import InputError
+from ...jobs.trace_columns import Table, read_csv
+from ...jobs.trace_head import Head
+from ...jobs.workload import LARGEST_GANG, Workload
 from ...profiles.models import shipped_profiles
-from ..schema import LARGEST_GANG, Workload
-from ..table import Table, read_csv
-from .head import Head
 
 NAME = "pollux"
 SUMMARY = "Pollux and Sia workload csv (durations derived from the T4 profiles)"

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..schema import LARGEST_GANG, Workload
-from ..table import read_csv
-from .head import Head
+from ...jobs.trace_columns import read_csv
+from ...jobs.trace_head import Head
+from ...jobs.workload import LARGEST_GANG, Workload
 
 NAME = "tiresias"
 SUMMARY = "Tiresias csv (job_id, num_gpu, submit_time, iterations, model_name, duration, interval)"

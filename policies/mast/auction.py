@@ -1,0 +1,240 @@
+"""The pass over the queue: each pending workload in its turn gets the best plan, or is passed (paper mast, Sec. 4.1-3).
+
+Two kinds of allocation (Table 1): `EXHAUSTIVE`, over all clusters of all regions that the queue lets a workload go to,
+and `FIRST_FIT`, where each cluster is asked by itself, the least loaded first, and the first that says yes has it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ...simulator.compiler.jit import entry, kernel
+from ...simulator.regions.region_starts import candidate_regions
+from .place_search import (
+    NO_PLAN,
+    award,
+    begin_plan,
+    bid,
+    log_and_release,
+    place,
+    realise,
+    refuse,
+    release_cache,
+    undo,
+    was_refused,
+)
+from .region_units import ASKED, IMPORTANCES, LEAVES, NONE, PARTS, SPARED, TAKEN, forget_all, release, unit_count
+
+EXHAUSTIVE, FIRST_FIT = 0, 1
+ALLOCATION, JOINT, REMEMBERS, LENGTH, MOVED = 0, 1, 2, 3, 4  # of `option`
+
+
+class Queue(NamedTuple):
+    """Arrays, int64; J workloads, of which the first of `job` are pending, in the order in which they are served."""
+
+    job: Any  # (J,)
+    kind: Any  # (J, 4), by workload: types of its parts, -1 after the last
+    need: Any  # (J, 4), units of its parts
+    bits: Any  # (J,), by workload: regions that it may go to
+    only: Any  # (J,), by workload: the one cluster for part 0, -1: any
+    region: Any  # (J,), by place in the queue: where it was placed in this pass, -1
+    movable: Any  # (J,), by place: whether it was placed without preemption
+    option: Any  # (5,): allocation, how many are placed jointly, use the negative cache, pending; moved, or -1
+
+
+@kernel
+def _load(r, cluster, importance):
+    """Units that workloads of this importance or a higher one hold, over all of the cluster."""
+    held = 0
+    for other in range(importance, IMPORTANCES):
+        held += r.held[cluster, other]
+    return held / max(1, unit_count(r, cluster))
+
+
+@kernel
+def _least_loaded(r, kind, bits, importance):
+    """The least loaded cluster of a type that was not tried yet in any of the regions, -1: none is left."""
+    best, least = NONE, 0.0
+    for cluster in range(r.spare.shape[0]):
+        group = r.cluster_group[cluster]
+        if r.tried[cluster] or group % r.shape[1] != kind or not (bits >> (group // r.shape[1])) & 1:
+            continue
+        load = _load(r, cluster, importance)
+        if best == NONE or load < least:
+            best, least = cluster, load
+    return best
+
+
+@kernel
+def first_fit(r, job, kind, need, bits, remembers, now_s):
+    """Modify the regions in place: the least loaded cluster that has a plan gets part 0. Returns its region, or -1."""
+    for cluster in range(r.spare.shape[0]):
+        r.tried[cluster] = 0
+    while True:
+        cluster = _least_loaded(r, kind[job, 0], bits, r.importance[job])
+        if cluster == NONE:
+            return NONE
+        r.tried[cluster] = 1
+        region = r.cluster_group[cluster] // r.shape[1]
+        r.count[ASKED] += 1
+        if remembers and was_refused(r, job, kind, need, region, cluster):
+            r.count[SPARED] += 1
+        elif bid(r, job, kind, need, region, cluster, True, now_s) > NO_PLAN:
+            realise(r, job, kind, need, region, cluster, now_s)
+            return region
+        else:
+            refuse(r, job, kind, need, region, cluster)
+
+
+@kernel
+def _serve(r, q, job, now_s):
+    if q.option[ALLOCATION] == FIRST_FIT and q.only[job] == NONE:
+        return first_fit(r, job, q.kind, q.need, q.bits[job], q.option[REMEMBERS], now_s)
+    region = award(r, job, q.kind, q.need, q.bits[job], q.only[job], True, q.option[REMEMBERS], now_s)
+    if region != NONE:
+        release_cache(r, job, region)
+    return region
+
+
+@kernel
+def _elsewhere(r, q, job, home, now_s):
+    """The best region but `home` that has a plan without preemption for a workload, -1: none; nothing has changed."""
+    best, score = NONE, NO_PLAN
+    for region in range(r.shape[0]):
+        if region == home or not (q.bits[job] >> region) & 1:
+            continue
+        offered = bid_after(r, job, q.kind, q.need, region, now_s)
+        if offered > score:
+            best, score = region, offered
+    r.score[1] = score
+    return best
+
+
+@kernel
+def bid_after(r, job, kind, need, region, now_s):
+    """The score of a plan without preemption, -inf: there is none. Nothing has changed, the log least of all."""
+    taken, leaves = r.count[TAKEN], r.count[LEAVES]
+    score = NO_PLAN
+    if place(r, job, kind, need, region, NONE, False, now_s):
+        score = r.score[1]
+        release(r, job)
+    r.count[TAKEN], r.count[LEAVES] = taken, leaves
+    return score
+
+
+@kernel
+def _exchange(r, q, earlier, job, now_s):
+    """The score of both, if the earlier one made room for `job` and went elsewhere; -inf. Nothing has changed."""
+    other, region = q.job[earlier], q.region[earlier]
+    begin_plan(r)
+    log_and_release(r, other)
+    score = NO_PLAN
+    if place(r, job, q.kind, q.need, region, NONE, True, now_s):
+        score = r.score[1]
+        score = score + r.score[1] if _elsewhere(r, q, other, region, now_s) != NONE else NO_PLAN
+    undo(r, job)
+    return score
+
+
+@kernel
+def _jointly(r, q, at, now_s):
+    """Modify the regions in place: who was placed shortly before makes room. Returns the place in the queue, or -1."""
+    job, best, score = q.job[at], NONE, NO_PLAN
+    looked = 1
+    for earlier in range(at - 1, -1, -1):
+        if looked >= q.option[JOINT]:
+            break
+        if q.region[earlier] == NONE or not q.movable[earlier]:
+            continue
+        looked += 1
+        if not (q.bits[job] >> q.region[earlier]) & 1 or q.bits[q.job[earlier]] == 1 << q.region[earlier]:
+            continue
+        offered = _exchange(r, q, earlier, job, now_s)
+        if offered > score:
+            best, score = earlier, offered
+    return best
+
+
+@kernel
+def _move(r, q, earlier, job, now_s):
+    """Modify the regions in place: the exchange that was found. Returns the region that `job` gets."""
+    other, region = q.job[earlier], q.region[earlier]
+    release(r, other)
+    begin_plan(r)
+    place(r, job, q.kind, q.need, region, NONE, True, now_s)
+    leaves, taken = r.count[LEAVES], r.count[TAKEN]
+    q.region[earlier] = _elsewhere(r, q, other, region, now_s)
+    place(r, other, q.kind, q.need, q.region[earlier], NONE, False, now_s)
+    r.count[LEAVES], r.count[TAKEN] = leaves, taken
+    q.option[MOVED] = other
+    forget_all(r)
+    return region
+
+
+@entry
+def open_queue(states, row, r, g, q, count):
+    """Modify in place: the pending workloads of a ranking `g` (gms_scan.py) queue. Returns how many lack tables.
+
+    Of each the regions with its tables and room for it are set; nobody is bound to a cluster.
+    """
+    s, lacking = states[row], 0
+    for at in range(count):
+        job = g.order[at]
+        q.job[at] = job
+        q.bits[job] = candidate_regions(s, job)
+        q.only[job] = NONE
+        r.importance[job] = IMPORTANCES - 1 - g.level[job]
+        r.start_s[job] = s.now_s
+        lacking += q.bits[job] == 0
+    q.option[LENGTH] = count
+    return lacking
+
+
+@entry
+def auction(r, q, begin, now_s):
+    """Modify the regions in place: the first pending workload from a place in the queue on that can be placed.
+
+    Returns its place, or the length of the queue. The workloads that leave for it are in `leaving`; `MOVED` is one that
+    was placed earlier in this pass and lies elsewhere now, without a preemption of its own, or -1.
+    """
+    for at in range(begin, q.option[LENGTH]):
+        job = q.job[at]
+        q.region[at] = NONE
+        q.option[MOVED] = NONE
+        if q.bits[job] == 0:
+            continue
+        region = _serve(r, q, job, now_s)
+        if region == NONE and q.option[JOINT] > 1:
+            earlier = _jointly(r, q, at, now_s)
+            if earlier != NONE:
+                region = _move(r, q, earlier, job, now_s)
+        if region != NONE:
+            q.region[at] = region
+            q.movable[at] = r.count[LEAVES] == 0
+            return at
+    return q.option[LENGTH]
+
+
+@entry
+def units_of(r, job, need):
+    """Modify `taken` in place: the units of a workload that was placed, part by part. Returns how many."""
+    count = 0
+    for part in range(PARTS):
+        cluster = r.part_cluster[job, part]
+        if cluster == NONE:
+            break
+        before = 0
+        for other in range(part):
+            if r.part_cluster[job, other] == cluster:
+                before += need[job, other]
+        slot = PARTS * job
+        while r.cluster[slot] != cluster:
+            slot += 1
+        unit = r.head[slot]
+        for _ in range(before):
+            unit = r.next_unit[unit]
+        for _ in range(need[job, part]):
+            r.taken[count] = unit
+            unit = r.next_unit[unit]
+            count += 1
+    return count

@@ -1,0 +1,173 @@
+"""Copies for workloads that no region can run: "MAST will start data replication" (paper mast, Sec. 4.3).
+
+The paper does not say where to. Here: of the regions that could hold the workload and are up, the one that lacks the
+fewest bytes of its tables that are not on the way yet, the lowest number among equals. If it has no room for them, the
+next one; if none has, one makes room: replicas that nobody there reads are dropped, then homes of other tables move to
+where the fewest bytes of them are missing, the largest first. So nothing more is asked while copies are on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...simulator.base.decisions import Drop, Move, Replicate
+from ...simulator.engine.view import ClusterView
+from ...simulator.regions.region_calls import missing_bytes
+
+TableDecision = Replicate | Move | Drop
+
+
+def lacking(view: ClusterView) -> list[int]:
+    """The waiting and the held jobs that no region can run now, in order of arrival."""
+    return [job for job in _pending(view) if not view.regions_of(job)]
+
+
+def _pending(view: ClusterView) -> list[int]:
+    """The waiting and the held jobs, in order of arrival."""
+    return sorted([*view.queue.tolist(), *view.held.tolist()])
+
+
+def on_demand(view: ClusterView, jobs: Iterable[int] | None = None) -> list[TableDecision]:
+    """What should be done about tables now, for `jobs`, or for all that are `lacking`; in an order that is possible."""
+    storage = _Storage(view)
+    for job in lacking(view) if jobs is None else jobs:
+        storage.serve(job)
+    return storage.decisions
+
+
+@dataclass
+class _Storage:
+    """The regions' storage as the decisions so far leave it.
+
+    Attributes:
+        room: bytes that are free, int64 (regions,).
+        coming: tables and regions of copies on the way.
+    """
+
+    view: ClusterView
+    decisions: list[TableDecision] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        view = self.view
+        self.room = view.storage_bytes - view.stored_bytes
+        self.coming = {(table, target) for table, _, target, _ in view.transfers}
+        self._gone: set[tuple[int, int]] = set()
+        self._moved: set[int] = set()
+
+    def serve(self, job: int) -> None:
+        """Add what a job needs."""
+        view = self.view
+        up = set(view.up_regions)
+        needs: list[tuple[int, int, list[int]]] = []
+        for region in view.hosts_of(job):
+            tables = [table for table in view.tables_of(job).tolist() if not self._is_there(table, region)]
+            if region in up and all(set(view.copies(table)) & up for table in tables):
+                needs.append((sum(self._bytes(table, region) for table in tables), region, tables))
+        needs.sort(key=lambda need: need[:2])
+        for needed, region, tables in needs:
+            if needed <= self.room[region]:
+                self._copy(region, tables)
+                return
+        if all(tables for _, _, tables in needs):  # else one only waits for copies on the way
+            for needed, region, tables in needs:
+                if self._make_room(job, region, needed):
+                    if needed <= self.room[region]:
+                        self._copy(region, tables)
+                    return
+
+    def _copy(self, region: int, tables: list[int]) -> None:
+        for table in tables:
+            self.decisions.append(Replicate(table, region))
+            self.room[region] -= self._bytes(table, region)
+            self.coming.add((table, region))
+
+    def _is_there(self, table: int, region: int) -> bool:
+        if (table, region) in self.coming:
+            return True
+        stays = region in self.view.copies(table) and region not in self.view.doomed(table)
+        return stays and (table, region) not in self._gone
+
+    def _bytes(self, table: int, region: int) -> int:
+        """What a copy takes; nothing where one lies that is about to be deleted."""
+        lies = region in self.view.copies(table) and (table, region) not in self._gone
+        return 0 if lies else int(self.view.simulator.state.replica_size[table])
+
+    def _make_room(self, job: int, region: int, needed: int) -> bool:
+        """Drop and move what makes enough room, now or when the moves are over; nothing where that is not possible."""
+        view, s = self.view, self.view.simulator.state
+        kept = self._kept(job, region)
+        here = [table for table in range(int(s.n_tables)) if region in view.copies(table) and table not in kept]
+        here.sort(key=lambda table: (-int(s.table_size[table]), table))
+        short = needed - int(self.room[region])
+        short -= sum(int(s.table_size[table]) for table in range(int(s.n_tables)) if self._is_leaving(table, region))
+        done: list[TableDecision] = []
+        room = self.room.copy()
+        for table in here:
+            if short > 0 and self._may_go(table, region):
+                done.append(Drop(table, region))
+                room[region] += int(s.replica_size[table])
+                short -= int(s.replica_size[table])
+        for table in here:
+            if short <= 0 or not self._may_move(table, region):
+                continue
+            sent, target = self._refuge(table, region, room)
+            if target is None or sent > room[target]:
+                continue
+            done.append(Move(table, target))
+            room[target] -= sent
+            short -= int(s.table_size[table])
+        if short > 0:
+            return False
+        self.room = room
+        self.decisions += done
+        self._gone |= {(one.table, region) for one in done if isinstance(one, Drop)}
+        self._moved |= {one.table for one in done if isinstance(one, Move)}
+        return True
+
+    def _kept(self, job: int, region: int) -> set[int]:
+        """Tables that must stay in a region: of the job, of those that wait for it alone, and that are read there."""
+        view = self.view
+        readers = [job, *(other for other in _pending(view) if self._needs(other, region))]
+        readers += [other for other in view.running.tolist() if view.region_of(other) == region]
+        kept = {table for reader in readers for table in view.tables_of(reader).tolist()}
+        return kept | {table for table, source, target, _ in view.transfers if region in (source, target)}
+
+    def _needs(self, job: int, region: int) -> bool:
+        """Whether a waiting job has all its tables in a region, or on the way there, and can run nowhere else now."""
+        view = self.view
+        tables = view.tables_of(job).tolist()
+        if region not in view.hosts_of(job) or not all(self._is_there(table, region) for table in tables):
+            return False
+        others = [other for other in view.regions_of(job) if other != region]
+        return not any(self._gone.isdisjoint((table, other) for table in tables) for other in others)
+
+    def _is_leaving(self, table: int, region: int) -> bool:
+        view = self.view
+        moves = view.moving_to(table) is not None or table in self._moved
+        return view.home(table) == region and moves
+
+    def _may_go(self, table: int, region: int) -> bool:
+        """Whether a copy is a replica that can be deleted at once."""
+        view = self.view
+        others = set(view.copies(table)) - set(view.doomed(table)) - {region}
+        others -= {elsewhere for gone, elsewhere in self._gone if gone == table}
+        stays = region in (view.home(table), view.moving_to(table), *view.doomed(table))
+        return not stays and (table, region) not in self._gone and bool(others & set(view.up_regions))
+
+    def _may_move(self, table: int, region: int) -> bool:
+        view = self.view
+        return view.home(table) == region and view.moving_to(table) is None and table not in self._moved
+
+    def _refuge(self, table: int, region: int, room: np.ndarray) -> tuple[int, int | None]:
+        """The other region where the fewest bytes of a table are missing, then that with most room; and these bytes."""
+        records = self.view.simulator.records
+        others = [
+            (int(missing_bytes(records, 0, table, other)), -int(room[other]), other)
+            for other in self.view.up_regions
+            if other != region and (table, other) not in self._gone
+        ]
+        sent, _, target = min(others, default=(0, 0, None))
+        return sent, target

@@ -1,0 +1,315 @@
+"""RMS: the regional schedulers' exhaustive search for a workload's place, with a negative cache (paper mast, Sec. 4.3).
+
+In a region every part of a workload is tried in every cluster of its type; a plan has a placement score, and the
+highest wins, the lowest number among equals. A workload's score is the sum over its parts, each planned on the state
+that those before it left; the region with the highest wins the auction.
+
+* Without preemption: units on as few neighbouring racks as suffice, there on the machines with the most free ones. The
+  score is the higher, the fewer racks; the paper's packing prefers them, its score does not mention them.
+* With preemption, only of workloads with a lower priority: the score falls with the priority of the most important one
+  that leaves, then with their number, then with how short the youngest has run. The paper names these three in this
+  order, without weights. Its scan, by priority and running time, then by size, is a heuristic for the same: here the
+  best plan is found. Its example comes out the same: for 10 GPUs from jobs with 4, 5 and 12, only the third leaves.
+
+The search is exhaustive part by part: over all clusters that leave the later parts of the type room, all neighbouring
+racks there, all sets that may leave; not over all combinations of parts. Of more than 900 that leave a cluster, the
+score counts 900. The negative cache keeps what single parts were refused, never combinations; after a start that
+preempts it forgets what lower priorities were refused in that region, after a joint move everything.
+
+A plan that does not preempt beats all that do. A workload that leaves takes all its parts with it. Departures: GPUs and
+CPU machines are the only resources, and a part takes them from any machines of its cluster in whatever pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...simulator.base.errors import InputError
+from ...simulator.cluster.region_hardware import LEVELS
+from ...simulator.cluster.topology import Topology
+from ...simulator.warehouse.demands import Demands
+from . import place_search
+from . import region_units as kernels
+
+PARTS = kernels.PARTS
+ANY = -1
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where a workload could run now.
+
+    Attributes:
+        region, clusters: which region, and which cluster for each part.
+        score: the placement score, <= 0; the higher the better.
+        leaves: workloads that have to be preempted.
+        gpus: units, in the order of the parts: what `Start` takes.
+    """
+
+    region: int
+    clusters: tuple[int, ...]
+    score: float
+    leaves: tuple[int, ...]
+    gpus: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """Clusters with their machines, in natural order.
+
+    Attributes:
+        region, kind: int64 (clusters,), the region and the type's code of each.
+        rack_cluster: int64 (racks,), ascending. machine_rack: int64 (machines,), ascending.
+        machine_units: int64 (machines,), >= 1.
+        regions, types: how many there are.
+    """
+
+    region: np.ndarray
+    kind: np.ndarray
+    rack_cluster: np.ndarray
+    machine_rack: np.ndarray
+    machine_units: np.ndarray
+    regions: int
+    types: int
+
+    @classmethod
+    def of(cls, topology: Topology, demands: Demands) -> Hardware:
+        """That of a topology; a type that no workload asks has a code after all others.
+
+        Raises:
+            InputError: the workloads do not fit the topology.
+        """
+        kind, types = demands.cluster_type(topology), len(demands.gpu_types)
+        return cls(
+            region=topology.cluster_region,
+            kind=np.where(kind < 0, types, kind),
+            rack_cluster=topology.rack_cluster,
+            machine_rack=topology.machine_rack,
+            machine_units=topology.machine_gpus,
+            regions=topology.num_regions,
+            types=types + 1,
+        )
+
+    @classmethod
+    def from_clusters(
+        cls, region: Sequence[int], kind: Sequence[int], machines: Sequence[np.ndarray], racks: Sequence[np.ndarray]
+    ) -> Hardware:
+        """From what each cluster has: units of its machines, and the rack of each, ascending.
+
+        Raises:
+            InputError: lists that do not fit, racks out of order, machines without units.
+        """
+        counts = [len(one) for one in machines]
+        if not counts or not len(region) == len(kind) == len(counts) or [len(one) for one in racks] != counts:
+            raise InputError(f"region of {len(kind)} clusters: expected as many lists of machines and racks, 1 or more")
+        if any((np.diff(one) < 0).any() for one in racks) or any((one < 1).any() for one in machines):
+            raise InputError("region: expected racks in ascending order and machines with one unit or more")
+        names = [np.unique(one, return_inverse=True) for one in racks]
+        offsets = np.concatenate([[0], np.cumsum([len(found) for found, _ in names])])
+        return cls(
+            region=np.array(region, np.int64),
+            kind=np.array(kind, np.int64),
+            rack_cluster=np.repeat(np.arange(len(counts)), np.diff(offsets)),
+            machine_rack=np.concatenate([row + first for (_, row), first in zip(names, offsets, strict=False)]),
+            machine_units=np.concatenate(machines).astype(np.int64),
+            regions=max(region) + 1,
+            types=max(kind) + 1,
+        )
+
+
+def lay_regions(hardware: Hardware, workloads: int) -> kernels.Regions:
+    """The regions with nobody in them, for workloads 0 to `workloads` - 1."""
+    clusters, racks = len(hardware.region), len(hardware.rack_cluster)
+    machines, units = len(hardware.machine_units), int(hardware.machine_units.sum())
+    group = hardware.region * hardware.types + hardware.kind
+    groups = hardware.regions * hardware.types
+    slots = PARTS * workloads
+    shapes: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(("owner", "next_unit", "by_size", "by_start", "taken", "leaving"), (units,)),
+        **dict.fromkeys(("log_job", "log_cluster", "log_end", "log_unit"), (units,)),
+        **dict.fromkeys(("cluster", "units", "head", "tail"), (slots,)),
+        **dict.fromkeys(("spare", "running", "tried"), (clusters,)),
+        "free": (machines,),
+        "room": (racks,),
+        "held": (clusters, LEVELS),
+        "importance": (workloads,),
+        "refused": (groups + clusters, LEVELS),
+        "part_cluster": (workloads, PARTS),
+        "spot": (PARTS,),
+        "window": (2,),
+        "count": (7,),
+    }
+    arrays = {name: np.zeros(shape, np.int64) for name, shape in shapes.items()}
+    arrays["cluster"][:] = kernels.NONE
+    found = kernels.Regions(
+        shape=np.array([hardware.regions, hardware.types]),
+        first_cluster=_ends(group, groups),
+        clusters=np.argsort(group, kind="stable").astype(np.int64),
+        cluster_group=group.astype(np.int64),
+        cluster_rack=_ends(hardware.rack_cluster, clusters),
+        rack_machine=_ends(hardware.machine_rack, racks),
+        rack_cluster=np.array(hardware.rack_cluster, np.int64),
+        machine_unit=np.concatenate([[0], np.cumsum(hardware.machine_units)]).astype(np.int64),
+        machine_rack=np.array(hardware.machine_rack, np.int64),
+        unit_machine=np.repeat(np.arange(machines), hardware.machine_units).astype(np.int64),
+        start_s=np.zeros(workloads),
+        score=np.zeros(2),
+        **arrays,
+    )
+    kernels.vacate(found)
+    return found
+
+
+def _ends(row: np.ndarray, rows: int) -> np.ndarray:
+    """Where each row's items begin once they are sorted by row, and the end, int64 (rows + 1,)."""
+    return np.concatenate([[0], np.cumsum(np.bincount(row, minlength=rows))]).astype(np.int64)
+
+
+class RegionalScheduler:
+    """The machines and running workloads of all regions, and the search in any of them.
+
+    Args:
+        hardware: the clusters.
+        workloads: how many there may be, numbered from 0, >= 1.
+        use_cache: whether `plan` asks the negative cache.
+
+    Attributes:
+        regions: the arrays, for kernels.
+    """
+
+    def __init__(self, hardware: Hardware, workloads: int = 4096, use_cache: bool = True) -> None:
+        self.hardware = hardware
+        self.use_cache = use_cache
+        self.regions = lay_regions(hardware, workloads)
+        self._kind = np.full((workloads, PARTS), -1, np.int64)
+        self._need = np.zeros((workloads, PARTS), np.int64)
+
+    @property
+    def free(self) -> np.ndarray:
+        """Free units of each machine, int64 (machines,); a copy."""
+        return np.array(self.regions.free)
+
+    @property
+    def running(self) -> list[int]:
+        """The workloads that run, ascending."""
+        return np.flatnonzero(self.regions.cluster[::PARTS] >= 0).tolist()
+
+    @property
+    def asked(self) -> int:
+        """How many regions were asked for a plan since `begin_scan`."""
+        return int(self.regions.count[kernels.ASKED])
+
+    @property
+    def spared(self) -> int:
+        """For how many of them the negative cache had the answer."""
+        return int(self.regions.count[kernels.SPARED])
+
+    def begin_scan(self) -> None:
+        """Empty the negative cache: at the start of each scan of the queue, and when a workload ended by itself."""
+        kernels.begin_scan(self.regions)
+
+    def follow(self, records: np.recarray, level: np.ndarray) -> None:
+        """Take over who holds what from a simulator's record; `level`: int64 (jobs,), the priority that counts."""
+        kernels.follow(records, 0, self.regions, level)
+
+    def plan(
+        self,
+        job: int,
+        level: int,
+        parts: Sequence[tuple[int, int]],
+        now_s: float,
+        *,
+        region: int = ANY,
+        cluster: int = ANY,
+        preempts: bool = True,
+    ) -> Plan | None:
+        """The best plan for a workload that does not run; None: there is none. Nothing changes but the cache.
+
+        Args:
+            job: its number.
+            level: the priority that counts, 0 (highest) to 6.
+            parts: type and units of each, 1 to 4.
+            now_s: the time, not before that of any start.
+            region: the only one that is looked at; ANY: all.
+            cluster: the only one for the first part; ANY: every one.
+            preempts: whether others may leave.
+
+        Raises:
+            InputError: a number out of range, or a workload that runs.
+        """
+        found = self._find(job, level, parts, now_s, region, cluster, preempts)
+        if found is not None:
+            place_search.put_back(self.regions, job)
+        return found
+
+    def start(
+        self,
+        job: int,
+        level: int,
+        parts: Sequence[tuple[int, int]],
+        now_s: float,
+        *,
+        region: int = ANY,
+        cluster: int = ANY,
+        preempts: bool = True,
+    ) -> Plan | None:
+        """Carry out the best plan; None: there is none. What others were refused may fit where somebody left."""
+        found = self._find(job, level, parts, now_s, region, cluster, preempts)
+        if found is not None and found.leaves:
+            place_search.forgive(self.regions, found.region, level)
+        return found
+
+    def end(self, job: int) -> None:
+        """A workload ends: its units are free, and what was refused may fit now."""
+        if not (0 <= job < len(self._kind) and self.regions.cluster[PARTS * job] >= 0):
+            raise InputError(f"workload {job}: expected one that runs")
+        kernels.end(self.regions, job)
+
+    def _find(
+        self,
+        job: int,
+        level: int,
+        parts: Sequence[tuple[int, int]],
+        now_s: float,
+        region: int,
+        cluster: int,
+        preempts: bool,
+    ) -> Plan | None:
+        """The best plan, carried out."""
+        r = self.regions
+        self._check(job, level, parts, region, cluster)
+        bits = (1 << self.hardware.regions) - 1 if region == ANY else 1 << region
+        if cluster != ANY:
+            bits &= 1 << int(self.hardware.region[cluster])
+        self._kind[job], self._need[job] = -1, 0
+        for part, (kind, units) in enumerate(parts):
+            self._kind[job, part], self._need[job, part] = kind, units
+        r.importance[job] = LEVELS - 1 - level
+        r.start_s[job] = now_s
+        where = place_search.best(r, job, self._kind, self._need, bits, cluster, preempts, self.use_cache, now_s)
+        if where < 0:
+            return None
+        count = r.count.tolist()
+        return Plan(
+            where,
+            tuple(r.part_cluster[job, : len(parts)].tolist()),
+            float(r.score[1]),
+            tuple(r.leaving[: count[kernels.LEAVES]].tolist()),
+            tuple(r.taken[: count[kernels.TAKEN]].tolist()),
+        )
+
+    def _check(self, job: int, level: int, parts: Sequence[tuple[int, int]], region: int, cluster: int) -> None:
+        if not (0 <= job < len(self._kind) and self.regions.cluster[PARTS * job] < 0):
+            raise InputError(f"workload {job}: expected one of 0 to {len(self._kind) - 1} that does not run")
+        if not (0 <= level < LEVELS and 1 <= len(parts) <= PARTS):
+            raise InputError(f"workload of {len(parts)} parts at level {level}: expected 1 to 4, and 0 to 6")
+        for kind, units in parts:
+            if not (0 <= kind < self.hardware.types and units >= 1):
+                raise InputError(
+                    f"part of {units} units of type {kind}: expected 1 or more, and 0 to {self.hardware.types - 1}"
+                )
+        if not ANY <= region < self.hardware.regions or not ANY <= cluster < len(self.hardware.region):
+            raise InputError(f"region {region}, cluster {cluster}: expected one that there is, or -1 for all")

@@ -1,0 +1,229 @@
+"""The vocabulary of decisions that policies, environments and people share. Jobs and GPUs are indices.
+
+In a simulation of regions a GPU may also be a CPU machine, a unit of a cluster without GPUs. Groups are numbers that
+`view.groups` gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Start:
+    """Run a waiting or held job on these GPUs, all at once, in this order.
+
+    Args:
+        job: which.
+        gpus: free ones; where GPUs are shared, also ones that hold fewer jobs than may share one. In a simulation of
+            regions the units of the job's parts, part after part: those of one are in one cluster of its type, and all
+            in one region that has a copy of every table that the job reads.
+        sub_batch: samples in one pass on each GPU, the rest of the batch by gradient accumulation; None: the largest of
+            batch, batch / 2, ..., 1 that the memory admits. Only where GPUs are shared.
+        batch: samples of an iteration over all GPUs, of an elastic job; None: the workload's.
+        time_shift: seconds, the `Shift` with which its first iteration begins; None: none.
+    """
+
+    job: int
+    gpus: tuple[int, ...] = field(default=())
+    sub_batch: int | None = None
+    batch: int | None = None
+    time_shift: float | None = None
+
+    def __init__(
+        self,
+        job: int,
+        gpus: Sequence[int],
+        sub_batch: int | None = None,
+        batch: int | None = None,
+        time_shift: float | None = None,
+    ) -> None:
+        object.__setattr__(self, "job", int(job))
+        object.__setattr__(self, "gpus", tuple(int(gpu) for gpu in gpus))
+        object.__setattr__(self, "sub_batch", None if sub_batch is None else int(sub_batch))
+        object.__setattr__(self, "batch", None if batch is None else int(batch))
+        object.__setattr__(self, "time_shift", None if time_shift is None else float(time_shift))
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Do not offer GPUs to a waiting job for some time; with a tier: let it start by itself when that has room.
+
+    Args:
+        job: which.
+        until_s: when it is back in the queue, seconds; None (or inf): when GPUs are freed at a later instant.
+        tier: the worst tier at which it starts by itself until then, the best one with room first: MACHINE, RACK or
+            NETWORK of `simulator.tiers`; a last time at that instant itself. None: nothing starts by itself. The GPUs
+            are free ones by the placer of the simulator's rule, whoever decides; passes/tier_holds.py says when it is
+            tried.
+    """
+
+    job: int
+    until_s: float | None = None
+    tier: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.until_s is not None:
+            float(self.until_s)  # whoever gives no number learns it here, where he does
+
+
+@dataclass(frozen=True)
+class Preempt:
+    """Stop a running job; it waits again, and its next start begins with a restore.
+
+    A job in a group pauses: at the end of its iteration it gives its place up.
+    """
+
+    job: int
+
+
+@dataclass(frozen=True)
+class Migrate:
+    """Move a running job to these GPUs (free ones, or its own); it restores there."""
+
+    job: int
+    gpus: tuple[int, ...] = field(default=())
+
+    def __init__(self, job: int, gpus: Sequence[int]) -> None:
+        object.__setattr__(self, "job", int(job))
+        object.__setattr__(self, "gpus", tuple(int(gpu) for gpu in gpus))
+
+
+@dataclass(frozen=True)
+class Resize:
+    """Let a running job go on with more or fewer GPUs, another batch, or other passes.
+
+    An elastic job takes any number of GPUs (free ones, ones with room, or its own) and any batch. Another job stays on
+    its GPUs, and `sub_batch` changes the passes in which it works through its batch, e.g. to larger ones when a partner
+    has left. That costs nothing: gradients are accumulated anew in every iteration, and nothing changes but the length
+    of the iterations, and, where a table of interference knows sub-batches, of its partners'.
+
+    Args:
+        job: which.
+        gpus: all that it shall hold; other ones than before cost a restore.
+        batch: samples of an iteration over all GPUs, of an elastic job; None: as many a GPU as before.
+        sub_batch: samples in one pass on each GPU, of a job that is not elastic: its batch a GPU, halved so and so
+            often, that fits its GPUs beside those who are there.
+    """
+
+    job: int
+    gpus: tuple[int, ...] = field(default=())
+    batch: int | None = None
+    sub_batch: int | None = None
+
+    def __init__(self, job: int, gpus: Sequence[int], batch: int | None = None, sub_batch: int | None = None) -> None:
+        object.__setattr__(self, "job", int(job))
+        object.__setattr__(self, "gpus", tuple(int(gpu) for gpu in gpus))
+        object.__setattr__(self, "batch", None if batch is None else int(batch))
+        object.__setattr__(self, "sub_batch", None if sub_batch is None else int(sub_batch))
+
+
+@dataclass(frozen=True)
+class Shift:
+    """From its next iteration on, let a running job begin its iterations at certain times: network contention only.
+
+    These are `seconds` modulo its period, counted from time 0. The period is that of the common circle of all jobs that
+    share links with it now, directly or through others (`ClusterView.period_s`). The shift is lost with the GPUs.
+
+    Args:
+        job: one that sends over the network.
+        seconds: at least 0; None: its iterations begin whenever the one before is over.
+    """
+
+    job: int
+    seconds: float | None
+
+
+@dataclass(frozen=True)
+class Replicate:
+    """Let a region have a copy of a table: it is copied there, and stays whatever becomes of the table's home.
+
+    A copy takes room at once, and has the partitions that jobs read. Tables and regions are indices.
+    """
+
+    table: int
+    region: int
+
+
+@dataclass(frozen=True)
+class Move:
+    """Give a table another home: all of it is copied there, then the copy at the old home is deleted.
+
+    That stays as long as somebody reads it, and for good if it was asked for by `Replicate`. To where all of the table
+    lies already its home moves at once; while the slow path looks (`view.tables_due`) the copy at the old one stays
+    until the instant is over. A `Move` to the present home gives up one that is under way.
+    """
+
+    table: int
+    region: int
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Delete the copy of a table in a region that is not its home, once nobody reads it, or do not copy it there."""
+
+    table: int
+    region: int
+
+
+@dataclass(frozen=True)
+class AssignGroup:
+    """Let a job run in a group of jobs on parameter servers: it joins one, moves to another, or opens one.
+
+    It goes there as soon as it may: a waiting or paused job at once, a running one when its iteration is over.
+
+    Args:
+        job: which.
+        group: one that has jobs or is about to; None: a new one.
+        machines: free ones that a new group gets; None where it joins a group that is there.
+    """
+
+    job: int
+    group: int | None = None
+    machines: int | None = None
+
+
+@dataclass(frozen=True)
+class SetMachines:
+    """Let a group go on with so many machines, at least 1: more are free ones, and those that it loses are free."""
+
+    group: int
+    machines: int
+
+
+@dataclass(frozen=True)
+class SetSpill:
+    """Let a job keep a share of its input on disk, and read it from there in every pass.
+
+    Args:
+        job: one in a group.
+        ratio: of its input, 0 to 1; None: as much as is best for its group, by hill climbing.
+    """
+
+    job: int
+    ratio: float | None
+
+
+@dataclass(frozen=True)
+class Advance:
+    """Nothing more at this instant."""
+
+
+Decision = (
+    Start
+    | Hold
+    | Preempt
+    | Migrate
+    | Resize
+    | Shift
+    | Replicate
+    | Move
+    | Drop
+    | AssignGroup
+    | SetMachines
+    | SetSpill
+    | Advance
+)
+TABLE_DECISIONS = (Replicate, Move, Drop)
+GROUP_DECISIONS = (AssignGroup, SetMachines, SetSpill)

@@ -1,0 +1,1 @@
+"""Decisions, checked before anything happens."""

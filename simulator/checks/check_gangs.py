@@ -1,0 +1,165 @@
+"""Checking the GPUs of a decision before anything happens, and laying them for the kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..base.codes import DOWN
+from ..base.decisions import Migrate, Resize, Start
+from ..base.errors import InvalidDecision
+from ..events.initialise import gpus_of
+from ..network.simulated import Simulated
+from ..regions.region_calls import takes_units
+from .check_regions import check_parts
+
+VERBS = {Start: "start", Migrate: "migrate", Resize: "resize"}
+GIB = 2.0**30
+
+
+def lay_gang(simulator: Simulated, decision: Start | Migrate | Resize) -> int:
+    """Write the GPUs of a decision about a job in the right status into the record; of a start the batches too.
+
+    Returns:
+        Samples a GPU that the job will have; 0 where the record does not hold it.
+
+    Raises:
+        InvalidDecision: the job cannot have them; nothing is written.
+    """
+    s, job, gpus = simulator.state, decision.job, decision.gpus
+    batch, sub_batch = check_gang(simulator, decision)
+    if simulator.capacity.berths > 1 and isinstance(decision, Start):
+        s.gpus[job], s.batch[job], s.sub_batch[job] = len(gpus), batch, sub_batch
+    s.gang[: len(gpus)] = gpus
+    s.gang_size = len(gpus)
+    return batch
+
+
+def check_gang(simulator: Simulated, decision: Start | Migrate | Resize) -> tuple[int, int]:
+    """See that a job in the right status can have the GPUs of a decision about it.
+
+    Returns:
+        Samples a GPU that it would have there, and in a pass; 0 where the record does not hold them.
+
+    Raises:
+        InvalidDecision: it cannot.
+    """
+    s, job, gpus = simulator.state, decision.job, decision.gpus
+    what = f"{VERBS[type(decision)]} job {job} ({simulator.workload.job_id[job]})"
+    elastic = bool(s.elastic)
+    _check_size(what, len(gpus), int(s.gpus[job]), elastic and not isinstance(decision, Migrate), int(s.n_gpus))
+    if len(set(gpus)) != len(gpus):
+        raise InvalidDecision(f"{what}: a GPU is named twice in {list(gpus)}")
+    own = () if isinstance(decision, Start) else tuple(gpus_of(s, job))
+    may_keep = not (s.auctions and own and s.started_s[job] < s.now_s)
+    units = np.array(gpus)
+    if simulator.capacity.regions == 0 or not takes_units(simulator.records, 0, job, units):
+        for gpu in gpus:
+            _check_gpu(simulator, what, gpu, gpu in own and may_keep)
+        if simulator.capacity.regions > 0:
+            check_parts(simulator, what, job, units)
+    if isinstance(decision, Migrate) and set(gpus) == set(own):
+        raise InvalidDecision(f"{what}: it runs on these GPUs already")
+    batch = _batch(simulator, decision, what)
+    if simulator.capacity.berths > 1:
+        return batch, _sub_batch(simulator, decision, what, batch, own)
+    if isinstance(decision, Start) and decision.sub_batch is not None:
+        raise InvalidDecision(f"{what}: sub_batch = {decision.sub_batch}: GPUs are not shared in this simulator")
+    return batch, 0
+
+
+def check_passes(simulator: Simulated, decision: Resize) -> int | None:
+    """The sub-batch that a `Resize` asks for, checked but for the memory, which `lay_gang` looks at; elastic: None.
+
+    Raises:
+        InvalidDecision: the job is elastic and a sub-batch is given; or it is not, and the decision asks for more than
+            other passes, or for passes that the job cannot have.
+    """
+    s, job, asked = simulator.state, decision.job, decision.sub_batch
+    what = f"resize job {job} ({simulator.workload.job_id[job]})"
+    if s.elastic:
+        if asked is not None:
+            raise InvalidDecision(
+                f"{what}: sub_batch = {asked}: elastic jobs take the largest that fits; expected none"
+            )
+        return None
+    if asked is None or decision.batch is not None:
+        raise InvalidDecision(
+            f"{what}: the jobs of this simulator are not elastic; expected sub_batch, and neither other GPUs nor batch"
+        )
+    if simulator.capacity.berths == 1:
+        raise InvalidDecision(f"{what}: sub_batch = {asked}: GPUs are not shared in this simulator")
+    if simulator.capacity.links:
+        raise InvalidDecision(f"{what}: sub_batch = {asked}: passes stay as they are where jobs share links")
+    own = gpus_of(s, job)
+    if set(decision.gpus) != set(own) or len(decision.gpus) != len(own):
+        raise InvalidDecision(f"{what}: GPUs {list(decision.gpus)} given, expected its own, {own}: it is not elastic")
+    batch, present = int(s.batch[job]), int(s.sub_batch[job])
+    if asked == present:
+        raise InvalidDecision(f"{what}: sub_batch = {asked}: that is the one that it has")
+    if asked not in [batch >> halvings for halvings in range(batch.bit_length())]:
+        raise InvalidDecision(
+            f"{what}: sub_batch = {asked}: expected its batch of {batch} samples a GPU, or that halved so and so often"
+        )
+    return asked
+
+
+def _check_size(what: str, given: int, need: int, elastic: bool, room: int) -> None:
+    if not elastic and given != need:
+        raise InvalidDecision(f"{what}: {given} GPUs given, its gang needs {need}")
+    if not 0 < given <= room:
+        raise InvalidDecision(f"{what}: {given} GPUs given, expected 1 to {room}")
+
+
+def _check_gpu(simulator: Simulated, what: str, gpu: int, keeps: bool) -> None:
+    s = simulator.state
+    if not 0 <= gpu < s.n_gpus:
+        raise InvalidDecision(f"{what}: there is no GPU {gpu}; the cluster has 0 to {s.n_gpus - 1}")
+    if keeps:
+        return
+    name = f"GPU {gpu} ({simulator.topology.gpu_label(gpu)})"
+    if s.gpu_job[gpu] == DOWN:
+        raise InvalidDecision(f"{what}: {name} is on a failed machine")
+    holders = simulator.view.jobs_on(gpu)
+    most = simulator.view.jobs_per_gpu
+    if len(holders) >= most:
+        whose = " and ".join(f"job {holder}" for holder in holders)
+        limit = f"; at most {most} may share a GPU" if most > 1 else ""
+        raise InvalidDecision(f"{what}: {name} is held by {whose}{limit}")
+
+
+def _batch(simulator: Simulated, decision: Start | Migrate | Resize, what: str) -> int:
+    """Samples a GPU."""
+    asked = getattr(decision, "batch", None)
+    if asked is None:
+        return simulator.view.batch(decision.job)
+    if not simulator.state.elastic:
+        raise InvalidDecision(f"{what}: batch = {asked}: the jobs of this simulator are not elastic")
+    if asked < len(decision.gpus):
+        raise InvalidDecision(
+            f"{what}: batch = {asked}: expected at least a sample for each of {len(decision.gpus)} GPUs"
+        )
+    return -(-asked // len(decision.gpus))
+
+
+def _sub_batch(
+    simulator: Simulated, decision: Start | Migrate | Resize, what: str, batch: int, own: tuple[int, ...]
+) -> int:
+    """The sub-batch that is asked for, or the largest that fits all GPUs beside those who are there."""
+    s, job = simulator.state, decision.job
+    asked = getattr(decision, "sub_batch", None)
+    if asked is not None and not 1 <= asked <= batch:
+        raise InvalidDecision(f"{what}: sub_batch = {asked}: expected 1 to its batch of {batch} samples a GPU")
+    base, each = float(s.memory_base[s.model[job]]), float(s.memory_sample[s.model[job]])
+    mine = float(s.memory_shared) * (base + each * float(s.sub_batch[job]))  # what of `used` is its own
+    used = {gpu: float(s.gpu_memory_used[gpu]) - (mine if gpu in own else 0.0) for gpu in decision.gpus}
+    fullest = max(used, key=lambda gpu: used[gpu])
+    sub_batch = batch if asked is None else asked
+    while used[fullest] + base + each * sub_batch > s.gpu_memory:
+        if asked is not None or sub_batch == 1:
+            raise InvalidDecision(
+                f"{what}: GPU {fullest} ({simulator.topology.gpu_label(fullest)}) has "
+                f"{(s.gpu_memory - used[fullest]) / GIB:.2f} of {s.gpu_memory / GIB:.2f} GiB left, and {sub_batch} "
+                f"samples a pass need {(base + each * sub_batch) / GIB:.2f}"
+            )
+        sub_batch //= 2
+    return sub_batch

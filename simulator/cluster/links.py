@@ -1,0 +1,251 @@
+"""The links between machines and switches as flat arrays, with a networkx view for building, checking and drawing.
+
+Every link is directed: a full-duplex cable is two links, one each way. Parallel cables stay separate links. Capacities
+are bytes per second. How a packet finds its way is `routes.py`; how a user writes a graph is `graph_files.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base.errors import InputError
+
+if TYPE_CHECKING:
+    import networkx
+
+GBPS = 1e9 / 8  # bytes per second in one gigabit per second
+MOST_GBPS = 1e6
+MOST_ROUTES = 2**25  # nodes x machines: the routing table of a fat tree of 4,000 machines still fits
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinkGraph:
+    """Nodes and directed links of a network. Arrays are read-only.
+
+    Shapes: N nodes, M machines, L links. Build one with `from_graph`.
+
+    Attributes:
+        node_names: N names, those of the graph that it was built from.
+        machine_node: int64 (M,), the node of each machine.
+        forwards: bool (N,), whether traffic of others may pass through the node: switches do, machines only where
+            the graph says so.
+        source, target: int64 (L,), the nodes that each link leads from and to; links are in ascending order of source.
+        capacity: float64 (L,), bytes per second, > 0.
+    """
+
+    node_names: tuple[str, ...]
+    machine_node: np.ndarray
+    forwards: np.ndarray
+    source: np.ndarray
+    target: np.ndarray
+    capacity: np.ndarray
+
+    @classmethod
+    def from_graph(cls, graph: networkx.Graph, machines: list[Hashable], what: str = "link graph") -> LinkGraph:
+        """The links of any networkx graph, directed or not, with parallel edges or not.
+
+        Args:
+            graph: every edge has `capacity_gbps`, in gigabits per second (each way, where the graph is undirected);
+                a node may have `forwards`.
+            machines: the nodes that are machines, in the order in which the topology numbers them.
+            what: how errors call it.
+
+        Raises:
+            InputError: no machine, an edge without a capacity or with a bad one, a link from a node to itself, a
+                machine that cannot reach another one, a switch without links, or too large a graph.
+        """
+        if not machines:
+            raise InputError(f"{what} has no machines: expected a node with gpus of at least 1")
+        names = {node: position for position, node in enumerate(graph.nodes)}
+        check_routes(len(names), len(machines), what)
+        rows = []
+        for start, end, data in graph.edges(data=True):
+            capacity = checked_capacity(data.get("capacity_gbps"), f"{what}: link {start!r} - {end!r}") * GBPS
+            if start == end:
+                raise InputError(f"{what}: link {start!r} - {end!r} leads from a node to itself")
+            rows.append((names[start], names[end], capacity))
+            if not graph.is_directed():
+                rows.append((names[end], names[start], capacity))
+        rows.sort(key=lambda row: row[0])  # stable: links of a node stay in the order in which they were given
+        inside = set(machines)
+        forwards = [bool(data.get("forwards", node not in inside)) for node, data in graph.nodes(data=True)]
+        links = cls(
+            node_names=tuple(str(node) for node in graph.nodes),
+            machine_node=_frozen([names[node] for node in machines], np.int64),
+            forwards=_frozen(forwards, np.bool_),
+            source=_frozen([row[0] for row in rows], np.int64),
+            target=_frozen([row[1] for row in rows], np.int64),
+            capacity=_frozen([row[2] for row in rows], np.float64),
+        )
+        links._check_connected(what)
+        return links
+
+    @property
+    def num_nodes(self) -> int:
+        """Nodes, N."""
+        return len(self.node_names)
+
+    @property
+    def num_machines(self) -> int:
+        """Machines, M."""
+        return len(self.machine_node)
+
+    @property
+    def num_links(self) -> int:
+        """Directed links, L: two per full-duplex cable."""
+        return len(self.source)
+
+    @cached_property
+    def link_names(self) -> tuple[str, ...]:
+        """L names, "leaf0->agg1"; the second and later ones of parallel links have "#2", "#3" behind."""
+        seen: dict[str, int] = {}
+        names = []
+        for start, end in zip(self.source.tolist(), self.target.tolist(), strict=True):
+            name = f"{self.node_names[start]}->{self.node_names[end]}"
+            seen[name] = seen.get(name, 0) + 1
+            names.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+        return tuple(names)
+
+    @cached_property
+    def hops(self) -> np.ndarray:
+        """Links on the shortest way from each node to each machine, int16 (N, M); -1: there is none.
+
+        Ways lead through forwarding nodes only; their ends need not forward.
+        """
+        from scipy.sparse import csr_matrix
+
+        shape = (self.num_nodes, self.num_nodes)
+        ones = np.ones(self.num_links, np.float32)
+        step = csr_matrix((ones, (self.source, self.target)), shape=shape)
+        hops = np.full((self.num_nodes, self.num_machines), -1, np.int16)
+        hops[self.machine_node, np.arange(self.num_machines)] = 0
+        reached = (hops == 0).astype(np.float32)
+        for distance in range(1, self.num_nodes):
+            new = (step @ reached > 0) & (hops < 0)
+            if not new.any():
+                break
+            hops[new] = distance
+            reached = (new & self.forwards[:, None]).astype(np.float32)
+        return _frozen(hops, np.int16)
+
+    @cached_property
+    def next_link(self) -> np.ndarray:
+        """The link on which each node sends what goes to each machine, int32 (N, M); -1 at the machine itself.
+
+        See `forwarding_table`.
+        """
+        return _frozen(forwarding_table(self), np.int32)
+
+    def graph(self) -> networkx.MultiDiGraph:
+        """The network as a networkx.MultiDiGraph, for checking and drawing (not for speed).
+
+        Nodes are names with `kind` ("machine" or "switch"), `machine` (its index, or -1) and `forwards`; edges have
+        `link` (its index) and `capacity_gbps`.
+        """
+        import networkx
+
+        graph: networkx.MultiDiGraph = networkx.MultiDiGraph()
+        machine_at = {node: machine for machine, node in enumerate(self.machine_node.tolist())}
+        for node, name in enumerate(self.node_names):
+            machine = machine_at.get(node, -1)
+            kind = "switch" if machine < 0 else "machine"
+            graph.add_node(name, kind=kind, machine=machine, forwards=bool(self.forwards[node]))
+        ends = zip(self.source.tolist(), self.target.tolist(), self.capacity.tolist(), strict=True)
+        for link, (start, end, capacity) in enumerate(ends):
+            names = self.node_names[start], self.node_names[end]
+            graph.add_edge(*names, link=link, capacity_gbps=capacity / GBPS)
+        return graph
+
+    def _check_connected(self, what: str) -> None:
+        touched = np.zeros(self.num_nodes, np.bool_)
+        touched[self.source] = touched[self.target] = True
+        if self.num_nodes > 1 and not touched.all():
+            raise InputError(f"{what}: node {self.node_names[int(np.argmin(touched))]!r} has no links")
+        missing = np.argwhere(self.hops[self.machine_node] < 0)
+        if len(missing):
+            start, end = (self.node_names[self.machine_node[machine]] for machine in missing[0].tolist())
+            raise InputError(f"{what}: machine {start!r} cannot reach machine {end!r}, expected a connected network")
+
+    def __eq__(self, other: object) -> bool:
+        """Same names and arrays."""
+        if not isinstance(other, LinkGraph):
+            return NotImplemented
+        arrays = ("machine_node", "forwards", "source", "target", "capacity")
+        return self.node_names == other.node_names and all(
+            np.array_equal(getattr(self, array), getattr(other, array)) for array in arrays
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.node_names, self.num_machines, self.num_links))
+
+    def __repr__(self) -> str:
+        switches = self.num_nodes - self.num_machines
+        return f"<LinkGraph: {self.num_machines} machines, {switches} switches, {self.num_links} links>"
+
+
+def check_routes(nodes: int, machines: int, what: str) -> None:
+    """Raise an InputError if the routing table of such a network would be too large."""
+    if nodes * machines > MOST_ROUTES:
+        counts = f"{nodes} nodes and {machines} machines"
+        raise InputError(f"{what} has {counts}, expected at most {MOST_ROUTES} routes (nodes x machines)")
+
+
+def checked_capacity(value: Any, what: str) -> float:
+    """A capacity in gigabits per second; InputError where it is none, `what` names the link."""
+    number = not isinstance(value, bool) and isinstance(value, int | float | np.integer | np.floating)
+    if value is None:
+        raise InputError(f"{what}: capacity_gbps is missing")
+    if not number or not math.isfinite(value) or not 0 < value <= MOST_GBPS:
+        raise InputError(f"{what}: capacity_gbps = {value!r}, expected more than 0 and at most {MOST_GBPS:g}")
+    return float(value)
+
+
+def _frozen(values: Any, kind: Any) -> np.ndarray:
+    array = np.asarray(values, kind)
+    array.setflags(write=False)
+    return array
+
+
+def forwarding_table(links: LinkGraph) -> np.ndarray:
+    """The link on which each node sends what goes to each machine: int32 (N, M), -1 at the machine itself.
+
+    By destination, as the flow rules of the CASSINI testbed ("match on <input port, destination MAC>", paper cassini,
+    Sec. 5.1) and as InfiniBand's linear forwarding tables. Shortest ways only; of several equal links a node takes the
+    one that carries the routes of the fewest machines so far, the first on a tie, going through the machines in
+    ascending order. That is the rule of OpenSM's Min Hop routing; the paper does not say how its testbed spreads
+    destinations over the two uplinks.
+    """
+    table = np.full((links.num_nodes, links.num_machines), -1, np.int32)
+    nodes, first = np.unique(links.source, return_index=True)
+    carried = np.zeros(links.num_links, np.int64)
+    position = np.arange(links.num_links, dtype=np.int64)
+    never = np.iinfo(np.int64).max
+    for machine, home in enumerate(links.machine_node.tolist()):
+        hops = links.hops[:, machine].astype(np.int64)
+        after = hops[links.target]
+        passable = links.forwards[links.target] | (links.target == home)
+        usable = passable & (after >= 0) & (after + 1 == hops[links.source])
+        key = np.where(usable, carried * links.num_links + position, never)
+        best = np.minimum.reduceat(key, first)
+        known = best < never
+        table[nodes[known], machine] = best[known] % links.num_links
+        carried[_used(links, table[:, machine], home)] += 1
+    return table
+
+
+def _used(links: LinkGraph, next_link: np.ndarray, home: int) -> np.ndarray:
+    """The links on the ways of all machines to the one at node `home`, bool (L,)."""
+    used = np.zeros(links.num_links, np.bool_)
+    at = links.machine_node[links.machine_node != home]
+    while len(at):
+        taken = np.unique(next_link[at])
+        used[taken] = True
+        at = np.unique(links.target[taken])
+        at = at[at != home]
+    return used

@@ -1,0 +1,369 @@
+"""From a Python function to code: the passes that a kernel goes through, and what is kept of it on disk."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from importlib import import_module
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba import _dynfunc, types
+from numba.core import serialize, sigutils
+from numba.core.compiler import CompilerBase, CompileResult, Flags
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import LoweringPass, PassManager, register_pass
+from numba.core.funcdesc import PythonFunctionDescriptor
+from numba.core.lowering import Environment
+from numba.core.registry import CPUDispatcher
+from numba.core.typed_passes import (
+    AnnotateTypes,
+    InlineOverloads,
+    NoPythonBackend,
+    NoPythonSupportedFeatureValidation,
+    PreLowerStripPhis,
+)
+from numba.core.typing import signature
+from numba.core.untyped_passes import (
+    DeadBranchPrune,
+    FixupArgs,
+    GenericRewrites,
+    IRProcessing,
+    ReconstructSSA,
+    RewriteSemanticConstants,
+    TranslateByteCode,
+)
+
+from .code_files import Store, key_of
+from .compile_messages import told
+from .extensions.bundle import Bundle, bundled
+from .extensions.haste import hastened
+from .extensions.linking import PARTS, Library, Part
+from .extensions.lowering import LowerKernel
+from .extensions.record_outline import Outline, constants_of, outline_of
+from .extensions.type_inference import InferTypes
+from .extensions.type_queries import AnswerQuestions, questions_of
+
+PACKAGE = Path(__file__).resolve().parents[2]
+KEPT_OF_FNDESC = (
+    "native",
+    "modname",
+    "qualname",
+    "unique_name",
+    "args",
+    "kws",
+    "restype",
+    "mangled_name",
+    "env_name",
+    "inline",
+    "noalias",
+    "abi_tags",
+    "uid",
+)
+OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "_nrt": False, "boundscheck": None}
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _Offer(LoweringPass):
+    """Let other kernels call one that has not been made ready to run."""
+
+    _name = "clustergym_offer"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        """Numba's hook."""
+        lowered = state.cr
+        name = _name_for(state.library, lowered.fndesc, lowered.env)
+        state.targetctx.insert_user_function(name, lowered.fndesc, [state.library])
+        state.cr = lowered._replace(cfunc=name)
+        return True
+
+
+def _name_for(library: Library, fndesc: Any, environment: Any) -> Any:
+    """What numba knows a kernel by that Python never calls: of the type that it wants, without code behind it."""
+    return _dynfunc.make_function(
+        fndesc.lookup_module(), fndesc.qualname.split(".")[-1], "", 0, environment, (library,)
+    )
+
+
+# Numba's, without those for what kernels have none of: closures, `with`, whole arrays, counted references.
+PASSES = (
+    TranslateByteCode,
+    FixupArgs,
+    IRProcessing,
+    AnswerQuestions,
+    RewriteSemanticConstants,
+    DeadBranchPrune,
+    GenericRewrites,
+    ReconstructSSA,
+    DeadBranchPrune,
+    InferTypes,
+    PreLowerStripPhis,
+    InlineOverloads,
+    NoPythonSupportedFeatureValidation,
+    AnnotateTypes,
+    LowerKernel,
+)
+
+
+class _Pipeline(CompilerBase):
+    """Numba's, with our passes and libraries.
+
+    Attributes:
+        key: of what is compiled.
+        runs: whether Python can call it.
+        constants: see `Library`.
+    """
+
+    key: str
+    runs: bool
+    constants: dict[str, int]
+
+    def define_pipelines(self) -> list[PassManager]:
+        """The passes, in order."""
+        state = self.state
+        # Symbols are named by it: the parts that several processes have made must not have the same ones.
+        state.func_id.unique_id = self.key
+        state.func_id.unique_name = f"{state.func_id.func_qualname}${self.key}"
+        codegen = state.targetctx.codegen()
+        state.library = Library.of(codegen, state.func_id.func_qualname, self.key, self.runs, self.constants)
+        state.flags.no_compile = not self.runs
+        passes = PassManager("clustergym")
+        passes._ENFORCING = False  # no second look after each pass: they are the same for all kernels, and tested
+        for made in (*PASSES, *(() if self.runs else (_Offer,)), NoPythonBackend):
+            passes.add_pass(made, made.__name__)
+        passes.finalize()
+        return [passes]
+
+
+class _Compiled(CPUDispatcher):
+    """A function that is compiled for each combination of types of arguments that it is called with.
+
+    Attributes:
+        runs: whether Python can call it.
+    """
+
+    runs: bool
+
+    def __init__(self, function: Any, store: Store, options: dict[str, Any]) -> None:
+        super().__init__(py_func=function, locals={}, targetoptions=OPTIONS | options)
+        self._store = store
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """It is copied and sent to other processes as the name that it has in its module."""
+        return _named, (self.py_func.__module__, self.py_func.__qualname__)
+
+    def compile(self, sig: Any) -> Any:
+        """Numba's hook: something to call it by for these arguments."""
+        arguments, _ = sigutils.normalize_signature(sig)
+        known = self.overloads.get(tuple(arguments))
+        if known is not None:
+            return known.entry_point
+        with global_compiler_lock:
+            key = self._key(arguments)
+            result = self._read(key, arguments)
+            if result is None and self.runs:
+                with self._store.alone(key, told("waiting for another process that is compiling")):
+                    result = self._read(key, arguments) or self._made(key, arguments)
+            elif result is None:
+                result = self._made(key, arguments)
+            self.add_overload(result)
+            return result.entry_point
+
+    def _made(self, key: str, arguments: tuple[types.Type, ...]) -> CompileResult:
+        self._cache_misses[arguments] += 1
+        with told() if self.runs else nullcontext(), _patient(), hastened():
+            result = self._compile(key, arguments)
+        self._keep(key, result)
+        return result
+
+    def _key(self, arguments: tuple[types.Type, ...]) -> str:
+        function = self.py_func
+        text = "" if _is_ours(function) else _text_of(function)
+        magic = map(str, self.targetctx.codegen().magic_tuple())
+        named = f"{function.__module__}.{function.__qualname__}:{function.__code__.co_firstlineno}"
+        return key_of(named, "entry" if self.runs else "kernel", text, *magic, *map(str, arguments))
+
+    def _compile(self, key: str, arguments: tuple[types.Type, ...]) -> CompileResult:
+        flags = Flags()
+        self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
+        names = self.py_func.__code__.co_varnames
+        wanted = {name: bundled(kind) for name, kind in zip(names, arguments, strict=False)}
+        gathered = {name: kind for name, kind in wanted.items() if isinstance(kind, Bundle)}  # once, at the beginning
+        pipeline = _Pipeline(self.typingctx, self.targetctx, None, arguments, None, flags, gathered)
+        pipeline.key, pipeline.runs, pipeline.constants = key, self.runs, _constants_for(arguments)
+        return pipeline.compile_extra(self.py_func)
+
+    def _keep(self, key: str, result: CompileResult) -> None:
+        if result.library.has_dynamic_globals:
+            return
+        fndesc = {name: getattr(result.fndesc, name) for name in KEPT_OF_FNDESC}
+        needs = PARTS[key].needs
+        kept = serialize.dumps((result.signature.return_type, fndesc, result.environment if self.runs else None))
+        code = result.library.machine_code() if self.runs else (PARTS[key].bitcode, needs)
+        for other in needs if not self.runs else ():
+            if PARTS[other].is_numbas:
+                self._store.write(other, pickle.dumps(((PARTS[other].bitcode, ()), None)))
+        self._store.write(key, pickle.dumps((code, kept)))
+
+    def _read(self, key: str, arguments: tuple[types.Type, ...]) -> CompileResult | None:
+        data = self._store.read(key)
+        if data is None:
+            return None
+        try:
+            return self._taken(key, arguments, data)
+        except Exception:  # it is what was written, but that cannot be used: whatever it is, it can be made anew
+            self._store.discard(key)
+            return None
+
+    def _taken(self, key: str, arguments: tuple[types.Type, ...], data: bytes) -> CompileResult | None:
+        code, kept = pickle.loads(data)
+        if not self.runs and not all(_take_part(self._store, other) for other in code[1]):
+            return None
+        self._cache_hits[arguments] += 1
+        returned, attributes, environment = pickle.loads(kept)
+        fndesc = PythonFunctionDescriptor.__new__(PythonFunctionDescriptor)
+        for name, value in attributes.items():
+            setattr(fndesc, name, value)
+        fndesc.argtypes, fndesc.typemap, fndesc.calltypes, fndesc.global_dict = arguments, None, None, None
+        fndesc.doc = self.py_func.__doc__
+        self.targetctx.refresh()
+        library = Library.of(self.targetctx.codegen(), fndesc.qualname, key, self.runs, {})
+        if self.runs:
+            library.take_machine_code(*code)
+            entry_point = self.targetctx.get_executable(library, fndesc, environment)
+        else:
+            PARTS[key] = Part(*code)
+            library.take_part()
+            environment = Environment.from_fndesc(fndesc)
+            entry_point = _name_for(library, fndesc, environment)
+            self.targetctx.insert_user_function(entry_point, fndesc, [library])
+        return CompileResult(
+            target_context=self.targetctx,
+            typing_context=self.typingctx,
+            library=library,
+            environment=environment,
+            entry_point=entry_point,
+            fndesc=fndesc,
+            type_annotation="",
+            signature=signature(returned, *arguments),
+            objectmode=False,
+            lifted=(),
+            typing_error=None,
+            call_helper=None,
+            metadata=None,
+            reload_init=(),
+            referenced_envs=(),
+        )
+
+
+class Kernel(_Compiled):
+    """A function that only compiled code can call: once for records of all sizes, and for any whole number."""
+
+    runs = False
+
+    def __init__(self, function: Any, store: Store) -> None:
+        super().__init__(function, store, {"no_cpython_wrapper": True, "no_cfunc_wrapper": True})
+
+    def __call__(self, *_arguments: Any, **_named: Any) -> Any:
+        """From Python it would be the end of the process."""
+        raise TypeError(f"{self.py_func.__qualname__} is a kernel for other kernels; what Python calls is an @entry")
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Numba's hook: how it is called with arguments of these types."""
+        return super().get_call_template(tuple(map(self._general, args)), {k: self._general(v) for k, v in kws.items()})
+
+    def _general(self, kind: types.Type) -> types.Type:
+        # Numba compiles a function anew for every constant that a call hands it; once for any integer is enough, and a
+        # third less to compile.
+        kind = types.unliteral(kind)
+        if isinstance(kind, types.Record):
+            return outline_of(kind, questions_of(self))
+        if isinstance(kind, types.NestedArray):
+            return types.Array(kind.dtype, kind.ndim, "C")
+        return kind.asked(questions_of(self)) if isinstance(kind, Outline) else bundled(kind)
+
+
+class Entry(_Compiled):
+    """A function that Python can call as well.
+
+    Attributes:
+        kernel: what compiled code calls.
+    """
+
+    runs = True
+
+    def __init__(self, function: Any, store: Store) -> None:
+        super().__init__(function, store, {"no_cfunc_wrapper": True})
+        self.kernel = Kernel(function, store)
+        self.kernel._cache_hits = self._cache_hits
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Numba's hook."""
+        return self.kernel.get_call_template(args, kws)
+
+    def get_overload(self, sig: Any) -> Any:
+        """Numba's hook: what compiled code calls."""
+        return self.kernel.get_overload(sig)
+
+    def for_types_of(self, *examples: Any) -> Any:
+        """Its machine code for arguments of exactly the types of `examples`."""
+        return self.compile(tuple(numba.typeof(example) for example in examples))
+
+
+def _named(module: str, name: str) -> Any:
+    return attrgetter(name)(import_module(module))
+
+
+def _take_part(store: Store, key: str) -> bool:
+    """Whether a part is known, and all that it needs; it may lie in the store."""
+    if key in PARTS:
+        return True
+    data = store.read(key)
+    if data is None:
+        return False
+    part = Part(*pickle.loads(data)[0])
+    if not all(_take_part(store, other) for other in part.needs):
+        return False
+    PARTS[key] = part
+    return True
+
+
+def _constants_for(arguments: tuple[types.Type, ...]) -> dict[str, int]:
+    """What the sizes of the records among the arguments, or in arrays there, come to."""
+    constants: dict[str, int] = {}
+    for kind in arguments:
+        record = kind.dtype if isinstance(kind, types.Array) else kind
+        if isinstance(record, types.Record):
+            constants |= constants_of(record)
+    return constants
+
+
+def _is_ours(function: Any) -> bool:
+    """Whether its source is one of those that name the folder (jit.py)."""
+    source = Path(function.__code__.co_filename)
+    return any(PACKAGE / room in source.parents for room in ("simulator", "envs", "policies"))
+
+
+def _text_of(function: Any) -> str:
+    """What tells a function of somebody else from others: the file that it is from, its code, and what it encloses."""
+    code, source = function.__code__, Path(function.__code__.co_filename)
+    enclosed = [cell.cell_contents for cell in function.__closure__ or ()]
+    return f"{source.read_text() if source.is_file() else ''}\0{code.co_code!r}\0{code.co_consts}\0{enclosed}"
+
+
+@contextmanager
+def _patient() -> Iterator[None]:
+    """Look for garbage rarely meanwhile: there is much that is new and little that goes."""
+    before = gc.get_threshold()
+    gc.set_threshold(max(before[0], 200_000), *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)

@@ -1,0 +1,1 @@
+"""What is changed of numba and added to it, piece by piece."""

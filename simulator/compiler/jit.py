@@ -1,0 +1,204 @@
+"""`kernel` and `entry`: the decorators of compiled code, and the cache that it is kept in.
+
+Numba's file cache notices an edit to the file of a function, but not to a file that it calls into, and it does not
+distinguish bounds-checked code: it would silently run old or unchecked machine code. So the cache folder's name
+carries a hash of every kernel source and of the flags. Every edit makes another folder, so old ones go when a new one
+is made.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar, cast
+
+import llvmlite
+import numba
+
+from . import compile_messages
+from .code_files import Store
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+PACKAGE = Path(__file__).resolve().parents[2]
+COMPILED_ROOMS = ("simulator", "envs", "policies")
+UNMARKED = ("codes.py", "group_codes.py", "tiers.py")  # constants,
+HOW = (
+    "bundle.py",
+    "compiling.py",
+    "fields.py",
+    "haste.py",
+    "type_inference.py",
+    "type_queries.py",
+    "linking.py",
+    "lowering.py",
+    "record_outline.py",
+    "plain_cache.py",
+    "code_files.py",
+)
+VERIFIED = ((0, 66), (0, 67), (0, 68))  # versions of numba
+KEPT_FOLDERS = 20  # those used last, whatever their age
+KEPT_S = 86_400.0  # and those used within a day
+
+
+@cache
+def source_key() -> str:
+    """Hash of all sources that compiled code is made of, of the versions that compile it and of the flags."""
+    flags = sys.version_info[:3], numba.config.BOUNDSCHECK, compiler()
+    digest = hashlib.sha256(f"{numba.__version__} {llvmlite.__version__} {flags}".encode())
+    for room in COMPILED_ROOMS:
+        for path in sorted((PACKAGE / room).rglob("*.py")):
+            text = path.read_bytes()
+            if b"@kernel" in text or b"@entry" in text or path.name in (*UNMARKED, *HOW):
+                digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + text)
+    return digest.hexdigest()[:16]
+
+
+@cache
+def cache_folder() -> Path:
+    """Where compiled kernels are kept; a temporary folder if the user's cache cannot be written."""
+    own = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "clustergym"
+    home = Path(numba.config.CACHE_DIR or own)
+    folder = home / source_key()
+    try:
+        is_new = not folder.exists()
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            os.utime(folder)  # when it was last used
+    except OSError:
+        return _folder_of_this_process()
+    if is_new and home == own:
+        _remove_old(home)
+    return folder
+
+
+def _folder_of_this_process() -> Path:
+    """A folder that goes with the process; where there is no room even for that, one that is not there."""
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="clustergym-kernels-"))
+    except OSError:
+        return Path(tempfile.gettempdir()) / f"clustergym-kernels-{os.getpid()}"
+    atexit.register(_leave, folder, os.getpid())
+    return folder
+
+
+def _leave(folder: Path, process: int) -> None:
+    if os.getpid() == process:  # those that it has forked use it too
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_old(home: Path) -> None:
+    """Remove the folders of kernels that were not used lately.
+
+    Who still has one in use loses nothing but time: its code is in memory, and what it compiles next is kept anew.
+    """
+    used = []
+    for folder in home.glob("[0-9a-f]" * 16 + "*"):  # with what was about to be removed when a process was killed
+        with suppress(OSError):  # another process was faster
+            used.append((folder.stat().st_mtime, folder))
+    for used_s, folder in sorted(used, reverse=True)[KEPT_FOLDERS:]:
+        if used_s < time.time() - KEPT_S:
+            with suppress(OSError):
+                # All at once, so that nobody finds it half empty.
+                shutil.rmtree(folder.rename(f"{folder}.{os.getpid()}"), ignore_errors=True)
+
+
+OWN, PLAIN = "own", "plain"
+
+
+@cache
+def compiler() -> str:
+    """How kernels are compiled: OWN, or PLAIN, as numba does by itself, which takes ten times as long.
+
+    Ours leans on the inside of numba, so it is for the versions that it has been tried with. `CLUSTERGYM_COMPILER`
+    (`own`, `plain`) decides otherwise.
+    """
+    wanted = os.environ.get("CLUSTERGYM_COMPILER", "")
+    if wanted in (OWN, PLAIN):
+        return wanted
+    if tuple(map(int, numba.__version__.split(".")[:2])) in VERIFIED:
+        return OWN
+    warnings.warn(
+        f"numba {numba.__version__} is none of those that clustergym's compiler is known to work with "
+        f"({', '.join(f'{major}.{minor}' for major, minor in VERIFIED)}): numba compiles the kernels by itself, which "
+        "gives the same results and takes minutes where ours takes seconds",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return PLAIN
+
+
+def kernel(function: F) -> F:
+    """Compile `function` when compiled code first calls it: cached on disk, without the GIL, division as in numpy.
+
+    It can make no arrays. In return nobody counts references to them, two atomic operations for every slice, which
+    also keep a processor from looking ahead.
+
+    Python cannot call it: what that takes is a fifth of the time that compiling costs. See `entry`.
+    """
+    if numba.config.DISABLE_JIT:
+        return function
+    return cast(F, _compiling().Kernel(function, _store())) if compiler() == OWN else _plain(function)
+
+
+def entry(function: F) -> F:
+    """A `kernel` that Python calls too."""
+    if numba.config.DISABLE_JIT:
+        return function
+    return cast(F, _compiling().Entry(function, _store())) if compiler() == OWN else _plain(function)
+
+
+def known(function: F) -> F:
+    """A `kernel` that asks one record for sizes of its fields only: its type answers when callers are compiled."""
+    compiled = kernel(function)
+    if compiled is not function and compiler() == OWN:
+        compiled.answer_by_type = function  # type: ignore[attr-defined]  # see type_queries.py
+    return compiled
+
+
+def direct(function: Callable[..., Any], *examples: Any) -> Callable[..., Any]:
+    """The machine code of an entry for arguments of exactly the types of `examples`.
+
+    It skips numba's look at the types of the arguments, 3 us a call where large records are among them; the caller sees
+    to it that they never change.
+    """
+    if numba.config.DISABLE_JIT or compiler() == PLAIN:
+        return function
+    code: Callable[..., Any] = function.for_types_of(*examples)  # type: ignore[attr-defined]
+    return code
+
+
+def _compiling() -> ModuleType:
+    from . import compiling
+
+    return compiling
+
+
+@cache
+def _store() -> Store:
+    return Store(cache_folder, compile_messages.remark)
+
+
+def _plain(function: F) -> F:
+    """Numba's own way, with its files in our folder; the setting is put back, so a user's own functions stay away."""
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(cache_folder())
+    try:
+        compiled = numba.njit(nogil=True, error_model="numpy", cache=True)(function)
+        from .plain_cache import seal
+
+        seal(compiled, _store())
+        return cast(F, compiled)
+    finally:
+        numba.config.CACHE_DIR = before

@@ -1,0 +1,127 @@
+"""Network contention:mode=averaged: jobs that share links run at the average rates of their steady state.
+
+A component of jobs that share links is played by itself until it is steady (phase_run.steady_state), and only when its
+jobs, their places or their shifts change. What comes out is remembered by what the jobs do: phases, links, shifts,
+periods, never by who they are. It forgets how the iterations of jobs without shifts lie to each other at first, which
+matters where their iteration times are equal or harmonic: all begin at once, or with offsets=random anywhere in theirs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..cluster.routes import LinkUse
+from ..network.simulated import Simulated
+from ..numerics.random import uniform
+from ..profiles.phases import Phases
+from .link_network import Joined, LinkNetwork
+from .phase_run import Contender, steady_state
+
+OFFSETS = 1 << 26  # stream of random numbers
+REMEMBERED = 20_000  # components
+
+Shift = tuple[float, float] | None  # seconds, period
+Crossing = tuple[float, tuple[tuple[int, int], ...]]  # capacity of a link; (place of the job, its flows)
+Signature = tuple[tuple[tuple[Phases, Shift], ...], tuple[Crossing, ...]]
+Average = tuple[tuple[float, ...], float]  # seconds per iteration of each job; congestion, bytes per second
+
+
+@dataclass
+class Averages:
+    """The steady states of a network's components.
+
+    Attributes:
+        played: how many components have been played so far.
+    """
+
+    network: LinkNetwork
+    played: int = 0
+    _known: OrderedDict[Signature, Average] = field(default_factory=OrderedDict)
+
+    def rates(self, simulator: Simulated) -> tuple[dict[int, float], float]:
+        """Seconds per iteration of every running job on the network, and bytes of congestion per second of them all."""
+        joined = self.network.joined(simulator)
+        seconds: dict[int, float] = {}
+        congestion = 0.0
+        for jobs in joined.groups():
+            rates, more = self._average(simulator, joined, jobs)
+            seconds.update(zip(jobs, rates, strict=True))
+            congestion += more
+        return seconds, congestion
+
+    def _average(self, simulator: Simulated, joined: Joined, jobs: list[int]) -> Average:
+        """The averages of a component; of one job it is clear what they are."""
+        shifts = {job: _shift(simulator, job) for job in jobs}
+        if len(jobs) == 1:
+            alone_s, shift = joined.phases[jobs[0]].iteration_s, shifts[jobs[0]]
+            paced = shift is not None and self.network.pacing
+            return (max(alone_s, shift[1]) if paced and shift else alone_s,), 0.0
+        # In an order that does not depend on who they are, as far as what they do tells them apart.
+        order = sorted(range(len(jobs)), key=lambda place: _key(joined.phases[jobs[place]], shifts[jobs[place]]))
+        ordered = [jobs[place] for place in order]
+        signature = (
+            tuple((joined.phases[job], shifts[job]) for job in ordered),
+            tuple(sorted(_crossings(simulator, joined, ordered))),
+        )
+        if signature in self._known:
+            self._known.move_to_end(signature)
+        else:
+            self._known[signature] = self._play(signature, int(simulator.state.net_seed))
+            if len(self._known) > REMEMBERED:
+                self._known.popitem(last=False)
+        rates, congestion = self._known[signature]
+        back = dict(zip(ordered, rates, strict=True))
+        return tuple(back[job] for job in jobs), congestion
+
+    def _play(self, signature: Signature, seed: int) -> Average:
+        jobs, crossings = signature
+        uses: list[list[tuple[int, int]]] = [[] for _ in jobs]
+        for link, (_, users) in enumerate(crossings):
+            for place, flows in users:
+                uses[place].append((link, flows))
+        contenders = []
+        for place, ((phases, shift), used) in enumerate(zip(jobs, uses, strict=True)):
+            crossed = np.array(used, np.int64).reshape(-1, 2)
+            begin_s = 0.0
+            if self.network.offsets == "random" and shift is None:
+                begin_s = float(uniform(seed, OFFSETS, place)) * phases.iteration_s
+            seconds, period_s = shift or (None, None)
+            contenders.append(Contender(phases, LinkUse(crossed[:, 0], crossed[:, 1]), seconds, period_s, begin_s))
+        network = self.network
+        found = steady_state(
+            [capacity for capacity, _ in crossings],
+            contenders,
+            pacing=network.pacing,
+            adjust=math.inf if network.adjust == "off" else network.adjust,
+            jitter=network.jitter,
+            seed=seed,
+        )
+        self.played += 1
+        return tuple(found.iteration_s.tolist()), float(found.link_congestion.sum())
+
+
+def _shift(simulator: Simulated, job: int) -> Shift:
+    seconds, period_s = simulator.view.shift_s(job), simulator.view.shift_period_s(job)
+    return None if seconds is None or period_s is None else (seconds % period_s, period_s)
+
+
+def _key(phases: Phases, shift: Shift) -> tuple[Iterable[float], ...]:
+    return (phases.iteration_s,), phases.start_s, phases.duration_s, phases.rate, shift or ()
+
+
+def _crossings(simulator: Simulated, joined: Joined, jobs: list[int]) -> Iterator[Crossing]:
+    """The links that several of the jobs use; on others nobody is in anybody's way."""
+    users: dict[int, list[tuple[int, int]]] = {}
+    for place, job in enumerate(jobs):
+        use = joined.uses[job]
+        for link, flows in zip(use.links.tolist(), use.flows.tolist(), strict=True):
+            users.setdefault(link, []).append((place, flows))
+    capacity = simulator.state.link_capacity
+    for link, crossing in users.items():
+        if len(crossing) > 1:
+            yield float(capacity[link]), tuple(crossing)

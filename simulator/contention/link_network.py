@@ -1,0 +1,279 @@
+"""Network contention: jobs on several machines share links, phase by phase (paper cassini, Sec. 2 and 3).
+
+A job's iteration has Up and Down phases (patterns.py). In an Up phase it sends over the links of its collective
+(routes.py), at max-min fair rates beside all others that send then (flows/max_min.py), so an iteration takes as long as
+the others let it. A job on one machine sends nothing over the network.
+
+How long an iteration is alone. The phases say how its time is divided between computing and sending; the workload's
+iteration time, which is that of the job placed best, says how long it is. Phases are stretched, Down times and bytes
+alike, until the iteration alone, placed best, takes that: inside one machine where one is large enough for the gang,
+else between machines. Generators that take their iteration times from the phases themselves are stretched by 1.
+With `duration=compute` the workload says how long it is inside one machine, for every gang.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import math
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ..base.errors import InputError
+from ..base.tiers import RACK, TIERS
+from ..cluster.routes import NO_LINKS, LinkUse, link_use, machines_of, sharing
+from ..network.isolated import ISOLATED, Duration
+from ..network.measured import batch_of, factors_by_batch
+from ..network.network_model import Jobs, name_of_job
+from ..network.simulated import Simulated
+from ..profiles.phases import Phases
+from ..record.state import PROFILES
+from .circle import TOLERANCE, unify
+from .own_patterns import read_patterns
+from .patterns import has_pattern, pattern_of, scaled, throttled
+
+if TYPE_CHECKING:
+    from ..cluster.topology import Topology
+    from ..jobs.workload import Workload
+
+SAME = 1e-6  # relative: iteration times that are nearer are the same (jobs/workload.py: AGREEMENT)
+REMEMBERED = 64  # placements of all jobs at once
+MOST_ALONE = 1 << 14  # jobs of a kind on some machines, a kB each
+_Own = tuple[Phases, LinkUse]
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """Who shares links with whom at an instant.
+
+    Attributes:
+        phases, uses: of every running job that sends over the network, jobs in ascending order.
+        component: the jobs that each of them is joined to by shared links, itself among them, ascending.
+        period_s: seconds from one slot of its iterations to the next, if it had a shift.
+        of: workload and topology.
+    """
+
+    of: tuple[Workload, Topology]
+    phases: dict[int, Phases]
+    uses: dict[int, LinkUse]
+    component: dict[int, list[int]]
+    period_s: dict[int, float]
+
+    def groups(self) -> list[list[int]]:
+        """The components, each once."""
+        return list({id(jobs): jobs for jobs in self.component.values()}.values())
+
+
+@dataclass(frozen=True, eq=False)
+class LinkNetwork:
+    """What network contention is, whoever says how fast jobs run on it (`contention.Contention`).
+
+    Args:
+        mode: exact: phases are carried on from event to event; averaged: the jobs that share links run at the average
+            rate of their steady state; dedicated: no job ever meets another.
+        collective: ring or tree, over the machines of a gang in ascending order.
+        gbps: top rate of a flow, gigabits per second.
+        offsets: random: the first iteration on new GPUs begins up to an iteration later, uniformly; none: at once.
+            Of a job with a shift, the shift decides.
+        jitter: coefficient of variation of Down times, which are lognormal with mean as given.
+        pacing: jobs with a shift begin every iteration at a slot; else only the first one.
+        adjust: how late, as a part of an iteration, a job with a shift may begin before it waits for its next slot
+            (paper cassini, Sec. 5.7: 0.05); off: any.
+        padding: how much longer than an iteration the period of a shift may be for the sake of a short common circle
+            (contention/circle.py), a fraction.
+        models: path of the user's own phases (own_patterns.py); "": none.
+        default: silent: jobs whose model has no phases or whose batch is not known send nothing; None: an error.
+        duration: isolated or compute: what `duration_s` means (isolated.py). Computing is an iteration on one machine.
+
+    Raises:
+        InputError: a number out of range, or a file of phases that cannot be used.
+    """
+
+    mode: Literal["exact", "averaged", "dedicated"] = "exact"
+    collective: Literal["ring", "tree"] = "ring"
+    gbps: float = 45.0
+    offsets: Literal["none", "random"] = "none"
+    jitter: float = 0.0
+    pacing: bool = True
+    adjust: float | Literal["off"] = "off"
+    padding: float = TOLERANCE
+    models: str = ""
+    default: Literal["silent"] | None = None
+    duration: Duration = ISOLATED
+    name: str = field(default="contention", init=False)
+    _alone: dict[tuple[Any, ...], _Own] = field(default_factory=dict, init=False, repr=False)
+    _routes: dict[tuple[int, ...], LinkUse] = field(default_factory=dict, init=False, repr=False)
+    _joined: OrderedDict[tuple[Any, ...], Joined] = field(default_factory=OrderedDict, init=False, repr=False)
+    _topology: list[Topology] = field(default_factory=list, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        limits = {"gbps": (0.0, False), "jitter": (0.0, True), "padding": (0.0, True)}
+        if self.adjust != "off":
+            limits["adjust"] = (0.0, False)
+        for key, (least, is_in) in limits.items():
+            value = getattr(self, key)
+            if not (value > least or (is_in and value == least)) or not math.isfinite(value):
+                bound = "of at least" if is_in else "above"
+                raise InputError(f"network contention: {key} = {value!r}: expected a finite number {bound} {least:g}")
+        if self.models:
+            read_patterns(self.models)
+
+    def describe(self) -> str:
+        """Its text with every parameter, for `load_network`."""
+        values = {
+            one.name: getattr(self, one.name)
+            for one in dataclasses.fields(self)
+            if one.init and (one.name not in ("models", "default") or getattr(self, one.name))
+        }
+        values["pacing"] = "on" if self.pacing else "off"
+        words = (
+            f"{key}={value:.10g}" if isinstance(value, float) else f"{key}={value}" for key, value in values.items()
+        )
+        return f"{self.name}:{','.join(words)}"
+
+    def tier_factors(self, workload: Jobs | Any, topology: Topology | None) -> tuple[np.ndarray, np.ndarray]:
+        """Slowdowns per (model, gang size, batch), with nobody else on the links; see `base.Network`.
+
+        They are for who wants to know before a job is placed: its rate comes from `alone`. Where there are more
+        different ones than a record holds, they are rounded.
+
+        Raises:
+            InputError: a job of several GPUs whose model has no phases, or whose batch is not known.
+        """
+        silent = None
+        if self.default is not None:
+            silent = np.array([self._is_silent(workload, job) for job in range(len(workload.gpus))], bool)
+        profile, factors = factors_by_batch(self, workload, topology, self._factors, silent)
+        digits = 12
+        while True:
+            different, place = np.unique(np.round(factors, digits), axis=0, return_inverse=True)
+            if len(different) <= PROFILES or digits == 0:
+                return place.reshape(-1)[profile], different
+            digits = min(4, digits - 1)
+
+    def _is_silent(self, workload: Any, job: int) -> bool:
+        """Whether nothing is known of what a job sends, and that is taken for nothing."""
+        if self.default is None:
+            return False
+        return int(workload.batch_size[job]) == 0 or not has_pattern(str(workload.model[job]), self.models)
+
+    def _factors(self, model: str, gpus: int, batch: int, largest_machine: int) -> np.ndarray:
+        pattern = pattern_of(model, gpus, batch, self.gbps, self.collective, self.models)
+        between = max(1.0, pattern.phases.iteration_s / pattern.local_s)
+        if gpus > largest_machine:
+            return np.full(TIERS, 1.0 if self.duration == ISOLATED else between)
+        return np.array([between if tier >= RACK else 1.0 for tier in range(TIERS)])
+
+    def alone(self, topology: Topology, workload: Workload, job: int, gpus: Any) -> _Own:
+        """The phases of a job on these GPUs with nobody else on their links, and how often it crosses which link.
+
+        A link that the job crosses several times may be slower than its flows are together: Up phases take longer
+        then. Rates are whole bytes per second. On one machine there are neither Up phases nor links.
+
+        Raises:
+            InputError: see `tier_factors`.
+        """
+        if not self._topology or self._topology[0] is not topology:
+            self._topology[:] = [topology]
+            self._alone.clear()
+            self._routes.clear()
+        machines = tuple(machines_of(topology, gpus))
+        number = len(gpus)
+        base_s = float(workload.iteration_s[job])
+        model, batch = None, 0
+        if number > 1 and not self._is_silent(workload, job):
+            model, batch = str(workload.model[job]), batch_of(self, workload, job)
+        key = (model, number, batch, base_s, machines if len(machines) > 1 else ())
+        if key not in self._alone:
+            if len(self._alone) >= MOST_ALONE:  # a training goes on for days
+                self._alone.clear()
+                self._routes.clear()
+            try:
+                self._alone[key] = self._own(topology, model, number, batch, base_s, machines)
+            except InputError as error:
+                raise InputError(f"{name_of_job(workload, job)}: {error}") from None
+        return self._alone[key]
+
+    def _own(
+        self, topology: Topology, model: str | None, gpus: int, batch: int, base_s: float, machines: tuple[int, ...]
+    ) -> _Own:
+        if model is None:
+            return Phases(base_s), NO_LINKS
+        pattern = pattern_of(model, gpus, batch, self.gbps, self.collective, self.models)
+        is_local = self.duration != ISOLATED or gpus <= int(topology.machine_gpus.max())
+        factor = base_s / (pattern.local_s if is_local else pattern.phases.iteration_s)
+        factor = 1.0 if abs(factor - 1.0) <= SAME else factor
+        if len(machines) == 1:
+            return Phases(pattern.local_s * factor), NO_LINKS
+        links = topology.links
+        assert links is not None
+        if machines not in self._routes:
+            self._routes[machines] = link_use(links, machines, self.collective)
+        use = self._routes[machines]
+        most = float(np.min(whole_capacity(links.capacity[use.links]) // use.flows))
+        return throttled(scaled(pattern.phases, factor), max(most, 1.0)), use
+
+    def joined(self, simulator: Simulated) -> Joined:
+        """Who shares links with whom now; jobs that have started at this very instant are among them."""
+        s, workload = simulator.state, simulator.workload
+        holders = hashlib.blake2b(s.gpu_job.tobytes(), digest_size=16).digest()
+        key = (id(workload), id(simulator.topology), holders)
+        found = self._joined.get(key)
+        if found is None:
+            found = self._join(simulator)
+            self._joined[key] = found
+            if len(self._joined) > REMEMBERED:
+                self._joined.popitem(last=False)
+        return found
+
+    def _join(self, simulator: Simulated) -> Joined:
+        workload = simulator.workload
+        phases, uses = {}, {}
+        for job in simulator.view.running.tolist():
+            own, use = self.alone(simulator.topology, workload, job, simulator.view.gpus_of(job))
+            if own.rate:
+                phases[job], uses[job] = own, use
+        component = {job: [job] for job in uses}
+        for jobs in () if self.mode == "dedicated" else sharing(uses).values():
+            for job in jobs[1:]:
+                first, second = component[jobs[0]], component[job]
+                if first is not second:
+                    first += second
+                    component.update(dict.fromkeys(second, first))
+        period_s: dict[int, float] = {}
+        joined = Joined((workload, simulator.topology), phases, uses, component, period_s)
+        for jobs in joined.groups():
+            jobs.sort()
+            circle = unify([phases[job].iteration_s for job in jobs], self.padding)
+            period_s.update(zip(jobs, circle.periods_s, strict=True))
+        return joined
+
+    def component(self, simulator: Simulated, job: int) -> list[int]:
+        """The running jobs that a job is joined to by shared links, itself among them, ascending; none: it sends none.
+
+        Whether they are on a link together is what counts, not whether it is full.
+        """
+        return list(self.joined(simulator).component.get(job, ()))
+
+    def contending(self, simulator: Simulated) -> dict[int, list[int]]:
+        """The running jobs on every link that carries several, by link, ascending; empty where nobody ever meets."""
+        return {} if self.mode == "dedicated" else sharing(self.joined(simulator).uses)
+
+    def period_s(self, simulator: Simulated, job: int) -> float:
+        """Seconds from slot to slot of a job that would be shifted now, by `unify` over its component.
+
+        Raises:
+            InputError: the job sends nothing over the network.
+        """
+        period_s = self.joined(simulator).period_s
+        if job not in period_s:
+            raise InputError(f"{name_of_job(simulator.workload, job)} sends nothing over the network now")
+        return period_s[job]
+
+
+def whole_capacity(capacity: np.ndarray) -> np.ndarray:
+    """Whole bytes per second, at least 1, as records have them; float64."""
+    return np.maximum(1.0, np.floor(capacity))

@@ -1,0 +1,84 @@
+"""The kernels of a network as Python calls them, by array of records and row; see clock_calls.py."""
+
+from __future__ import annotations
+
+from ..compiler.jit import entry
+from ..flows import link_use, phase_clock, sessions
+
+
+@entry
+def clear_links(states, row, n_links, n_jobs):
+    """`links.clear_links`."""
+    link_use.clear_links(states[row], n_links, n_jobs)
+
+
+@entry
+def enter_links(states, row, job, used, flows):
+    """Modify the record: a job whose phases are laid enters those links, int64 (k,), with so many flows, int64 (k,).
+
+    False, and nothing has changed, if the pool of uses has no room for it.
+    """
+    s = states[row]
+    for i in range(used.size):
+        if not link_use.add_use(s, job, used[i], flows[i]):
+            link_use.drop_uses(s, job)
+            return False
+    link_use.enter_links(s, job)
+    return True
+
+
+@entry
+def leave_links(states, row, job):
+    """`phases.leave` and `links.leave_links`."""
+    phase_clock.leave(states[row], job)
+    link_use.leave_links(states[row], job)
+
+
+@entry
+def begin(states, row, job, begin_s, at):
+    """`phases.begin`."""
+    phase_clock.begin(states[row], job, begin_s, at)
+
+
+@entry
+def set_shift(states, row, job, seconds, period_s):
+    """`phases.set_shift`."""
+    phase_clock.set_shift(states[row], job, seconds, period_s)
+
+
+@entry
+def play(states, row, until_s):
+    """`phases.play`."""
+    return phase_clock.play(states[row], until_s)
+
+
+@entry
+def position(states, row, job):
+    """`phases.position`."""
+    return phase_clock.position(states[row], job)
+
+
+@entry
+def congestion_now(states, row):
+    """`links.congestion_now`."""
+    return link_use.congestion_now(states[row])
+
+
+@entry
+def job_congestion_now(states, row, job):
+    """`links.job_congestion_now`."""
+    return link_use.job_congestion_now(states[row], job)
+
+
+@entry
+def link_totals(states, row, sent, congestion):
+    """Modify `sent` and `congestion`, float64 (L,): bytes that crossed each link, and of its congestion, until now."""
+    for link in range(sent.size):
+        sent[link] = phase_clock.link_bytes_now(states[row], link)
+        congestion[link] = link_use.link_congestion_now(states[row], link)
+
+
+@entry
+def enter_stay(states, row, job, offset_s):
+    """`stays.enter_stay`."""
+    sessions.enter_stay(states[row], job, offset_s)

@@ -1,0 +1,120 @@
+"""What a job of some model does on the network: phases by name, workers and batch.
+
+A workload names a model as NAME[/STRATEGY[/HIDDEN]]: `VGG16`, `GPT2/pipeline`, `GPT2/data/1184`. The 13 models of paper
+cassini come from profiles/cassini_models.py; a user's own from a file (own_patterns.py), which is looked at first.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from dataclasses import dataclass
+
+from ..base.errors import InputError
+from ..base.names import choose
+from ..profiles.cassini_models import HYBRID_SERVERS, cassini_models, phases_of
+from ..profiles.phases import Phases
+from .own_patterns import read_patterns
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """One iteration of a job.
+
+    Attributes:
+        phases: on several machines, alone on its links.
+        local_s: seconds on one machine, where nothing goes over the network, > 0.
+    """
+
+    phases: Phases
+    local_s: float
+
+
+@functools.lru_cache(maxsize=4096)
+def pattern_of(
+    model: str, workers: int, batch: int, gbps: float = 45.0, collective: str = "ring", models: str = ""
+) -> Pattern:
+    """The pattern of a model.
+
+    Args:
+        model: NAME[/STRATEGY[/HIDDEN]].
+        workers: GPUs. batch: samples per GPU.
+        gbps: top rate of a flow, gigabits per second; a user's own phases have their own rates.
+        collective: `tree`: the all-reduce of data parallel training sends the gradients once over each link, not
+            2 (n - 1) / n times as a ring does; other strategies send the same.
+        models: path of the user's own patterns; "": none.
+
+    Raises:
+        InputError: no such model, strategy or hidden size, or own patterns without these workers and batch.
+    """
+    if models and (own := read_patterns(models).get(model)) is not None:
+        return Pattern(*own.of(workers, batch))
+    name, strategy, hidden = _parts(model, models)
+    known = cassini_models()[name]
+    plan = known.strategies[0] if strategy is None else choose(strategy, known.strategies, f"strategy of {name}")
+    phases = phases_of(name, workers, batch, plan, hidden, gbps)
+    alone_s = phases_of(name, 1, batch, plan, hidden, gbps).iteration_s
+    if plan == "data" and collective == "tree" and workers > 1:
+        phases = _stretched_up(phases, workers / (2.0 * (workers - 1)))
+    # Stages and tensor halves split the model, replicas do not.
+    split = {"pipeline": workers, "tensor": workers, "hybrid": HYBRID_SERVERS}.get(plan, 1)
+    return Pattern(phases, alone_s / split)
+
+
+def has_pattern(model: str, models: str = "") -> bool:
+    """Whether a model's phases are known, by its name; `models` as for `pattern_of`."""
+    return model.partition("/")[0] in cassini_models() or (bool(models) and model in read_patterns(models))
+
+
+def _parts(model: str, models: str) -> tuple[str, str | None, int | None]:
+    name, *rest = model.split("/")
+    if name not in cassini_models():
+        known = [*cassini_models(), *(read_patterns(models) if models else ())]
+        choose(name, known, "model of network contention:")
+        raise InputError(f"model {model!r}: own patterns are named whole, without a strategy behind them")
+    if len(rest) > 2 or (len(rest) == 2 and not rest[1].isdecimal()):
+        raise InputError(f"model {model!r}: expected NAME, NAME/STRATEGY or NAME/STRATEGY/HIDDEN with a whole number")
+    return name, rest[0] if rest else None, int(rest[1]) if len(rest) == 2 else None
+
+
+def _stretched_up(phases: Phases, factor: float) -> Phases:
+    """Every Up phase `factor` times as long; what is between them stays."""
+    starts, later = [], 0.0
+    for start, duration in zip(phases.start_s, phases.duration_s, strict=True):
+        starts.append(start + later)
+        later += duration * (factor - 1.0)
+    durations = tuple(duration * factor for duration in phases.duration_s)
+    return Phases(phases.iteration_s + later, tuple(starts), durations, phases.rate)
+
+
+def scaled(phases: Phases, factor: float) -> Phases:
+    """The same iteration, `factor` times as long: Down phases and bytes alike, at the same rates."""
+    if factor == 1.0:
+        return phases
+    return Phases(
+        phases.iteration_s * factor,
+        tuple(start * factor for start in phases.start_s),
+        tuple(duration * factor for duration in phases.duration_s),
+        phases.rate,
+    )
+
+
+def throttled(phases: Phases, most: float) -> Phases:
+    """The iteration where a flow gets at most `most` bytes per second: faster Up phases take longer.
+
+    Rates become whole bytes per second, as the kernels have them.
+    """
+    starts, durations, rates, later = [], [], [], 0.0
+    for start, duration, rate in zip(phases.start_s, phases.duration_s, phases.rate, strict=True):
+        starts.append(start + later)
+        whole = max(float(round(rate)), 1.0)
+        rates.append(min(whole, most))
+        durations.append(duration * max(1.0, whole / most))
+        later += durations[-1] - duration
+    return dataclasses.replace(
+        phases,
+        iteration_s=phases.iteration_s + later,
+        start_s=tuple(starts),
+        duration_s=tuple(durations),
+        rate=tuple(rates),
+    )

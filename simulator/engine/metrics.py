@@ -1,0 +1,288 @@
+"""Metrics: one definition each, in the papers' terms. Seconds, bytes, fractions; nan where nothing is to average.
+
+| name | definition |
+| --- | --- |
+| `jct_mean`, `_median`, `_p95`, `_p99` | job completion time of finished jobs: finish - arrival |
+| `makespan` | last finish - first arrival (unfinished runs: until now) |
+| `queueing_delay_mean`, `_p95`, `_p99` | time without GPUs between arrival and finish, of finished jobs |
+| `comm_time_mean` | exposed communication per finished job: running time beyond computing alone |
+| `slowdown_mean` | JCT / isolated run time: alone on the best placement of the empty cluster |
+| `finish_time_fairness_mean`, `_max` | Themis' rho: JCT / time alone on a 1/N share, N the mean number of jobs |
+| `gpu_utilisation` | GPU-seconds of computing that is done / all GPU-seconds of the makespan |
+| `allocation_rate` | GPU-seconds during which a job (or several) held the GPU / all |
+| `cpu_allocation_rate` | the same of CPU machines, where a simulation of regions has some; else 0 |
+| `fragmentation` | GPU-seconds free on machines that are partly used / all |
+| `jobs_finished`, `preemptions`, `migrations`, `failures` | counts |
+| `gpu_hours_lost` | GPU-hours of work undone by failures, or that a job ran past its work in its last chunk |
+| `slo_violation_rate` | jobs that had not finished at their deadline, of those due by now / all with a deadline |
+| ... in regions | arrived jobs that waited for their first start longer than their level may / those with a limit |
+| `congestion_bytes`, `bytes_moved` | bytes offered above link capacity; bytes moved between regions |
+| `iteration_time_mean`, `_p99` | duration of a whole iteration, of all jobs; 0: no network contention |
+| `shift_adjustments` | iterations that began a slot later, since they were late for theirs (paper cassini, Sec. 5.7) |
+| `data_wait_rate` | jobs that no region that was up could run when they arrived, for want of tables / arrived jobs |
+| `data_wait_mean` | seconds until one could, of these; 0: there are none |
+
+In a simulation of regions there are also, as tables lie at the end, or will once all that is on the way has arrived,
+and of the training jobs that the slow path knows (table_placement/placement_metrics.py):
+
+| name | of |
+| --- | --- |
+| `placement_cost` | Figure 4 of paper mast, Expressions 1 to 3 |
+| `worst_region_load` | GPU-hours a day of high-priority jobs / supply, of the region where that is highest |
+| `home_rate` | jobs that train where all their tables have their home |
+| `collocated_rate` | GPU-hours of high-priority jobs that some region has all tables and GPUs for |
+
+In regions `gpu_utilisation` and `allocation_rate` are of GPUs alone; what is said of GPU-seconds below counts CPU
+machines too, and `type_seconds` tells them apart.
+
+GPU-seconds add up: held = computing + communicating + restoring + lost, and all = held + free + down.
+
+Where jobs share GPUs, `held` has each second once for every job that holds the GPU: held = computing + communicating
++ interfering + restoring + lost, and all = busy + free + down, where `busy` has it once. Communicating is then what the
+placement and gradient accumulation cost beyond the best, interfering what the partners do. `gpu_utilisation` may
+exceed 1: two jobs that share a GPU may do more in a second than one that has it alone.
+
+Metrics of a window of time, without warm-up, are made of these in time_window.py.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..base.codes import DONE, RUNNING
+from ..flows.iterations import PER_FOLD, SHORTEST_S
+from ..flows.sessions import LEAST_S
+from ..jobs.workload import Workload
+from ..numerics.rounding import SAME_INSTANT
+from ..regions.region_metrics import in_regions
+
+NAMES = (
+    "jct_mean",
+    "jct_median",
+    "jct_p95",
+    "jct_p99",
+    "makespan",
+    "queueing_delay_mean",
+    "queueing_delay_p95",
+    "queueing_delay_p99",
+    "comm_time_mean",
+    "slowdown_mean",
+    "finish_time_fairness_mean",
+    "finish_time_fairness_max",
+    "gpu_utilisation",
+    "allocation_rate",
+    "cpu_allocation_rate",
+    "fragmentation",
+    "jobs_finished",
+    "preemptions",
+    "migrations",
+    "failures",
+    "gpu_hours_lost",
+    "slo_violation_rate",
+    "congestion_bytes",
+    "bytes_moved",
+    "data_wait_rate",
+    "data_wait_mean",
+    "iteration_time_mean",
+    "iteration_time_p99",
+    "shift_adjustments",
+)
+
+
+def totals(s: np.void, among: np.ndarray | None = None) -> dict[str, float]:
+    """All metrics of the run so far, in the order of `NAMES`.
+
+    Args:
+        s: the record of a run.
+        among: bool (jobs,), the jobs whose times count; the makespan is then from the first arrival of these to their
+            last finish. None: all.
+    """
+    n = int(s["n_jobs"])
+    finished = s["status"][:n] == DONE
+    done: np.ndarray | slice = finished if among is None else finished & among
+    if all_done := bool((finished if among is None else finished[among]).all()):
+        done = slice(None) if among is None else among
+    finish, arrival = s["finish_s"][:n][done], s["arrival_s"][:n][done]
+    jct, queued = finish - arrival, s["queued_s"][:n][done]
+    jct_quantiles, queued_quantiles = quantiles(jct), quantiles(queued)
+    fairness = _fairness(s)[done]
+    end_s = float(finish.max()) if all_done else float(s["now_s"])
+    makespan = end_s - float(s["start_s"] if among is None else s["arrival_s"][:n][among][0])
+    gpu_s = gpu_seconds(s)
+    values = {
+        "jct_mean": _mean(jct),
+        "jct_median": jct_quantiles[0],
+        "jct_p95": jct_quantiles[1],
+        "jct_p99": jct_quantiles[2],
+        "makespan": makespan,
+        "queueing_delay_mean": _mean(queued),
+        "queueing_delay_p95": queued_quantiles[1],
+        "queueing_delay_p99": queued_quantiles[2],
+        "comm_time_mean": _mean(s["comm_s"][:n][done]),
+        "slowdown_mean": _mean(jct / _isolated_s(s)[done]),
+        "finish_time_fairness_mean": _mean(fairness),
+        "finish_time_fairness_max": float(fairness.max()) if len(fairness) else float("nan"),
+        "gpu_utilisation": _share(gpu_s["compute"], gpu_s["all"]),
+        "allocation_rate": _share(gpu_s["busy"], gpu_s["all"]),
+        "cpu_allocation_rate": 0.0,
+        "fragmentation": _share(float(s["fragmented_integral"]), gpu_s["all"]),
+        "jobs_finished": float(len(finish)),
+        "preemptions": float(s["preemptions"]),
+        "migrations": float(s["migrations"]),
+        "failures": float(s["failures"]),
+        "gpu_hours_lost": float(s["lost_gpu_s"]) / 3600.0,
+        "slo_violation_rate": _violations(s, among),
+        "bytes_moved": 0.0,
+        "data_wait_rate": 0.0,
+        "data_wait_mean": 0.0,
+        **_network(s),
+        **(in_regions(s, gpu_s["gpu_compute"], among) if s["n_regions"] else {}),
+    }
+    return {name: float(values[name]) for name in NAMES}
+
+
+def gpu_seconds(s: np.void) -> dict[str, float]:
+    """Where all GPU-seconds since the first arrival went, by name.
+
+    all, held, busy, shared (by several), compute, comm, interference, restore, lost, down, free; see the module. With
+    regions gpu_compute is the compute of GPUs alone. The stretches of jobs that still run are counted until now.
+    """
+    is_shared = len(s["gpu_job"]) > len(s["gpu_slot"])
+    running = s["runner"][: s["running"]]
+    gpus, now = s["gpus"][running], s["now_s"]
+    begun = s["booked_s" if is_shared else "started_s"][running]
+    held = now - begun
+    ran = np.maximum(0.0, now - s["since_s"][running])
+    left_s = s["iterations_left"][running] * s["iteration_s"][running]
+    over = (
+        np.maximum(0.0, ran - left_s) if s["chunk"] > 0.0 else np.zeros(len(running))
+    )  # as lifecycle/lifecycle.py books it
+    ran = ran - over
+    done = ran / s["iteration_s"][running]
+    computed = done * s["compute_iteration_s"][running]
+    hindered = ran - done * s["solo_s"][running] if is_shared else np.zeros(len(running))
+    restoring = np.minimum(held, np.maximum(0.0, s["since_s"][running] - begun))
+    idle = np.where(s["next_first_gpu"][running] >= 0, now - s["reserved_s"][running], 0.0)  # a gang to move to
+    parts = {
+        "all": float(s["n_gpus"] * (now - s["start_s"])),
+        "held": float(s["used_gpu_s"] + (gpus * (held + idle)).sum()),
+        "compute": float(s["compute_gpu_s"] + (gpus * computed).sum()),
+        "comm": float(s["comm_gpu_s"] + (gpus * (ran - hindered - computed)).sum()),
+        "interference": float(s["interference_gpu_s"] + (gpus * hindered).sum()),
+        "restore": float(s["restore_gpu_s"] + (gpus * (restoring + idle)).sum()),
+        "lost": float(s["lost_gpu_s"] + (gpus * over).sum()),
+        "down": float(s["down_integral"]),
+        "shared": float(s["shared_integral"]),
+    }
+    parts["busy"] = float(s["busy_integral"]) if is_shared else parts["held"]
+    parts["free"] = parts["all"] - parts["busy"] - parts["down"]
+    if s["n_regions"]:
+        parts["gpu_compute"] = float(s["gpu_compute_s"] + (s["gpu_units"][running] * computed).sum())
+    return parts
+
+
+def job_table(s: np.void, workload: Workload) -> dict[str, np.ndarray]:
+    """One row a job, in order of arrival; times are nan for what has not happened."""
+    n = int(s["n_jobs"])
+    finished = s["status"][:n] == DONE
+    finish = np.where(finished, s["finish_s"][:n], np.nan)
+    first = s["first_start_s"][:n]
+    interference_s = s["interference_s"][:n] if len(s["gpu_job"]) > len(s["gpu_slot"]) else np.zeros(n)
+    return {
+        "job_id": workload.job_id,
+        "model": workload.model,
+        "gpus": s["gpus"][:n].copy(),
+        "arrival_s": s["arrival_s"][:n].copy(),
+        "duration_s": np.asarray(workload.duration_s),
+        "first_start_s": np.where(first >= 0.0, first, np.nan),
+        "finish_s": finish,
+        "jct_s": finish - s["arrival_s"][:n],
+        "queueing_delay_s": np.where(finished, s["queued_s"][:n], np.nan),
+        "comm_time_s": np.where(finished, s["comm_s"][:n], np.nan),
+        "restore_s": np.where(finished, s["restore_s"][:n], np.nan),
+        "interference_s": np.where(finished, interference_s, np.nan),
+        "finish_time_fairness": np.where(finished, _fairness(s), np.nan),
+        "preemptions": s["preempted"][:n].copy(),
+        "tier": np.where((s["status"][:n] == RUNNING) | finished, s["tier"][:n], -1),
+    }
+
+
+def _network(s: np.void) -> dict[str, float]:
+    """What only jobs that share links have."""
+    links = int(s["n_links"])
+    if links == 0:
+        names = ("congestion_bytes", "iteration_time_mean", "iteration_time_p99", "shift_adjustments")
+        return dict.fromkeys(names, 0.0)
+    excess = np.maximum(0.0, s["link_offered"][:links] - s["link_capacity"][:links])
+    unbooked = excess * (s["phase_now_s"] - s["link_since_s"][:links])
+    count, total_s, bins = int(s["iteration_count"]), float(s["iteration_sum_s"]), s["iteration_bins"].copy()
+    for job in s["runner"][: s["running"]]:
+        if s["stays"][job] == 0 or s["averages"]:  # its iterations are counted when it leaves its GPUs
+            seconds = float(s["iteration_s"][job])
+            rounds = int(max(0.0, s["now_s"] - s["since_s"][job]) / seconds + LEAST_S)
+            count, total_s = count + rounds, total_s + rounds * seconds
+            bins[max(0, min(len(bins) - 1, int(PER_FOLD * math.log(seconds / SHORTEST_S))))] += rounds
+    return {
+        "congestion_bytes": float(s["link_congestion"][:links].sum() + unbooked.sum() + s["averaged_bytes"]),
+        "iteration_time_mean": total_s / count if count else float("nan"),
+        "iteration_time_p99": _binned_quantile(bins, 0.99),
+        "shift_adjustments": float(s["adjustments"]),
+    }
+
+
+def _binned_quantile(bins: np.ndarray, share: float) -> float:
+    """A quantile of durations of which only the logarithmic bins of flows/iterations.py are known: to 0.9 %."""
+    below = np.cumsum(bins)
+    if below[-1] == 0:
+        return float("nan")
+    place = int(np.searchsorted(below, share * below[-1]))
+    within = 1.0 - (below[place] - share * below[-1]) / bins[place]
+    return float(SHORTEST_S * np.exp((place + within) / PER_FOLD))
+
+
+def _isolated_s(s: np.void) -> np.ndarray:
+    return s["iterations"][: s["n_jobs"]] * s["base_iteration_s"][: s["n_jobs"]]
+
+
+def _fairness(s: np.void) -> np.ndarray:
+    """Finish-time fairness of Themis (NSDI'20): rho = T_shared / T_independent on 1/N of the GPUs."""
+    n = int(s["n_jobs"])
+    share = s["n_gpus"] / np.maximum(1.0, s["mean_active"][:n])
+    alone = _isolated_s(s) * np.maximum(1.0, s["gpus"][:n] / share)
+    return (s["finish_s"][:n] - s["arrival_s"][:n]) / alone
+
+
+def _violations(s: np.void, among: np.ndarray | None = None) -> float:
+    """Jobs that had not finished at their deadline, of those due by now, over all with a deadline."""
+    n = int(s["n_jobs"])
+    deadline_s = s["deadline_s"][:n]
+    ended_late = s["finish_s"][:n] > deadline_s * (1.0 + SAME_INSTANT)
+    is_late = np.where(s["status"][:n] == DONE, ended_late, deadline_s <= s["now_s"])
+    if among is None:
+        return _share(float(is_late.sum()), float(s["n_due"]))
+    return _share(float(is_late[among].sum()), float(np.isfinite(deadline_s[among]).sum()))
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole > 0.0 else 0.0
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.sum() / len(values)) if len(values) else float("nan")
+
+
+def quantiles(values: np.ndarray) -> list[float]:
+    """Median, 95th and 99th percentile, linear between neighbours: what np.quantile gives, in a tenth of its time."""
+    if not len(values):
+        return [float("nan")] * 3
+    ordered = np.sort(values).tolist()
+    found = []
+    for share in (0.5, 0.95, 0.99):
+        place = share * (len(ordered) - 1)
+        below = int(place)
+        low, high = ordered[below], ordered[min(below + 1, len(ordered) - 1)]
+        weight = place - below
+        found.append(low + (high - low) * weight if weight < 0.5 else high - (high - low) * (1.0 - weight))
+    return found

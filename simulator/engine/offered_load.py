@@ -1,0 +1,49 @@
+"""What a workload offers to a cluster, on a network: `Workload.offered_load`, each job as it runs alone there."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ..network.isolated import iteration_times_s
+from .network_choice import Network, load_network, on_topology
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..cluster.topology import Topology
+    from ..jobs.workload import Workload
+
+
+def isolated_s(workload: Workload, topology: Topology, network: Network | str = "none") -> np.ndarray:
+    """Run time of each job alone on the best placement of the empty cluster, seconds, float64 (n,).
+
+    Raises:
+        InputError: a network that does not load, or a job that it knows nothing about.
+    """
+    network = on_topology(load_network(network), topology)
+    profile, factors = network.tier_factors(workload, topology)
+    return workload.iterations * iteration_times_s(network, workload, topology, profile, factors)[1]
+
+
+def offered_load(workload: Workload, topology: Topology, network: Network | str = "none") -> float | None:
+    """GPU-seconds per second that arrive, each job as it runs alone, over the GPUs of the cluster.
+
+    In regions GPUs count alone, not CPU machines. Of PS jobs it is the machine-seconds of COMP, on any network.
+
+    Args:
+        workload: the jobs; their isolated times are those on this topology and network.
+        topology: the cluster.
+        network: text or an object; what `duration_s` means is up to it (network/isolated.py).
+
+    Returns:
+        None where all jobs arrive at once, or there are no GPUs.
+
+    Raises:
+        InputError: see `isolated_s`.
+    """
+    gpus = topology.num_gpus - topology.num_cpu_machines
+    if gpus == 0:
+        return None
+    load = workload.offered_load(gpus, isolated_s(workload, topology, network) if workload.ps is None else None)
+    return load if math.isfinite(load) else None

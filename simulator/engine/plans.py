@@ -1,0 +1,77 @@
+"""Plans: who is to run on which GPUs after an instant, and the decisions that lead there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..base.decisions import Decision, Hold, Migrate, Preempt, Start
+
+if TYPE_CHECKING:
+    from .view import ClusterView
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The GPUs of every job that is to run after this instant. A job that runs now and is not in it is stopped.
+
+    Attributes:
+        gangs: job -> its GPUs, in the order in which jobs start.
+        sub_batch: of jobs that start, where GPUs are shared and it is not the largest possible (`Start`).
+        held: waiting jobs that get no offers until GPUs are freed (`Hold`).
+    """
+
+    gangs: Mapping[int, tuple[int, ...]]
+    sub_batch: Mapping[int, int] = field(default_factory=dict)
+    held: tuple[int, ...] = ()
+
+    @cached_property
+    def placement(self) -> frozenset[tuple[int, frozenset[int]]]:
+        """What it comes to, whatever the order of jobs and of GPUs in a gang: equal for plans that are the same."""
+        return frozenset((job, frozenset(gpus)) for job, gpus in self.gangs.items())
+
+
+def plan_now(view: ClusterView) -> Plan:
+    """The plan that changes nothing."""
+    return Plan({job: tuple(view.gpus_of(job)) for job in view.running.tolist()})
+
+
+def decisions_of(view: ClusterView, plan: Plan) -> list[Decision]:
+    """The decisions that lead from the present to `plan`, in an order in which each can be carried out.
+
+    First who is stopped, then who moves, as soon as its GPUs are free; where some wait for each other's GPUs in a
+    circle, one of them is stopped and starts again. Then who starts, and who is held.
+    """
+    room = view.jobs_per_gpu - view.load
+    held = {job: view.gpus_of(job) for job in view.running.tolist()}
+    decisions: list[Decision] = []
+    for job, own in held.items():
+        if job not in plan.gangs:
+            decisions.append(Preempt(job))
+            room[own] += 1
+    moving = {job: gpus for job, gpus in plan.gangs.items() if job in held and set(held[job]) != set(gpus)}
+    stopped = set()
+    while moving:
+        job = next((job for job, gpus in moving.items() if _has_room(room, gpus, held[job])), None)
+        if job is not None:
+            gpus = moving.pop(job)
+            decisions.append(Migrate(job, gpus))
+            room[held[job]] += 1
+            room[np.array(gpus)] -= 1
+        else:
+            job, _ = moving.popitem()
+            stopped.add(job)
+            decisions.append(Preempt(job))
+            room[held[job]] += 1
+    for job, gpus in plan.gangs.items():
+        if job not in held or job in stopped:
+            decisions.append(Start(job, gpus, plan.sub_batch.get(job)))
+    return [*decisions, *(Hold(job) for job in plan.held)]
+
+
+def _has_room(room: np.ndarray, gpus: tuple[int, ...], own: list[int]) -> bool:
+    return all(room[gpu] > 0 or gpu in own for gpu in gpus)

@@ -1,0 +1,95 @@
+"""What an environment may be handed from other rooms, and how a policy's name finds its policy.
+
+What finds a policy by its name is installed by the root package (`install_policies`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from ..base.errors import InputError
+
+if TYPE_CHECKING:
+    from ..base.decisions import Decision
+    from ..rules.rule import Rule
+    from ..rules.semantics import Semantics
+    from .plans import Plan
+    from .view import ClusterView
+
+
+class Policy(Protocol):
+    """Anything that decides at decision points; `policies.Policy` is one."""
+
+    @property
+    def rule(self) -> Rule | None:
+        """The compiled rule that it is, or None."""
+
+    def rule_under(self, semantics: Semantics) -> Rule | None:
+        """The compiled rule that it is under these semantics, or None."""
+
+    def decide(self, view: ClusterView) -> Decision:
+        """The next decision at this instant, until `Advance`."""
+
+
+class Room(Protocol):
+    """The shape of a simulator's records: `Capacity`, or that of another simulator.
+
+    A frozen dataclass whose fields are whole numbers: a record has room for another where each of them is as large.
+    """
+
+    @property
+    def jobs(self) -> int:
+        """How many there may be."""
+
+    @property
+    def large(self) -> Room:
+        """That which all but the smallest workloads and clusters of the kind need."""
+
+    @property
+    def words(self) -> str:
+        """It for people: "136 jobs on 72 GPUs"."""
+
+    def empty(self, n: int = 1) -> np.recarray:
+        """`n` zeroed records of this shape."""
+
+
+class CandidateSource(Protocol):
+    """A scheduler that can say in how many ways it would place the same jobs."""
+
+    def candidates(self, view: ClusterView, n: int) -> list[Plan]:
+        """Up to n plans for this instant, at least one, all distinct, and equal in the scheduler's own terms.
+
+        The first is the one that it would take itself. The same view gives the same plans: nothing is remembered from
+        one instant to the next that is not in the record.
+        """
+
+
+class Remembers(Protocol):
+    """Whom an environment asks, and who remembers more of a run than the record says, from one instant to the next.
+
+    Copies of the environment, and those that go back, need it; who has no such methods remembers nothing.
+    """
+
+    def memory(self, simulator: Any) -> Any:
+        """What it remembers of the present run; it does not change when the run goes on."""
+
+    def recall(self, simulator: Any, memory: Any) -> None:
+        """A simulator now stands where one stood of whose run `memory` was remembered."""
+
+
+_makers: list[Callable[[str], Any]] = []
+
+
+def install_policies(make: Callable[[str], Any]) -> None:
+    """From now on `make` turns a policy's name into the policy."""
+    _makers[:] = [make]
+
+
+def policy_of(word: str) -> Any:
+    """The policy of a name (`sjf`, `dally:history=24`); InputError if there is none."""
+    if not _makers:
+        raise InputError(f"policy {word!r}: nothing that knows policies by name is installed; import clustergym")
+    return _makers[0](word)

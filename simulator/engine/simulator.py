@@ -1,0 +1,598 @@
+"""The simulator: one cluster, one workload, a clock, and decisions at decision points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..base import codes
+from ..base.decisions import TABLE_DECISIONS, Advance, Decision, Hold, Migrate, Preempt, Resize, Shift, Start
+from ..base.errors import InputError, InvalidDecision, Stalled
+from ..base.tiers import MACHINE, NETWORK, RACK
+from ..checks.check_gangs import VERBS, check_passes, lay_gang
+from ..checks.table_decisions import apply_table
+from ..checks.time_shifts import apply_shift, check_time_shift
+from ..cluster.topology import Topology
+from ..contention.entering import lay_network
+from ..events import clock_calls
+from ..events.initialise import (
+    Cluster,
+    Failures,
+    cluster_of,
+    copy_state,
+    gpus_of,
+    hand_over,
+    lay_cluster,
+    lay_jobs,
+    lay_rule,
+    lay_semantics,
+)
+from ..events.journal import logged
+from ..jobs.estimates import Estimates
+from ..jobs.workload import Workload
+from ..lifecycle import job_calls
+from ..network.simulated import Pace
+from ..passes import pass_calls
+from ..profiles.skew import skewed_jobs
+from ..record.plain import Plain
+from ..record.state import Capacity
+from ..regions.initialise_regions import lay_regions
+from ..rules.rule import SKEW_PLACERS, Rule
+from ..rules.semantics import Semantics, load_semantics
+from ..sharing.sharing_model import Sharing, lay_sharing
+from ..table_placement.placement_metrics import table_metrics
+from .announce import announced
+from .metrics import job_table, totals
+from .network_choice import Contention, Network, load_network, on_topology
+from .stops import Stops
+from .view import ClusterView
+
+FIRST_COME = Rule(order="fifo")
+
+
+class Decider(Protocol):
+    """Anything that decides: called at a decision point until it returns `Advance`."""
+
+    def decide(self, view: ClusterView) -> Decision:
+        """The next decision at this instant."""
+
+
+class Simulator(Stops):
+    """A GPU cluster, simulated by events.
+
+    Args:
+        topology: the cluster: a `Topology`, a preset (`"dally:racks=2"`), a specification or its path.
+        network: the network fidelity (`"none"`, `"penalty:table=chronus"`) or a `Network`; text that does not say what
+            `duration_s` means (network/isolated.py) takes it as the semantics does.
+        rule: the compiled scheduler that `run` plays, and whose preemption cost, rounds and leases hold whoever
+            decides; by default first come first served.
+        semantics: how leases end and when passes are made: `events` or `artist-sim` (semantics.py).
+        failures: machine failures; none by default.
+        horizon_s: stop after so many seconds from the first arrival.
+        sharing: several jobs a GPU; None: a job has its GPUs to itself.
+        pace: who says how fast a job runs on its GPUs (simulated.py); None: the network's, if it has one, else what
+            the workload, the network and the partners give.
+        tables_every_s: with regions, seconds from one instant at which tables may move to the next: there is a decision
+            point then, although no job waits (`ClusterView.tables_due`), the first at the first arrival; inf: none.
+        estimates: what rules, policies and observations know of run times: `exact`, `none`, `lognormal:sigma=1`, `user`
+            or `Estimates` (estimates.py). What happens does not depend on it.
+
+    A workload with `geo` is simulated in the regions of the topology; only a policy can place its jobs.
+
+    Attributes:
+        records: array of one record, for those who know `state.py`; `state` is that record. Do not write to it.
+        plain: the same record for those who write or read many fields (state.py).
+        view: the read-only `ClusterView` of the present.
+        room: None, or what is asked before each reset to `move_to` records of at least a capacity (batches).
+        done: every job is finished.
+        at_horizon: the horizon was reached before that.
+        runs: how often `reset` or `restore` has replaced the state; whoever remembers a run notices a new one by it.
+    """
+
+    def __init__(
+        self,
+        topology: Topology | str | dict,
+        network: Network | str = "none",
+        *,
+        rule: Rule | None = None,
+        semantics: Semantics | str = "events",
+        failures: Failures | None = None,
+        horizon_s: float = math.inf,
+        sharing: Sharing | str | None = None,
+        pace: Pace | None = None,
+        tables_every_s: float = math.inf,
+        estimates: Estimates | str = "exact",
+    ) -> None:
+        for name, seconds in (("horizon_s", horizon_s), ("tables_every_s", tables_every_s)):
+            if not seconds > 0.0:
+                raise InputError(f"{name} = {seconds!r}: expected seconds > 0")
+        self.topology = Topology.load(topology)
+        self.estimates = Estimates.load(estimates)
+        self.rule = rule or FIRST_COME
+        self.semantics = load_semantics(semantics)
+        self.network = on_topology(load_network(network, self.semantics.duration), self.topology)
+        self.failures = failures
+        self.horizon_s = horizon_s
+        self.tables_every_s = tables_every_s
+        self.sharing = None if sharing is None else Sharing.load(sharing)
+        self.pace: Pace | None = getattr(self.network, "pace", None) if pace is None else pace
+        self._check_kinds()
+        self._check_rule(self.rule)
+        self.view = ClusterView(self)
+        self.workload: Workload
+        self.capacity = Capacity(0, 0)
+        self.room: Callable[[Capacity], None] | None = None
+        self._lists_partners = False
+        self.records: np.recarray
+        self._cluster: Cluster | None = None
+        self.plain: Plain
+        self._copy: Plain | None = None
+        self._plan: list[Decision] = []
+        self._handed_out: Decision | None = None
+        self._planned = NOTHING
+        self.runs = 0
+
+    def _check_kinds(self) -> None:
+        if self.semantics.auctions and self._berths > 1:
+            raise InputError(
+                f"semantics {self.semantics.name}: GPU sharing and rates that are asked for need semantics=events"
+            )
+        if isinstance(self.network, Contention):
+            if self.topology.links is None:
+                raise InputError(
+                    f"network contention: topology {self.topology.name!r} has no links between its machines; expected "
+                    "cassini-testbed, cassini-two-gpu, fat-tree, leaf-spine or a graph of links"
+                )
+            if self.pace is not self.network.pace:
+                raise InputError("network contention says itself how fast jobs run; expected no pace beside it")
+
+    def _check_rule(self, rule: Rule) -> None:
+        if rule.needs_run_times:
+            self.estimates.expect_known(f"the rule {rule.describe()}")
+        if self.semantics.auctions:
+            rule.expect_alone(f"with auctions; leave semantics={self.semantics.name} out")
+        if isinstance(self.network, Contention):
+            rule.expect_alone("on a network whose speeds depend on links; give another than contention")
+        if self._berths > 1:
+            rule.expect_alone("where GPUs are shared, or rates asked for; leave them out")
+
+    @property
+    def _berths(self) -> int:
+        """Jobs that a GPU must have room for; more than one where the rates of running jobs change at all."""
+        if self.sharing is not None:
+            return max(2, self.sharing.jobs_per_gpu)
+        return 1 if self.pace is None else 2
+
+    @property
+    def _links(self) -> int:
+        """Links that a record must have room for; none where jobs do not share them."""
+        if not isinstance(self.network, Contention):
+            return 0
+        assert self.topology.links is not None
+        return max(2, self.topology.links.num_links)
+
+    def reset(self, workload: Workload, seed: int = 0, *, begin: bool = True) -> None:
+        """Lay `workload` and run to the first decision point.
+
+        Args:
+            workload: the jobs; none may ask more GPUs than the cluster has.
+            seed: draws failures, random orders and estimates of run times.
+            begin: False leaves the clock before the first arrival, for kernels that find the first decision themselves.
+        """
+        self.workload = workload.oversize(self.topology.num_gpus)
+        self.runs += 1
+        self._planned = NOTHING
+        capacity = self._capacity_for(workload)
+        if self.room is not None:
+            self.room(capacity)
+        elif self.capacity != capacity:
+            self.move_to(capacity.empty(), capacity, keep=False)
+        self.plain.clear(len(workload), self.topology.num_gpus)
+        s = self.plain.record
+        if self._cluster is None:
+            self._cluster = cluster_of(self.topology)
+        lay_cluster(self.plain, self._cluster)
+        lay_jobs(s, workload, self.topology, self.network)
+        lay_semantics(s, self.semantics, workload)
+        s["seed"] = seed
+        self.estimates.lay(s, workload, seed)
+        s["horizon_s"] = s["start_s"] + self.horizon_s
+        if capacity.berths > 1:
+            with announced("the simulator", capacity):
+                self._lay_sharing(s)
+                if capacity.links:
+                    lay_network(self, seed)
+        if capacity.regions > 0:
+            lay_regions(s, self.topology, workload, self.tables_every_s)
+        lay_rule(s, self.rule, self._skewed(), self.semantics)
+        self._code = codes.DECIDE
+        if self.failures is not None:
+            self.failures.lay(s)
+        if begin or self.failures is not None:
+            with announced("the simulator", capacity):
+                clock_calls.lay_failures(self.records, 0)
+                if begin:
+                    self._go(clock_calls.advance)
+
+    def _capacity_for(self, workload: Workload) -> Capacity:
+        geo, topology = workload.geo, self.topology
+        if workload.ps is not None:
+            raise InputError(
+                f"workload {workload.name!r} holds parameter-server jobs, which run in groups of machines alone "
+                "(Grouping-v0); expected one without"
+            )
+        if geo is not None:
+            self.rule.expect_alone(f"in regions, which workload {workload.name!r} is for")
+        if geo is None:
+            if self.failures is not None and self.failures.region_mtbf_s < math.inf:
+                raise InputError(f"workload {workload.name!r} asks nothing of regions: they cannot fail")
+            return Capacity.fitting(len(workload), topology.num_gpus, self._berths, self._links)
+        if self._berths > 1 or self.semantics.auctions:
+            raise InputError(
+                f"workload {workload.name!r} is for regions: there GPUs are not shared, rates are not asked for, and "
+                "semantics are events"
+            )
+        geo.check_fits(topology)
+        return Capacity.with_regions(
+            len(workload),
+            topology.num_gpus,
+            topology.num_regions,
+            topology.num_clusters,
+            len(geo.tables),
+            len(geo.table),
+        )
+
+    def _lay_sharing(self, s: np.void) -> None:
+        lay_sharing(self.records, s, self.workload, self.network, self.sharing)
+        s["asks"], s["elastic"] = self.pace is not None, getattr(self.pace, "elastic", False)
+        s["restores_first"] = getattr(self.pace, "restores_first", False)
+        s["lists_always"] = self._lists_partners and s["jobs_per_gpu"] > 1
+
+    def reset_as(self, other: Simulator) -> None:
+        """As if reset like `other`, which has just been with `begin=False`, and differs in nothing but its run."""
+        self.workload = other.workload
+        self.runs += 1
+        self._planned = NOTHING
+        self._code = codes.DECIDE
+        if self.room is not None:
+            self.room(other.capacity)
+        elif self.capacity != other.capacity:
+            self.move_to(other.capacity.empty(), other.capacity, keep=False)
+        self.plain.take_over(other.plain)
+
+    def mirror(self, other: Simulator) -> None:
+        """Take over the present of `other`, which differs in nothing but its run; runs count as there."""
+        self.workload, self.rule, self.runs, self._code = other.workload, other.rule, other.runs, other._code
+        self._planned = NOTHING
+        if self.capacity != other.capacity:
+            self.move_to(other.capacity.empty(), other.capacity, keep=False)
+        self.plain.become(other.plain)
+
+    def move_to(self, records: np.recarray, capacity: Capacity, keep: bool = True) -> None:
+        """Go on in another array of one zeroed record; what runs is kept (it must fit), or `reset` comes next."""
+        if keep and self.capacity.jobs > 0:
+            copy_state(self.records[0], records[0])
+        self.records, self.capacity, self.state = records, capacity, records[0]
+        self.plain = Plain(records, capacity)
+        self._copy = None
+
+    def resume(self, workload: Workload, rule: Rule, code: int) -> None:
+        """Go on with a run of `workload` under `rule` whose record has just been written; it stopped for `code`."""
+        self.workload = workload.oversize(self.topology.num_gpus)
+        self.rule, self.state = rule, self.records[0]
+        self._planned = NOTHING
+        self._code = code
+
+    def aside(self) -> tuple[Any, ...]:
+        """What of the present is not in the record, for `take_aside`."""
+        return self.workload, self.rule, self._code, tuple(self._plan), self._handed_out, self._planned
+
+    def take_aside(self, aside: tuple[Any, ...]) -> None:
+        """Go on with a run whose record has just been written, and of which `aside` said the rest."""
+        self.workload, self.rule, self._code, plan, self._handed_out, self._planned = aside
+        self._plan = list(plan)
+        self.runs += 1
+
+    def use(self, rule: Rule) -> None:
+        """Hand the cluster over to another rule, now and for the resets to come; nothing happens if it has it."""
+        if rule == self.rule:
+            return
+        self._check_rule(rule)
+        self.rule = rule
+        self._planned = NOTHING
+        if self.capacity.jobs > 0:
+            hand_over(self.records, self.plain.record, rule, self._skewed(), self.semantics)
+
+    def list_partners(self) -> None:
+        """From now on, list the running jobs that could have partners (exclusive_gpus.py), whatever the rule."""
+        if self._lists_partners:
+            return
+        self._lists_partners = True
+        if self.capacity.jobs > 0 and self.view.jobs_per_gpu > 1:
+            self.plain.record["lists_always"] = 1
+            hand_over(self.records, self.plain.record, self.rule, self._skewed(), self.semantics)
+            self._planned = NOTHING
+
+    def _skewed(self) -> np.ndarray | None:
+        return skewed_jobs(self.workload) if self.rule.placer in SKEW_PLACERS else None
+
+    def advance(self) -> None:
+        """Close this instant and run to the next decision point.
+
+        Raises:
+            Stalled: jobs wait, nothing runs and nothing is to come. The state is as before: start something.
+            Endless: time passes, but nothing gets done and nothing will.
+        """
+        if self.ended:
+            raise InvalidDecision("advance: the run has ended; call reset() first")
+        self._go(clock_calls.advance)
+
+    def _go(self, kernel: Callable[..., int], *arguments: int) -> None:
+        """Run `rows.advance` or `rows.run`; rates that they ask for are answered, and they go on."""
+        code = kernel(self.records, 0, *arguments)
+        while code == codes.ASK:
+            self.answer()
+            code = kernel(self.records, 0, *arguments)
+        self._stop(code)
+
+    def answer(self) -> None:
+        """Tell the jobs that ask (`codes.ASK`) their rates; then the kernel that asked goes on."""
+        s, pace = self.state, self.pace
+        assert pace is not None
+        job_calls.bring_to_date(self.records, 0)
+        for job in s.asked[: s.n_asked].tolist():
+            solo_s, phase_left = pace.rate(self, job)
+            if not 0.0 < solo_s < math.inf or not 0.0 <= phase_left < s.iterations_left[job]:
+                raise InputError(
+                    f"job {self.workload.job_id[job]}: its pace is {solo_s!r} seconds per iteration until "
+                    f"{phase_left!r} are left; expected seconds > 0, and from 0 to less than the "
+                    f"{s.iterations_left[job]:g} left now"
+                )
+            job_calls.set_rate(self.records, 0, job, float(solo_s), float(phase_left))
+        s.n_asked = 0
+        if hasattr(pace, "settle"):
+            for job, solo_s in pace.settle(self):
+                job_calls.change_rate(self.records, 0, job, solo_s)
+
+    def run(self, policy: Decider | None = None, progress: Callable[[int], None] | None = None) -> dict[str, float]:
+        """Play to the end: the compiled rule, or `policy.decide` until it returns `Advance` at every decision point.
+
+        Args:
+            policy: whoever decides; None for the compiled rule.
+            progress: called now and then with the number of finished jobs.
+
+        Returns:
+            The metrics (see `metrics`).
+        """
+        if policy is None:
+            self._expect_no_regions()
+        while not self.ended:
+            if policy is None:
+                pass_calls.schedule(self.records, 0)
+                self._go(clock_calls.run, PROGRESS_EVENTS)
+            else:
+                self._play(policy)
+            if progress is not None:
+                progress(int(self.state.done))
+        return self.metrics()
+
+    def _play(self, policy: Decider) -> None:
+        for decision in self.asked(policy):
+            self.apply(decision)
+        self.advance()
+
+    def next_decision(self) -> Decision:
+        """What the compiled rule decides next at this instant: the pass it would make, one decision at a time.
+
+        The pass is made once, on a copy of the state, and remembered as long as the decisions carried out are its own.
+        """
+        s = self.state
+        if self._planned != (s.instants, s.decisions) or not self._was_last(self._handed_out):
+            self._plan = self._pass_on_copy()
+        self._handed_out = self._plan.pop(0) if self._plan else None
+        self._planned = (s.instants, s.decisions + (self._handed_out is not None))
+        return self._handed_out or Advance()
+
+    @property
+    def coming(self) -> tuple[Decision, ...]:
+        """What the compiled rule will decide at this instant after what `next_decision` gave last."""
+        return tuple(self._plan)
+
+    def pass_ahead(self) -> list[Decision]:
+        """All decisions of the pass that the compiled rule would make at this instant; nothing is carried out."""
+        return self._pass_on_copy()
+
+    def _was_last(self, decision: Decision | None) -> bool:
+        """Whether `decision` is the one that was carried out last; None: whether none was handed out."""
+        if decision is None:
+            return True
+        s = self.state
+        kind, job = KINDS[type(decision)], getattr(decision, "job", None)
+        if (kind, job) != (s.last_kind, s.last_job):
+            return False
+        if not isinstance(decision, Start | Migrate | Resize):
+            return True
+        sub_batch = getattr(decision, "sub_batch", None)
+        as_asked = sub_batch is None or sub_batch == s.sub_batch[decision.job]
+        return as_asked and tuple(gpus_of(s, decision.job)) == decision.gpus
+
+    def _expect_no_regions(self) -> None:
+        if self.capacity.regions > 0:
+            raise InputError("a compiled rule places no jobs in regions; expected a policy that does, as mast")
+
+    def _pass_on_copy(self) -> list[Decision]:
+        self._expect_no_regions()
+        return self.rehearse(pass_calls.schedule)
+
+    def rehearse(self, kernel: Callable[..., Any], *arguments: int) -> list[Decision]:
+        """The decisions that `kernel(records, row, *arguments)` would carry out now; nothing is carried out."""
+        if self._copy is None:
+            self._copy = Plain(self.capacity.empty(), self.capacity)
+        self._copy.become(self.plain)
+        records = self._copy.records
+        s = records[0]
+        s.log_on, s.log_count, s.log_gpus = 1, 0, 0
+        kernel(records, 0, *arguments)
+        return [decision for _, decision in logged(s)]
+
+    def schedule(self) -> int:
+        """One pass of the compiled rule at this instant; returns how many jobs it started."""
+        self._expect_no_regions()
+        return int(pass_calls.schedule(self.records, 0))
+
+    def apply(self, decision: Decision) -> None:
+        """Carry out one decision at this instant.
+
+        Raises:
+            InvalidDecision: it cannot be carried out; the state is as before.
+        """
+        if isinstance(decision, Advance):
+            self.advance()
+            return
+        if isinstance(decision, TABLE_DECISIONS):
+            apply_table(self, decision)
+            return
+        job = self._job(decision)
+        s = self.state
+        if isinstance(decision, Start):
+            self._expect(job, (codes.WAITING, codes.HELD), "start")
+            check_time_shift(self, decision)
+            lay_gang(self, decision)
+            job_calls.start(self.records, 0, job)
+            if decision.time_shift is not None:
+                apply_shift(self, Shift(job, decision.time_shift))
+        elif isinstance(decision, Migrate | Resize):
+            verb = VERBS[type(decision)]
+            self._expect(job, (codes.RUNNING,), verb)
+            self._expect_no_lease(job, verb)
+            if isinstance(decision, Migrate):
+                lay_gang(self, decision)
+                job_calls.migrate(self.records, 0, job)
+            else:
+                self._resize(decision)
+        elif isinstance(decision, Shift):
+            self._expect(job, (codes.RUNNING,), "shift")
+            apply_shift(self, decision)
+        elif isinstance(decision, Preempt):
+            self._expect(job, (codes.RUNNING,), "preempt")
+            self._expect_no_lease(job, "preempt")
+            job_calls.preempt(self.records, 0, job)
+        elif isinstance(decision, Hold):
+            self._expect(job, (codes.WAITING,), "hold")
+            until_s = math.inf if decision.until_s is None else float(decision.until_s)
+            if not until_s > s.now_s:
+                raise InvalidDecision(f"hold job {job} until {until_s:g} s: it is {s.now_s:g} s already")
+            tier = self._hold_tier(decision)
+            if tier is None:
+                job_calls.hold(self.records, 0, job, until_s)
+            else:
+                pass_calls.hold_for_tier(self.records, 0, job, until_s, tier)
+
+    def _hold_tier(self, decision: Hold) -> int | None:
+        tier = decision.tier
+        if tier is None:
+            return None
+        if isinstance(tier, bool) or not isinstance(tier, int | np.integer) or tier not in HOLD_TIERS:
+            raise InvalidDecision(
+                f"hold job {decision.job}: tier {tier!r}: expected {MACHINE} (machine), {RACK} (rack), {NETWORK} "
+                "(network) or None"
+            )
+        if self.capacity.regions > 0:
+            raise InvalidDecision(
+                f"hold job {decision.job} for tier {tier}: in regions no job starts by itself; expected tier None"
+            )
+        return int(tier)
+
+    def serve_holds(self) -> None:
+        """Let jobs that are held for a tier with room start now; else that comes with the end of the instant."""
+        pass_calls.serve_holds(self.records, 0)
+
+    def _resize(self, decision: Resize) -> None:
+        passes = check_passes(self, decision)
+        batch = lay_gang(self, decision)
+        if passes is None:
+            job_calls.resize(self.records, 0, decision.job, batch)
+        else:
+            job_calls.set_passes(self.records, 0, decision.job, passes)
+
+    def _job(self, decision: Decision) -> int:
+        job = getattr(decision, "job", None)
+        if not isinstance(decision, tuple(KINDS)) or isinstance(job, bool) or not isinstance(job, int | np.integer):
+            expected = "Start, Hold, Preempt, Migrate, Resize, Shift or Advance"
+            raise InvalidDecision(f"{decision!r}: expected {expected} with a job index")
+        if self.ended:
+            raise InvalidDecision(f"{decision!r}: the run has ended; call reset() first")
+        if not 0 <= job < self.state.n_jobs:
+            raise InvalidDecision(f"{decision!r}: there are jobs 0 to {self.state.n_jobs - 1}")
+        return int(job)
+
+    def _expect(self, job: int, allowed: tuple[int, ...], verb: str) -> None:
+        status = int(self.state.status[job])
+        if status not in allowed:
+            raise InvalidDecision(f"{verb} job {job} ({self.workload.job_id[job]}): it {STATUS_WORDS[status]}")
+
+    def _expect_no_lease(self, job: int, verb: str) -> None:
+        s = self.state
+        if verb == "migrate" and self.semantics.auctions:
+            if s.next_first_gpu[job] >= 0:
+                raise InvalidDecision(f"migrate job {job} ({self.workload.job_id[job]}): it is about to move already")
+            return
+        if s.lease_s > 0.0 and s.started_s[job] < s.now_s < s.lease_end_s[job]:
+            raise InvalidDecision(
+                f"{verb} job {job} ({self.workload.job_id[job]}): its lease runs until {s.lease_end_s[job]:g} s"
+            )
+
+    def _stop(self, code: int) -> None:
+        self._code = int(code)
+        self.expect_end()
+        s = self.state
+        if self._code == codes.STALLED:
+            raise Stalled(
+                f"{s.waiting + s.held} jobs wait at {s.now_s:g} s, nothing runs and no event is left to come; "
+                "start one of them"
+            )
+
+    def snapshot(self) -> np.recarray:
+        """A copy of the state record, for `restore`."""
+        copy = Plain(self.capacity.empty(), self.capacity)
+        copy.become(self.plain)
+        return copy.records
+
+    def restore(self, snapshot: np.recarray) -> None:
+        """Go back to a snapshot of this run."""
+        self.plain.become(Plain(snapshot, self.capacity))
+        self.runs += 1
+        self._planned = NOTHING
+        self._code = codes.FINISHED if self.state.done == self.state.n_jobs else codes.DECIDE
+
+    def metrics(self, among: np.ndarray | None = None) -> dict[str, float]:
+        """Totals of the run so far, by the names of `metrics.py`; of jobs those of `among`, bool (jobs,), or of all."""
+        found = totals(self.plain.record, among)
+        return found | table_metrics(self.view) if self.capacity.regions > 0 else found
+
+    def jobs(self) -> dict[str, np.ndarray]:
+        """One row a job: arrival, first start, finish, JCT, queueing delay and so on; see `metrics.job_table`."""
+        return job_table(self.state, self.workload)
+
+
+PROGRESS_EVENTS = 200_000
+HOLD_TIERS = (MACHINE, RACK, NETWORK)
+NOTHING = (-1, -1)  # no pass is planned
+KINDS: dict[type, int] = {
+    Start: codes.START,
+    Hold: codes.HOLD,
+    Preempt: codes.PREEMPT,
+    Migrate: codes.MIGRATE,
+    Resize: codes.RESIZE,
+    Shift: codes.SHIFT,
+}
+STATUS_WORDS = {
+    codes.PENDING: "has not arrived yet",
+    codes.WAITING: "is waiting",
+    codes.HELD: "is held",
+    codes.RUNNING: "is running",
+    codes.DONE: "has finished",
+}

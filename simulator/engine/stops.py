@@ -1,0 +1,71 @@
+"""Why a run stopped, of whatever simulator; and whoever decides is asked until he has nothing more to say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..base import codes
+from ..base.decisions import Advance, Decision
+from ..base.errors import Endless
+from ..running.patience import A_JOB, PATIENCE
+
+MOST_AT_ONCE, AND_A_JOB = 100_000, 20  # decisions at one instant, and so many more for every job of the workload
+
+
+class Stops:
+    """Knows the code for which the clock stopped last (`base/codes.py`)."""
+
+    _code = codes.FINISHED
+
+    def note(self, code: int) -> None:
+        """Take over why the run stopped from a kernel that advanced the state itself."""
+        self._code = code
+
+    def expect_end(self) -> None:
+        """Endless if the run stopped since it has no end (running/patience.py)."""
+        if self._code != codes.ENDLESS:
+            return
+        s: Any = self.plain.record  # type: ignore[attr-defined]
+        jobs, why = int(s["next_arrival"] - s["done"]), ""
+        if s["mtbf_s"] > 0.0:
+            why = f"; machines fail every {s['mtbf_s']:g} s on average (mtbf_s), faster than these jobs get on"
+        elif "region_mtbf_s" in s.dtype.names and s["region_mtbf_s"] > 0.0:
+            why = f"; regions fail every {s['region_mtbf_s']:g} s on average (region_mtbf_s)"
+        raise Endless(
+            f"the run has no end: {jobs} jobs are there at {s['now_s']:g} s, and in the last "
+            f"{2 * (PATIENCE + A_JOB * jobs):,} events none has finished and next to no work got done{why}"
+        )
+
+    def asked(self, decider: Any) -> Iterator[Decision]:
+        """What `decider` decides at this instant, up to `Advance`; carry each out before you take the next one.
+
+        Raises:
+            Endless: far more than anybody needs.
+        """
+        view, record = self.view, self.plain.record  # type: ignore[attr-defined]
+        most = MOST_AT_ONCE + AND_A_JOB * int(record["n_jobs"])
+        for _ in range(most):
+            decision = decider.decide(view)
+            if isinstance(decision, Advance):
+                return
+            yield decision
+        raise Endless(
+            f"{most:,} decisions at {record['now_s']:g} s and no Advance(), the last one {decision!r:.200}: decide "
+            "must say when there is nothing more to do at an instant"
+        )
+
+    @property
+    def done(self) -> bool:
+        """Every job is finished."""
+        return self._code == codes.FINISHED
+
+    @property
+    def at_horizon(self) -> bool:
+        """The horizon was reached before every job had finished."""
+        return self._code == codes.HORIZON
+
+    @property
+    def ended(self) -> bool:
+        """Nothing more can be decided."""
+        return self.done or self.at_horizon

@@ -1,0 +1,103 @@
+"""Steady state: the metrics of a window of time, without the warm-up before it and the emptying after it.
+
+Of jobs that arrive within the window are their times (completion, queueing, slowdown, fairness, lateness, waits for
+data), the number that finished, and the makespan, from the first arrival of these to their last finish. Jobs that come
+before and after run too, and stand in their way: the run goes on to its end. Over the time of the window, as far as the
+run goes, are shares of GPUs (use, allocation, fragmentation; of job groups CPU, network, how many run together) and
+counts (preemptions, moves, bytes). What is a ratio of two sums (iteration times, `dop_mean`, `move_time_share`) and
+where tables lie at the end are the whole run's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import InputError
+
+EXPECTED = "expected START/END, seconds since the first arrival"
+# Shares and means over all time since the first arrival; what only grows.
+OVER_TIME = (
+    *("gpu_utilisation", "allocation_rate", "cpu_allocation_rate", "fragmentation"),
+    *("cpu_utilisation", "network_utilisation", "jobs_running_mean", "groups_mean"),
+)
+GROWING = (
+    *("preemptions", "migrations", "failures", "gpu_hours_lost", "congestion_bytes", "bytes_moved"),
+    *("shift_adjustments", "out_of_memory", "moves"),
+)
+
+
+@dataclass(frozen=True)
+class Window:
+    """From when to when, seconds since the first arrival: 0 <= begin_s < end_s <= inf."""
+
+    begin_s: float
+    end_s: float = math.inf
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.begin_s < self.end_s:
+            raise InputError(f"window {self.describe()}: {EXPECTED}, 0 <= START < END")
+
+    @classmethod
+    def load(cls, text: str) -> Window:
+        """From "3600/86400", or "3600/inf".
+
+        Raises:
+            InputError: this is no such text.
+        """
+        try:
+            begin_s, end_s = map(float, text.split("/"))
+        except ValueError:
+            raise InputError(f"window {text!r}: {EXPECTED}, e.g. 3600/86400") from None
+        return cls(begin_s, end_s)
+
+    def describe(self) -> str:
+        """As `load` reads it."""
+        return f"{self.begin_s:.15g}/{self.end_s:.15g}"
+
+    def of(self, state: Any) -> np.ndarray:
+        """Which jobs of a run arrive within it, bool (jobs,).
+
+        Raises:
+            InputError: none does.
+        """
+        since_s = state["arrival_s"][: state["n_jobs"]] - state["start_s"]
+        found = (since_s >= self.begin_s) & (since_s < self.end_s)
+        if not found.any():
+            raise InputError(f"window {self.describe()}: no job arrives in it; the last arrives at {since_s[-1]:g} s")
+        return np.asarray(found)
+
+
+def windowed(window: Window, simulator: Any, at: Callable[[float], Mapping[str, float]]) -> dict[str, float]:
+    """The metrics of a window.
+
+    Args:
+        window: of a run that has ended.
+        simulator: that run.
+        at: the metrics that the same run had so many seconds after the first arrival.
+
+    Raises:
+        InputError: no job arrives in the window.
+    """
+    found, whole = simulator.metrics(window.of(simulator.plain.record)), simulator.metrics()
+    before = at(window.begin_s) if window.begin_s > 0.0 else {}
+    after = at(window.end_s) if window.end_s < whole["makespan"] else whole
+    return {**found, **between(before, after)}
+
+
+def between(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
+    """Of two moments of a run: the shares of the time between them, and how much what grows has grown.
+
+    Args:
+        before: all metrics at the first; empty: that is the first arrival.
+        after: all at the second, which is later.
+    """
+    from_s, to_s = before.get("makespan", 0.0), after["makespan"]
+    found = {name: after[name] - before.get(name, 0.0) for name in GROWING if name in after}
+    for name in (name for name in OVER_TIME if name in after):
+        found[name] = (after[name] * to_s - before.get(name, 0.0) * from_s) / (to_s - from_s)
+    return found

@@ -1,0 +1,339 @@
+"""What a policy may see: the cluster now, read-only. Arrays are copies or read-only; jobs and GPUs are indices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..base.codes import GONE, HELD, RUNNING, TIMES_EXACT
+from ..base.errors import InputError
+from ..base.tiers import MACHINE, RACK
+from ..contention.link_network import LinkNetwork
+from ..events.initialise import gpus_of
+from ..flows.sessions import NEVER_S
+from ..jobs.estimates import is_outlived, known_left
+from ..numerics.bitset import members
+from ..regions.region_view import RegionView
+from ..rules.find_gpus import find_gpus, find_gpus_within
+from ..rules.rule_calls import solo_gang_s, timer_end_s, timer_left_s
+from ..sharing.sharing_calls import largest_sub_batch, slowdown_beside
+from .viewed import Viewed
+
+if TYPE_CHECKING:
+    from ..cluster.routes import LinkUse
+    from ..cluster.topology import Topology
+    from ..jobs.workload import Workload
+    from ..profiles.phases import Phases
+
+
+class ClusterView(RegionView):
+    """The cluster at a decision point.
+
+    Attributes:
+        now_s: the clock, seconds.
+        instant: number of the decision point; it changes when the clock has moved on.
+        queue: int64, waiting jobs in order of arrival (held ones are not in it).
+        held: int64, jobs that are held.
+        running: int64, running jobs in order of arrival.
+        free_gpus: int64, free GPUs in index order.
+        free_by_machine, free_by_rack: int64 (machines,), (racks,): how many are free.
+        topology, workload: what is simulated.
+    """
+
+    _simulator: Viewed
+
+    def __init__(self, simulator: Viewed) -> None:
+        self._simulator = simulator
+
+    @property
+    def simulator(self) -> Viewed:
+        """The simulator behind the view; policies that are compiled rules hand their rule to it."""
+        return self._simulator
+
+    @property
+    def topology(self) -> Topology:
+        """The cluster."""
+        return self._simulator.topology
+
+    @property
+    def workload(self) -> Workload:
+        """All jobs, those still to come included, with their true run times.
+
+        A policy that looks ahead, or that reads run times here rather than from the methods below, is clairvoyant,
+        whatever the simulator's `estimates`.
+        """
+        return self._simulator.workload
+
+    @property
+    def now_s(self) -> float:
+        """The clock, seconds."""
+        return float(self._simulator.state.now_s)
+
+    @property
+    def instant(self) -> int:
+        """Number of the decision point."""
+        return int(self._simulator.state.instants)
+
+    @property
+    def queue(self) -> np.ndarray:
+        """Waiting jobs in order of arrival, int64."""
+        s = self._simulator.state
+        ranks = members(s.window_low, s.window_mid, s.window_top, int(s.waiting))
+        return np.sort(s.job_at_rank[ranks].astype(np.int64))
+
+    @property
+    def held(self) -> np.ndarray:
+        """Held jobs in order of arrival, int64."""
+        s = self._simulator.state
+        return np.flatnonzero(s.status[: s.next_arrival] == HELD)
+
+    @property
+    def running(self) -> np.ndarray:
+        """Running jobs in order of arrival, int64."""
+        s = self._simulator.state
+        return np.sort(s.runner[: s.running].astype(np.int64))
+
+    @property
+    def free_gpus(self) -> np.ndarray:
+        """Free GPUs in index order, int64."""
+        s = self._simulator.state
+        return members(s.free_low, s.free_mid, s.free_top, int(s.free_gpus))
+
+    @property
+    def free_by_machine(self) -> np.ndarray:
+        """Free GPUs of each machine, int64."""
+        s = self._simulator.state
+        return s.machine_free[: s.n_machines].astype(np.int64)
+
+    @property
+    def free_by_rack(self) -> np.ndarray:
+        """Free GPUs of each rack, int64."""
+        s = self._simulator.state
+        return s.rack_free[: s.n_racks].astype(np.int64)
+
+    def gpus(self, job: int) -> int:
+        """Gang size of a job."""
+        return int(self._simulator.state.gpus[job])
+
+    def gpus_of(self, job: int) -> list[int]:
+        """The GPUs that a running job holds; empty if it does not run."""
+        s = self._simulator.state
+        return gpus_of(s, job) if s.status[job] == RUNNING else []
+
+    def tier_of(self, job: int) -> int:
+        """Tier code of a running job's placement (`clustergym.simulator.base.tiers`)."""
+        return int(self._simulator.state.tier[job])
+
+    def waited_s(self, job: int) -> float:
+        """Seconds since a waiting job arrived or lost its GPUs."""
+        return float(self._simulator.state.now_s - self._simulator.state.waiting_since_s[job])
+
+    def isolated_s(self, job: int) -> float:
+        """Isolated run time of the whole job: alone on the best placement of the empty cluster, seconds.
+
+        It and `remaining_s` are estimates where the simulator has `estimates` that are not exact: this one says what is
+        done and left. A job that has outlived its estimate is taken to need as long again as it has run.
+
+        Raises:
+            InputError: nothing is known of run times (`estimates=none`).
+        """
+        s = self._simulator.state
+        if s.known_times == TIMES_EXACT:
+            return float(s.iterations[job] * s.base_iteration_s[job])
+        self._expect_known()
+        done_s = float((s.iterations[job] - self._left(job)) * s.base_iteration_s[job])
+        return 2.0 * done_s if is_outlived(done_s, s.estimate_s[job]) else float(s.estimate_s[job])
+
+    def remaining_s(self, job: int) -> float:
+        """Isolated run time that is left, seconds; see `isolated_s`."""
+        self._expect_known()
+        s = self._simulator.plain.record
+        left = np.array([max(0.0, self._left(job))])  # its last chunk may go on past its work
+        return float(known_left(s, np.array([job]), left)[0] * s["base_iteration_s"][job])
+
+    def _left(self, job: int) -> float:
+        """Iterations left in truth."""
+        s = self._simulator.state
+        left = s.iterations_left[job]
+        if s.status[job] == RUNNING:
+            left = left - max(0.0, s.now_s - s.since_s[job]) / s.iteration_s[job]
+        return float(left)
+
+    def _expect_known(self) -> None:
+        self._simulator.estimates.expect_known("a policy that asks for isolated_s or remaining_s")
+
+    def attained_gpu_s(self, job: int) -> float:
+        """GPU-seconds held so far."""
+        s = self._simulator.state
+        held_s = s.now_s - s.started_s[job] if s.status[job] == RUNNING else 0.0
+        if self._simulator.capacity.berths > 1:  # it may have held other numbers of GPUs
+            return float(s.service_gpu_s[job] + held_s * s.gpus[job])
+        return float((s.attained_s[job] + held_s) * s.gpus[job])
+
+    def timer_s(self, job: int, tier: int) -> float:
+        """Seconds until a waiting or held job's delay timer of MACHINE or RACK runs out; 0: it has, or there is none.
+
+        The timers are those of the simulator's rule, which may be there to look at only (`Rule.advisory`).
+        """
+        return float(timer_left_s(self._simulator.records, 0, job, self._timed_tier(tier)))
+
+    def timer_end_s(self, job: int, tier: int) -> float:
+        """The instant at which that timer runs out, as of now, seconds; inf: it has, or there is none."""
+        return float(timer_end_s(self._simulator.records, 0, job, self._timed_tier(tier)))
+
+    def _timed_tier(self, tier: int) -> int:
+        if tier not in (MACHINE, RACK):
+            raise InputError(f"tier {tier!r}: there are timers of {MACHINE} (machine) and {RACK} (rack)")
+        return tier
+
+    @property
+    def jobs_per_gpu(self) -> int:
+        """How many jobs may hold one GPU."""
+        sharing = self._simulator.sharing
+        return 1 if sharing is None else sharing.jobs_per_gpu
+
+    @property
+    def load(self) -> np.ndarray:
+        """Jobs on each GPU, int64; 0 on failed ones."""
+        s = self._simulator.state
+        if self._simulator.capacity.berths > 1:
+            return s.gpu_load[: s.n_gpus].astype(np.int64)
+        return (s.gpu_job[: s.n_gpus] >= 0).astype(np.int64)
+
+    @property
+    def open_gpus(self) -> np.ndarray:
+        """GPUs that hold a job and have room for another, in index order, int64."""
+        load = self.load
+        return np.flatnonzero((load > 0) & (load < self.jobs_per_gpu))
+
+    @property
+    def free_memory(self) -> np.ndarray:
+        """Bytes that are left on each GPU, float64; inf where memory has no limit."""
+        s = self._simulator.state
+        if self._simulator.capacity.berths == 1:
+            return np.full(int(s.n_gpus), np.inf)
+        return s.gpu_memory - s.gpu_memory_used[: s.n_gpus]
+
+    def jobs_on(self, gpu: int) -> list[int]:
+        """The jobs that hold a GPU, ascending."""
+        s = self._simulator.state
+        held = s.gpu_job[gpu :: len(s.gpu_slot)]
+        return sorted(held[held >= 0].tolist())
+
+    def partners_of(self, job: int) -> list[int]:
+        """The jobs that hold a GPU together with a running job, ascending."""
+        found = {other for gpu in self.gpus_of(job) for other in self.jobs_on(gpu)}
+        return sorted(found - {int(job)})
+
+    def batch(self, job: int) -> int:
+        """Samples of an iteration on each GPU of a job; 0 where GPUs are not shared."""
+        s = self._simulator.state
+        return int(s.batch[job]) if self._simulator.capacity.berths > 1 else 0
+
+    def sub_batch(self, job: int) -> int:
+        """Samples in one pass on each GPU; of a waiting job the most that an empty GPU admits; 0: not shared."""
+        s = self._simulator.state
+        return int(s.sub_batch[job]) if self._simulator.capacity.berths > 1 else 0
+
+    def interference(self, job: int, partner: int) -> float:
+        """xi: how many times longer an iteration of a job takes beside a partner, with their present sub-batches."""
+        if self._simulator.capacity.berths == 1:
+            return 1.0
+        return float(slowdown_beside(self._simulator.records, 0, job, partner))
+
+    def sub_batch_for(self, job: int, gpus: Sequence[int]) -> int | None:
+        """The largest of batch, batch / 2, ..., 1 with which a waiting job fits these GPUs; None: not even with 1."""
+        s = self._simulator.state
+        s.gang[: len(gpus)], s.gang_size = gpus, len(gpus)
+        return int(largest_sub_batch(self._simulator.records, 0, job)) or None
+
+    def solo_s(self, job: int, gpus: Sequence[int], sub_batch: int) -> float:
+        """Seconds per iteration of a job alone on these GPUs in passes of `sub_batch`, where GPUs are shared."""
+        s = self._simulator.state
+        s.gang[: len(gpus)], s.gang_size = gpus, len(gpus)
+        return float(solo_gang_s(self._simulator.records, 0, job, sub_batch))
+
+    def slowdown(self, job: int, tier: int) -> float:
+        """How many times longer an iteration takes at a tier than alone on the best placement (isolated)."""
+        s = self._simulator.state
+        return float(s.tier_factor[s.profile[job], tier] * s.compute_iteration_s[job] / s.base_iteration_s[job])
+
+    def iteration_s(self, job: int) -> float:
+        """Seconds per iteration of a running job on its GPUs: the mean so far where it changes; nan: it does not run.
+
+        Of one that has made no progress yet, those that it takes alone.
+        """
+        s = self._simulator.state
+        if s.status[job] != RUNNING:
+            return float("nan")
+        return float(s.iteration_s[job] if s.iteration_s[job] < NEVER_S else self.phases_of(job).iteration_s)
+
+    def phases_of(self, job: int, gpus: Sequence[int] | None = None) -> Phases:
+        """An iteration of a job alone on these GPUs, or on those that it holds; only with network contention.
+
+        Raises:
+            InputError: another network.
+        """
+        return self._alone(job, gpus)[0]
+
+    def links_of(self, job: int, gpus: Sequence[int] | None = None) -> LinkUse:
+        """The links that a job uses on these GPUs, or on those that it holds; only with network contention.
+
+        Raises:
+            InputError: another network.
+        """
+        return self._alone(job, gpus)[1]
+
+    def _alone(self, job: int, gpus: Sequence[int] | None) -> tuple[Phases, LinkUse]:
+        held = self.gpus_of(job) if gpus is None else gpus
+        if not held:
+            raise InputError(f"job {job} ({self.workload.job_id[job]}) holds no GPUs: say which")
+        return self._contention.alone(self.topology, self.workload, job, held)
+
+    def contending(self) -> dict[int, list[int]]:
+        """The running jobs on every link that carries several, by link; only with network contention."""
+        return self._contention.contending(self._simulator)
+
+    def component(self, job: int) -> list[int]:
+        """The running jobs that a job is joined to by shared links, itself among them; only with network contention.
+
+        Ascending; none: it sends nothing over the network.
+        """
+        return self._contention.component(self._simulator, job)
+
+    def period_s(self, job: int) -> float | None:
+        """The period that a running job would get with a shift now; None: it sends nothing over the network."""
+        return self._contention.joined(self._simulator).period_s.get(job)
+
+    def shift_s(self, job: int) -> float | None:
+        """The shift of a running job as last decided, seconds; None: it has none."""
+        return self._shift(job)[0]
+
+    def shift_period_s(self, job: int) -> float | None:
+        """The period of the shift that a running job has; None: it has none."""
+        return self._shift(job)[1]
+
+    def _shift(self, job: int) -> tuple[float, float] | tuple[None, None]:
+        s = self._simulator.state
+        if self._simulator.capacity.links == 0 or s.status[job] != RUNNING:
+            return None, None
+        stays = s.stays[job] and s.is_leaver[job] != GONE
+        shift_s, period_s = (s.shift_s, s.period_s) if stays else (s.asked_shift_s, s.asked_period_s)
+        return (float(shift_s[job]), float(period_s[job])) if shift_s[job] >= 0.0 else (None, None)
+
+    @property
+    def _contention(self) -> LinkNetwork:
+        network = self._simulator.network
+        if not isinstance(network, LinkNetwork):
+            raise InputError(f"network {network.describe()!r} knows no links; expected contention")
+        return network
+
+    def find_gpus(self, job: int, placer: str = "tier") -> list[int] | None:
+        """Free GPUs for the job by a placer's rule (running/placers.py), or None if it finds none."""
+        return find_gpus(self._simulator.records, job, placer)
+
+    def find_gpus_within(self, job: int, tier: int) -> list[int] | None:
+        """Free GPUs for the job inside one machine, inside one rack, or anywhere (tier MACHINE, RACK, NETWORK)."""
+        return find_gpus_within(self._simulator.records, job, tier)

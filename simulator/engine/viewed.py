@@ -1,0 +1,49 @@
+"""The simulator behind a view: what a view and those who decide by it ask of one, so that a view needs no simulator."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ..base.decisions import Decision
+from ..jobs.estimates import Estimates
+from ..network.simulated import Pace, Simulated
+from ..rules.rule import Rule
+from ..rules.semantics import Semantics
+from ..sharing.sharing_model import Sharing
+
+
+class Viewed(Simulated, Protocol):
+    """`Simulator` (simulator.py) is one; what its attributes and methods mean is said there."""
+
+    @property
+    def rule(self) -> Rule:
+        """The compiled scheduler that it plays."""
+
+    @property
+    def semantics(self) -> Semantics:
+        """How leases end and when passes are made."""
+
+    @property
+    def sharing(self) -> Sharing | None:
+        """Several jobs a GPU; None: a job has its GPUs to itself."""
+
+    @property
+    def pace(self) -> Pace | None:
+        """Who says how fast a job runs on its GPUs."""
+
+    @property
+    def estimates(self) -> Estimates:
+        """What is known of run times."""
+
+    @property
+    def coming(self) -> tuple[Decision, ...]:
+        """The decisions of its rule at this instant that have not been handed out."""
+
+    def pass_ahead(self) -> list[Decision]:
+        """The decisions that its rule would take now; nothing happens."""
+
+    def next_decision(self) -> Decision:
+        """The next decision of its rule."""
+
+    def use(self, rule: Rule) -> None:
+        """Play by another rule from now on."""

@@ -1,0 +1,1 @@
+"""The clock: what happens next, how a cluster is written into its record, and the log of decisions."""

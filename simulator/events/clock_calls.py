@@ -1,0 +1,33 @@
+"""The clock as Python calls it: by array of records and row, as all entries to compiled code.
+
+Handing numba one large record costs some 15 us a call, since numpy then describes every field to the buffer protocol;
+an array of records costs less than 1 us.
+"""
+
+from ..compiler.jit import entry
+from ..lifecycle import outages
+from . import clock, network_clock
+
+
+@entry
+def advance(states, row):
+    """`events.advance`."""
+    return clock.advance(states[row])
+
+
+@entry
+def run(states, row, max_events):
+    """`events.run`."""
+    return clock.run(states[row], max_events)
+
+
+@entry
+def lay_failures(states, row):
+    """`outages.lay_failures`."""
+    outages.lay_failures(states[row])
+
+
+@entry
+def shift(states, row, job, seconds, period_s):
+    """`contention.shift`."""
+    network_clock.shift(states[row], job, seconds, period_s)

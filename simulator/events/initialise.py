@@ -1,0 +1,391 @@
+"""Laying a topology, a workload, a network and a rule into a state record. Plain numpy; the kernels check nothing.
+
+Fields are named by item, `s["gpus"]`: as attributes they cost 1 us each, and environments are reset often.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..base.codes import BEST_BENEFIT, FIRST_FIT, FREE, NOT_SHARED, RUNNING, WAITING, WORD
+from ..base.errors import InputError
+from ..base.tiers import TIERS, UNPLACED
+from ..cluster.topology import Topology
+from ..jobs.job_kinds import first_kinds
+from ..jobs.workload import Workload
+from ..network.isolated import iteration_times_s
+from ..network.network_model import Network
+from ..numerics.bitset import words
+from ..passes.pass_calls import adopt
+from ..record.plain import Plain
+from ..record.state import CLASSES, CLUSTER_ARRAYS, PER_BERTH, PROFILES
+from ..rules.rule import COST_SPLIT_GPUS, ORDERS, PLACERS, SHARINGS, Rule
+from ..rules.semantics import LEASE_S, Semantics
+from ..rules.sjf_bsbf_pairs import EQUAL
+
+
+@dataclass(frozen=True)
+class Failures:
+    """Failures of machines, and of regions: exponential times between failures of one and to repair, seconds.
+
+    A region that is down has no machine that runs, and nothing is copied from or to it; what lies there stays. Each
+    fails by itself, whatever its fault group.
+
+    Args:
+        mtbf_s: mean time between failures of a machine, > 0; inf: none.
+        mttr_s: mean time to repair, > 0.
+        checkpoint_s: seconds of progress between checkpoints; a failure undoes the work since the last one (0: none).
+        region_mtbf_s: mean time between failures of a region, > 0; inf: none. Only where there are regions.
+        region_mttr_s: mean time until it is up again, > 0.
+    """
+
+    mtbf_s: float = math.inf
+    mttr_s: float = 3600.0
+    checkpoint_s: float = 1800.0
+    region_mtbf_s: float = math.inf
+    region_mttr_s: float = 3600.0
+
+    def __post_init__(self) -> None:
+        for name in ("mtbf_s", "region_mtbf_s"):
+            if not getattr(self, name) > 0.0:
+                raise InputError(f"failures: {name} = {getattr(self, name):g}: expected a number > 0")
+        for name in ("mttr_s", "region_mttr_s"):
+            if not 0.0 < getattr(self, name) < math.inf:
+                raise InputError(f"failures: {name} = {getattr(self, name):g}: expected a finite number > 0")
+        if not 0.0 <= self.checkpoint_s < math.inf:
+            raise InputError(f"failures: checkpoint_s = {self.checkpoint_s:g}: expected a finite number >= 0")
+
+    def lay(self, s: np.void) -> None:
+        """Write them into a record; a mean time between failures of 0 turns them off there."""
+        for name in ("mtbf_s", "region_mtbf_s"):
+            value = getattr(self, name)
+            s[name] = value if value < math.inf else 0.0
+        s["mttr_s"], s["region_mttr_s"], s["checkpoint_s"] = self.mttr_s, self.region_mttr_s, self.checkpoint_s
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What `lay_cluster` writes.
+
+    Attributes:
+        scalars: int by field.
+        arrays: int64 (arrays of CLUSTER_ARRAYS, GPUs).
+        berths: int64 (arrays of PER_BERTH, 1, 1): the same for every berth.
+        sets: int64 by field: every GPU is free.
+    """
+
+    scalars: Mapping[str, int]
+    arrays: np.ndarray
+    berths: np.ndarray
+    sets: Mapping[str, np.ndarray]
+
+
+OURS = f"{__package__.partition('.')[0]}."  # beginning of the names of modules of networks that need no look
+EMPTY_BERTH = {"gpu_job": FREE, "gpu_next": FREE, "gpu_last_job": UNPLACED, "gpu_last_start": 0}
+
+
+def cluster_of(topology: Topology) -> Cluster:
+    """A topology whose GPUs are all free, as records have it."""
+    values = _cluster_values(topology)
+    scalars = {name: value for name, value in values.items() if isinstance(value, int)}
+    arrays = np.zeros((len(CLUSTER_ARRAYS), topology.num_gpus), np.int64)
+    for name in values.keys() - scalars.keys():
+        arrays[CLUSTER_ARRAYS.index(name), : len(values[name])] = values[name]
+    names = ("free_low", "free_mid", "free_top")
+    sets = {name: np.zeros(size, np.int64) for name, size in zip(names, words(topology.num_gpus), strict=True)}
+    _fill_set(sets["free_low"], sets["free_mid"], sets["free_top"], topology.num_gpus)
+    berths = np.array([EMPTY_BERTH[name] for name in PER_BERTH]).reshape(-1, 1, 1)
+    return Cluster(scalars, arrays, berths, sets)
+
+
+def _cluster_values(topology: Topology) -> dict[str, Any]:
+    """Values by field; arrays go to the front of theirs."""
+    gpus, slots, machines, racks = topology.num_gpus, topology.num_slots, topology.num_machines, topology.num_racks
+    first_slot = np.searchsorted(topology.slot_machine, np.arange(machines + 1))
+    rack_gpus = np.bincount(topology.machine_rack, weights=topology.machine_gpus, minlength=racks).astype(np.int64)
+    return {
+        "n_gpus": gpus,
+        "n_slots": slots,
+        "n_machines": machines,
+        "n_racks": racks,
+        "largest_machine": int(topology.machine_gpus.max()),
+        "largest_rack": int(rack_gpus.max()),
+        "free_gpus": gpus,
+        "machine_scan": topology.machine_scan,
+        "gpu_slot": topology.gpu_slot,
+        "gpu_machine": topology.gpu_machine,
+        "slot_machine": topology.slot_machine,
+        "slot_first_gpu": topology.slot_first_gpu,
+        "slot_gpus": topology.slot_gpus,
+        "slot_free": topology.slot_gpus,
+        "machine_first_gpu": topology.machine_first_gpu,
+        "machine_gpus": topology.machine_gpus,
+        "machine_free": topology.machine_gpus,
+        "machine_rack": topology.machine_rack,
+        "machine_first_slot": first_slot[:-1],
+        "machine_slots": np.diff(first_slot),
+        "rack_first_machine": topology.rack_first_machine,
+        "rack_machines": topology.rack_machines,
+        "rack_free": rack_gpus,
+    }
+
+
+def lay_cluster(plain: Plain, cluster: Cluster) -> None:
+    """Write a cluster into a cleared record."""
+    s = plain.record
+    for name, value in cluster.scalars.items():
+        s[name] = value
+    plain.cluster[:, : cluster.arrays.shape[1]] = cluster.arrays
+    plain.berths[:, :, : cluster.arrays.shape[1]] = cluster.berths
+    for name, level in cluster.sets.items():
+        s[name][: len(level)] = level
+
+
+def _fill_set(low: np.ndarray, mid: np.ndarray, top: np.ndarray, items: int) -> None:
+    for level in (low, mid, top):
+        words, rest = divmod(items, 32)
+        level[:words] = 2**32 - 1
+        if rest:
+            level[words] = 2**rest - 1
+        items = words + bool(rest)
+
+
+def copy_state(old: np.record, new: np.record) -> None:
+    """Write a run into a zeroed record with room for at least as many jobs and GPUs, where it goes on the same."""
+    for name in old.dtype.names or ():
+        value = old[name]
+        if name in PER_BERTH:
+            continue
+        if old.dtype[name].shape:
+            new[name][tuple(slice(0, size) for size in value.shape)] = value
+        else:
+            new[name] = value
+    _copy_berths(old, new)
+    shift = len(new["arrival_s"]) - len(old["arrival_s"])
+    lay_event_ids(new)
+    items = new["event_item"][: int(old["event_count"])]
+    is_later = items >= old["round_event"]
+    items[items >= old["first_machine_event"]] += shift
+    items[is_later] += len(new["gpu_slot"]) - len(old["gpu_slot"])
+    new["event_of"][:] = -1
+    new["event_of"][items] = np.arange(len(items))
+
+
+def lay_event_ids(s: np.void) -> None:
+    """Write from where on the heap of events numbers machines, the round, the auction, regions and their links."""
+    regions = len(s["stored_bytes"])
+    s["first_machine_event"] = len(s["arrival_s"])
+    s["round_event"] = s["first_machine_event"] + len(s["gpu_slot"])
+    s["auction_event"] = s["round_event"] + 1
+    s["first_region_event"] = s["round_event"] + 2
+    s["first_link_event"] = s["first_region_event"] + regions
+    s["tables_event"] = s["first_link_event"] + regions * regions
+
+
+def _copy_berths(old: np.record, new: np.record) -> None:
+    """Berths are numbered by layers, as long as there is room for GPUs: where the room differs, so do the numbers."""
+    before, after = len(old["gpu_slot"]), len(new["gpu_slot"])
+    for name in PER_BERTH:
+        value = old[name].reshape(-1, before)
+        layers = new[name].reshape(-1, after)
+        layers[:, : old["n_gpus"]] = EMPTY_BERTH[name]
+        layers[: len(value), :before] = value
+    for name in ("gpu_next", "first_gpu", "next_first_gpu"):
+        berth = new[name]
+        berth[:] = np.where(berth >= before, berth // before * after + berth % before, berth)
+
+
+def _expect_factors(network: Network, jobs: int, profile: np.ndarray, factors: np.ndarray) -> None:
+    """InputError where a user's network tells no slowdown of each job at each tier."""
+    shapes, said = (np.shape(profile), np.shape(factors)), f"network {network.name!r}: tier_factors gave"
+    if shapes[0] != (jobs,) or len(shapes[1]) != 2 or shapes[1][1] != TIERS:
+        raise InputError(f"{said} arrays of shapes {shapes[0]} and {shapes[1]}; expected ({jobs},) and (P, {TIERS})")
+    if not (np.isfinite(factors).all() and np.min(factors) > 0.0):
+        raise InputError(f"{said} factors from {np.min(factors)} to {np.max(factors)}; expected finite numbers > 0")
+    if not (np.min(profile) >= 0 and np.max(profile) < len(factors)):
+        raise InputError(f"{said} profiles from {np.min(profile)} to {np.max(profile)}; there are {len(factors)}")
+
+
+def lay_jobs(s: np.void, workload: Workload, topology: Topology, network: Network) -> None:
+    """Write the jobs and the slowdowns of their profiles; nobody has arrived."""
+    n = len(workload)
+    if n == 0:
+        raise InputError(f"workload {workload.name!r} has no jobs")
+    s["n_jobs"] = n
+    s["arrival_s"][:n] = workload.arrival_s
+    s["deadline_s"][:n] = workload.deadline_s
+    lay_due(s, workload.deadline_s)
+    s["gpus"][:n] = workload.gpus
+    s["own_gpus"][:n] = workload.gpus[: len(s["own_gpus"])]  # one that nobody reads, where no job is elastic
+    s["iterations"][:n] = s["iterations_left"][:n] = workload.iterations
+    profile, factors = network.tier_factors(workload, topology)
+    if not type(network).__module__.startswith(OURS):
+        _expect_factors(network, n, profile, factors)
+    if len(factors) > PROFILES:
+        raise InputError(f"workload {workload.name!r}: {len(factors)} pairs of model and GPUs; at most {PROFILES}")
+    s["profile"][:n] = profile
+    s["tier_factor"][: len(factors)] = factors
+    times_s = iteration_times_s(network, workload, topology, profile, factors)
+    s["compute_iteration_s"][:n], s["base_iteration_s"][:n] = times_s
+    if hasattr(network, "lay"):  # a ShapedNetwork; asking so by isinstance takes longer than all the rest
+        network.lay(s, workload, profile)
+    s["check_s"][:n] = s["lease_end_s"][:n] = s["planned_finish_s"][:n] = np.inf
+    for last in ("first_start_s", "finish_s", "stopped_s", "left_s", "begun_s"):
+        s[last][:n] = -1.0
+    s["last_end_s"] = -1.0
+    s["event_of"][:] = -1
+    s["queue_place"][:n] = -1
+    s["first_gpu"][:n] = s["next_first_gpu"][:n] = FREE
+    s["tier"][:n] = UNPLACED
+    s["rank"][:n] = s["job_at_rank"][:n] = np.arange(n)
+    lay_event_ids(s)
+    s["now_s"] = s["start_s"] = workload.arrival_s[0]
+
+
+def lay_due(s: np.void, deadline_s: np.ndarray) -> None:
+    """Write who has a deadline, in their order; of several at one instant first who arrived first."""
+    (jobs,) = np.isfinite(deadline_s).nonzero()
+    s["n_due"], s["due"][: len(jobs)] = len(jobs), jobs[deadline_s[jobs].argsort(kind="stable")]
+
+
+def lay_window_order(s: np.void, order: np.ndarray) -> None:
+    """Order the window of waiting jobs, and that of running ones: job `order[0]` first; also on a run in progress."""
+    n = len(order)
+    if (s["job_at_rank"][:n] == order).all():
+        return
+    s["job_at_rank"][:n] = order
+    s["rank"][order] = np.arange(n)
+    status = s["status"][order]
+    _lay_set(s["window_low"], s["window_mid"], s["window_top"], status == WAITING)
+    _lay_set(s["running_low"], s["running_mid"], s["running_top"], status == RUNNING)
+
+
+def _lay_set(low: np.ndarray, mid: np.ndarray, top: np.ndarray, is_member: np.ndarray) -> None:
+    """Modify a set of bitset.py: its members are the True places of `is_member`."""
+    for level in (low, mid, top):
+        bits = np.zeros(len(level) * WORD, np.int64)
+        bits[: len(is_member)] = is_member
+        level[:] = bits.reshape(-1, WORD) @ (1 << np.arange(WORD))
+        is_member = level != 0
+
+
+def lay_semantics(s: np.void, semantics: Semantics, workload: Workload) -> None:
+    """Write how leases end, in which steps the jobs progress, and when passes are made."""
+    s["auctions"], s["chunk"], s["release_s"] = semantics.auctions, semantics.chunk_on(workload), semantics.release_s
+
+
+def hand_over(states: np.recarray, s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Semantics) -> None:
+    """Hand the cluster over to `rule`, now; `states` is an array of the one record `s`, the rest as for `lay_rule`."""
+    lay_rule(s, rule, skewed, semantics)
+    s["class_count"][:] = 0
+    s["waiting"] = 0
+    for level in (s["window_low"], s["window_mid"], s["window_top"]):
+        level[:] = 0
+    adopt(states, 0)
+
+
+def lay_rule(s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Semantics) -> None:
+    """Write a rule into a record where nobody has arrived; see `hand_over` for other ones.
+
+    Args:
+        s: a record with jobs laid.
+        rule: the scheduler.
+        skewed: bool (n,), the jobs whose model asks for consolidation under the placers that look at skew; None: none.
+        semantics: with auctions, its lease holds instead of the rule's.
+    """
+    if rule.backfills and semantics.auctions:
+        raise InputError(
+            f"head={rule.head} plans the ends of jobs, semantics={semantics.name} ends leases and holds auctions; "
+            "expected semantics=events, or head=skip"
+        )
+    n = int(s["n_jobs"])
+    s["order"], s["placer"] = ORDERS[rule.order], PLACERS[rule.placer]
+    s["strict"], s["backfills"], s["preemptive"] = rule.head == "strict", rule.backfills, rule.preemptive
+    s["round_s"], s["quantum_s"] = rule.round, rule.quantum
+    s["lease_s"] = lease_s = semantics.lease_s if semantics.auctions else rule.lease
+    s["slicing_s"], s["turn_s"] = 0.0 if semantics.auctions else rule.slicing, np.inf
+    _lay_delays(s, rule, lease_s)
+    s["waits"], s["margin"] = rule.margin is not None, rule.margin or 0.0
+    s["cost_small_s"], s["cost_large_s"] = rule.preemption_cost[0], rule.preemption_cost[-1]
+    s["cost_split"] = COST_SPLIT_GPUS
+    # Every rule has them: whoever decides may ask for room.
+    s["preempts"], s["theta"], s["survey_version"] = rule.preempt, rule.theta, 0
+    s["weight"][:n] = s["gpus"][:n] ** rule.exponent
+    s["n_thresholds"] = len(rule.thresholds)
+    s["thresholds"][: len(rule.thresholds)] = rule.thresholds
+    demands = s["own_gpus" if len(s["own_gpus"]) > 1 else "gpus"][:n] * 2
+    if skewed is not None:
+        demands += skewed
+    if len(s["stored_bytes"]) > 1:  # compiled rules, which ask by demand, place nothing in regions
+        demands = np.zeros(n, np.int64)
+    kinds, kind = _lay_shares(s, rule, n)
+    if kinds > 1:
+        demands = demands * kinds + kind
+    jobs_by_demand = np.bincount(demands)
+    (classes,) = jobs_by_demand.nonzero()
+    counts = jobs_by_demand[classes]
+    jobs_by_demand[classes] = np.arange(len(classes))
+    if len(classes) > CLASSES:
+        what = "GPU demands" if kinds == 1 else "triples of GPUs, model and batch"
+        raise InputError(f"{len(classes)} different {what}; one simulator tells at most {CLASSES} apart")
+    s["demand"][:n] = jobs_by_demand[demands]
+    s["n_classes"] = len(classes)
+    s["class_gpus"][: len(classes)] = classes // (2 * kinds)
+    s["class_skewed"][: len(classes)] = classes // kinds % 2
+    s["class_base"][: len(classes)] = counts.cumsum() - counts
+
+
+def _lay_shares(s: np.void, rule: Rule, n: int) -> tuple[int, np.ndarray | int]:
+    """Write how the rule shares GPUs, where they may hold several jobs.
+
+    Returns:
+        How many kinds of jobs it tells apart beside their GPUs, and the kind of each job.
+    """
+    shares = SHARINGS[rule.sharing] if s["jobs_per_gpu"] > 1 else NOT_SHARED
+    limited = s["gpu_memory"] < np.inf
+    s["shares"], s["free_first"], s["free_last"] = shares, rule.free == "first", rule.free == "last"
+    s["packs"] = s["slices"] = rule.packing and s["jobs_per_gpu"] > 1
+    s["restores"] = restores = rule.restore and shares != NOT_SHARED and not s["elastic"]
+    s["eases"] = restores or (bool(s["lists_always"]) and not s["elastic"])
+    s["lists"] = lists = shares == BEST_BENEFIT or (shares == FIRST_FIT and limited) or bool(s["lists_always"])
+    if not lists:
+        return 1, 0
+    xi = s["xi"]
+    ratio = xi * (2.0 - 1.0 / xi.T) - 1.0
+    ratio = np.where(xi.T * (2.0 - 1.0 / xi) <= 2.0 * EQUAL, 0.0, np.maximum(0.0, ratio))
+    # Which kind the new job will be is not known when it is looked up: of its model the one that asks least.
+    s["pair_ratio"][:] = np.inf
+    np.minimum.at(s["pair_ratio"], s["kind_model"][: s["n_kinds"]], ratio[: s["n_kinds"]])
+    described, batch = first_kinds(s, n), s["own_batch"][:n]
+    if limited or s["kinds_by_pass"]:
+        described = described * (int(batch.max()) + 1) + batch
+    values, kind = np.unique(described, return_inverse=True)
+    return len(values), kind
+
+
+def _lay_delays(s: np.void, rule: Rule, lease_s: float) -> None:
+    s["delays"], s["timing"] = rule.delays, rule.timing
+    s["migrates"], s["fallback_defect"] = rule.migrates, rule.fallback == "last"
+    if rule.timers is not None:
+        s["timer_s"] = rule.timers
+    if rule.tuner is not None:
+        tuner = rule.tuner
+        s["tuner_unit_s"] = unit_s = lease_s if lease_s > 0.0 else LEASE_S
+        s["history_s"], s["tuner_initial"] = tuner.history * unit_s, tuner.initial
+        s["tuner_whole"], s["tuner_population"] = tuner.floors is not None, tuner.deviation == "population"
+        s["tuner_floor"], s["tuner_cap"] = tuner.floors or (0.0, 0.0), tuner.caps
+
+
+def gpus_of(s: np.record, job: int) -> list[int]:
+    """The GPUs that a running job holds, in the order of its gang."""
+    room = len(s["gpu_slot"])
+    held, berth = [], int(s["first_gpu"][job])
+    while berth != FREE:
+        held.append(berth % room)
+        berth = int(s["gpu_next"][berth])
+    return held

@@ -1,0 +1,1 @@
+"""Jobs on shared links, compiled: max-min fair rates, phases, sessions."""

@@ -1,0 +1,179 @@
+"""Links of a network: who uses them, what is offered to them, and their congestion.
+
+Congestion of a link is what is offered above its capacity, integrated over time: bytes that would have to wait, our
+stand-in for the ECN marks of paper cassini, Sec. 5. A job's part of it is in proportion to what it offers there.
+Offered is the rate of a phase, whatever the job gets of it; rates and capacities are whole bytes per second, so that
+sums of them are exact in whatever order they are made.
+"""
+
+import math
+
+from ..compiler.jit import kernel, known
+from .bottlenecks import sieve
+
+
+@known
+def has_links(s):
+    """True if the record has room for a network."""
+    return s.link_capacity.size > 1
+
+
+@kernel
+def clear_links(s, n_links, n_jobs):
+    """Modify `s`: a network of so many links at time 0, nobody in it; capacities and options are laid by the caller."""
+    s.n_links = n_links
+    s.phase_now_s = 0.0
+    s.adjustments = s.phase_events = s.iteration_count = s.phase_count = s.n_dirty = s.trace_count = 0
+    s.fills = s.sievings = s.filled = s.n_binding = 0
+    s.is_laid = s.fits_table = s.n_seats = s.n_columns = s.seats_sending = 0
+    s.iteration_sum_s = 0.0
+    s.ended_job = -1
+    s.free_use = -1
+    s.n_uses = 0
+    for link in range(n_links):
+        s.link_first[link] = -1
+        s.link_offered[link] = s.link_bytes[link] = s.link_congestion[link] = s.link_since_s[link] = 0.0
+        s.link_share[link] = 0.0
+        s.is_dirty[link] = s.link_place[link] = s.link_users[link] = 0
+        s.is_slack[link] = 1
+        s.column_of[link] = -1
+    for job in range(n_jobs):
+        s.first_use[job] = s.first_binding[job] = s.phase_of[job] = s.phase[job] = s.seat_of[job] = -1
+        s.is_sending[job] = s.may_join[job] = s.draws[job] = s.job_rounds[job] = s.sieve_mark[job] = 0
+        s.job_congestion[job] = s.job_rounds_s[job] = s.job_up_s[job] = s.last_round_s[job] = s.send_rate[job] = 0.0
+        s.shift_s[job] = -1.0
+        s.stretch[job] = s.fill_rate[job] = 1.0
+        s.rounds_left[job] = math.inf
+    for i in range(s.iteration_bins.size):
+        s.iteration_bins[i] = 0
+
+
+@kernel
+def add_use(s, job, link, flows):
+    """Modify `s`: the collective of a job that is not in the network yet crosses a link; False if the pool is empty."""
+    use = s.free_use
+    if use >= 0:
+        s.free_use = s.use_after[use]
+    elif s.n_uses < s.use_after.size:
+        use = s.n_uses
+        s.n_uses += 1
+    else:
+        return False
+    s.use_job[use] = job
+    s.use_link[use] = link
+    s.use_flows[use] = flows
+    s.use_after[use] = s.first_use[job]
+    s.first_use[job] = use
+    return True
+
+
+@kernel
+def drop_uses(s, job):
+    """Modify `s`: give the uses of a job back to the pool; it is in no list of a link."""
+    use = s.first_use[job]
+    while use >= 0:
+        after = s.use_after[use]
+        s.use_after[use] = s.free_use
+        s.free_use = use
+        use = after
+    s.first_use[job] = -1
+
+
+@kernel
+def enter_links(s, job):
+    """Modify `s`: a job whose phases and uses are laid is on its links from now on; it has no shift."""
+    use = s.first_use[job]
+    own = math.inf
+    while use >= 0:
+        link = s.use_link[use]
+        head = s.link_first[link]
+        s.use_prev[use] = -1
+        s.use_next[use] = head
+        if head >= 0:
+            s.use_prev[head] = use
+        s.link_first[link] = use
+        s.link_users[link] += 1
+        own = min(own, max(1.0, s.link_capacity[link] // s.use_flows[use]))
+        use = s.use_after[use]
+    s.own_rate[job] = own
+    sieve(s, job)
+    alone_s = s.tail_s[job]
+    for phase in range(s.n_phases[job]):
+        alone_s += s.phase_down_s[job, phase] + alone_up_s(s, job, phase)
+    s.alone_s[job] = alone_s
+    s.shift_s[job] = -1.0
+    s.slot[job] = -math.inf
+
+
+@kernel
+def alone_up_s(s, job, phase):
+    """Seconds of an Up phase if nobody else sends."""
+    return s.phase_bytes[job, phase] / min(s.phase_rate[job, phase], s.own_rate[job])
+
+
+@kernel
+def leave_links(s, job):
+    """Modify `s`: a job that has left (phases.leave) is on no link any more."""
+    use = s.first_use[job]
+    while use >= 0:
+        before, after = s.use_prev[use], s.use_next[use]
+        s.link_users[s.use_link[use]] -= 1
+        if before >= 0:
+            s.use_next[before] = after
+        else:
+            s.link_first[s.use_link[use]] = after
+        if after >= 0:
+            s.use_prev[after] = before
+        use = s.use_after[use]
+    sieve(s, job)
+    drop_uses(s, job)
+
+
+@kernel
+def offer(s, link, change):
+    """Modify `s`: what is offered to a link changes; the rates of its jobs are due if it was or is more than fits."""
+    before = s.link_offered[link]
+    capacity = s.link_capacity[link]
+    after = before + change
+    if before > capacity:
+        amount = (before - capacity) * (s.phase_now_s - s.link_since_s[link])
+        s.link_congestion[link] += amount
+        s.link_share[link] += amount / before
+    s.link_offered[link] = after
+    s.link_since_s[link] = s.phase_now_s
+    if (before > capacity or after > capacity) and not s.is_slack[link] and not s.is_dirty[link]:
+        s.is_dirty[link] = 1
+        s.dirty_link[s.n_dirty] = link
+        s.n_dirty += 1
+
+
+@kernel
+def link_congestion_now(s, link):
+    """Bytes of congestion on a link until now."""
+    excess = max(0.0, s.link_offered[link] - s.link_capacity[link])
+    return s.link_congestion[link] + excess * (s.phase_now_s - s.link_since_s[link])
+
+
+@kernel
+def congestion_now(s):
+    """Bytes of congestion on all links until now."""
+    total = 0.0
+    for link in range(s.n_links):
+        total += link_congestion_now(s, link)
+    return total
+
+
+@kernel
+def job_congestion_now(s, job):
+    """A job's part of the congestion of its links, until now."""
+    total = s.job_congestion[job]
+    if s.is_sending[job]:
+        rate = s.phase_rate[job, s.phase[job]]
+        use = s.first_use[job]
+        while use >= 0:
+            link = s.use_link[use]
+            excess = max(0.0, 1.0 - s.link_capacity[link] / s.link_offered[link])
+            share = s.link_share[link] + excess * (s.phase_now_s - s.link_since_s[link])
+            total += s.use_flows[use] * rate * (share - s.use_share[use])
+            use = s.use_after[use]
+    return total

@@ -1,0 +1,55 @@
+"""Max-min fair rates of jobs that share links: progressive filling (Bertsekas and Gallager, Data Networks, Sec. 6.5.2).
+
+A job has one rate on all its links and takes flows x rate of each, since the flows of a collective wait for each other.
+All rates of a component rise together until a link is full, where its jobs stop, or a job has the rate of its phase.
+A component is what is joined by hot links, those to which more is offered than fits; others never bind. Rates are
+whole bytes per second, rounded down, at least 1; of links that are full at the same whole rate that with the lowest
+number is first. So the rates of a component follow from who sends in it, whatever was before and however it is found.
+"""
+
+from ..compiler.jit import kernel
+from ..numerics import heap
+from .max_min_dense import fill_table, has_table
+from .max_min_sparse import fill_lists
+
+
+@kernel
+def set_end(s, job, end_s):
+    """Modify `s`: the present part of a job ends then."""
+    s.phase_end_s[job] = end_s
+    heap.change(s.phase_key, s.phase_item, s.phase_of, 0, s.phase_count, job, end_s)
+
+
+@kernel
+def trace(s, job, rate, offered):
+    """Modify `s`: an entry of the log of rates, where it is kept."""
+    if s.trace_s.size > 1 and s.tracing:
+        i = s.trace_count
+        s.trace_s[i] = s.phase_now_s
+        s.trace_job[i] = job
+        s.trace_rate[i] = rate
+        s.trace_offered[i] = offered
+        s.trace_count += 1
+
+
+@kernel
+def fill(s):
+    """Modify `s`: new rates for the jobs on dirty links and all that hot links join to them; nothing is dirty then."""
+    s.fills += 1
+    jobs = fill_table(s) if has_table(s) else fill_lists(s)
+    s.filled += jobs
+    for i in range(jobs):
+        job = s.fill_job[i]
+        if s.fill_rate[job] != s.send_rate[job]:
+            _set_rate(s, job, s.fill_rate[job])
+
+
+@kernel
+def _set_rate(s, job, rate):
+    """Modify `s`: a sending job goes on at another rate; the end of its phase moves."""
+    sent = s.send_rate[job] * (s.phase_now_s - s.sent_since_s[job])
+    s.bytes_left[job] = max(0.0, s.bytes_left[job] - sent)
+    s.sent_since_s[job] = s.phase_now_s
+    s.send_rate[job] = rate
+    set_end(s, job, s.phase_now_s + s.bytes_left[job] / rate)
+    trace(s, job, rate, s.phase_rate[job, s.phase[job]])

@@ -1,0 +1,230 @@
+"""Max-min filling of a small network by a table of flows: a row, or seat, a job, and a column a link.
+
+The same rates as by max_min_sparse.py, which follows lists where this one works on whole rows; and sets of jobs are the
+bits of a number. Only links that can bind are in it, and their jobs. It is laid when rates are due after a job has come
+or gone.
+"""
+
+import math
+
+import numpy as np
+
+from ..compiler.jit import kernel
+from ..numerics.bitset import trailing_zeros
+
+NEVER = 1 << 55  # bytes per second: more than the whole ones that a float64 has
+FEW = 2  # links that can bind, a job: lists are as fast, since few jobs are joined
+PADDED = 16  # columns are worked on so many at once
+
+
+@kernel
+def has_table(s):
+    """Modify `s`: True if the table has all jobs and links that can bind; not if one has come or gone since the last.
+
+    Then it is laid, for the next time: links that have just come to be slack may be dirty still.
+    """
+    if s.is_laid:
+        return s.fits_table
+    s.is_laid = 1
+    s.fits_table = _lay(s)
+    return 0
+
+
+@kernel
+def _lay(s):
+    """Modify `s`: the table; 0 and nobody has a seat if it is too small, or jobs are on few links: lists are faster."""
+    _clear(s)
+    if s.n_binding > s.column_link.size:
+        return 0
+    if _take_seats(s) <= FEW * s.n_seats:
+        _clear(s)
+        return 0
+    columns = s.n_columns
+    s.n_columns += -columns % PADDED
+    for column in range(s.n_columns):
+        if column >= columns:
+            s.column_link[column] = 0
+        _clear_column(s, column)
+    for column in range(columns):
+        _write_column(s, column)
+    return 1
+
+
+@kernel
+def _clear(s):
+    """Modify `s`: nothing is in the table."""
+    for column in range(s.n_columns):
+        s.column_of[s.column_link[column]] = -1
+    for seat in range(s.n_seats):
+        s.seat_of[s.seat_job[seat]] = -1
+    s.n_columns = s.n_seats = s.seats_sending = 0
+
+
+@kernel
+def _take_seats(s):
+    """Modify `s`: columns for links that can bind, seats for their jobs; returns how many uses, -1: seats are short."""
+    uses = 0
+    for link in range(s.n_links):
+        if not s.is_slack[link]:
+            s.column_of[link] = s.n_columns
+            s.column_link[s.n_columns] = link
+            s.n_columns += 1
+            uses += s.link_users[link]
+            use = s.link_first[link]
+            while use >= 0:
+                job = s.use_job[use]
+                if s.seat_of[job] < 0:
+                    if s.n_seats == s.seat_job.size - 1:
+                        return -1
+                    s.seat_of[job] = s.n_seats
+                    s.seat_job[s.n_seats] = job
+                    s.seats_sending |= s.is_sending[job] << s.n_seats
+                    s.n_seats += 1
+                use = s.use_next[use]
+    return uses
+
+
+@kernel
+def _clear_column(s, column):
+    """Modify `s`: nobody is on a link."""
+    s.column_capacity[column] = s.link_capacity[s.column_link[column]]
+    s.column_sending[column] = s.column_offered[column] = 0.0
+    s.column_users[column] = 0
+    for seat in range(s.n_seats):
+        s.table_flows[seat, column] = 0.0
+    s.table_flows[s.seat_job.size - 1, column] = 0.0
+
+
+@kernel
+def _write_column(s, column):
+    """Modify `s`: the jobs of a link are in its column."""
+    link = s.column_link[column]
+    s.column_offered[column] = s.link_offered[link]
+    use = s.link_first[link]
+    while use >= 0:
+        job = s.use_job[use]
+        s.column_users[column] |= 1 << s.seat_of[job]
+        s.table_flows[s.seat_of[job], column] = s.use_flows[use]
+        if s.is_sending[job]:
+            s.column_sending[column] += s.use_flows[use]
+        use = s.use_next[use]
+
+
+@kernel
+def note_sending(s, job, sends):
+    """Modify `s`: a job begins to send, `sends` = 1.0, or stops, -1.0."""
+    seat, columns = s.seat_of[job], s.n_columns
+    if seat < 0:
+        return
+    s.seats_sending ^= 1 << seat
+    offered = sends * s.phase_rate[job, s.phase[job]]
+    for column in range(columns):
+        flows = float(s.table_flows[seat, column])
+        s.column_sending[column] += sends * flows
+        s.column_offered[column] += offered * flows
+
+
+@kernel
+def fill_table(s):
+    """Modify `s`: `fill_rate` of the component of the dirty links, and its jobs; returns how many these are."""
+    component = _component(s)
+    rising, least_top = component, _least_top(s, component)
+    level, full = _lower(s, 0, 0.0)
+    while rising != 0:
+        if least_top <= level:
+            rate, stopping = least_top, _at_top(s, rising, least_top)
+            rising &= ~stopping
+            least_top = _least_top(s, rising)
+        else:
+            rate, stopping = max(1.0, level), s.column_users[full] & rising
+            rising &= ~stopping
+        level, full = _lower(s, stopping, rate)
+    jobs = 0
+    while component != 0:
+        seat = trailing_zeros(component)
+        component &= component - 1
+        s.fill_job[jobs] = s.seat_job[seat]
+        s.fill_rate[s.seat_job[seat]] = s.seat_rate[seat]
+        jobs += 1
+    return jobs
+
+
+@kernel
+def _component(s):
+    """Modify `s`: which seats send and are joined to a dirty link; nothing is dirty then.
+
+    Room and flows of the columns that they can fill are laid; the others have no flows.
+    """
+    found = 0
+    for i in range(s.n_dirty):
+        s.is_dirty[s.dirty_link[i]] = 0
+        found |= s.column_users[s.column_of[s.dirty_link[i]]]
+    s.n_dirty = 0
+    sending, columns = s.seats_sending, s.n_columns
+    found &= sending
+    for column in range(columns):
+        hot = s.column_offered[column] > s.column_capacity[column]
+        s.column_joined[column] = s.column_users[column] & sending if hot else 0
+    before = 0
+    while found != before:
+        before = found
+        for column in range(columns):
+            joined = s.column_joined[column]
+            found |= joined if joined & before != 0 else 0
+    for column in range(columns):
+        s.column_flows[column] = s.column_sending[column] if s.column_joined[column] & found != 0 else 0.0
+        s.column_room[column] = s.column_capacity[column]
+    return found
+
+
+@kernel
+def _least_top(s, seats):
+    """The least of the highest rates of some jobs."""
+    least = math.inf
+    while seats != 0:
+        least = min(least, s.send_top[s.seat_job[trailing_zeros(seats)]])
+        seats &= seats - 1
+    return least
+
+
+@kernel
+def _at_top(s, rising, top):
+    """Which of the seats that rise have that highest rate."""
+    found, left = 0, rising
+    while left != 0:
+        seat = trailing_zeros(left)
+        left &= left - 1
+        found |= (1 << seat) if s.send_top[s.seat_job[seat]] == top else 0
+    return found
+
+
+@kernel
+def _lower(s, stopping, rate):
+    """Modify `s`: some seats rise no higher; how far, whole, the next link that is full lets its jobs, and its column.
+
+    Of several the first. Four rows are taken at once, where there are fewer the last of all, which has no flows.
+    """
+    columns, step = s.n_columns, s.column_link.size
+    last = 1 << (s.seat_job.size - 1)
+    while True:
+        a = trailing_zeros(stopping | last)
+        stopping &= stopping - 1
+        b = trailing_zeros(stopping | last)
+        stopping &= stopping - 1
+        c = trailing_zeros(stopping | last)
+        stopping &= stopping - 1
+        d = trailing_zeros(stopping | last)
+        stopping &= stopping - 1
+        s.seat_rate[a] = s.seat_rate[b] = s.seat_rate[c] = s.seat_rate[d] = rate
+        least = NEVER * step
+        for column in range(columns):
+            stopped = s.table_flows[a, column] + s.table_flows[b, column]
+            stopped += s.table_flows[c, column] + s.table_flows[d, column]
+            flows = s.column_flows[column] - float(stopped)
+            room = s.column_room[column] - rate * float(stopped)
+            s.column_flows[column] = flows
+            s.column_room[column] = room
+            height = np.floor((room if flows > 0.0 else float(NEVER)) / max(flows, 1.0))
+            least = min(least, int(height) * step + column)
+        if stopping == 0:
+            return float(least // step), least % step

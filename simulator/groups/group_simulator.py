@@ -1,0 +1,355 @@
+"""The simulator of job groups: equal machines, jobs on parameter servers, a clock, and decisions at decision points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeGuard
+
+import numpy as np
+
+from ..base import codes
+from ..base.decisions import Advance, AssignGroup, Decision, Preempt, SetMachines, SetSpill
+from ..base.errors import InputError, InvalidDecision, Stalled
+from ..cluster.topology import Topology
+from ..engine.announce import announced
+from ..engine.network_choice import NoNetwork
+from ..engine.stops import Stops
+from ..events.initialise import Failures
+from ..jobs.estimates import Estimates
+from ..jobs.workload import Workload
+from ..network.simulated import Pace
+from ..rules.semantics import load_semantics
+from . import group_calls
+from .group_codes import CLIMBS, KINDS
+from .group_config import GroupConfig, GroupTerms
+from .group_fields import GroupCapacity, GroupPlain
+from .group_metrics import group_job_table, group_totals
+from .group_view import GroupView
+from .initialise_groups import copy_record, lay_group_jobs, lay_machines
+from .use import UseMeter
+
+
+class GroupSimulator(Stops):
+    """A cluster of equal machines on which parameter-server jobs run in groups, simulated subtask by subtask.
+
+    It is to groups what `Simulator` is to gangs on GPUs, and offers the same: `reset`, `view`, `apply`, `advance`,
+    `run`, `metrics`, `jobs`.
+
+    Args:
+        topology: the cluster, of which only the number of machines counts: `harmony:machines=100`, or any other.
+        config: machines, subtasks, memory and moves: a `GroupConfig`, its arguments, or `key=value,...`.
+        rule: what holds until a policy brings other terms; by default `GroupTerms()`.
+        failures: machine failures; none by default. A group that loses a machine begins again from the checkpoints of
+            its jobs: one at each epoch, one whenever a job stopped.
+        horizon_s: stop after so many seconds from the first arrival.
+        estimates: what is known of run times (simulator/jobs/estimates.py); metrics of subtasks are known once
+            profiled.
+
+    Attributes:
+        rule: the `GroupTerms` that hold; `use` replaces them.
+        records, state, plain: the record (group_fields.py). Do not write to it.
+        view: the read-only `GroupView` of the present.
+        meter: how busy CPU and network were since `reset`, as far as `advance` played.
+        room: None, or what is asked before each reset to `move_to` records of at least a capacity (batches).
+        done, at_horizon, ended: as of `Simulator`.
+        runs: how often `reset` or `restore` has replaced the state.
+    """
+
+    pace: Pace | None = None
+    sharing = None
+    tables_every_s = math.inf
+
+    def __init__(
+        self,
+        topology: Topology | str | dict[str, Any],
+        config: GroupConfig | dict[str, Any] | str | None = None,
+        *,
+        rule: GroupTerms | None = None,
+        failures: Failures | None = None,
+        horizon_s: float = math.inf,
+        estimates: Estimates | str = "exact",
+    ) -> None:
+        if not horizon_s > 0.0:
+            raise InputError(f"horizon_s = {horizon_s!r}: expected seconds > 0")
+        self.topology = Topology.load(topology)
+        self.config = GroupConfig.load(config)
+        self.failures, self.horizon_s = failures, horizon_s
+        self.estimates = Estimates.load(estimates)
+        self.semantics = load_semantics("events")
+        self.network = NoNetwork()
+        self.rule = rule or GroupTerms()
+        self.view = GroupView(self)
+        self.meter = UseMeter(self)
+        self.workload: Workload
+        self.capacity = GroupCapacity(0, 0)
+        self.room: Callable[[GroupCapacity], None] | None = None
+        self.records: np.recarray
+        self.plain: GroupPlain
+        self.runs = 0
+
+    def reset(self, workload: Workload, seed: int = 0, *, begin: bool = True) -> None:
+        """Lay `workload` and run to the first decision point.
+
+        Args:
+            workload: jobs on parameter servers (`workload.ps`); each is alone on no more machines than there are.
+            seed: draws failures, the durations of subtasks, and errors of estimates and of metrics.
+            begin: False leaves the clock before the first arrival, for kernels that find the first decision themselves.
+        """
+        if workload.ps is None:
+            raise InputError(
+                f"workload {workload.name!r}: its jobs are no parameter-server jobs; expected harmony-like, or a file "
+                "with the columns comp_machine_s, comm_s, input_gb, model_gb and epoch_iterations"
+            )
+        machines = self.topology.num_machines
+        self.workload = workload.oversize(machines)
+        self.runs += 1
+        self.meter.clear()
+        capacity = GroupCapacity.fitting(len(workload), machines)
+        if self.room is not None:
+            self.room(capacity)
+        elif self.capacity != capacity:
+            self.move_to(capacity.empty(), capacity, keep=False)
+        self.plain.clear()
+        s = self.plain.record
+        lay_machines(s, machines)
+        self.config.lay(s)
+        self.rule.lay(s)
+        lay_group_jobs(s, self.workload, self.config, seed)
+        self.estimates.lay(s, self.workload, seed)
+        s["horizon_s"] = s["start_s"] + self.horizon_s
+        self._code = codes.DECIDE
+        if self.failures is not None:
+            self.failures.lay(s)
+        if begin or self.failures is not None:
+            with announced("job groups", capacity):
+                group_calls.lay_failures(self.records, 0)
+                if begin:
+                    self._stop(group_calls.advance(self.records, 0))
+
+    def reset_as(self, other: GroupSimulator) -> None:
+        """As if reset like `other`, which has just been with `begin=False`, and differs in nothing but its run."""
+        self.workload = other.workload
+        self.runs += 1
+        self.meter.clear()
+        self._code = codes.DECIDE
+        if self.room is not None:
+            self.room(other.capacity)
+        elif self.capacity != other.capacity:
+            self.move_to(other.capacity.empty(), other.capacity, keep=False)
+        self.plain.take_over(other.plain)
+
+    def mirror(self, other: GroupSimulator) -> None:
+        """Take over the present of `other`, which differs in nothing but its run; runs count as there."""
+        self.workload, self.rule, self.runs, self._code = other.workload, other.rule, other.runs, other._code
+        self.meter.clear()
+        if self.capacity != other.capacity:
+            self.move_to(other.capacity.empty(), other.capacity, keep=False)
+        self.plain.take_over(other.plain)
+
+    def move_to(self, records: np.recarray, capacity: GroupCapacity, keep: bool = True) -> None:
+        """Go on in another array of one zeroed record; what runs is kept (it must fit), or `reset` comes next."""
+        if keep and self.capacity.jobs > 0:
+            copy_record(self.records[0], records[0])
+        self.records, self.capacity, self.state = records, capacity, records[0]
+        self.plain = GroupPlain(records, capacity)
+
+    def resume(self, workload: Workload, rule: GroupTerms, code: int) -> None:
+        """Go on with a run of `workload` under `rule` whose record has just been written; it stopped for `code`."""
+        self.workload = workload.oversize(self.topology.num_machines)
+        self.rule, self.state = rule, self.records[0]
+        self._code = code
+        self.meter.clear()
+
+    def aside(self) -> tuple[Any, ...]:
+        """What of the present is not in the record, for `take_aside`."""
+        return self.workload, self.rule, self._code, self.meter.seen()
+
+    def take_aside(self, aside: tuple[Any, ...]) -> None:
+        """Go on with a run whose record has just been written, and of which `aside` said the rest."""
+        self.workload, self.rule, self._code, seen = aside
+        self.meter.take_over(*seen)
+        self.runs += 1
+
+    def use(self, rule: GroupTerms) -> None:
+        """Let other terms hold, now and for the resets to come; running groups cannot change how they execute.
+
+        Raises:
+            InputError: jobs are in groups that execute in another way, or it is no terms of groups.
+        """
+        if rule == self.rule:
+            return
+        if not isinstance(rule, GroupTerms):
+            raise InputError(
+                "a rule for jobs on GPUs cannot play job groups; expected GroupTerms, or a policy that says them"
+            )
+        if self.capacity.jobs > 0:
+            s = self.plain.record
+            if s["n_executed"] > 0 and rule.execution != self.rule.execution:
+                raise InputError(
+                    f"jobs are executed as {self.rule.execution} already; a policy that plays as {rule.execution} must "
+                    "play from the start"
+                )
+            rule.lay(s)
+        self.rule = rule
+
+    def advance(self) -> None:
+        """Close this instant and run to the next decision point.
+
+        Raises:
+            Stalled: jobs wait, nothing runs and nothing is to come. Start something.
+            Endless: time passes, but nothing gets done and nothing will.
+        """
+        if self.ended:
+            raise InvalidDecision("advance: the run has ended; call reset() first")
+        self._stop(group_calls.advance(self.records, 0))
+
+    def _stop(self, code: int) -> None:
+        self._code = int(code)
+        self.expect_end()
+        if self._code == codes.STALLED:
+            s = self.state
+            raise Stalled(
+                f"{s.waiting} jobs wait at {s.now_s:g} s, nothing runs and no event is left to come; start one of them"
+            )
+        self.meter.look()
+
+    def serve_holds(self) -> None:
+        """Nothing: no job of a group is held."""
+
+    def run(self, policy: Any = None, progress: Callable[[int], None] | None = None) -> dict[str, float]:
+        """Play to the end: `policy.decide` until it returns `Advance` at every decision point; the metrics.
+
+        Args:
+            policy: whoever decides.
+            progress: called at every instant with the number of finished jobs.
+        """
+        if policy is None:
+            raise InputError("no compiled rule plays job groups; expected a policy, as harmony")
+        while not self.ended:
+            for decision in self.asked(policy):
+                self.apply(decision)
+            self.advance()
+            if progress is not None:
+                progress(int(self.state.done))
+        return self.metrics()
+
+    def apply(self, decision: Decision) -> None:
+        """Carry out one decision at this instant.
+
+        Raises:
+            InvalidDecision: it cannot be carried out; the state is as before.
+        """
+        if isinstance(decision, Advance):
+            self.advance()
+        elif self.ended:
+            raise InvalidDecision(f"{decision!r}: the run has ended; call reset() first")
+        elif isinstance(decision, AssignGroup):
+            self._assign(decision)
+        elif isinstance(decision, Preempt):
+            job = self._job(decision)
+            if self.state.goal[job] < 0:
+                raise InvalidDecision(f"{decision!r}: the job is in no group")
+            group_calls.pause(self.records, 0, job)
+        elif isinstance(decision, SetMachines):
+            self._set_machines(decision)
+        elif isinstance(decision, SetSpill):
+            self._set_spill(decision)
+        else:
+            raise InvalidDecision(f"{decision!r}: expected AssignGroup, Preempt, SetMachines, SetSpill or Advance")
+
+    def _assign(self, decision: AssignGroup) -> None:
+        job, group, machines = self._job(decision), decision.group, decision.machines
+        if group is None:
+            available = int(group_calls.available_machines(self.records, 0))
+            if not is_whole(machines) or not 1 <= machines <= available:
+                raise InvalidDecision(f"{decision!r}: expected from 1 to {available} machines, those that are free")
+            group_calls.open_for(self.records, 0, job, machines)
+            return
+        self._expect_group(decision, group)
+        if machines is not None:
+            raise InvalidDecision(f"{decision!r}: the group is there; its machines are for SetMachines")
+        if self.state.goal[job] == group:
+            raise InvalidDecision(f"{decision!r}: the job is in that group already")
+        group_calls.join(self.records, 0, job, group)
+
+    def _set_machines(self, decision: SetMachines) -> None:
+        group, machines = decision.group, decision.machines
+        self._expect_group(decision, group)
+        s = self.state
+        own = int(s.group_machines[group])
+        free = int(group_calls.available_machines(self.records, 0)) - (own if s.n_goal[group] == 0 else 0)
+        if not is_whole(machines) or not 1 <= machines <= own + free:
+            raise InvalidDecision(f"{decision!r}: expected from 1 to {own + free} machines, its own and the free ones")
+        group_calls.set_machines(self.records, 0, group, machines)
+
+    def _set_spill(self, decision: SetSpill) -> None:
+        job, ratio = self._job(decision), decision.ratio
+        if ratio is not None and (isinstance(ratio, bool | str) or not 0.0 <= ratio <= 1.0):
+            raise InvalidDecision(f"{decision!r}: expected a share from 0 to 1, or None")
+        if self.state.goal[job] < 0:
+            raise InvalidDecision(f"{decision!r}: the job is in no group")
+        if not self.rule.spills:
+            raise InvalidDecision(f"{decision!r}: nothing is spilled under the present terms")
+        group_calls.set_spill(self.records, 0, job, CLIMBS if ratio is None else float(ratio))
+
+    def _job(self, decision: Any) -> int:
+        job = decision.job
+        if not is_whole(job) or not 0 <= job < self.state.n_jobs:
+            raise InvalidDecision(f"{decision!r}: there are jobs 0 to {self.state.n_jobs - 1}")
+        status = int(self.state.status[job])
+        if status in (codes.PENDING, codes.DONE):
+            word = "has not arrived yet" if status == codes.PENDING else "has finished"
+            raise InvalidDecision(f"{decision!r}: job {self.workload.job_id[job]} {word}")
+        return int(job)
+
+    def _expect_group(self, decision: Any, group: Any) -> None:
+        s = self.state
+        if not is_whole(group) or not 0 <= group < len(s.is_group) or not s.is_group[group]:
+            raise InvalidDecision(f"{decision!r}: there is no group {group!r}; there are {self.view.groups.tolist()}")
+
+    def subtasks(self, group: int, seconds: float) -> list[Subtask]:
+        """What the group executes in the next seconds if nothing is decided, by end: the pictures of Figures 5 and 8.
+
+        At most `state.TRACED` of them; those in progress at the end are left out.
+        """
+        copy = self.records.copy()
+        group_calls.look_ahead(copy, 0, group, float(self.state.now_s) + seconds)
+        s = copy[0]
+        columns = (s[name][: s.trace_count].tolist() for name in TRACE)
+        return [Subtask(job, KINDS[kind], begin, end) for job, kind, begin, end in zip(*columns, strict=True)]
+
+    def snapshot(self) -> np.recarray:
+        """A copy of the state record, for `restore`."""
+        return self.records.copy()
+
+    def restore(self, snapshot: np.recarray) -> None:
+        """Go back to a snapshot of this run."""
+        self.records[0] = snapshot[0]
+        self.runs += 1
+        self._code = codes.FINISHED if self.state.done == self.state.n_jobs else codes.DECIDE
+
+    def metrics(self, among: np.ndarray | None = None) -> dict[str, float]:
+        """Totals of the run so far, by the names of `metrics.py`; of the jobs in `among`, bool (jobs,), or of all."""
+        return group_totals(self.plain.record, among)
+
+    def jobs(self) -> dict[str, np.ndarray]:
+        """One row a job; see `metrics.group_job_table`."""
+        return group_job_table(self.state, self.workload)
+
+
+TRACE = ("trace_job", "trace_kind", "trace_begin_s", "trace_end_s")
+
+
+class Subtask(NamedTuple):
+    """One subtask: whose, which (`COMP`, `COMM`, `PULL`, `PUSH`), and from when to when it had its resource."""
+
+    job: int
+    kind: str
+    begin_s: float
+    end_s: float
+
+
+def is_whole(value: Any) -> TypeGuard[int]:
+    """Whether a value is a whole number."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)

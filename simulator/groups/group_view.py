@@ -1,0 +1,218 @@
+"""What a policy may see of job groups: the cluster now, read-only. Arrays are copies; jobs and groups are indices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..base.codes import DONE, PENDING, RUNNING, TIMES_EXACT, WAITING
+from ..jobs.estimates import is_outlived, known_left
+from .group_calls import available_machines
+from .group_codes import LOADING, OUT
+from .simulated_groups import SimulatedGroups
+
+if TYPE_CHECKING:
+    from ..cluster.topology import Topology
+    from ..jobs.workload import Workload
+    from .group_config import GroupConfig
+
+
+class GroupView:
+    """Groups, jobs and machines at a decision point, as the decisions made so far at this instant leave them.
+
+    Attributes:
+        now_s: the clock, seconds.
+        instant: number of the decision point; it changes when the clock has moved on.
+        machines, free_machines: how many there are, and how many a group can be given: free ones, and those of groups
+            that nobody is to be in.
+        queue: int64, waiting and paused jobs in order of arrival.
+        running: int64, jobs that are to be in a group, in order of arrival.
+        groups: int64, groups that somebody is to be in, ascending.
+        topology, workload, config: what is simulated.
+    """
+
+    def __init__(self, simulator: SimulatedGroups) -> None:
+        self._simulator = simulator
+
+    @property
+    def simulator(self) -> SimulatedGroups:
+        """The simulator behind the view."""
+        return self._simulator
+
+    @property
+    def topology(self) -> Topology:
+        """The cluster."""
+        return self._simulator.topology
+
+    @property
+    def workload(self) -> Workload:
+        """All jobs, those still to come included, with their true run times: for clairvoyants."""
+        return self._simulator.workload
+
+    @property
+    def config(self) -> GroupConfig:
+        """Machines, memory and moves."""
+        return self._simulator.config
+
+    @property
+    def now_s(self) -> float:
+        """The clock, seconds."""
+        return float(self._s["now_s"])
+
+    @property
+    def instant(self) -> int:
+        """Number of the decision point."""
+        return int(self._s["instants"])
+
+    @property
+    def machines(self) -> int:
+        """All machines that are up."""
+        return int(self._s["n_machines"] - self._s["down_machines"])
+
+    @property
+    def free_machines(self) -> int:
+        """Machines that a group can be given."""
+        return int(available_machines(self._simulator.records, 0))
+
+    @property
+    def queue(self) -> np.ndarray:
+        """Waiting and paused jobs in order of arrival, int64."""
+        return np.flatnonzero(self._s["status"][: self._s["next_arrival"]] == WAITING)
+
+    @property
+    def running(self) -> np.ndarray:
+        """Jobs that are to be in a group, in order of arrival, int64."""
+        return np.flatnonzero(self._s["status"][: self._s["next_arrival"]] == RUNNING)
+
+    @property
+    def groups(self) -> np.ndarray:
+        """Groups that somebody is to be in, ascending, int64."""
+        s = self._s
+        return np.flatnonzero((s["is_group"] == 1) & (s["n_goal"] > 0))
+
+    @property
+    def group_of_jobs(self) -> np.ndarray:
+        """The group that each job is to be in, int64 (jobs,); -1: none."""
+        return self._s["goal"][: self._s["n_jobs"]].copy()
+
+    def members(self, group: int) -> list[int]:
+        """The jobs that are to be in a group, ascending."""
+        return np.flatnonzero(self._s["goal"][: self._s["next_arrival"]] == group).tolist()
+
+    def machines_of(self, group: int) -> int:
+        """Machines of a group."""
+        return int(self._s["group_machines"][group])
+
+    def group_of(self, job: int) -> int:
+        """The group that a job is to be in; -1: none."""
+        return int(self._s["goal"][job])
+
+    def stage(self, job: int) -> str:
+        """`pending`, `waiting` (never ran), `profiling`, `profiled` or `paused` (it waits), `running`, `done`."""
+        s = self._s
+        status = int(s["status"][job])
+        if status in (PENDING, DONE):
+            return "pending" if status == PENDING else "done"
+        if s["profile_left"][job] > 0:
+            return "profiling" if status == RUNNING else "waiting"
+        if status == RUNNING:
+            return "running"
+        return (
+            "paused"
+            if s["iterations_left"][job] < s["iterations"][job] and not self._was_only_profiled(job)
+            else ("profiled")
+        )
+
+    def _was_only_profiled(self, job: int) -> bool:
+        done = self._s["iterations"][job] - self._s["iterations_left"][job]
+        return bool(done <= self._s["profile_iterations"])
+
+    def is_loading(self, job: int) -> bool:
+        """Whether a job loads its input and model, and so does not move."""
+        return bool(self._s["place"][job] == LOADING)
+
+    def is_executed(self, job: int) -> bool:
+        """Whether subtasks of a job are executed or queue."""
+        return bool(self._s["place"][job] not in (OUT, LOADING))
+
+    def is_profiled(self, job: int) -> bool:
+        """Whether the times of a job's subtasks are known."""
+        return bool(self._s["profile_left"][job] <= 0)
+
+    def comp_machine_s(self, job: int) -> float:
+        """COMP of an iteration as measured, machine-seconds; nan before it is profiled."""
+        return float(self._s["seen_comp"][job]) if self.is_profiled(job) else float("nan")
+
+    def comm_s(self, job: int) -> float:
+        """COMM of an iteration as measured, seconds; nan before it is profiled."""
+        return float(self._s["seen_comm"][job]) if self.is_profiled(job) else float("nan")
+
+    def input_bytes(self, job: int) -> float:
+        """Bytes of a job's input over all machines."""
+        return float(self._s["input_bytes"][job])
+
+    def model_bytes(self, job: int) -> float:
+        """Bytes of a job's model over all machines."""
+        return float(self._s["model_bytes"][job])
+
+    def spill(self, job: int) -> float:
+        """Share of its input that a job has on disk."""
+        return float(self._s["alpha"][job])
+
+    def gc(self, group: int) -> float:
+        """How many times longer COMP takes in a group, for collecting garbage."""
+        return float(self._s["group_gc"][group])
+
+    def cycle_s(self, group: int) -> float:
+        """Group iteration time as predicted from what is measured (paper harmony, Eq. 1), seconds; nan: unknown."""
+        jobs = np.array(self.members(group), np.int64)
+        s = self._s
+        if not len(jobs) or (s["profile_left"][jobs] > 0).any():
+            return float("nan")
+        comp = s["seen_comp"][jobs] / s["group_machines"][group]
+        comm = s["seen_comm"][jobs]
+        return float(max(comp.sum(), comm.sum(), (comp + comm).max()))
+
+    def isolated_s(self, job: int) -> float:
+        """Run time of the whole job alone on `workload.gpus` machines, seconds, as far as it is known.
+
+        Raises:
+            InputError: nothing is known of run times (`estimates=none`).
+        """
+        s = self._s
+        if s["known_times"] == TIMES_EXACT:
+            return float(s["iterations"][job] * s["base_iteration_s"][job])
+        self._expect_known()
+        done_s = float((s["iterations"][job] - self._left(job)) * s["base_iteration_s"][job])
+        return 2.0 * done_s if is_outlived(done_s, s["estimate_s"][job]) else float(s["estimate_s"][job])
+
+    def remaining_iterations(self, job: int) -> float:
+        """Iterations left, as far as they are known; see `isolated_s`."""
+        self._expect_known()
+        return float(known_left(self._s, np.array([job]), np.array([self._left(job)]))[0])
+
+    def remaining_s(self, job: int) -> float:
+        """The same alone on `workload.gpus` machines, seconds."""
+        return self.remaining_iterations(job) * float(self._s["base_iteration_s"][job])
+
+    def attained_iterations(self, job: int) -> float:
+        """Iterations that a job has done."""
+        return float(self._s["iterations"][job]) - self._left(job)
+
+    def failed_together(self) -> list[frozenset[int]]:
+        """Sets of jobs that ran out of memory together, the last ones that are remembered."""
+        s = self._s
+        count = int(s["n_crowds"])
+        numbers, jobs = s["crowd"][:count], s["crowd_job"][:count]
+        return [frozenset(jobs[numbers == number].tolist()) for number in np.unique(numbers)]
+
+    @property
+    def _s(self) -> np.void:
+        return self._simulator.plain.record
+
+    def _left(self, job: int) -> float:
+        return float(self._s["iterations_left"][job])
+
+    def _expect_known(self) -> None:
+        self._simulator.estimates.expect_known("a policy that asks for isolated_s or remaining_s")

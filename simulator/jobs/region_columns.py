@@ -1,0 +1,149 @@
+"""The columns of our own schema for workloads over regions, and the files beside it.
+
+A row with `parts` is a gang of several kinds of units in one region (warehouse/demands.py). Further columns of NAME.csv
+or NAME.parquet:
+
+| column        | needed | is |
+| ------------- | ------ | -- |
+| `parts`       | yes    | `A100:16 CPU:72`: one to four TYPE:UNITS, each for one cluster; `gpus` is the sum |
+| `tables`      | no     | names of the tables that it reads; empty: none |
+| `level`       | no     | priority, 0 (highest) to 6 (the default) |
+| `recurring`   | no     | 1: ran before, so the slow path knows it; 0 (the default) |
+| `container_s` | no     | seconds that every start takes, >= 0; 0 |
+
+The type CPU is that of machines without GPUs. Names are separated by spaces.
+
+Beside it lie, with the same NAME (only the first is needed):
+
+* NAME.tables.csv: `table`, `size_tb`, `home`, and `replicas` (further regions that hold it at time 0), `partitions`
+  (1), `read_share` (1), the share of its partitions that is read: replicas hold only those.
+* NAME.regions.json: `regions` and `gpu_types`, names in the order of the topology (else in the order in which the files
+  mention them); `slo_s`, seconds until the first start by level, null for any; `checkpoint_s`, to save one when
+  preempted (0); `app_cpu_hours`, a list by region for each application.
+* NAME.tenants.csv: `tenant`, `gpus` and `cpu_machines` that it may have at once; a tenant without a row, an empty
+  cell: any number.
+  A quota is over all levels of a tenant: name a team at each level as a tenant of its own.
+* NAME.history.csv: what the slow path knows, a day's jobs: `kind` (training or analytics), `team`, `gpu_type`, `gpus`,
+  `gpu_hours`, `cpu_hours`, `level`, `app`, `recurring`, `tables`. None: the recurring rows of the first day.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base.csv_cells import write_csv
+from ..base.errors import InputError
+from ..cluster.region_hardware import NO_GPU
+from ..warehouse.demands import NO_TYPE, Demands
+from ..warehouse.warehouse import NO_APP, Jobs
+
+COLUMNS = ("parts", "tables", "level", "recurring", "container_s")
+SIBLINGS = ("tables.csv", "regions.json", "tenants.csv", "history.csv")
+TERABYTE = 1e12
+ANY = 10**9  # of a quota that is none
+
+
+def siblings(path: str | Path) -> dict[str, Path]:
+    """The files beside a workload's, by the ending that follows its name."""
+    path = Path(path)
+    return {ending: path.parent / f"{path.stem}.{ending}" for ending in SIBLINGS}
+
+
+def columns_of(geo: Demands) -> dict[str, list[Any]]:
+    """The further columns of a workload, as a csv holds them."""
+    kinds, units = geo.part_type.tolist(), geo.part_units.tolist()
+    parts = [
+        " ".join(f"{geo.gpu_types[kind]}:{count}" for kind, count in zip(*row, strict=True) if kind != NO_TYPE)
+        for row in zip(kinds, units, strict=True)
+    ]
+    return {
+        "parts": parts,
+        "tables": _names(geo.first, geo.table, geo.table_names),
+        "level": geo.level.tolist(),
+        "recurring": geo.recurring.astype(np.int64).tolist(),
+        "container_s": geo.container_s.tolist(),
+    }
+
+
+def write_siblings(geo: Demands, path: str | Path) -> None:
+    """Write the files beside a workload's at `path`.
+
+    Raises:
+        InputError: a name with a space, which the files could not hold.
+        OSError: a file cannot be written.
+    """
+    _expect_plain_names(geo)
+    beside = siblings(path)
+    _write_csv(beside["tables.csv"], _table_columns(geo))
+    gpus, machines = geo.quota.T.tolist()
+    tenants = {"tenant": geo.tenant_names, "gpus": gpus, "cpu_machines": machines}
+    _write_csv(beside["tenants.csv"], tenants)
+    _write_csv(beside["history.csv"], _history_columns(geo))
+    whole = {
+        "regions": list(geo.regions),
+        "gpu_types": list(geo.gpu_types[:-1]),
+        "slo_s": [None if np.isinf(limit) else limit for limit in geo.slo_s.tolist()],
+        "checkpoint_s": float(geo.checkpoint_s),
+        "app_cpu_hours": geo.app_cpu_hours.tolist(),
+    }
+    beside["regions.json"].write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+
+
+def _table_columns(geo: Demands) -> dict[str, Sequence[Any]]:
+    tables = geo.tables
+    replicas = tables.copies.copy()
+    replicas[np.arange(len(tables)), tables.home] = False
+    first = np.concatenate([[0], np.cumsum(replicas.sum(axis=1))])
+    return {
+        "table": geo.table_names,
+        "size_tb": (tables.size_bytes / TERABYTE).tolist(),
+        "home": [geo.regions[home] for home in tables.home.tolist()],
+        "replicas": _names(first, np.nonzero(replicas)[1], geo.regions),
+        "partitions": tables.partitions.tolist(),
+        "read_share": tables.read_share.tolist(),
+    }
+
+
+def _history_columns(geo: Demands) -> dict[str, Sequence[Any]]:
+    jobs: Jobs = geo.history
+    return {
+        "kind": ["training" if trains else "analytics" for trains in jobs.training.tolist()],
+        "team": jobs.team.tolist(),
+        "gpu_type": ["" if kind == NO_GPU else geo.gpu_types[kind] for kind in jobs.gpu_type.tolist()],
+        "gpus": jobs.gpus.tolist(),
+        "gpu_hours": jobs.gpu_hours.tolist(),
+        "cpu_hours": jobs.cpu_hours.tolist(),
+        "level": jobs.level.tolist(),
+        "app": ["" if app == NO_APP else app for app in jobs.app.tolist()],
+        "recurring": jobs.recurring.astype(np.int64).tolist(),
+        "tables": _names(jobs.first, jobs.table, geo.table_names),
+    }
+
+
+def _names(first: np.ndarray, item: np.ndarray, names: Sequence[str]) -> list[str]:
+    """Row by row the names of `item[first[row] : first[row + 1]]`, with spaces between them."""
+    words = [names[one] for one in item.tolist()]
+    return [" ".join(words[low:high]) for low, high in pairwise(first.tolist())]
+
+
+def _expect_plain_names(geo: Demands) -> None:
+    named: Mapping[str, Iterable[str]] = {
+        "table": geo.table_names,
+        "region": geo.regions,
+        "GPU type": geo.gpu_types,
+    }
+    for what, names in named.items():
+        for name in names:
+            if not name or name.split() != [name] or (what == "GPU type" and ":" in name):
+                raise InputError(f"{what} {name!r} cannot be saved; expected a name without spaces (GPU types: or ':')")
+
+
+def _write_csv(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        write_csv(file, list(columns), zip(*columns.values(), strict=True))

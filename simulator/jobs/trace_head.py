@@ -1,0 +1,62 @@
+"""The beginning of a file: enough to tell the formats apart without reading it all."""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..base.errors import InputError
+from .trace_columns import read_bytes
+
+HEAD_BYTES = 1 << 16
+_CONTENT = re.compile(rb"^[ \t]*[^#\s]", re.M)
+
+
+@dataclass(frozen=True)
+class Head:
+    """The first 64 KiB of a file; more where comments fill them.
+
+    Attributes:
+        data: the raw bytes.
+        text: the same as text, undecodable bytes replaced.
+        columns: the fields of the first line that is neither empty nor a "#" comment, split at commas.
+    """
+
+    data: bytes
+    text: str
+    columns: tuple[str, ...]
+
+    @property
+    def is_json(self) -> bool:
+        """Whether it can be JSON."""
+        return self.text.lstrip()[:1] in ("[", "{")
+
+    def has(self, *columns: str) -> bool:
+        """Whether the header names all of `columns`."""
+        return set(columns) <= set(self.columns)
+
+
+def _is_comment(data: bytes) -> bool:
+    """Whether it holds no line that is whole, not empty and no comment."""
+    whole = data[: data.rfind(b"\n") + 1].removeprefix(b"\xef\xbb\xbf")
+    begins = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    return begins in (b"", b"#") and not _CONTENT.search(whole)
+
+
+def read_head(path: str | Path) -> Head:
+    """Raises InputError where the file is missing, a directory, unreadable or empty."""
+    data, size = read_bytes(path, HEAD_BYTES), HEAD_BYTES
+    while len(data) == size and _is_comment(data):  # the header follows, however long that is
+        size *= 4
+        data = read_bytes(path, size)
+    if not data.strip():
+        raise InputError(f"{path}: the file is empty; expected a trace with at least one job")
+    text = data.decode("utf-8-sig", errors="replace")
+    first = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
+    try:
+        columns = tuple(name.strip() for name in next(csv.reader([first]), []))
+    except csv.Error:
+        columns = ()
+    return Head(data, text, columns)

@@ -1,0 +1,514 @@
+"""Workload: the jobs of one run as arrays sorted by arrival, and our own file schema (csv and parquet).
+
+The schema, one row a job, column by column (the csv has this header; the parquet file has these columns):
+
+| column       | needed   | type   | meaning |
+| ------------ | -------- | ------ | ------- |
+| `job_id`     | yes      | text   | unique, not empty |
+| `arrival_s`  | yes      | number | seconds >= 0 on the workload's clock |
+| `gpus`       | yes      | whole  | gang size, 1 to 10^9 |
+| `duration_s` | yes      | number | run time alone on its GPUs, placed best, seconds > 0 |
+| `iterations` | no       | number | iterations in all, > 0; none: unknown, taken as `duration_s` (1 iteration = 1 s) |
+| `iteration_s`| no       | number | seconds per iteration; `duration_s / iterations` (the default) to a millionth |
+| `model`      | no       | text   | empty: unknown |
+| `batch_size` | no       | whole  | >= 0, 0: unknown |
+| `user`       | no       | text   | empty: unknown |
+| `tenant`     | no       | text   | virtual cluster, empty: unknown |
+| `priority`   | no       | whole  | larger is more important, 0: default |
+| `deadline_s` | no       | number | absolute seconds on the arrival clock, > 0; empty, absent or inf: none |
+| `estimate_s` | no       | number | its user's estimate of `duration_s`, seconds > 0; empty, absent or inf: unknown |
+
+Workloads over regions have more columns, and files beside them: region_columns.py. So have parameter-server jobs:
+ps_jobs.py.
+
+Rows may come in any order (they are sorted by arrival, stable, with a warning). Other columns are ignored
+with a warning. `Workload.save` writes every column (`iterations` only where they are known, `iteration_s` only
+where it is not just the quotient); numbers come back bit for bit. A parquet file also keeps the workload's name,
+a csv takes its name from the file. It is sealed (sealed_parquet.py), so a damaged one is refused.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ..base import sealed_parquet
+from ..base.csv_cells import write_csv
+from ..base.errors import InputError
+from ..base.names import choose, numbered
+from . import ps_jobs
+from .ps_jobs import PsJobs
+from .region_columns import columns_of, write_siblings
+
+if TYPE_CHECKING:
+    from ..warehouse.demands import Demands
+
+REQUIRED = ("job_id", "arrival_s", "gpus", "duration_s")
+OPTIONAL = (
+    "iterations",
+    "iteration_s",
+    "model",
+    "batch_size",
+    "user",
+    "tenant",
+    "priority",
+    "deadline_s",
+    "estimate_s",
+)
+COLUMNS = REQUIRED + OPTIONAL
+TEXT = ("job_id", "model", "user", "tenant")
+WHOLE = ("gpus", "batch_size", "priority")
+
+AGREEMENT = 1e-6  # relative, between iteration_s x iterations and duration_s
+LARGEST_GANG = 10**9
+LONGEST_S = 1e15  # no time or iteration count beyond it: sums over a million jobs stay exact enough to mean something
+PARQUET_NAME_KEY = b"clustergym.workload"
+
+# Would not survive a csv file (C0, surrogates), or lets a terminal show something else: C1, separators of lines, and
+# what turns the direction of writing.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+class WorkloadWarning(UserWarning):
+    """Something in a trace was changed to make it usable: rows were sorted, dropped or capped."""
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """Jobs sorted by arrival (stable). All arrays have shape (n,), n >= 1, and are read-only.
+
+    Attributes:
+        name: where it came from; a label for tables and pictures.
+        job_id: str objects, unique, not empty.
+        arrival_s: float64 seconds >= 0, ascending.
+        gpus: int64 >= 1, the gang size.
+        duration_s: float64 seconds > 0, run time alone on its GPUs, placed best on the empty cluster; or computing
+            alone, if the network is told so (network/isolated.py).
+        iterations: float64 > 0; `duration_s` itself where the source has none (then 1 iteration = 1 s).
+        iteration_s: float64 > 0, seconds per iteration on its GPUs, placed best, as exact as the source has it;
+            `duration_s / iterations` where the source has none.
+        model: str objects, "" unknown.
+        batch_size: int64 >= 0, 0 unknown.
+        user: str objects, "" unknown.
+        tenant: str objects, the virtual cluster, "" unknown.
+        priority: int64, 0 default, larger is more important.
+        deadline_s: float64 > 0, absolute seconds on the arrival clock, inf = none.
+        estimate_s: float64 > 0, what its user takes `duration_s` for (simulator/jobs/estimates.py), inf = unknown.
+        geo: what the jobs ask of regions: parts of several unit types, tables, levels; `gpus` is then all units of the
+            parts. None: nothing.
+        ps: what the jobs ask as parameter-server jobs: COMP, COMM, bytes, epochs; `gpus` are then the machines on which
+            `duration_s` is meant. None: they are none.
+        iterations_known: the source gives the iterations of every job; else an iteration of some is but a second.
+        window_s: seconds within which the jobs were submitted, as their generator says, which may be longer than from
+            the first arrival to the last; None: nothing says so. Files do not hold it.
+
+    Build one with `from_arrays`, which checks; the constructor does not.
+    """
+
+    name: str
+    job_id: np.ndarray
+    arrival_s: np.ndarray
+    gpus: np.ndarray
+    duration_s: np.ndarray
+    iterations: np.ndarray
+    iteration_s: np.ndarray
+    model: np.ndarray
+    batch_size: np.ndarray
+    user: np.ndarray
+    tenant: np.ndarray
+    priority: np.ndarray
+    deadline_s: np.ndarray
+    estimate_s: np.ndarray
+    geo: Demands | None = None
+    ps: PsJobs | None = None
+    iterations_known: bool = True
+    window_s: float | None = None
+
+    def __post_init__(self) -> None:
+        for column in COLUMNS:
+            getattr(self, column).setflags(write=False)
+        if self.geo is not None and not np.array_equal(self.geo.units, self.gpus):
+            raise InputError(f"workload {self.name!r}: the units of its jobs' parts do not add up to their gpus")
+        if self.ps is not None and self.geo is not None:
+            raise InputError(f"workload {self.name!r}: PS jobs have no regions; expected geo or ps, not both")
+        if self.ps is not None:
+            self.ps.check_agrees(self.name, self.job_id, self.gpus, self.duration_s, self.iterations)
+
+    def __len__(self) -> int:
+        return len(self.arrival_s)
+
+    def __repr__(self) -> str:
+        return f"Workload({self.name!r}, {len(self)} jobs, {int(self.gpus.max())} GPUs at most)"
+
+    @classmethod
+    def from_arrays(cls, name: str, arrival_s: Any, gpus: Any, duration_s: Any, **optional: Any) -> Workload:
+        """Check the columns, sort them by arrival (stable; a warning if they were not), fill in the rest.
+
+        Args:
+            name: a label.
+            arrival_s, gpus, duration_s: array-likes of one length n >= 1.
+            optional: `job_id` (default "0", "1", ...) and any optional column of the schema; None means
+                absent.
+
+        Raises:
+            InputError: naming the job, the column, the value and what was expected.
+        """
+        unknown = set(optional) - {"job_id", *OPTIONAL}
+        if unknown:
+            choose(sorted(unknown)[0], ("job_id", *OPTIONAL), f"column of workload {name!r}:")
+        given = {"arrival_s": arrival_s, "gpus": gpus, "duration_s": duration_s, **optional}
+        given = {key: value for key, value in given.items() if value is not None}
+        columns = _complete(name, given)
+        _check(name, columns, given)
+        if np.any(np.diff(columns["arrival_s"]) < 0):
+            warnings.warn(f"{name}: arrivals were not in order; sorted by arrival", WorkloadWarning, stacklevel=2)
+            order = np.argsort(columns["arrival_s"], kind="stable")
+            columns = {key: value[order] for key, value in columns.items()}
+        return cls(name, **columns, geo=None, ps=None, iterations_known="iterations" in given, window_s=None)
+
+    @classmethod
+    def drawn(
+        cls,
+        name: str,
+        arrival_s: np.ndarray,
+        gpus: np.ndarray,
+        duration_s: np.ndarray,
+        model: np.ndarray,
+        model_code: np.ndarray,
+    ) -> Workload:
+        """Take over columns of a generator, without checks: of the columns' types, in range, sorted, nobody else's.
+
+        `model_code`: see the attribute.
+        """
+        given = {"arrival_s": arrival_s, "gpus": gpus, "duration_s": duration_s, "model": model}
+        n = len(arrival_s)
+        columns = {**_defaults(n), "iterations": duration_s, "iteration_s": _ones(n), **given}
+        workload = cls(name, **columns, geo=None, ps=None, iterations_known=False, window_s=None)
+        workload.__dict__["model_code"] = model_code
+        return workload
+
+    @cached_property
+    def model_code(self) -> np.ndarray:
+        """A number for each job, int64 (n,), the same for jobs of the same model."""
+        return numbered(self.model.tolist())
+
+    def offered_load(self, gpus: float, run_s: np.ndarray | None = None) -> float:
+        """GPU-seconds of work that arrive per second, over `gpus`: above 1 the queue grows while jobs arrive.
+
+        Where `window_s` is known, the work of all jobs over that time. Else the jobs of the first arrival are a
+        backlog, or where the clock starts: what the others ask, over the time from the first arrival to the last.
+
+        Args:
+            gpus: of the cluster, above 0; 1 gives the GPUs that the work would keep busy.
+            run_s: isolated run times, seconds, (n,), where `duration_s` is something else (see `offered.offered_load`).
+
+        Returns:
+            inf where all jobs arrive at once and no window is known.
+        """
+        work_s = self.work_s(run_s)
+        if self.window_s is not None:
+            return float(work_s.sum() / (gpus * self.window_s))
+        span_s = float(self.arrival_s[-1] - self.arrival_s[0])
+        later = self.arrival_s > self.arrival_s[0]
+        return float(work_s[later].sum() / (gpus * span_s)) if span_s > 0 else math.inf
+
+    def work_s(self, run_s: np.ndarray | None = None) -> np.ndarray:
+        """GPU-seconds that each job asks, float64 (n,), with run times as for `offered_load`.
+
+        Over regions GPUs alone are counted, not CPU machines. Of PS jobs it is the machine-seconds of COMP, whatever
+        `run_s`: the same on any number of machines, and no scheduler keeps up with more than the machines have.
+        """
+        if self.ps is not None:
+            return self.iterations * self.ps.comp_machine_s
+        asked = self.gpus if self.geo is None else self.geo.asked[:, 0]
+        return asked * (self.duration_s if run_s is None else run_s)
+
+    def take(self, indices: Any) -> Workload:
+        """The jobs at `indices` (integers or a boolean mask), in order of arrival whatever their order.
+
+        Raises:
+            InputError: no job is left, or a job is taken twice.
+        """
+        chosen = np.arange(len(self))[np.asarray(indices)]
+        chosen.sort()
+        if not len(chosen):
+            raise InputError(f"workload {self.name!r}: no job is left of {len(self)}")
+        if np.any(np.diff(chosen) == 0):
+            raise InputError(f"workload {self.name!r}: a job is taken twice; job ids must stay unique")
+        geo = None if self.geo is None else self.geo.take(chosen)
+        ps = None if self.ps is None else self.ps.take(chosen)
+        columns: dict[str, Any] = {column: getattr(self, column)[chosen] for column in COLUMNS}
+        return replace(self, **columns, geo=geo, ps=ps)
+
+    def with_geo(self, geo: Demands) -> Workload:
+        """The same jobs with what they ask of regions; rows of `geo` in the order of these jobs.
+
+        Raises:
+            InputError: another number of rows, or units that do not add up to `gpus`.
+        """
+        return replace(self, geo=geo)
+
+    def with_ps(self, ps: PsJobs) -> Workload:
+        """The same jobs as parameter-server jobs; rows of `ps` in the order of these jobs.
+
+        Raises:
+            InputError: another number of rows, iterations that are not whole, or a `duration_s` that is not
+                `iterations` times `comp_machine_s / gpus + comm_s`.
+        """
+        return replace(self, ps=ps)
+
+    def oversize(self, cluster_gpus: int, action: Literal["error", "drop", "cap"] = "error") -> Workload:
+        """Deal with jobs that ask more than `cluster_gpus`: refuse, drop, or cap the gang (same duration).
+
+        The run time of a PS job that is capped becomes that on `cluster_gpus` machines.
+
+        Raises:
+            InputError: with `error`, naming the first such job; with `drop`, when nothing is left; with `cap`, jobs of
+                several parts.
+        """
+        choose(action, ("error", "drop", "cap"), "value of oversize")
+        if self.gpus.max() <= cluster_gpus:
+            return self
+        too_big = self.gpus > cluster_gpus
+        count, first = int(too_big.sum()), int(np.argmax(too_big))
+        if action == "error":
+            more = f" (and {count - 1} more like it)" if count > 1 else ""
+            raise InputError(
+                f"workload {self.name!r}: job {self.job_id[first]} asks {self.gpus[first]} GPUs but the "
+                f"cluster has {cluster_gpus}{more}; use --oversize drop or cap, or a larger topology"
+            )
+        if action == "cap" and self.geo is not None:
+            raise InputError(f"workload {self.name!r}: jobs of parts cannot be capped; expected --oversize drop")
+        verb = "dropped" if action == "drop" else "capped"
+        warnings.warn(
+            f"{self.name}: {verb} {count} of {len(self)} jobs that ask more than {cluster_gpus} GPUs",
+            WorkloadWarning,
+            stacklevel=2,
+        )
+        if action == "drop":
+            return self.take(~too_big)
+        gpus = np.minimum(self.gpus, cluster_gpus)
+        if self.ps is None:
+            return replace(self, gpus=gpus)
+        iteration_s = self.ps.iteration_s(gpus)
+        return replace(self, gpus=gpus, iteration_s=iteration_s, duration_s=self.iterations * iteration_s)
+
+    def save(self, path: str | Path) -> None:
+        """Write the workload in our own schema, csv or parquet by the path's ending, with the files beside it.
+
+        Raises:
+            InputError: another ending, or the file cannot be written.
+        """
+        path = Path(path)
+        writers = {".csv": _write_csv, ".parquet": _write_parquet}
+        if path.suffix.lower() not in writers:
+            raise InputError(
+                f"{path}: cannot tell how to write {path.suffix or 'a file without ending'!r}; "
+                "expected .csv or .parquet"
+            )
+        try:
+            writers[path.suffix.lower()](self, path)
+            if self.geo is not None:
+                write_siblings(self.geo, path)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
+
+
+def _complete(name: str, given: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Every column as an array of its type, defaults filled in."""
+    columns = {key: _convert(name, key, value) for key, value in given.items()}
+    n = len(columns["arrival_s"])
+    if n == 0:
+        raise InputError(f"workload {name!r}: it holds no jobs; expected at least one")
+    for key, value in columns.items():
+        if len(value) != n:
+            raise InputError(f"workload {name!r}, column {key}: {len(value)} values; expected {n}, as in arrival_s")
+    columns = {**_defaults(n), "iterations": columns["duration_s"].copy(), **columns}
+    if "iteration_s" not in columns:
+        with np.errstate(all="ignore"):  # values out of range are refused by the check that follows
+            columns["iteration_s"] = columns["duration_s"] / columns["iterations"]
+    return {column: columns[column] for column in COLUMNS}
+
+
+@lru_cache(maxsize=16)
+def _defaults(n: int) -> dict[str, np.ndarray]:
+    """Read-only columns of `n` jobs of which nothing is known; all such workloads share them."""
+    blank, zeros = np.full(n, "", dtype=object), np.zeros(n, dtype=np.int64)
+    return {
+        "job_id": text_array([str(i) for i in range(n)]),
+        "model": blank,
+        "batch_size": zeros,
+        "user": blank,
+        "tenant": blank,
+        "priority": zeros,
+        "deadline_s": np.full(n, np.inf),
+        "estimate_s": np.full(n, np.inf),
+    }
+
+
+@lru_cache(maxsize=16)
+def _ones(n: int) -> np.ndarray:
+    return np.ones(n)
+
+
+def _convert(name: str, column: str, values: Any) -> np.ndarray:
+    """A fresh 1-D array: str objects, int64 or float64 by column."""
+    if column in TEXT:
+        return text_array(values)
+    try:
+        array = np.asarray(values)
+        if column in WHOLE and array.dtype.kind == "f" and np.all(np.floor(array) == array):
+            array = array.astype(np.int64)
+        if array.ndim != 1 or array.dtype.kind not in ("iu" if column in WHOLE else "iuf"):
+            raise ValueError
+        return array.astype(np.int64 if column in WHOLE else np.float64, copy=True)
+    except (ValueError, TypeError, OverflowError):
+        noun = "whole numbers" if column in WHOLE else "numbers"
+        raise InputError(f"workload {name!r}, column {column}: expected a flat list of {noun}") from None
+
+
+def _check(name: str, columns: dict[str, np.ndarray], given: Collection[str]) -> None:
+    """Ranges, uniqueness, and text that a csv can hold; raises InputError naming the first bad job.
+
+    Columns that were not `given` are fine, but for those that are calculated.
+    """
+    for column, (low, above, high, expected) in RANGES.items():
+        if column not in given and column not in ("iterations", "iteration_s"):
+            continue
+        values = columns[column]
+        bad = ~((values > low if above else values >= low) & (values <= high))
+        if bad.any():
+            i = int(np.argmax(bad))
+            raise InputError(
+                f"workload {name!r}, job {columns['job_id'][i]!r} (number {i + 1}), "
+                f"{column}: {values[i]} is not {expected}"
+            )
+    _check_agreement(name, columns)
+    for column in (column for column in TEXT if column in given):
+        if (bad_text := first_bad_text(columns[column])) is not None:
+            raise InputError(
+                f"workload {name!r}, job number {bad_text + 1}, {column}: "
+                f"{clip(columns[column][bad_text])} holds a control character; expected plain text"
+            )
+    if "job_id" not in given:
+        return
+    ids = columns["job_id"]
+    if (twice := first_duplicate(ids)) is not None:
+        raise InputError(
+            f"workload {name!r}: job_id {ids[twice[1]]!r} is given twice "
+            f"(jobs number {twice[0] + 1} and {twice[1] + 1}); expected unique ids"
+        )
+    if "" in ids:
+        raise InputError(f"workload {name!r}: job number {list(ids).index('') + 1} has an empty job_id")
+
+
+def _check_agreement(name: str, columns: dict[str, np.ndarray]) -> None:
+    """Seconds per iteration must give the duration: two clocks in one job would make every metric ambiguous."""
+    expected_s = columns["duration_s"] / columns["iterations"]
+    bad = np.abs(columns["iteration_s"] - expected_s) > AGREEMENT * expected_s
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise InputError(
+            f"workload {name!r}, job {columns['job_id'][i]!r} (number {i + 1}), "
+            f"iteration_s: {columns['iteration_s'][i]} does not agree with duration_s / iterations = {expected_s[i]}; "
+            f"expected at most {AGREEMENT:g} of it apart"
+        )
+
+
+# column: (low, strictly above, high, what was expected)
+RANGES: dict[str, tuple[float, bool, float, str]] = {
+    "arrival_s": (0, False, LONGEST_S, "a time in seconds from 0 to 1e15"),
+    "gpus": (1, False, LARGEST_GANG, "a whole number of GPUs from 1 to 10^9"),
+    "duration_s": (0, True, LONGEST_S, "a time in seconds above 0, up to 1e15"),
+    "iterations": (0, True, LONGEST_S, "a number above 0, up to 1e15"),
+    "iteration_s": (0, True, LONGEST_S, "a time in seconds above 0, up to 1e15"),
+    "batch_size": (0, False, 2**62, "a whole number >= 0"),
+    "deadline_s": (0, True, np.inf, "a time in seconds above 0"),
+    "estimate_s": (0, True, np.inf, "a time in seconds above 0"),
+}
+
+
+def text_array(values: Any) -> np.ndarray:
+    """`values` as a fresh 1-D object array of str."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = [value if type(value) is str else str(value) for value in values]
+    return array
+
+
+def first_bad_text(values: Sequence[str] | np.ndarray) -> int | None:
+    """Index of the first text with a control character or a lone surrogate, or None."""
+    if not _CONTROL.search("".join(values)):
+        return None
+    return next(i for i, value in enumerate(values) if _CONTROL.search(value))
+
+
+def first_duplicate(values: Sequence[str] | np.ndarray) -> tuple[int, int] | None:
+    """(first, second) index of the first value that comes twice, or None."""
+    if len(set(values)) == len(values):
+        return None
+    seen: dict[str, int] = {}
+    return next((seen[value], i) for i, value in enumerate(values) if seen.setdefault(value, i) != i)
+
+
+def clip(value: object, length: int = 60) -> str:
+    """`repr(value)`, shortened for a message."""
+    shown = repr(value if not isinstance(value, str) else value[: 2 * length])
+    return shown if len(shown) <= length else shown[: length - 4] + "...'"
+
+
+def _saved_columns(workload: Workload) -> dict[str, Any]:
+    """The columns worth a place in a file: iteration_s only where it says more than duration_s / iterations.
+
+    Estimates only where there are any.
+
+    Iterations that are not known are nan; no column, where none are.
+    """
+    derived = np.array_equal(workload.iteration_s, workload.duration_s / workload.iterations)
+    columns = {name: getattr(workload, name) for name in COLUMNS if name != "iteration_s" or not derived}
+    if np.isinf(workload.estimate_s).all():
+        del columns["estimate_s"]
+    if not workload.iterations_known:
+        assumed = workload.iterations == workload.duration_s
+        columns["iterations"] = np.where(assumed, np.nan, workload.iterations)
+        if assumed.all():
+            del columns["iterations"]
+    if workload.geo is not None:
+        columns |= columns_of(workload.geo)
+    if workload.ps is not None:
+        columns |= ps_jobs.columns_of(workload.ps)
+    return columns
+
+
+def _write_csv(workload: Workload, path: Path) -> None:
+    saved = _saved_columns(workload).items()
+    columns = {name: values.tolist() if isinstance(values, np.ndarray) else values for name, values in saved}
+    # an empty cell reads better than inf or nan
+    for name in columns.keys() & {"deadline_s", "iterations", "estimate_s"}:
+        columns[name] = [value if math.isfinite(value) else "" for value in columns[name]]
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        write_csv(file, list(columns), zip(*columns.values(), strict=True))
+
+
+def _write_parquet(workload: Workload, path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    arrays = {
+        name: pa.array(values, type=pa.string() if name in (*TEXT, "parts", "tables") else None)
+        for name, values in _saved_columns(workload).items()
+    }
+    table = pa.table(arrays).replace_schema_metadata({PARQUET_NAME_KEY: workload.name.encode("utf-8", "replace")})
+    buffer = pa.BufferOutputStream()
+    pq.write_table(table, buffer, write_page_checksum=True)
+    path.write_bytes(sealed_parquet.sealed(buffer.getvalue().to_pybytes()))
+
+
+assert tuple(field.name for field in fields(Workload))[1:-4] == COLUMNS

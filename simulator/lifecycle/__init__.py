@@ -1,0 +1,1 @@
+"""What happens to jobs, compiled: they start, stop, move, change size, fail and end."""

@@ -1,0 +1,59 @@
+"""What happens to one job, as Python calls it, by array of records and row; see clock_calls.py."""
+
+from ..compiler.jit import entry
+from . import lifecycle, rerating, resizing
+
+
+@entry
+def start(states, row, job):
+    """`jobs.start`."""
+    lifecycle.start(states[row], job)
+
+
+@entry
+def preempt(states, row, job):
+    """`jobs.preempt`."""
+    lifecycle.preempt(states[row], job)
+
+
+@entry
+def migrate(states, row, job):
+    """`jobs.migrate`."""
+    lifecycle.migrate(states[row], job)
+
+
+@entry
+def resize(states, row, job, batch):
+    """`resizing.resize`."""
+    resizing.resize(states[row], job, batch)
+
+
+@entry
+def set_passes(states, row, job, sub_batch):
+    """`resizing.set_passes`."""
+    resizing.set_passes(states[row], job, sub_batch)
+
+
+@entry
+def hold(states, row, job, until_s):
+    """`jobs.hold`."""
+    lifecycle.hold(states[row], job, until_s)
+
+
+@entry
+def bring_to_date(states, row):
+    """`rerating.bring_to_date`."""
+    rerating.bring_to_date(states[row])
+
+
+@entry
+def set_rate(states, row, job, solo_s, phase_left):
+    """`rerating.set_rate`."""
+    rerating.set_rate(states[row], job, solo_s, phase_left)
+
+
+@entry
+def change_rate(states, row, job, solo_s):
+    """`rerating.cut`, then `rerating.set_rate`: another rate from now on."""
+    rerating.cut(states[row], job)
+    rerating.set_rate(states[row], job, solo_s, 0.0)

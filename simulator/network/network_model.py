@@ -1,0 +1,88 @@
+"""What every network model offers to the simulator, whatever its fidelity.
+
+A network says how much longer one iteration takes because of where the gang lies. The engine keeps, per job,
+one number: the slowdown of its current placement; its rate of progress is 1 / (compute_iteration_s x slowdown).
+Which of a job's times `duration_s` gives is the argument `duration` of every network (isolated.py).
+
+How the fidelities fit the same interface:
+
+* `none` and `penalty` (here): the slowdown depends on the model, the gang's size and the innermost tier that
+  holds the gang, and on nothing else. `tier_factors` is all of it, computed once for a workload, and looked
+  up by the kernels.
+* `allreduce`: the slowdown depends on the shape of the placement (GPUs, slots, machines and racks used). Its
+  `tier_factors` gives each profile the best placement of each tier, which is what predictions and policies
+  need before a placement is chosen; a second method lays tables from which kernels compute the slowdown of
+  each shape, once (`ShapedNetwork`).
+* `contention`: the slowdown also depends on the jobs that share links, so it changes while a job runs. Its
+  `pace` (simulated.py) lays a job's phases into the record when it gets GPUs, where kernels play them.
+  `tier_factors` is the value without any other job.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ..cluster.topology import Topology
+
+
+class Jobs(Protocol):
+    """What a network needs of a workload; `job_id` is used in errors if there is one."""
+
+    @property
+    def model(self) -> np.ndarray:
+        """Model names, str objects, (n,)."""
+
+    @property
+    def gpus(self) -> np.ndarray:
+        """Gang sizes, int64 >= 1, (n,)."""
+
+
+def name_of_job(workload: Any, job: int) -> str:
+    """How an error calls a job: by its id, or by its number where the workload has no ids."""
+    job_ids = getattr(workload, "job_id", None)
+    return f"job {job_ids[job]}" if job_ids is not None else f"job number {job}"
+
+
+@runtime_checkable
+class Network(Protocol):
+    """A network model."""
+
+    @property
+    def name(self) -> str:
+        """The word that selects it."""
+
+    def describe(self) -> str:
+        """Its name with every parameter, in the form `load_network` reads."""
+
+    def tier_factors(self, workload: Jobs | Any, topology: Topology | None) -> tuple[np.ndarray, np.ndarray]:
+        """The slowdown of each kind of job on each tier.
+
+        Returns:
+            (profile_of_job, factors): int64 (n,) and float64 (P, 4), P profiles. factors[p, t] >= 1 is the duration of
+            one iteration when the innermost level that holds the whole gang is t (slot, machine, rack, network:
+            simulator/base/tiers.py), relative to one to which the network adds nothing. What the job's `duration_s`
+            says then follows from that of its best placement (isolated.py). Jobs of one GPU are always 1.
+
+        Raises:
+            InputError: a job that the network knows nothing about.
+        """
+
+
+@runtime_checkable
+class ShapedNetwork(Network, Protocol):
+    """A network whose slowdown depends on the shape of the placement."""
+
+    def best_factors(self, workload: Jobs | Any, topology: Topology | None, profile_of_job: np.ndarray) -> np.ndarray:
+        """The slowdown of each job on the best placement of the empty cluster (isolated.py), float64 (n,)."""
+
+    def lay(self, s: np.record, workload: Jobs | Any, profile_of_job: np.ndarray) -> None:
+        """Modify `s`: write the tables that network/collectives.py computes from.
+
+        Args:
+            s: a record (simulator/record/state.py).
+            workload: the jobs.
+            profile_of_job: what `tier_factors` gave for them.
+        """

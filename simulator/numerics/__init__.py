@@ -1,0 +1,1 @@
+"""Compiled building blocks that know nothing of clusters: bit sets, heaps, random numbers, rounding."""

@@ -1,0 +1,18 @@
+"""What is equal but for rounding: values that are the same in exact arithmetic must not be told apart.
+
+The same durations cut into other iterations, or counted from another hour, come to sums that differ in their last bits.
+Were such bits to decide who comes first, or whether two ends are one instant, then so would the unit of work.
+"""
+
+from ..compiler.jit import kernel
+
+SAME_INSTANT = 1e-12  # relative: events so near to each other are one instant; far above rounding, far below any clock
+NEAR = 1e-9  # of a period of a clock: so near to a tick is on it
+_SPLIT = 2.0**23 + 1.0  # leaves 30 of the 53 bits: a billionth
+
+
+@kernel
+def rounded(value):
+    """A finite number to 30 bits: equal but for rounding comes out equal, but for one in a million such pairs."""
+    product = value * _SPLIT
+    return product - (product - value)

@@ -1,0 +1,1 @@
+"""Scheduling passes, compiled: what the rules decide at one instant."""

@@ -1,0 +1,261 @@
+"""Scheduling passes: what the compiled rules decide at one instant, from an order, a head rule and a placer.
+
+A pass walks the order. Without preemption only waiting jobs are in it. With preemption (or where leases have ended)
+running jobs stand in it too: they keep their GPUs unless a waiting job before them needs these. `head` says what
+happens at the first waiting job that does not fit: with `strict` nobody behind it starts, `skip` goes on with the next,
+`reserve` and `conservative` do so if nobody before it starts later for it (backfill.py).
+
+All waiting jobs of one demand class (same GPUs, same skew) fit or fail together, so a pass looks only at the heads of
+the classes; one that failed is blocked for the rest of the pass, since room only shrinks. Rules under which every job
+decides for itself are in `offers.py`, rules that share GPUs in `sjf_bsbf_pass.py`.
+"""
+
+import math
+
+from ..base.codes import COUNT, RUNNING, WAITING
+from ..compiler.jit import kernel
+from ..lifecycle.lifecycle import enter_queue, grant_lease, leave_queue, plan, preempt, start
+from ..numerics.rounding import NEAR
+from ..rules.orders import has_levels, is_running_place, lease_is_over, running_key, settle_place, stopped_key
+from ..running.placers import find_gang
+from ..sharing.berths import has_berths
+from .backfill import backfill
+from .eviction import evict_for, give_up, gpus_behind, pick_evictable
+from .gandiva_packing import pack, unpack
+from .offers import make_offers
+from .restore import restore
+from .sjf_bsbf_pass import share_pass
+
+ANY_SIZE = 1 << 40
+
+
+@kernel
+def schedule(s):
+    """Modify `s`: one pass of the rule at this instant; returns the number of jobs started."""
+    s.pass_number += 1
+    s.n_picked = 0
+    if s.delays or s.auctions or s.migrates or s.waits:
+        return _offer(s)
+    if next_round_s(s) > s.now_s:
+        return 0
+    if s.shares:
+        return _share(s)
+    if s.waiting == 0:
+        return 0
+    if s.backfills:
+        return backfill(s, _round_from_s(s, s.last_end_s))
+    started = 0
+    if s.preemptive or s.lease_s > 0.0:
+        started = _fill_in_order(s)
+        if s.waiting == 0:
+            return started
+        head = s.queue_item[s.class_base[best_class(s, ANY_SIZE)]]
+        evictable_gpus = pick_evictable(s, head)
+        if evictable_gpus > 0 and s.placer == COUNT and (not has_berths(s) or s.shared_gpus == 0):
+            return started + _schedule_counted(s, evictable_gpus)
+    while s.free_gpus > 0 or s.n_picked > 0:
+        c = best_class(s, ANY_SIZE if s.strict or s.n_picked > 0 else s.free_gpus)
+        if c < 0:
+            break
+        job = s.queue_item[s.class_base[c]]
+        if find_gang(s, job, s.placer) or (s.n_picked > 0 and evict_for(s, job)):
+            start(s, job)
+            started += 1
+        elif s.strict:
+            break
+        else:
+            s.class_blocked[c] = s.pass_number
+    return started
+
+
+@kernel
+def _share(s):
+    """Modify `s`: a pass in which jobs share GPUs; then, if the rule says so, those whom partners have left grow."""
+    started = share_pass(s) if s.waiting > 0 else 0
+    if s.restores:
+        restore(s)
+    return started
+
+
+@kernel
+def _offer(s):
+    """Modify `s`: passes in which every job decides for itself; what one leaves when it moves is offered again."""
+    if s.auctions:
+        return make_offers(s)
+    if next_round_s(s) > s.now_s:
+        return 0
+    started = make_offers(s)
+    while s.moved:
+        s.pass_number += 1
+        s.n_picked = 0
+        started += make_offers(s)
+    if s.packs:
+        unpack(s)
+        started += pack(s)
+    return started
+
+
+@kernel
+def _fill_in_order(s):
+    """Modify `s`: start waiting jobs up to the first that does not fit; only then are running jobs looked at."""
+    started = 0
+    while s.waiting > 0:
+        job = s.queue_item[s.class_base[best_class(s, ANY_SIZE)]]
+        if not find_gang(s, job, s.placer):
+            break
+        start(s, job)
+        started += 1
+    return started
+
+
+@kernel
+def next_round_s(s):
+    """The first instant from now on at which a pass may be made."""
+    return _round_from_s(s, s.now_s)
+
+
+@kernel
+def _round_from_s(s, time_s):
+    """The first instant from `time_s` on at which a pass may be made."""
+    if s.round_s <= 0.0:
+        return time_s
+    # The clock may stand a rounding error before or behind the very multiple that it stands on.
+    tick_s = math.ceil(time_s / s.round_s - NEAR) * s.round_s
+    return time_s if tick_s <= time_s + NEAR * s.round_s else tick_s
+
+
+@kernel
+def commit(s, offered):
+    """Modify `s`: the instant is over. Jobs that started, stopped or were demoted take their places in the order.
+
+    Who has kept its GPUs after the end of its lease begins another: at once, or, under delay timers, when somebody was
+    offered GPUs (`offered`).
+    """
+    _sort_joined(s)
+    for i in range(s.n_joined):
+        job = s.joined[i]
+        s.is_joined[job] = 0
+        if s.status[job] == RUNNING:
+            if has_levels(s) and not is_running_place(s, job, s.run_key[job]):
+                settle_place(s, job)
+            if s.delays == 0 and lease_is_over(s, job):
+                grant_lease(s, job)
+                plan(s, job)
+    for i in range(s.n_joined - 1, -1, -1):
+        job = s.joined[i]
+        if s.status[job] == WAITING and has_levels(s) and is_running_place(s, job, s.order_key[job]):
+            leave_queue(s, job)
+            enter_queue(s, job, stopped_key(s, job))
+    s.n_joined = 0
+    s.demoted_now = 0
+    if s.delays and offered and s.leases_over:
+        s.leases_over = 0
+        for i in range(s.running):
+            if lease_is_over(s, s.runner[i]):
+                grant_lease(s, s.runner[i])
+                plan(s, s.runner[i])
+
+
+@kernel
+def _sort_joined(s):
+    """Modify `s.joined`: into the order of the pass that is over. They are few: insertion sort."""
+    for i in range(1, s.n_joined):
+        job = s.joined[i]
+        key = _key_of(s, job)
+        j = i - 1
+        while j >= 0:
+            other = s.joined[j]
+            other_key = _key_of(s, other)
+            if other_key < key or (other_key == key and other < job):
+                break
+            s.joined[j + 1] = other
+            j -= 1
+        s.joined[j + 1] = job
+
+
+@kernel
+def _key_of(s, job):
+    return s.run_key[job] if s.status[job] == RUNNING else s.order_key[job]
+
+
+@kernel
+def best_class(s, room):
+    """Class whose first waiting job is next in the order, among classes not blocked that ask at most `room`; or -1."""
+    best = -1
+    best_key = 0.0
+    best_job = 0
+    for c in range(s.n_classes):
+        if s.class_gpus[c] > room:
+            break
+        if s.class_count[c] > 0 and s.class_blocked[c] != s.pass_number:
+            key = s.queue_key[s.class_base[c]]
+            if best < 0 or key <= best_key:
+                job = s.queue_item[s.class_base[c]]
+                if best < 0 or key < best_key or job < best_job:
+                    best, best_key, best_job = c, key, job
+    return best
+
+
+@kernel
+def _schedule_counted(s, evictable_gpus):
+    """Modify `s`: a pass with preemption where only numbers of GPUs matter.
+
+    Decided on numbers first, carried out afterwards: so a job that is given up for one and then fits beside another
+    keeps its GPUs, and the outcome is that of walking the order greedily over the whole cluster.
+    """
+    room = s.free_gpus
+    started = 0
+    out = 0
+    while room + evictable_gpus > 0:
+        c = best_class(s, ANY_SIZE if s.strict else room + evictable_gpus)
+        if c < 0:
+            break
+        job = s.queue_item[s.class_base[c]]
+        need = s.gpus[job]
+        if room < need:
+            if room + gpus_behind(s, job) < need:
+                if s.strict:
+                    break
+                s.class_blocked[c] = s.pass_number
+                continue
+            kept = out
+            out = give_up(s, out, need - room)
+            for i in range(kept, out):
+                room += s.gpus[s.out_job[i]]
+                evictable_gpus -= s.gpus[s.out_job[i]]
+                enter_queue(s, s.out_job[i], running_key(s, s.out_job[i]))
+        leave_queue(s, job)
+        room -= need
+        if s.status[job] != RUNNING:
+            s.chosen[started] = job
+            started += 1
+    _spare(s, out, room)
+    for i in range(out):
+        if s.queue_place[s.out_job[i]] >= 0:
+            leave_queue(s, s.out_job[i])
+            preempt(s, s.out_job[i])
+    for i in range(started):
+        find_gang(s, s.chosen[i], COUNT)
+        start(s, s.chosen[i])
+    return started
+
+
+@kernel
+def _spare(s, out, room):
+    """Modify `s`: a strict pass ended early; of the jobs given up, those that fit beside the chosen ones go on.
+
+    Without this a job that blocks the head would stop others that it cannot replace. Best first.
+    """
+    while True:
+        best = -1
+        for i in range(out):
+            job = s.out_job[i]
+            if s.queue_place[job] < 0 or s.gpus[job] > room:
+                continue
+            key = s.out_key[i]
+            if best < 0 or key < s.out_key[best] or (key == s.out_key[best] and job < s.out_job[best]):
+                best = i
+        if best < 0:
+            return
+        leave_queue(s, s.out_job[best])
+        room -= s.gpus[s.out_job[best]]

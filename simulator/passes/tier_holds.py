@@ -1,0 +1,132 @@
+"""Holds that wait for a tier: delay scheduling as a decision about one job.
+
+Within its time a job that is held for a tier (MACHINE, RACK, NETWORK) starts by itself as soon as that tier, or a
+better one, has room: Algorithm 1 of paper dally, with a timer that whoever holds the job sets. This is looked at when
+the events of an instant have happened, before anybody is asked for a decision, and when the instant is over; where
+offers are made at rounds or auctions only, then only. One after the other is served, in the order of the rule, each at
+the best tier that has room, by the placer of the rule; until nobody finds any.
+
+When its time is over the job is tried a last time with the others, unless that is between rounds; then it is back in
+the queue. So is a job that is held until GPUs are freed, at the first instant (round, auction) at which they are.
+"""
+
+import math
+
+from ..base.codes import FIRST, TIER
+from ..base.tiers import MACHINE
+from ..compiler.jit import kernel
+from ..lifecycle.lifecycle import hold, start, unhold
+from ..lifecycle.standing_holds import join_standing
+from ..numerics.event_queue import schedule_event
+from ..rules.orders import comes_before
+from ..running.gpu_allocation import tier_of_gang
+from ..running.placers import find_at, find_gang
+from .order_pass import next_round_s
+
+
+@kernel
+def hold_for_tier(s, job, until_s, tier):
+    """Modify `s`: `jobs.hold`, and until then the job starts by itself at `tier` or a better one."""
+    hold(s, job, until_s)
+    join_standing(s, job, tier)
+
+
+@kernel
+def end_hold(s, job):
+    """Modify `s`: the time of a hold is over; one for a tier is served a last time if offers are made now."""
+    if s.hold_tier[job] > 0 and (s.auctions or next_round_s(s) <= s.now_s):
+        _let_end(s, job)
+        schedule_event(s, job, math.inf)
+    else:
+        unhold(s, job)
+
+
+@kernel
+def offer_freed(s):
+    """Modify `s`: events have freed GPUs: holds until then, of earlier instants, are over; those for a tier soon."""
+    for i in range(s.n_offered - 1, -1, -1):
+        job = s.offered[i]
+        if s.held_since_s[job] < s.now_s:
+            if s.hold_tier[job] > 0:
+                _let_end(s, job)
+            else:
+                unhold(s, job)
+
+
+@kernel
+def _let_end(s, job):
+    """Modify `s`: after the next time that holds are served, the job is back in the queue."""
+    s.hold_over[job] = 1
+    s.holds_over = 1
+
+
+@kernel
+def serve_holds(s):
+    """Modify `s`: who is held for a tier that has room starts; then those whose time is over are back in the queue.
+
+    Nothing happens where it has been done already and nothing has changed since.
+    """
+    if s.n_standing == 0:
+        return
+    if s.auctions == 0 and next_round_s(s) > s.now_s:
+        schedule_event(s, s.round_event, next_round_s(s))
+        return
+    if _anybody_finds(s):  # else it does not matter who is before whom
+        _sort_standing(s)
+        while _serve_in_order(s) > 0:  # where a gang lies may change by who has started before it: see placer `count`
+            pass
+    if s.holds_over:
+        s.holds_over = 0
+        for i in range(s.n_standing - 1, -1, -1):
+            if s.hold_over[s.standing[i]]:
+                unhold(s, s.standing[i])
+
+
+@kernel
+def _anybody_finds(s):
+    """Modify `s.gang`: True if a held job finds its tier, or a better one."""
+    for i in range(s.n_standing):
+        if _finds_tier(s, s.standing[i]):
+            return True
+    return False
+
+
+@kernel
+def _serve_in_order(s):
+    """Modify `s`: serve everybody once; returns how many have started."""
+    started = 0
+    i = 0
+    while i < s.n_standing and s.free_gpus > 0:
+        job = s.standing[i]
+        if _finds_tier(s, job):
+            start(s, job)  # and the next one is in its place
+            started += 1
+        else:
+            i += 1
+    return started
+
+
+@kernel
+def _finds_tier(s, job):
+    """Modify `s.gang`: free GPUs for a held job at its tier or a better one, the best that has room; False if none."""
+    if s.gpus[job] > s.free_gpus:
+        return False
+    worst = s.hold_tier[job]
+    if s.placer != TIER and s.placer != FIRST:
+        return find_gang(s, job, s.placer) and tier_of_gang(s) <= worst
+    for tier in range(MACHINE, worst + 1):
+        if find_at(s, s.gpus[job], tier, s.placer):
+            return True
+    return False
+
+
+@kernel
+def _sort_standing(s):
+    """Modify `s.standing`: into the order of the rule. It nearly is already: insertion sort."""
+    for i in range(1, s.n_standing):
+        job = s.standing[i]
+        j = i - 1
+        while j >= 0 and comes_before(s, job, s.standing[j]):
+            s.standing[j + 1] = s.standing[j]
+            j -= 1
+        s.standing[j + 1] = job

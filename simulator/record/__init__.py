@@ -1,0 +1,1 @@
+"""The state of a cluster: one structured record, composed of one dtype a concept."""

@@ -1,0 +1,224 @@
+"""Fields of a record where jobs share links: what they use, the part of their iteration that they are in, the rates.
+
+They have their size where the record has links; elsewhere each is one entry that nobody reads. A record may also have
+these fields alone (contention/phase_run.py), so flows/link_use.py, binding.py, max_min.py, max_min_sparse.py, table.py,
+rounds.py and phases.py touch no others.
+"""
+
+from __future__ import annotations
+
+from .sharing_fields import Field
+
+MOST_PHASES = 8  # Up phases of an iteration
+BINS = 2048  # of durations of iterations, see flows/iterations.py
+USES_PER_LINK = 16  # room for so many jobs a link on average
+SEATS = 63  # jobs of a network small enough for a table of flows and one seat more (flows/max_min_dense.py)
+COLUMNS = 128  # and its links
+
+
+def contention_fields(jobs: int, links: int, uses: int = 0, trace: int = 1) -> list[Field]:
+    """All of them.
+
+    Args:
+        jobs, links: that the record holds; with no links every field is one entry.
+        uses: pairs of a job and a link that it uses, of all jobs together; 0: 16 times the links.
+        trace: entries of the log of rates; 1: it is not kept.
+    """
+    if links == 0:
+        jobs = links = uses = phases = bins = trace = 1
+    else:
+        uses, phases, bins = uses or USES_PER_LINK * links, MOST_PHASES, BINS
+    return (
+        _scalars()
+        + _link_fields(links)
+        + _use_fields(uses)
+        + _job_fields(jobs, phases)
+        + _heap_fields(jobs)
+        + _scratch_fields(jobs, links)
+        + _table_fields(jobs, links)
+        + [("iteration_bins", "i8", (bins,))]  # how many iterations had a duration in each bin
+        + _trace_fields(trace)
+    )
+
+
+def _scalars() -> list[Field]:
+    return [
+        ("n_links", "i8"),
+        ("n_uses", "i8"),  # uses that somebody has or had,
+        ("free_use", "i8"),  # and head of the list of those of them that are free; -1 = none is
+        ("phase_now_s", "f8"),  # the clock of the network
+        ("jitter", "f8"),  # coefficient of variation of Down times
+        ("net_seed", "i8"),  # of the jitter
+        ("pacing", "i8"),  # a job with a shift begins every iteration at a slot; 0: the first one only
+        ("adjust", "f8"),  # how late, in iterations, it may begin before it waits for its next slot; inf = any
+        ("adjustments", "i8"),  # how often it did that
+        ("ended_job", "i8"),  # whose last iteration ended when `play` returned; -1 = nobody's
+        ("phase_events", "i8"),  # Up phases that have begun or ended
+        ("fills", "i8"),  # how often rates were computed,
+        ("filled", "i8"),  # for how many jobs, all times together,
+        ("sievings", "i8"),  # and how often it was whether a link can bind
+        ("n_binding", "i8"),  # links that can
+        ("iteration_count", "i8"),  # whole iterations of all jobs, and their durations together
+        ("iteration_sum_s", "f8"),
+    ]
+
+
+def _link_fields(links: int) -> list[Field]:
+    return [
+        ("link_capacity", "f8", (links,)),  # bytes per second, whole
+        ("link_first", "i8", (links,)),  # head of its uses; -1 = none
+        ("link_offered", "f8", (links,)),  # flows x rate of the phases of all jobs that send
+        ("link_bytes", "f8", (links,)),  # of phases that are over
+        ("link_congestion", "f8", (links,)),  # bytes, and
+        ("link_share", "f8", (links,)),  # their sum by byte per second that was offered, until
+        ("link_since_s", "f8", (links,)),  # when the offered sum last changed
+        ("link_users", "i8", (links,)),  # how many jobs are on it
+        ("is_slack", "i8", (links,)),  # it never decides a rate (flows/bottlenecks.py)
+    ]
+
+
+def _use_fields(uses: int) -> list[Field]:
+    """A pool; all lists end with -1."""
+    return [
+        ("use_job", "i8", (uses,)),
+        ("use_link", "i8", (uses,)),
+        ("use_flows", "f8", (uses,)),  # of the job's collective, across the link
+        ("use_next", "i8", (uses,)),  # of the link
+        ("use_prev", "i8", (uses,)),
+        ("use_after", "i8", (uses,)),  # of the job; of the free ones
+        ("use_binding", "i8", (uses,)),  # of the job, on links that can bind
+        ("use_share", "f8", (uses,)),  # `link_share` when the present Up phase began
+    ]
+
+
+def _job_fields(jobs: int, phases: int) -> list[Field]:
+    floats = (
+        "tail_s",  # Down time after the last Up phase
+        "alone_s",  # seconds of an iteration with nobody else on its links, without stretch and jitter
+        "own_rate",  # bytes per second that its links leave to a flow if nobody else sends
+        "rounds_done",  # whole iterations since `begin`
+        "rounds_left",  # iterations at `begin` until it ends; inf = for ever
+        "first_round",  # the part of the first iteration that was done before
+        "round_began_s",  # when its present iteration began
+        "last_round_s",  # seconds from the beginning of its last whole iteration to the next
+        "ready_s",  # when it could have begun, of a job that waits for its slot
+        "down_factor",  # Down times of the present iteration are longer by it: stretch and jitter
+        "stretch",  # Down times of coming iterations are longer by it: several jobs on a GPU
+        "bytes_due",  # of the present Up phase a flow sends so many,
+        "bytes_left",  # of which so many are left at
+        "sent_since_s",  # when its rate last changed
+        "send_rate",  # bytes per second of a flow now
+        "send_top",  # and the most that it could be in this phase
+        "up_began_s",  # when the present Up phase began
+        "phase_end_s",  # when the present part of the iteration ends, if no rate changes
+        "shift_s",  # iterations begin at this modulo the period; -1 = whenever the one before is over
+        "period_s",
+        "slot",  # the last that it began in; -inf = none yet
+        "job_congestion",  # its part of the congestion of its links, bytes
+        "job_rounds_s",  # durations of its whole iterations,
+        "job_up_s",  # and seconds in their Up phases, together
+        "round_up_s",  # seconds in Up phases of the present iteration that are over
+    )
+    integers = (
+        "first_use",  # -1 = not in the network
+        "first_binding",
+        "n_phases",
+        "phase",  # the Up phase that it is in or before; n_phases: in the tail; -1: before the iteration
+        "is_sending",
+        "draws",  # iterations begun, in all its life: counts the random numbers
+        "job_rounds",  # whole iterations in `job_rounds_s`
+    )
+    columns: list[Field] = [(name, "f8", (jobs,)) for name in floats]
+    columns += [(name, "i8", (jobs,)) for name in integers]
+    return [
+        *columns,
+        ("phase_down_s", "f8", (jobs, phases)),  # before each Up phase
+        ("phase_bytes", "f8", (jobs, phases)),  # a flow
+        ("phase_rate", "f8", (jobs, phases)),  # the most that a flow sends, bytes per second, whole
+    ]
+
+
+def _heap_fields(jobs: int) -> list[Field]:
+    """The heap of jobs by when their present part ends."""
+    return [
+        ("phase_key", "f8", (jobs,)),
+        ("phase_item", "i8", (jobs,)),
+        ("phase_of", "i8", (jobs,)),  # place in it; -1 = none
+        ("phase_count", "i8"),
+    ]
+
+
+def _scratch_fields(jobs: int, links: int) -> list[Field]:
+    """Of the computation of rates (flows/max_min.py, max_min_sparse.py)."""
+    return [
+        ("n_dirty", "i8"),  # links whose jobs need new rates before time passes
+        ("dirty_link", "i8", (links,)),
+        ("is_dirty", "i8", (links,)),
+        ("sieve_mark", "i8", (jobs,)),  # by job: on the link of this sieving,
+        ("sieve_flows", "f8", (jobs,)),  # with so many flows
+        ("may_join", "i8", (jobs,)),  # by job: 1 = it sends and is not in the present fill
+        ("fill_rate", "f8", (jobs,)),  # its rate when it last was in a fill; 0 = it is in one, and rises
+        ("fill_job", "i8", (jobs,)),  # the jobs of the component
+        ("link_place", "i8", (links,)),  # its place in the lists below + links of the record x number of the fill
+        ("fill_link", "i8", (links,)),  # the hot links of the component,
+        ("fill_room", "f8", (links,)),  # capacity that is left to
+        ("fill_flows", "f8", (links,)),  # flows that are still rising,
+        ("fill_height", "f8", (links,)),  # how far each of them can rise
+    ]
+
+
+def _table_fields(jobs: int, links: int) -> list[Field]:
+    """Of a small network: jobs have seats, links that can bind have columns (flows/max_min_dense.py)."""
+    seats, columns = (1, 1) if links == 1 else (SEATS, COLUMNS)
+    return [
+        ("is_laid", "i8"),  # the table is that of the jobs that are there now
+        ("fits_table", "i8"),  # they fit in
+        ("n_seats", "i8"),
+        ("n_columns", "i8"),
+        ("seat_job", "i8", (seats,)),
+        ("seat_rate", "f8", (seats,)),  # `fill_rate`
+        ("seat_of", "i8", (jobs,)),  # -1 = none
+        ("column_link", "i8", (columns,)),  # ascending
+        ("column_of", "i8", (links,)),  # -1 = none
+        ("column_users", "i8", (columns,)),  # a bit a seat
+        ("seats_sending", "i8"),  # likewise
+        ("table_flows", "f4", (seats, max(columns, 2))),  # an even number: no padding, whose bytes are anything
+        ("column_capacity", "f8", (columns,)),
+        ("column_sending", "f8", (columns,)),  # flows of the jobs that send
+        ("column_offered", "f8", (columns,)),  # `link_offered`
+        ("column_joined", "i8", (columns,)),  # these jobs, if more is offered than fits
+        ("column_room", "f8", (columns,)),  # capacity that is left to
+        ("column_flows", "f8", (columns,)),  # flows that are still rising
+    ]
+
+
+def _trace_fields(trace: int) -> list[Field]:
+    """The log of rates: a flow of the job sends at the rate from then on; rate -1: an iteration is over."""
+    return [
+        ("trace_count", "i8"),
+        ("tracing", "i8"),
+        ("trace_s", "f8", (trace,)),
+        ("trace_job", "i8", (trace,)),
+        ("trace_rate", "f8", (trace,)),
+        ("trace_offered", "f8", (trace,)),  # rate of the phase; duration of the iteration
+    ]
+
+
+def stay_fields(jobs: int, links: int, entries: int) -> list[Field]:
+    """Between a network and the running jobs of a cluster (flows/sessions.py); `entries` of the decision log."""
+    if links == 0:
+        jobs = entries = 1
+    return [
+        ("averages", "i8"),  # jobs on the network run at average rates, not phase by phase;
+        ("net_changed", "i8"),  # who is there, or a shift, has changed since they were computed;
+        ("averaged_rate", "f8"),  # and the bytes of congestion per second that go with them,
+        ("averaged_bytes", "f8"),  # and that so far
+        ("stays", "i8", (jobs,)),  # the stretch of the job on its GPUs is, or was until it ended, on the network
+        ("stay_done", "f8", (jobs,)),  # iterations since `begin` that it had done at `since_s`
+        ("asked_shift_s", "f8", (jobs,)),  # the shift with which a job that has just got GPUs will begin; -1 = none
+        ("asked_period_s", "f8", (jobs,)),
+        ("n_leavers", "i8"),  # jobs that have left their GPUs at this instant,
+        ("leaver", "i8", (jobs,)),
+        ("is_leaver", "i8", (jobs,)),  # codes.GONE; codes.BACK: and are on them again; 0 = neither
+        ("log_seconds", "f8", (entries,)),  # of a shift, with the other fields of log_fields
+    ]

@@ -1,0 +1,173 @@
+"""Fields of a record with regions: clusters of unit types, tables and their copies, and what is on the way between.
+
+A unit is a GPU, or one CPU machine. The fields have their size where the record has regions; elsewhere each is one
+entry that nobody reads. Sets of regions are the bits of one word.
+"""
+
+from __future__ import annotations
+
+from ..numerics.bitset import words
+from .sharing_fields import Field
+
+MOST_PARTS = 4  # of a workload: units of one type, in one cluster
+MOST_TYPES = 16
+LEVELS = 7  # of priority
+MOST_REGIONS = 63  # a word has a sign
+CLUSTERS_PER_REGION = 16  # room for so many on average
+COURSE_BINS = 100  # of how much was in use when
+COURSE_BIN_S = 60.0  # at first; they become twice as wide whenever time has gone beyond the last
+
+
+def clusters_in(regions: int) -> int:
+    """Room for clusters beside so many regions; never as many as jobs or GPUs (see `plain.py`)."""
+    return CLUSTERS_PER_REGION * regions - 8
+
+
+def events_in(regions: int) -> int:
+    """Ids that regions add to the heap of events: outages, links, and the look of the slow path."""
+    return regions + regions * regions + 1 if regions > 0 else 0
+
+
+def region_fields(jobs: int, gpus: int, regions: int, tables: int, uses: int) -> list[Field]:
+    """All of them.
+
+    Args:
+        jobs, gpus: that the record holds.
+        regions: room for regions; 0: none, every field is one entry.
+        tables: room for tables, and for copies on the way.
+        uses: room for pairs of a job and a table that it reads.
+    """
+    if regions == 0:
+        jobs = gpus = regions = tables = uses = clusters = types = parts = 1
+    else:
+        clusters, types, parts = clusters_in(regions), MOST_TYPES, MOST_PARTS
+    return (
+        _scalars(COURSE_BINS if regions > 1 else 1)
+        + _place_fields(gpus, regions, clusters, types)
+        + _job_fields(jobs, parts, uses)
+        + _table_fields(tables)
+        + _transfer_fields(regions, tables)
+    )
+
+
+def _scalars(bins: int) -> list[Field]:
+    return [
+        ("n_regions", "i8"),
+        ("n_clusters", "i8"),
+        ("n_types", "i8"),
+        ("n_tables", "i8"),
+        ("cpu_type", "i8"),  # whose units are machines without GPUs
+        ("up_regions", "i8"),  # set
+        ("region_outages", "i8"),
+        ("region_mtbf_s", "f8"),  # 0 = none
+        ("region_mttr_s", "f8"),
+        ("first_region_event", "i8"),  # ids in the heap of events
+        ("first_link_event", "i8"),
+        ("tables_event", "i8"),
+        ("tables_every_s", "f8"),
+        ("tables_due", "i8"),  # the slow path is to look
+        ("tables_seen", "i8"),  # decisions before it last did
+        ("save_s", "f8"),  # to save the state of a workload that is stopped for another
+        ("slo_s", "f8", (LEVELS,)),  # how long a workload may wait for its first start and such a saving, by level
+        ("course_s", "f8"),  # width of a bin
+        ("course_held_s", "f8", (2, bins)),  # unit-seconds held in each: of GPUs, of CPU machines
+        ("late_starts", "i8"),  # how many waited longer
+        ("gpu_compute_s", "f8"),  # compute_gpu_s, of GPUs alone
+        ("waited_for_data", "i8"),  # workloads that no region could run when they arrived: tables, or outages
+        ("bytes_moved", "f8"),  # by copies that are complete,
+        ("bytes_wasted", "f8"),  # and by those that were broken off
+        ("n_transfers", "i8"),
+        ("free_transfer", "i8"),  # head of the list of free ones; -1 = none is left
+        ("n_doomed", "i8"),  # tables with a copy that is to be deleted
+        ("sweep", "i8"),  # one of them may go now
+    ]
+
+
+def _place_fields(gpus: int, regions: int, clusters: int, types: int) -> list[Field]:
+    per_region = ("region_first_machine", "region_machines", "region_failures", "storage_bytes", "stored_bytes")
+    per_cluster = ("cluster_region", "cluster_type", "cluster_gpus", "cluster_free")
+    return [
+        *[(name, "i8", (regions,)) for name in per_region],
+        *[(name, "i8", (clusters,)) for name in per_cluster],
+        ("machine_cluster", "i8", (gpus,)),
+        ("type_gpus", "i8", (types,)),  # units of each type: all,
+        ("type_held", "i8", (types,)),  # held by workloads now,
+        ("type_down", "i8", (types,)),  # on failed machines now,
+        ("type_held_s", "f8", (types,)),  # and their integrals
+        ("type_down_s", "f8", (types,)),
+    ]
+
+
+def _job_fields(jobs: int, parts: int, uses: int) -> list[Field]:
+    integers = (
+        "job_level",
+        "job_tenant",
+        "job_hosts",  # set of the regions that could hold it if they were empty
+        "job_region",  # where it runs; -1 = nowhere
+        "last_region",  # where it ran last
+        "gpu_units",  # its units that are GPUs
+        "lacks_data",  # 1: no region could run it when it arrived, nor since; 2: one can by now
+        "first_read",  # first of the tables that it reads
+        "n_reads",
+    )
+    return [
+        *[(name, "i8", (jobs,)) for name in integers],
+        ("container_s", "f8", (jobs,)),  # of every start, until work begins
+        ("data_wait_s", "f8", (jobs,)),  # from its arrival until a region could run it
+        ("first_save_s", "f8", (jobs,)),  # that its first start waits until the state of others is saved
+        ("part_type", "i8", (jobs, parts)),  # -1 = no part
+        ("part_units", "i8", (jobs, parts)),
+        ("part_cluster", "i8", (jobs, parts)),  # of a running one
+        ("read_table", "i8", (uses,)),
+        ("reader_job", "i8", (uses,)),
+        ("reader_next", "i8", (uses,)),  # of the same table, from `table_reader` on: those that run or lack data
+        ("reader_prev", "i8", (uses,)),
+        ("ended", "i8", (words(jobs)[0],)),  # of every 32 jobs in a row: how many are done,
+        ("ended_s", "f8", (words(jobs)[0],)),  # and when the last of them was
+    ]
+
+
+def _table_fields(tables: int) -> list[Field]:
+    names = (
+        "table_size",  # bytes
+        "replica_size",  # of a copy that is not at home: partitions that are read
+        "table_home",
+        "table_target",  # where its home moves to; -1 = it stays
+        "table_copies",  # set: complete ones, of which
+        "table_whole",  # have all partitions: at home, or at an old home,
+        "table_wanted",  # stay if they are no home,
+        "table_doomed",  # and are deleted when nobody reads them
+        "table_reader",  # head of the list of its readers
+        "table_transfer",  # head of the list of its copies on the way
+        "doomed_table",  # tables with doomed copies,
+        "doomed_place",  # and back
+    )
+    return [(name, "i8", (tables,)) for name in names]
+
+
+def _transfer_fields(regions: int, transfers: int) -> list[Field]:
+    """Copies on the way, a pool; and the links, whose rate the transfers on one share equally.
+
+    `wan_served` counts the bytes that a transfer which was always there would have got.
+    """
+    integers = (
+        "transfer_table",
+        "transfer_from",  # -1 = it waits for a source
+        "transfer_to",
+        "transfer_bytes",  # to send
+        "transfer_room",  # that it takes at its target
+        "transfer_next",  # of the link, by end; of the free ones
+        "transfer_prev",
+        "transfer_after",  # of the table
+    )
+    links = (regions, regions)
+    return [
+        *[(name, "i8", (transfers,)) for name in integers],
+        ("transfer_end", "f8", (transfers,)),  # `wan_served` when it is complete
+        ("wan_rate", "f8", links),  # bytes per second, from a region to another
+        ("wan_served", "f8", links),
+        ("wan_since_s", "f8", links),  # until when that is counted
+        ("wan_bytes", "f8", links),  # sent until then
+        ("wan_count", "i8", links),
+        ("wan_first", "i8", links),  # head of its transfers; -1 = none
+    ]

@@ -1,0 +1,436 @@
+"""The state of one simulated cluster: a single structured record, composed of one dtype per concept.
+
+A record of fixed shape is what makes the kernels fast (one pointer, no reference counting) and snapshots trivial (one
+assignment). Every distinct shape compiles once, so capacities come in few sizes; the real sizes are scalar fields
+(`n_jobs`, `n_gpus`, ...). Times are seconds, work is iterations, GPU time is GPU-seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from ..base.errors import InputError
+from ..base.tiers import TIERS
+from ..numerics.bitset import words
+from .contention_fields import contention_fields, stay_fields
+from .region_fields import MOST_REGIONS, clusters_in, events_in, region_fields
+from .rule_fields import backfill_fields, delay_fields, foresight_fields, room_fields, rule_fields, semantics_fields
+from .sharing_fields import CLASSES, Field, sharing_fields
+from .zeroed import zeroed
+
+# No powers of two: at the same place of arrays that lie a multiple of 4 KB apart, one would drive the other out of the
+# processor's cache.
+# Few, so that most of what anybody simulates needs one class beside that of the small ones; room that is not used is
+# never touched, and takes no memory.
+SMALL = (136, 72, 104)  # jobs, GPUs, links: what agents train on by default
+JOB_SIZES = (16_392, 131_072, 1_048_576, 8_388_608)
+GPU_SIZES = (8_200, 131_072, 262_152)
+LOG_ENTRIES = 4096  # at least
+BERTH_SIZES = (1, 8)  # jobs that may hold one GPU at once
+LINK_SIZES = (8_264, 65_608)  # never as many as jobs or GPUs: `plain.py` tells arrays by their length
+SMALL_GEO = (520, 520, 8, 152, 4_160)  # jobs, GPUs and CPU machines, regions, tables, tables read by all jobs
+TABLE_SIZES = (8_264, 131_144, 1_048_648)  # as LINK_SIZES
+READS = 64  # tables that a job reads, on average
+AUCTIONS = 512  # at least
+PROFILES = 512
+MODELS = 64
+LAYERS = 1024  # of all models of a workload
+SHAPES = 2048  # a power of two
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """The shape of a record: how many jobs and GPUs it can hold, how many jobs one GPU, and how many links.
+
+    With one berth a GPU, jobs have their GPUs to themselves and one speed for as long as they hold them; the fields of
+    `sharing_fields.py` are there with more only. Those of `contention_fields.py` are there with links only, those of
+    `region_fields.py` with regions only; `uses` are pairs of a job and a table that it reads.
+    """
+
+    jobs: int
+    gpus: int
+    berths: int = 1
+    links: int = 0
+    regions: int = 0
+    tables: int = 0
+    uses: int = 0
+
+    @property
+    def seats(self) -> int:
+        """Berths of all GPUs: no more jobs can run."""
+        return self.gpus * self.berths
+
+    @property
+    def large(self) -> Capacity:
+        """The class that all but the smallest workloads and clusters of this kind need."""
+        jobs, gpus = max(self.jobs, JOB_SIZES[0]), max(self.gpus, GPU_SIZES[0])
+        if self.regions:
+            regions, tables = MOST_REGIONS + 1, max(self.tables, TABLE_SIZES[0])
+            return Capacity(jobs, gpus, regions=regions, tables=tables, uses=READS * jobs)
+        return Capacity(jobs, gpus, self.berths, max(self.links, LINK_SIZES[0]) if self.links else 0)
+
+    @property
+    def words(self) -> str:
+        """It for people."""
+        return f"{self.jobs:,} jobs on {self.gpus:,} GPUs"
+
+    def empty(self, n: int = 1) -> np.recarray:
+        """`n` zeroed records of this shape."""
+        return empty_state(self, n)
+
+    @classmethod
+    def fitting(cls, jobs: int, gpus: int, berths: int = 1, links: int = 0) -> Capacity:
+        """The smallest size class that holds `jobs` jobs on `gpus` GPUs; InputError beyond the largest."""
+        berths = _class_of(berths, BERTH_SIZES, "jobs on a GPU")
+        if jobs <= SMALL[0] and gpus <= SMALL[1] and links <= SMALL[2]:
+            return cls(*SMALL[:2], berths, SMALL[2] if links > 0 else 0)
+        links = _class_of(links, LINK_SIZES, "links") if links > 0 else 0
+        return cls(_class_of(jobs, JOB_SIZES, "jobs"), _class_of(gpus, GPU_SIZES, "GPUs"), berths, links)
+
+    @classmethod
+    def with_regions(cls, jobs: int, gpus: int, regions: int, clusters: int, tables: int, uses: int) -> Capacity:
+        """The smallest size class that holds them; InputError beyond the largest."""
+        if regions > MOST_REGIONS:
+            raise InputError(f"{regions} regions: one simulator holds at most {MOST_REGIONS}")
+        if clusters > clusters_in(MOST_REGIONS + 1):
+            raise InputError(f"{clusters} clusters: one simulator holds at most {clusters_in(MOST_REGIONS + 1)}")
+        wanted = jobs, gpus, regions, tables, uses
+        is_small = all(size <= most for size, most in zip(wanted, SMALL_GEO, strict=True))
+        if is_small and clusters <= clusters_in(SMALL_GEO[2]):
+            jobs, gpus, regions, tables, uses = SMALL_GEO
+            return cls(jobs, gpus, regions=regions, tables=tables, uses=uses)
+        jobs = _class_of(jobs, JOB_SIZES, "jobs")
+        return cls(
+            jobs,
+            _class_of(gpus, GPU_SIZES, "GPUs and CPU machines"),
+            regions=MOST_REGIONS + 1,
+            tables=_class_of(tables, TABLE_SIZES, "tables"),
+            uses=_class_of(uses, (READS * jobs,), "tables read by all jobs"),
+        )
+
+
+def _class_of(wanted: int, sizes: tuple[int, ...], noun: str) -> int:
+    for size in sizes:
+        if wanted <= size:
+            return size
+    raise InputError(f"{wanted} {noun}: one simulator holds at most {sizes[-1]}; split the workload or the cluster")
+
+
+def clock_fields() -> list[Field]:
+    """Time, progress of the run and its totals (scalars)."""
+    return [
+        ("now_s", "f8"),
+        ("start_s", "f8"),  # first arrival
+        ("horizon_s", "f8"),  # absolute; inf = none
+        ("seed", "i8"),
+        ("next_arrival", "i8"),  # index of the first job that has not arrived
+        ("waiting", "i8"),  # jobs in the queue, held ones not counted
+        ("held", "i8"),
+        ("running", "i8"),
+        ("done", "i8"),
+        ("events", "i8"),
+        ("patience", "i8"),  # how many there may be until somebody looks whether anything gets done (patience.py),
+        ("best_left_s", "f8"),  # and the work that was left then
+        ("instants", "i8"),  # decision points so far
+        ("decisions", "i8"),  # starts, stops, moves and holds so far, and the last of them:
+        ("last_kind", "i8"),
+        ("last_job", "i8"),
+        ("active_integral", "f8"),  # job-seconds in the system
+        ("slowdown_rate", "f8"),  # sum of 1 / isolated run time over the jobs in the system
+        ("slowdown_integral", "f8"),  # its integral: the sum of slowdowns, once all are finished
+        ("late", "i8"),  # jobs that had not finished at their deadline, of those due before now
+        ("next_due", "i8"),  # place in `due` of the first deadline that is not before now
+        ("n_due", "i8"),  # jobs with a deadline
+        ("fragmented_integral", "f8"),  # GPU-seconds free on partly used machines
+        ("down_integral", "f8"),  # GPU-seconds on failed machines
+        ("used_gpu_s", "f8"),  # held by jobs; compute + communication + restore + lost
+        ("compute_gpu_s", "f8"),
+        ("comm_gpu_s", "f8"),
+        ("restore_gpu_s", "f8"),
+        ("lost_gpu_s", "f8"),  # undone by failures, or past the work of a job (not in compute_gpu_s)
+        ("preemptions", "i8"),
+        ("migrations", "i8"),
+        ("failures", "i8"),
+    ]
+
+
+def job_fields(jobs: int) -> list[Field]:
+    """One entry a job, in order of arrival."""
+    floats = (
+        "arrival_s",
+        "deadline_s",  # absolute; inf = none
+        "iterations",
+        "base_iteration_s",  # isolated: seconds per iteration on the best placement of the empty cluster;
+        "compute_iteration_s",  # of these what the network does not add: `tier_factor` is relative to it
+        "iterations_left",  # when last settled
+        "iteration_s",  # seconds per iteration at the present placement
+        "started_s",  # present stretch on GPUs: when it began,
+        "since_s",  # and when its progress began (after the restore)
+        "planned_finish_s",
+        "check_s",  # next instant at which the rule looks at the running job (demotion); inf = none
+        "lease_end_s",
+        "stopped_s",  # last time that it lost its GPUs; -1 = never
+        "left_s",  # last instant at which it left the GPUs that it held when the instant began; -1 = never
+        "stop_left",  # what it had then, in case that it is back on them before the instant ends
+        "stop_since_s",
+        "stop_started_s",
+        "stop_attained_s",
+        "waiting_since_s",
+        "held_since_s",
+        "first_start_s",
+        "finish_s",
+        "queued_s",  # total time without GPUs since arrival
+        "attained_s",  # total time on GPUs, settled at the last stop
+        "begun_s",  # last time that it got GPUs, or a lease of those that it has; -1 = never
+        "comm_s",
+        "restore_s",
+        "order_key",  # place in the order while waiting
+        "run_key",  # place in the order while running (LAS)
+        "active_at_arrival",  # active_integral when it arrived
+        "mean_active",  # mean number of active jobs over its life
+    )
+    integers = (
+        "gpus",
+        "status",
+        "profile",
+        "demand",  # its demand class
+        "level",  # LAS
+        "preempted",
+        "migrated",
+        "starts",
+        "stop_preempted",  # see left_s
+        "stop_migrated",
+        "stop_starts",
+        "tier",
+        "first_gpu",  # head of its gang's list
+        "runner_place",  # in `runner`
+        "queue_place",  # in its class's heap; -1 = not queued
+        "offer_place",  # in `offered`, from 1; 0 = not in it
+        "is_joined",
+        "rank",  # place in the window's order, and back:
+        "job_at_rank",
+        "due",  # the jobs with a deadline, the next one first
+    )
+    columns: list[Field] = [(name, "f8", (jobs,)) for name in floats]
+    columns += [(name, "i8", (jobs,)) for name in integers]
+    return columns
+
+
+def estimate_fields(jobs: int) -> list[Field]:
+    """What is known of run times (jobs/remaining_time.py)."""
+    return [
+        ("known_times", "i8"),  # whether they are exact, estimates, or not known
+        ("estimate_s", "f8", (jobs,)),  # where they are estimates: the isolated run time of the whole job
+    ]
+
+
+def grant_fields(jobs: int) -> list[Field]:
+    """Per job, where a grant is one lease and work counts in chunks (semantics.py)."""
+    floats = (
+        "ran_s",  # chunks: sum of their durations,
+        "service_gpu_s",  # and of GPUs x duration,
+        "grant_left",  # and what these and the iterations left will be when the present grant ends
+        "grant_ran_s",
+        "grant_service_gpu_s",
+        "grant_pause_s",  # from its end to the auction
+        "leased_s",  # when its lease began
+        "reserved_s",  # since when it holds a second gang, to which it will move
+    )
+    integers = (
+        "next_first_gpu",  # head of the list of the gang that it will move to; -1 = none
+        "next_tier",
+    )
+    columns: list[Field] = [(name, "f8", (jobs,)) for name in floats]
+    columns += [(name, "i8", (jobs,)) for name in integers]
+    return columns
+
+
+def event_fields(jobs: int, gpus: int, regions: int) -> list[Field]:
+    """The heap of next events: ids are jobs, then machines, then the scheduling round, then the next auction.
+
+    With regions then these, the links from each to each, and the look of the slow path.
+    """
+    ids = jobs + gpus + 2 + events_in(regions)
+    return [
+        ("event_key", "f8", (ids,)),
+        ("event_item", "i8", (ids,)),
+        ("event_of", "i8", (ids,)),  # place of an id in the heap, -1 = none
+        ("event_count", "i8"),
+        ("first_machine_event", "i8"),
+        ("round_event", "i8"),
+        ("auction_event", "i8"),
+        ("auction_s", "f8", (max(gpus, AUCTIONS),)),  # auctions to come, latest first
+        ("n_auctions", "i8"),
+    ]
+
+
+def queue_fields(jobs: int) -> list[Field]:
+    """Waiting jobs: one heap per demand class (GPUs, skewed or not) in shared arrays, and sets in window order."""
+    low, mid, top = words(jobs)
+    return [
+        ("queue_key", "f8", (jobs,)),
+        ("queue_item", "i8", (jobs,)),
+        ("n_classes", "i8"),
+        ("class_gpus", "i8", (CLASSES,)),  # ascending
+        ("class_skewed", "i8", (CLASSES,)),
+        ("class_base", "i8", (CLASSES,)),
+        ("class_count", "i8", (CLASSES,)),
+        ("class_blocked", "i8", (CLASSES,)),  # number of the pass in which no placement was found
+        ("class_refused", "i8", (CLASSES,)),  # 4 x number of the pass + patience of who refused in it; see offers.py
+        ("window_low", "i8", (low,)),
+        ("window_mid", "i8", (mid,)),
+        ("window_top", "i8", (top,)),
+        ("running_low", "i8", (low,)),  # the running jobs, in the same order
+        ("running_mid", "i8", (mid,)),
+        ("running_top", "i8", (top,)),
+    ]
+
+
+PER_BERTH = ("gpu_job", "gpu_next", "gpu_last_job", "gpu_last_start")
+PER_GPU = ("gpu_slot", "gpu_machine", "gang")
+PER_SLOT = ("slot_free", "slot_first_gpu", "slot_gpus", "slot_machine")
+PER_MACHINE = (
+    "machine_free",
+    "machine_first_gpu",
+    "machine_gpus",
+    "machine_first_slot",
+    "machine_slots",
+    "machine_rack",
+    "machine_down",
+    "machine_failures",
+    "machine_scan",
+    "machine_affinity",
+)
+PER_RACK = ("rack_free", "rack_first_machine", "rack_machines")
+CLUSTER_ARRAYS = PER_GPU + PER_SLOT + PER_MACHINE + PER_RACK
+
+
+def cluster_fields(gpus: int, berths: int) -> list[Field]:
+    """GPUs, slots, machines and racks, and who holds what.
+
+    The jobs on a GPU lie in berths: layer x (capacity for GPUs) + GPU, so that the first of a GPU has its number. The
+    berths of a gang are a linked list through `gpu_next`, from `first_gpu` on.
+    """
+    low, mid, top = words(gpus)
+    return [
+        *[(name, "i8", (berths * gpus,)) for name in PER_BERTH],
+        *[(name, "i8", (gpus,)) for name in CLUSTER_ARRAYS],
+        ("free_low", "i8", (low,)),
+        ("free_mid", "i8", (mid,)),
+        ("free_top", "i8", (top,)),
+        ("free_gpus", "i8"),
+        ("fragmented_gpus", "i8"),
+        ("down_gpus", "i8"),
+        ("spread", "i8"),  # running jobs on a worse tier than their size needs
+        ("gang_size", "i8"),
+    ]
+
+
+def size_fields() -> list[Field]:
+    """Real sizes within the capacity (scalars)."""
+    names = ("n_jobs", "n_gpus", "n_slots", "n_machines", "n_racks", "largest_machine", "largest_rack")
+    return [(name, "i8") for name in names]
+
+
+def network_fields(gpus: int) -> list[Field]:
+    """Slowdown of one iteration by profile and tier; with network allreduce what network/collectives.py needs."""
+    return [
+        ("tier_factor", "f8", (PROFILES, TIERS)),
+        ("net_models", "i8"),  # models of the tables below; 0: tier_factor is the network
+        ("net_kind", "i8", (TIERS,)),
+        ("net_links", "i8", (TIERS,)),  # of one member; 0: as many as there are members
+        ("net_latency_ns", "f8", (TIERS,)),  # of one message
+        ("net_bandwidth", "f8", (TIERS,)),  # of one link, bytes per ns
+        ("net_memory_bandwidth", "f8"),
+        ("net_endpoint_ns", "i8"),
+        ("net_fifo", "i8"),
+        ("net_single", "i8"),
+        ("net_flattened", "i8"),
+        ("profile_model", "i8", (PROFILES,)),  # -1: one GPU
+        ("model_first", "i8", (MODELS + 1,)),  # first layer of a model
+        ("model_compute_ns", "i8", (MODELS,)),
+        ("model_end_ns", "i8", (MODELS,)),  # when the backward pass ends, from the start of the forward pass
+        ("layer_bytes", "i8", (LAYERS,)),
+        ("layer_ready_ns", "i8", (LAYERS,)),  # when its gradient is computed
+        ("layer_update_ns", "i8", (LAYERS,)),  # from the end of its all-reduce to its completion
+        ("layer_order", "i8", (LAYERS,)),  # scratch
+        ("layer_done_ns", "i8", (LAYERS,)),  # scratch
+        ("layer_waiting", "i8", (LAYERS,)),  # scratch
+        ("units", "i8", (TIERS,)),  # scratch: the shape of a placement
+        ("slot_held", "i8", (gpus,)),  # scratch, 0 between calls: GPUs of the gang in a slot,
+        ("machine_held", "i8", (gpus,)),  # slots of a machine,
+        ("rack_held", "i8", (gpus,)),  # and machines of a rack
+        ("shapes", "i8"),  # memo by shape and model: how many are in it, the two halves of the key,
+        ("shape_first", "i8", (SHAPES,)),
+        ("shape_second", "i8", (SHAPES,)),
+        ("shape_fraction", "f8", (SHAPES,)),  # and compute over duration of an iteration
+    ]
+
+
+def failure_fields() -> list[Field]:
+    """Machine failures; a mean time between failures of 0 turns them off."""
+    return [("mtbf_s", "f8"), ("mttr_s", "f8"), ("checkpoint_s", "f8")]
+
+
+def log_entries(seats: int) -> int:
+    """Decisions that the log of an instant has room for."""
+    return max(8 * seats, LOG_ENTRIES)
+
+
+def log_fields(seats: int) -> list[Field]:
+    """Decisions of the present instant, in order of application; kept only while `log_on`.
+
+    Before them, what has started by itself (passes/tier_holds.py) since the clock left the last decision point.
+    """
+    entries = log_entries(seats)
+    return [
+        ("log_on", "i8"),
+        ("log_count", "i8"),
+        ("log_gpus", "i8"),
+        ("log_overflow", "i8"),
+        ("log_kind", "i8", (entries,)),
+        ("log_job", "i8", (entries,)),
+        ("log_first", "i8", (entries,)),
+        ("log_size", "i8", (entries,)),
+        ("log_value", "i8", (entries,)),  # sub-batch of a start, batch of a new size; 0 = none
+        ("log_gpu", "i8", (entries,)),
+        ("log_time_s", "f8", (entries,)),
+    ]
+
+
+@cache  # numba compares dtypes by identity first, by their many fields otherwise
+def state_dtype(capacity: Capacity) -> np.dtype:
+    """The whole record for one size class."""
+    jobs, gpus, seats = capacity.jobs, capacity.gpus, capacity.seats
+    fields = (
+        size_fields()
+        + clock_fields()
+        + job_fields(jobs)
+        + estimate_fields(jobs)
+        + grant_fields(jobs)
+        + event_fields(jobs, gpus, capacity.regions)
+        + queue_fields(jobs)
+        + cluster_fields(gpus, capacity.berths)
+        + rule_fields(jobs, seats)
+        + semantics_fields()
+        + delay_fields()
+        + foresight_fields(jobs, gpus, seats)
+        + room_fields(jobs, gpus, seats)
+        + backfill_fields(jobs)
+        + network_fields(gpus)
+        + failure_fields()
+        + log_fields(seats)
+        + sharing_fields(jobs, gpus, capacity.berths)
+        + contention_fields(jobs, capacity.links)
+        + stay_fields(jobs, capacity.links, log_entries(seats))
+        + region_fields(jobs, gpus, capacity.regions, capacity.tables, capacity.uses)
+    )
+    return np.dtype(fields, align=True)
+
+
+def empty_state(capacity: Capacity, n: int = 1) -> np.recarray:
+    """`n` zeroed records; `state[i]` is what kernels take."""
+    return zeroed(n, state_dtype(capacity))

@@ -1,0 +1,132 @@
+"""Laying regions, the demands of a workload and its tables into a record. Plain numpy."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..base.errors import InputError
+from ..record.region_fields import COURSE_BIN_S, MOST_TYPES
+from ..warehouse.demands import Demands
+from .table_copies import OFF
+
+if TYPE_CHECKING:
+    from ..cluster.topology import Topology
+    from ..jobs.workload import Workload
+
+NONE = -1
+
+
+def lay_regions(s: np.void, topology: Topology, workload: Workload, every_s: float) -> None:
+    """Write the regions and what the jobs ask of them, after the cluster and the jobs; nobody has arrived.
+
+    Args:
+        s: a record with room for them.
+        topology: with lands.
+        workload: with demands that fit.
+        every_s: seconds from one look of the slow path to the next, the first at the first arrival; inf: none.
+
+    Raises:
+        InputError: they do not fit each other, a job fits no region, or a region holds less than lies there.
+    """
+    demands = workload.geo
+    assert demands is not None
+    _lay_places(s, topology, demands)
+    _lay_jobs(s, topology, workload, demands)
+    _lay_tables(s, topology, demands)
+    _lay_links(s, topology)
+    s["tables_every_s"], s["tables_seen"] = every_s, -1
+    s["course_s"] = COURSE_BIN_S
+    if every_s < math.inf:  # the heap is empty
+        s["event_key"][0], s["event_item"][0] = s["start_s"], s["tables_event"]
+        s["event_of"][s["tables_event"]], s["event_count"] = 0, 1
+
+
+def parts_of(demands: Demands, job: int) -> list[tuple[str, int]]:
+    """The unit type and the units of each part of a job."""
+    both = zip(demands.part_type[job].tolist(), demands.part_units[job].tolist(), strict=True)
+    return [(demands.gpu_types[kind], units) for kind, units in both if kind != NONE]
+
+
+def _lay_places(s: np.void, topology: Topology, demands: Demands) -> None:
+    regions, clusters, types = topology.num_regions, topology.num_clusters, len(demands.gpu_types) + 1
+    if types > MOST_TYPES:
+        raise InputError(f"{types - 1} types of units: one simulator tells at most {MOST_TYPES - 1} apart")
+    kind = demands.cluster_type(topology)
+    kind = np.where(kind == NONE, types - 1, kind)  # what nobody asks
+    machine_cluster = topology.rack_cluster[topology.machine_rack]
+    units = np.bincount(machine_cluster, topology.machine_gpus, clusters).astype(np.int64)
+    machine_region = topology.cluster_region[machine_cluster]
+    machines = np.bincount(machine_region, minlength=regions)
+    s["n_regions"], s["n_clusters"], s["n_types"] = regions, clusters, types
+    s["cpu_type"] = types - 2
+    s["up_regions"] = (1 << regions) - 1
+    s["region_machines"][:regions] = machines
+    s["region_first_machine"][:regions] = np.cumsum(machines) - machines
+    s["cluster_region"][:clusters] = topology.cluster_region
+    s["cluster_type"][:clusters] = kind
+    s["cluster_gpus"][:clusters] = s["cluster_free"][:clusters] = units
+    s["machine_cluster"][: topology.num_machines] = machine_cluster
+    s["type_gpus"][:types] = np.bincount(kind, units, types)
+
+
+def _lay_jobs(s: np.void, topology: Topology, workload: Workload, demands: Demands) -> None:
+    n, uses = len(demands), len(demands.table)
+    hosts = demands.hosts(topology)
+    homeless = ~hosts.any(axis=1)
+    if homeless.any():
+        job = int(homeless.argmax())
+        parts = ", ".join(f"{units} {name}" for name, units in parts_of(demands, job))
+        raise InputError(
+            f"workload {workload.name!r}: job {workload.job_id[job]} asks {parts}; no region of topology "
+            f"{topology.name!r} has clusters that hold them"
+        )
+    s["save_s"], s["slo_s"] = demands.checkpoint_s, demands.slo_s
+    s["job_level"][:n], s["job_tenant"][:n] = demands.level, demands.tenant
+    s["job_hosts"][:n] = hosts @ (1 << np.arange(hosts.shape[1]))
+    s["job_region"][:n] = s["last_region"][:n] = NONE
+    s["gpu_units"][:n] = demands.asked[:, 0]
+    s["container_s"][:n] = demands.container_s
+    s["part_type"][:n], s["part_units"][:n] = demands.part_type, demands.part_units
+    s["first_read"][:n], s["n_reads"][:n] = demands.first[:-1], np.diff(demands.first)
+    s["read_table"][:uses], s["reader_job"][:uses] = demands.table, demands.owner
+    s["reader_prev"][:uses] = OFF
+
+
+def _lay_tables(s: np.void, topology: Topology, demands: Demands) -> None:
+    tables = demands.tables
+    n, regions = len(tables), topology.num_regions
+    assert topology.lands is not None
+    size, replica = tables.size_bytes, tables.replica_bytes
+    at_home = np.arange(regions) == tables.home[:, None]
+    bits = 1 << np.arange(regions)
+    s["n_tables"] = n
+    s["table_size"][:n], s["replica_size"][:n] = size, replica
+    s["table_home"][:n] = tables.home
+    s["table_target"][:n] = s["table_reader"][:n] = s["table_transfer"][:n] = NONE
+    s["table_copies"][:n] = copies = tables.copies @ bits
+    s["table_whole"][:n] = np.where(replica == size, copies, at_home @ bits)
+    s["table_wanted"][:n] = (tables.copies & ~at_home) @ bits
+    held = np.where(at_home, size[:, None], np.where(tables.copies, replica[:, None], 0)).sum(axis=0)
+    room = topology.lands.storage_bytes
+    if (held > room).any():
+        region = int((held > room).argmax())
+        raise InputError(
+            f"region {topology.region_names[region]!r} of topology {topology.name!r}: it stores {room[region]:,} "
+            f"bytes, but the workload's tables have {held[region]:,} there at first"
+        )
+    s["storage_bytes"][:regions], s["stored_bytes"][:regions] = room, held
+
+
+def _lay_links(s: np.void, topology: Topology) -> None:
+    assert topology.lands is not None
+    regions = topology.num_regions
+    s["wan_rate"][:regions, :regions] = topology.lands.wan_bytes_per_s
+    s["wan_first"][:] = NONE
+    s["wan_since_s"][:] = s["start_s"]
+    pool = len(s["transfer_next"])
+    s["transfer_next"][:] = np.arange(1, pool + 1)
+    s["transfer_next"][-1] = NONE
+    s["free_transfer"] = 0

@@ -1,0 +1,173 @@
+"""Workloads in regions: where one may run, the units of its parts, and how long its start takes (paper mast, Sec. 2).
+
+All parts of a workload run in one region, each in one cluster of its type, beside a copy of every table it reads. Every
+start takes the time to set up its containers (Sec. 5.5), and that of saving a state if it takes units from a workload
+that was stopped for it at the same instant (Sec. 2: a checkpoint is saved before a workload is preempted).
+"""
+
+from ..base.codes import FREE
+from ..compiler.jit import entry, kernel, known
+from .table_copies import begin_reading, end_reading, readable
+from .usage_history import book
+
+
+@known
+def has_regions(s):
+    """True if the record has room for regions."""
+    return s.cluster_region.size > 1
+
+
+@entry
+def candidate_regions(s, job):
+    """Set of the regions that are up, could hold a workload if they were empty, and have all its tables."""
+    found = s.job_hosts[job] & s.up_regions
+    first = s.first_read[job]
+    for use in range(first, first + s.n_reads[job]):
+        if found == 0:
+            return found
+        found &= readable(s, s.read_table[use])
+    return found
+
+
+@kernel
+def may_run_in(s, job, region):
+    """True if a workload may start in a region; in one that it left at this instant it still has its tables."""
+    if candidate_regions(s, job) >> region & 1:
+        return True
+    if s.left_s[job] != s.now_s or s.last_region[job] != region or (s.up_regions >> region & 1) == 0:
+        return False
+    first = s.first_read[job]
+    for use in range(first, first + s.n_reads[job]):
+        if (s.table_copies[s.read_table[use]] >> region & 1) == 0:
+            return False
+    return True
+
+
+@kernel
+def takes_units(s, job, units):
+    """True if a workload that holds nothing may start on `units`: free ones, part after part, where it may run."""
+    region = -1
+    place = 0
+    for part in range(s.part_units.shape[1]):
+        size = s.part_units[job, part]
+        if size == 0:
+            break
+        cluster = -1
+        for i in range(place, place + size):
+            unit = units[i]
+            if unit < 0 or unit >= s.n_gpus or s.gpu_job[unit] != FREE:
+                return False
+            here = s.machine_cluster[s.gpu_machine[unit]]
+            if cluster >= 0 and here != cluster:
+                return False
+            cluster = here
+        place += size
+        if s.cluster_type[cluster] != s.part_type[job, part]:
+            return False
+        if region >= 0 and s.cluster_region[cluster] != region:
+            return False
+        region = s.cluster_region[cluster]
+    return may_run_in(s, job, region)
+
+
+@kernel
+def note_arrival(s, job):
+    """Modify `s`: a workload that no region can run now waits for data."""
+    if candidate_regions(s, job) == 0:
+        s.lacks_data[job] = 1
+        s.waited_for_data += 1
+        begin_reading(s, job)
+
+
+@kernel
+def note_data(s, job):
+    """Modify `s`: a copy is complete, or a region is up: a workload that waits for data may have found it."""
+    if s.lacks_data[job] == 1 and candidate_regions(s, job) != 0:
+        _end_data_wait(s, job)
+
+
+@kernel
+def _end_data_wait(s, job):
+    end_reading(s, job)
+    s.lacks_data[job] = 2
+    s.data_wait_s[job] = s.now_s - s.arrival_s[job]
+
+
+@kernel
+def note_copy(s, table):
+    """Modify `s`: a table can be read in one more region."""
+    use = s.table_reader[table]
+    while use >= 0:
+        after = s.reader_next[use]
+        note_data(s, s.reader_job[use])
+        use = after
+
+
+@kernel
+def enter_region(s, job):
+    """Modify `s`: a workload holds `s.gang`, the units of its parts in their order."""
+    if s.lacks_data[job] == 1:
+        _end_data_wait(s, job)
+    place = 0
+    for part in range(s.part_units.shape[1]):
+        units = s.part_units[job, part]
+        if units > 0:
+            cluster = s.machine_cluster[s.gpu_machine[s.gang[place]]]
+            s.part_cluster[job, part] = cluster
+            s.cluster_free[cluster] -= units
+            s.type_held[s.part_type[job, part]] += units
+            s.job_region[job] = s.cluster_region[cluster]
+            place += units
+    begin_reading(s, job)
+
+
+@kernel
+def leave_region(s, job):
+    """Modify `s`: a running workload has no units any more."""
+    for part in range(s.part_units.shape[1]):
+        units = s.part_units[job, part]
+        if units > 0:
+            s.cluster_free[s.part_cluster[job, part]] += units
+            s.type_held[s.part_type[job, part]] -= units
+    s.last_region[job] = s.job_region[job]
+    s.job_region[job] = -1
+    end_reading(s, job)
+
+
+@kernel
+def set_up(s, job):
+    """Modify `s`: a workload that starts on `s.gang` waits for its containers, and for the state of others to be saved.
+
+    If it starts for the first time, the latter is part of its wait for that (paper mast, Sec. 5.5: "The preemption time
+    of B counts towards A's latency").
+    """
+    save_s = s.save_s if _takes_over(s, job) else 0.0
+    s.since_s[job] += s.container_s[job] + save_s
+    if s.first_start_s[job] == s.now_s:
+        s.first_save_s[job] = save_s
+
+
+@kernel
+def _takes_over(s, job):
+    """True if another workload lost a unit of `s.gang` at this instant, by a decision."""
+    for i in range(s.gang_size):
+        other = s.gpu_last_job[s.gang[i]]
+        if other >= 0 and other != job and s.left_s[other] == s.now_s:
+            if s.gpu_last_start[s.gang[i]] == s.stop_starts[other]:
+                return True
+    return False
+
+
+@kernel
+def is_late(s, job):
+    """True if a workload that starts for the first time has waited longer than its level may."""
+    return s.first_start_s[job] + s.first_save_s[job] - s.arrival_s[job] > s.slo_s[s.job_level[job]]
+
+
+@kernel
+def pass_region_time(s, elapsed_s):
+    """Modify `s`: the clock is about to move: units of each type that are held, and those on failed machines."""
+    book(s, elapsed_s)
+    for kind in range(s.n_types):
+        s.type_held_s[kind] += elapsed_s * s.type_held[kind]
+        s.type_down_s[kind] += elapsed_s * s.type_down[kind]

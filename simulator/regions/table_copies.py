@@ -1,0 +1,132 @@
+"""Copies of tables: where they lie, who reads them, and when one may be deleted (paper mast, Sec. 2 and 3.4).
+
+A table has a home, where all of it lies. Further copies hold the partitions that jobs read (Sec. 3.5). A deletion waits
+until nobody reads the copy, neither a workload in the region nor a copy on the way from it, and until another copy
+lies in a region that is up; who arrives in the meantime reads the others.
+"""
+
+from ..compiler.jit import kernel
+
+OFF = -2  # `reader_prev` of a use that is in no list
+
+
+@kernel
+def readable(s, table):
+    """Set of the regions with a copy of a table that a workload may start to read.
+
+    Copies that are to be deleted are left out as long as there is another in a region that is up.
+    """
+    copies = s.table_copies[table]
+    kept = copies & ~s.table_doomed[table]
+    return kept if kept & s.up_regions else copies
+
+
+@kernel
+def bytes_at(s, table, region):
+    """What a complete copy of a table takes in a region."""
+    return s.table_size[table] if s.table_whole[table] >> region & 1 else s.replica_size[table]
+
+
+@kernel
+def begin_reading(s, job):
+    """Modify `s`: a workload is in the lists of the tables that it reads."""
+    first = s.first_read[job]
+    for use in range(first, first + s.n_reads[job]):
+        table = s.read_table[use]
+        head = s.table_reader[table]
+        s.reader_next[use] = head
+        s.reader_prev[use] = -1
+        if head >= 0:
+            s.reader_prev[head] = use
+        s.table_reader[table] = use
+
+
+@kernel
+def end_reading(s, job):
+    """Modify `s`: it is in none of them; a copy that is to be deleted may go when the instant is over."""
+    first = s.first_read[job]
+    for use in range(first, first + s.n_reads[job]):
+        table = s.read_table[use]
+        before, after = s.reader_prev[use], s.reader_next[use]
+        if before >= 0:
+            s.reader_next[before] = after
+        else:
+            s.table_reader[table] = after
+        if after >= 0:
+            s.reader_prev[after] = before
+        s.reader_prev[use] = OFF
+        if s.table_doomed[table]:
+            s.sweep = 1
+
+
+@kernel
+def is_read(s, table, region):
+    """True if a workload that runs in a region reads a table, or a copy on the way is read from there."""
+    use = s.table_reader[table]
+    while use >= 0:
+        if s.job_region[s.reader_job[use]] == region:
+            return True
+        use = s.reader_next[use]
+    transfer = s.table_transfer[table]
+    while transfer >= 0:
+        if s.transfer_from[transfer] == region:
+            return True
+        transfer = s.transfer_after[transfer]
+    return False
+
+
+@kernel
+def doom(s, table, region, now):
+    """Modify `s`: a copy is to be deleted once nobody reads it: `now`, or not before the instant is over."""
+    if s.table_doomed[table] == 0:
+        s.doomed_table[s.n_doomed] = table
+        s.doomed_place[table] = s.n_doomed
+        s.n_doomed += 1
+    s.table_doomed[table] |= 1 << region
+    if now:
+        _delete_if_free(s, table, region)
+    else:
+        s.sweep = 1
+
+
+@kernel
+def spare(s, table, region):
+    """Modify `s`: a copy that was to be deleted stays."""
+    s.table_doomed[table] &= ~(1 << region)
+    if s.table_doomed[table] == 0:
+        s.n_doomed -= 1
+        last, place = s.doomed_table[s.n_doomed], s.doomed_place[table]
+        s.doomed_table[place] = last
+        s.doomed_place[last] = place
+
+
+@kernel
+def shrink(s, table, region):
+    """Modify `s`: a whole copy that is not at home becomes a replica, of the partitions that are read."""
+    less = s.table_size[table] - s.replica_size[table]
+    if less > 0 and region != s.table_home[table] and s.table_whole[table] >> region & 1:
+        s.stored_bytes[region] -= less
+        s.table_whole[table] &= ~(1 << region)
+
+
+@kernel
+def _delete_if_free(s, table, region):
+    """Modify `s`: delete a doomed copy if nobody reads it, its region is up, and so is that of one that stays."""
+    others = s.table_copies[table] & ~s.table_doomed[table] & s.up_regions
+    if others == 0 or (s.up_regions >> region & 1) == 0 or is_read(s, table, region):
+        return
+    s.stored_bytes[region] -= bytes_at(s, table, region)
+    s.table_copies[table] &= ~(1 << region)
+    s.table_whole[table] &= ~(1 << region)
+    spare(s, table, region)
+
+
+@kernel
+def sweep(s):
+    """Modify `s`: delete the doomed copies that nobody reads any more."""
+    s.sweep = 0
+    for place in range(s.n_doomed - 1, -1, -1):
+        table = s.doomed_table[place]
+        for region in range(s.n_regions):
+            if s.table_doomed[table] >> region & 1:
+                _delete_if_free(s, table, region)

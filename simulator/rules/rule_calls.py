@@ -1,0 +1,43 @@
+"""Placers, delay timers and run times on a gang as Python calls them, by records and row; see clock_calls.py."""
+
+from ..compiler.jit import entry
+from ..running import iteration_time, placers
+from ..running.gpu_allocation import tier_of_gang
+from . import dally_timers
+
+
+@entry
+def solo_gang_s(states, row, job, sub_batch):
+    """`speed.solo_iteration_s`, for the gang that lies in `gang`."""
+    s = states[row]
+    return iteration_time.solo_iteration_s(s, job, tier_of_gang(s), sub_batch)
+
+
+@entry
+def find_gang(states, row, job, placer):
+    """`placers.find_gang`."""
+    return placers.find_gang(states[row], job, placer)
+
+
+@entry
+def find_within(states, row, need, scope):
+    """`placers.find_within`."""
+    return placers.find_within(states[row], need, scope)
+
+
+@entry
+def present_timer_s(states, row, job):
+    """`delays.present_timer_s`."""
+    return dally_timers.present_timer_s(states[row], job)
+
+
+@entry
+def timer_end_s(states, row, job, tier):
+    """`delays.timer_end_s`."""
+    return dally_timers.timer_end_s(states[row], job, tier)
+
+
+@entry
+def timer_left_s(states, row, job, tier):
+    """`delays.timer_left_s`."""
+    return dally_timers.timer_left_s(states[row], job, tier)

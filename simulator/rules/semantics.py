@@ -1,0 +1,110 @@
+"""What the clock does besides arrivals and ends: how leases end, in which steps work progresses, when passes are made.
+
+`events`, the default: progress is continuous; a pass is made at every event (or round); a job whose lease has ended can
+be replaced by one that stands before it in the order, and goes on otherwise; under delay timers it bids anew as soon as
+somebody waits (passes/offers.py).
+
+`artist-sim`: as in ArtISt-sim, the simulator behind paper dally (Sec. IV-C), in its corrected form: only waiting jobs
+are offered GPUs. A grant is one lease; work counts in chunks of iterations; a job ends with its last chunk, of which
+what goes past its work is lost; a job whose lease ends loses its GPUs and waits; they are free at once, and `release_s`
+per GPU later (at once, where the lease has time left but not for another chunk) an auction offers whatever is free then
+to every waiting job in the order of the rule. Arrivals and ends call auctions too. Nothing else does: a delay timer
+that runs out is noticed at the next auction. Theirs also holds one 60 s after everything else is over, but no job is
+refused in a cluster where nothing runs.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+
+from ..base.errors import InputError
+from ..base.names import bind, choose, parse_name
+from ..jobs.workload import Workload, WorkloadWarning
+from ..network.isolated import COMPUTE, ISOLATED, Duration
+from .rule import Rule
+
+LEASE_S = 3600.0
+
+
+@dataclass(frozen=True)
+class Semantics:
+    """One set of such rules; see the module.
+
+    Args:
+        name: how results call it.
+        auctions: passes are made at auctions, and leases end in the loss of the GPUs.
+        lease_s: seconds, >= 0; 0: a job keeps its GPUs until it ends. Only with auctions: else the rule has its own.
+        chunk: iterations per GPU that count as one step, >= 0; 0: progress is continuous.
+        release_s: seconds per GPU between the end of a grant and its auction, >= 0.
+        network: the network that belongs to it, where nobody names another; None: no special one.
+        duration: what networks given as text take `duration_s` for unless they say so: see network/isolated.py.
+    """
+
+    name: str = "events"
+    auctions: bool = False
+    lease_s: float = 0.0
+    chunk: float = 0.0
+    release_s: float = 0.0
+    network: str | None = None
+    duration: Duration = ISOLATED
+
+    def __post_init__(self) -> None:
+        for name in ("lease_s", "chunk", "release_s"):
+            if not 0.0 <= getattr(self, name) < math.inf:
+                raise InputError(f"semantics {self.name}: {name} = {getattr(self, name):g}: expected a number >= 0")
+        if 0.0 < self.lease_s < 0.001:
+            raise InputError(f"semantics {self.name}: lease_s = {self.lease_s:g}: expected 0, or at least 0.001")
+
+    def chunk_on(self, workload: Workload) -> float:
+        """Iterations per GPU that count as one step of these jobs: `chunk`, or 0 where not all of them have iterations.
+
+        A warning says so: chunks of iterations that are but a second each would run for hours past the end of a job.
+        """
+        if self.chunk == 0.0 or workload.iterations_known:
+            return self.chunk
+        warnings.warn(
+            f"workload {workload.name!r} does not give the iterations of all its jobs, so a chunk of {self.chunk:g} "
+            f"has no length: semantics {self.name} runs with chunk=0, where progress is continuous",
+            WorkloadWarning,
+            stacklevel=1,  # one place whoever asks, so that it is said once
+        )
+        return 0.0
+
+    @property
+    def in_place(self) -> dict[str, float]:
+        """Fields of a rule that they set aside, and what is played in their place.
+
+        At auctions leases are those of the semantics, GPUs are not shared, and there are no rounds, no slices and, as
+        jobs are ordered without queues, no quantum.
+        """
+        if not self.auctions:
+            return {}
+        absent = ("round", "slicing", "quantum", "packing")
+        return {"lease": self.lease_s, **{name: getattr(Rule, name) for name in absent}}
+
+
+def events() -> Semantics:
+    """A pass at every event; a lease that has ended matters only while another job waits."""
+    return Semantics()
+
+
+def artist_sim(lease_s: float = LEASE_S, chunk: float = 1000.0, release_s: float = 1.0) -> Semantics:
+    """Leases, chunks and auctions as in the simulator behind paper dally."""
+    return Semantics("artist-sim", True, lease_s, chunk, release_s, "allreduce:calibration=artist", COMPUTE)
+
+
+SEMANTICS = {"events": events, "artist-sim": artist_sim}
+
+
+def load_semantics(source: Semantics | str) -> Semantics:
+    """Semantics from their text, e.g. "artist-sim:lease_s=1800", or themselves.
+
+    Raises:
+        InputError: an unknown name, or an unknown or bad parameter.
+    """
+    if isinstance(source, Semantics):
+        return source
+    name, params = parse_name(source, "semantics")
+    return bind(SEMANTICS[choose(name, SEMANTICS, "semantics")], params, f"semantics {name}")

@@ -1,0 +1,49 @@
+"""How fast a job runs on certain GPUs: the one question that kernels put to the network."""
+
+from ..compiler.jit import kernel
+from ..network.collectives import gang_fraction
+from ..network.step_time import stretch
+from ..sharing.berths import has_berths
+from .gpu_allocation import recall_gang
+
+
+@kernel
+def iteration_time_s(s, job):
+    """Modify scratch space of `s`: seconds per iteration of a job on the GPUs that it holds, left in `s.gang` too."""
+    if s.net_models > 0:
+        recall_gang(s, job)
+    return gang_iteration_s(s, job, s.tier[job])
+
+
+@kernel
+def gang_iteration_s(s, job, tier):
+    """Modify scratch space of `s`: seconds per iteration of a job, alone on `s.gang`, which is of that tier.
+
+    With its present sub-batch, where GPUs are shared; see `solo_iteration_s`.
+    """
+    if has_berths(s):
+        return solo_iteration_s(s, job, tier, s.sub_batch[job])
+    return _placed_s(s, job, tier)
+
+
+@kernel
+def solo_iteration_s(s, job, tier, sub_batch):
+    """Modify scratch space of `s`: seconds per iteration of a job, alone on `s.gang`, in passes of `sub_batch`.
+
+    Where the network is measured, `stretch` is relative to the isolated time, else to that of the placement.
+    """
+    if s.net_steps:
+        return s.base_iteration_s[job] * stretch(s, job, tier, sub_batch)
+    return _placed_s(s, job, tier) * stretch(s, job, tier, sub_batch)
+
+
+@kernel
+def _placed_s(s, job, tier):
+    """Modify scratch space of `s`: seconds per iteration of a job's whole batch, alone on `s.gang`.
+
+    Without `net_models`: compute time x slowdown of its profile at its tier. With them (network allreduce): compute
+    time over its share of the iteration, at the shape of the placement.
+    """
+    if s.net_models > 0:
+        return s.compute_iteration_s[job] / gang_fraction(s, job)
+    return s.compute_iteration_s[job] * s.tier_factor[s.profile[job], tier]

@@ -1,0 +1,189 @@
+"""GPU sharing as a value: how many jobs a GPU takes, how they slow each other down, and the memory that they share.
+
+Source: paper sjf-bsbf, Sec. IV-A3, IV-A4 and Eq. 9 (C = 2 by default). sharing/berths.py has what the record holds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..base.errors import InputError
+from ..base.names import bind, choose, parse_name
+from ..jobs.job_kinds import Slowdowns, lay_kinds
+from ..jobs.workload import Workload
+from ..network.network_model import Network, name_of_job
+from ..profiles.models import load_profiles
+from ..record.sharing_fields import FIT_TERMS, SHARED_MODELS
+from ..record.state import BERTH_SIZES
+from .interference import Interference
+from .mig_slices import Slice
+from .sharing_calls import first_without_room, lay_best_steps
+
+GIB = 2.0**30
+MEMORY = {"assumed": 1.0, "middle": 0.5, "measured": 0.0}  # of what is assumed that a sample takes
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """Several jobs may hold one GPU.
+
+    Args:
+        jobs_per_gpu: C, 1 to 8.
+        interference: `measured`, `gavel:gpu=p100,quantile=p90`, `lucid`, `constant:xi=1.5`, `mig:slices=2`, a csv
+            (sharing/interference.py), or an object that has `matrix` or `load_matrix` (job_kinds.py).
+        memory_gb: memory of a GPU in GiB, of which every job takes what its model's profile says; None: without limit.
+            Where GPUs are cut in slices, each job has its slice's share of it for itself.
+        gpu: GPU type whose fits say what gradient accumulation costs; where the network is measured, its type holds.
+        profiles: path of profiles beside the shipped ones (profiles/models.py).
+        memory: what a sample takes where nobody measured it (`sample_assumed` of a profile): `assumed`, as the profile
+            says, which is the most that the measured batches allow; `middle`, half of that; `measured`, nothing.
+
+    Raises:
+        InputError: a number out of range, no such interference or word, or slices that are not as many as jobs_per_gpu.
+    """
+
+    jobs_per_gpu: int = 2
+    interference: str | Slowdowns = "measured"
+    memory_gb: float | None = None
+    gpu: str = "2080ti"
+    profiles: str = ""
+    memory: str = "assumed"
+
+    def __post_init__(self) -> None:
+        most = BERTH_SIZES[-1]
+        if isinstance(self.jobs_per_gpu, bool) or self.jobs_per_gpu not in range(1, most + 1):
+            raise InputError(f"sharing: jobs_per_gpu = {self.jobs_per_gpu!r}: expected a whole number from 1 to {most}")
+        if not (self.memory_gb is None or (isinstance(self.memory_gb, int | float) and self.memory_gb > 0.0)):
+            raise InputError(f"sharing: memory_gb = {self.memory_gb!r}: expected GiB > 0, or None for no limit")
+        if isinstance(self.interference, str):
+            object.__setattr__(self, "interference", Interference(self.interference))
+        elif not (hasattr(self.interference, "matrix") or hasattr(self.interference, "load_matrix")):
+            raise InputError(
+                f"sharing: interference = {self.interference!r:.100}: expected a word such as 'measured', the path of "
+                "a csv file, or an object that has `matrix` or `load_matrix`"
+            )
+        choose(self.memory, MEMORY, "sharing: memory")
+        slice_ = self.slice
+        if slice_ is not None and slice_.count != self.jobs_per_gpu:
+            raise InputError(
+                f"sharing: jobs_per_gpu = {self.jobs_per_gpu!r} with GPUs cut in {slice_.count} slices "
+                f"({slice_.name}): expected jobs_per_gpu = {slice_.count}"
+            )
+
+    @property
+    def slice(self) -> Slice | None:
+        """The instances that every GPU is cut in; None: whole GPUs."""
+        return getattr(self.interference, "slice", None)
+
+    @classmethod
+    def load(cls, source: Sharing | str) -> Sharing:
+        """Sharing from its text, e.g. "on:jobs_per_gpu=3,memory_gb=11", or itself.
+
+        Interference with several parameters of its own does not fit into that text: hand over a `Sharing` then.
+
+        Raises:
+            InputError: an unknown or bad parameter.
+        """
+        if isinstance(source, Sharing):
+            return source
+        name, params = parse_name(source, "sharing")
+        if name != "on":
+            raise InputError(f"sharing {source!r}: expected on, or on:key=value,...")
+        return bind(_sharing, params, "sharing")
+
+
+def _sharing(
+    jobs_per_gpu: int = 2,
+    interference: str = "measured",
+    memory_gb: float | None = None,
+    gpu: str = "2080ti",
+    profiles: str = "",
+    memory: str = "assumed",
+) -> Sharing:
+    return Sharing(jobs_per_gpu, interference, memory_gb, gpu, profiles, memory)
+
+
+def lay_sharing(
+    records: np.recarray, s: np.void, workload: Workload, network: Network, sharing: Sharing | None
+) -> None:
+    """Write who may share GPUs, at what price, into a record with berths whose jobs are laid.
+
+    Args:
+        records: array of that one record; `s` is it.
+        workload: the jobs.
+        network: where it is measured it says which GPU type it is.
+        sharing: None: one job a GPU, and no limit of memory.
+
+    Raises:
+        InputError: more models than a record holds, a model that the profiles or the interference do not know, or a
+            job that does not fit a GPU even with one sample a pass.
+    """
+    n = len(workload)
+    s["jobs_per_gpu"] = 1 if sharing is None else sharing.jobs_per_gpu
+    s["gpu_memory"] = math.inf
+    s["xi"][:] = s["slice_slowdown"] = s["memory_shared"] = 1.0
+    s["batch"][:n] = s["own_batch"][:n] = np.maximum(1, -(-workload.batch_size // workload.gpus))
+    s["net_steps"] = hasattr(network, "fit_rows")
+    if sharing is None and not s["net_steps"]:
+        s["sub_batch"][:n] = s["batch"][:n]
+        return
+    number: dict[str, int] = {}
+    s["model"][:n] = [number.setdefault(model, len(number)) for model in workload.model.tolist()]
+    models = list(number)
+    if len(models) > SHARED_MODELS:
+        raise InputError(
+            f"workload {workload.name!r} has {len(models)} models; GPU sharing tells at most {SHARED_MODELS} apart"
+        )
+    s["fit"][: len(models)] = _fit_rows(models, network, sharing)
+    if sharing is not None:
+        assert not isinstance(sharing.interference, str)
+        lay_kinds(s, workload, models, sharing.interference)
+        if sharing.memory_gb is not None:
+            _lay_memory(s, workload, models, sharing)
+        if sharing.slice is not None:
+            s["slice_slowdown"], s["memory_shared"] = 1.0 / sharing.slice.compute, 0.0
+            s["gpu_memory"] *= sharing.slice.memory
+    s["sub_batch"][:n] = s["batch"][:n]
+    lay_best_steps(records, 0)
+    job = first_without_room(records, 0)
+    if job >= 0:
+        raise InputError(
+            f"{name_of_job(workload, job)} ({workload.model[job]}): it does not fit the {s['gpu_memory'] / GIB:g} GiB "
+            "of a GPU even with one sample a pass; expected sharing with more memory_gb"
+        )
+
+
+def _fit_rows(models: list[str], network: Network, sharing: Sharing | None) -> np.ndarray:
+    """(models, FIT_TERMS): what the measured network uses, else what the profiles have; d = 0 where there is none."""
+    if hasattr(network, "fit_rows"):
+        return network.fit_rows(models)
+    assert sharing is not None
+    known = load_profiles(sharing.profiles)
+    rows = np.zeros((len(models), FIT_TERMS))
+    for i, model in enumerate(models):
+        profile = known.get(model)
+        if profile is not None and sharing.gpu in profile.fits:
+            rows[i] = profile.fits[sharing.gpu].row()
+    rows[np.isnan(rows).any(axis=1)] = 0.0
+    return rows
+
+
+def _lay_memory(s: np.void, workload: Workload, models: list[str], sharing: Sharing) -> None:
+    known = load_profiles(sharing.profiles)
+    assert sharing.memory_gb is not None
+    s["gpu_memory"] = sharing.memory_gb * GIB
+    for i, model in enumerate(models):
+        profile = known.get(model)
+        memory = None if profile is None else profile.memory
+        if memory is None:
+            job = int(np.flatnonzero(workload.model == model)[0])
+            raise InputError(
+                f"{name_of_job(workload, job)} has the model {model!r}, of whose memory no profile says anything; "
+                "add it to profiles=PATH, or let memory have no limit (memory_gb=inf of --set, memory_gb=None)"
+            )
+        sample_bytes = memory.sample_bytes * (MEMORY[sharing.memory] if memory.sample_assumed else 1.0)
+        # Whole bytes: sums of them are exact, whoever comes and goes.
+        s["memory_base"][i], s["memory_sample"][i] = round(memory.base_bytes), round(sample_bytes)

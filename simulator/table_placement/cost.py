@@ -1,0 +1,177 @@
+"""Where jobs run, given the homes of tables, and what that costs (paper mast, Figure 4): summed up, kept up by moves.
+
+R(job) of a training job is the home of all its tables, or NULL (-1); of an analytics job the region that is home to
+most of its tables, the lowest number among equals.
+"""
+
+import math
+
+from ..compiler.jit import entry, kernel
+
+NULL = -1
+SECONDS = 3600.0
+FAR = 1e-3  # a demand that shrinks below this share of itself is summed anew: differences would lose its digits
+
+
+@kernel
+def square(number):
+    """A product, which rounds alike with and without JIT; a power need not."""
+    return number * number
+
+
+@kernel
+def seat(l, job):
+    """R(job), from the counts of its tables."""
+    if l.training[job]:
+        for region in range(l.count.shape[1]):
+            if l.count[job, region] == l.reads[job]:
+                return region
+        return NULL
+    best = 0
+    for region in range(1, l.count.shape[1]):
+        if l.count[job, region] > l.count[job, best]:
+            best = region
+    return best
+
+
+@kernel
+def sigmoid(l, demand, supply):
+    """Expression 8, in GPU hours as printed; 0.5, its value without overload, where overload does not count."""
+    if not l.overload[0] or demand <= supply:
+        return 0.5
+    return 1.0 / (1.0 + math.exp(-(demand - supply) / SECONDS))
+
+
+@kernel
+def met_at(l, job, region):
+    """What a job adds to Expression 6 in a region: something where it trains at home and finds its GPUs."""
+    if region == NULL or l.met_by[job] == 0:
+        return 0
+    gpu = l.gpu_type[job]
+    if gpu >= 0 and l.supply[region, gpu] == 0:
+        return 0
+    return l.met_by[job]
+
+
+@kernel
+def remote_of(l, job, region):
+    """KiB that a job reads across regions: all of them where it has no region (Expression 1)."""
+    if region == NULL:
+        return l.total[job]
+    return l.total[job] - l.held[job, region]
+
+
+@kernel
+def book(l, job, region, sign):
+    """Modify the sums in place: add (1) or take away (-1) a job at its region."""
+    l.remote[0] += sign * remote_of(l, job, region)
+    l.met[0] += sign * met_at(l, job, region)
+    if region == NULL:
+        return
+    if l.gpu_type[job] >= 0:
+        l.demand[region, l.gpu_type[job], l.level[job]] += sign * l.gpu_s[job]
+        l.asked[l.gpu_type[job], l.level[job]] += sign * l.gpu_s[job]
+    if l.app[job] >= 0:
+        l.cpu[l.app[job], region] += sign * l.cpu_s[job]
+
+
+@kernel
+def region_demand(l, region, gpu):
+    """GPU-seconds of all levels."""
+    total = 0
+    for level in range(l.demand.shape[2]):
+        total += l.demand[region, gpu, level]
+    return total
+
+
+@kernel
+def balance_of(squares, products, bases, asked):
+    """Expressions 7 x 8 over the regions: sum of (demand / asked - share)^2 x pressed, multiplied out."""
+    if asked <= 0:
+        return bases
+    total = float(asked)
+    return (squares / total - 2.0 * products) / total + bases
+
+
+@kernel
+def settle(l, gpu):
+    """Modify the sums of Expression 2 in place: those of a GPU type, from its demands."""
+    regions = l.demand.shape[0]
+    l.bases[gpu] = 0.0
+    for region in range(regions):
+        l.pressed[region, gpu] = sigmoid(l, region_demand(l, region, gpu), l.supply[region, gpu])
+        l.bases[gpu] += square(l.supply_share[region, gpu]) * l.pressed[region, gpu]
+    for level in range(l.demand.shape[2]):
+        squares = 0.0
+        products = 0.0
+        for region in range(regions):
+            demand = float(l.demand[region, gpu, level])
+            squares += demand * demand * l.pressed[region, gpu]
+            products += demand * l.supply_share[region, gpu] * l.pressed[region, gpu]
+        l.squares[gpu, level] = squares
+        l.products[gpu, level] = products
+        l.balance[gpu, level] = balance_of(squares, products, l.bases[gpu], l.asked[gpu, level])
+
+
+@entry
+def sum_up(l):
+    """Modify the ledger's sums in place, from the homes alone; the sums must be zero."""
+    for table in range(l.home.shape[0]):
+        home = l.home[table]
+        l.stored[home] += l.size[table]
+        for use in range(l.first_user[table], l.first_user[table + 1]):
+            l.count[l.user[use], home] += 1
+            l.held[l.user[use], home] += l.size[table]
+    for job in range(l.region.shape[0]):
+        l.region[job] = seat(l, job)
+        book(l, job, l.region[job], 1)
+    for gpu in range(l.supply.shape[1]):
+        settle(l, gpu)
+
+
+@kernel
+def storage_balance(l, region, stored, total):
+    """Expression 9 of a region that holds so many KiB of all."""
+    return square(float(stored) / float(total) - l.storage_share[region])
+
+
+@entry
+def total_cost(l):
+    """Expressions 1 to 3, weighted, of the ledger's placement."""
+    cost = l.weight[0] * float(l.remote[0])
+    for gpu in range(l.balance.shape[0]):
+        for level in range(l.balance.shape[1]):
+            cost += l.weight[1] * l.level_weight[gpu, level] * l.balance[gpu, level]
+    total = 0
+    for region in range(l.stored.shape[0]):
+        total += l.stored[region]
+    for region in range(l.stored.shape[0]):
+        cost += l.weight[2] * storage_balance(l, region, l.stored[region], total)
+    return cost
+
+
+@entry
+def move(l, table, target):
+    """Modify the ledger in place: give a table another home."""
+    home = l.home[table]
+    if home == target:
+        return
+    for gpu in range(l.stirred.shape[0]):
+        l.stirred[gpu] = False
+    l.home[table] = target
+    l.stored[home] -= l.size[table]
+    l.stored[target] += l.size[table]
+    for use in range(l.first_user[table], l.first_user[table + 1]):
+        job = l.user[use]
+        book(l, job, l.region[job], -1)
+        l.count[job, home] -= 1
+        l.count[job, target] += 1
+        l.held[job, home] -= l.size[table]
+        l.held[job, target] += l.size[table]
+        l.region[job] = seat(l, job)
+        book(l, job, l.region[job], 1)
+        if l.gpu_type[job] >= 0:
+            l.stirred[l.gpu_type[job]] = True
+    for gpu in range(l.stirred.shape[0]):
+        if l.stirred[gpu]:
+            settle(l, gpu)

@@ -1,0 +1,95 @@
+"""How a warehouse stands: what paper mast publishes of one (Sec. 5.3 and 5.6), and the cost of its Figure 4."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..regions.region_view import RegionView
+from ..warehouse.warehouse import Warehouse
+from . import replicas as kernels
+from .placement import DAY_S, Objective, Placement
+from .projected import expected_warehouse
+
+
+@dataclass(frozen=True)
+class Standing:
+    """As tables lie; rates are percentages.
+
+    Attributes:
+        worst, deviation: demand over supply of GPU-hours of high-priority jobs, largest and standard deviation over the
+            regions; a job counts where its tables have their home, else where replicas let it run.
+        least: that of the same jobs over all regions together, below which the worst region cannot be.
+        home: training jobs that train at home.
+        collocated, collocated_at_home: GPU-hours of high-priority jobs that some region has tables and GPUs for; with
+            replicas and without.
+        extra: bytes of replicas over those of all tables.
+        waiting: training jobs, first-time ones too, that no region has tables and GPUs for.
+    """
+
+    worst: float
+    deviation: float
+    least: float
+    home: float
+    collocated: float
+    collocated_at_home: float
+    extra: float
+    waiting: float
+
+
+def runs_in(warehouse: Warehouse, copies: np.ndarray | None = None) -> np.ndarray:
+    """Which regions have all tables of a job, and its GPUs: bool (jobs, regions)."""
+    jobs = warehouse.jobs
+    found = np.zeros((len(jobs), len(warehouse.world)), bool)
+    lies = warehouse.tables.copies if copies is None else copies
+    kernels.runs_in(jobs.first, jobs.table, jobs.gpu_type, warehouse.world.gpus * DAY_S, lies, found)
+    return found
+
+
+def standing_of(warehouse: Warehouse) -> Standing:
+    """What is published of a warehouse, as it lies."""
+    jobs, world = warehouse.jobs, warehouse.world
+    rows = np.arange(len(warehouse.tables))
+    at_home = np.zeros_like(warehouse.tables.copies)
+    at_home[rows, warehouse.tables.home] = True
+    first, some = runs_in(warehouse, at_home), runs_in(warehouse)
+    known, high = jobs.training & jobs.recurring, jobs.high & jobs.recurring
+    gpus = world.gpus.sum(axis=1)
+    offered = np.where(jobs.gpu_type[:, None] >= 0, world.gpus.T[jobs.gpu_type], 1)
+    region = np.where(first.any(axis=1), first.argmax(axis=1), np.where(some, offered, -1).argmax(axis=1))
+    counted = high & (some.any(axis=1) | first.any(axis=1))
+    demand = np.bincount(region[counted], jobs.gpu_hours[counted], len(world))
+    load = demand / np.maximum(24.0 * gpus, 1e-9)
+    hours = jobs.gpu_hours * high
+    tables = warehouse.tables
+    further = (tables.copies.sum(axis=1) - 1) * tables.replica_bytes.astype(np.float64)
+    return Standing(
+        worst=float(load.max()),
+        deviation=float(load.std()),
+        least=float(demand.sum() / max(24.0 * gpus.sum(), 1e-9)),
+        home=_percent(first[known].any(axis=1)),
+        collocated=_percent(np.asarray(some.any(axis=1)), hours),
+        collocated_at_home=_percent(np.asarray(first.any(axis=1)), hours),
+        extra=100.0 * float(further.sum() / tables.size_bytes.astype(np.float64).sum()),
+        waiting=_percent(~some[jobs.training].any(axis=1)),
+    )
+
+
+def _percent(those: np.ndarray, weight: np.ndarray | None = None) -> float:
+    """The share of those, by weight; 0 of nothing."""
+    weights = np.ones(len(those)) if weight is None else weight
+    whole = float(weights.sum())
+    return 100.0 * float(weights[those].sum()) / whole if whole > 0.0 else 0.0
+
+
+def table_metrics(view: RegionView) -> dict[str, float]:
+    """How the tables stand once everything that is on the way has arrived, by name; see metrics.py."""
+    warehouse = expected_warehouse(view)
+    standing = standing_of(warehouse)
+    return {
+        "placement_cost": Placement(warehouse, Objective()).cost,
+        "worst_region_load": standing.worst,
+        "home_rate": standing.home / 100.0,
+        "collocated_rate": standing.collocated / 100.0,
+    }

@@ -1,0 +1,162 @@
+"""Further replicas of tables (paper mast, Sec. 3.5), each written if its region has room and the quota is not used up.
+
+`purse` is int64 (1,), KiB that may still be copied; a copy that lies there already (`old`) costs nothing. `room` is
+int64 (regions,), KiB; `copies` and `old` are bool (tables, regions).
+"""
+
+from ..compiler.jit import entry, kernel
+
+NOWHERE = -1
+
+
+@kernel
+def _price(old, size, table, region):
+    return 0 if old[table, region] else size[table]
+
+
+@kernel
+def _write(copies, old, room, purse, size, table, region):
+    purse[0] -= _price(old, size, table, region)
+    room[region] -= size[table]
+    copies[table, region] = True
+
+
+@kernel
+def _refuge(copies, old, room, purse, size, group, spare, gpu, table, home):
+    """Where a table's copy for disasters goes: outside the home's fault group, if that can be.
+
+    Of such regions to one where a copy lies, else where most of its GPUs, or most room, is spare.
+    """
+    best, most, rank = NOWHERE, 0, 0
+    for region in range(group.shape[0]):
+        fits = room[region] >= size[table] and purse[0] >= _price(old, size, table, region)
+        if copies[table, region] or not fits:
+            continue
+        worth = spare[region, gpu] if gpu >= 0 else room[region]
+        ranks = (2 if group[region] != group[home] else 0) + (1 if old[table, region] else 0)
+        if best == NOWHERE or ranks > rank or (ranks == rank and worth > most):
+            best, most, rank = region, worth, ranks
+    return best
+
+
+@entry
+def refuges(order, home, size, copies, old, room, purse, group, spare, gpu_type, gpu_s):
+    """Modify copies, room, purse and spare in place: a copy for disasters of each table of `order`, all at home only.
+
+    `spare`, int64 (regions, types): GPU-seconds that nobody needs; the table's, `gpu_s` of `gpu_type` (-1: none), are
+    taken off where its copy goes. Returns how many tables have none.
+    """
+    without = 0
+    for place in range(order.shape[0]):
+        table = order[place]
+        gpu = gpu_type[table]
+        region = _refuge(copies, old, room, purse, size, group, spare, gpu, table, home[table])
+        if region == NOWHERE:
+            without += 1
+            continue
+        _write(copies, old, room, purse, size, table, region)
+        if gpu >= 0:
+            spare[region, gpu] -= gpu_s[table]
+    return without
+
+
+@kernel
+def _missing(first, table, copies, size, job, region):
+    """KiB of a job's tables that do not lie in a region."""
+    missing = 0
+    for use in range(first[job], first[job + 1]):
+        if not copies[table[use], region]:
+            missing += size[table[use]]
+    return missing
+
+
+@kernel
+def _has_gpus(supply, gpu, region):
+    return gpu < 0 or supply[region, gpu] > 0
+
+
+@entry
+def runs_in(first, table, gpu_type, supply, copies, regions):
+    """Modify `regions` in place, bool (jobs, regions): where the job finds all its tables and its GPUs."""
+    for job in range(gpu_type.shape[0]):
+        for region in range(supply.shape[0]):
+            runs = _has_gpus(supply, gpu_type[job], region)
+            if runs:
+                for use in range(first[job], first[job + 1]):
+                    if not copies[table[use], region]:
+                        runs = False
+                        break
+            regions[job, region] = runs
+
+
+@kernel
+def _runs_somewhere(first, table, gpu_type, supply, copies, size, job):
+    for region in range(supply.shape[0]):
+        if _has_gpus(supply, gpu_type[job], region) and _missing(first, table, copies, size, job, region) == 0:
+            return True
+    return False
+
+
+@kernel
+def _unpaid(first, table, copies, old, size, job, region):
+    """KiB of them that would be copied there now."""
+    unpaid = 0
+    for use in range(first[job], first[job + 1]):
+        if not copies[table[use], region]:
+            unpaid += _price(old, size, table[use], region)
+    return unpaid
+
+
+@kernel
+def _host(first, table, gpu_type, supply, copies, old, size, room, purse, job):
+    """Where a job's tables are brought together: the highest supply of its GPUs; without GPUs, the least to copy."""
+    best, most = NOWHERE, 0
+    gpu = gpu_type[job]
+    for region in range(supply.shape[0]):
+        if not _has_gpus(supply, gpu, region):
+            continue
+        unpaid = _unpaid(first, table, copies, old, size, job, region)
+        if unpaid > purse[0] or _missing(first, table, copies, size, job, region) > room[region]:
+            continue
+        worth = supply[region, gpu] if gpu >= 0 else -unpaid
+        if best == NOWHERE or worth > most:
+            best, most = region, worth
+    return best
+
+
+@entry
+def gather(order, first, table, gpu_type, supply, copies, old, size, room, purse):
+    """Modify copies, room and purse in place: bring the tables of each job of `order` together that runs nowhere.
+
+    Returns how many jobs still run nowhere.
+    """
+    stranded = 0
+    for place in range(order.shape[0]):
+        job = order[place]
+        if _runs_somewhere(first, table, gpu_type, supply, copies, size, job):
+            continue
+        region = _host(first, table, gpu_type, supply, copies, old, size, room, purse, job)
+        if region == NOWHERE:
+            stranded += 1
+            continue
+        for use in range(first[job], first[job + 1]):
+            if not copies[table[use], region]:
+                _write(copies, old, room, purse, size, table[use], region)
+    return stranded
+
+
+@entry
+def spread(order, region, quota, copies, old, size, room, purse):
+    """Modify copies, room and purse in place: copy the tables of `order` to a region until its quota, KiB, is reached.
+
+    A table larger than what is left of it is passed over. Returns the KiB of the copies.
+    """
+    used = 0
+    for place in range(order.shape[0]):
+        table = order[place]
+        fits = size[table] <= min(room[region], quota - used)
+        if copies[table, region] or not fits or purse[0] < _price(old, size, table, region):
+            continue
+        _write(copies, old, room, purse, size, table, region)
+        used += size[table]
+    return used

@@ -1,0 +1,275 @@
+"""What the rows of a Workload ask beyond GPUs and time, when there are regions (paper mast, Sec. 2, 4.2 and 5.1).
+
+A row is a MAST workload: a gang of units (GPUs, or CPU machines) in at most four parts, MAST's jobs, each of units of
+one type in one cluster; all in one region that holds every table the row reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import InputError
+from ..cluster.region_hardware import LEVELS, World, expect
+from ..cluster.region_network import CPU_TYPE
+from ..cluster.topology import Topology
+from .warehouse import Jobs, Tables, Warehouse
+
+MOST_PARTS = 4
+NO_TYPE = -1
+_ROWS = ("level", "tenant", "recurring", "part_type", "part_units", "container_s")
+
+
+@dataclass(frozen=True, eq=False)
+class Demands:
+    """The rows of a Workload in the same order; everything else is of the whole. Arrays are read-only.
+
+    Attributes:
+        regions: names of the regions, as the tables number them.
+        gpu_types: names of the unit types, the last is "CPU": units that are machines without GPUs.
+        level: int64 (jobs,), priority, 0 (highest) to 6.
+        tenant: int64 (jobs,), a row of `quota`.
+        recurring: bool (jobs,): ran before, so the slow path knows what it reads.
+        part_type: int64 (jobs, 4), index into `gpu_types`, -1 for no part; parts come from the left, one at least.
+        part_units: int64 (jobs, 4), >= 1 where there is a part, else 0; a row's sum is the workload's `gpus`.
+        container_s: float64 (jobs,), seconds >= 0 that every start takes before the work goes on.
+        first: int64 (jobs + 1,); table: int64 (uses,): row j reads `table[first[j] : first[j + 1]]`, each once.
+        tenant_names: unique, one a row of `quota`.
+        table_names: unique.
+        tables: their sizes, homes and copies at time 0.
+        quota: int64 (tenants, 2): GPUs and CPU machines that a tenant may have at once within its priority, >= 0.
+        slo_s: float64 (7,), by level: how long a workload may wait for its first start, > 0; inf: any time.
+        checkpoint_s: seconds >= 0 to save the state of a workload that is preempted.
+        history: what the slow path knows: jobs whose `gpu_type` is an index into `gpu_types[:-1]`.
+        app_cpu_hours: float64 (applications, regions), what each application of `history` may use in a day.
+    """
+
+    regions: tuple[str, ...]
+    gpu_types: tuple[str, ...]
+    level: np.ndarray
+    tenant: np.ndarray
+    recurring: np.ndarray
+    part_type: np.ndarray
+    part_units: np.ndarray
+    container_s: np.ndarray
+    first: np.ndarray
+    table: np.ndarray
+    tenant_names: tuple[str, ...]
+    table_names: tuple[str, ...]
+    tables: Tables
+    quota: np.ndarray
+    slo_s: np.ndarray
+    checkpoint_s: float
+    history: Jobs
+    app_cpu_hours: np.ndarray
+
+    def __post_init__(self) -> None:
+        _check(self)
+        for name in (*_ROWS, "first", "table", "quota", "slo_s", "app_cpu_hours"):
+            getattr(self, name).setflags(write=False)
+
+    def __len__(self) -> int:
+        return len(self.level)
+
+    def __eq__(self, other: object) -> bool:
+        """The same rows of the same tables."""
+        if not isinstance(other, Demands):
+            return NotImplemented
+        return _same(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def units(self) -> np.ndarray:
+        """Units of each row, int64 (jobs,)."""
+        return self.part_units.sum(axis=1)
+
+    @cached_property
+    def owner(self) -> np.ndarray:
+        """The row of each use, int64 (uses,)."""
+        return np.repeat(np.arange(len(self)), np.diff(self.first))
+
+    @cached_property
+    def asked(self) -> np.ndarray:
+        """GPUs and CPU machines of each row, int64 (jobs, 2)."""
+        cpu = np.where(self.part_type == len(self.gpu_types) - 1, self.part_units, 0).sum(axis=1)
+        return np.stack([self.units - cpu, cpu], axis=1)
+
+    def take(self, rows: np.ndarray) -> Demands:
+        """The rows of these indices, ascending; tables, quotas and history stay."""
+        reads = np.diff(self.first)[rows]
+        starts = np.repeat(self.first[:-1][rows], reads)
+        first = np.concatenate([[0], np.cumsum(reads)]).astype(np.int64)
+        within = np.arange(first[-1]) - np.repeat(first[:-1], reads)
+        picked = {name: getattr(self, name)[rows] for name in _ROWS}
+        return replace(self, **picked, first=first, table=self.table[starts + within])
+
+    def cluster_type(self, topology: Topology) -> np.ndarray:
+        """The index into `gpu_types` of each cluster's type, int64 (clusters,); -1 where no row can ask it.
+
+        Raises:
+            InputError: see `check_fits`.
+        """
+        self.check_fits(topology)
+        code = {name: number for number, name in enumerate(self.gpu_types)}
+        return np.array([code.get(name, NO_TYPE) for name in topology.cluster_gpu_type], np.int64)
+
+    def check_fits(self, topology: Topology) -> None:
+        """Whether rows and tables are of the regions and the unit types of `topology`.
+
+        Raises:
+            InputError: regions without storage, other regions, or a type that a row asks and no cluster has.
+        """
+        what = f"topology {topology.name!r}"
+        if topology.lands is None:
+            raise InputError(f"{what} has no regions with storage, which the workload's tables need; expected mast:...")
+        if topology.region_names != self.regions:
+            raise InputError(
+                f"{what} has the regions {_listed(topology.region_names)}, but the workload's tables lie in "
+                f"{_listed(self.regions)}; expected the same, in the same order"
+            )
+        asked = np.unique(self.part_type[self.part_type != NO_TYPE])
+        missing = [self.gpu_types[code] for code in asked if self.gpu_types[code] not in topology.cluster_gpu_type]
+        if missing:
+            there = ", ".join(dict.fromkeys(topology.cluster_gpu_type))
+            raise InputError(f"{what} has no cluster of type {missing[0]!r}, which the workload asks; it has {there}")
+
+    def hosts(self, topology: Topology) -> np.ndarray:
+        """Which regions could hold each row if they were empty, bool (jobs, regions); tables are not looked at."""
+        cluster_type = self.cluster_type(topology)
+        units = np.bincount(topology.gpu_cluster, minlength=topology.num_clusters)
+        rooms = [
+            [
+                np.sort(units[(topology.cluster_region == region) & (cluster_type == code)])[::-1].tolist()
+                for code in range(len(self.gpu_types))
+            ]
+            for region in range(len(self.regions))
+        ]
+        largest = np.array([[max(room, default=0) for room in by_type] for by_type in rooms])
+        fits = np.ones((len(self), len(rooms)), bool)
+        for kind, size in zip(self.part_type.T, self.part_units.T, strict=True):
+            fits &= (size <= largest[:, kind]).T  # of no part (-1) the size is 0
+        for code in range(len(self.gpu_types)):
+            asked = np.where(self.part_type == code, self.part_units, 0)
+            (several,) = np.nonzero((asked > 0).sum(axis=1) > 1)
+            shapes, index = np.unique(asked[several], axis=0, return_inverse=True)
+            fitting = [
+                [packs([part for part in shape if part], by_type[code]) for by_type in rooms]
+                for shape in shapes.tolist()
+            ]
+            fits[several] &= np.array(fitting, bool).reshape(-1, len(rooms))[index.ravel()]
+        return fits
+
+    def warehouse(
+        self, topology: Topology, home: np.ndarray | None = None, copies: np.ndarray | None = None
+    ) -> Warehouse:
+        """What the slow path decides on: the regions, the tables where they are now, and the jobs that it knows.
+
+        Args:
+            home: int64 (tables,); copies: bool (tables, regions); None: as at time 0.
+
+        Raises:
+            InputError: see `check_fits`.
+        """
+        self.check_fits(topology)
+        tables = self.tables
+        if home is not None:
+            tables = replace(tables, home=home)
+        if copies is not None:
+            tables = replace(tables, copies=copies)
+        return Warehouse(World.of(topology, self.gpu_types[:-1]), tables, self.history, self.app_cpu_hours)
+
+
+def packs(parts: list[int], rooms: list[int]) -> bool:
+    """Whether parts go into rooms, each whole into one, several into one where they fit."""
+    if not parts:
+        return True
+    for room in range(len(rooms)):
+        if rooms[room] >= parts[0]:
+            left = [*rooms[:room], rooms[room] - parts[0], *rooms[room + 1 :]]
+            if packs(parts[1:], left):
+                return True
+    return False
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two dataclasses of arrays, or two values in them, are equal."""
+    if hasattr(one, "__dataclass_fields__"):
+        return all(_same(getattr(one, name), getattr(other, name)) for name in one.__dataclass_fields__)
+    return bool(np.array_equal(one, other))
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
+
+
+class _Rows:
+    """The number of a row as errors give it, from 1."""
+
+    def __getitem__(self, row: int) -> str:
+        return str(row + 1)
+
+
+def _check(demands: Demands) -> None:
+    rows, numbers, types = len(demands.level), _Rows(), len(demands.gpu_types)
+    if types == 0 or demands.gpu_types[-1] != CPU_TYPE or len(set(demands.gpu_types)) != types:
+        raise InputError(f"demands: unit types {demands.gpu_types}; expected different ones, {CPU_TYPE} last")
+    parts, single = (rows, MOST_PARTS), (rows,)
+    for name in _ROWS:
+        shape = getattr(demands, name).shape
+        if shape != (parts if name in ("part_type", "part_units") else single):
+            raise InputError(f"demands: {name} has shape {shape}, expected {rows} rows")
+    _in_range(demands.level, "level of job", 0, LEVELS - 1)
+    _in_range(demands.tenant, "tenant of job", 0, len(demands.quota) - 1)
+    _in_range(demands.part_type, "unit type of job", NO_TYPE, types - 1)
+    there = demands.part_type != NO_TYPE
+    expect(there[:, 0], "parts of job", numbers, demands.part_type[:, 0], "at least one")
+    left = (there[:, 1:] <= there[:, :-1]).all(axis=1)
+    expect(left, "parts of job", numbers, there.sum(axis=1), "parts from the left")
+    sound = np.asarray(np.where(there, demands.part_units >= 1, demands.part_units == 0).all(axis=1))
+    expect(sound, "units of job", numbers, demands.part_units.sum(axis=1), "at least 1 in every part, 0 elsewhere")
+    container = demands.container_s
+    expect((container >= 0) & (container < np.inf), "container_s of job", numbers, container, "at least 0 seconds")
+    _check_tables(demands, numbers)
+    if demands.quota.ndim != 2 or demands.quota.shape[1] != 2 or (demands.quota < 0).any():
+        raise InputError("demands: quota must be a row a tenant of GPUs and CPU machines, none below 0")
+    names, tenants = demands.tenant_names, len(demands.quota)
+    if len(set(names)) != len(names) or len(names) != tenants:
+        raise InputError(f"demands: {len(names)} names of {tenants} tenants; expected one each, no two alike")
+    if demands.slo_s.shape != (LEVELS,) or not (demands.slo_s > 0).all():
+        raise InputError(f"demands: slo_s = {demands.slo_s}; expected {LEVELS} times in seconds above 0, inf for none")
+    if not 0 <= demands.checkpoint_s < np.inf:
+        raise InputError(f"demands: checkpoint_s = {demands.checkpoint_s}; expected at least 0 seconds")
+
+
+def _in_range(values: np.ndarray, what: str, low: int, high: int) -> None:
+    bad = ((values < low) | (values > high)).reshape(len(values), -1)
+    worst = values.reshape(bad.shape)[np.arange(len(values)), bad.argmax(axis=1)]
+    expect(np.asarray(~bad.any(axis=1)), what, _Rows(), worst, f"{low} to {high}")
+
+
+def _check_tables(demands: Demands, numbers: _Rows) -> None:
+    rows, count = len(demands), len(demands.tables)
+    if len(demands.table_names) != count or len(set(demands.table_names)) != count:
+        raise InputError(
+            f"demands: {len(demands.table_names)} names of {count} tables; expected one each, no two alike"
+        )
+    if demands.first.shape != (rows + 1,) or demands.first[0] != 0 or demands.first[-1] != len(demands.table):
+        raise InputError(f"demands: first must go from 0 to {len(demands.table)} over {rows} rows")
+    expect(np.diff(demands.first) >= 0, "tables of job", numbers, np.diff(demands.first), "0 or more")
+    inside = (demands.table >= 0) & (demands.table < count)
+    if not inside.all():
+        use = int((~inside).argmax())
+        raise InputError(
+            f"demands: job {numbers[demands.owner[use]]} reads table {demands.table[use]}; expected 0 to {count - 1}"
+        )
+    pair = np.sort(demands.owner * count + demands.table)
+    twice = np.flatnonzero(np.diff(pair) == 0)
+    if len(twice):
+        job, table = divmod(int(pair[twice[0]]), count)
+        raise InputError(
+            f"demands: job {numbers[job]} reads table {demands.table_names[table]!r} twice; expected each table once"
+        )

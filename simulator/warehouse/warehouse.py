@@ -1,0 +1,211 @@
+"""The data warehouse (paper mast, Sec. 2 and 3): tables, the jobs that read them, and what an application may compute.
+
+"Job" is the paper's word for whatever reads tables: an ML workload, a Spark job, a Presto query. Arrays are flat; the
+tables that job j reads are `table[first[j] : first[j + 1]]`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ..base.errors import InputError
+from ..cluster.region_hardware import LEVELS, NO_GPU, World, expect
+
+NO_APP = -1
+HIGH_LEVELS = 3  # levels 0 to 2 are "high priority": the paper does not say which; 3 + 20 + 16 % of its workloads
+LARGEST_TABLE = 2**60
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Tables, one row each.
+
+    Attributes:
+        size_bytes: int64 (tables,), 1 to 2**60.
+        home: int64 (tables,), the region where its new data is written.
+        copies: bool (tables, regions), where it lies: at home at least.
+        partitions: int64 (tables,), >= 1; all equal. Nothing depends on how many they are: those that are read lie
+            together.
+        read_share: float64 (tables,) in (0, 1]: the share of its partitions that jobs read. A replica holds only those
+            (Sec. 3.5).
+    """
+
+    size_bytes: np.ndarray
+    home: np.ndarray
+    copies: np.ndarray
+    partitions: np.ndarray
+    read_share: np.ndarray
+
+    @classmethod
+    def at(cls, size_bytes: np.ndarray, home: np.ndarray, regions: int, read_share: float = 1.0) -> Tables:
+        """Tables that lie at home only, of one partition; `read_share` is that of all."""
+        size_bytes, home = np.asarray(size_bytes, np.int64), np.asarray(home, np.int64)
+        rows = len(size_bytes)
+        copies = np.zeros((rows, regions), bool)
+        inside = (home >= 0) & (home < regions)  # what is not inside is refused by the warehouse, with its row
+        copies[np.flatnonzero(inside), home[inside]] = True
+        return cls(size_bytes, home, copies, np.ones(rows, np.int64), np.full(rows, read_share))
+
+    def __len__(self) -> int:
+        return len(self.size_bytes)
+
+    @property
+    def replica_bytes(self) -> np.ndarray:
+        """What a copy takes that is not at home, int64 (tables,): the partitions that jobs read."""
+        read = np.ceil(self.size_bytes * self.read_share).astype(np.int64)
+        return np.where(self.read_share == 1.0, self.size_bytes, np.minimum(read, self.size_bytes))
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """Jobs, one row each; demands are those of one day.
+
+    Attributes:
+        training: bool (jobs,): reads all its tables in its own region; else analytics, which may read some elsewhere.
+        gpu_type: int64 (jobs,), NO_GPU (-1) for none.
+        gpus: int64 (jobs,), at once.
+        gpu_hours, cpu_hours: float64 (jobs,), >= 0.
+        level: int64 (jobs,), priority, 0 (highest) to 6.
+        app: int64 (jobs,), the application whose CPU quota it uses, NO_APP (-1) for none.
+        team: int64 (jobs,), >= 0.
+        recurring: bool (jobs,): known to the slow path before it runs.
+        first: int64 (jobs + 1,); table: int64 (uses,), the tables that each reads, each once, at least one.
+    """
+
+    training: np.ndarray
+    gpu_type: np.ndarray
+    gpus: np.ndarray
+    gpu_hours: np.ndarray
+    cpu_hours: np.ndarray
+    level: np.ndarray
+    app: np.ndarray
+    team: np.ndarray
+    recurring: np.ndarray
+    first: np.ndarray
+    table: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.training)
+
+    @cached_property
+    def reads(self) -> np.ndarray:
+        """How many tables each job reads, int64 (jobs,)."""
+        return np.diff(self.first)
+
+    @cached_property
+    def owner(self) -> np.ndarray:
+        """The job of each use, int64 (uses,)."""
+        return np.repeat(np.arange(len(self)), self.reads)
+
+    @property
+    def high(self) -> np.ndarray:
+        """Training jobs of high priority, bool (jobs,)."""
+        return self.training & (self.level < HIGH_LEVELS)
+
+    def only(self, which: np.ndarray) -> Jobs:
+        """The jobs where `which`, bool (jobs,), is true, in the same order."""
+        rows = {
+            name: getattr(self, name)[which] for name in self.__dataclass_fields__ if name not in ("first", "table")
+        }
+        first = np.concatenate([[0], np.cumsum(self.reads[which])])
+        return Jobs(**rows, first=first, table=self.table[which[self.owner]])
+
+
+@dataclass(frozen=True)
+class Warehouse:
+    """Everything that the slow path decides on.
+
+    Attributes:
+        world, tables, jobs: as above.
+        app_cpu_hours: float64 (applications, regions), what each may use in a day, >= 0.
+    """
+
+    world: World
+    tables: Tables
+    jobs: Jobs
+    app_cpu_hours: np.ndarray
+
+    def __post_init__(self) -> None:
+        _check_tables(self.tables, len(self.world))
+        _check_jobs(self)
+
+    def at(self, home: np.ndarray, copies: np.ndarray | None = None) -> Warehouse:
+        """The same with the tables at other homes; `copies` None: at home only."""
+        plain = Tables.at(self.tables.size_bytes, home, len(self.world))
+        return replace(
+            self, tables=replace(self.tables, home=plain.home, copies=plain.copies if copies is None else copies)
+        )
+
+
+def _check_tables(tables: Tables, regions: int) -> None:
+    count = len(tables)
+    if count == 0:
+        raise InputError("warehouse: no tables, expected at least one")
+    for name in ("home", "partitions", "read_share"):
+        if getattr(tables, name).shape != (count,):
+            raise InputError(f"tables: {name} has shape {getattr(tables, name).shape}, expected ({count},)")
+    if tables.copies.shape != (count, regions):
+        raise InputError(f"tables: copies has shape {tables.copies.shape}, expected ({count}, {regions})")
+    numbers = _Numbers()
+    sound = (tables.size_bytes >= 1) & (tables.size_bytes <= LARGEST_TABLE)
+    expect(sound, "size of table", numbers, tables.size_bytes, f"1 to {LARGEST_TABLE} bytes")
+    expect((tables.home >= 0) & (tables.home < regions), "home of table", numbers, tables.home, "a region")
+    expect(tables.copies[np.arange(count), tables.home], "copies of table", numbers, tables.home, "one at home")
+    expect(tables.partitions >= 1, "partitions of table", numbers, tables.partitions, "1 or more")
+    share = tables.read_share
+    expect((share > 0) & (share <= 1), "read_share of table", numbers, share, "more than 0, at most 1")
+
+
+class _Numbers:
+    """The text of a row's number, made when it is asked for."""
+
+    def __getitem__(self, row: int) -> str:
+        return str(row)
+
+
+def _check_jobs(warehouse: Warehouse) -> None:
+    jobs, count, numbers = warehouse.jobs, len(warehouse.jobs), _Numbers()
+    types, apps = len(warehouse.world.gpu_types), len(warehouse.app_cpu_hours)
+    if warehouse.app_cpu_hours.shape != (apps, len(warehouse.world)) or not (warehouse.app_cpu_hours >= 0).all():
+        raise InputError(
+            f"app_cpu_hours of shape {warehouse.app_cpu_hours.shape}: expected a row an application, a column a "
+            "region, none below 0"
+        )
+    if jobs.first.shape != (count + 1,) or jobs.first[0] != 0 or jobs.first[-1] != len(jobs.table):
+        raise InputError(
+            f"jobs: first has shape {jobs.first.shape}, expected ({count + 1},) from 0 to {len(jobs.table)}"
+        )
+    ranges = {
+        "gpu_type": (NO_GPU, types - 1),
+        "gpus": (0, None),
+        "gpu_hours": (0, None),
+        "cpu_hours": (0, None),
+        "level": (0, LEVELS - 1),
+        "app": (NO_APP, apps - 1),
+        "team": (0, None),
+    }
+    for name, (low, high) in ranges.items():
+        values = getattr(jobs, name)
+        if values.shape != (count,):
+            raise InputError(f"jobs: {name} has shape {values.shape}, expected ({count},)")
+        fits = (values >= low) & np.isfinite(values) & (True if high is None else values <= high)
+        said = f"at least {low}" if high is None else f"{low} to {high}"
+        expect(fits, f"{name} of job", numbers, values, said)
+    typeless = (jobs.gpu_hours > 0) & (jobs.gpu_type == NO_GPU)
+    expect(~typeless, "gpu_type of job", numbers, jobs.gpu_type, "the type of its GPUs")
+    expect(jobs.training | (jobs.gpu_hours == 0), "gpu_hours of analytics job", numbers, jobs.gpu_hours, "0")
+    expect(jobs.reads >= 1, "tables of job", numbers, jobs.reads, "one or more")
+    inside = (jobs.table >= 0) & (jobs.table < len(warehouse.tables))
+    if not inside.all():
+        use = int(np.flatnonzero(~inside)[0])
+        raise InputError(
+            f"job {jobs.owner[use]} reads table {jobs.table[use]}, expected 0 to {len(warehouse.tables) - 1}"
+        )
+    pair = np.sort(jobs.owner * len(warehouse.tables) + jobs.table)
+    twice = np.flatnonzero(np.diff(pair) == 0)
+    if len(twice):
+        job, table = divmod(int(pair[twice[0]]), len(warehouse.tables))
+        raise InputError(f"job {job} reads table {table} twice, expected each table once")

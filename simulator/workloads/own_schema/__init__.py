@@ -1,0 +1,1 @@
+"""Our own schema of workloads, read from csv and parquet."""
