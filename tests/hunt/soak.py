@@ -57,7 +57,9 @@ class Held:
 
 def held(began_s: float, rounds: int) -> Held:
     """Now, caches empty and garbage collected."""
-    for cache in (one for one in gc.get_objects() if isinstance(one, functools._lru_cache_wrapper)):
+    for cache in (
+        one for one in gc.get_objects() if type(one) is functools._lru_cache_wrapper
+    ):  # proxies have other types
         if cache.__module__.startswith("clustergym.") and cache.cache_parameters()["maxsize"] is not None:
             cache.cache_clear()
     search._kept.clear()
