@@ -15,6 +15,7 @@ import pytest
 
 from clustergym import policies
 from clustergym.experiments.recording import decisions
+from clustergym.simulator.base.decisions import Migrate, Preempt, Start
 from clustergym.simulator.cluster.topology import Topology
 from clustergym.simulator.engine.network_choice import load_network
 from clustergym.simulator.engine.simulator import Simulator
@@ -266,3 +267,17 @@ def test_reference_by_hand(chunk_s, again_s):
     grants = Artist(jobs, cluster(1, 1, 1, 1), lambda job, gang: 1.0, policy="tiresias").run(stop_after=3).grants
     assert [grant.job_id for grant in grants] == [0, 1, 0]
     assert [grant.time_s for grant in grants] == pytest.approx([0.0, again_s, 2 * again_s])
+
+
+def test_who_is_stopped_started_elsewhere_and_moved_at_one_instant_holds_one_gang():
+    """A job of 3 of 8 GPUs, at 5 s to (3, 4, 5) and on to (5, 6, 7): it holds these and no others."""
+    simulator = Simulator("flat:machines=1", semantics="artist-sim:lease_s=0,chunk=0")
+    simulator.reset(Workload.from_arrays("two", np.array([0.0, 5.0]), np.array([3, 1]), np.array([100.0, 10.0])))
+    simulator.apply(Start(0, (0, 1, 2)))
+    simulator.advance()
+    for decision in (Preempt(0), Start(0, (3, 4, 5)), Migrate(0, (5, 6, 7))):
+        simulator.apply(decision)
+    assert sorted(simulator.view.gpus_of(0)) == [5, 6, 7]
+    assert simulator.view.free_gpus.tolist() == [0, 1, 2, 3, 4]
+    simulator.run()
+    assert simulator.done and simulator.view.free_gpus.tolist() == list(range(8))

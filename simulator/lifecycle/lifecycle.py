@@ -497,9 +497,9 @@ def migrate(s, job):
     """Modify `s`: the running job moves to `s.gang` (free GPUs, or its own) and restores there.
 
     If it started at this very instant, it started there; if it is back where it was when the instant began, it stayed.
-    Where work counts in chunks, it moves when the present one is done.
+    Where work counts in chunks, it moves when the present one is done, unless it came to its GPUs at this very instant.
     """
-    if s.auctions and not began_now(s, job):
+    if s.auctions and s.started_s[job] < s.now_s:
         reserve(s, job)
         return
     note(s, MIGRATE, job)
