@@ -169,7 +169,7 @@ class Form:
                 WRITERS[len(self.told)](parts, 0, *said)  # in a third of the time
                 return
             except struct.error:
-                pass
+                pass  # not that many whole numbers in this range: one by one, which says what is wrong
         try:
             if self.is_single:
                 (_,) = said

@@ -8,7 +8,7 @@ from ..flows import link_use, phase_clock, sessions
 
 @entry
 def clear_links(states, row, n_links, n_jobs):
-    """`links.clear_links`."""
+    """`link_use.clear_links`."""
     link_use.clear_links(states[row], n_links, n_jobs)
 
 
@@ -29,44 +29,44 @@ def enter_links(states, row, job, used, flows):
 
 @entry
 def leave_links(states, row, job):
-    """`phases.leave` and `links.leave_links`."""
+    """`phase_clock.leave` and `link_use.leave_links`."""
     phase_clock.leave(states[row], job)
     link_use.leave_links(states[row], job)
 
 
 @entry
 def begin(states, row, job, begin_s, at):
-    """`phases.begin`."""
+    """`phase_clock.begin`."""
     phase_clock.begin(states[row], job, begin_s, at)
 
 
 @entry
 def set_shift(states, row, job, seconds, period_s):
-    """`phases.set_shift`."""
+    """`phase_clock.set_shift`."""
     phase_clock.set_shift(states[row], job, seconds, period_s)
 
 
 @entry
 def play(states, row, until_s):
-    """`phases.play`."""
+    """`phase_clock.play`."""
     return phase_clock.play(states[row], until_s)
 
 
 @entry
 def position(states, row, job):
-    """`phases.position`."""
+    """`phase_clock.position`."""
     return phase_clock.position(states[row], job)
 
 
 @entry
 def congestion_now(states, row):
-    """`links.congestion_now`."""
+    """`link_use.congestion_now`."""
     return link_use.congestion_now(states[row])
 
 
 @entry
 def job_congestion_now(states, row, job):
-    """`links.job_congestion_now`."""
+    """`link_use.job_congestion_now`."""
     return link_use.job_congestion_now(states[row], job)
 
 
@@ -80,5 +80,5 @@ def link_totals(states, row, sent, congestion):
 
 @entry
 def enter_stay(states, row, job, offset_s):
-    """`stays.enter_stay`."""
+    """`sessions.enter_stay`."""
     sessions.enter_stay(states[row], job, offset_s)

@@ -11,13 +11,13 @@ from . import clock, network_clock
 
 @entry
 def advance(states, row):
-    """`events.advance`."""
+    """`clock.advance`."""
     return clock.advance(states[row])
 
 
 @entry
 def run(states, row, max_events):
-    """`events.run`."""
+    """`clock.run`."""
     return clock.run(states[row], max_events)
 
 
@@ -29,5 +29,5 @@ def lay_failures(states, row):
 
 @entry
 def shift(states, row, job, seconds, period_s):
-    """`contention.shift`."""
+    """`network_clock.shift`."""
     network_clock.shift(states[row], job, seconds, period_s)

@@ -6,13 +6,13 @@ from .kernels import decide, group_clock
 
 @entry
 def advance(states, row):
-    """`clock.advance`."""
+    """`group_clock.advance`."""
     return group_clock.advance(states[row])
 
 
 @entry
 def lay_failures(states, row):
-    """`clock.lay_failures`."""
+    """`group_clock.lay_failures`."""
     group_clock.lay_failures(states[row])
 
 
@@ -54,5 +54,5 @@ def available_machines(states, row):
 
 @entry
 def look_ahead(states, row, group, until_s):
-    """`clock.look_ahead`."""
+    """`group_clock.look_ahead`."""
     group_clock.look_ahead(states[row], group, until_s)

@@ -6,19 +6,19 @@ from . import lifecycle, rerating, resizing
 
 @entry
 def start(states, row, job):
-    """`jobs.start`."""
+    """`lifecycle.start`."""
     lifecycle.start(states[row], job)
 
 
 @entry
 def preempt(states, row, job):
-    """`jobs.preempt`."""
+    """`lifecycle.preempt`."""
     lifecycle.preempt(states[row], job)
 
 
 @entry
 def migrate(states, row, job):
-    """`jobs.migrate`."""
+    """`lifecycle.migrate`."""
     lifecycle.migrate(states[row], job)
 
 
@@ -36,7 +36,7 @@ def set_passes(states, row, job, sub_batch):
 
 @entry
 def hold(states, row, job, until_s):
-    """`jobs.hold`."""
+    """`lifecycle.hold`."""
     lifecycle.hold(states[row], job, until_s)
 
 

@@ -7,25 +7,25 @@ from . import switch_rule as adoption
 
 @entry
 def schedule(states, row):
-    """`passes.schedule`."""
+    """`order_pass.schedule`."""
     return order_pass.schedule(states[row])
 
 
 @entry
 def adopt(states, row):
-    """`adopt.adopt`."""
+    """`switch_rule.adopt`."""
     adoption.adopt(states[row])
 
 
 @entry
 def hold_for_tier(states, row, job, until_s, tier):
-    """`holds.hold_for_tier`."""
+    """`tier_holds.hold_for_tier`."""
     tier_holds.hold_for_tier(states[row], job, until_s, tier)
 
 
 @entry
 def serve_holds(states, row):
-    """`holds.serve_holds`."""
+    """`tier_holds.serve_holds`."""
     tier_holds.serve_holds(states[row])
 
 

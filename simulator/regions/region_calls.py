@@ -30,19 +30,19 @@ def missing_bytes(states, row, table, region):
 
 @entry
 def candidate_regions(states, row, job):
-    """`regions.candidate_regions`."""
+    """`region_starts.candidate_regions`."""
     return region_starts.candidate_regions(states[row], job)
 
 
 @entry
 def may_run_in(states, row, job, region):
-    """`regions.may_run_in`."""
+    """`region_starts.may_run_in`."""
     return region_starts.may_run_in(states[row], job, region)
 
 
 @entry
 def takes_units(states, row, job, units):
-    """`regions.takes_units`."""
+    """`region_starts.takes_units`."""
     return region_starts.takes_units(states[row], job, units)
 
 

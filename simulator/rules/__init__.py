@@ -1,1 +1,1 @@
-"""Compiled orders, placers and scheduling passes, chosen by integer code; `policies/` gives them their paper names."""
+"""Compiled orders, delay timers and waiting rules, chosen by integer code; `policies/` gives them their paper names."""

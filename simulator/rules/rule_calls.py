@@ -8,7 +8,7 @@ from . import dally_timers
 
 @entry
 def solo_gang_s(states, row, job, sub_batch):
-    """`speed.solo_iteration_s`, for the gang that lies in `gang`."""
+    """`iteration_time.solo_iteration_s`, for the gang that lies in `gang`."""
     s = states[row]
     return iteration_time.solo_iteration_s(s, job, tier_of_gang(s), sub_batch)
 
@@ -27,17 +27,17 @@ def find_within(states, row, need, scope):
 
 @entry
 def present_timer_s(states, row, job):
-    """`delays.present_timer_s`."""
+    """`dally_timers.present_timer_s`."""
     return dally_timers.present_timer_s(states[row], job)
 
 
 @entry
 def timer_end_s(states, row, job, tier):
-    """`delays.timer_end_s`."""
+    """`dally_timers.timer_end_s`."""
     return dally_timers.timer_end_s(states[row], job, tier)
 
 
 @entry
 def timer_left_s(states, row, job, tier):
-    """`delays.timer_left_s`."""
+    """`dally_timers.timer_left_s`."""
     return dally_timers.timer_left_s(states[row], job, tier)

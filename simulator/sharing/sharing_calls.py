@@ -7,7 +7,7 @@ from . import berths
 
 @entry
 def largest_sub_batch(states, row, job):
-    """`sharing.largest_sub_batch`."""
+    """`berths.largest_sub_batch`."""
     return berths.largest_sub_batch(states[row], job)
 
 
