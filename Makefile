@@ -6,6 +6,7 @@ RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 EXTRAS := agents,report,render,tune,dev
 LOWEST := .venv-lowest
+GPU_VENV := .venv-gpu
 # As pip does it: an extra index of PIP_FLAGS may hold the new versions only of what PyPI holds too.
 AS_PIP := --index-strategy unsafe-best-match
 
@@ -27,7 +28,7 @@ FREE_tianshou := filelock
 FREE_rllib := gymnasium
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-clients test-lowest hunt lint docs clean
+.PHONY: help demo test test-slow test-clients test-gpu test-lowest hunt lint docs clean
 .PHONY: hunt-flips hunt-readers hunt-words hunt-store hunt-events hunt-kills hunt-soak
 
 help: ## this list
@@ -37,21 +38,25 @@ demo: $(READY) ## train a small agent, compare it with every scheduler: table, T
 	@$(RUN) -m clustergym.experiments.demo
 
 test: $(READY) ## the tests, without the slow ones
-	@$(RUN) -m pytest -n 2 -q
+	@$(RUN) -m pytest -n 2 --dist worksteal -q
 
-test-slow: $(READY) ## the slow tests only
+test-slow: $(READY) ## the slow tests, and the properties on all their examples
 	@$(RUN) -m pytest -m slow -q
+	@CLUSTERGYM_EXAMPLES=all $(RUN) -m pytest -q tests/properties
 
 test-clients: $(CLIENTS:%=$(CLIENT_VENVS)/%/.ready) ## learners of other libraries, in virtual environments of their own
 	@for client in $(CLIENTS); do \
-		$(CLIENT_VENVS)/$$client/bin/python -m pytest -m clients -q -rP tests/test_clients.py || exit 1; done
+		$(CLIENT_VENVS)/$$client/bin/python -m pytest -m clients -q -rP tests/project/test_clients.py || exit 1; done
+
+test-gpu: $(GPU_VENV)/.ready ## whether kernels compile for a GPU, without a card, in .venv-gpu
+	@$(GPU_VENV)/bin/python -m pytest -m slow -q -rP tests/simulator/test_gpu.py
 
 test-lowest: ## the tests with the lowest versions that pyproject.toml admits, of the extras too, in .venv-lowest
 	@$(PYTHON) -m venv --clear $(LOWEST)
 	@$(LOWEST)/bin/python -m pip install -qq --disable-pip-version-check $(PIP_FLAGS) uv packaging
 	@$(LOWEST)/bin/uv pip compile -q $(AS_PIP) --resolution lowest-direct --python $(LOWEST)/bin/python $(PIP_FLAGS) \
 		--extra agents --extra report --extra render --extra tune --extra dev pyproject.toml -o $(LOWEST)/lowest.txt
-	@$(LOWEST)/bin/python tests/lowest.py $(LOWEST)/lowest.txt
+	@$(LOWEST)/bin/python tests/support/lowest.py $(LOWEST)/lowest.txt
 	@$(LOWEST)/bin/uv pip install -q $(AS_PIP) --python $(LOWEST)/bin/python $(PIP_FLAGS) -r $(LOWEST)/lowest.txt setuptools
 	@$(LOWEST)/bin/uv pip install -q --python $(LOWEST)/bin/python --no-deps -e .
 	@$(LOWEST)/bin/python -m pytest -n 2 -q
@@ -91,7 +96,7 @@ docs: $(READY) ## the documentation as web pages, in site/
 	@echo "the pages are in site/index.html"
 
 clean: ## remove the virtual environment and everything generated
-	@rm -rf $(VENV) $(CLIENT_VENVS) $(LOWEST) build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) $(CLIENT_VENVS) $(GPU_VENV) $(LOWEST) build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml constraints.txt
@@ -108,4 +113,10 @@ $(CLIENT_VENVS)/%/.ready: pyproject.toml constraints.txt
 	@grep -v -x -E "($(or $(FREE_$*),none))==.*" constraints.txt > $(@D)/constraints.txt
 	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check $(PIP_FLAGS) -c $(@D)/constraints.txt \
 		-e . pytest $(NEEDS_$*)
+	@touch $@
+
+$(GPU_VENV)/.ready: pyproject.toml constraints.txt
+	@echo "installing clustergym[gpu] into $(@D) (once; a minute) ..."
+	@$(PYTHON) -m venv --clear $(@D)
+	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check $(PIP_FLAGS) -c constraints.txt -e ".[gpu]" pytest
 	@touch $@

@@ -26,7 +26,7 @@ from ..envs.registration import ENVIRONMENTS, resolve
 from ..policies.own import environments_in
 from ..simulator.base.errors import InputError
 from ..simulator.base.names import choose
-from ..simulator.base.own_code import blamed
+from ..simulator.files.own_code import blamed
 from .playing import PlayedAgent
 from .windows import Window, arguments
 

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from ..simulator.base.errors import InputError
-from ..simulator.base.regular_files import expect_plain_file
+from ..simulator.files.regular_files import expect_plain_file
 from .folders import replaced_whole, standing
 from .tensors import read_tensors, write_tensors
 

@@ -1,7 +1,7 @@
 """What a training run is: one checked value, from the environment's configuration file and what the user changes.
 
-The files are `agents/configs/<environment>.yaml`, and others beside them; docs/training.md says which runs chose their
-values.
+The files are `agents/configs/<environment>.yaml`, and others beside them; docs/tutorials/training.md says which runs
+chose their values.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from pydantic import (
 
 from ..envs.registration import ENVIRONMENTS
 from ..simulator.base.errors import InputError
-from ..simulator.base.names import choose
-from ..simulator.base.own_code import is_own, shown_word
-from ..simulator.base.yaml_files import load_mapping
+from ..simulator.base.names import choose, loaded
+from ..simulator.files.own_code import is_own, shown_word
+from ..simulator.files.yaml_files import load_mapping
 
 FOLDER = Path(__file__).with_name("configs")
 NETS = ("candidates", "mlp")
@@ -164,7 +164,7 @@ class Config(_Checked):
 def _better_greedy(environment: str, env: Mapping[str, Any]) -> str:
     """The better of the two that plays by the same rules as an environment with these keyword arguments."""
     entry = ENVIRONMENTS.get(environment)
-    if entry is not None and entry.simulator is not None:  # jobs are no gangs; there is one of the name
+    if entry is not None and loaded(entry.config).unit != "GPUs":  # jobs are no gangs; there is one of the name
         return "greedy"
     if not env.get("preemption", True) or env.get("semantics", "events") != "events":
         return "greedy"

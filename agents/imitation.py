@@ -75,8 +75,8 @@ def _decisions(env: ClusterVecEnv, word: str, environment: str, count: int) -> t
     learned = 0
     env.reset()
     while learned < count:
-        lessons = [one.lesson(policy) for one, policy in zip(env.envs, policies, strict=True)]
-        played, seen, known = (np.stack(column) for column in zip(*lessons, strict=True))
+        demonstrations = [one.demonstration(policy) for one, policy in zip(env.envs, policies, strict=True)]
+        played, seen, known = (np.stack(column) for column in zip(*demonstrations, strict=True))
         observations.append(seen[known])
         actions.append(played[known])
         learned += int(known.sum())

@@ -24,10 +24,10 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from ..envs.tables import Tables
+from ..envs.observation_layout import Tables
 from ..simulator.base.errors import InputError
 from ..simulator.base.names import arguments_of, choose
-from ..simulator.base.own_code import is_own, own
+from ..simulator.files.own_code import is_own, own
 
 LOWEST = -1e9  # logit of what is not legal: its probability is exactly 0 in float32
 LEGAL, HOLD = 0, 3  # columns of the candidates' features
@@ -348,7 +348,7 @@ def network_class(name: str) -> tuple[Any, dict[str, str]]:
         return NETWORKS[choose(name, NETWORKS, "network")], {}
     found = own(name, "network")
     if not (isinstance(found.factory, type) and issubclass(found.factory, nn.Module)):
-        raise InputError(f"{found}: expected a class of torch.nn.Module: docs/training.md")
+        raise InputError(f"{found}: expected a class of torch.nn.Module: docs/tutorials/training.md")
     return found.factory, dict(found.params)
 
 

@@ -68,11 +68,11 @@ class AgentPolicy(PlayedAgent):
     def _expect_fitting(self, window: Window) -> None:
         policy = self.agent.policy
         shape, sizes = policy.observation_space.shape, policy.sizes
-        if shape != window.features.shape or sizes != window.lookout.parts:
+        if shape != window.features.shape or sizes != window.interface.parts:
             raise InputError(
                 f"{self._source}: the policy takes observations of shape {shape} and gives actions {sizes}; an "
                 f"environment with its env_kwargs and observation='flat' has {window.features.shape} and "
-                f"{window.lookout.parts}"
+                f"{window.interface.parts}"
             )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -82,7 +82,7 @@ class AgentPolicy(PlayedAgent):
 
     def _parts(self, window: Window, seed: int, instant: int, number: int, turn: int) -> list[int]:
         """One value a part of the action: legal ones only, the likeliest or drawn."""
-        sizes = window.lookout.parts
+        sizes = window.interface.parts
         scores = self._scores(window.features, window.mask)
         scores[window.mask == 0] = -np.inf
         if self.mode == "sampled":

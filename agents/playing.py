@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -18,7 +18,7 @@ from ..policies.base import Policy
 from ..simulator.base.decisions import Advance, Decision
 from ..simulator.base.errors import InputError
 from ..simulator.engine.simulator import Simulator
-from ..simulator.engine.view import ClusterView
+from ..simulator.engine.view import ClusterView, simulator_behind
 from ..simulator.jobs.estimates import Estimates
 from .shipped import sees_run_times
 from .windows import LOOKOUTS, Window
@@ -80,7 +80,7 @@ class PlayedAgent(Policy):
                 raise
             raise InputError(f"{self._source}: env_kwargs: {error}") from None
         self.elastic = self.env_kwargs.get("elastic", False) is not False
-        self.terms = self._window.terms
+        self.clock = self._window.terms
         self._expect_fitting(self._window)
 
     def _expect_fitting(self, window: Window) -> None:
@@ -106,8 +106,7 @@ class PlayedAgent(Policy):
                 f"policy {self.name}: nobody has said in which environment it plays; expected one, as "
                 f"policies.make({self.name!r}, environment={short!r})"
             )
-        simulator, lookout = cast(Simulator, view.simulator), window.lookout  # of whichever kind the lookout knows
-        simulator.use(window.terms)
+        simulator, interface = simulator_behind(view), window.interface  # of whichever kind the interface knows
         if self._run != (simulator, simulator.runs):
             self._look_at(simulator)
         s = simulator.state
@@ -117,7 +116,7 @@ class PlayedAgent(Policy):
                 parts = self._parts(window, int(s.seed), int(s.instants), int(s.decisions), turn)
                 self._left = window.decisions(parts)
             else:
-                self._leaving = iter(lookout.leaving())
+                self._leaving = iter(interface.leaving())
             turn += 1
         if self._left:
             return self._left.pop(0)
@@ -130,7 +129,7 @@ class PlayedAgent(Policy):
     def _look_at(self, simulator: Simulator) -> None:
         """Turn to a run: a new one, or one that it has been asked about before."""
         assert self._window is not None
-        self._window.lookout.lay(simulator)
+        self._window.interface.lay(simulator)
         if self._run is not None:
             self._paused[self._run[0]] = self._run[1], self._left, self.memory
         runs, left, memory = self._paused.pop(simulator, (-1, [], None))

@@ -12,7 +12,7 @@ from stable_baselines3.common.distributions import Distribution
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.type_aliases import Schedule
 
-from ..envs.tables import Tables
+from ..envs.observation_layout import Tables
 from ..simulator.base.names import choose
 from .networks import HOLD, LEGAL, LOWEST, make_network
 

@@ -2,7 +2,7 @@
 
 `agent.json` says what it is (`AgentDescription`), `weights.safetensors` holds its weights. What the file names (the
 algorithm, the network) is looked up in this package's tables, never imported; weights must fit, one by one, the policy
-that is built from the description. docs/agents.md says what that protects from.
+that is built from the description. docs/tutorials/agents.md says what that protects from.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import torch
 from gymnasium import spaces
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..envs.tables import Tables
+from ..envs.observation_layout import Tables
 from ..simulator.base.errors import InputError
 from ..simulator.base.names import choose
-from ..simulator.base.own_code import expect_trusted, is_own, own
-from ..simulator.base.regular_files import expect_plain_file
-from ..simulator.base.yaml_files import validated
+from ..simulator.files.own_code import expect_trusted, is_own, own
+from ..simulator.files.regular_files import expect_plain_file
+from ..simulator.files.yaml_files import validated
 from .folders import replaced_whole, standing
 from .networks import NETWORKS
 from .policies import ALGORITHMS, policy_class

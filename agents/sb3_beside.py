@@ -19,8 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from ..envs.registration import ENVIRONMENTS, env_class, resolve
 from ..simulator.base.errors import InputError
 from ..simulator.base.names import choose
-from ..simulator.base.own_code import expect_trusted
-from ..simulator.base.yaml_files import validated
+from ..simulator.files.own_code import expect_trusted
+from ..simulator.files.yaml_files import validated
 from .sb3_normalise import Normaliser
 from .windows import telling_keys
 
@@ -187,7 +187,8 @@ def _expect_plain_wrappers(env: Any) -> None:
         if isinstance(env, gym.ObservationWrapper | gym.ActionWrapper | gym.wrappers.NormalizeObservation):
             raise InputError(
                 f"the model's environment is wrapped in {type(env).__name__}, which changes what it sees or says; play "
-                "it by py:FILE.py:NAME, with a function act(observation, mask) that does the same (docs/agents.md)"
+                "it by py:FILE.py:NAME, with a function act(observation, mask) that does the same "
+                "(docs/tutorials/agents.md)"
             )
         env = env.env
 

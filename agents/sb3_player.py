@@ -197,7 +197,7 @@ def _loaded(path: Path, stamp: tuple[Any, ...], allow_pickle: bool, algo: str | 
 def _seen(policy: BasePolicy, window: Window, given: Mapping[str, Any]) -> dict[str, Any]:
     """How the policy's own spaces say that it wants observation and action, as far as nobody has said it."""
     found: dict[str, Any] = {}
-    space, keys = policy.observation_space, list(window.lookout.sizes)
+    space, keys = policy.observation_space, list(window.interface.sizes)
     if isinstance(space, spaces.Dict) and not set(space.spaces) <= set(keys) and len(space.spaces) == 2:
         seen, mask = sorted(space.spaces, key=lambda key: "mask" in key)
         found["mask"] = f"{seen}/{mask}"

@@ -10,7 +10,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from ..simulator.base.errors import InputError
-from ..simulator.base.regular_files import expect_plain_file
+from ..simulator.files.regular_files import expect_plain_file
 
 MOST_BYTES = 2**30
 PICKLE, ZIP = b"\x80", b"PK"

@@ -22,7 +22,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 from ..policies import make_for
 from ..simulator.base.errors import InputError, InvalidDecision
-from ..simulator.base.own_code import is_own, own
+from ..simulator.files.own_code import is_own, own
 from .checkpoint import (
     Checkpoint,
     optimizer_tensors,

@@ -11,9 +11,7 @@ import torch
 
 from ..policies import Policy, make_for
 from ..simulator.cluster.topology import Topology
-from ..simulator.engine.network_choice import network_for
 from ..simulator.engine.simulator import Simulator
-from ..simulator.engine.twin import twin
 from ..simulator.workloads import Workload, open_workload
 from .config import Config, Scenario
 from .vec_env import sb3_vec_env
@@ -103,12 +101,6 @@ def _workload(scenario: Scenario, seed: int) -> Workload:
 def _simulate(own: Simulator, workload: Workload, policy: Policy) -> dict[str, float]:
     """A heuristic alone, where an environment plays on `own`."""
     policy.expect_known(own.estimates)
-    network = network_for(policy, own.network)
-    instead: dict[str, Any] = {"rule": policy.rule_under(own.semantics)}
-    if network is not own.network:
-        instead |= {"network": network, "pace": None}
-    elif own.sharing is not None:
-        instead["pace"] = own.pace or policy.pace(own.sharing.gpu)
-    simulator = twin(own, **instead)
+    simulator: Simulator = own.config.for_policy(policy).build(policy.rule_under(own.semantics))
     simulator.reset(workload, seed=int(own.state.seed))
     return simulator.run(policy.decider(simulator))

@@ -18,7 +18,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from ..envs.batch import Batch
 from ..envs.batch_state import restore, state_of
-from ..envs.codes import ELAPSED_S, IS_ADJUSTED, IS_FORCED, IS_INVALID, REWARD, TERMINATED, TRUNCATED
+from ..envs.outcome import ELAPSED_S, IS_ADJUSTED, IS_FORCED, IS_INVALID, REWARD, TERMINATED, TRUNCATED
 from ..envs.registration import env_class, resolve
 from ..envs.snapshot import counts_of
 

@@ -8,28 +8,28 @@ from typing import Any
 
 import numpy as np
 
-from ..envs.dataplacement.lookout import DataPlacementLookout
-from ..envs.delay.lookout import DelayLookout
+from ..envs.agent_interface import AgentInterface
+from ..envs.dataplacement.dataplacement_interface import DataPlacementInterface
+from ..envs.delay.delay_interface import DelayInterface
 from ..envs.forms import Form
-from ..envs.geo.lookout import GeoLookout
-from ..envs.grouping.lookout import GroupingLookout
-from ..envs.lookout import Lookout
-from ..envs.played import candidate_played
+from ..envs.geo.geo_interface import GeoInterface
+from ..envs.grouping.grouping_interface import GroupingInterface
+from ..envs.python_step import candidate_played
 from ..envs.registration import env_class
-from ..envs.sharing.lookout import SharingLookout
-from ..envs.timeshift.lookout import TimeShiftLookout
+from ..envs.sharing.sharing_interface import SharingInterface
+from ..envs.timeshift.timeshift_interface import TimeShiftInterface
 from ..simulator.base.decisions import Decision
 from ..simulator.base.errors import InputError
 from ..simulator.base.names import arguments_of, choose
 from ..simulator.rules.rule import Rule
 
-LOOKOUTS: dict[str, type[Lookout]] = {  # how to look at a run, by the environment that an agent knows
-    "clustergym/Delay-v0": DelayLookout,
-    "clustergym/Sharing-v0": SharingLookout,
-    "clustergym/TimeShift-v0": TimeShiftLookout,
-    "clustergym/Geo-v0": GeoLookout,
-    "clustergym/DataPlacement-v0": DataPlacementLookout,
-    "clustergym/Grouping-v0": GroupingLookout,
+LOOKOUTS: dict[str, type[AgentInterface]] = {  # how to look at a run, by the environment that an agent knows
+    "clustergym/Delay-v0": DelayInterface,
+    "clustergym/Sharing-v0": SharingInterface,
+    "clustergym/TimeShift-v0": TimeShiftInterface,
+    "clustergym/Geo-v0": GeoInterface,
+    "clustergym/DataPlacement-v0": DataPlacementInterface,
+    "clustergym/Grouping-v0": GroupingInterface,
 }
 FORM = ("observation", "action", "mask")  # keyword arguments that shape what is seen and said, not what is shown
 OF_TERMS = ("placer", "preemption_cost", "migration", "round", "lease", "tuner")  # what holds, whoever decides
@@ -46,7 +46,7 @@ class Window:
         source: where they come from, for messages.
 
     Attributes:
-        lookout: the window on a run.
+        interface: the window on a run.
         form: how an observation comes, and how an action is said.
         terms: what holds, whoever decides.
         features, mask: float32 (F,), int8 (M,): the present as it was last looked at, of all parts.
@@ -58,19 +58,19 @@ class Window:
     def __init__(self, environment: str, env_kwargs: Mapping[str, Any], source: str) -> None:
         self.environment = choose(environment, LOOKOUTS, f"environment in {source}:")
         try:
-            self.lookout = lookout_of(environment, env_kwargs)
-            self.form = Form.of(self.lookout, **{key: env_kwargs[key] for key in FORM if key in env_kwargs})
-            self.terms: Rule = getattr(self.lookout, "clock", None) or self.lookout.terms(env_kwargs)
+            self.interface = interface_of(environment, env_kwargs)
+            self.form = Form.of(self.interface, **{key: env_kwargs[key] for key in FORM if key in env_kwargs})
+            self.terms: Rule = getattr(self.interface, "clock", None) or self.interface.terms(env_kwargs)
         except (InputError, TypeError, ValueError) as error:
             raise InputError(f"{source}: env_kwargs: {error}") from None
-        self.features = np.zeros(sum(self.lookout.sizes.values()), np.float32)
-        self.mask = np.zeros(sum(self.lookout.parts), np.int8)
-        self._parts = np.zeros(len(self.lookout.parts), np.int64)
+        self.features = np.zeros(sum(self.interface.sizes.values()), np.float32)
+        self.mask = np.zeros(sum(self.interface.parts), np.int8)
+        self._parts = np.zeros(len(self.interface.parts), np.int64)
 
     def look(self) -> bool:
         """Look at the run as it is now; False where the environment would pass over it."""
-        self.lookout.look_into(self.features, self.mask)
-        return self.lookout.can_act
+        self.interface.look_into(self.features, self.mask)
+        return self.interface.can_act
 
     def observed(self) -> tuple[Any, np.ndarray]:
         """What the environment would show now, and its mask, bool, as it is said outside; new arrays."""
@@ -89,11 +89,11 @@ class Window:
 
     def decisions(self, parts: Any) -> list[Decision]:
         """What an action with these parts, legal or not, comes to by `env.step`."""
-        played = max(candidate_played(int(parts[0]), self.mask[: self.lookout.candidates]), 0)
-        return self.lookout.decisions([played, *(int(part) for part in parts[1:])])
+        played = max(candidate_played(int(parts[0]), self.mask[: self.interface.candidates]), 0)
+        return self.interface.decisions([played, *(int(part) for part in parts[1:])])
 
 
-def lookout_of(environment: str, env_kwargs: Mapping[str, Any]) -> Lookout:
+def interface_of(environment: str, env_kwargs: Mapping[str, Any]) -> AgentInterface:
     """The window of an environment with these keyword arguments."""
     known = window_keys(environment)
     given = {key: value for key, value in env_kwargs.items() if key in known}
@@ -104,7 +104,7 @@ def lookout_of(environment: str, env_kwargs: Mapping[str, Any]) -> Lookout:
 
 def window_keys(environment: str) -> set[str]:
     """The keyword arguments of an environment that its window has."""
-    own = {*inspect.signature(LOOKOUTS[environment]).parameters, *inspect.signature(Lookout).parameters}
+    own = {*inspect.signature(LOOKOUTS[environment]).parameters, *inspect.signature(AgentInterface).parameters}
     return own - {"window", "kinds", "others", "plans", "more"}
 
 

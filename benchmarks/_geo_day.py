@@ -10,7 +10,7 @@ from _measure import resident_bytes
 
 from clustergym import policies
 from clustergym.policies.tetris import VERSIONS, Tetris
-from clustergym.simulator.base.decisions import Advance, Start
+from clustergym.simulator.base.decisions import Start
 from clustergym.simulator.cluster.topology import Topology
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.workloads import open_workload
@@ -65,7 +65,7 @@ def run_mast(scale: Scale, seed: int) -> dict[str, Any]:
     laid_s = time.process_time()
     policy, attempts = policies.make("mast"), 0
     while not simulator.ended:
-        while not isinstance(decision := policy.decide(simulator.view), Advance):
+        for decision in simulator.asked(policy):
             simulator.apply(decision)
             attempts += isinstance(decision, Start)
         simulator.advance()

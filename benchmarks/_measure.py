@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from clustergym.experiments.terminal import out, plain_table, print_json
+from clustergym.policies.loop import loop_calls
 from clustergym.simulator.engine.simulator import Simulator
-from clustergym.simulator.events import clock_calls
-from clustergym.simulator.passes import pass_calls
 from clustergym.simulator.workloads import Workload, open_workload
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -64,8 +63,8 @@ def at_load(word: str, load: float, gpus: int, seed: int) -> Workload:
 
 def play(simulator: Simulator, max_events: int = ALL_EVENTS) -> None:
     """The compiled rule to the end, or for about `max_events` more events; nothing else, so no metrics."""
-    pass_calls.schedule(simulator.records, 0)
-    simulator.note(int(clock_calls.run(simulator.records, 0, max_events)))
+    loop_calls.schedule(simulator.records, 0)
+    simulator.note(int(loop_calls.run(simulator.records, 0, max_events)))
 
 
 def cpu_seconds(work: Callable[[], Any]) -> float:

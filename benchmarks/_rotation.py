@@ -1,7 +1,7 @@
 """Time of one search for rotations, and how often it finds the optimum: rows that `bench network` prints.
 
-The jobs are drawn as experiments/reproduce/cassini_instances.py says. The grid is 5 degrees of each job's own circle,
-and of the unified circle for the last row.
+The jobs are drawn as experiments/reproduce/cassini/cassini_instances.py says. The grid is 5 degrees of each job's own
+circle, and of the unified circle for the last row.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from _measure import verdict
 
-from clustergym.experiments.reproduce.cassini_instances import PERIODS, drawn_jobs, on_one_link
-from clustergym.policies.cassini.optimise import exact, solve
+from clustergym.experiments.reproduce.cassini.cassini_instances import PERIODS, drawn_jobs, on_one_link
+from clustergym.policies.cassini.compatibility import exact, solve
 from clustergym.simulator.contention.circle import Grid
 
 SAME, CLOSE = 1e-9, 1e-3  # of the score

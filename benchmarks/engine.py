@@ -6,7 +6,6 @@ same run; an event is an arrival, a completion or a demotion in both.
 
 from __future__ import annotations
 
-import importlib.util
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +15,6 @@ from typing import Any
 import gymnasium
 import numpy as np
 from _measure import (
-    ROOT,
     Spread,
     arguments_of,
     at_load,
@@ -160,12 +158,10 @@ def measure_reference(
 
 
 def load_reference() -> Callable[..., dict[str, Any]]:
-    """`simulate` of tests/reference.py, which is no part of the package."""
-    spec = importlib.util.spec_from_file_location("clustergym_reference", ROOT / "tests" / "reference.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.simulate
+    """`simulate` of tests/support/reference.py, which is no part of the package."""
+    from clustergym.tests.support.reference import simulate
+
+    return simulate
 
 
 def measure_scaling(policy: str, jobs: int, seed: int, quick: bool) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def measure(observation: str, slots: int, preemption: bool, seed: int, quick: bo
         "slots": slots,
         "preemption": preemption,
         "features": sum(box.shape[0] for box in boxes),
-        "candidates": env.unwrapped.lookout.candidates,
+        "candidates": env.unwrapped.interface.candidates,
         **speeds(env, episodes, 2 if quick else 10),
     }
     env.close()

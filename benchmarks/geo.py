@@ -23,7 +23,7 @@ from clustergym.experiments.terminal import progress
 
 REGIONS = 20
 TABLES = (10_000, 100_000, 1_000_000)
-QUICK_TABLES = (100, 200)
+QUICK_TABLES = (50, 100)
 VERSIONS = ("tetris-v1", "tetris-v2")
 DECISION_GOAL_S = {"without preemption": 0.2e-3, "with preemption": 1e-3}
 GOAL_PENDING, QUICK_PENDING, SCAN_GOAL_S = 10_000, 1000, 0.05
@@ -113,8 +113,8 @@ def run_day(version: str, tables: int, seed: int) -> dict[str, Any]:
 
 
 def measure_decisions(seed: int, quick: bool) -> list[dict[str, Any]]:
-    """Decisions of RMS in the largest region, full, and with room; see experiments/reproduce/mast_speed.py."""
-    from clustergym.experiments.reproduce.mast_speed import PAPER_S, decision_timings
+    """Decisions of RMS in the largest region, full, and with room; see experiments/reproduce/mast/mast_speed.py."""
+    from clustergym.experiments.reproduce.mast.mast_speed import PAPER_S, decision_timings
 
     return [
         {
@@ -129,7 +129,7 @@ def measure_decisions(seed: int, quick: bool) -> list[dict[str, Any]]:
 
 def measure_scan(seed: int, quick: bool) -> dict[str, Any]:
     """GMS-scan passes over the queue."""
-    from clustergym.experiments.reproduce.mast_speed import SCAN_PAPER_S, scan_timing
+    from clustergym.experiments.reproduce.mast.mast_speed import SCAN_PAPER_S, scan_timing
 
     found = scan_timing(QUICK_PENDING if quick else GOAL_PENDING, seed)
     taken = _taken(found.taken_s, SCAN_PAPER_S, SCAN_GOAL_S)

@@ -13,9 +13,10 @@ from typing import Any
 
 from _measure import arguments_of, print_document, print_table
 
-from clustergym.experiments.evaluate import Setting, default_setting, evaluate
-from clustergym.experiments.executors import Executor
-from clustergym.experiments.store import open_store
+from clustergym.experiments.playing.evaluation import evaluate
+from clustergym.experiments.playing.executors import Executor
+from clustergym.experiments.settings.evaluation_setting import Setting
+from clustergym.experiments.storing.store import open_store
 from clustergym.experiments.terminal import progress, say
 
 LOADS = (0.5, 0.9, 1.3)
@@ -71,8 +72,7 @@ def _cost(policy: str, jobs: int, topology: str, load: float, seeds: range) -> f
 
 
 def _setting(jobs: int, topology: str, load: float) -> Setting:
-    env_id, defaults = default_setting("Delay")
-    return Setting(env_id, topology, f"poisson:jobs={jobs},load={load}", defaults["network"])
+    return Setting.of("Delay", topology, f"poisson:jobs={jobs},load={load}")
 
 
 def speed_up(options: Any) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def speed_up(options: Any) -> dict[str, Any]:
     import ray
     from ray.cluster_utils import Cluster
 
-    from clustergym.experiments.on_ray import RayCluster
+    from clustergym.experiments.playing.on_ray import RayCluster
 
     setting, seeds = _setting(options.jobs, SIZES["large"][1], 0.9), range(1 if options.quick else 20)
     one_s, one = _timed(setting, seeds, None)

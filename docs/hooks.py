@@ -1,8 +1,13 @@
-"""Hooks of mkdocs: the notebooks of docs/examples as pages, and the sources that the API reference is made of."""
+"""Hooks of mkdocs: the notebooks of docs/examples as pages, the sources of the API reference, columns of observations.
+
+The columns stand once, beside the kernels that write them; `<!-- columns: delay -->` in a page becomes tables of them.
+"""
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -13,7 +18,16 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("simulator", "policies", "envs", "agents", "experiments")
-NOTEBOOKS = ("first_hour",)
+NOTEBOOKS = {"first_hour": "start"}  # notebook of examples/ -> folder of its page, beside examples/
+# Name of the tuple in observation.py -> key of the observation, in the order of the observation.
+TABLES = {
+    "CLUSTER": "cluster",
+    "QUEUE": "queue",
+    "RUNNING": "running",
+    "REGIONS": "regions",
+    "GROUP": "groups",
+    "CANDIDATES": "candidates",
+}
 _SOURCES = tempfile.TemporaryDirectory(prefix="clustergym-docs-")  # removed when the build ends
 
 
@@ -30,11 +44,52 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add `first_hour.md` and the like; the notebook itself stays beside it, to download."""
-    for name in NOTEBOOKS:
+    """Add `start/first_hour.md` and the like; the notebook itself stays in examples/, to download."""
+    for name, folder in NOTEBOOKS.items():
         source = Path(config["docs_dir"], "examples", f"{name}.ipynb")
-        files.append(File.generated(config, f"{name}.md", content=as_markdown(source)))
+        files.append(File.generated(config, f"{folder}/{name}.md", content=as_markdown(source)))
     return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """Put the tables of columns where a page asks for them."""
+    return re.sub(r"<!-- columns: (\w+) -->", lambda found: columns(found[1]), markdown)
+
+
+def columns(environment: str) -> str:
+    """What the head of an environment's observation.py says, and its columns, each table to be unfolded."""
+    folder = ROOT / "envs" / environment
+    texts: dict[str, tuple[str, ...]] = {}
+    for path in (*folder.glob("*_offers.py"), folder / "observation.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        texts |= _tuples_of_text(tree, texts)
+    head = (ast.get_docstring(tree) or "").partition("\n\n")[2]
+    return "\n\n".join([head, *(_folded(key, texts[name]) for name, key in TABLES.items() if name in texts)])
+
+
+def _tuples_of_text(tree: ast.Module, known: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Tuples of text at the top of a module, which may hold others: `(*KINDS, *OFFER, "GPUs")`."""
+    found = dict(known)
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple) and isinstance(node.targets[0], ast.Name):
+            parts = [_parts(each, found) for each in node.value.elts]
+            if all(part is not None for part in parts):
+                found[node.targets[0].id] = tuple(text for part in parts if part for text in part)
+    return found
+
+
+def _parts(node: ast.expr, known: dict[str, tuple[str, ...]]) -> tuple[str, ...] | None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return (node.value,)
+    if isinstance(node, ast.Starred) and isinstance(node.value, ast.Name):
+        return known.get(node.value.id)
+    return None
+
+
+def _folded(key: str, texts: tuple[str, ...]) -> str:
+    shown = [text.replace("|", "\\|").replace("*", "\\*") for text in texts]
+    rows = [f"    | {number} | {text} |" for number, text in enumerate(shown)]
+    return "\n".join([f'??? info "`{key}`: {len(texts)} columns"', "", "    | column | |", "    | --- | --- |", *rows])
 
 
 def as_markdown(notebook: Path) -> str:
@@ -42,11 +97,11 @@ def as_markdown(notebook: Path) -> str:
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     parts = []
     for cell in cells:
-        text = "".join(cell["source"]).replace("](../", "](")  # its links are those of its own folder
+        text = "".join(cell["source"])
         parts.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
         parts += [_shown(output) for output in cell.get("outputs", ())]
     head, *rest = [part for part in parts if part]
-    return "\n\n".join([head, f"This page is [a notebook](examples/{notebook.name}).", *rest]) + "\n"
+    return "\n\n".join([head, f"This page is [a notebook](../examples/{notebook.name}).", *rest]) + "\n"
 
 
 def _shown(output: dict[str, Any]) -> str:

@@ -20,9 +20,9 @@ from ..simulator.compiler.jit import direct
 from ..simulator.engine.announce import announced
 from ..simulator.engine.protocols import Room
 from ..simulator.engine.simulator import Simulator
-from .codes import GOES_ON, OUTCOMES, TERMINATED, TRUNCATED
 from .forms import Form
 from .moment import Moment, complete, parts_of
+from .outcome import GOES_ON, OUTCOMES, TERMINATED, TRUNCATED
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Rows:
     Attributes:
         windows: structured (n,): what the environment keeps beside the simulator's record.
         actions: int64 (n, parts).
-        outcomes: float64 (n, OUTCOMES): reward, elapsed seconds, and flags, see codes.py.
+        outcomes: float64 (n, OUTCOMES): reward, elapsed seconds, and flags, see outcome.py.
         features: float32 (n, F). masks: int8 (n, M). The present; the kernel relies on finding what it last wrote.
         references: float64 (n, jobs): finish times of the reference's run; no columns without one.
         capacity: of the records; None: there are none yet.
@@ -97,7 +97,7 @@ class RowEnv(Protocol):
     def settle(self) -> dict[str, float] | None:
         """After a step that needs a look: the metrics if the episode has ended; Stalled if nothing can go on."""
 
-    def played(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         """What, beside the arrays, it takes to go on with the episode; JSON can hold it."""
 
     def resume(self, played: Mapping[str, Any]) -> None:
@@ -141,6 +141,8 @@ class Stepper:
     def _make_room(self, row: int, capacity: Any) -> None:
         """See to it that `row`, which is about to be reset, has records of at least `capacity`; the others go on."""
         present: Any = self.rows.capacity
+        if capacity == present:
+            return
         if len(self.simulators) > 1 and present is not None:
             both = zip(astuple(capacity), astuple(present), strict=True)
             capacity = type(capacity)(*(max(pair) for pair in both))
@@ -343,13 +345,11 @@ class Batch:
         if self.metrics:
             self.metrics = {}
         if odd:
-            ended = self.terminated | self.truncated
-            codes_now = self.rows.windows["code"]
-            for i in chosen.tolist():
-                if ended[i] or codes_now[i] != codes.DECIDE:
-                    metrics = self.envs[i].settle()
-                    if metrics is not None:
-                        self.metrics[i] = metrics
+            stopped = self.terminated | self.truncated | (self.rows.windows["code"] != codes.DECIDE)
+            for i in chosen[stopped[chosen]].tolist():
+                metrics = self.envs[i].settle()
+                if metrics is not None:
+                    self.metrics[i] = metrics
         return bool(self.metrics)
 
     @property

@@ -27,7 +27,7 @@ def state_of(batch: Batch) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     data = {
         "capacity": list(astuple(capacity)),
         "extent": list(extent),
-        "rows": [env.played() for env in batch.envs],
+        "rows": [env.state_dict() for env in batch.envs],
     }
     copies = {name: array.copy() for name, array in arrays.items()}
     copies["records"] = np.stack([packed(plain, extent) for plain in plains])

@@ -1,43 +1,47 @@
 """What every environment with a window of jobs is: Gymnasium's methods around a kernel that plays one step.
 
-An environment says what its candidates mean (a `Lookout`, a step kernel) and which simulator it plays on; drawing
-workloads, rewards, references, batches, playing policies and pictures are the same for all, and are here.
+An environment says what its candidates mean (an `AgentInterface`, a step kernel) and which simulator it plays on;
+drawing workloads, rewards, references, batches, playing policies and pictures are the same for all, and are here.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, ClassVar, get_type_hints
 
 import gymnasium as gym
 import numpy as np
 
 from ..simulator.base import codes
-from ..simulator.base.decisions import Decision
+from ..simulator.base.arguments import check_range
 from ..simulator.base.errors import InputError, InvalidDecision, Stalled
 from ..simulator.base.names import choose
+from ..simulator.configuration.cluster_options import SimulatedCluster
 from ..simulator.engine.protocols import Remembers
 from ..simulator.engine.simulator import Decider
-from ..simulator.engine.twin import terms_of
 from ..simulator.engine.view import ClusterView
-from ..simulator.events.initialise import Failures
 from ..simulator.rules.rule import PLACERS, Rule, rule_from
 from ..simulator.workloads import Workload, workload_source
+from .agent_interface import AgentInterface
 from .batch import Rows, Stepper
-from .codes import BEGINS, REWARD, TERMINATED, TRUNCATED
+from .configured import config_of, expect_option, options_of
 from .forms import Form
-from .lookout import Lookout, check_range, numbers, seconds
 from .moment import Moment, complete, copied_extras, go_back, made_again, moment_of, parts_of
+from .observation_layout import Tables
+from .outcome import BEGINS, REWARD, TERMINATED, TRUNCATED
 from .reference import Reference
+from .registration import ENVIRONMENTS
 from .reward import JCT, REWARDS, reward_scale
 from .snapshot import Reward, Snapshot, counts_of, own_reward, paid
-from .tables import Tables
 
 if TYPE_CHECKING:
     from .rendering.seen import Seen
 
+NAMESPACE = "clustergym/"
 DECISIONS_A_JOB = 50  # no policy that gets on comes near it, so episodes of one that does not come to an end
 NEVER = 2**62  # more decisions than anybody makes
 
@@ -45,7 +49,7 @@ SETTINGS = ("max_decisions", "observation_space", "action_space")  # of a made e
 
 CALLED = ("sources", "_own_reward")  # which copies call, as they are
 
-# What `_lay` writes into a window beside what `Lookout.lay` does.
+# What `_lay` writes into a window beside what `AgentInterface.lay` does.
 OF_EPISODE = (
     "begins",
     "decisions",
@@ -61,6 +65,22 @@ OF_EPISODE = (
 )
 
 
+@dataclasses.dataclass(frozen=True)
+class Manner:
+    """Arguments that all environments have beside those of their windows and clusters; see there."""
+
+    max_decisions: float | None = None
+    observation: str = "dict"
+    action: str = "parts"
+    mask: str | Mapping[str, str] = "info"
+    reward: str | Reward = "jct"
+    reference: Any = None
+    render_mode: str | None = None
+
+
+MANNER = frozenset(one.name for one in fields(Manner))
+
+
 class ClusterEnv(gym.Env[Any, np.ndarray]):
     """The base of environments; a subclass opens it with what is its own.
 
@@ -68,11 +88,12 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
     Attributes:
         given: the arguments that it was made from.
+        config: the cluster that it simulates.
         part: what a message about compiling calls it.
         others: what the parts of an action after the candidate are, for messages.
         step_rows: its kernel, see `Stepper`.
         rewards: what it can pay, by name, with their code in the kernel.
-        lookout, simulator, rule: what it looks at, on what it plays, and what holds there whoever decides.
+        interface, simulator, rule: what it looks at, on what it plays, and what holds there whoever decides.
         player: who is named in pictures: the policy that was last asked for an action, or what you write here.
     """
 
@@ -91,38 +112,68 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self.given = args, kwargs
         return self
 
-    def _open(
-        self,
-        simulator: Any,
-        lookout: Lookout,
-        workload: Any,
-        max_decisions: float | None,
-        form: Form,
-        reward: str | Reward,
-        reference: Any,
-        render_mode: str | None,
-    ) -> None:
-        """Modify self: everything that is the same for all; the arguments are the environment's, in its order.
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Say in the signature of an environment which arguments it takes by way of its base and of its cluster."""
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls) and hasattr(cls, "part"):
+            _, *own = inspect.signature(cls.__init__).parameters.values()
+            if own and own[-1].kind is inspect.Parameter.VAR_KEYWORD:
+                named = {one.name: one for one in own[:-1]}
+                cls.__signature__ = inspect.Signature([*named.values(), *_arguments(cls, named)])  # type: ignore[attr-defined]
 
-        `simulator`: a `Simulator`, or another that is played in the same way.
+    @classmethod
+    def configured(cls, topology: Any, network: Any, given: dict[str, Any]) -> tuple[Any, Manner]:
+        """The cluster of such an environment, and the manner in which it is played.
+
+        Args:
+            topology, network: as given; None: its own.
+            given: the arguments that are no environment's own: of the two.
+
+        Raises:
+            InputError: an unknown one, or a value that does not fit.
         """
-        choose(render_mode or "ansi", self.metadata["render_modes"], "value of render_mode")
-        self.simulator, self.lookout, self.rule = simulator, lookout, simulator.rule
-        self.placer, self.order, self.form, self.reward = lookout.placer, lookout.order, form, reward
-        self.render_mode, self.workload, self.reference = render_mode, workload, reference
-        self.sources = self._sources_of(workload)
-        self.terms = terms_of(simulator) | {"reward": reward if isinstance(reward, str) else "of your own"}
-        self._pay(reward, reference, max_decisions)
+        env_id = f"{NAMESPACE}{cls.part}"
+        manner = Manner(**{key: given[key] for key in MANNER if key in given})
+        options = {key: value for key, value in given.items() if key not in MANNER}
+        for key in options:
+            expect_option(env_id, key, *inspect.signature(cls).parameters)
+        return config_of(env_id, topology, network, **options), manner
+
+    def __init__(self, simulator: Any, interface: AgentInterface, workload: Any, manner: Manner) -> None:
+        """What is the same for all.
+
+        Args:
+            simulator: what is played: a `Simulator`, or another that is played in the same way.
+            interface: what is looked at.
+            workload: as given; None: the environment's own.
+            manner: the rest of its arguments.
+        """
+        self.simulator, self.interface, self.rule = simulator, interface, simulator.rule
+        self.placer, self.order, self.manner = interface.placer, interface.order, manner
+        self.form = Form.of(interface, manner.observation, manner.action, manner.mask, self.others)
+        choose(manner.render_mode or "ansi", self.metadata["render_modes"], "value of render_mode")
+        self.render_mode, self.reward, self.reference = manner.render_mode, manner.reward, manner.reference
+        self.workload = ENVIRONMENTS[f"{NAMESPACE}{self.part}"].defaults["workload"] if workload is None else workload
+        self.sources = self._sources_of(self.workload)
+        told = manner.reward if isinstance(manner.reward, str) else "of your own"
+        self.terms = simulator.config.terms() | {"reward": told}
+        self._pay(manner.reward, manner.reference, manner.max_decisions)
         self._screen: Any = None
         self._seen: tuple[int, Seen] | None = None  # of which run
         self._lay_spaces()
         self._own = frozenset(vars(self)).difference(SETTINGS) | {"_own"}
 
+    @property
+    def config(self) -> SimulatedCluster:
+        """What is simulated, its topology and network opened."""
+        config: SimulatedCluster = self.simulator.config
+        return config
+
     def _lay_spaces(self) -> None:
         """Spaces, and a row of its own."""
         form = self.form
         self.observation_space, self.action_space = form.spaces()
-        rows = Rows.empty(1, type(self.lookout).dtype(), len(form.parts), form.features, mask=sum(form.parts))
+        rows = Rows.empty(1, type(self.interface).dtype(), len(form.parts), form.features, mask=sum(form.parts))
         self.join(self._stepper(rows), 0)
 
     def _stepper(self, rows: Rows) -> Stepper:
@@ -144,12 +195,12 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
             check_range("max_decisions", max_decisions, 1, NEVER)  # type: ignore[arg-type]
         self.max_decisions = max_decisions
         self._reference = None if reference is None else Reference(reference, self.simulator)
-        self.lookout.window.reward_kind = JCT if self._own_reward else self.rewards[reward]  # type: ignore[index]
+        self.interface.window.reward_kind = JCT if self._own_reward else self.rewards[reward]  # type: ignore[index]
 
     @property
     def decisions_at_most(self) -> float:
         """After so many steps the present episode is cut off; infinity: never."""
-        found = int(self.lookout.plain["max_decisions"])
+        found = int(self.interface.plain["max_decisions"])
         return math.inf if found == NEVER else float(found)
 
     def _sources_of(self, workload: Any) -> list[Callable[[int], Workload]]:
@@ -163,8 +214,8 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         """Move into a row of shared arrays; before the first reset."""
         rows = stepper.rows
         self.stepper = stepper
-        self.lookout.move_to(rows.windows[row : row + 1])
-        self._windows, self._window = self.lookout.windows, self.lookout.window
+        self.interface.move_to(rows.windows[row : row + 1])
+        self._windows, self._window = self.interface.windows, self.interface.window
         self._chosen = stepper.every_row[row : row + 1]
         self._action, self._outcome = rows.actions[row], rows.outcomes[row]
         self._features, self._mask = rows.features[row], rows.masks[row]
@@ -178,14 +229,14 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         """After a step: what a user's function pays for it, in place of what was written."""
         assert self._own_reward is not None
         after = self.in_numbers()
-        if self.lookout.plain["owes"]:  # it began an episode
+        if self.interface.plain["owes"]:  # it began an episode
             self._outcome[REWARD], self._before = 0.0, Snapshot.before_all(self.simulator.plain.record)
         else:
             self._outcome[REWARD], self._before = paid(self._own_reward, self._before, after), after
 
     def in_numbers(self) -> Snapshot:
         """The cluster in numbers, as the last step left it: what a reward that is a function is given."""
-        return Snapshot.of(self.simulator.plain.record, self.lookout.plain, self._outcome.tolist())
+        return Snapshot.of(self.simulator.plain.record, self.interface.plain, self._outcome.tolist())
 
     def metrics(self) -> dict[str, float]:
         """Totals of the episode so far: what `info["metrics"]` has at its end (simulator/engine/metrics.py)."""
@@ -231,17 +282,17 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self._drawn = dict(other._drawn)
         self.simulator.use(self.rule)
         self.simulator.reset_as(other.simulator)
-        self.lookout.lay(self.simulator)
+        self.interface.lay(self.simulator)
         for name in OF_EPISODE:
-            self.lookout.plain[name] = other.lookout.plain[name]
+            self.interface.plain[name] = other.interface.plain[name]
         if self._reference is not None:
             self.stepper.rows.references[self.row] = self.stepper.rows.references[other.row]
 
     def _lay(self, workload: Workload, seed: int) -> None:
         self.simulator.use(self.rule)
         self.simulator.reset(workload, seed=seed, begin=False)
-        self.lookout.lay(self.simulator)
-        w = self.lookout.plain
+        self.interface.lay(self.simulator)
+        w = self.interface.plain
         w["begins"], w["decisions"] = BEGINS, 0
         w["max_decisions"] = min(NEVER, self.max_decisions or DECISIONS_A_JOB * len(workload))
         w["reward_scale"] = reward_scale(self.simulator.plain.record, int(w["reward_kind"]), workload.name)
@@ -253,7 +304,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
             self.stepper.rows.fit_references()
             self.stepper.rows.references[self.row, : len(finish_s)] = finish_s
 
-    def played(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         """What, beside the row's arrays, it takes to go on with the episode; JSON can hold it."""
         if self._drawn["given"]:
             raise InputError(f"state: row {self.row} plays a workload that was given to reset; give it to make instead")
@@ -272,9 +323,9 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         workload = self.sources[played["workload"]](played["seed"])
         rule = self.rule if played["rule"] is None else terms_from(type(self.rule), played["rule"])
         self.simulator.resume(workload, rule, played["code"])
-        self.lookout.resume(self.simulator)
+        self.interface.resume(self.simulator)
         if self._own_reward:
-            owes = self.lookout.plain["owes"]
+            owes = self.interface.plain["owes"]
             self._before = Snapshot.before_all(self.simulator.plain.record) if owes else self.in_numbers()
 
     def snapshot(self) -> Moment:
@@ -333,7 +384,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         """Go on in a row that has just been written over, with what `aside` said."""
         self._drawn, self._before = aside["drawn"], aside["before"]
         self.simulator.take_aside(aside["run"])
-        self.lookout.resume(self.simulator)
+        self.interface.resume(self.simulator)
         self.np_random.bit_generator.state = aside["random"]
         self._np_random_seed = aside["random_seed"]
         self.stepper.led.pop(self.row, None)
@@ -344,7 +395,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
     def _asked(self) -> list[Remembers]:
         """Whom it asks meanwhile that remember more of a run than the record says."""
-        found = (self.simulator.pace, *self.lookout.asked)
+        found = (self.simulator.pace, *self.interface.asked)
         return [asked for asked in found if hasattr(asked, "memory") and hasattr(asked, "recall")]
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -399,7 +450,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
     @property
     def tables(self) -> Tables:
         """How the flat observation and the candidates are laid out."""
-        return self.lookout.tables
+        return self.interface.tables
 
     @property
     def view(self) -> ClusterView:
@@ -414,30 +465,30 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         with it what the decision says beside it.
 
         Raises:
-            InvalidDecision: the decision cannot be played here (see `Lookout.action`).
+            InvalidDecision: the decision cannot be played here (see `AgentInterface.action`).
         """
         self._expect_reset()
         self.player = getattr(policy, "name", "")
-        decided: Decision = policy.decide(self.simulator.view)
-        decision = self.lookout.composed(policy, decided)
-        # It has handed its rule to the simulator; among groups on parameter servers it has none.
+        decided = self.simulator.ask(policy)
+        decision = self.interface.composed(policy, decided)
+        # Its rule is installed; among groups on parameter servers it has none.
         is_rule = getattr(policy, "rule", None) is not None and isinstance(self.simulator.rule, Rule)
         w = self._window
         w.placer = PLACERS[self.simulator.rule.placer if is_rule else self.placer]
         w.focus = getattr(decision, "job", -1)
-        self.lookout.dictate(None if is_rule else decided)
+        self.interface.dictate(None if is_rule else decided)
         rows = self.stepper.rows
-        self.stepper.call(self.lookout.turn, rows.records, rows.windows, self.row, self._features, self._mask)
-        return self._said(self.lookout.action(decision))
+        self.stepper.call(self.interface.turn, rows.records, rows.windows, self.row, self._features, self._mask)
+        return self._said(self.interface.action(decision))
 
     def _said(self, parts: np.ndarray) -> Any:
         """The action for all parts; where the candidate alone is said, the next step knows of the others."""
-        self._is_said = not self.form.is_single or self.lookout.is_plain(parts)
+        self._is_said = not self.form.is_single or self.interface.is_plain(parts)
         if not self._is_said:
             self.stepper.led[self.row] = parts
         return self.form.said(parts)
 
-    def lesson(self, policy: Decider) -> tuple[Any, np.ndarray, bool]:
+    def demonstration(self, policy: Decider) -> tuple[Any, np.ndarray, bool]:
         """What to learn from `policy` now: the action that plays its next decision, and what is seen there.
 
         Returns:
@@ -447,8 +498,8 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self._expect_reset()
         features = self._features.copy()
         try:
-            decision = self.lookout.composed(policy, policy.decide(self.simulator.view))
-            return self._said(self.lookout.action(decision)), features, self._is_said
+            decision = self.interface.composed(policy, self.simulator.ask(policy))
+            return self._said(self.interface.action(decision)), features, self._is_said
         except InvalidDecision:
             return self.act_of(policy), features, False
 
@@ -472,7 +523,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         if self.render_mode == "rgb_array":
             return frame
         if self._screen is None:
-            from .rendering.window import Window
+            from .rendering.human_window import Window
 
             self._screen = Window(fps=self.metadata["render_fps"])
         self._screen.show(frame)
@@ -512,20 +563,12 @@ def terms_from(kind: type, fields: Mapping[str, Any]) -> Any:
     return rule_from(fields) if kind is Rule else kind(**fields)
 
 
-def horizon_of(horizon_s: float | None) -> float:
-    """Seconds; infinity for None."""
-    return math.inf if horizon_s is None else seconds("horizon_s", horizon_s)
-
-
-def failures_of(
-    mtbf_s: float, mttr_s: float, checkpoint_s: float, region_mtbf_s: float = 0.0, region_mttr_s: float = 3600.0
-) -> Failures | None:
-    """Failures of machines and of regions, where the mean time between them is not 0; None where both are."""
-    between, region_between = (0.0 if mean_s is None else mean_s for mean_s in (mtbf_s, region_mtbf_s))
-    mtbf, mttr, checkpoint, region_mtbf, region_mttr = numbers(
-        "mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s",
-        (between, mttr_s, checkpoint_s, region_between, region_mttr_s),
-    )
-    if not mtbf and not region_mtbf:
-        return None
-    return Failures(mtbf or math.inf, mttr, checkpoint, region_mtbf or math.inf, region_mttr)
+def _arguments(cls: type[ClusterEnv], named: Mapping[str, Any]) -> Iterator[inspect.Parameter]:
+    """The keyword arguments of an environment beside its own."""
+    usual = ENVIRONMENTS[f"{NAMESPACE}{cls.part}"].options
+    kinds = get_type_hints(Manner)
+    told = [(one.name, one.default, kinds[one.name]) for one in fields(Manner)]
+    told += [(key, usual.get(key, one.default), one.kind) for key, one in options_of(f"{NAMESPACE}{cls.part}").items()]
+    for name, default, kind in told:
+        if name not in named:
+            yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)

@@ -49,7 +49,7 @@ WRITERS: tuple[Callable[..., None], ...] = tuple(
 
 
 class Shape(Protocol):
-    """What is shown, of a `Lookout`: the features of each table, by name and in order, and the sizes of the parts."""
+    """What an `AgentInterface` shows: the features of each table, by name and in order, and the sizes of the parts."""
 
     sizes: dict[str, int]
     parts: tuple[int, ...]
@@ -171,8 +171,8 @@ class Form:
             except struct.error:
                 pass  # not that many whole numbers in this range: one by one, which says what is wrong
         try:
-            if self.is_single:
-                (_,) = said
+            if len(said) != len(self.told):
+                raise self._refusal(action)
             for part in self.told:
                 value = index(said[part])
                 parts[part] = value if -1 <= value <= FARTHEST else FARTHEST if value > 0 else -1

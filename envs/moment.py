@@ -19,7 +19,7 @@ from ..simulator.base.errors import InputError
 from ..simulator.engine.protocols import Room
 from ..simulator.record.packed_records import packed, unpack
 from ..simulator.record.zeroed import SPARSE_BYTES
-from .guest import LeftBehind
+from .shadow import LeftBehind
 
 SHARED = ("spec",)  # by copies, beside what they were made from
 
@@ -33,7 +33,7 @@ class Moment:
         extent: how much of it is in use; None: `record` is all of it.
         record, window: their bytes, uint8.
         outcome, features, mask, reference: the other arrays of the row.
-        terms: on which it is played; see `twins.terms_of`.
+        terms: on which it is played; see `SimulatedCluster.terms`.
         aside: what else it takes to go on.
     """
 
@@ -51,9 +51,9 @@ class Moment:
     def __getstate__(self) -> dict[str, Any]:
         """For other processes, where the policy that is played does not come along."""
         state, instant = vars(self), self.aside.get("instant", {})
-        if instant.get("guest") is None:
+        if instant.get("expert") is None:
             return state
-        return {**state, "aside": {**self.aside, "instant": {**instant, "guest": LeftBehind()}}}
+        return {**state, "aside": {**self.aside, "instant": {**instant, "expert": LeftBehind()}}}
 
 
 def moment_of(env: Any) -> Moment:
@@ -64,7 +64,7 @@ def moment_of(env: Any) -> Moment:
         capacity=rows.capacity,
         extent=extent,
         record=plain.data.copy() if extent is None else packed(plain, extent),
-        window=env.lookout.data.copy(),
+        window=env.interface.data.copy(),
         outcome=rows.outcomes[row].copy(),
         features=rows.features[row].copy(),
         mask=rows.masks[row].copy(),
@@ -84,7 +84,7 @@ def go_back(env: Any, moment: Moment) -> None:
         raise InputError(
             f"restore: {type(moment).__name__} given; expected what snapshot() of such an environment gave"
         )
-    rows, row, window = env.stepper.rows, env.row, env.lookout.data
+    rows, row, window = env.stepper.rows, env.row, env.interface.data
     own = (window.shape, rows.features[row].shape, rows.masks[row].shape, type(env.simulator.capacity))
     if own != (moment.window.shape, moment.features.shape, moment.mask.shape, type(moment.capacity)):
         raise InputError("restore: a snapshot of an environment of another kind; expected one that was made alike")

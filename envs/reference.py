@@ -8,11 +8,9 @@ import numpy as np
 
 from ..simulator.base import codes
 from ..simulator.base.errors import Endless, InputError
-from ..simulator.engine.network_choice import network_for
 from ..simulator.engine.protocols import policy_of
+from ..simulator.engine.rule_loop import rule_loop
 from ..simulator.engine.simulator import Simulator
-from ..simulator.engine.twin import twin
-from ..simulator.events import clock_calls
 from ..simulator.events.initialise import lay_rule
 from ..simulator.groups.group_simulator import GroupSimulator
 from ..simulator.profiles.skew import skewed_jobs
@@ -86,7 +84,7 @@ class Reference:
         self._plain.become(simulator.plain)
         skewed = skewed_jobs(simulator.workload) if rule.placer in SKEW_PLACERS else None
         lay_rule(self._plain.record, rule, skewed, simulator.semantics)
-        code = clock_calls.run(self._copy, 0, ALL_EVENTS)
+        code = rule_loop().run(self._copy, 0, ALL_EVENTS)
         if code == codes.ENDLESS:
             raise Endless(f"reference {self.name}: its run of workload {simulator.workload.name!r} has no end")
         if code == codes.STALLED:
@@ -95,9 +93,7 @@ class Reference:
 
     def _played_by_policy(self, simulator: Simulator) -> Any:
         if self._simulator is None:
-            network = network_for(self.policy, simulator.network)
-            instead: dict[str, Any] = {} if network is simulator.network else {"network": network, "pace": None}
-            self._simulator = twin(simulator, **instead)
+            self._simulator = simulator.config.on_network_for(self.policy).build(simulator.rule)
         own = self._simulator
         own.use(self.rule or simulator.rule)
         own.reset(simulator.workload, seed=int(simulator.state.seed))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,89 +9,129 @@ from typing import Any
 import gymnasium
 
 from ..simulator.base.errors import InputError
-from ..simulator.base.names import choose
+from ..simulator.base.names import choose, loaded
 from .autoreset import autoreset_mode
-from .dataplacement import defaults as dataplacement
-from .delay import defaults as delay
-from .geo import defaults as geo
-from .grouping import defaults as grouping
-from .sharing import defaults as sharing
-from .timeshift import defaults as timeshift
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What the lists and the command line know of an environment. Classes are `module:name`, loaded when needed."""
+    """What the lists and the command line know of an environment. Classes are `module:name`, loaded when needed.
+
+    Attributes:
+        summary, paper: for lists.
+        entry_point, vector_entry_point: its classes.
+        defaults: topology, workload and network of the small congested setting that it has unless told otherwise:
+            without congestion there is nothing to learn.
+        options: of the simulated cluster, those that are not as usual there.
+        features: what its cluster has that options may be about (simulator/configuration/cluster_options.py).
+        config: the class that describes its cluster.
+        picture: draws a run: (simulator, size, seen).
+    """
 
     summary: str
     paper: str
     entry_point: str
     vector_entry_point: str
-    defaults: dict[str, str]
-    sharing: dict[str, Any] | None = None  # arguments of `Sharing`, where jobs share GPUs
-    run_times: bool = True  # somebody may ask how long jobs run (simulator/jobs/estimates.py)
-    tables_every_s: float | None = None  # where there are regions: from one look at their tables to the next
-    simulator: str | None = None  # the class that plays it, where that is not simulator/engine/simulator.py,
-    config: str | None = None  # the dataclass of what that simulates,
-    config_words: Mapping[str, str] = field(default_factory=dict)  # and of its fields those that differ here
-    picture: str = "clustergym.envs.rendering.picture:draw_rgb"  # draws a run: (simulator, size, seen)
+    defaults: Mapping[str, str]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    features: frozenset[str] = frozenset({"run times", "leases"})
+    config: str = "clustergym.simulator.configuration.cluster_config:ClusterConfig"
+    picture: str = "clustergym.envs.rendering.picture:draw_rgb"
 
 
 ENVIRONMENTS: dict[str, Entry] = {
+    # 64 GPUs on two racks, 128 jobs of which 48 wait at the start while the others arrive a third faster than they
+    # could be served if each ran as fast as alone. The network's slowdowns are measured ones.
     "clustergym/Delay-v0": Entry(
         summary="place waiting jobs at a tier of the network, or hold them for a better one",
         paper="dally",
         entry_point="clustergym.envs.delay.env:DelayEnv",
-        vector_entry_point="clustergym.envs.delay.vector:DelayVectorEnv",
-        defaults={"topology": delay.TOPOLOGY, "workload": delay.WORKLOAD, "network": delay.NETWORK},
+        vector_entry_point="clustergym.envs.delay.env:DelayVectorEnv",
+        defaults={
+            "topology": "dally:racks=2,machines=4",
+            "workload": "poisson:jobs=128,backlog=48,load=1.3",
+            "network": "penalty:table=chronus",
+        },
     ),
+    # Paper sjf-bsbf, section VI: four machines of four 2080 Ti GPUs, its six models with their measured step times,
+    # memory and interference. 64 jobs of the sampled Philly workload come within two hours, more than can be served
+    # unless some share. Many pairs lose by sharing, so that it matters who shares with whom.
     "clustergym/Sharing-v0": Entry(
         summary="start waiting jobs on free GPUs or beside running ones, with smaller sub-batches, or hold them",
         paper="sjf-bsbf",
         entry_point="clustergym.envs.sharing.env:SharingEnv",
-        vector_entry_point="clustergym.envs.sharing.vector:SharingVectorEnv",
-        defaults={"topology": sharing.TOPOLOGY, "workload": sharing.WORKLOAD, "network": sharing.NETWORK},
-        sharing={"jobs_per_gpu": 2, "interference": "measured", "memory_gb": sharing.MEMORY_GB, "gpu": "2080ti"},
+        vector_entry_point="clustergym.envs.sharing.env:SharingVectorEnv",
+        defaults={
+            "topology": "bsbf-physical",
+            "workload": "philly-sample:jobs=64,hours=2",
+            "network": "allreduce:calibration=measured,gpu=2080ti",
+        },
+        options={"jobs_per_gpu": 2, "memory_gb": 11.0, "gpu": "2080ti"},
+        features=frozenset({"run times", "leases", "sharing"}),
     ),
+    # Paper cassini, section 5: its testbed of 24 servers with one GPU each and links of 50 Gbps, at an oversubscription
+    # of 2 : 1, its 13 models, and jobs that come at random so that it is about as busy as in its Poisson traces.
     "clustergym/TimeShift-v0": Entry(
         summary="choose among a scheduler's placements on links that jobs share, then each job's time-shift",
         paper="cassini",
         entry_point="clustergym.envs.timeshift.env:TimeShiftEnv",
-        vector_entry_point="clustergym.envs.timeshift.vector:TimeShiftVectorEnv",
-        defaults={"topology": timeshift.TOPOLOGY, "workload": timeshift.WORKLOAD, "network": timeshift.NETWORK},
+        vector_entry_point="clustergym.envs.timeshift.env:TimeShiftVectorEnv",
+        defaults={
+            "topology": "cassini-testbed",
+            "workload": "cassini-poisson:jobs=24,load=0.9",
+            "network": "contention",
+        },
+        options={"gpu": "a100"},
+        features=frozenset({"run times", "leases", "sharing"}),
     ),
+    # Four regions with unevenly spread hardware (paper mast, Figure 2), and a day of workloads with its percentiles,
+    # more than the regions can serve at once. Tetris runs daily (Sec. 5.3).
     "clustergym/Geo-v0": Entry(
         summary="start waiting workloads in a region beside their data, with or without preempting others",
         paper="mast",
         entry_point="clustergym.envs.geo.env:GeoEnv",
-        vector_entry_point="clustergym.envs.geo.vector:GeoVectorEnv",
-        defaults={"topology": geo.TOPOLOGY, "workload": geo.WORKLOAD, "network": geo.NETWORK},
-        tables_every_s=geo.TABLES_EVERY_S,
+        vector_entry_point="clustergym.envs.geo.env:GeoVectorEnv",
+        defaults={
+            "topology": "mast:regions=4,gpus=256",
+            "workload": "mast-like:load=0.6,scale=0.5,longest_h=12,tables=60",
+            "network": "none",
+        },
+        options={"tables_every_s": 86_400.0},
+        features=frozenset({"run times", "leases", "regions"}),
     ),
+    # The same regions; a day of some 300 workloads with the published sizes, no run longer than a day, that ask more
+    # GPUs than there are.
     "clustergym/DataPlacement-v0": Entry(
         summary="in which region each table has its home and its replicas, every 12 hours; workloads follow the data",
         paper="mast",
         entry_point="clustergym.envs.dataplacement.env:DataPlacementEnv",
-        vector_entry_point="clustergym.envs.dataplacement.vector:DataPlacementVectorEnv",
+        vector_entry_point="clustergym.envs.dataplacement.env:DataPlacementVectorEnv",
         defaults={
-            "topology": dataplacement.TOPOLOGY,
-            "workload": dataplacement.WORKLOAD,
-            "network": dataplacement.NETWORK,
+            "topology": "mast:regions=4,gpus=256",
+            "workload": "mast-like:load=1.1,scale=1,longest_h=24,tables=60",
+            "network": "none",
         },
-        run_times=False,
-        tables_every_s=dataplacement.TABLES_EVERY_S,
+        options={"tables_every_s": 43_200.0},
+        features=frozenset({"leases", "regions"}),
         picture="clustergym.envs.rendering.table_picture:draw_tables",
     ),
+    # Paper harmony on a third of its cluster: 24 jobs of its applications and data sets that come every quarter of an
+    # hour, more than the machines can serve alone. Run times and the ratio of COMP to COMM differ more than the paper's
+    # figures need. Their times are known when jobs come: profiling is an option.
     "clustergym/Grouping-v0": Entry(
         summary="which jobs on parameter servers share machines, in which groups, on how many machines each",
         paper="harmony",
         entry_point="clustergym.envs.grouping.env:GroupingEnv",
-        vector_entry_point="clustergym.envs.grouping.vector:GroupingVectorEnv",
-        defaults={"topology": grouping.TOPOLOGY, "workload": grouping.WORKLOAD, "network": grouping.NETWORK},
-        simulator="clustergym.simulator.groups.group_simulator:GroupSimulator",
-        config="clustergym.simulator.groups.group_config:GroupConfig",
-        config_words={"profile_iterations": str(grouping.PROFILE_ITERATIONS)},
-        picture="clustergym.envs.rendering.groups:draw_groups",
+        vector_entry_point="clustergym.envs.grouping.env:GroupingVectorEnv",
+        defaults={
+            "topology": "harmony:machines=32",
+            "workload": "harmony-like:jobs=24,length_sigma=0.6,ratio_sigma=0.4,gap_min=15",
+            "network": "none",
+        },
+        options={"profile_iterations": 0},
+        features=frozenset({"run times"}),
+        config="clustergym.simulator.groups.group_config:GroupClusterConfig",
+        picture="clustergym.envs.rendering.group_picture:draw_groups",
     ),
 }
 
@@ -121,12 +160,6 @@ def env_class(name: str) -> Any:
     return loaded(ENVIRONMENTS[resolve(name)].entry_point)
 
 
-def loaded(place: str) -> Any:
-    """What an entry names as `module:name`."""
-    module, _, attribute = place.partition(":")
-    return getattr(importlib.import_module(module), attribute)
-
-
 def drawn_as(name: str) -> Callable[..., Any]:
     """What draws the runs of an environment: (simulator, size, seen) -> uint8 (height, width, 3)."""
     draw: Callable[..., Any] = loaded(ENVIRONMENTS[resolve(name)].picture)
@@ -150,6 +183,9 @@ def make_vec(
         wrappers: put around each environment. A row of a batch cannot be wrapped, so then, and with
             `vectorization_mode="sync"` or `"async"`, these are single environments, in Gymnasium's own `VectorEnv`.
         kwargs: keyword arguments of the environment.
+
+    Returns:
+        A `ClusterVectorEnv`: observations, rewards and masks have a row an environment.
 
     Raises:
         InputError: a value that does not fit, in one sentence.

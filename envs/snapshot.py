@@ -21,10 +21,10 @@ import numpy as np
 
 from ..simulator.base.codes import DONE
 from ..simulator.base.errors import InputError
-from ..simulator.base.own_code import is_own, own
-from .codes import FINISHED_JOBS, RUNNING_JOBS, TERMINATED, TRUNCATED, USED_GPUS, WAITING_JOBS
+from ..simulator.files.own_code import is_own, own
+from .outcome import FINISHED_JOBS, RUNNING_JOBS, TERMINATED, TRUNCATED, USED_GPUS, WAITING_JOBS
 
-COUNTS = ("waiting_jobs", "running_jobs", "finished_jobs", "used_gpus")  # as in codes.py, from WAITING_JOBS on
+COUNTS = ("waiting_jobs", "running_jobs", "finished_jobs", "used_gpus")  # as in outcome.py, from WAITING_JOBS on
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Snapshot:
 
     Attributes:
         time_s: the clock, seconds from the workload's origin.
-        waiting_jobs: that have arrived and have no GPUs, whether held or not; running_jobs, finished_jobs; total_jobs:
-            of the workload.
+        waiting_jobs: that have arrived and have no GPUs, whether held or not.
+        running_jobs, finished_jobs, total_jobs: that hold GPUs; that are done; of the workload.
         used_gpus, total_gpus: GPUs that jobs hold, and all; in regions CPU machines too, in Grouping-v0 machines.
         active_job_s: job-seconds from arrival to finish, or to now, of all jobs: its growth is what `jct` charges.
         slowdown_sum: the same, of each job in its isolated run times: what `slowdown` charges.

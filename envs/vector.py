@@ -12,8 +12,8 @@ from gymnasium.vector.utils import batch_space
 from ..simulator.base.errors import InputError
 from . import autoreset
 from .batch import Batch
-from .codes import ELAPSED_S, IS_ADJUSTED, IS_FORCED, IS_INVALID, REWARD, USED_GPUS, WAITING_JOBS
 from .moment import Moment
+from .outcome import ELAPSED_S, IS_ADJUSTED, IS_FORCED, IS_INVALID, REWARD, USED_GPUS, WAITING_JOBS
 from .snapshot import COUNTS
 
 OF_BATCH = ("envs",)  # attributes that copies take from their batch

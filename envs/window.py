@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..policies.loop.decision_loop import next_s
 from ..simulator.base.codes import FINISHED, HORIZON, RUNNING, TIMES_GUESSED, TIMES_HIDDEN, WAITING, WORD
 from ..simulator.compiler.jit import kernel
-from ..simulator.events.clock import next_event_s
 from ..simulator.jobs.remaining_time import isolated_left_s
-from ..simulator.numerics.bitset import next_member, trailing_zeros
+from ..simulator.numerics.bitset import next_member
 from ..simulator.numerics.fast_log import log_from_one
+from ..simulator.numerics.instructions import trailing_zeros
 
 MAX_SLOTS = 256
 NO_JOB = -1
@@ -131,7 +132,7 @@ def may_advance(s, w):
 
     At the end of an episode too, where it does nothing: vector environments ask for one more action.
     """
-    return next_event_s(s) < math.inf or w.code == FINISHED or w.code == HORIZON
+    return next_s(s) < math.inf or w.code == FINISHED or w.code == HORIZON
 
 
 @kernel
@@ -165,6 +166,8 @@ def scaled_slack(s, w, job):
     Slack: deadline - now - isolated run time left, seconds. 1/2 is none, more is to spare, less is missed, on the scale
     of `scaled_time`; 1: no deadline.
     """
+    if s.n_due == 0:  # then nobody needs to look
+        return 1.0
     deadline_s = s.deadline_s[job]
     if deadline_s == math.inf:
         return 1.0

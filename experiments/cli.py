@@ -14,7 +14,19 @@ import typer
 
 from ..simulator.base.errors import ClustergymError
 from . import interrupt
-from .commands import bench, communication, compare, evaluate, listing, render, reproduce, train, tune, warm, workload
+from .commands import (
+    bench,
+    communication,
+    compare,
+    evaluate,
+    listing,
+    render,
+    reproduce,
+    train,
+    tune,
+    warm,
+    workload_commands,
+)
 from .terminal import BadArgument, one_line, say, typed
 
 FAILED, BAD_ARGUMENTS = 1, 2
@@ -55,11 +67,11 @@ app.command()(listing.policies)
 app.command()(listing.topologies)
 app.command()(listing.networks)
 app.command()(listing.workloads)
-app.command()(evaluate.evaluate)
+app.command(cls=evaluate.WithOptions)(evaluate.evaluate)
 app.command()(train.train)
 app.command()(tune.tune)
 app.command()(compare.compare)
-app.add_typer(workload.app, name="workload")
+app.add_typer(workload_commands.app, name="workload")
 app.command()(render.render)
 app.command()(reproduce.reproduce)
 app.command()(communication.communication)

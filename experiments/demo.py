@@ -20,7 +20,7 @@ from . import cli
 from .terminal import out, say
 
 if TYPE_CHECKING:
-    from .evaluate import Run
+    from .playing.runs import Run
 
 ENVIRONMENT = "Delay"
 SEEDS = "0-9"
@@ -88,7 +88,7 @@ def _shipped() -> list[str]:
 
 def _tell_winner(evaluation: Path, agent: str) -> str:
     """Print who has the lowest mean JCT, and where the fresh agent stands; returns the winner's word."""
-    from . import store
+    from .storing import store
 
     means = _means(list(store.read(evaluation, timelines=False).runs))
     ranked = sorted(means, key=lambda word: means[word])
@@ -108,7 +108,7 @@ def _tell_winner(evaluation: Path, agent: str) -> str:
 
 
 def _means(runs: list[Run]) -> dict[str, float]:
-    from .estimates import by_policy
+    from .comparing.intervals import by_policy
 
     return {policy: row["jct_mean"].mean for policy, row in by_policy(runs).items()}
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import NamedTuple
 
-from .recording import Timeline
+from .playing.recording import Timeline
 
 
 class GanttBox(NamedTuple):

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from .gantt_boxes import gantt_boxes
-from .recording import Timeline
+from .playing.recording import Timeline
 
 MOST_GPU_ROWS = 64  # a Gantt chart of more has a row a machine
 

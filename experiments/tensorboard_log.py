@@ -19,12 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..policies.registry import AGENTS
-from .estimates import by_policy
-from .evaluate import Run
+from .comparing.intervals import by_policy
+from .comparing.table import ranges
 from .event_file import EventFile, expect_installed, files, scalars_of
-from .run_files import short_hash
-from .sameness import grouped
-from .table import ranges
+from .playing.runs import Run, grouped
+from .storing.run_files import short_hash
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.summary_pb2 import Summary

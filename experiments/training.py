@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..envs.configured import options_of
 from ..policies import able
 from ..simulator.base.errors import InputError
-from ..simulator.base.regular_files import expect_plain_file
-from .evaluate import Run, Setting, play
-from .keys import own_fields
+from ..simulator.files.regular_files import expect_plain_file
+from .playing.evaluation import play
+from .playing.runs import Run
+from .settings.evaluation_setting import Setting
 from .tensorboard_log import HEADLINES, AgentLog, applying, extend_heuristics, tag, write_heuristics
 from .terminal import say, written_whole
 
@@ -133,8 +135,8 @@ def _mean(ratios: Mapping[str, float]) -> float:
 
 def setting_of(config: Config, scenario: Scenario) -> Setting:
     """What policies meet in a scenario of a training; of several workloads the first."""
-    shared = own_fields(config.environment, config.env)
-    return Setting(config.environment, scenario.topology, scenario.workloads[0], scenario.network, **shared)
+    options = {key: config.env[key] for key in options_of(config.environment) if key in config.env}
+    return Setting.of(config.environment, scenario.topology, scenario.workloads[0], scenario.network, **options)
 
 
 def words_beside(config: Config) -> list[str]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..simulator.base.errors import InputError
-from .executors import Executor
+from .playing.executors import Executor
 from .terminal import typed
 
 if TYPE_CHECKING:

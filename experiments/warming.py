@@ -12,8 +12,8 @@ from ..policies import list as policies_of
 from ..policies import make_for
 from ..simulator.compiler.jit import cache_folder
 from ..simulator.engine.announce import announced
-from .evaluate import Setting, default_setting, simulator_of, workload_of
-from .keys import own_fields
+from .playing.evaluation import simulator_of
+from .settings.evaluation_setting import Setting, workload_of
 
 STEPS = 60
 DECISIONS = 200
@@ -79,9 +79,9 @@ def _legal(env: Any, rng: np.random.Generator) -> Any:
 
 
 def _decide(env_id: str, word: str, large: bool) -> None:
-    setting = Setting(env_id, **{**default_setting(env_id)[1], **own_fields(env_id, {})})
+    setting = Setting.of(env_id)
     policy = make_for(word, env_id)
-    simulator: Any = simulator_of(setting, policy)
+    simulator: Any = simulator_of(setting.config, policy)
     if large:
         simulator.room = lambda capacity: simulator.move_to(capacity.large.empty(), capacity.large, keep=False)
     simulator.reset(workload_of(setting, 0), 0)
@@ -93,5 +93,5 @@ def _decide(env_id: str, word: str, large: bool) -> None:
         for _ in range(DECISIONS):
             if simulator.ended:
                 break
-            simulator.apply(decider.decide(simulator.view))
+            simulator.apply(simulator.ask(decider))
         simulator.metrics()

@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..simulator.base.decisions import Decision, Start
 from ..simulator.base.errors import InputError
-from ..simulator.engine.simulator import Simulator
-from ..simulator.engine.view import ClusterView
-from ..simulator.groups.group_config import GroupTerms
-from ..simulator.groups.group_simulator import GroupSimulator
-from ..simulator.jobs.estimates import Estimates
-from ..simulator.network.simulated import Pace
 from ..simulator.rules.rule import Rule
 from ..simulator.rules.semantics import Semantics
-from .reasons import reasons
+
+if TYPE_CHECKING:
+    from ..simulator.engine.simulator import Simulator
+    from ..simulator.engine.view import ClusterView
+    from ..simulator.groups.group_config import GroupTerms
+    from ..simulator.groups.group_simulator import GroupSimulator
+    from ..simulator.jobs.estimates import Estimates
+    from ..simulator.network.simulated import Pace
 
 
 class Policy:
-    """Decides at decision points. Subclass it and write `decide`; see docs/policies-how-to.md.
+    """Decides at decision points. Subclass it and write `decide`; see docs/tutorials/write-a-policy.md.
 
     Attributes:
         name: how tables and logs call it.
@@ -29,8 +30,8 @@ class Policy:
         elastic: its jobs must be elastic: their simulator needs a pace that lets them (simulator/elastic/elastic.py).
         dedicated: its jobs are to meet nobody on their links: the network is put into the mode `dedicated` for it.
         given: names of the parameters that whoever made it by name gave (registry.py).
-        terms: what holds while one plays that decides in Python, if it says so: what stops cost, rounds, leases; of
-            job groups how they execute.
+        clock: what holds while one plays that decides in Python, if it says so: a rule, whose preemption cost, rounds
+            and leases the simulator keeps; of job groups their terms.
         knows_run_times: it asks how long jobs run, as far as that is known (simulator/jobs/estimates.py).
         files: of a trained agent, all files that it was loaded from, of a user's policy those that it is written in:
             who keeps results compares their content.
@@ -38,7 +39,7 @@ class Policy:
 
     name: str = "policy"
     rule: Rule | None = None
-    terms: Rule | GroupTerms | None = None
+    clock: Rule | GroupTerms | None = None
     elastic: bool = False
     dedicated: bool = False
     knows_run_times: bool = False
@@ -48,6 +49,15 @@ class Policy:
     def rule_under(self, semantics: Semantics) -> Rule | None:
         """The compiled rule that it is under these semantics, or None."""
         return self.rule
+
+    def clock_for(self, view: Any) -> Rule | GroupTerms | None:
+        """What a runner installs before it asks: the compiled rule that it is there, or its clock; None: neither.
+
+        Raises:
+            InputError: it needs run times, of which nothing is known there.
+        """
+        self.expect_known(view.estimates)
+        return self.clock if self.rule is None else self.rule_under(view.semantics)
 
     def among_groups(self) -> Policy:
         """Who plays under this name where jobs run in groups on parameter servers: itself, unless it says otherwise."""
@@ -174,25 +184,34 @@ class RulePolicy(Policy):
                 )
 
     def decide(self, view: ClusterView) -> Decision:
-        """The next decision of the rule's pass at this instant."""
-        simulator = view.simulator
-        self.expect_known(simulator.estimates)
-        simulator.use(self.rule_under(simulator.semantics))
-        return simulator.next_decision()
+        """The next decision of the rule's pass at this instant.
+
+        Raises:
+            InputError: another rule is installed there.
+        """
+        self.expect_known(view.estimates)
+        if view.rule != self.rule_under(view.semantics):
+            raise InputError(
+                f"policy {self.name}: the simulator plays by another rule ({view.rule.describe()}); expected to be "
+                "asked by simulator.run, simulator.ask or an environment, or by one with its rule as `clock`"
+            )
+        return view.next_decision()
 
     def following(self, view: ClusterView) -> tuple[Decision, ...]:
         """Of a rule that makes room, what else makes way, and the start that it is for."""
-        coming = view.simulator.coming if self.rule.preempt else ()
+        coming = view.coming if self.rule.preempt else ()
         places = [place for place, decision in enumerate(coming) if isinstance(decision, Start)]
         return coming[: places[0] + 1] if places else ()
 
     def why(self, view: Any, decision: Decision) -> str:
         """The terms of the rule: the job's place in the order, the GPUs that it accepts, who is passed over and why."""
-        return self.whys(view, (decision, *view.simulator.coming))[0]
+        return self.whys(view, (decision, *view.coming))[0]
 
     def whys(self, view: ClusterView, decisions: Sequence[Decision]) -> list[str]:
         """The same for a pass."""
-        return reasons(view, self.rule_under(view.simulator.semantics), decisions)
+        from .reasons import reasons
+
+        return reasons(view, self.rule_under(view.semantics), decisions)
 
     def __repr__(self) -> str:
         return f"{self.name}: {self.rule}"

@@ -5,7 +5,7 @@ One trace and the one word "FIFO" give mean JCTs that differ by a factor of two,
 the common counting simulators: GPUs are only counted, and every job in order that fits starts.
 
 FIFO and SJF also backfill: `head=reserve` is EASY backfilling (Lifka 1995), `head=conservative` promises every waiting
-job GPUs (Mu'alem and Feitelson 2001); simulator/passes/backfill.py has the definitions and what the papers leave open.
+job GPUs (Mu'alem and Feitelson 2001); policies/passes/backfill.py has the definitions and what the papers leave open.
 Both look at how long jobs are expected to run, which FIFO does not otherwise.
 """
 

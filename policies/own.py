@@ -23,14 +23,14 @@ from typing import Any
 
 from ..simulator.base.decisions import Decision
 from ..simulator.base.errors import ClustergymError, InputError
-from ..simulator.base.own_code import Own, blamed, line_in, own
-from ..simulator.base.own_code_files import PACKAGE, files_of
 from ..simulator.base.said_once import SettingWarning
+from ..simulator.files.own_code import Own, blamed, line_in, own
+from ..simulator.files.own_code_files import PACKAGE, files_of
 from .base import Policy
 
 GROUP = "clustergym.policies"
 ACTING = "clustergym.agents.acting:acting_policy"  # (thing, said, files): who has `act(observation, mask)`, as a policy
-SAID = ("name", "knows_run_times", "terms", "elastic", "dedicated", "rule")  # of `Policy`, what an object may have too
+SAID = ("name", "knows_run_times", "clock", "elastic", "dedicated", "rule")  # of `Policy`, what an object may have too
 _WORD = re.compile(r"[^\s:,=]+")
 _given: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # by words, by `id`
 
@@ -52,6 +52,8 @@ class Asked(Policy):
         for name in SAID:
             if hasattr(thing, name):
                 setattr(self, name, getattr(thing, name))
+        if self.clock is None:  # what it was called before
+            self.clock = getattr(thing, "terms", None)
 
     def decide(self, view: Any) -> Decision:
         """What the object decides."""
@@ -178,7 +180,7 @@ def policy_from(thing: Any, said: str, files: Sequence[Path], name: str) -> Poli
         policy = _acting(said)(thing, said, tuple(files))
     else:
         kind = getattr(thing, "__name__", type(thing).__name__)
-        raise InputError(f"{said}: {kind} has no decide(view); expected a policy: docs/policies-how-to.md")
+        raise InputError(f"{said}: {kind} has no decide(view); expected a policy: docs/tutorials/write-a-policy.md")
     if not isinstance(thing, Policy) and callable(getattr(thing, "decide", None)):
         _expect_one_argument(thing.decide, said)
     _give(policy, "files", tuple(dict.fromkeys((*files, *_files_named_by(thing)))), said)

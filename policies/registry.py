@@ -13,29 +13,11 @@ from typing import Any
 
 from ..simulator.base.errors import InputError
 from ..simulator.base.names import bind, choose, parse_name
-from ..simulator.base.own_code import PREFIX, Own, is_own, own
 from ..simulator.base.said_once import say_once
+from ..simulator.files.own_code import PREFIX, Own, is_own, own
 from ..simulator.jobs.estimates import Estimates
 from .base import Policy
-from .bsbf import sjf_bsbf, sjf_ffs
-from .cassini.schedulers import bsbf_cassini, dally_cassini, pollux_cassini, themis_cassini
-from .dally import dally, dally_consolidated, dally_manual, dally_nowait
-from .drawn import drawn
-from .gandiva import gandiva
-from .greedy import greedy
-from .harmony.harmony import Harmony
-from .harmony.interleaved import Muri
-from .harmony.isolated import Isolated
-from .harmony.naive import Naive
-from .harmony.searching import Oracle
-from .mast.schedulers import cell
-from .ordered import backfilled, las, ordered
 from .own import by_word, declared, environments_in, handed, installed, package_of
-from .pollux import Pollux
-from .tetris.paths import milp, static, tetris_v1, tetris_v2
-from .themis import LeastShared, Themis, ideal
-from .tiresias import tiresias
-from .tiresias_rounds import TiresiasRounds
 
 DELAY = "clustergym/Delay-v0"
 SHARING = "clustergym/Sharing-v0"
@@ -50,126 +32,190 @@ REQUIRED = "(must be given)"  # in a list of parameters, in place of a default
 
 @dataclass(frozen=True)
 class Entry:
-    """One policy: what builds it, one line about it, and the ids of the environments that it plays in."""
+    """One policy: what builds it, one line about it, and the ids of the environments that it plays in.
 
-    factory: Callable[..., Policy]
+    Attributes:
+        builder: what builds it, or where that is: `.module:name`, a module of this package that is imported when
+            somebody asks for the policy.
+        summary: one line.
+        environments: their ids.
+        first: the first arguments of what builds it, which are no parameters of the policy.
+    """
+
+    builder: str | Callable[..., Policy]
     summary: str
     environments: tuple[str, ...] = (DELAY,)
+    first: tuple[str, ...] = ()
+
+    @property
+    def factory(self) -> Callable[..., Policy]:
+        """What builds it from its parameters."""
+        builder = _found(self.builder) if isinstance(self.builder, str) else self.builder
+        return partial(builder, *self.first) if self.first else builder
 
 
 POLICIES: dict[str, Entry] = {
     "random": Entry(
-        drawn,
+        ".random_policy:random_policy",
         "a random order and random GPUs, drawn from the seed: the baseline that everything should beat",
         (*BOTH, TIME_SHIFT, GEO, GROUPING),
     ),
     "greedy": Entry(
-        greedy,
+        ".greedy.greedy:greedy",
         "shortest first; a job waits for a better tier if it ends sooner so; among groups the largest sum of rates",
         (DELAY, GROUPING),
     ),
     "fifo": Entry(
-        partial(backfilled, "fifo"),
+        ".ordered:backfilled",
         "first in, first out, by arrival; head=reserve (EASY) and head=conservative: with backfilling",
         BOTH,
+        ("fifo",),
     ),
     "sjf": Entry(
-        partial(backfilled, "sjf"),
+        ".ordered:backfilled",
         "shortest job first, by isolated run time; running jobs are left alone; heads as fifo",
         BOTH,
+        ("sjf",),
     ),
     "edf": Entry(
-        partial(ordered, "edf"), "earliest deadline first, jobs without one last; running jobs are left alone", BOTH
+        ".ordered:ordered",
+        "earliest deadline first, jobs without one last; running jobs are left alone",
+        BOTH,
+        ("edf",),
     ),
-    "srtf": Entry(partial(ordered, "srtf"), "shortest remaining time first: made anew at each event, preemptive"),
-    "srsf": Entry(partial(ordered, "srsf"), "shortest remaining service (GPUs x time left) first, preemptive"),
-    "las": Entry(las, "two-dimensional least attained service: queues by GPUs x time held, preemptive"),
+    "srtf": Entry(
+        ".ordered:ordered", "shortest remaining time first: made anew at each event, preemptive", first=("srtf",)
+    ),
+    "srsf": Entry(
+        ".ordered:ordered", "shortest remaining service (GPUs x time left) first, preemptive", first=("srsf",)
+    ),
+    "las": Entry(".ordered:las", "two-dimensional least attained service: queues by GPUs x time held, preemptive"),
     "tiresias": Entry(
-        tiresias, "Tiresias (NSDI'19): discretised 2D-LAS; models with skewed tensors are consolidated", BOTH
+        ".tiresias:tiresias",
+        "Tiresias (NSDI'19): discretised 2D-LAS; models with skewed tensors are consolidated",
+        BOTH,
     ),
     "sjf-ffs": Entry(
-        sjf_ffs, "shortest job first; what finds too few free GPUs shares the first that hold one job", (SHARING,)
+        ".bsbf:sjf_ffs",
+        "shortest job first; what finds too few free GPUs shares the first that hold one job",
+        (SHARING,),
     ),
     "sjf-bsbf": Entry(
-        sjf_bsbf, "SJF-BSBF (INFOCOM'24): shortest job first; shares GPUs where the pair ends sooner so", (SHARING,)
+        ".bsbf:sjf_bsbf",
+        "SJF-BSBF (INFOCOM'24): shortest job first; shares GPUs where the pair ends sooner so",
+        (SHARING,),
     ),
     "pollux": Entry(
-        Pollux,
+        ".pollux.pollux:Pollux",
         "Pollux (OSDI'21): searches for the most goodput, shared fairly, every round; adapt=off: sizes as asked",
         (SHARING, TIME_SHIFT),
     ),
     "tiresias-rounds": Entry(
-        TiresiasRounds, "Tiresias as Pollux's simulator plays it: two queues, looked at every round", (SHARING,)
+        ".tiresias:TiresiasRounds",
+        "Tiresias as Pollux's simulator plays it: two queues, looked at every round",
+        (SHARING,),
     ),
     "themis": Entry(
-        Themis,
+        ".themis:Themis",
         "Themis (NSDI'20): GPUs are leased, and auctioned to those jobs that are farthest from fair",
         (TIME_SHIFT,),
     ),
     "themis+cassini": Entry(
-        themis_cassini,
+        ".cassini.cassini_schedulers:themis_cassini",
         "CASSINI (NSDI'24) on Themis: of its placements the most compatible, and time-shifts for jobs that share links",
         (TIME_SHIFT,),
     ),
-    "pollux+cassini": Entry(pollux_cassini, "CASSINI on Pollux, jobs of the size that they ask", (TIME_SHIFT,)),
-    "dally+cassini": Entry(dally_cassini, "CASSINI on Dally", (TIME_SHIFT,)),
-    "sjf-bsbf+cassini": Entry(bsbf_cassini, "CASSINI on SJF-BSBF", (TIME_SHIFT,)),
-    "least-shared": Entry(
-        LeastShared, "Themis; of its placements the one with the fewest shared links, nobody shifted", (TIME_SHIFT,)
+    "pollux+cassini": Entry(
+        ".cassini.cassini_schedulers:pollux_cassini", "CASSINI on Pollux, jobs of the size that they ask", (TIME_SHIFT,)
     ),
-    "ideal": Entry(ideal, "Themis where every job has all links to itself: the bound for the others", (TIME_SHIFT,)),
+    "dally+cassini": Entry(".cassini.cassini_schedulers:dally_cassini", "CASSINI on Dally", (TIME_SHIFT,)),
+    "sjf-bsbf+cassini": Entry(".cassini.cassini_schedulers:bsbf_cassini", "CASSINI on SJF-BSBF", (TIME_SHIFT,)),
+    "least-shared": Entry(
+        ".themis:LeastShared",
+        "Themis; of its placements the one with the fewest shared links, nobody shifted",
+        (TIME_SHIFT,),
+    ),
+    "ideal": Entry(
+        ".themis:ideal", "Themis where every job has all links to itself: the bound for the others", (TIME_SHIFT,)
+    ),
     "mast": Entry(
-        partial(cell, "mast", "global", "region"),
+        ".mast.mast:scoped_scheduler",
         "MAST (OSDI'24): one queue by priority, quota and credit; each region's best plan, the best of all wins",
         (GEO,),
+        ("mast", "global", "region"),
     ),
     "federated": Entry(
-        partial(cell, "federated", "region", "region"),
+        ".mast.mast:scoped_scheduler",
         "a workload is bound to the region with the lowest demand over supply of its GPU type when it arrives",
         (GEO,),
+        ("federated", "region", "region"),
     ),
     "global": Entry(
-        partial(cell, "global", "global", "global"),
+        ".mast.mast:scoped_scheduler",
         "MAST that places several workloads jointly: Table 1's ideal",
         (GEO,),
+        ("global", "global", "global"),
     ),
     "scope": Entry(
-        partial(cell, "scope"), "any cell of paper mast's Table 1: scopes of the queue and of the allocation", (GEO,)
+        ".mast.mast:scoped_scheduler",
+        "any cell of paper mast's Table 1: scopes of the queue and of the allocation",
+        (GEO,),
+        ("scope",),
     ),
     "static": Entry(
-        static, "V0 of paper mast: tables stay where users put them; copies for disasters", (DATA_PLACEMENT,)
+        ".tetris.tetris:static",
+        "V0 of paper mast: tables stay where users put them; copies for disasters",
+        (DATA_PLACEMENT,),
     ),
     "tetris-v1": Entry(
-        tetris_v1, "Tetris (OSDI'24), V1: homes by hill climbing, overload no worse than underload", (DATA_PLACEMENT,)
+        ".tetris.tetris:tetris_v1",
+        "Tetris (OSDI'24), V1: homes by hill climbing, overload no worse than underload",
+        (DATA_PLACEMENT,),
     ),
     "tetris-v2": Entry(
-        tetris_v2, "Tetris, V2: overload costs more, storage is balanced too, hot tables are spread", (DATA_PLACEMENT,)
+        ".tetris.tetris:tetris_v2",
+        "Tetris, V2: overload costs more, storage is balanced too, hot tables are spread",
+        (DATA_PLACEMENT,),
     ),
-    "milp": Entry(milp, "the best homes by mixed-integer programming, replicas as tetris-v2", (DATA_PLACEMENT,)),
+    "milp": Entry(
+        ".tetris.tetris:milp", "the best homes by mixed-integer programming, replicas as tetris-v2", (DATA_PLACEMENT,)
+    ),
     "gandiva": Entry(
-        gandiva,
+        ".gandiva:gandiva",
         "Gandiva (OSDI'18) as Dally's authors read it: by affinity, moves to better tiers; slicing= adds time slices",
         BOTH,
     ),
-    "dally": Entry(dally, "Dally (Big Data'25): delay timers, tuned by demand and tier; most slowed down first"),
-    "dally-manual": Entry(dally_manual, "Dally with fixed timers: 12 h for a machine, 24 h in all for a rack"),
-    "dally-nowait": Entry(dally_nowait, "Dally that never waits for a better tier"),
-    "dally-consolidated": Entry(dally_consolidated, "Dally that waits for the best tier as long as it takes"),
+    "dally": Entry(
+        ".dally:dally", "Dally (Big Data'25): delay timers, tuned by demand and tier; most slowed down first"
+    ),
+    "dally-manual": Entry(".dally:dally_manual", "Dally with fixed timers: 12 h for a machine, 24 h in all for a rack"),
+    "dally-nowait": Entry(".dally:dally_nowait", "Dally that never waits for a better tier"),
+    "dally-consolidated": Entry(".dally:dally_consolidated", "Dally that waits for the best tier as long as it takes"),
     "isolated": Entry(
-        Isolated, "one job a group, on as many machines as it needs: Harmony's first baseline", (GROUPING,)
+        ".harmony.group_baselines:Isolated",
+        "one job a group, on as many machines as it needs: Harmony's first baseline",
+        (GROUPING,),
     ),
     "naive-colocation": Entry(
-        Naive, "jobs share equal partitions as they come, and may run out of memory: its second baseline", (GROUPING,)
+        ".harmony.group_baselines:Naive",
+        "jobs share equal partitions as they come, and may run out of memory: its second baseline",
+        (GROUPING,),
     ),
     "harmony": Entry(
-        Harmony,
+        ".harmony.harmony:Harmony",
         "Harmony (ICDCS'21): groups in which COMP and COMM keep CPU and network busy, regrouped where it pays",
         (GROUPING,),
     ),
     "oracle": Entry(
-        Oracle, "the best utilisation at every event: exact up to 10 jobs, above by local search", (GROUPING,)
+        ".harmony.oracle:Oracle",
+        "the best utilisation at every event: exact up to 10 jobs, above by local search",
+        (GROUPING,),
     ),
-    "muri": Entry(Muri, "Muri (SIGCOMM'22), by analogy: jobs whose stages interleave, by matchings", (GROUPING,)),
+    "muri": Entry(
+        ".harmony.muri:Muri",
+        "Muri (SIGCOMM'22), by analogy: jobs whose stages interleave, by matchings",
+        (GROUPING,),
+    ),
 }
 
 # Words whose rest is a path or the name of an environment, and what opens them. The rooms above are not imported from
@@ -185,6 +231,12 @@ def list(env_id: str | None = None) -> builtins.list[str]:
 
     After ours come those that installed packages declare (own.py); in an environment those of them that name it.
     Trained agents are not among them: `shipped` lists those that come with the package.
+
+    Args:
+        env_id: the environment; None: all of them.
+
+    Returns:
+        The names, in the order of the registry.
     """
     others = installed(OURS)
     if env_id is None:
@@ -209,6 +261,13 @@ def make(name: str, **params: Any) -> Policy:
     `ppo:PATH`, `maskable-ppo:PATH`, `sb3:FILE.zip` and `zoo:ENV` are trained agents: the rest of the word is the path
     or the environment, and `params` are those of `agents.player.open_agent`. `py:FILE.py:NAME[,key=value...]` and
     `py:package.module:NAME` are a user's own; see own.py.
+
+    Args:
+        name: the name, or the whole word.
+        params: its parameters, in place of those in the word.
+
+    Returns:
+        The policy: play it by `Simulator.run(policy)` or `policy.act(env)`.
 
     Raises:
         InputError: an unknown name or parameter, a value that it does not take, or an agent that cannot be loaded.
@@ -336,9 +395,9 @@ def shipped() -> builtins.list[dict[str, Any]]:
 
 
 def _found(place: str) -> Callable[..., Any]:
-    """What `module:name` stands for."""
+    """What `module:name` stands for; `.module` is one of this package."""
     module, _, name = place.partition(":")
-    return getattr(importlib.import_module(module), name)
+    return getattr(importlib.import_module(module, __package__), name)
 
 
 def describe() -> builtins.list[dict[str, Any]]:

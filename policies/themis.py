@@ -19,7 +19,8 @@ proportion. Whoever has the largest rho is farthest from fair. Choices, where th
 * Winners are placed as close together as the GPUs at the auction lie, in order of rho. One that has GPUs and would not
   get closer ones elsewhere keeps them.
 * Candidates (paper cassini, Sec. 4.2: "achieve the same finish-time fairness, but their worker placements are
-  different"): the same winners on other GPUs of the auction, each as close together as before (realisations.py).
+  different"): the same winners on other GPUs of the auction, each as close together as before
+  (equivalent_placements.py).
 """
 
 from __future__ import annotations
@@ -34,21 +35,23 @@ from ..simulator.cluster.routes import sharing
 from ..simulator.engine.plans import Plan
 from ..simulator.engine.view import ClusterView
 from ..simulator.rules.rule import Rule
-from .links import uses
-from .planned import PlannedPolicy
-from .realisations import locality, place, realisations
-from .reasons.moment import Moment
+from .equivalent_placements import equivalent_placements, locality, place
+from .gang_links import uses
+from .planning import PlacementPolicy, rng_of
+from .reasons.mid_instant import Moment
 
 LEASE_S = 600.0  # paper cassini, Sec. 5.1: "the bidding period (epoch) is set to 10 mins"
 CANDIDATES = 10  # paper cassini, Sec. 5.1: "up to 10 placement candidates"
 
 
-class Themis(PlannedPolicy):
+class Themis(PlacementPolicy):
     """See the module.
 
     Args:
         lease: seconds, > 0.
         preemption_cost: seconds without progress when a job starts again or moves.
+
+    Paper: themis, auctions of leased GPUs, as in paper cassini, Sec. 4.2 and 5.1.
     """
 
     knows_run_times = True
@@ -59,16 +62,14 @@ class Themis(PlannedPolicy):
         super().__init__("themis", Rule("fifo", preemption_cost=(preemption_cost,), lease=lease))
 
     def candidates(self, view: ClusterView, n: int) -> list[Plan]:
-        """Up to n realisations of this instant's auction."""
-        s = view.simulator.state
-        view.simulator.use(self.clock)
+        """Up to n placements of this instant's auction."""
         held = {job: tuple(view.gpus_of(job)) for job in view.running.tolist()}
-        ended = [job for job in held if s.lease_end_s[job] <= s.now_s]
+        ended = [job for job in held if view.lease_end_s(job) <= view.now_s]
         pool = set(view.free_gpus.tolist()).union(*(held[job] for job in ended))
         winners = self._winners(view, [*view.queue.tolist(), *ended], len(pool))
         gangs = {job: gpus for job, gpus in held.items() if job not in ended}
         gangs |= _placed(view, winners, held, pool)
-        return realisations(view.topology, Plan(gangs), winners, pool, n, self.rng(view))
+        return equivalent_placements(view.topology, Plan(gangs), winners, pool, n, rng_of(view))
 
     def why(self, view: ClusterView, decision: Decision) -> str:
         """How far the job is from fair, by which GPUs are auctioned; and what it has won."""
@@ -80,11 +81,13 @@ class Themis(PlannedPolicy):
         return f"won at the auction by {rho}; {Moment(view).place(decision.gpus)}"
 
     def _winners(self, view: ClusterView, bidders: list[int], gpus: int) -> list[int]:
-        """Those bidders that get their gangs, the farthest from fair first."""
+        """Those bidders that get their gangs, the farthest from fair first.
+
+        Paper: themis, auction, as in paper cassini, Sec. 4.2.
+        """
         unfair = dict(zip(bidders, finish_time_fairness(view, bidders).tolist(), strict=True))
-        arrival_s = view.simulator.state.arrival_s
         winners = []
-        for job in sorted(bidders, key=lambda job: (-unfair[job], arrival_s[job], job)):
+        for job in sorted(bidders, key=lambda job: (-unfair[job], view.arrived_s(job), job)):
             if view.gpus(job) <= gpus:
                 gpus -= view.gpus(job)
                 winners.append(job)
@@ -92,15 +95,14 @@ class Themis(PlannedPolicy):
 
 
 def finish_time_fairness(view: ClusterView, jobs: list[int]) -> np.ndarray:
-    """How far each job is from fair: 1 is fair, more is worse, float64 (jobs,)."""
-    s = view.simulator.state
+    """How far each job is from fair: 1 is fair, more is worse, float64 (jobs,).
+
+    Paper: themis, finish-time fairness.
+    """
     found = []
     for job in jobs:
-        age_s = float(s.now_s - s.arrival_s[job])
-        active = s.waiting + s.held + s.running
-        if age_s > 0.0:
-            active = (s.active_integral - s.active_at_arrival[job]) / age_s
-        share = s.n_gpus / max(1.0, float(active))
+        age_s = view.now_s - view.arrived_s(job)
+        share = view.topology.num_gpus / max(1.0, view.active_mean(job))
         alone_s = view.isolated_s(job) * max(1.0, view.gpus(job) / share)
         found.append((age_s + view.remaining_s(job)) / alone_s)
     return np.array(found)

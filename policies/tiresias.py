@@ -9,12 +9,104 @@ Choices: thresholds are fixed at 3250 and 7200 GPU-seconds, those of the publish
 skew above which a model is consolidated is not published as a number, `simulator/profiles/skew.py` says what we take. A
 model whose skew is not known counts as skewed; where none is known, so that it is `las:placer=consolidated`, a warning
 says so.
+
+`tiresias-rounds` is Tiresias as Pollux's simulator plays it (OSDI'21 artifact): two queues in order of entry, looked at
+every round. Jobs enter the first queue in order of arrival, at the first round at or past it. One whose rounds on GPUs
+x GPUs reach the threshold goes to the end of the second. Through both queues, every job that still fits by number of
+GPUs runs; the others lose theirs. A job that goes on keeps its GPUs; one that starts takes them from the machine with
+the most free ones (lowest index), then from the next. Seconds in which a job restarts count as service. In contrast to
+`tiresias`, a waiting job passes running ones that stand behind it in its own queue.
+
+Paper: tiresias, as in paper dally, Sec. III-B.
 """
 
 from __future__ import annotations
 
 from functools import partial
 
+from ..simulator.base.decisions import Decision, Preempt, Start
+from ..simulator.base.errors import InputError
+from ..simulator.engine.view import ClusterView
 from .ordered import las
+from .planning import RoundPolicy
 
 tiresias = partial(las, placer="skew", _name="tiresias")
+
+
+class TiresiasRounds(RoundPolicy):
+    """See the module.
+
+    Args:
+        round: seconds, > 0.
+        preemption_cost: seconds without progress at a start.
+        threshold: GPU-seconds.
+
+    Paper: tiresias, two queues, as in the simulator of Pollux.
+    """
+
+    def __init__(self, round: float = 60.0, preemption_cost: float = 30.0, threshold: float = 57600.0) -> None:
+        super().__init__("tiresias-rounds", round, preemption_cost)
+        if not threshold > 0.0:
+            raise InputError(f"policy tiresias-rounds: threshold = {threshold:g}: expected GPU-seconds > 0")
+        self.threshold = threshold
+
+    def begin(self, view: ClusterView) -> None:
+        """Empty queues."""
+        self._looked_s = 0.0
+        self._queues: tuple[list[int], list[int]] = ([], [])
+        self._service_gpu_s: dict[int, float] = {}
+
+    def plan(self, view: ClusterView) -> list[Decision]:
+        """One pass through both queues: who stops, then who starts."""
+        running = set(view.running.tolist())
+        there = running | set(view.queue.tolist())
+        for queue in self._queues:
+            queue[:] = [job for job in queue if job in there]
+        self._demote(view, sorted(running))
+        for job in sorted(there - set(self._service_gpu_s)):
+            self._service_gpu_s[job] = 0.0
+            self._queues[0].append(job)
+        room = view.topology.num_gpus - int(view.record["down_gpus"])
+        runs = []
+        for job in (*self._queues[0], *self._queues[1]):
+            if view.gpus(job) <= room:
+                room -= view.gpus(job)
+                runs.append(job)
+        stopped = running.difference(runs)
+        free = set(view.free_gpus.tolist()).union(*(view.gpus_of(job) for job in stopped))
+        stops: list[Decision] = [Preempt(job) for job in sorted(stopped)]
+        started = [job for job in runs if job not in running]
+        return stops + [Start(job, _emptiest(view, free, view.gpus(job))) for job in started]
+
+    def why(self, view: ClusterView, decision: Decision) -> str:
+        """The job's queue and its service, which say who fits first."""
+        if not isinstance(decision, Start | Preempt):
+            return ""
+        queue = next((number for number, jobs in enumerate(self._queues) if decision.job in jobs), 0)
+        words = f"queue {queue}, {self._service_gpu_s.get(decision.job, 0.0):,.0f} GPU-seconds in rounds"
+        return f"{words}; those before it need its GPUs" if isinstance(decision, Preempt) else words
+
+    def _demote(self, view: ClusterView, running: list[int]) -> None:
+        """Account the rounds since the last pass, in which nothing was to be decided, as if each had been looked at."""
+        first, second = self._queues
+        rounds = round((view.now_s - self._looked_s) / self.clock.round)
+        self._looked_s = view.now_s
+        for _ in range(rounds if running else 0):
+            for job in running:
+                self._service_gpu_s[job] += self.clock.round * view.gpus(job)
+                if job in first and self._service_gpu_s[job] >= self.threshold:
+                    first.remove(job)
+                    second.append(job)
+
+
+def _emptiest(view: ClusterView, free: set[int], gpus: int) -> list[int]:
+    """Modify `free`: take GPUs from the machine with the most, then from the next."""
+    machine_of = view.topology.gpu_machine
+    by_machine: dict[int, list[int]] = {}
+    for gpu in sorted(free):
+        by_machine.setdefault(int(machine_of[gpu]), []).append(gpu)
+    taken: list[int] = []
+    for machine in sorted(by_machine, key=lambda index: (-len(by_machine[index]), index)):
+        taken += by_machine[machine][: gpus - len(taken)]
+    free.difference_update(taken)
+    return taken

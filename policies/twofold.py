@@ -12,7 +12,7 @@ from ..simulator.groups.group_simulator import GroupSimulator
 from ..simulator.groups.group_view import GroupView
 from ..simulator.rules.semantics import Semantics
 from .base import Policy, RulePolicy
-from .harmony.planned import GroupPolicy
+from .harmony.group_policy import GroupPolicy
 
 
 class Twofold(RulePolicy):
@@ -57,6 +57,10 @@ class Twofold(RulePolicy):
                 f"policy {self.name}: {name} is a parameter where jobs run in groups; on GPUs expected {expected}"
             )
         return super().rule_under(semantics)
+
+    def clock_for(self, view: Any) -> Any:
+        """The rule, or the terms of whoever plays among groups."""
+        return self.among_groups().clock_for(view) if isinstance(view, GroupView) else super().clock_for(view)
 
     def decider(self, simulator: Simulator | GroupSimulator) -> Policy | None:
         """The one that plays there, where it must be asked."""

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+from clustergym.tests.support.paths import TRACES
 
 
 @pytest.fixture(scope="session")
 def shared_traces() -> Path:
     """Folder of the real traces, beside the repository; tests that ask for it are skipped without it."""
-    folder = REPOSITORY.parent / "shared" / "traces"
-    if not folder.is_dir():
+    if not TRACES.is_dir():
         pytest.skip("../shared/traces is not here: real traces are tested where it is")
-    return folder
+    return TRACES
+
+
+@pytest.fixture(autouse=True)
+def environment_variables() -> Iterator[None]:
+    """A command that a test runs in this process tells its workers by them what is trusted: not the next test too."""
+    before = dict(os.environ)
+    yield
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
+    os.environ.update({name: value for name, value in before.items() if os.environ.get(name) != value})

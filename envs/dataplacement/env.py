@@ -8,27 +8,23 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...simulator.cluster.topology import Topology
-from ...simulator.engine.network_choice import Network
-from ...simulator.engine.protocols import Policy
-from ...simulator.engine.simulator import Decider, Simulator
+from ...simulator.configuration.network_choice import Network
+from ...simulator.engine.simulator import Decider
 from ...simulator.workloads import Workload
-from ..cluster_env import failures_of, horizon_of
-from ..codes import REWARD
-from ..forms import Form
-from ..lookout import numbers
-from ..played import PlayedEnv
+from ..outcome import REWARD
+from ..python_step import PythonStepEnv
 from ..reward import JCT, REWARDS
-from ..snapshot import Reward
-from .defaults import NETWORK, QUOTA, SCHEDULER, TABLES_EVERY_S, TOPOLOGY, WORKLOAD
-from .lookout import DataPlacementLookout
+from ..vector import ClusterVectorEnv
+from .dataplacement_interface import QUOTA, SCHEDULER, DataPlacementInterface
 
 PLACEMENT = "placement"
 
 
-class DataPlacementEnv(PlayedEnv):
+class DataPlacementEnv(PythonStepEnv):
     """Decide about tables, every so often: where each has its home and its replicas.
 
-    Source       MAST (global scheduling of ML training across regions), its slow path; docs/dataplacement.md.
+    Source       MAST (global scheduling of ML training across regions), its slow path;
+                 docs/environments/data-placement.md.
     Observation  Dict of float32 Boxes in [0, 1]: cluster (16,), queue (slots x 12,): the offered table and those whose
                  turn is next, running (running_slots x 6,): copies on the way, regions (region_slots x 16,), and
                  candidates ((2 + 3 region_slots) x 15,); columns in observation.py. `observation="flat"`: the five in
@@ -78,65 +74,44 @@ class DataPlacementEnv(PlayedEnv):
     """
 
     part = "DataPlacement-v0"
-    lookout: DataPlacementLookout
+    interface: DataPlacementInterface
     rewards: ClassVar[Mapping[str, int]] = {**REWARDS, PLACEMENT: JCT}  # its own is paid in Python
 
     def __init__(
         self,
-        topology: Topology | str | dict[str, Any] = TOPOLOGY,
-        workload: Workload | str | Sequence[Workload | str] = WORKLOAD,
+        topology: Topology | str | dict[str, Any] | None = None,
+        workload: Workload | str | Sequence[Workload | str] | None = None,
         network: Network | str | None = None,
         *,
         scheduler: str | Decider = SCHEDULER,
-        tables_every_s: float = TABLES_EVERY_S,
         quota: float = QUOTA,
         slots: int = 32,
         running_slots: int = 16,
         region_slots: int = 8,
-        max_decisions: float | None = None,
-        horizon_s: float | None = None,
-        observation: str = "dict",
-        action: str = "parts",
-        mask: str | Mapping[str, str] = "info",
-        reward: str | Reward = "jct",
-        reference: Policy | str | None = None,
-        mtbf_s: float = 0.0,
-        mttr_s: float = 3600.0,
-        checkpoint_s: float = 1800.0,
-        region_mtbf_s: float = 0.0,
-        region_mttr_s: float = 3600.0,
-        render_mode: str | None = None,
+        **given: Any,
     ) -> None:
-        lookout = DataPlacementLookout(
+        config, manner = self.configured(topology, network, given)
+        interface = DataPlacementInterface(
             scheduler=scheduler,
             region_slots=region_slots,
             quota=quota,
             slots=slots,
             running_slots=running_slots,
-            horizon_s=horizon_of(horizon_s),
+            horizon_s=config.horizon_s,
         )
-        simulator = Simulator(
-            topology,
-            network or NETWORK,
-            rule=lookout.clock,
-            failures=failures_of(mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s),
-            horizon_s=horizon_of(horizon_s),
-            tables_every_s=numbers("tables_every_s", (tables_every_s,))[0],
-        )
-        form = Form.of(lookout, observation, action, mask, self.others)
-        self._open(simulator, lookout, workload, max_decisions, form, reward, reference, render_mode)
+        super().__init__(config.build(interface.clock), interface, workload, manner)
 
     def play(self) -> bool:
         """Play the action in the row, and go on to the next decision; True if the row needs a look."""
-        before = self.lookout.cost
+        before = self.interface.cost
         needs_look = super().play()
         if self.reward == PLACEMENT:
-            self._outcome[REWARD] = (before - self.lookout.cost) / self.lookout.first_cost
+            self._outcome[REWARD] = (before - self.interface.cost) / self.interface.first_cost
         return needs_look
 
     def as_text(self) -> str:
         """The cluster now, then what lies where."""
-        from ..rendering.tables import table_lines
+        from ..rendering.table_scene import table_lines
 
         return "\n".join([super().as_text(), "", *table_lines(self.simulator)])
 
@@ -145,11 +120,17 @@ class DataPlacementEnv(PlayedEnv):
         from ..rendering.picture import SIZE
         from ..rendering.table_picture import draw_tables
 
-        day = self.lookout.day
+        day = self.interface.day
         return draw_tables(self.simulator, SIZE, self.seen(), None if day is None else day.offered)
 
-    def lesson(self, policy: Decider) -> tuple[Any, np.ndarray, bool]:
+    def demonstration(self, policy: Decider) -> tuple[Any, np.ndarray, bool]:
         """See `ClusterEnv`: what `policy` does about the offered table, whenever it would turn to it by itself."""
         self._expect_reset()
-        self._is_guided = True
-        return self._said(self.lookout.lesson(policy)), self._features.copy(), True
+        self._is_expert_played = True
+        return self._said(self.interface.demonstration(policy)), self._features.copy(), True
+
+
+class DataPlacementVectorEnv(ClusterVectorEnv):
+    """N environments `DataPlacementEnv`, stepped one after the other: schedulers and tables are decided in Python."""
+
+    env_class = DataPlacementEnv

@@ -2,9 +2,9 @@
 
 Counts n read n / (n + 32), ratios x x / (1 + x), times t log1p(t) / log1p(horizon), bytes b log2(1 + b / 1 MB) / 32;
 all are cut at 1. A change c of the cost reads 1/2 + c / (2 (|c| + 0.01 c0)), c0 being the cost at the beginning: below
-1/2 it gains. Tables lie where they will once everything that is on the way has arrived. Readers are the training jobs
-that the slow path knows; one that counts as high priority does so with its GPU-hours a day. Everything lies in [0, 1];
-rows without a table, copy or region, and candidates that are not legal, are zero.
+1/2 it gains. Tables lie where they will once everything that is on the way has arrived. Users of tables are the
+training jobs that the slow path knows; one that counts as high priority does so with its GPU-hours a day. Everything
+lies in [0, 1]; rows without a table, copy or region, and candidates that are not legal, are zero.
 """
 
 from __future__ import annotations

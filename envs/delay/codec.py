@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...policies.loop import loop_calls
 from ...simulator.base.decisions import (
     GROUP_DECISIONS,
     TABLE_DECISIONS,
@@ -24,11 +25,9 @@ from ...simulator.base.decisions import (
 from ...simulator.base.errors import InvalidDecision
 from ...simulator.base.tiers import MACHINE, RACK
 from ...simulator.engine.simulator import Decider, Simulator
-from ...simulator.passes import pass_calls
-from ...simulator.rules import rule_calls
 from ...simulator.running.gpu_allocation import tier_of_gang
 from ..slots import slot_of
-from .window import (
+from .delay_window import (
     DEFRAGMENT_KIND,
     HOLD_KIND,
     HOLD_TIERS,
@@ -129,7 +128,7 @@ def decode(simulator: Simulator, window: np.record, action: Any) -> tuple[Decisi
             delay = min(max(delay, 0), int(window.n_delays) - 1)
             return (_hold(simulator, window, job, delay, MACHINE + min(max(tier, 0), HOLD_TIERS - 1)),)
         if kind == ROOM_KIND:
-            return tuple(simulator.rehearse(pass_calls.make_room, job))
+            return tuple(simulator.rehearse(loop_calls.make_room, job))
         find_target(s, window, job, kind)
         return (Start(job, s.gang[: s.gang_size].tolist()),)
     slot, kind = divmod(candidate - 1 - last_waiting, PER_RUNNING)
@@ -143,7 +142,7 @@ def decode(simulator: Simulator, window: np.record, action: Any) -> tuple[Decisi
 def _hold(simulator: Simulator, window: np.record, job: int, delay: int, tier: int) -> Hold:
     """The hold of a delay bucket: until the next offer it asks for no tier."""
     if delay == UNTIL_TIMER:
-        until_s = rule_calls.timer_end_s(simulator.records, 0, job, tier)
+        until_s = loop_calls.timer_end_s(simulator.records, 0, job, tier)
     else:
         until_s = float(simulator.state.now_s + window.delay_s[delay])
     return Hold(job) if until_s == math.inf else Hold(job, until_s, tier)
@@ -186,7 +185,7 @@ def _hold_parts(simulator: Simulator, window: np.record, decision: Hold) -> tupl
             f"{decision!r}: in this environment a hold until the next offer has no tier, and any other starts by "
             f"itself at the tier {MACHINE} (machine) or {RACK} (rack)"
         )
-    if decision.until_s == rule_calls.timer_end_s(simulator.records, 0, decision.job, decision.tier):
+    if decision.until_s == loop_calls.timer_end_s(simulator.records, 0, decision.job, decision.tier):
         return UNTIL_TIMER, decision.tier - MACHINE
     wanted = decision.until_s - float(simulator.state.now_s)
     delays = window.delay_s[: window.n_delays]
@@ -214,6 +213,6 @@ def _expect_same_gpus(simulator: Simulator, window: np.record, decision: Start |
 
 
 def _expect_same_way(simulator: Simulator, asked: MakeRoom) -> None:
-    found: Sequence[Decision] = simulator.rehearse(pass_calls.make_room, asked.job)
+    found: Sequence[Decision] = simulator.rehearse(loop_calls.make_room, asked.job)
     if tuple(found) != asked.decisions:
         raise InvalidDecision(f"{asked!r}: the environment makes room in another way: {list(found)}")

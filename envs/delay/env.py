@@ -5,29 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...simulator.base.arguments import check_flag
 from ...simulator.cluster.topology import Topology
-from ...simulator.engine.network_choice import Network
-from ...simulator.engine.protocols import Policy
-from ...simulator.engine.simulator import Simulator
-from ...simulator.jobs.estimates import Estimates
-from ...simulator.rules.rule import Rule, Tuner
-from ...simulator.rules.semantics import Semantics, load_semantics
+from ...simulator.configuration.network_choice import Network
+from ...simulator.rules.rule import Tuner
 from ...simulator.workloads import Workload
-from ..cluster_env import ClusterEnv, failures_of, horizon_of
-from ..forms import Form
-from ..lookout import check_flag
-from ..snapshot import Reward
+from ..cluster_env import ClusterEnv
+from ..vector import ClusterVectorEnv
 from .codec import DELAYS_S
-from .defaults import NETWORK, TOPOLOGY, WORKLOAD
-from .lookout import DelayLookout
+from .delay_interface import DelayInterface
+from .delay_transition import step_rows
 from .terms import TUNER, terms
-from .transition import step_rows
 
 
 class DelayEnv(ClusterEnv):
     """Place waiting jobs at a tier of the network, or let them wait for a better one.
 
-    Source       Dally (delay scheduling over the tiers of a network); docs/delay.md.
+    Source       Dally (delay scheduling over the tiers of a network); docs/environments/delay.md.
     Observation  Dict of float32 Boxes in [0, 1], tables row by row: cluster (11,), queue (slots x 17,), running
                  (running_slots x 12,), candidates ((1 + 5 slots + 3 running_slots) x 18,); columns in observation.py.
                  `observation="flat"`: the four in one Box, in this order.
@@ -101,11 +95,10 @@ class DelayEnv(ClusterEnv):
 
     def __init__(
         self,
-        topology: Topology | str | dict[str, Any] = TOPOLOGY,
-        workload: Workload | str | Sequence[Workload | str] = WORKLOAD,
+        topology: Topology | str | dict[str, Any] | None = None,
+        workload: Workload | str | Sequence[Workload | str] | None = None,
         network: Network | str | None = None,
         *,
-        semantics: Semantics | str = "events",
         placer: str = "tier",
         slots: int = 32,
         running_slots: int = 16,
@@ -118,22 +111,12 @@ class DelayEnv(ClusterEnv):
         preemption_cost: tuple[float, ...] | float = 0.0,
         round: float = 0.0,
         lease: float = 0.0,
-        estimates: Estimates | str = "exact",
-        max_decisions: float | None = None,
-        horizon_s: float | None = None,
         skip_idle: bool = True,
-        observation: str = "dict",
-        action: str = "parts",
-        mask: str | Mapping[str, str] = "info",
-        reward: str | Reward = "jct",
-        reference: Policy | Rule | str | None = None,
-        mtbf_s: float = 0.0,
-        mttr_s: float = 3600.0,
-        checkpoint_s: float = 1800.0,
-        render_mode: str | None = None,
+        **given: Any,
     ) -> None:
         check_flag("migration", migration)
-        lookout = DelayLookout(
+        config, manner = self.configured(topology, network, given)
+        interface = DelayInterface(
             slots=slots,
             running_slots=running_slots,
             order=order,
@@ -142,20 +125,15 @@ class DelayEnv(ClusterEnv):
             placer=placer,
             preemption=preemption,
             skip_idle=skip_idle,
-            horizon_s=horizon_of(horizon_s),
+            horizon_s=config.horizon_s,
         )
         rule = terms(
             placer=placer, preemption_cost=preemption_cost, round=round, lease=lease, migration=migration, tuner=tuner
         )
-        semantics = load_semantics(semantics)
-        simulator = Simulator(
-            topology,
-            network or semantics.network or NETWORK,
-            rule=rule,
-            semantics=semantics,
-            failures=failures_of(mtbf_s, mttr_s, checkpoint_s),
-            horizon_s=horizon_of(horizon_s),
-            estimates=estimates,
-        )
-        form = Form.of(lookout, observation, action, mask, self.others)
-        self._open(simulator, lookout, workload, max_decisions, form, reward, reference, render_mode)
+        super().__init__(config.build(rule), interface, workload, manner)
+
+
+class DelayVectorEnv(ClusterVectorEnv):
+    """N environments `DelayEnv`, stepped by one kernel call."""
+
+    env_class = DelayEnv

@@ -62,7 +62,7 @@ def _standing(s, w, job):
     """How early the window shows a running job; the largest first.
 
     MOVABLE: who could move to a better tier now, then who can be stopped. WORST: the slowdown now. PRIORITY: isolated
-    run time left x sqrt(GPUs), the last in the order of a rule that may stop others (policies/greedy.py).
+    run time left x sqrt(GPUs), the last in the order of a rule that may stop others (policies/greedy/greedy.py).
     """
     if w.running_order == WORST:
         return s.iteration_s[job] / s.base_iteration_s[job]

@@ -19,7 +19,7 @@ from ...simulator.compiler.jit import kernel
 from ...simulator.jobs.remaining_time import expected_end_s, isolated_left_s
 from ...simulator.numerics.fast_log import log_from_one
 from ..window import LOG_WORST, NO_JOB, crowd, scaled_slack, scaled_slowdown, scaled_time
-from .window import HOLD_KIND, HOLD_TIERS, KNOWN, OUTLOOKS, PER_RUNNING, PER_WAITING, ROOM_KIND, TARGETS
+from .delay_window import HOLD_KIND, HOLD_TIERS, KNOWN, OUTLOOKS, PER_RUNNING, PER_WAITING, ROOM_KIND, TARGETS
 
 CLUSTER = (
     "time since the first arrival",

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ...simulator.cluster.topology import Topology
-from ...simulator.engine.network_choice import Network
-from ...simulator.engine.protocols import Policy
-from ...simulator.engine.simulator import Decider, Simulator
-from ...simulator.jobs.estimates import Estimates
+from ...simulator.configuration.network_choice import Network
+from ...simulator.engine.simulator import Decider
 from ...simulator.workloads import Workload
-from ..cluster_env import failures_of, horizon_of
-from ..forms import Form
-from ..lookout import numbers
-from ..played import PlayedEnv
-from ..snapshot import Reward
-from .defaults import NETWORK, ROUND_S, TABLES, TABLES_EVERY_S, TOPOLOGY, WORKLOAD
-from .lookout import GeoLookout
+from ..python_step import PythonStepEnv
+from ..vector import ClusterVectorEnv
+from .geo_interface import ROUND_S, TABLES, GeoInterface
 
 
-class GeoEnv(PlayedEnv):
+class GeoEnv(PythonStepEnv):
     """Decide for waiting workloads in which region and cluster they run, with or without preempting others.
 
-    Source       MAST (global scheduling of ML training across regions), its fast path; docs/geo.md.
+    Source       MAST (global scheduling of ML training across regions), its fast path; docs/environments/geo.md.
     Observation  Dict of float32 Boxes in [0, 1]: cluster (14,), queue (slots x 16,), running (running_slots x 10,),
                  regions (region_slots x 12,), candidates ((1 + (2 K + 1) slots) x 19,); K = clusters; columns in
                  observation.py. `observation="flat"`: the five in one Box, in this order.
@@ -79,39 +73,26 @@ class GeoEnv(PlayedEnv):
     """
 
     part = "Geo-v0"
-    lookout: GeoLookout
+    interface: GeoInterface
 
     def __init__(
         self,
-        topology: Topology | str | dict[str, Any] = TOPOLOGY,
-        workload: Workload | str | Sequence[Workload | str] = WORKLOAD,
+        topology: Topology | str | dict[str, Any] | None = None,
+        workload: Workload | str | Sequence[Workload | str] | None = None,
         network: Network | str | None = None,
         *,
         tables: str | Decider | None = TABLES,
-        tables_every_s: float = TABLES_EVERY_S,
         round: float = ROUND_S,
         clusters: int = 6,
         region_slots: int = 8,
         slots: int = 16,
         running_slots: int = 16,
         order: str = "priority",
-        max_decisions: float | None = None,
-        horizon_s: float | None = None,
         skip_idle: bool = True,
-        observation: str = "dict",
-        action: str = "parts",
-        mask: str | Mapping[str, str] = "info",
-        reward: str | Reward = "jct",
-        reference: Policy | str | None = None,
-        estimates: Estimates | str = "exact",
-        mtbf_s: float = 0.0,
-        mttr_s: float = 3600.0,
-        checkpoint_s: float = 1800.0,
-        region_mtbf_s: float = 0.0,
-        region_mttr_s: float = 3600.0,
-        render_mode: str | None = None,
+        **given: Any,
     ) -> None:
-        lookout = GeoLookout(
+        config, manner = self.configured(topology, network, given)
+        interface = GeoInterface(
             tables=tables,
             round=round,
             clusters=clusters,
@@ -120,16 +101,12 @@ class GeoEnv(PlayedEnv):
             running_slots=running_slots,
             order=order,
             skip_idle=skip_idle,
-            horizon_s=horizon_of(horizon_s),
+            horizon_s=config.horizon_s,
         )
-        simulator = Simulator(
-            topology,
-            network or NETWORK,
-            rule=lookout.clock,
-            failures=failures_of(mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s),
-            horizon_s=horizon_of(horizon_s),
-            tables_every_s=numbers("tables_every_s", (tables_every_s,))[0],
-            estimates=estimates,
-        )
-        form = Form.of(lookout, observation, action, mask, self.others)
-        self._open(simulator, lookout, workload, max_decisions, form, reward, reference, render_mode)
+        super().__init__(config.build(interface.clock), interface, workload, manner)
+
+
+class GeoVectorEnv(ClusterVectorEnv):
+    """N environments `GeoEnv`, stepped one after the other: what happens to tables is decided in Python."""
+
+    env_class = GeoEnv

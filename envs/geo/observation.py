@@ -19,7 +19,7 @@ from ...simulator.jobs.remaining_time import expected_end_s, isolated_left_s
 from ...simulator.numerics.bitset import next_member
 from ...simulator.regions.region_starts import candidate_regions
 from ..window import crowd, observe_size, scaled_time
-from .window import (
+from .geo_window import (
     IN_PLACE_OF_OTHERS,
     begin_window,
     candidate_count,

@@ -6,8 +6,7 @@ from ...simulator.compiler.jit import entry, kernel
 from ...simulator.groups.group_codes import CLIMBS, NONE
 from ...simulator.groups.kernels.decide import join, open_for, pause, set_machines, set_spill
 from ...simulator.numerics.bitset import next_member
-from .sums import balanced, is_measured, knows
-from .window import (
+from .grouping_window import (
     OPEN_KIND,
     PAUSE_KIND,
     SPILLS,
@@ -17,6 +16,7 @@ from .window import (
     per_waiting,
     room_of,
 )
+from .sums import balanced, is_measured, knows
 
 
 @kernel

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ...simulator.base.errors import InputError
 from ...simulator.cluster.topology import Topology
-from ...simulator.groups.group_config import GroupConfig
-from ...simulator.groups.group_simulator import GroupSimulator
-from ...simulator.jobs.estimates import Estimates
 from ...simulator.workloads import Workload
-from ..cluster_env import ClusterEnv, failures_of, horizon_of
-from ..forms import Form
-from ..snapshot import Reward
-from .defaults import NETWORK, PROFILE_ITERATIONS, TOPOLOGY, WORKLOAD
-from .lookout import GROUP_SLOTS, RUNNING_SLOTS, SLOTS, GroupingLookout
-from .transition import step_rows
-from .window import SPILLS
-
-PLAIN = GroupConfig()
+from ..cluster_env import ClusterEnv
+from ..vector import ClusterVectorEnv
+from .grouping_interface import GROUP_SLOTS, RUNNING_SLOTS, SLOTS, GroupingInterface
+from .grouping_transition import step_rows
+from .grouping_window import SPILLS
 
 
 class GroupingEnv(ClusterEnv):
     """Decide which jobs on parameter servers share the machines of a group, and how many machines each group has.
 
-    Source       Harmony (scheduling multiplexed distributed training); docs/grouping.md.
+    Source       Harmony (scheduling multiplexed distributed training); docs/environments/grouping.md.
     Observation  Dict of float32 Boxes in [0, 1], tables row by row: cluster (15,), queue (slots x 15,), running
                  (running_slots x 26,), groups (G x 17,), candidates ((1 + (1 + G) slots + (3 + G) running_slots + G)
                  x 24,); G = group_slots; columns in observation.py. `observation="flat"`: the five in one Box, in this
@@ -58,9 +50,10 @@ class GroupingEnv(ClusterEnv):
         workload: generator with arguments (drawn anew at each reset), path, or a `Workload`, of jobs on parameter
             servers; or several of them in a list, one of which is drawn at each reset.
         network: `none`: the jobs' own times say what the network takes.
-        comm, busy, loss, jitter, average_weight, model_error, profile_iterations, move_s, ram_gb, disk_mb_s, expansion,
-            gc_threshold, gc_slope, pass_fraction, pull_share: of the simulator (simulator/groups/group_config.py); here
-            jobs are measured when they come (profile_iterations = 0).
+        comm, busy, loss, jitter, average_weight, model_error: subtasks and what is measured, as of `GroupConfig`.
+        profile_iterations: as of `GroupConfig`, but jobs are measured when they come: 0.
+        move_s, ram_gb, disk_mb_s, pass_fraction, pull_share: moves and machines, as of `GroupConfig`.
+        expansion, gc_threshold, gc_slope: what memory costs, as of `GroupConfig`.
         group_slots: G, 1 to 32: groups in the window.
         machine_choices: most machines that can be asked for by number, 0 to 256; None: those of the cluster.
         spill_choices: values of the third part, 1 to 12: climbing, then 0, .1, and so on; 1: climbing only.
@@ -91,63 +84,26 @@ class GroupingEnv(ClusterEnv):
 
     def __init__(
         self,
-        topology: Topology | str | dict[str, Any] = TOPOLOGY,
-        workload: Workload | str | Sequence[Workload | str] = WORKLOAD,
-        network: Any = NETWORK,
+        topology: Topology | str | dict[str, Any] | None = None,
+        workload: Workload | str | Sequence[Workload | str] | None = None,
+        network: Any = None,
         *,
-        comm: str = PLAIN.comm,
-        busy: float = PLAIN.busy,
-        loss: float = PLAIN.loss,
-        jitter: float = PLAIN.jitter,
-        average_weight: float = PLAIN.average_weight,
-        model_error: float = PLAIN.model_error,
-        profile_iterations: int = PROFILE_ITERATIONS,
-        move_s: float = PLAIN.move_s,
-        ram_gb: float = PLAIN.ram_gb,
-        disk_mb_s: float = PLAIN.disk_mb_s,
-        expansion: float = PLAIN.expansion,
-        gc_threshold: float = PLAIN.gc_threshold,
-        gc_slope: float = PLAIN.gc_slope,
-        pass_fraction: float = PLAIN.pass_fraction,
-        pull_share: float = PLAIN.pull_share,
         group_slots: int = GROUP_SLOTS,
         machine_choices: int | None = None,
         spill_choices: int = SPILLS,
         slots: int = SLOTS,
         running_slots: int = RUNNING_SLOTS,
         order: str = "arrival",
-        max_decisions: float | None = None,
-        horizon_s: float | None = None,
         skip_idle: bool = True,
-        observation: str = "dict",
-        action: str = "parts",
-        mask: str | Mapping[str, str] = "info",
-        reward: str | Reward = "jct",
-        reference: Any = None,
-        estimates: Estimates | str = "exact",
-        mtbf_s: float = 0.0,
-        mttr_s: float = 3600.0,
-        render_mode: str | None = None,
+        **given: Any,
     ) -> None:
-        if getattr(network or NETWORK, "name", network or NETWORK) != NETWORK:
-            raise InputError(f"network = {network!r}: expected 'none', for jobs bring the times of their COMM along")
-        lookout = GroupingLookout(
-            topology=topology, group_slots=group_slots, machine_choices=machine_choices, spill_choices=spill_choices,
-            slots=slots, running_slots=running_slots, order=order, skip_idle=skip_idle,
-            horizon_s=horizon_of(horizon_s),
+        config, manner = self.configured(topology, network, given)
+        interface = GroupingInterface(
+            topology=config.topology, group_slots=group_slots, machine_choices=machine_choices,
+            spill_choices=spill_choices, slots=slots, running_slots=running_slots, order=order, skip_idle=skip_idle,
+            horizon_s=config.horizon_s,
         )  # fmt: skip
-        config = GroupConfig(
-            comm=comm, busy=busy, loss=loss, jitter=jitter, average_weight=average_weight, model_error=model_error,
-            profile_iterations=profile_iterations, move_s=move_s, ram_gb=ram_gb, disk_mb_s=disk_mb_s,
-            expansion=expansion, gc_threshold=gc_threshold, gc_slope=gc_slope, pass_fraction=pass_fraction,
-            pull_share=pull_share,
-        )  # fmt: skip
-        simulator = GroupSimulator(
-            topology, config, failures=failures_of(mtbf_s, mttr_s, 0.0), horizon_s=horizon_of(horizon_s),
-            estimates=estimates,
-        )  # fmt: skip
-        form = Form.of(lookout, observation, action, mask, self.others)
-        self._open(simulator, lookout, workload, max_decisions, form, reward, reference, render_mode)
+        super().__init__(config.build(), interface, workload, manner)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """See `ClusterEnv`; where there are pictures, what they show of the past is as fine as there are steps."""
@@ -164,8 +120,14 @@ class GroupingEnv(ClusterEnv):
 
     def as_picture(self) -> np.ndarray:
         """The cluster now, uint8 (H, W, 3)."""
-        from ..rendering.groups import draw_groups
+        from ..rendering.group_picture import draw_groups
 
         self.simulator.meter.look()
 
         return draw_groups(self.simulator, seen=self.seen())
+
+
+class GroupingVectorEnv(ClusterVectorEnv):
+    """N environments `GroupingEnv`, stepped by one kernel call."""
+
+    env_class = GroupingEnv

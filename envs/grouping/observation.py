@@ -13,7 +13,7 @@ from ...simulator.groups.group_codes import LOADING as IS_LOADING
 from ...simulator.groups.group_codes import OUT
 from ...simulator.jobs.remaining_time import isolated_left_s
 from ..window import crowd, ignorance, scaled_slack, scaled_time
-from .offers import (
+from .grouping_offers import (
     FEW,
     OFFER,
     OFFER_COLUMNS,
@@ -29,15 +29,8 @@ from .offers import (
     short_time,
     speed_now,
 )
+from .grouping_window import OPEN_KIND, PAUSE_KIND, first_group, first_running, per_running, per_waiting
 from .sums import MAX_GROUPS, alone_of, balanced, is_measured, knows
-from .window import (
-    OPEN_KIND,
-    PAUSE_KIND,
-    first_group,
-    first_running,
-    per_running,
-    per_waiting,
-)
 
 CLUSTER = (
     "time since the first arrival",

@@ -11,13 +11,13 @@ import numpy as np
 from ...simulator.base.codes import DOWN, FREE
 from ...simulator.base.tiers import TIER_NAMES
 from ...simulator.engine.simulator import Simulator
-from .colours import GPU_DOWN, TIER_COLOURS, Colour, ink_on, job_colour
-from .links import NetworkScene, has_contention, read_network
+from .link_scene import NetworkScene, has_contention, read_network
+from .palette import GPU_DOWN, TIER_COLOURS, Colour, ink_on, job_colour
+from .picture_words import clock, cut, span
+from .region_scene import has_regions, read_regions
 from .region_text import region_lines
-from .regions import has_regions, read_regions
 from .scene import Machine, Rack, RunningJob, Scene, WaitingJob, read_scene
 from .seen import done_words
-from .words import clock, cut, span
 
 SYMBOLS = string.digits + string.ascii_uppercase + string.ascii_lowercase.replace("x", "") + "@&%$*+=?!~^:;<>"
 FREE_MARK, DOWN_MARK, OTHER_MARK = ".", "x", "#"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...simulator.base.errors import InputError, MissingExtra
-from .colours import THEME
+from .palette import THEME
 from .pen import INSTALL, pillow
 
 SUFFIXES = (".png", ".gif", ".mp4", ".html")
@@ -93,7 +93,7 @@ def save_html(
     """
     import jinja2
 
-    from .page import PAGE
+    from .film_page import PAGE
 
     pictures = []
     for image in _with_few_colours(frames):

@@ -7,8 +7,8 @@ import string
 
 from ...simulator.groups.group_simulator import GroupSimulator
 from .group_scene import GroupLane, GroupScene, read_groups
+from .picture_words import clock, cut, span
 from .seen import done_words
-from .words import clock, cut, span
 
 SYMBOLS = string.digits + string.ascii_uppercase + string.ascii_lowercase
 IDLE = "."

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TypeVar
 
-from . import colours
-from .colours import job_colour, waited_colour
+from . import palette
 from .floor import Box
+from .palette import job_colour, waited_colour
 from .pen import Pen
+from .picture_words import span
 from .scene import RunningJob, Scene, WaitingJob
-from .words import span
 
 ROW = 15  # units
 TIERS_TOLD = "colour: the job; band: its gang lies within one"
@@ -32,15 +32,15 @@ def draw_queue(pen: Pen, box: Box, scene: Scene) -> None:
     for number, job in enumerate(shown):
         _draw_waiting(pen, box, top + number * u(ROW), job, widest)
     if more:
-        pen.text((box[0] + u(12), top + len(shown) * u(ROW)), f"and {more:,} more", 10, colours.FAINT)
+        pen.text((box[0] + u(12), top + len(shown) * u(ROW)), f"and {more:,} more", 10, palette.FAINT)
     elif not shown:
-        pen.text((box[0] + u(12), top), "nobody waits", 10, colours.FAINT)
+        pen.text((box[0] + u(12), top), "nobody waits", 10, palette.FAINT)
 
 
 def _draw_waiting(pen: Pen, box: Box, y: int, job: WaitingJob, widest: float) -> None:
     u = pen.unit
     middle = y + u(ROW) // 2
-    pen.text((box[0] + u(12), middle), job.label, 10, colours.INK, anchor="lm", within=u(42))
+    pen.text((box[0] + u(12), middle), job.label, 10, palette.INK, anchor="lm", within=u(42))
     left, room = box[0] + u(58), u(104)
     width = max(u(3), round(room * math.sqrt(job.gpus) / widest))
     bar = (left, y + u(2), left + width, y + u(ROW) - u(2))
@@ -48,8 +48,8 @@ def _draw_waiting(pen: Pen, box: Box, y: int, job: WaitingJob, widest: float) ->
         pen.frame(bar, waited_colour(job.waited_s))
     else:
         pen.box(bar, waited_colour(job.waited_s))
-    pen.text((left + width + u(4), middle), f"{job.gpus:,}", 10, colours.INK, anchor="lm")
-    pen.text((box[2] - u(12), middle), span(job.waited_s), 10, colours.FAINT, anchor="rm")
+    pen.text((left + width + u(4), middle), f"{job.gpus:,}", 10, palette.INK, anchor="lm")
+    pen.text((box[2] - u(12), middle), span(job.waited_s), 10, palette.FAINT, anchor="rm")
 
 
 def _draw_waited_scale(pen: Pen, box: Box) -> None:
@@ -60,8 +60,8 @@ def _draw_waited_scale(pen: Pen, box: Box) -> None:
         x = left + (right - left) * step // steps
         shade = waited_colour(60.0 * (86_400.0 / 60.0) ** (step / (steps - 1)))
         pen.box((x, y - u(3), left + (right - left) * (step + 1) // steps, y + u(3)), shade)
-    pen.text((left - u(5), y), "1 min", 9, colours.FAINT, anchor="rm")
-    pen.text((right + u(5), y), "1 day", 9, colours.FAINT, anchor="lm")
+    pen.text((left - u(5), y), "1 min", 9, palette.FAINT, anchor="rm")
+    pen.text((right + u(5), y), "1 day", 9, palette.FAINT, anchor="lm")
 
 
 def draw_running(pen: Pen, box: Box, scene: Scene, *, bands: bool = True) -> None:
@@ -73,9 +73,9 @@ def draw_running(pen: Pen, box: Box, scene: Scene, *, bands: bool = True) -> Non
     for number, job in enumerate(shown):
         _draw_job(pen, box, top + number * u(ROW), job, bands)
     if more:
-        pen.text((box[0] + u(12), top + len(shown) * u(ROW)), f"and {more:,} more, no larger", 10, colours.FAINT)
+        pen.text((box[0] + u(12), top + len(shown) * u(ROW)), f"and {more:,} more, no larger", 10, palette.FAINT)
     elif not shown:
-        pen.text((box[0] + u(12), top), "nothing runs", 10, colours.FAINT)
+        pen.text((box[0] + u(12), top), "nothing runs", 10, palette.FAINT)
 
 
 def _draw_job(pen: Pen, box: Box, y: int, job: RunningJob, has_band: bool) -> None:
@@ -86,12 +86,12 @@ def _draw_job(pen: Pen, box: Box, y: int, job: RunningJob, has_band: bool) -> No
     pen.box(swatch, job_colour(job.job))
     if has_band:
         draw_band(pen, swatch, u(1), job.tier)
-    pen.text((left + u(16), middle), job.label, 10, colours.INK, anchor="lm", within=u(38))
-    pen.text((left + u(56), middle), job.model or job.name, 10, colours.FAINT, anchor="lm", within=u(62))
-    pen.text((left + u(146), middle), f"{job.gpus:,}", 10, colours.INK, anchor="rm")
+    pen.text((left + u(16), middle), job.label, 10, palette.INK, anchor="lm", within=u(38))
+    pen.text((left + u(56), middle), job.model or job.name, 10, palette.FAINT, anchor="lm", within=u(62))
+    pen.text((left + u(146), middle), f"{job.gpus:,}", 10, palette.INK, anchor="rm")
     track = (left + u(152), middle - u(2), left + u(187), middle + u(3))
-    pen.bar(track, [(round(1000 * job.progress), colours.FAINT)], 1000)
-    pen.text((box[2] - u(12), middle), span(job.remaining_s), 10, colours.FAINT, anchor="rm")
+    pen.bar(track, [(round(1000 * job.progress), palette.FAINT)], 1000)
+    pen.text((box[2] - u(12), middle), span(job.remaining_s), 10, palette.FAINT, anchor="rm")
 
 
 def draw_tiers(pen: Pen, place: tuple[int, int], told: str = TIERS_TOLD) -> int:
@@ -100,27 +100,27 @@ def draw_tiers(pen: Pen, place: tuple[int, int], told: str = TIERS_TOLD) -> int:
     Returns where it ends.
     """
     u, (x, y), side = pen.unit, place, pen.unit(15)
-    x = pen.text((x, y), told, 10, colours.FAINT, anchor="lm") + u(8)
+    x = pen.text((x, y), told, 10, palette.FAINT, anchor="lm") + u(8)
     for tier, word in enumerate(("slot", "machine", "rack", "or across racks")):
         swatch = (x, y - side // 2, x + side, y - side // 2 + side)
-        pen.box(swatch, colours.mix(colours.USED, colours.WHITE, 0.45))
+        pen.box(swatch, palette.mix(palette.USED, palette.WHITE, 0.45))
         draw_band(pen, swatch, u(2), tier)
-        x = pen.text((x + side + u(5), y), word, 10, colours.FAINT, anchor="lm") + u(14)
+        x = pen.text((x + side + u(5), y), word, 10, palette.FAINT, anchor="lm") + u(14)
     return x
 
 
 def draw_band(pen: Pen, box: Box, level: int, tier: int) -> None:
     """The band at the foot of a box, `level` pixels high for the narrowest tier and so many more for each wider."""
     top = box[3] - level * (tier + 1)
-    pen.box((box[0], top - 1, box[2], top), colours.WHITE)
-    pen.box((box[0], top, box[2], box[3]), colours.TIER_COLOURS[tier])
+    pen.box((box[0], top - 1, box[2], top), palette.WHITE)
+    pen.box((box[0], top, box[2], box[3]), palette.TIER_COLOURS[tier])
 
 
 def _heading(pen: Pen, box: Box, title: str, note: str, foot: int) -> tuple[int, int]:
     """Write a card's title; returns the first row's top and how many rows fit above the foot (units)."""
     u = pen.unit
-    pen.text((box[0] + u(12), box[1] + u(9)), title, 12, colours.INK, bold=True)
-    pen.text((box[2] - u(12), box[1] + u(11)), note, 9, colours.FAINT, anchor="ra")
+    pen.text((box[0] + u(12), box[1] + u(9)), title, 12, palette.INK, bold=True)
+    pen.text((box[2] - u(12), box[1] + u(11)), note, 9, palette.FAINT, anchor="ra")
     top = box[1] + u(30)
     return top, max(1, (box[3] - u(foot) - u(2) - top) // u(ROW))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...simulator.base.errors import MissingExtra
-from .colours import TRACK, WHITE, Colour
+from .palette import TRACK, WHITE, Colour
 
 if TYPE_CHECKING:
     from PIL.Image import Image

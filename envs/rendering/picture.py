@@ -11,16 +11,16 @@ from ...simulator.base.codes import DOWN
 from ...simulator.base.errors import InputError
 from ...simulator.base.tiers import UNPLACED
 from ...simulator.engine.simulator import Simulator
-from . import colours
-from .colours import Colour, job_colour
+from . import palette
 from .floor import LEVELS, LINE, MARK, REST, SEPARATOR, STRATA, Box, FloorPlan, plan_floor
-from .links import has_contention
+from .link_scene import has_contention
+from .palette import Colour, job_colour
 from .panels import TIERS_TOLD, draw_queue, draw_running, draw_tiers
 from .pen import Pen, new_image
-from .regions import has_regions
+from .picture_words import clock
+from .region_scene import has_regions
 from .scene import ClusterShape, Scene, read_scene
 from .seen import Seen, draw_run
-from .words import clock
 
 SIZE = (960, 640)
 SMALLEST, LARGEST = (640, 420), (7680, 4320)
@@ -47,7 +47,7 @@ def draw_rgb(simulator: Simulator, size: tuple[int, int] = SIZE, seen: Seen | No
 
         return draw_regions(simulator, size, seen)
     if has_contention(simulator):
-        from .network import draw_network
+        from .network_picture import draw_network
 
         return draw_network(simulator, size, seen)
     return draw_scene(read_scene(simulator), size, seen)
@@ -102,7 +102,7 @@ class Stage:
         self.running = (right - side, middle + u(10), right, bottom)
         inner = (self.cluster[0] + u(10), self.cluster[1] + u(10), self.cluster[2] - u(10), self.cluster[3] - u(10))
         self.plan = plan_floor(shape, inner, size[0], self.scale)
-        image = new_image(size, colours.PAGE)
+        image = new_image(size, palette.PAGE)
         self._draw(Pen(image, self.scale), shape, name)
         self.base = np.asarray(image, np.uint8)
 
@@ -112,20 +112,20 @@ class Stage:
 
     def _draw(self, pen: Pen, shape: ClusterShape, name: str) -> None:
         for box in (self.cluster, self.queue, self.running):
-            pen.card(box, colours.CARD, colours.CARD_EDGE, 8)
+            pen.card(box, palette.CARD, palette.CARD_EDGE, 8)
         gaps = self.plan.gaps
         for rack, box in enumerate(self.plan.racks):
             if gaps.rack_pad > 1:
-                pen.card(box, colours.CARD, colours.CARD_EDGE, 5 if gaps.title else 2)
+                pen.card(box, palette.CARD, palette.CARD_EDGE, 5 if gaps.title else 2)
             if gaps.title:
-                pen.text((box[0] + gaps.rack_pad, box[1] + gaps.title // 4), f"rack {rack}", 11, colours.FAINT)
+                pen.text((box[0] + gaps.rack_pad, box[1] + gaps.title // 4), f"rack {rack}", 11, palette.FAINT)
         for box in self.plan.machines if gaps.machine_pad else ():
-            pen.card(box, colours.MACHINE, None, 3)
+            pen.card(box, palette.MACHINE, None, 3)
         if gaps.label:
             self._number_machines(pen, shape)
         counts = (len(shape.rack_machines), len(shape.machine_slots), shape.gpus)
         words = [f"{n:,} {noun}{'s' * (n != 1)}" for n, noun in zip(counts, ("rack", "machine", "GPU"), strict=True)]
-        pen.text((self.margin + 2, self.unit(44)), f"{name} · {' · '.join(words)}", 10, colours.FAINT)
+        pen.text((self.margin + 2, self.unit(44)), f"{name} · {' · '.join(words)}", 10, palette.FAINT)
         self._draw_legend(pen)
 
     def _number_machines(self, pen: Pen, shape: ClusterShape) -> None:
@@ -134,7 +134,7 @@ class Stage:
             for number in range(machines):
                 box = next(boxes)
                 place = (box[0] + self.plan.gaps.label - 1, (box[1] + box[3]) // 2)
-                pen.text(place, str(number), 9, colours.FAINT, anchor="rm")
+                pen.text(place, str(number), 9, palette.FAINT, anchor="rm")
 
     def _draw_legend(self, pen: Pen) -> None:
         """Swatches as GPUs look, at the foot of the picture."""
@@ -142,14 +142,14 @@ class Stage:
         x, y = self.margin, self.size[1] - u(25) + side // 2
         if self.plan.by_machine:
             told = "a box: a machine, the darker the more GPUs used; band: its widest gang"
-            x = pen.text((x, y), told, 10, colours.FAINT, anchor="lm") + u(14)
+            x = pen.text((x, y), told, 10, palette.FAINT, anchor="lm") + u(14)
         x = draw_tiers(pen, (x, y), "within one" if self.plan.by_machine else TIERS_TOLD)
-        for word, fill in (("free", colours.GPU_FREE), ("down", colours.GPU_DOWN)):
+        for word, fill in (("free", palette.GPU_FREE), ("down", palette.GPU_DOWN)):
             box = (x, y - side // 2, x + side, y - side // 2 + side)
             pen.box(box, fill)
             if word == "down":
-                pen.cross(box, colours.GPU_CROSS)
-            x = pen.text((x + side + u(5), y), word, 10, colours.FAINT, anchor="lm") + u(14)
+                pen.cross(box, palette.GPU_CROSS)
+            x = pen.text((x + side + u(5), y), word, 10, palette.FAINT, anchor="lm") + u(14)
         self.legend_end = x, y
 
 
@@ -163,25 +163,25 @@ def _part_colours(scene: Scene, plan: FloorPlan) -> np.ndarray:
     """Colour of every part of every item, uint8 (items * STRATA, 3)."""
     body, tier = _machine_colours(scene) if plan.by_machine else _gpu_colours(scene)
     table = np.repeat(body[:, None, :], STRATA, axis=1)
-    tier_colour = np.array(colours.TIER_COLOURS, np.uint8)[np.maximum(tier, 0)]
+    tier_colour = np.array(palette.TIER_COLOURS, np.uint8)[np.maximum(tier, 0)]
     placed = tier > UNPLACED
     for level in range(LEVELS + 1):
         filled = placed & (tier >= level)
         table[filled, LINE + level] = tier_colour[filled]
         if level < LEVELS:
             table[filled, REST + level] = tier_colour[filled]
-        table[placed & (tier == level - 1), LINE + level] = colours.WHITE
+        table[placed & (tier == level - 1), LINE + level] = palette.WHITE
     table[placed, MARK] = tier_colour[placed]
-    table[placed, SEPARATOR] = colours.WHITE
+    table[placed, SEPARATOR] = palette.WHITE
     return table.reshape(-1, 3)
 
 
 def _gpu_colours(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
     """Body colour uint8 (GPUs, 3) and tier (GPUs,)."""
-    palette = np.array([*colours.JOB_COLOURS, colours.GPU_FREE, colours.GPU_DOWN], np.uint8)
-    jobs = len(colours.JOB_COLOURS)
+    colours = np.array([*palette.JOB_COLOURS, palette.GPU_FREE, palette.GPU_DOWN], np.uint8)
+    jobs = len(palette.JOB_COLOURS)
     index = np.where(scene.owner >= 0, scene.owner % jobs, np.where(scene.owner == DOWN, jobs + 1, jobs))
-    return palette[index], scene.tier
+    return colours[index], scene.tier
 
 
 def _machine_colours(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
@@ -189,9 +189,9 @@ def _machine_colours(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
     firsts = np.array([machine.gpus.start for rack in scene.racks() for machine in rack.machines])
     sizes = np.diff(np.append(firsts, scene.gpus))
     share = np.add.reduceat((scene.owner >= 0).astype(np.int64), firsts) / sizes
-    low, high = np.array(colours.GPU_FREE), np.array(colours.USED)
+    low, high = np.array(palette.GPU_FREE), np.array(palette.USED)
     body = np.round(low + share[:, None] * (high - low)).astype(np.uint8)
-    body[np.minimum.reduceat(scene.owner, firsts) == DOWN] = colours.GPU_DOWN
+    body[np.minimum.reduceat(scene.owner, firsts) == DOWN] = palette.GPU_DOWN
     return body, np.maximum.reduceat(scene.tier, firsts)
 
 
@@ -201,7 +201,7 @@ def _split_shared(pen: Pen, plan: FloorPlan, scene: Scene) -> None:
         for job, stripe in _stripes(scene, plan, gpu)[1:]:
             pen.box(stripe, job_colour(job))
             if stripe[2] - stripe[0] > 3:
-                pen.box((stripe[0], stripe[1], stripe[0] + 1, stripe[3]), colours.WHITE)
+                pen.box((stripe[0], stripe[1], stripe[0] + 1, stripe[3]), palette.WHITE)
 
 
 def _draw_shared_legend(pen: Pen, stage: Stage) -> None:
@@ -210,7 +210,7 @@ def _draw_shared_legend(pen: Pen, stage: Stage) -> None:
     for number, job in enumerate((1, 3)):
         left, top = x + number * side // 2, y - side // 2
         pen.box((left, top, left + side // 2, top + side), job_colour(job))
-    pen.text((x + side + pen.unit(5), y), "jobs share a GPU", 10, colours.FAINT, anchor="lm")
+    pen.text((x + side + pen.unit(5), y), "jobs share a GPU", 10, palette.FAINT, anchor="lm")
 
 
 def _stripes(scene: Scene, plan: FloorPlan, gpu: int) -> list[tuple[int, Box]]:
@@ -234,7 +234,7 @@ def _draw_labels(pen: Pen, plan: FloorPlan, scene: Scene) -> None:
     if plan.by_machine or min(plan.grid.width, plan.grid.height) < 9:
         return
     for gpu in np.flatnonzero(scene.owner == DOWN).tolist():
-        pen.cross(plan.items[gpu], colours.GPU_CROSS)
+        pen.cross(plan.items[gpu], palette.GPU_CROSS)
     if plan.grid.height < 14 or plan.grid.width < 14:
         return
     label = {job.job: job.label for job in scene.running}
@@ -251,18 +251,18 @@ def _draw_labels(pen: Pen, plan: FloorPlan, scene: Scene) -> None:
             fitting = pen.fitting_size(label[job], size, box[2] - box[0] - 1)
             if fitting * pen.scale >= 6.5:
                 middle = ((box[0] + box[2]) // 2, (box[1] + plan.items[gpu][3] - band) // 2)
-                pen.text(middle, label[job], fitting, colours.ink_on(job_colour(job)), anchor="mm")
+                pen.text(middle, label[job], fitting, palette.ink_on(job_colour(job)), anchor="mm")
         before = dict(stripes)
 
 
 def draw_totals(pen: Pen, margin: int, width: int, scene: Scene) -> None:
     """The clock, and four numbers with their meaning; bars for the two that are shares."""
-    pen.text((margin, pen.unit(14)), clock(scene.now_s), 24, colours.INK, bold=True)
+    pen.text((margin, pen.unit(14)), clock(scene.now_s), 24, palette.INK, bold=True)
     held = f"waiting, {scene.held_jobs:,} held" if scene.held_jobs else "waiting"
     down = "GPUs used" + (f", {scene.shared:,} shared" if scene.shared else "")
     down += f", {scene.down:,} down" if scene.down else ""
-    used = [(scene.used, colours.USED), (scene.down, colours.GPU_DOWN)]
-    done = [(scene.done, colours.TIER_COLOURS[0])]
+    used = [(scene.used, palette.USED), (scene.down, palette.GPU_DOWN)]
+    done = [(scene.done, palette.TIER_COLOURS[0])]
     draw_total(pen, round(width * 0.385), f"{scene.used:,} / {scene.gpus:,}", down, used, scene.gpus)
     draw_total(pen, round(width * 0.59), f"{len(scene.running):,}", "running")
     draw_total(pen, round(width * 0.69), f"{scene.waiting:,}", held)
@@ -280,7 +280,7 @@ def draw_total(
     """A number and what it is; with a bar where it is a part of a `whole`."""
     u = pen.unit
     room = u(148 if whole else 90)
-    pen.text((x, u(10)), number, pen.fitting_size(number, 18, room, bold=True), colours.INK, bold=True)
-    pen.text((x, u(34)), word, pen.fitting_size(word, 11, room + u(30)), colours.FAINT)
+    pen.text((x, u(10)), number, pen.fitting_size(number, 18, room, bold=True), palette.INK, bold=True)
+    pen.text((x, u(34)), word, pen.fitting_size(word, 11, room + u(30)), palette.FAINT)
     if whole:
         pen.bar((x, u(54), x + u(140), u(60)), parts, whole)

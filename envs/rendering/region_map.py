@@ -11,19 +11,19 @@ import math
 import numpy as np
 
 from ...simulator.engine.simulator import Simulator
-from . import colours
-from .colours import Colour
+from . import palette
 from .floor import Box
+from .palette import Colour
 from .panels import draw_queue, draw_running
 from .pen import Pen, new_image
-from .regions import Flow, Region, RegionScene, Supply, read_regions
+from .picture_words import amount, clock, span
+from .region_scene import Flow, Region, RegionScene, Supply, read_regions
 from .seen import Seen, draw_run
-from .words import amount, clock, span
 
-LOW, EVEN, HIGH = colours.TIER_COLOURS[0], colours.TIER_COLOURS[2], colours.TIER_COLOURS[3]
-GPUS, CPUS = colours.USED, colours.HUES[1]
-ASKED = colours.mix(HIGH, colours.WHITE, 0.62)
-FLOW = colours.HUES[3]
+LOW, EVEN, HIGH = palette.TIER_COLOURS[0], palette.TIER_COLOURS[2], palette.TIER_COLOURS[3]
+GPUS, CPUS = palette.USED, palette.HUES[1]
+ASKED = palette.mix(HIGH, palette.WHITE, 0.62)
+FLOW = palette.HUES[3]
 TAG_AT = 0.28  # of an arrow, from its start: both ways between two regions have theirs in different places
 GRID = 4  # lines of the plot
 
@@ -31,8 +31,8 @@ GRID = 4  # lines of the plot
 def load_colour(load: float) -> Colour:
     """Green up to a demand over supply of 1/2, amber at 1, red from 2 on."""
     if load <= 1.0:
-        return colours.mix(LOW, EVEN, min(1.0, max(0.0, 2.0 * load - 1.0)))
-    return colours.mix(EVEN, HIGH, min(1.0, load - 1.0))
+        return palette.mix(LOW, EVEN, min(1.0, max(0.0, 2.0 * load - 1.0)))
+    return palette.mix(EVEN, HIGH, min(1.0, load - 1.0))
 
 
 class Boxes:
@@ -63,9 +63,9 @@ def draw_region_scene(world: RegionScene, size: tuple[int, int], seen: Seen | No
 
     scale = min(size[0] / SIZE[0], size[1] / SIZE[1])
     boxes = Boxes(size, scale)
-    pen = Pen(new_image(size, colours.PAGE), scale)
+    pen = Pen(new_image(size, palette.PAGE), scale)
     for box in (boxes.map, boxes.course, boxes.queue, boxes.running):
-        pen.card(box, colours.CARD, colours.CARD_EDGE, 8)
+        pen.card(box, palette.CARD, palette.CARD_EDGE, 8)
     _draw_totals(pen, boxes.map[0], size[0], world)
     draw_run(pen, world.scene.jct_s, seen, round(size[0] * 0.3))
     _draw_map(pen, boxes.map, world)
@@ -80,17 +80,17 @@ def _draw_totals(pen: Pen, margin: int, width: int, world: RegionScene) -> None:
     from .picture import draw_total
 
     scene = world.scene
-    pen.text((margin, pen.unit(14)), clock(scene.now_s), 24, colours.INK, bold=True)
+    pen.text((margin, pen.unit(14)), clock(scene.now_s), 24, palette.INK, bold=True)
     words = f"{scene.name} · {len(world.regions)} regions"
     words += f" · {world.late:,} started too late" if world.late else ""
-    pen.text((margin + 2, pen.unit(44)), words, 10, colours.FAINT, within=round(width * 0.3))
+    pen.text((margin + 2, pen.unit(44)), words, 10, palette.FAINT, within=round(width * 0.3))
     down = f"GPUs used, {scene.down:,} units down" if scene.down else "GPUs used"
     draw_total(pen, round(width * 0.33), _of(world.gpus), down, [(world.gpus[0], GPUS)], world.gpus[1])
     draw_total(pen, round(width * 0.505), _of(world.cpus), "CPU machines used", [(world.cpus[0], CPUS)], world.cpus[1])
     waits = "waiting" + (f", {world.homeless:,} for data" if world.homeless else "")
     draw_total(pen, round(width * 0.661), f"{len(scene.running):,}", "running")
     draw_total(pen, round(width * 0.713), f"{scene.waiting + scene.held_jobs:,}", waits)
-    done = [(scene.done, colours.TIER_COLOURS[0])]
+    done = [(scene.done, palette.TIER_COLOURS[0])]
     draw_total(pen, round(width * 0.838), f"{scene.done:,} / {scene.jobs:,}", "done", done, scene.jobs)
 
 
@@ -100,15 +100,15 @@ def _of(pair: tuple[int, int]) -> str:
 
 def _draw_map(pen: Pen, box: Box, world: RegionScene) -> None:
     u = pen.unit
-    pen.text((box[0] + u(12), box[1] + u(9)), "Regions", 12, colours.INK, bold=True)
+    pen.text((box[0] + u(12), box[1] + u(9)), "Regions", 12, palette.INK, bold=True)
     told = _flow_words(world)
-    pen.text((box[2] - u(12), box[1] + u(11)), told, 9, colours.FAINT, anchor="ra")
+    pen.text((box[2] - u(12), box[1] + u(11)), told, 9, palette.FAINT, anchor="ra")
     inner = (box[0] + u(10), box[1] + u(30), box[2] - u(10), box[3] - u(10))
     places = place_regions(len(world.regions), inner, u(12), u(118))
     tags = [_draw_flow(pen, places, flow, world) for flow in world.flows]
     for at, words in tags:
         if words:
-            pen.tag(at, words, 9, FLOW, colours.CARD)
+            pen.tag(at, words, 9, FLOW, palette.CARD)
     for region, place in zip(world.regions, places, strict=True):
         _draw_region(pen, place, region)
 
@@ -152,8 +152,8 @@ def _draw_region(pen: Pen, place: Box, region: Region) -> None:
     """A card: the name, a bar for each type of units, a bar for storage; small ones only say how loaded they are."""
     u = pen.unit
     left, top, right, bottom = place
-    edge = load_colour(region.load) if region.is_up else colours.GPU_DOWN
-    pen.card(place, colours.MACHINE if region.is_up else colours.mix(colours.GPU_DOWN, colours.WHITE, 0.6), edge, 6)
+    edge = load_colour(region.load) if region.is_up else palette.GPU_DOWN
+    pen.card(place, palette.MACHINE if region.is_up else palette.mix(palette.GPU_DOWN, palette.WHITE, 0.6), edge, 6)
     pen.box((left + u(1), top + u(6), left + u(5), bottom - u(6)), edge)
     pad = left + u(12)
     rows = len(region.supplies) + 1
@@ -161,11 +161,11 @@ def _draw_region(pen: Pen, place: Box, region: Region) -> None:
     if right - left < u(84) or line < u(9):
         told = pen.text((right - u(5), (top + bottom) // 2), f"{region.load:.2f}x", 9, edge, bold=True, anchor="rm")
         room = right - pad - (told - right) - u(12)
-        pen.text((pad, (top + bottom) // 2), region.name, 9, colours.INK, anchor="lm", within=room)
+        pen.text((pad, (top + bottom) // 2), region.name, 9, palette.INK, anchor="lm", within=room)
         return
     state = "down" if not region.is_up else ""
     end = pen.text((right - u(8), top + u(6)), state, 9, HIGH, anchor="ra") if state else right - u(8)
-    pen.text((pad, top + u(5)), region.name, 11, colours.INK, bold=True, within=end - pad)
+    pen.text((pad, top + u(5)), region.name, 11, palette.INK, bold=True, within=end - pad)
     for number, supply in enumerate(region.supplies):
         _draw_supply(pen, (pad, top + u(21) + number * line, right - u(8), line), supply)
     _draw_storage(pen, (pad, top + u(21) + (rows - 1) * line, right - u(8), line), region)
@@ -180,23 +180,23 @@ def _draw_supply(pen: Pen, row: Box, supply: Supply) -> None:
     left, top, right, line = row
     middle = top + line // 2
     narrow = right - left < u(150)
-    pen.text((left, middle), supply.kind, 9, colours.INK, anchor="lm", within=u(34 if narrow else 44))
+    pen.text((left, middle), supply.kind, 9, palette.INK, anchor="lm", within=u(34 if narrow else 44))
     pen.text((right, middle), f"{supply.load:.2f}x", 9, load_colour(supply.load), bold=True, anchor="rm")
     track = (left + u(36 if narrow else 46), middle - u(4), right - u(34 if narrow else 92), middle + u(4))
     if not narrow:
-        pen.text((right - u(36), middle), f"{supply.used:,} / {supply.units:,}", 9, colours.FAINT, anchor="rm")
+        pen.text((right - u(36), middle), f"{supply.used:,} / {supply.units:,}", 9, palette.FAINT, anchor="rm")
     if track[2] - track[0] < u(12):
         return
     whole = max(float(supply.units), supply.used + supply.down + supply.asked)
     parts = [
         (supply.used, CPUS if supply.kind == "CPU" else GPUS),
-        (supply.down, colours.GPU_DOWN),
+        (supply.down, palette.GPU_DOWN),
         (round(supply.asked), ASKED),
     ]
     pen.bar(track, parts, whole)
     at = track[0] + round((track[2] - track[0]) * supply.units / whole)
     if whole > supply.units:
-        pen.box((at - 1, track[1] - u(2), at + 1, track[3] + u(2)), colours.INK)
+        pen.box((at - 1, track[1] - u(2), at + 1, track[3] + u(2)), palette.INK)
 
 
 def _draw_storage(pen: Pen, row: Box, region: Region) -> None:
@@ -204,16 +204,16 @@ def _draw_storage(pen: Pen, row: Box, region: Region) -> None:
     left, top, right, line = row
     middle = top + line // 2
     narrow = right - left < u(150)
-    pen.text((left, middle), "data", 9, colours.FAINT, anchor="lm", within=u(34))
+    pen.text((left, middle), "data", 9, palette.FAINT, anchor="lm", within=u(34))
     track = (left + u(36 if narrow else 46), middle - u(2), right - u(34 if narrow else 92), middle + u(2))
     share = region.stored_bytes / max(1.0, region.storage_bytes)
-    pen.text((right, middle), f"{100 * share:.0f} %", 9, colours.FAINT, anchor="rm")
+    pen.text((right, middle), f"{100 * share:.0f} %", 9, palette.FAINT, anchor="rm")
     if not narrow:
-        pen.text((right - u(36), middle), amount(region.storage_bytes), 9, colours.FAINT, anchor="rm")
+        pen.text((right - u(36), middle), amount(region.storage_bytes), 9, palette.FAINT, anchor="rm")
     if track[2] - track[0] >= u(12):
         there = region.stored_bytes - region.coming_bytes
         parts = [(round(1000 * part / max(1.0, region.storage_bytes)), colour) for part, colour in (
-            (there, colours.FAINT), (region.coming_bytes, FLOW))]  # fmt: skip
+            (there, palette.FAINT), (region.coming_bytes, FLOW))]  # fmt: skip
         pen.bar(track, parts, 1000)
 
 
@@ -248,23 +248,23 @@ def _on_edge(place: Box, middle: tuple[float, float], angle: float, shift: tuple
 def _draw_course(pen: Pen, box: Box, world: RegionScene) -> None:
     """The share of GPUs and of CPU machines in use since the first arrival."""
     u = pen.unit
-    pen.text((box[0] + u(12), box[1] + u(9)), "In use", 12, colours.INK, bold=True)
+    pen.text((box[0] + u(12), box[1] + u(9)), "In use", 12, palette.INK, bold=True)
     x = box[0] + u(64)
     for words, colour in (("GPUs", GPUS), ("CPU machines", CPUS)):
         pen.box((x, box[1] + u(14), x + u(12), box[1] + u(17)), colour)
-        x = pen.text((x + u(16), box[1] + u(11)), words, 9, colours.FAINT) + u(12)
+        x = pen.text((x + u(16), box[1] + u(11)), words, 9, palette.FAINT) + u(12)
     plot = (box[0] + u(42), box[1] + u(32), box[2] - u(16), box[3] - u(22))
     for step in range(GRID + 1):
         y = plot[3] - (plot[3] - plot[1]) * step // GRID
-        pen.box((plot[0], y, plot[2], y + 1), colours.TRACK)
+        pen.box((plot[0], y, plot[2], y + 1), palette.TRACK)
         if step % 2 == 0:
-            pen.text((plot[0] - u(5), y), f"{100 * step // GRID} %", 9, colours.FAINT, anchor="rm")
+            pen.text((plot[0] - u(5), y), f"{100 * step // GRID} %", 9, palette.FAINT, anchor="rm")
     bins = world.course.shape[1]
     if bins == 0:
-        pen.text((plot[0], plot[3] + u(5)), "nothing has happened yet", 9, colours.FAINT)
+        pen.text((plot[0], plot[3] + u(5)), "nothing has happened yet", 9, palette.FAINT)
         return
-    pen.text((plot[0], plot[3] + u(5)), "first arrival", 9, colours.FAINT)
-    pen.text((plot[2], plot[3] + u(5)), f"{span(world.elapsed_s)} later", 9, colours.FAINT, anchor="ra")
+    pen.text((plot[0], plot[3] + u(5)), "first arrival", 9, palette.FAINT)
+    pen.text((plot[2], plot[3] + u(5)), f"{span(world.elapsed_s)} later", 9, palette.FAINT, anchor="ra")
     for number, colour in ((1, CPUS), (0, GPUS)):
         _draw_line(pen, plot, world, world.course[number], colour)
 
@@ -290,26 +290,26 @@ def _draw_legend(pen: Pen, boxes: Boxes) -> None:
         ("GPUs used", GPUS),
         ("CPU machines used", CPUS),
         ("asked by who waits", ASKED),
-        ("down", colours.GPU_DOWN),
+        ("down", palette.GPU_DOWN),
         ("tables on the way", FLOW),
     ]
     for words, colour in entries:
         pen.box((x, y, x + side, y + side), colour)
-        x = pen.text((x + side + u(5), y + side // 2), words, 10, colours.FAINT, anchor="lm") + u(14)
+        x = pen.text((x + side + u(5), y + side // 2), words, 10, palette.FAINT, anchor="lm") + u(14)
     pen.box((x, y + u(2), x + u(30), y + side - u(2)), ASKED)
     pen.box((x, y + u(2), x + u(18), y + side - u(2)), GPUS)
-    pen.box((x + u(18) - 1, y, x + u(18) + 1, y + side), colours.INK)
+    pen.box((x + u(18) - 1, y, x + u(18) + 1, y + side), palette.INK)
     told = "black tick: all there is, where more is asked"
-    pen.text((x + u(35), y + side // 2), told, 10, colours.FAINT, anchor="lm")
+    pen.text((x + u(35), y + side // 2), told, 10, palette.FAINT, anchor="lm")
     x, y = boxes.map[0], boxes.foot + u(32)
     words = "1.00x: held and asked over what there is; a region's frame has the colour of its scarcest units"
-    x = pen.text((x, y), words, 10, colours.FAINT, anchor="lm") + u(12)
-    x = pen.text((x, y), "0.5 or less", 10, colours.FAINT, anchor="lm") + u(5)
+    x = pen.text((x, y), words, 10, palette.FAINT, anchor="lm") + u(12)
+    x = pen.text((x, y), "0.5 or less", 10, palette.FAINT, anchor="lm") + u(5)
     steps, width = 30, u(150)
     for step in range(steps):
         part = (x + width * step // steps, y - u(4), x + width * (step + 1) // steps, y + u(4))
         pen.box(part, load_colour(0.5 + 1.5 * step / (steps - 1)))
-    pen.text((x + width // 3, y), "1", 9, colours.INK, anchor="mm")
-    x = pen.text((x + width + u(5), y), "2 or more", 10, colours.FAINT, anchor="lm") + u(12)
-    pen.box((x, y - u(6), x + side, y + u(6)), colours.GPU_DOWN)
-    pen.text((x + side + u(5), y), "region is down", 10, colours.FAINT, anchor="lm")
+    pen.text((x + width // 3, y), "1", 9, palette.INK, anchor="mm")
+    x = pen.text((x + width + u(5), y), "2 or more", 10, palette.FAINT, anchor="lm") + u(12)
+    pen.box((x, y - u(6), x + side, y + u(6)), palette.GPU_DOWN)
+    pen.text((x + side + u(5), y), "region is down", 10, palette.FAINT, anchor="lm")

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...simulator.base.codes import DONE
-from . import colours
+from . import palette
 from .pen import Pen
-from .words import cut, span
+from .picture_words import cut, span
 
 if TYPE_CHECKING:
-    from .links import Crossing
+    from .link_scene import Crossing
 
 RUN_LINE = 58  # units from the top
 LONGEST_NAME = 24  # letters: the mean after it is not to be cut off
@@ -57,4 +57,4 @@ def done_words(done: int, jobs: int, jct_s: float) -> str:
 
 def draw_run(pen: Pen, jct_s: float, seen: Seen | None, within: int) -> None:
     """The line under the clock that says whose run it is and how it does; `within` so many pixels."""
-    pen.text((pen.unit(14) + 2, pen.unit(RUN_LINE)), run_words(jct_s, seen), 11, colours.INK, within=within)
+    pen.text((pen.unit(14) + 2, pen.unit(RUN_LINE)), run_words(jct_s, seen), 11, palette.INK, within=within)

@@ -12,7 +12,7 @@ from ...simulator.engine.simulator import Simulator
 from ...simulator.events.initialise import gpus_of
 from ..slots import slot_of
 from .gangs import FREE_KIND, exponents_of, find_resized, find_start, wider_exponents_of
-from .window import MAX_EXPONENTS, PER_RUNNING, PREEMPT_KIND, RESIZE_KIND
+from .sharing_window import MAX_EXPONENTS, PER_RUNNING, PREEMPT_KIND, RESIZE_KIND
 
 
 def encode(simulator: Simulator, window: np.record, decision: Decision) -> np.ndarray:

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ...simulator.base.errors import InputError
 from ...simulator.cluster.topology import Topology
-from ...simulator.engine.network_choice import Network
-from ...simulator.engine.protocols import Policy
-from ...simulator.engine.simulator import Simulator
-from ...simulator.jobs.estimates import Estimates
+from ...simulator.configuration.network_choice import Network
 from ...simulator.network.simulated import Pace
 from ...simulator.rules.rule import Rule
-from ...simulator.sharing.sharing_model import Sharing, Slowdowns
 from ...simulator.workloads import Workload
-from ..cluster_env import ClusterEnv, failures_of, horizon_of
-from ..forms import Form
-from ..snapshot import Reward
-from .defaults import MEMORY_GB, NETWORK, TOPOLOGY, WORKLOAD
-from .lookout import EXPONENTS, PARTNERS, SharingLookout
-from .transition import step_rows
+from ..cluster_env import ClusterEnv
+from ..vector import ClusterVectorEnv
+from .sharing_interface import EXPONENTS, PARTNERS, SharingInterface
+from .sharing_transition import step_rows
 
 
 class SharingEnv(ClusterEnv):
     """Decide for waiting jobs whose GPUs they share, if anybody's, and how small their sub-batches are.
 
-    Source       SJF-BSBF (GPU sharing with gradient accumulation); docs/sharing.md.
+    Source       SJF-BSBF (GPU sharing with gradient accumulation); docs/environments/sharing.md.
     Observation  Dict of float32 Boxes in [0, 1], tables row by row: cluster (14,), queue (slots x 15,), running
                  (running_slots x 14,), candidates ((1 + (4 + K) slots + 2 running_slots) x 28,); K = partners;
                  columns in observation.py. `observation="flat"`: the four in one Box, in this order.
@@ -98,15 +92,10 @@ class SharingEnv(ClusterEnv):
 
     def __init__(
         self,
-        topology: Topology | str | dict[str, Any] = TOPOLOGY,
-        workload: Workload | str | Sequence[Workload | str] = WORKLOAD,
+        topology: Topology | str | dict[str, Any] | None = None,
+        workload: Workload | str | Sequence[Workload | str] | None = None,
         network: Network | str | None = None,
         *,
-        jobs_per_gpu: int = 2,
-        interference: str | Slowdowns = "measured",
-        memory_gb: float | None = MEMORY_GB,
-        memory: str = "assumed",
-        gpu: str = "2080ti",
         elastic: bool | Pace = False,
         round: float = 0.0,
         placer: str = "tier",
@@ -117,21 +106,11 @@ class SharingEnv(ClusterEnv):
         order: str = "arrival",
         preemption: bool = True,
         preemption_cost: tuple[float, ...] | float = 0.0,
-        max_decisions: float | None = None,
-        horizon_s: float | None = None,
         skip_idle: bool = True,
-        observation: str = "dict",
-        action: str = "parts",
-        mask: str | Mapping[str, str] = "info",
-        reward: str | Reward = "jct",
-        reference: Policy | Rule | str | None = None,
-        estimates: Estimates | str = "exact",
-        mtbf_s: float = 0.0,
-        mttr_s: float = 3600.0,
-        checkpoint_s: float = 1800.0,
-        render_mode: str | None = None,
+        **given: Any,
     ) -> None:
-        lookout = SharingLookout(
+        config, manner = self.configured(topology, network, given)
+        interface = SharingInterface(
             slots=slots,
             running_slots=running_slots,
             order=order,
@@ -141,21 +120,12 @@ class SharingEnv(ClusterEnv):
             elastic=elastic is not False,
             preemption=preemption,
             skip_idle=skip_idle,
-            horizon_s=horizon_of(horizon_s),
+            horizon_s=config.horizon_s,
         )
-        simulator = Simulator(
-            topology,
-            network or NETWORK,
-            rule=Rule("fifo", placer=placer, preemption_cost=preemption_cost, round=round),  # type: ignore[arg-type]
-            failures=failures_of(mtbf_s, mttr_s, checkpoint_s),
-            horizon_s=horizon_of(horizon_s),
-            sharing=Sharing(jobs_per_gpu, interference, memory_gb, gpu, memory=memory),
-            pace=_pace_of(elastic, gpu),
-            estimates=estimates,
-        )
+        rule = Rule("fifo", placer=placer, preemption_cost=preemption_cost, round=round)  # type: ignore[arg-type]
+        simulator = config.copy_with(pace=_pace_of(elastic, config.sharing.gpu)).build(rule)
         simulator.list_partners()
-        form = Form.of(lookout, observation, action, mask, self.others)
-        self._open(simulator, lookout, workload, max_decisions, form, reward, reference, render_mode)
+        super().__init__(simulator, interface, workload, manner)
 
 
 def _pace_of(elastic: bool | Pace, gpu: str) -> Pace | None:
@@ -170,3 +140,9 @@ def _pace_of(elastic: bool | Pace, gpu: str) -> Pace | None:
     if not getattr(elastic, "elastic", False):
         raise InputError(f"elastic = {elastic!r}: expected True, False, or a pace whose jobs are elastic")
     return elastic
+
+
+class SharingVectorEnv(ClusterVectorEnv):
+    """N environments `SharingEnv`, stepped by one kernel call."""
+
+    env_class = SharingEnv

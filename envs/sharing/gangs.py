@@ -1,7 +1,7 @@
 """Which GPUs a start candidate stands for, and with which sub-batches the job could run there.
 
 Free GPUs are the placer's choice. The others are shared: GPUs that hold one job, as the rules behind SJF-BSBF and
-SJF-FFS choose them (simulator/rules/sjf_bsbf_partners.py, passes/sjf_bsbf_pass.py), or those of one partner alone: the
+SJF-FFS choose them (sjf_bsbf_partners.py and sjf_bsbf_pass.py in policies/bsbf), or those of one partner alone: the
 k-th in order of the pair's JCT if both run together from now on (Theorem 1 of paper sjf-bsbf, whether or not it says
 that they should), ties by job, among those that have the GPUs and the memory. A partner that holds more GPUs alone than
 the job needs gives the first ones of its gang. What shared GPUs leave open is filled with free ones, if the rule allows
@@ -15,11 +15,17 @@ stays where it is, and takes larger passes.
 
 from __future__ import annotations
 
+from ...policies.bsbf.sjf_bsbf_partners import (
+    find_partners,
+    halvings_beside,
+    mixes,
+    new_work_s,
+    shared_wanted,
+    together_s,
+)
+from ...policies.bsbf.sjf_bsbf_pass import complete_gang, take_singles
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.lifecycle.resizing import wider_passes
-from ...simulator.passes.sjf_bsbf_pass import complete_gang, take_singles
-from ...simulator.rules.sjf_bsbf_pairs import together_s
-from ...simulator.rules.sjf_bsbf_partners import find_partners, halvings_beside, mixes, new_work_s, shared_wanted
 from ...simulator.running.gpu_allocation import recall_gang
 from ...simulator.running.placers import find_gang, take_lowest
 from ...simulator.sharing.berths import kind_of, largest_sub_batch

@@ -17,7 +17,7 @@ from ...simulator.sharing.berths import excess, memory_of
 from ...simulator.sharing.exclusive_gpus import single_gpus
 from ..window import crowd, ignorance, observe_size, scaled_slack, scaled_slowdown, scaled_time
 from .gangs import PARTNER_KIND
-from .offers import (
+from .sharing_offers import (
     FREE_AFTER,
     OFFER,
     OFFER_COLUMNS,
@@ -26,7 +26,7 @@ from .offers import (
     scaled_interference,
     scaled_passes,
 )
-from .window import PER_RUNNING, PREEMPT_KIND, RESIZE_KIND, per_waiting, starts_of
+from .sharing_window import PER_RUNNING, PREEMPT_KIND, RESIZE_KIND, per_waiting, starts_of
 
 CLUSTER = (
     "time since the first arrival",

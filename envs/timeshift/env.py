@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ...simulator.base.errors import InputError
 from ...simulator.cluster.topology import Topology
-from ...simulator.engine.network_choice import Network, load_network
-from ...simulator.engine.protocols import CandidateSource, Policy
-from ...simulator.engine.simulator import Decider, Simulator
-from ...simulator.jobs.estimates import Estimates
-from ...simulator.rules.rule import Rule
-from ...simulator.sharing.sharing_model import Sharing, Slowdowns
+from ...simulator.configuration.network_choice import Network
+from ...simulator.engine.protocols import CandidateSource
+from ...simulator.engine.simulator import Decider
 from ...simulator.workloads import Workload
-from ..cluster_env import failures_of, horizon_of
-from ..forms import Form
-from ..played import PlayedEnv
-from ..snapshot import Reward
-from .defaults import NETWORK, SCHEDULER, TOPOLOGY, WORKLOAD
-from .lookout import TimeShiftLookout
+from ..python_step import PythonStepEnv
+from ..vector import ClusterVectorEnv
+from .timeshift_interface import SCHEDULER, TimeShiftInterface
 
 
-class TimeShiftEnv(PlayedEnv):
+class TimeShiftEnv(PythonStepEnv):
     """Choose among a scheduler's placements by how well jobs get along on links, then each job's time-shift.
 
-    Source       CASSINI (network-aware scheduling by interleaving communication phases); docs/timeshift.md.
+    Source       CASSINI (network-aware scheduling by interleaving communication phases);
+                 docs/environments/timeshift.md.
     Observation  Dict of float32 Boxes in [0, 1]: cluster (13,), queue (slots x 10,), running (running_slots x 18,),
                  rotations (72,): the excess on the job's links at each rotation, others as they are, and candidates
                  ((1 + candidates) x 29,); columns in observation.py. `observation="flat"`: the five in one Box.
@@ -78,12 +73,12 @@ class TimeShiftEnv(PlayedEnv):
 
     part = "TimeShift-v0"
     others = ("rotation bucket",)
-    lookout: TimeShiftLookout
+    interface: TimeShiftInterface
 
     def __init__(
         self,
-        topology: Topology | str | dict[str, Any] = TOPOLOGY,
-        workload: Workload | str | Sequence[Workload | str] = WORKLOAD,
+        topology: Topology | str | dict[str, Any] | None = None,
+        workload: Workload | str | Sequence[Workload | str] | None = None,
         network: Network | str | None = None,
         *,
         scheduler: str | CandidateSource = SCHEDULER,
@@ -92,48 +87,26 @@ class TimeShiftEnv(PlayedEnv):
         running_slots: int = 24,
         order: str = "arrival",
         jobs_per_gpu: int = 1,
-        interference: str | Slowdowns = "measured",
-        memory_gb: float | None = None,
-        gpu: str = "a100",
-        max_decisions: float | None = None,
-        horizon_s: float | None = None,
         skip_idle: bool = True,
-        observation: str = "dict",
-        action: str = "parts",
-        mask: str | Mapping[str, str] = "info",
-        reward: str | Reward = "jct",
-        reference: Policy | Rule | str | None = None,
-        estimates: Estimates | str = "exact",
-        mtbf_s: float = 0.0,
-        mttr_s: float = 3600.0,
-        checkpoint_s: float = 1800.0,
-        render_mode: str | None = None,
+        **given: Any,
     ) -> None:
-        fidelity = load_network(network or NETWORK)
-        if not hasattr(fidelity, "alone"):
-            raise InputError(f"network = {network!r}: expected contention, with or without arguments")
-        lookout = TimeShiftLookout(
+        sharing = {"jobs_per_gpu": None if jobs_per_gpu == 1 else jobs_per_gpu}
+        config, manner = self.configured(topology, network, {**sharing, **given})
+        interface = TimeShiftInterface(
             scheduler=scheduler,
             candidates=candidates,
             slots=slots,
             running_slots=running_slots,
             order=order,
             skip_idle=skip_idle,
-            horizon_s=horizon_of(horizon_s),
+            horizon_s=config.horizon_s,
         )
-        simulator = Simulator(
-            topology,
-            fidelity,
-            rule=lookout.clock,
-            failures=failures_of(mtbf_s, mttr_s, checkpoint_s),
-            horizon_s=horizon_of(horizon_s),
-            sharing=None if jobs_per_gpu == 1 else Sharing(jobs_per_gpu, interference, memory_gb, gpu),
-            estimates=estimates,
-        )
-        if getattr(lookout.scheduler, "knows_run_times", False):
-            simulator.estimates.expect_known(f"scheduler {getattr(lookout.scheduler, 'name', scheduler)}")
-        form = Form.of(lookout, observation, action, mask, self.others)
-        self._open(simulator, lookout, workload, max_decisions, form, reward, reference, render_mode)
+        simulator = config.build(interface.clock)
+        if not hasattr(simulator.network, "alone"):
+            raise InputError(f"network = {network!r}: expected contention, with or without arguments")
+        if getattr(interface.scheduler, "knows_run_times", False):
+            simulator.estimates.expect_known(f"scheduler {getattr(interface.scheduler, 'name', scheduler)}")
+        super().__init__(simulator, interface, workload, manner)
 
     def act_of(self, policy: Decider) -> Any:
         """The action that plays what `policy` does next; mask and observation are then those that it belongs to.
@@ -145,3 +118,9 @@ class TimeShiftEnv(PlayedEnv):
         if getattr(policy, "dedicated", False) and getattr(self.simulator.network, "mode", "") != "dedicated":
             raise InputError(f"policy {policy!r}: expected an environment with network='contention:mode=dedicated'")
         return super().act_of(policy)
+
+
+class TimeShiftVectorEnv(ClusterVectorEnv):
+    """N environments `TimeShiftEnv`, stepped one after the other: their schedulers decide in Python."""
+
+    env_class = TimeShiftEnv

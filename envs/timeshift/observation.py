@@ -16,7 +16,7 @@ import numpy as np
 
 from ...simulator.jobs.estimates import known_left
 from ..window import CROWD, LOG_WORST
-from .offers import OFFER
+from .timeshift_offers import OFFER
 
 CLUSTER = (
     "time since the first arrival",

@@ -25,7 +25,7 @@ from .options import Json, NoSeed, Quiet, Topology
 
 if TYPE_CHECKING:
     from ...simulator.network.allreduce import AllReduce
-    from ..placement_explained import Communication, LayerUse, Units
+    from ..inspecting.placement_explained import Communication, LayerUse, Units
 
 UNITS = "slot,slots,machines,racks"
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
@@ -58,7 +58,7 @@ def communication(
     quiet: Quiet = False,
 ) -> None:
     """Explain the exposed communication of one placement, per tier and per layer."""
-    from ..placement_explained import explain
+    from ..inspecting.placement_explained import explain
 
     if picture is not None:
         _expect_picture(picture)
@@ -67,7 +67,7 @@ def communication(
         network, shape = _placed(network, topology, gpus, units)
         found = explain(network, model, shape)
     if picture is not None:
-        from ..communication_picture import draw
+        from ..inspecting.communication_picture import draw
 
         with written_whole(picture) as draft:
             draw(found, draft)
@@ -110,7 +110,7 @@ def _placed(network: AllReduce, topology: str | None, gpus: str | None, units: s
     from ...simulator.cluster.topology import Topology as Cluster
     from ...simulator.network.allreduce import AllReduce
     from ...simulator.network.written import on_topology
-    from ..placement_explained import shape_of
+    from ..inspecting.placement_explained import shape_of
 
     if (gpus is None) == (units is None):
         raise BadArgument("expected either --topology and --gpus, or --units, to say where the job lies")

@@ -184,8 +184,8 @@ def _print(console: Console, section: Section) -> None:
     """Print one section: what was played, the table, and what it says."""
     from rich.text import Text
 
+    from ..comparing.table import KNOWS, broken, width_of
     from ..report import numbers, page
-    from ..table import KNOWS, broken, width_of
 
     for name, value in page.facts(section.setting, section.seeds).items():
         console.print(Text.assemble((f"{name:<12} ", "bold"), value))

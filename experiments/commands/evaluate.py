@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+import typer.core
 
 from ...simulator.base.errors import MissingExtra
 from ..interrupt import leaving
@@ -17,9 +18,10 @@ from .options import Format, Json, Network, Oversize, Quiet, Ray, Topology, Trus
 from .setting import chosen_policies, described_setting, open_setting
 
 if TYPE_CHECKING:
-    from ..evaluate import Run, Setting
-    from ..executors import Executor
-    from ..store import Evaluation, Store
+    from ..playing.executors import Executor
+    from ..playing.runs import Run
+    from ..settings.evaluation_setting import Setting
+    from ..storing.store import Evaluation, Store
 
 DEFAULT_SEEDS = "0-9"
 MOST_SEEDS = 100_000
@@ -49,10 +51,7 @@ Assignments = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE...",
-        help="horizon_s, window=START/END, mtbf_s, mttr_s, checkpoint_s, region_mtbf_s, region_mttr_s, "
-        "tables_every_s, semantics, estimates, jobs_per_gpu, interference, memory_gb, gpu, memory; in Grouping also "
-        "comm, busy, loss, jitter, average_weight, model_error, profile_iterations, move_s, ram_gb, disk_mb_s, "
-        "expansion, gc_threshold, gc_slope, pass_fraction, pull_share; several, or repeated.",
+        help="An option of the simulated cluster, or window=START/END; several, or repeated.",
     ),
 ]
 Logdir = Annotated[
@@ -75,6 +74,17 @@ SweepOver = Annotated[
     ),
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Forget the runs in --logdir, and play all of them.")]
+
+
+class WithOptions(typer.core.TyperCommand):
+    """A command whose help says at its end what `--set` takes: looked up when somebody asks, for that takes a while."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help."""
+        from .setting import told_options
+
+        self.epilog = told_options()
+        super().format_help(ctx, formatter)
 
 
 @dataclass(frozen=True)
@@ -115,7 +125,7 @@ def evaluate(
 
     With --logdir every finished run is kept there at once: the same command goes on where it was stopped.
     """
-    from ..plain import is_plain
+    from ..settings.plain_traces import is_plain
 
     with warnings_on_one_line(quiet):
         chosen = _seeds(seeds, seed)
@@ -126,7 +136,7 @@ def evaluate(
             described_setting, env, format=format, oversize=oversize, assume=True
         )
         setting = described(**given.words, assignments=given.assignments)
-        told = (setting.environment, setting.semantics, setting.estimates)
+        told = (setting.environment, setting.config.semantics.describe(), setting.config.estimates.describe())
         words = chosen_policies(policies or (), *told, plain=not policies and is_plain(setting))
         open_setting(setting, chosen[0])
         if baseline is not None and baseline not in words:
@@ -156,13 +166,12 @@ def _swept(
     text: str, setting: Setting, described: Callable[..., Setting], given: _Given
 ) -> tuple[str, dict[str, Setting]]:
     """What is swept, and value -> setting."""
-    from .. import sweeping
-    from ..hosting import keys
-    from ..keys import settings
+    from ..settings import sweeping
+    from .setting import keys_of
 
     with arguments():
         sweep = sweeping.load(
-            text, {place: getattr(setting, place) for place in sweeping.PLACES}, keys(setting.environment, settings)
+            text, {place: getattr(setting, place) for place in sweeping.PLACES}, keys_of(setting.environment)
         )
     found = {}
     for value in sweep.values:
@@ -185,7 +194,7 @@ def _evaluate_each(
     json: bool,
 ) -> None:
     """Evaluate at every value of a sweep, and print one table of all, or their runs as JSON."""
-    from .. import sweep_table, table
+    from ..comparing import sweep_table, table
 
     if manner.record_all:
         raise BadArgument("--decisions goes without --sweep")
@@ -225,7 +234,7 @@ def _print(
     notes: list[str],
     json: bool,
 ) -> None:
-    from .. import table
+    from ..comparing import table
 
     if json:
         print_json(rows(runs, setting))
@@ -241,23 +250,10 @@ def _print(
 def rows(runs: list[Run], setting: Setting) -> list[dict[str, Any]]:
     """The runs as JSON: policy, seed and metrics, and what they are to be read with."""
     from ...policies import make_for
-    from ..describing import semantics_of
-    from ..evaluate import network_of
-    from ..keys import SHARING
+    from ..settings.describing import semantics_of
+    from ..settings.evaluation_setting import network_of
 
-    common = {
-        "environment": setting.environment,
-        "topology": setting.topology,
-        "workload": setting.workload,
-        "network": network_of(setting).describe(),
-        "semantics": setting.semantics,
-        "estimates": setting.estimates,
-        "horizon_s": setting.horizon_s,
-        "window": setting.window,
-        "failures": vars(setting.failures) if setting.failures is not None else None,
-        "sharing": None if setting.jobs_per_gpu is None else {key: getattr(setting, key) for key in SHARING},
-        **({} if setting.config is None else {"config": setting.config}),
-    }
+    common = setting.words() | {"network": network_of(setting).describe()}
     described = {
         word: semantics_of(make_for(word, setting.environment), setting)
         for word in dict.fromkeys(run.policy for run in runs)
@@ -288,8 +284,8 @@ def _played(
 
 
 def _play(setting: Setting, words: list[str], seeds: list[int], store: Store | None, manner: _Manner) -> list[Run]:
-    from ..evaluate import Record
-    from ..evaluate import evaluate as run_all
+    from ..playing.evaluation import Record
+    from ..playing.evaluation import evaluate as run_all
 
     record: Record = "all" if manner.record_all else "first" if store is not None else "nothing"
     with progress("evaluating", len(words) * len(seeds), manner.quiet) as show:
@@ -308,7 +304,7 @@ def _play(setting: Setting, words: list[str], seeds: list[int], store: Store | N
 
 def _telling(show: Callable[[float], None], store: Store) -> Callable[[float], None]:
     """Progress that also writes the table of what is there so far, now and then."""
-    from ..store import tables_now_and_then
+    from ..storing.store import tables_now_and_then
 
     write_if_due = tables_now_and_then(store)
 
@@ -323,10 +319,10 @@ def _into(
     logdir: Path, setting: Setting, words: list[str], seeds: list[int], manner: _Manner
 ) -> tuple[list[Run], list[str]]:
     """Play with a store in `logdir`, write its table, logs and pictures; returns the runs and what to tell."""
-    from .. import command_log
-    from ..executors import count_of
+    from ..playing.executors import count_of
     from ..report import pictures
-    from ..store import TABLE, open_store, read, write_table
+    from ..storing import command_log
+    from ..storing.store import TABLE, open_store, read, write_table
     from ..training import CONFIG
 
     if (logdir / CONFIG).exists():
@@ -356,7 +352,7 @@ def _logged(found: Evaluation, logdir: Path) -> str:
 
 
 def _written(runs: list[Run], file: Path) -> str:
-    from .. import results
+    from ..storing import results
 
     results.write_decisions(runs, file)
     return f"decisions: {file}"

@@ -34,14 +34,14 @@ def policies(
 ) -> None:
     """List the policies, where each plays, and their parameters; those of installed packages too."""
     from ... import policies as registry
-    from ..evaluate import default_setting
+    from ...envs.registration import resolve
 
     if env is not None and option is not None and env != option:
         raise BadArgument(f"ENV {env!r} and --env {option!r}: one of them is enough")
     wanted = env if env is not None else option
     with warnings_on_one_line(quiet):
         with arguments():
-            env_id = default_setting(wanted)[0] if wanted is not None else None
+            env_id = resolve(wanted) if wanted is not None else None
         found = registry.describe() + registry.shipped()
     rows = [row for row in found if env_id is None or env_id in row["environments"]]
     if json:
@@ -51,7 +51,9 @@ def policies(
         where = ("plays in",) if env_id is None else ()
         _print(("name", *where, "knows run times", "summary", "parameters"), told)
         _tell_own("policy")
-        trained = "maskable-ppo:DIR/best of `clustergym train`, sb3:FILE.zip of stable-baselines3 (docs/agents.md)"
+        trained = (
+            "maskable-ppo:DIR/best of `clustergym train`, sb3:FILE.zip of stable-baselines3 (docs/tutorials/agents.md)"
+        )
         out().print(f"an agent of your own: {trained}", markup=False, soft_wrap=True)
 
 
@@ -78,7 +80,7 @@ def topologies(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> No
 
 def networks(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> None:
     """List the network models and their parameters."""
-    from ...simulator.engine.network_choice import list_networks
+    from ...simulator.configuration.network_choice import list_networks
 
     rows = list_networks()
     if json:
@@ -101,7 +103,9 @@ def workloads(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> Non
 
 
 def _tell_own(what: str) -> None:
-    out().print(f"a {what} of your own: py:FILE.py:NAME[,key=value...] (docs/policies-how-to.md)", markup=False)
+    out().print(
+        f"a {what} of your own: py:FILE.py:NAME[,key=value...] (docs/tutorials/write-a-policy.md)", markup=False
+    )
 
 
 def _print(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from ..executors import Executor
+    from ..playing.executors import Executor
 
 
 def whole(low: int, high: int = 2**62) -> Callable[[str | int], int]:
@@ -47,7 +47,7 @@ def cluster(address: str | None, quiet: bool) -> Executor | None:
     """
     if address is None:
         return None
-    from ..on_ray import RayCluster
+    from ..playing.on_ray import RayCluster
 
     return RayCluster(address, quiet)
 

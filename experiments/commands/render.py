@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ...simulator.engine.simulator import Simulator
-    from ..evaluate import Setting
+    from ..settings.evaluation_setting import Setting
 
 DEFAULT_SIZE = "960x640"
 POINTS_BETWEEN_REPORTS = 256
@@ -82,7 +82,7 @@ def render(
         _expect_fitting(kind, at, size)
         pixels = _size(size)
         setting = described_setting(env, workload, topology, network, format=format, oversize=oversize, assume=True)
-        if len(chosen_policies([policy], setting.environment, setting.semantics)) > 1:
+        if len(chosen_policies([policy], setting.environment, setting.config.semantics.describe())) > 1:
             raise BadArgument(f"--policy {policy!r}: expected one policy")
         open_setting(setting, seed)
         expect_writable(file, "--out")
@@ -149,10 +149,11 @@ class _Take:
     def play(self) -> Iterator[Simulator]:
         """The simulator at each decision point, after the decisions; at last, when the run has ended."""
         from ...policies import make_for, playing
-        from ..evaluate import simulator_of, workload_of
+        from ..playing.evaluation import simulator_of
+        from ..settings.evaluation_setting import workload_of
 
         policy = make_for(self.policy, self.setting.environment)
-        simulator = simulator_of(self.setting, policy)
+        simulator = simulator_of(self.setting.config, policy)
         simulator.reset(workload_of(self.setting, self.seed if self.setting.is_drawn else 0), self.seed)
         decider = policy.decider(simulator)
         while not simulator.ended:
@@ -193,7 +194,7 @@ def _watch(take: _Take, quiet: bool) -> _Course:
 
 def _write_charts(take: _Take, kind: str, file: Path, quiet: bool) -> tuple[dict[str, float], dict[str, Any]]:
     """Who held what when, how much was in use and the queue, one under the other; returns metrics and what to tell."""
-    from ..evaluate import play
+    from ..playing.evaluation import play
     from ..report.pictures import content_of, of_run
 
     with progress("playing", 1.0, quiet) as show:
@@ -263,7 +264,7 @@ def _pictures(
 
 
 def _caption(time_s: float, number: int, last: int) -> str:
-    from ...envs.rendering.words import clock
+    from ...envs.rendering.picture_words import clock
 
     return f"{clock(time_s)}, decision point {number + 1:,} of {last + 1:,}"
 

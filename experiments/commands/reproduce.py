@@ -13,7 +13,8 @@ from ..terminal import BadArgument, arguments, out, plain_table, print_json, say
 from .options import Json, Quiet, Ray, Seed, cluster, whole
 
 if TYPE_CHECKING:
-    from ..reproduce.registry import Findings, Reproduction
+    from ..reproduce.findings import Findings
+    from ..reproduce.reproductions import Reproduction
 
 MOST_ORDERS = 1000
 MOST_PROCESSES = 1024
@@ -59,14 +60,15 @@ def reproduce(
     quiet: Quiet = False,
 ) -> None:
     """Print a published table or figure beside ours; a miss is printed as a miss, and is no failure."""
-    from ..reproduce.registry import Options, reproductions
+    from ..reproduce.findings import Options
+    from ..reproduce.reproductions import reproductions
 
     known = reproductions()
     if name is None or list_:
         _list(list(known.values()), json)
         return
     from ...simulator.base.names import choose
-    from ..reproduce.jobs import default_cache, traces_folder
+    from ..reproduce.dally.dally_jobs import default_cache, traces_folder
 
     with arguments():
         entry = known[choose(name, known, "reproduction")]

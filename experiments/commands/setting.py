@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from ...simulator.base.errors import InputError
 from ..terminal import BadArgument, arguments, word_or_file
 
 if TYPE_CHECKING:
-    from ..evaluate import Setting
+    from ..settings.evaluation_setting import Setting
 
 ARTIST_READER = {"scale": "gang", "caps": "batch"}
 BETWEEN = r"\s+(?=[A-Za-z_][\w.]*=)"  # one KEY=VALUE and the next
@@ -39,44 +41,82 @@ def described_setting(
         format: of a trace.
         oversize: what to do with jobs larger than the cluster.
         assignments: values of `--set`, `key=value` each, or several.
-        assume: of a trace that names no models, what is not given is as `plain.py` has it.
+        assume: of a trace that names no models, what is not given is as plain_traces.py has it.
 
     Raises:
         BadArgument: a name or a value that cannot be meant.
         InputError: a file that cannot be used.
     """
-    from ...simulator.base.names import bind, choose
-    from ...simulator.rules.semantics import load_semantics
-    from ..evaluate import Setting, default_setting
-    from ..hosting import expect_playable, parted
-    from ..keys import own_fields, settings
+    from ...envs.registration import resolve
+    from ...simulator.base.names import choose
+    from ..settings.evaluation_setting import Setting
 
     with arguments():
-        env_id, defaults = default_setting(env)
+        env_id = resolve(env)
         words = pairs(assignments)
         if "elastic" in words:
             raise BadArgument(ELASTIC)
-        own, common = parted(env_id, words, settings)
-        given = bind(settings, common, "--set")
-        given |= own_fields(env_id, {**given, **own})
+        options = _options(env_id, {key: value for key, value in words.items() if key != "window"})
         choose(oversize, ("error", "drop", "cap"), "value of --oversize")
-    setting = Setting(
-        env_id,
-        topology=defaults["topology"] if topology is None else topology,
-        workload=defaults["workload"] if workload is None else workload,
-        network=load_semantics(given["semantics"]).network or defaults["network"] if network is None else network,
-        format=_format(workload, format, given["semantics"]),
-        oversize=oversize,  # type: ignore[arg-type]
-        **given,
-    )
-    with arguments():
-        expect_playable(setting)
+        setting = Setting.of(
+            env_id,
+            topology,
+            workload,
+            network,
+            format=_format(workload, format, options.get("semantics", "events")),
+            oversize=oversize,  # type: ignore[arg-type]
+            window=words.get("window"),
+            **options,
+        )
+        _expect_used(setting, options)
     if not assume or workload is None:
         return setting
-    from ..plain import assumed
+    from ..settings.plain_traces import assumed
 
     with word_or_file(setting.topology), word_or_file(workload):
         return assumed(setting, {**words, **({} if network is None else {"network": network})})
+
+
+def keys_of(env_id: str) -> list[str]:
+    """The keys of `--set` in an environment."""
+    from ...envs.configured import options_of
+
+    return [*options_of(env_id), "window"]
+
+
+def told_options() -> str:
+    """What `--set` takes, a paragraph for each option: its name, where it is about something, and what it is."""
+    from ...envs.configured import options_of
+    from ...envs.registration import ENVIRONMENTS
+
+    places: dict[str, list[str]] = {}
+    told: dict[str, str] = {}
+    for env_id in ENVIRONMENTS:
+        for key, option in options_of(env_id).items():
+            places.setdefault(key, []).append(env_id.removeprefix("clustergym/").removesuffix("-v0"))
+            told[key] = option.summary
+    everywhere = len(ENVIRONMENTS)
+    where = {key: "" if len(found) == everywhere else f" ({', '.join(found)})" for key, found in places.items()}
+    return "Options of --set:\n\n" + "\n\n".join(f"{key}{where[key]}: {told[key]}" for key in told)
+
+
+def _options(env_id: str, words: Mapping[str, str]) -> dict[str, Any]:
+    """The options of the environment's cluster that `--set` gives."""
+    from ...envs.configured import config_class, expect_option
+
+    for key in words:
+        expect_option(env_id, key, "window")
+    return config_class(env_id).from_words(words, "--set")
+
+
+def _expect_used(setting: Setting, given: Mapping[str, Any]) -> None:
+    """InputError for an option that means nothing, since what it goes with is not there."""
+    config = setting.config
+    values, known = config.values(), config.options()
+    for key in given:
+        needs = known[key].needs
+        if needs and all(values[other] in (None, math.inf) for other in needs):
+            raise InputError(f"--set {key}: it means nothing without {' or '.join(needs)}")
 
 
 def _format(workload: str | None, format: str | None, semantics: str) -> str | None:
@@ -102,17 +142,17 @@ def open_setting(setting: Setting, seed: int = 0) -> None:
         InputError: a file that cannot be used.
     """
     from ...simulator.cluster.topology import Topology
-    from ...simulator.engine.network_choice import on_topology
-    from ...simulator.jobs.estimates import Estimates
-    from ..evaluate import network_of, workload_of
+    from ...simulator.configuration.network_choice import on_topology
+    from ..settings.evaluation_setting import network_of, workload_of
 
     with arguments():
         network = network_of(setting)
+        setting.config.check()
     with word_or_file(setting.topology):
         topology = Topology.load(setting.topology)
     with word_or_file(setting.workload):
         workload = workload_of(setting, seed if setting.is_drawn else 0)
-        Estimates.load(setting.estimates).check(workload)
+        setting.config.estimates.check(workload)
     if workload.ps is None:  # a simulator of GPUs refuses others, whatever the network has to say of them
         on_topology(network, topology).tier_factors(workload, topology)
 

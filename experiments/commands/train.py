@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..executors import Executor, Processes, count_of
 from ..interrupt import leaving
+from ..playing.executors import Executor, Processes, count_of
 from ..terminal import BadArgument, arguments, out, print_json, progress, say, typed, warnings_on_one_line
 from .evaluate import MOST_PROCESSES, parse_seeds
 from .options import Json, Network, Quiet, Ray, Topology, TrustPy, cluster, whole
@@ -139,7 +139,7 @@ def _assigned(values: Sequence[str] | None) -> dict[str, Any]:
 
 
 def _expect_free(logdir: Path) -> None:
-    from .. import summary
+    from ..storing import summary
     from ..training import CONFIG
 
     if (logdir / summary.NAME).exists():
@@ -152,7 +152,7 @@ def _expect_free(logdir: Path) -> None:
 
 def _begun(logdir: Path, env: str) -> Config:
     from ...agents.config import default_config, make_config
-    from ...simulator.base.own_code import expect_trusted
+    from ...simulator.files.own_code import expect_trusted
     from ..training import CONFIG, read_config
 
     values = read_config(logdir)
@@ -224,7 +224,7 @@ def _train(config: Config, logdir: Path, resume: bool, quiet: bool) -> dict[str,
     from ...agents.checkpoint import read_checkpoint
     from ...agents.folders import standing
     from ...agents.trainer import Training
-    from ..command_log import recorded
+    from ..storing.command_log import recorded
     from ..training import TrainingLog, words_beside, write_config
 
     # Killed before its first checkpoint, a training begins anew, which ends with the same weights too.
@@ -261,7 +261,7 @@ def _train_each(
     config: Config, seeds: Sequence[int], logdir: Path, executor: Executor, json: bool, quiet: bool
 ) -> None:
     """A training a seed, and what the best agent of each reached."""
-    from ..command_log import recorded
+    from ..storing.command_log import recorded
     from ..training_seeds import PIECE_S, folder_of, train_seeds
 
     configs = {seed: config.model_copy(update={"seed": seed}) for seed in seeds}
@@ -297,7 +297,7 @@ def _print_each(config: Config, logdir: Path, best: Mapping[int, Mapping[str, An
 
 def _command_of(logdir: Path) -> str:
     """The command that began the training there, in whatever process it goes on."""
-    from .. import command_log
+    from ..storing import command_log
 
     commands = [str(entry["command"]) for entry in command_log.read(logdir)]
     begun = [command for command in commands if "--resume" not in command.split()]
@@ -332,18 +332,16 @@ def _print(config: Config, logdir: Path, best: dict[str, Any], json: bool) -> No
 
 def _options_of(config: Config) -> str:
     """The options of `evaluate` for the first setting that the agent was judged on, where that is not the default."""
-    import inspect
-
+    from ...envs.configured import options_of
     from ...envs.registration import ENVIRONMENTS
-    from ...simulator.base.own_code import is_own
-    from ..hosting import config_keys, word_of_value
-    from ..keys import settings
+    from ...simulator.base.names import text_of
+    from ...simulator.files.own_code import is_own
 
     entry, scenario = ENVIRONMENTS[config.environment], config.validation[0]
     given = {"workload": scenario.workloads[0], "topology": scenario.topology, "network": scenario.network}
     words = [f"--{key} {shlex.quote(value)}" for key, value in given.items() if value != entry.defaults[key]]
-    known = {*inspect.signature(settings).parameters, *config_keys(entry)}
+    known = options_of(config.environment)
     values = {key: value for key, value in config.env.items() if key in known and (value or key == "memory_gb")}
-    words += [f"--set {shlex.quote(f'{key}={word_of_value(key, value)}')}" for key, value in values.items()]
+    words += [f"--set {shlex.quote(f'{key}={text_of(value)}')}" for key, value in values.items()]
     trust = is_own(config.net) or any(is_own(value) for key, value in config.env.items() if key != "reward")
     return "".join(f" {word}" for word in [*words, *(["--trust-py"] if trust else [])])

@@ -20,12 +20,12 @@ from .setting import chosen_policies, described_setting, open_setting
 from .train import configured, expect_installed, open_all
 
 if TYPE_CHECKING:
-    from ..executors import Executor
+    from ..playing.executors import Executor
     from ..tuning.judging import Judged
     from ..tuning.of_policy import PolicyParameters
     from ..tuning.of_training import TrainingParameters
-    from ..tuning.search import Search, Trial
     from ..tuning.space import Parameter
+    from ..tuning.trial_search import Search, Trial
 
 TRIALS, TRAININGS = 50, 20
 SEEDS, JUDGE_SEEDS = "1000-1019", "0-49"
@@ -119,9 +119,9 @@ def tune(
 
     The first trial has the defaults. With --logdir trials are kept: the same command goes on where it was stopped.
     """
-    from ..tuning import search
+    from ..tuning import trial_search
 
-    search.expect_installed()
+    trial_search.expect_installed()
     with warnings_on_one_line(quiet):
         of_training = {"--config": config, "--timesteps": timesteps}
         _expect_one(policy, train, of_training, {"--seeds": seeds, "--metric": metric, "--ray": ray})
@@ -158,7 +158,7 @@ def _expect_one(policy: str | None, train: bool, of_training: Mapping[str, Any],
 
 
 def _expect_free(logdir: Path | None) -> None:
-    from .. import summary
+    from ..storing import summary
     from ..training import CONFIG
 
     for name, what in ((summary.NAME, "an evaluation"), (CONFIG, "a training")):
@@ -191,7 +191,12 @@ def _policy(
 
     if len(policy.split()) != 1:
         raise BadArgument(f"--policy {policy!r}: expected one policy")
-    chosen_policies([shlex.quote(policy)], setting.environment, setting.semantics, setting.estimates)
+    chosen_policies(
+        [shlex.quote(policy)],
+        setting.environment,
+        setting.config.semantics.describe(),
+        setting.config.estimates.describe(),
+    )
     open_setting(setting, seeds[0])
     subject = PolicyParameters(setting, policy, seeds, metric, prune, jobs, executor)
     with arguments():
@@ -247,9 +252,9 @@ def _opened(word: str, subject: PolicyParameters | TrainingParameters) -> tuple[
 
 
 def _tune(subject: PolicyParameters | TrainingParameters, manner: _Manner, setting_words: str) -> None:
-    from ..command_log import recorded
-    from ..executors import count_of
-    from ..tuning.search import Search, alone
+    from ..playing.executors import count_of
+    from ..storing.command_log import recorded
+    from ..tuning.trial_search import Search, alone
 
     if manner.logdir is None:
         search = Search(subject, manner.space, None, manner.seed)

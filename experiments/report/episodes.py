@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...simulator.base.errors import InputError
-from ..evaluate import Run
-from ..recording import Timeline
+from ..playing.recording import Timeline
+from ..playing.runs import Run
 from .load import Section
 
 GPU = re.compile(r"(.*\d+\.\d+)\.\d+")  # a label, without the GPU's own number the machine's

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..over_time import bin_means
-from ..recording import Timeline
+from ..playing.recording import Timeline
 from . import axes
 from .charts import Chart, Label, Shape, box, grid, polyline, segment, staircase, upright
 from .colours import Style

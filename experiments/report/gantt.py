@@ -9,7 +9,7 @@ import numpy as np
 
 from ..gantt_boxes import gantt_boxes
 from ..over_time import MOST_GPU_ROWS, shares_in_use
-from ..recording import Timeline
+from ..playing.recording import Timeline
 from ..tensorboard_log import folder_name
 from . import axes
 from .charts import HEIGHT, WIDTH, Chart, Label, Shape, segment

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..table import BESIDE
+from ..comparing.table import BESIDE
 from ..tensorboard_log import folder_name
 from . import axes
 from .charts import Chart, Label, Shape, grid, polyline, segment

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from ...simulator.base.errors import InputError, MissingExtra
-from ..estimates import Estimate, estimate, paired_ratio, pairs
-from ..evaluate import Run, Setting
+from ..comparing.intervals import Estimate, estimate, paired_ratio, pairs
 from ..event_file import files, scalars_of
-from ..run_files import StoredRunWarning
-from ..sameness import distinct, is_same, same_as
+from ..playing.runs import Run, distinct, is_same, same_as
+from ..settings.evaluation_setting import Setting
+from ..storing.run_files import StoredRunWarning
 from ..tensorboard_log import AGENT, AGENT_WORDS, HEURISTIC
 
 PREFERRED_BASELINE = "greedy"
@@ -162,7 +162,7 @@ def load(folders: Sequence[Path], baseline: str | None = None) -> Material:
         InputError: a folder that is none, or holds neither; a baseline that was played nowhere.
         MissingExtra: there are trainings alone, and TensorBoard, which reads their curves, is not installed.
     """
-    from .. import command_log, store, summary
+    from ..storing import command_log, store, summary
 
     evaluations, trainings, sources = [], [], []
     unread: dict[Path, MissingExtra] = {}

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..estimates import FEWEST_TO_TELL, Estimate
-from ..sameness import twins
-from ..table import COLUMNS, shown_columns
+from ..comparing.intervals import FEWEST_TO_TELL, Estimate
+from ..comparing.table import COLUMNS, shown_columns
+from ..playing.runs import twins
 from .load import Entry, Section
 
 
@@ -141,7 +141,7 @@ def as_json(section: Section) -> dict[str, Any]:
     """A section in the types of JSON (nan and infinities still in it)."""
     twin = twins(section.labelled)
     return {
-        "setting": vars(section.setting),
+        "setting": section.setting.words(),
         "baseline": section.baseline,
         "policies": [
             {

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..evaluate import Setting
-from ..table import ranges
+from ..comparing.table import ranges
+from ..settings.evaluation_setting import Setting
 from ..tensorboard_log import folder_name
 from . import episode_words, figures, learning, marks, numbers, sweeps
 from .charts import HEIGHT, WIDTH, Chart
@@ -141,14 +141,12 @@ def _view(section: Section, of_label: Mapping[str, Style], pair: Episodes | None
 
 def facts(setting: Setting, seeds: Sequence[int]) -> dict[str, str]:
     """What was played, in words; what has its default value is left out."""
-    found = {"environment": setting.environment, "topology": setting.topology, "workload": setting.workload}
-    found |= {"network": setting.network} if setting.config is None else {}
-    found |= {"seeds": ranges(seeds)}
-    defaults = Setting(setting.environment, setting.topology, setting.workload, setting.network)
-    for name, value in vars(setting).items():
-        if value != getattr(defaults, name):
-            found[name] = f"{value:g}" if isinstance(value, float) else str(value)
-    return found
+    places = {"topology": setting.topology, "workload": setting.workload, "network": setting.network}
+    own = {"format": setting.format, "oversize": setting.oversize, "window": setting.window}
+    usual = {"format": None, "oversize": "error", "window": None}
+    found = {"environment": setting.environment, **places, "seeds": ranges(seeds), **setting.config.unusual()}
+    found |= {name: value for name, value in own.items() if value != usual[name]}
+    return {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in found.items()}
 
 
 def made_by(command: str) -> dict[str, str]:
@@ -157,7 +155,7 @@ def made_by(command: str) -> dict[str, str]:
     import sys
     from datetime import UTC, datetime
 
-    from ..identity import versions
+    from ..storing.identity import versions
 
     libraries = ("numpy", "jinja2", "tensorboard")
     now = datetime.now(UTC).isoformat(timespec="seconds")

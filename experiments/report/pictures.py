@@ -8,10 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...simulator.base.errors import InputError
-from ..evaluate import Run, Setting
-from ..recording import Timeline
-from ..run_files import StoredRunWarning
-from ..store import Evaluation
+from ..playing.recording import Timeline
+from ..playing.runs import Run
+from ..settings.evaluation_setting import Setting
+from ..storing.run_files import StoredRunWarning
+from ..storing.store import Evaluation
 from ..terminal import written_whole
 from . import colours, figures, sweeps
 from .charts import Chart

@@ -11,8 +11,8 @@ import numpy as np
 
 from ...simulator.base.errors import InputError
 from ...simulator.base.names import parse_name
-from ..estimates import Estimate
-from ..sweeping import PLACES
+from ..comparing.intervals import Estimate
+from ..settings.sweeping import PLACES
 from ..tensorboard_log import folder_name
 from . import axes
 from .charts import Chart, Label, Shape, grid, polyline, segment

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from ..estimates import Estimate
+from ..comparing.intervals import Estimate
 
 TABLE_TOLERANCE = 0.05  # relative, where the source of a table states none
 RANGE_WIDENING = 0.25  # of a published range's width on either side, or of a single value

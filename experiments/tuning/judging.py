@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..estimates import FEWEST_TO_TELL, Comparison, against
-from ..evaluate import Run, Setting, evaluate
-from ..executors import Executor
+from ..comparing.intervals import FEWEST_TO_TELL, Comparison, against
+from ..playing.evaluation import evaluate
+from ..playing.executors import Executor
+from ..playing.runs import Run
+from ..settings.evaluation_setting import Setting
 from .of_policy import direction_of
 
 JUDGED = "judged"
@@ -66,7 +68,7 @@ def judge(
         folder: DIR, where the runs are kept as `clustergym evaluate --logdir` does.
         progress: told how many of all runs are done.
     """
-    from ..store import open_store, write_table
+    from ..storing.store import open_store, write_table
 
     found = []
     for number, (name, setting) in enumerate(settings.items()):

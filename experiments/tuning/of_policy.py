@@ -17,13 +17,14 @@ from typing import Any
 
 from ...policies import make_for, maker_of, spelt
 from ...simulator.base.names import choose, kinds_of
-from ...simulator.rules.semantics import load_semantics
-from .. import identity
-from ..estimates import FEWEST_TO_TELL, paired_ratio
-from ..evaluate import Run, Setting, depends_on_seed, evaluate
-from ..executors import Executor
-from .search import Direction, Going, Outcome, Refused
+from ..comparing.intervals import FEWEST_TO_TELL, paired_ratio
+from ..playing.evaluation import evaluate
+from ..playing.executors import Executor
+from ..playing.runs import Run
+from ..settings.evaluation_setting import Setting, depends_on_seed
+from ..storing import identity
 from .space import Kind
+from .trial_search import Direction, Going, Outcome, Refused
 
 FEW = FEWEST_TO_TELL  # seeds between two looks
 LARGER_IS_BETTER = (
@@ -99,7 +100,7 @@ class PolicyParameters:
 
     def check(self, values: Mapping[str, str]) -> None:
         """Make the policy, as who plays it does."""
-        self._made(self.word(values)).rule_under(load_semantics(self.setting.semantics))
+        self._made(self.word(values)).rule_under(self.setting.config.semantics)
 
     def play(self, going: Going) -> Outcome:
         """The seeds, a few at a time, as long as it is not clearly worse than the best so far."""

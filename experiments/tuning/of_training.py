@@ -20,13 +20,13 @@ import yaml
 from ...agents.config import Config, assign, expect_fitting, make_config
 from ...simulator.base.errors import InputError
 from ...simulator.base.names import choose
-from .. import identity
-from ..evaluate import Setting
+from ..settings.evaluation_setting import Setting
+from ..storing import identity
 from ..terminal import written_whole
 from ..training import TrainingLog, read_config, setting_of, write_config
 from .of_policy import kind_of_annotation
-from .search import Direction, Going, Outcome
 from .space import Kind
+from .trial_search import Direction, Going, Outcome
 
 if TYPE_CHECKING:
     from ...agents.trainer import Evaluated

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..table import ranges
+from ..comparing.table import ranges
 from ..terminal import plain_table
 from .judging import Judged, overall
 from .of_training import BEST, TRIALS, TrainingParameters
-from .search import Search, Trial
+from .trial_search import Search, Trial
 from .trials import importance, row_of, state_of
 
 if TYPE_CHECKING:

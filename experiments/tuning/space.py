@@ -23,7 +23,7 @@ import yaml
 
 from ...simulator.base.errors import InputError
 from ...simulator.base.names import choose
-from ...simulator.base.yaml_files import parse_yaml, read_text
+from ...simulator.files.yaml_files import parse_yaml, read_text
 
 SHIPPED = Path(__file__).with_name("spaces")
 FIELDS = ("low", "high", "log", "step", "choices", "when")

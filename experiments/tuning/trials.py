@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ...simulator.base.csv_cells import write_csv
+from ...simulator.files.csv_cells import write_csv
 from ..terminal import written_whole
-from .search import REFUSED, Search, Trial, quietly
 from .space import Parameter
+from .trial_search import REFUSED, Search, Trial, quietly
 
 TABLE = "trials.csv"
 COLUMNS = ("trial", "state", "value", "seeds", "seconds", "word", "why")

@@ -1,4 +1,5 @@
-"""CASSINI (Rajasekaran, Ghobadi, Akella, NSDI'24): rotations, affinity graph, ranked candidates.
+"""CASSINI (Rajasekaran, Ghobadi, Akella, NSDI'24).
 
-The circles and the compatibility score are in `simulator/compatibility/`.
+compatibility.py has the affinity graph and the compatibility score, cassini.py the choice among candidates and the
+policy, cassini_schedulers.py what it augments; overlap.py and rotation_search.py are compiled.
 """

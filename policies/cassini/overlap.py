@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...simulator.compiler.jit import entry, kernel
+from ...simulator.numerics.instructions import nearest
 
 
 class Laid(NamedTuple):
@@ -115,7 +116,7 @@ def _lay_amounts(laid, job, level, rate, runs, capacity):
         angles += laid.end[job, run] - laid.start[job, run]
     for link in range(laid.flows.shape[0]):
         share = laid.flows[link, job] * rate / capacity[link]
-        laid.amount[link, job, level] = int(np.rint(share * laid.room[0]))
+        laid.amount[link, job, level] = int(nearest(share * laid.room[0]))
         laid.whole[link, job] += laid.amount[link, job, level] * angles * laid.folds[job]
 
 

@@ -1,5 +1,29 @@
 """`harmony`: the paper's scheduler: Algorithm 1, and its rules for when to regroup whom (Sec. IV-B4).
 
+Algorithm 1 (Sec. IV-B3) grows the set of jobs, groups each prefix and keeps what uses the cluster best; it is compiled
+in grouping.py. Departures and readings, where the paper is silent or contradicts itself:
+
+* As printed the loop never takes the last job, and returns the grouping that failed the test: `stop="printed"`. The
+  default tries all prefixes, from a single job to all, and keeps the best; beyond 200 jobs each prefix is 5 % longer
+  than the last.
+* "Utilisation" of line 10 is a vector; compared is u_cpu + beta u_net.
+* Line 6 balances each job by itself; `balance="group"` balances their sums, in closed form.
+* Jobs are sorted by iteration time where all groups have equal shares of the machines. A group takes the longest left,
+  then, up to its size, whoever of the next few (as many as its size) balances it most.
+* Swaps are between the most imbalanced group and the one most opposite to it, until none of theirs helps.
+* The machine goes to the group whose COMP is longest beside its COMM.
+* A grouping in which a group's models exceed its memory is not taken.
+
+What all policies that know subtasks' times have in common (`ProfiledPolicy`): new jobs are profiled first (Sec. IV-B1).
+A new job is executed in a group until its metrics are known; it rides along, and is not counted when groups are
+planned. It is sent to a group that profiles another one already, else to that with the fewest machines (`profile`). The
+paper does not say what happens while there is no group. Here groups of 16 machines are opened for new
+jobs (of all, if there are fewer), as many as fit and are needed, and the jobs are dealt out evenly. The first plan then
+waits until all are profiled that came before the first was. Where nothing is spilled, only jobs that fit are sent
+anywhere. Where metrics are known on arrival (`profile_iterations=0`) none of this happens.
+
+The rules:
+
 * A job that has been profiled is looked at only if no other one waits: it joins the group where the cluster is used
   best, if it is used better than without it; else it waits.
 * When a job ends, the most similar one that waits takes its place: iteration time and COMP:COMM ratio within 5 % of
@@ -8,7 +32,7 @@
   larger set is preferred only if the cluster is used 5 % better, and nothing is done for less than 5 %.
 * Where nobody runs Algorithm 1 plans for everybody.
 
-Choices where the paper leaves some (see algorithm1.py for the algorithm itself):
+Choices where the paper leaves some in these:
 
 * How well the cluster is used: u_cpu + beta u_net over all machines that are up, Eqs. (3) and (4).
 * Those who are profiled at one instant are looked at one after another; from the first that does not help on all wait.
@@ -30,21 +54,296 @@ Choices where the paper leaves some (see algorithm1.py for the algorithm itself)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal, NamedTuple
 
 import numpy as np
 
+from ...simulator.base.decisions import Decision
 from ...simulator.base.errors import InputError
-from ...simulator.groups.group_config import GroupTerms
+from ...simulator.groups.group_config import GB, MB, GroupTerms
 from ...simulator.groups.group_view import GroupView
-from .algorithm1 import BALANCES, STOPS, algorithm1
-from .carry_out import Wanted, wanted_of
-from .memory_need import expect_room
-from .problem import BETA, REFERENCE_MACHINES, Plan, Problem
-from .profiled import ALPHA, Present, ProfiledPolicy, alone, problem_of
+from .group_policy import GroupPolicy, Wanted, present, wanted_of
+from .grouping import BY_GROUP, BY_JOB, schedule
+from .problem import BETA, REFERENCE_MACHINES, Plan, Problem, expect_room, machines_for
+
+ALPHA = 0.34  # the paper's mean share of inputs on disk (Sec. V-G)
+BALANCES = {"job": BY_JOB, "group": BY_GROUP}
+STOPS = ("all", "printed")
+
+
+@dataclass(frozen=True)
+class Present:
+    """The jobs at an instant, by what is known of them. Lists of jobs are in order of arrival.
+
+    Attributes:
+        machines: that are up.
+        groups: the settled jobs and the machines of the groups that have some.
+        settled: jobs that are in a group for good.
+        fresh: jobs that have just been profiled, in whatever group they were.
+        waiting: profiled and paused jobs that are in no group, fresh ones not among them.
+        riding: jobs that are being profiled.
+        new: jobs that are still to be.
+    """
+
+    machines: int
+    groups: list[Wanted]
+    settled: list[int]
+    fresh: list[int]
+    waiting: list[int]
+    riding: list[int]
+    new: list[int]
+
+    @property
+    def free(self) -> int:
+        """Machines of no group that has settled jobs."""
+        return self.machines - sum(group.machines for group in self.groups)
+
+
+class ProfiledPolicy(GroupPolicy):
+    """Plans for the jobs whose metrics are known. Write `grouped`.
+
+    Paper: harmony, Sec. IV-B1.
+    """
+
+    def begin(self, view: GroupView) -> None:
+        """Nobody has been seen."""
+        self._rode: frozenset[int] = frozenset()
+        self._rides: frozenset[int] = frozenset()
+        self._first: frozenset[int] = frozenset()
+        self._awaited: frozenset[int] = frozenset()
+
+    def look(self, view: GroupView) -> None:
+        """Who rode along when the last instant ended is fresh, if its metrics are known now."""
+        self._rode, self._first = self._rides, self._awaited
+
+    def grouped(self, view: GroupView, now: Present) -> list[Wanted]:
+        """The groups of jobs that are settled, fresh or waiting, of at most `now.machines` machines."""
+        raise TypeError(f"{type(self).__name__} does not say how it groups jobs: define grouped(self, view, now)")
+
+    def wanted(self, view: GroupView) -> list[Wanted]:
+        """The plan, with the jobs that are profiled."""
+        now = self._present(view)
+        self._rides = frozenset((*now.riding, *now.new))
+        self._awaited = frozenset()
+        if not now.machines:
+            return []
+        if not now.settled and ((not now.fresh and not now.waiting) or self._first & {*now.riding}):
+            groups = present(view)
+            self._awaited = self._first if now.fresh else self._rides
+            self._rides |= {*now.fresh}
+        else:
+            groups = _with_riders(view, self.grouped(view, now), now.riding)
+        riding = {*now.riding}
+        left = now.machines - sum(group.machines for group in groups)
+        lost = [job for job in now.riding if not any(job in group.members for group in groups)]
+        return _with_new(view, groups, sorted(lost + now.new), riding, left, self.profiles_in)
+
+    def why(self, view: GroupView, decision: Decision) -> str:
+        """As of any policy that wants groups, and how well the cluster is used in these, by Eqs. (3) and (4)."""
+        words = super().why(view, decision)
+        job = getattr(decision, "job", None)
+        if job is not None and not view.is_profiled(job):
+            return f"{words}, to be profiled" if words else ""
+        groups = [
+            replace(one, members=tuple(job for job in one.members if view.is_profiled(job))) for one in self._after
+        ]
+        groups = [one for one in groups if one.members]
+        jobs = [job for one in groups for job in one.members]
+        if not words or not jobs:
+            return words
+        place = {job: i for i, job in enumerate(jobs)}
+        plan = Plan.of(len(jobs), [(tuple(place[job] for job in one.members), one.machines) for one in groups])
+        cpu, network = problem_of(view, jobs, view.machines).utilisation(plan)
+        return f"{words}; then CPUs are busy for {100 * cpu:.0f} %, the network for {100 * network:.0f} %"
+
+    def profiles_in(self, group: Wanted) -> int:
+        """Groups are asked to profile in ascending order of this."""
+        return group.machines
+
+    def _present(self, view: GroupView) -> Present:
+        queue, running = view.queue.tolist(), view.running.tolist()
+        riding = [job for job in running if not view.is_profiled(job)]
+        fresh = [job for job in queue + running if job in self._rode and view.is_profiled(job)]
+        settled = sorted({*running} - {*riding} - {*fresh})
+        inside = {*settled}
+        groups = [
+            replace(group, members=tuple(job for job in group.members if job in inside)) for group in present(view)
+        ]
+        profiled = [job for job in queue if view.is_profiled(job)]
+        return Present(
+            machines=view.machines,
+            groups=[group for group in groups if group.members],
+            settled=settled,
+            fresh=sorted(fresh),
+            waiting=[job for job in profiled if job not in {*fresh}],
+            riding=riding,
+            new=[job for job in queue if not view.is_profiled(job)],
+        )
+
+
+def problem_of(
+    view: GroupView,
+    jobs: Sequence[int],
+    machines: int,
+    beta: float = BETA,
+    counts_disk: bool = False,
+    alpha: float = 1.0,
+) -> Problem:
+    """The grouping problem of these jobs, as measured, in this order.
+
+    Args:
+        view: the present.
+        jobs: which.
+        machines: to share among them.
+        beta: worth of the network's utilisation beside the CPU's.
+        counts_disk: a cycle is at least as long as the disks need for what is above the collector's threshold.
+        alpha: share of the inputs that may be on disk, 0 to 1: a group is legal if the rest, and all models, fit into
+            its memory; below the collector's threshold where alpha is below 1. Where nothing is spilled it is 0.
+    """
+    s, config = view.record, view.config
+    alpha = alpha if view.rule.spills else 0.0
+    at = list(jobs)
+    ram_bytes = config.ram_gb * GB
+    comfort_bytes = (config.gc_threshold or 1.0) * ram_bytes
+    return Problem(
+        comp=s["seen_comp"][at],
+        comm=s["seen_comm"][at],
+        machines=machines,
+        input_bytes=alpha * s["input_bytes"][at],
+        model_bytes=s["model_bytes"][at] + (1.0 - alpha) * s["input_bytes"][at],
+        ram_bytes=ram_bytes if alpha == 1.0 else comfort_bytes,
+        expansion=config.expansion,
+        beta=beta,
+        comfort_bytes=comfort_bytes if counts_disk else np.inf,
+        spill_s=config.pass_fraction / (config.expansion * config.disk_mb_s * MB),
+    )
+
+
+def alone(view: GroupView, now: Present) -> list[Wanted]:
+    """What is wanted where no grouping is legal: one job, the first that runs or waits, on all machines.
+
+    Its model is on disk too, as far as it must.
+    """
+    return [Wanted((min(now.settled or now.fresh or now.waiting),), now.machines)]
+
+
+def _with_riders(view: GroupView, planned: list[Wanted], riding: Sequence[int]) -> list[Wanted]:
+    """Whoever is being profiled goes on beside most of those that it is with now."""
+    group_of = view.group_of_jobs
+    groups = list(planned)
+    for job in riding:
+        mates = [sum(group_of[mate] == group_of[job] for mate in group.members) for group in planned]
+        if mates and max(mates) > 0:
+            place = mates.index(max(mates))
+            groups[place] = replace(groups[place], members=(*groups[place].members, job))
+    return groups
+
+
+def _with_new(
+    view: GroupView,
+    groups: list[Wanted],
+    new: Sequence[int],
+    riding: set[int],
+    free: int,
+    order: Callable[[Wanted], int],
+) -> list[Wanted]:
+    """New jobs are sent to groups to be profiled: where nothing is spilled those that fit, and the others wait."""
+    if not new:
+        return groups
+    if not groups:
+        return _first_groups(view, new, free)
+    found = list(groups)
+    profiling = [place for place, group in enumerate(groups) if riding.intersection(group.members)]
+    place = min(profiling or range(len(groups)), key=lambda place: (order(groups[place]), place))
+    for job in new:
+        grown = replace(found[place], members=(*found[place].members, job))
+        if _fits(view, grown):
+            found[place] = grown
+    return found
+
+
+def _first_groups(view: GroupView, new: Sequence[int], free: int) -> list[Wanted]:
+    """Groups to profile in while there are none, with new jobs dealt out evenly; one of the first job if none fits."""
+    size = min(REFERENCE_MACHINES, free)
+    count = min(len(new), free // size) if size else 0
+    groups = [Wanted((), size)] * count
+    for job in new:
+        for place in sorted(range(count), key=lambda place: (len(groups[place].members), place)):
+            grown = replace(groups[place], members=(*groups[place].members, job))
+            if _fits(view, grown):
+                groups[place] = grown
+                break
+    groups = [group for group in groups if group.members]
+    return groups or ([Wanted((new[0],), free)] if free else [])
+
+
+def _fits(view: GroupView, group: Wanted) -> bool:
+    """Whether a group has the memory for its jobs, where nothing is spilled."""
+    if view.rule.spills:
+        return True
+    raw_bytes = sum(view.input_bytes(job) + view.model_bytes(job) for job in group.members)
+    return machines_for(view.config, raw_bytes) <= group.machines
+
+
+class Scheduled(NamedTuple):
+    """What Algorithm 1 found, and what it took."""
+
+    plan: Plan
+    prefixes: int
+    swaps: int
+
+
+def algorithm1(
+    problem: Problem, stop: Literal["all", "printed"] = "all", balance: Literal["job", "group"] = "job"
+) -> Plan:
+    """The grouping that Algorithm 1 finds.
+
+    Args:
+        problem: jobs in the order in which they are taken: running, paused, profiled, each by submission.
+        stop: `all` tries every prefix and keeps the best; `printed` stops at the first that is no better than the one
+            before, returns that one, and never takes the last job (of one job in all, that).
+        balance: what the number of groups balances: `job`, the COMP and COMM of every job; `group`, their sums.
+
+    Returns:
+        Groups in the order in which they were filled; an empty plan where no grouping is legal.
+
+    Raises:
+        InputError: another word.
+
+    Paper: harmony, Algorithm 1; Sec. IV-B3.
+    """
+    return counted(problem, stop, balance).plan
+
+
+def counted(problem: Problem, stop: str = "all", balance: str = "job") -> Scheduled:
+    """As `algorithm1`, with the prefixes tried and the swaps made."""
+    if stop not in STOPS:
+        raise InputError(f"stop={stop}: expected one of {', '.join(STOPS)}")
+    if balance not in BALANCES:
+        raise InputError(f"balance={balance}: expected one of {', '.join(BALANCES)}")
+    jobs = problem.jobs
+    group_of, machines, counts = (np.zeros(size, dtype=np.int64) for size in (jobs, jobs, 2))
+    ints, floats = np.zeros((10, jobs + 1), dtype=np.int64), np.zeros((7, jobs + 1))
+    groups = schedule(
+        problem.comp,
+        problem.comm,
+        problem.models_in_memory,
+        int(problem.machines),
+        float(problem.beta),
+        float(problem.ram_bytes),
+        stop == "printed",
+        BALANCES[balance],
+        ints,
+        floats,
+        group_of,
+        machines,
+        counts,
+    )
+    return Scheduled(Plan(group_of, machines[:groups].copy()), int(counts[0]), int(counts[1]))
+
 
 SIMILAR = 0.05
 WORTH = 0.05
@@ -70,6 +369,8 @@ class Harmony(ProfiledPolicy):
         alpha: share of the inputs that a grouping may need to have on disk, 0 to 1.
         spills: whether data goes to disk where memory is short (the paper's third technique); without it a job that
             needs more memory than there is gets an InputError.
+
+    Paper: harmony, Sec. IV-B4.
     """
 
     def __init__(
@@ -97,7 +398,7 @@ class Harmony(ProfiledPolicy):
         """Where new jobs are profiled."""
         return group.machines if self.profile == "smallest" else -group.machines
 
-    def plan(self, view: GroupView, now: Present) -> list[Wanted]:
+    def grouped(self, view: GroupView, now: Present) -> list[Wanted]:
         """What the rules come to at this instant."""
         if not now.settled or self.regroup == "always":
             return self._schedule(view, now, now.settled, now.machines) or alone(view, now)
@@ -119,7 +420,7 @@ class Harmony(ProfiledPolicy):
     def begin(self, view: GroupView) -> None:
         """Nobody has had a turn; every job must fit somewhere, if nothing is spilled."""
         super().begin(view)
-        if not self.terms.spills:
+        if not self.clock.spills:
             expect_room(self.name, view)
         self._seen = self._seeing = frozenset[int]()
 
@@ -139,7 +440,10 @@ class Harmony(ProfiledPolicy):
     def _repair(
         self, view: GroupView, now: Present, groups: list[Wanted], idle: list[int], ended: Ended
     ) -> list[Wanted]:
-        """A job has ended: somebody takes its place, or groups are made anew."""
+        """A job has ended: somebody takes its place, or groups are made anew.
+
+        Paper: harmony, Sec. IV-B4.
+        """
         own = next((place for place, group in enumerate(groups) if {*group.members} & {*ended.mates}), -1)
         machines = groups[own].machines if own >= 0 else ended.machines
         free = now.machines - sum(group.machines for group in groups)
@@ -155,7 +459,10 @@ class Harmony(ProfiledPolicy):
         return self._regroup(view, now, groups, fewest, 2 if own >= 0 else 1)
 
     def _similar(self, view: GroupView, job: int, machines: int, idle: Sequence[int]) -> tuple[int, ...]:
-        """Who waits and is like the job, alone or together; empty if nobody is."""
+        """Who waits and is like the job, alone or together; empty if nobody is.
+
+        Paper: harmony, Sec. IV-B4.
+        """
         if not idle:
             return ()
         at = np.array(idle[:], np.int64)
@@ -176,7 +483,10 @@ class Harmony(ProfiledPolicy):
     def _regroup(
         self, view: GroupView, now: Present, groups: list[Wanted], fewest: list[int], least: int
     ) -> list[Wanted]:
-        """Algorithm 1 for more and more groups, if that is worth it; `fewest` first, at least so many."""
+        """Algorithm 1 for more and more groups, if that is worth it; `fewest` first, at least so many.
+
+        Paper: harmony, Sec. IV-B4.
+        """
         taken = fewest or list(range(len(groups)))
         chosen, worth = groups, -np.inf
         for count in range(min(least, len(groups)), len(groups) + 1):
@@ -191,7 +501,10 @@ class Harmony(ProfiledPolicy):
         return chosen if worth >= (1.0 + WORTH) * self._score(view, now, groups) else groups
 
     def _add(self, view: GroupView, now: Present, groups: list[Wanted], fresh: Sequence[int]) -> list[Wanted]:
-        """Jobs join one after another, each where it helps most; from the first that does not help on all wait."""
+        """Jobs join one after another, each where it helps most; from the first that does not help on all wait.
+
+        Paper: harmony, Sec. IV-B4.
+        """
         for job in fresh:
             worth = self._score(view, now, groups)
             best: list[Wanted] = []
@@ -234,7 +547,10 @@ class Harmony(ProfiledPolicy):
         return problem_of(view, jobs, now.machines, self.beta, alpha=self.alpha), plan
 
     def _score(self, view: GroupView, now: Present, groups: Sequence[Wanted]) -> float:
-        """How well the cluster is used; minus infinity where the grouping is not legal."""
+        """How well the cluster is used; minus infinity where the grouping is not legal.
+
+        Paper: harmony, Eq. 3 and 4.
+        """
         if not groups:
             return 0.0
         problem, plan = self._problem(view, now, groups)
@@ -242,7 +558,10 @@ class Harmony(ProfiledPolicy):
 
 
 def difference(comp_s: np.ndarray, comm_s: np.ndarray, own_comp_s: float, own_comm_s: float) -> np.ndarray:
-    """How far jobs are from one: the larger of the relative differences of iteration time and COMP:COMM ratio."""
+    """How far jobs are from one: the larger of the relative differences of iteration time and COMP:COMM ratio.
+
+    Paper: harmony, Sec. IV-B4.
+    """
     time = np.abs(comp_s + comm_s - own_comp_s - own_comm_s) / (own_comp_s + own_comm_s)
     ratio = np.abs(comp_s / comm_s - own_comp_s / own_comm_s) / (own_comp_s / own_comm_s)
     return np.maximum(time, ratio)

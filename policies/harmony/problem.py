@@ -2,16 +2,22 @@
 
 A job's COMP takes `comp` machine-seconds an iteration, `comp / m` seconds on m machines (Eq. 2); its COMM takes `comm`
 seconds whatever the machines. A group goes round in its cycle time (Eq. 1), every job one iteration a cycle.
+
+`machines_for` says how many machines a job needs for its memory, where nothing is spilled.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ...simulator.base.errors import InputError
+from ...simulator.groups.group_config import GB, GroupConfig
 from ...simulator.groups.group_memory import EXPANSION
+from ...simulator.groups.group_view import GroupView
+from ...simulator.jobs.workload import Workload
 
 BETA = 0.5  # worth of the network's utilisation beside the CPU's, of which the paper says only that it counts more
 REFERENCE_MACHINES = 16  # the paper gives the characteristics of its jobs at this degree of parallelism (Figure 9)
@@ -128,11 +134,17 @@ class Problem:
         return self._models * self.expansion
 
     def solo_s(self, machines: float = REFERENCE_MACHINES) -> np.ndarray:
-        """Seconds an iteration of each job alone on so many machines, float64 (jobs,): T_itr."""
+        """Seconds an iteration of each job alone on so many machines, float64 (jobs,): T_itr.
+
+        Paper: harmony, Eq. 1 and 2.
+        """
         return self.comp / machines + self.comm
 
     def cycles(self, plan: Plan) -> np.ndarray:
-        """Seconds of a cycle of each group, float64 (groups,), Eq. (1)."""
+        """Seconds of a cycle of each group, float64 (groups,), Eq. (1).
+
+        Paper: harmony, Eq. 1 and 2.
+        """
         jobs, group_of, groups = plan.running, plan.group_of[plan.running], len(plan.machines)
         comp_s = self.comp[jobs] / plan.machines[group_of]
         longest = np.zeros(groups)
@@ -158,7 +170,10 @@ class Problem:
         return self.solo_s() * self.speeds(plan)
 
     def utilisation(self, plan: Plan) -> tuple[float, float]:
-        """(CPU, network) of the whole cluster, each within 0 to 1, Eqs. (3) and (4)."""
+        """(CPU, network) of the whole cluster, each within 0 to 1, Eqs. (3) and (4).
+
+        Paper: harmony, Eq. 3 and 4.
+        """
         cycles, jobs, group_of = self.cycles(plan), plan.running, plan.group_of[plan.running]
         busy = np.bincount(group_of, weights=self.comp[jobs], minlength=len(cycles))
         sent = np.bincount(group_of, weights=self.comm[jobs], minlength=len(cycles)) * plan.machines
@@ -187,3 +202,35 @@ def _checked(name: str, values: np.ndarray, jobs: int) -> np.ndarray:
         job = int(wrong.argmax())
         raise InputError(f"{name} of job {job} is {given[job]}: expected {'at least' if is_size else 'more than'} 0")
     return given
+
+
+def machines_for(config: GroupConfig, raw_bytes: float, occupancy: float = 1.0) -> int:
+    """The fewest machines whose memory so many raw bytes fill up to a share of it, > 0; at least 1."""
+    used = config.expansion * raw_bytes
+    machines = max(math.ceil(used / (config.ram_gb * GB * occupancy) * (1.0 - 1e-9)), 1)
+    while used / (machines * config.ram_gb * GB) > occupancy:
+        machines += 1
+    return machines
+
+
+def never_runs(workload: Workload, config: GroupConfig, machines: int) -> list[int]:
+    """The jobs that run out of memory even alone on so many machines."""
+    assert workload.ps is not None
+    used = config.expansion * (workload.ps.input_bytes + workload.ps.model_bytes)
+    found: list[int] = np.flatnonzero(used / (machines * config.ram_gb * GB) > 1.0).tolist()
+    return found
+
+
+def expect_room(policy: str, view: GroupView) -> None:
+    """Nothing if every job fits into the memory of all machines.
+
+    Raises:
+        InputError: naming the first that does not.
+    """
+    machines = view.topology.num_machines
+    for job in never_runs(view.workload, view.config, machines):
+        needed = machines_for(view.config, view.input_bytes(job) + view.model_bytes(job))
+        raise InputError(
+            f"policy {policy}: job {view.workload.job_id[job]} needs the memory of {needed} machines, and there are "
+            f"{machines}; expected more machines or more ram_gb"
+        )

@@ -67,7 +67,10 @@ def _least_loaded(r, kind, bits, importance):
 
 @kernel
 def first_fit(r, job, kind, need, bits, remembers, now_s):
-    """Modify the regions in place: the least loaded cluster that has a plan gets part 0. Returns its region, or -1."""
+    """Modify the regions in place: the least loaded cluster that has a plan gets part 0. Returns its region, or -1.
+
+    Paper: mast, Table 1, allocation of a cluster.
+    """
     for cluster in range(r.spare.shape[0]):
         r.tried[cluster] = 0
     while True:
@@ -173,7 +176,7 @@ def _move(r, q, earlier, job, now_s):
 
 @entry
 def open_queue(states, row, r, g, q, count):
-    """Modify in place: the pending workloads of a ranking `g` (gms_scan.py) queue. Returns how many lack tables.
+    """Modify in place: the pending workloads of a ranking `g` (gms.py) queue. Returns how many lack tables.
 
     Of each the regions with its tables and room for it are set; nobody is bound to a cluster.
     """
@@ -196,6 +199,8 @@ def auction(r, q, begin, now_s):
 
     Returns its place, or the length of the queue. The workloads that leave for it are in `leaving`; `MOVED` is one that
     was placed earlier in this pass and lies elsewhere now, without a preemption of its own, or -1.
+
+    Paper: mast, Sec. 4.1.
     """
     for at in range(begin, q.option[LENGTH]):
         job = q.job[at]

@@ -15,7 +15,6 @@ import numpy as np
 
 from ...simulator.base.decisions import Drop, Move, Replicate
 from ...simulator.engine.view import ClusterView
-from ...simulator.regions.region_calls import missing_bytes
 
 TableDecision = Replicate | Move | Drop
 
@@ -93,23 +92,25 @@ class _Storage:
     def _bytes(self, table: int, region: int) -> int:
         """What a copy takes; nothing where one lies that is about to be deleted."""
         lies = region in self.view.copies(table) and (table, region) not in self._gone
-        return 0 if lies else int(self.view.simulator.state.replica_size[table])
+        return 0 if lies else int(self.view.record["replica_size"][table])
 
     def _make_room(self, job: int, region: int, needed: int) -> bool:
         """Drop and move what makes enough room, now or when the moves are over; nothing where that is not possible."""
-        view, s = self.view, self.view.simulator.state
+        view, s = self.view, self.view.record
         kept = self._kept(job, region)
-        here = [table for table in range(int(s.n_tables)) if region in view.copies(table) and table not in kept]
-        here.sort(key=lambda table: (-int(s.table_size[table]), table))
+        here = [table for table in range(int(s["n_tables"])) if region in view.copies(table) and table not in kept]
+        here.sort(key=lambda table: (-int(s["table_size"][table]), table))
         short = needed - int(self.room[region])
-        short -= sum(int(s.table_size[table]) for table in range(int(s.n_tables)) if self._is_leaving(table, region))
+        short -= sum(
+            int(s["table_size"][table]) for table in range(int(s["n_tables"])) if self._is_leaving(table, region)
+        )
         done: list[TableDecision] = []
         room = self.room.copy()
         for table in here:
             if short > 0 and self._may_go(table, region):
                 done.append(Drop(table, region))
-                room[region] += int(s.replica_size[table])
-                short -= int(s.replica_size[table])
+                room[region] += int(s["replica_size"][table])
+                short -= int(s["replica_size"][table])
         for table in here:
             if short <= 0 or not self._may_move(table, region):
                 continue
@@ -118,7 +119,7 @@ class _Storage:
                 continue
             done.append(Move(table, target))
             room[target] -= sent
-            short -= int(s.table_size[table])
+            short -= int(s["table_size"][table])
         if short > 0:
             return False
         self.room = room
@@ -163,9 +164,8 @@ class _Storage:
 
     def _refuge(self, table: int, region: int, room: np.ndarray) -> tuple[int, int | None]:
         """The other region where the fewest bytes of a table are missing, then that with most room; and these bytes."""
-        records = self.view.simulator.records
         others = [
-            (int(missing_bytes(records, 0, table, other)), -int(room[other]), other)
+            (self.view.missing_bytes(table, other), -int(room[other]), other)
             for other in self.view.up_regions
             if other != region and (table, other) not in self._gone
         ]

@@ -1,6 +1,6 @@
 """GMS: which pending workload is served next, by <priority, credit>, and whose quota is used up (paper mast, Sec. 4.2).
 
-The kernels are in mast/gms_scan.py. What the paper leaves open:
+What the paper leaves open:
 
 * The weights of Expressions 10 and 11, its cap of the age and its window are not given. Here a workload gains one
   credit while it waits for a day, at most that, and loses up to one as its tenant's share of all that was used in the
@@ -12,18 +12,30 @@ The kernels are in mast/gms_scan.py. What the paper leaves open:
 * Whether a workload that runs beyond its tenant's quota counts within it later is not said: a tenant's running
   workloads are within quota in the order in which they started, as far as it goes. So a level is a function of who
   runs now.
+
+A GMS-scan pass ranks every pending workload, from the record alone:
+
+    credit = w_age x min(age, C_age_cap)                                                            (Expression 10)
+           + w_fair x (1 - window average of the tenant's resources / that of all tenants)          (Expression 11)
+
+The age is how long a workload has been waiting: since it arrived or was preempted last, as Sec. 5.5 counts it.
+Pending workloads are looked at in the order of their credit; one that would take its tenant beyond its quota gets the
+lowest priority. A tenant's running workloads count as within its quota in the order in which they started, as far as
+it goes; the others may be preempted like over-quota ones.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...simulator.base.codes import RUNNING, WAITING, WORD
 from ...simulator.base.errors import InputError
 from ...simulator.cluster.region_hardware import LEVELS
+from ...simulator.compiler.jit import entry, kernel
 from ...simulator.warehouse.demands import Demands
-from . import gms_scan
 
 DAY_S = 86_400.0
 
@@ -34,7 +46,7 @@ def lay_ranking(
     age_cap_s: float = DAY_S,
     fair_weight: float = 1.0,
     window_s: float = DAY_S,
-) -> gms_scan.Ranking:
+) -> Ranking:
     """The arrays of a scan pass for these workloads.
 
     Args:
@@ -53,7 +65,7 @@ def lay_ranking(
     if not 0.0 < window_s < math.inf:
         raise InputError(f"window_s = {window_s:g}: expected seconds > 0")
     jobs, tenants = len(demands), len(demands.quota)
-    return gms_scan.Ranking(
+    return Ranking(
         own=np.array(demands.level, np.int64),
         tenant=np.array(demands.tenant, np.int64),
         asked=np.array(demands.asked, np.int64),
@@ -64,9 +76,215 @@ def lay_ranking(
         order=np.zeros(jobs, np.int64),
         key=np.zeros(jobs),
         spare=np.zeros(jobs, np.int64),
-        used=np.zeros((tenants, gms_scan.KINDS), np.int64),
-        within=np.zeros((tenants, gms_scan.KINDS), np.int64),
-        average=np.zeros((tenants, gms_scan.KINDS)),
-        whole=np.zeros(gms_scan.KINDS),
+        used=np.zeros((tenants, KINDS), np.int64),
+        within=np.zeros((tenants, KINDS), np.int64),
+        average=np.zeros((tenants, KINDS)),
+        whole=np.zeros(KINDS),
         place=np.zeros(LEVELS + 1, np.int64),
     )
+
+
+LOWEST = 6
+AGE_WEIGHT, AGE_CAP_S, FAIR_WEIGHT, WINDOW_S = 0, 1, 2, 3  # of `weight`
+KINDS = 2  # GPUs, CPU machines
+
+
+class Ranking(NamedTuple):
+    """Arrays, int64 unless said otherwise; J workloads, N tenants."""
+
+    own: Any  # (J,), the priority level that a workload has within quota
+    tenant: Any  # (J,)
+    asked: Any  # (J, 2), GPUs and CPU machines
+    quota: Any  # (N, 2)
+    weight: Any  # float64 (4,)
+
+    level: Any  # (J,), the priority that counts, of running and pending ones
+    credit: Any  # float64 (J,), of pending ones
+    order: Any  # (J,), pending ones as they are served
+    key: Any  # float64 (J,), scratch: what is sorted by
+    spare: Any  # (J,), scratch
+    used: Any  # (N, 2), by all running ones, then with the pending ones within quota
+    within: Any  # (N, 2), by running ones within quota
+    average: Any  # float64 (N, 2), over the window
+    whole: Any  # float64 (2,), of all tenants
+    place: Any  # (8,), scratch: places by level
+
+
+@kernel
+def _sort(g, count):
+    """Modify order[:count] in place: ascending by key, equal ones as they were; a merge sort from below."""
+    width = 1
+    source, target = g.order, g.spare
+    while width < count:
+        for low in range(0, count, 2 * width):
+            middle, high = min(low + width, count), min(low + 2 * width, count)
+            left, right = low, middle
+            for place in range(low, high):
+                take_left = left < middle and (right >= high or g.key[source[left]] <= g.key[source[right]])
+                if take_left:
+                    target[place] = source[left]
+                    left += 1
+                else:
+                    target[place] = source[right]
+                    right += 1
+        for place in range(count):
+            source[place] = target[place]
+        width *= 2
+
+
+@kernel
+def _fits(sums, quota, tenant, asked, job):
+    for kind in range(KINDS):
+        if asked[job, kind] > 0 and sums[tenant, kind] + asked[job, kind] > quota[tenant, kind]:
+            return False
+    return True
+
+
+@kernel
+def _rank_running(s, g):
+    """Modify levels and uses in place: of the running workloads."""
+    for tenant in range(g.quota.shape[0]):
+        for kind in range(KINDS):
+            g.used[tenant, kind] = 0
+            g.within[tenant, kind] = 0
+    for place in range(s.running):
+        g.order[place] = s.runner[place]
+    for place in range(s.running):  # among equal starts the lower number comes first
+        g.key[g.order[place]] = g.order[place]
+    _sort(g, s.running)
+    for place in range(s.running):
+        g.key[g.order[place]] = s.started_s[g.order[place]]
+    _sort(g, s.running)
+    for place in range(s.running):
+        job = g.order[place]
+        tenant = g.tenant[job]
+        fits = _fits(g.within, g.quota, tenant, g.asked, job)
+        g.level[job] = g.own[job] if fits else LOWEST
+        for kind in range(KINDS):
+            g.used[tenant, kind] += g.asked[job, kind]
+            if fits:
+                g.within[tenant, kind] += g.asked[job, kind]
+
+
+@kernel
+def _held_s(s, job, window_s):
+    """Seconds of the last `window_s` in which a workload held its units.
+
+    One that was stopped several times is taken to have run in one piece before it was stopped last: the record has the
+    sum of its stays, not each.
+    """
+    held_s, end_s = 0.0, s.stopped_s[job]
+    if s.status[job] == RUNNING:
+        held_s = s.now_s - s.started_s[job]
+    elif s.finish_s[job] >= 0.0:
+        end_s = s.finish_s[job]
+    if s.attained_s[job] > 0.0 and end_s >= 0.0:
+        held_s += max(0.0, end_s - max(end_s - s.attained_s[job], s.now_s - window_s))
+    return min(held_s, window_s)
+
+
+@kernel
+def _add_use(g, job, held_s):
+    """Modify the averages in place: what a workload has used of the window."""
+    if held_s > 0.0:
+        for kind in range(KINDS):
+            used = held_s * g.asked[job, kind] / g.weight[WINDOW_S]
+            g.average[g.tenant[job], kind] += used
+            g.whole[kind] += used
+
+
+@kernel
+def _average(s, g):
+    """Modify the averages in place: resources of each tenant over the window.
+
+    Of 32 jobs in a row that have all ended before it none is looked at.
+    """
+    for kind in range(KINDS):
+        g.whole[kind] = 0.0
+        for tenant in range(g.quota.shape[0]):
+            g.average[tenant, kind] = 0.0
+    begin_s = s.now_s - g.weight[WINDOW_S]
+    for first in range(0, s.next_arrival, WORD):
+        if s.ended[first // WORD] == WORD and s.ended_s[first // WORD] <= begin_s:
+            continue
+        for job in range(first, min(first + WORD, s.next_arrival)):
+            _add_use(g, job, _held_s(s, job, g.weight[WINDOW_S]))
+
+
+@kernel
+def _credit(s, g, job):
+    """Expressions 10 and 11; of GPUs and CPU machines the one that the tenant has more of, as a share of all in use.
+
+    Paper: mast, Expressions 10 and 11.
+    """
+    share = 0.0
+    for kind in range(KINDS):
+        if g.whole[kind] > 0.0:
+            share = max(share, g.average[g.tenant[job], kind] / g.whole[kind])
+    age_s = min(s.now_s - s.waiting_since_s[job], g.weight[AGE_CAP_S])
+    return g.weight[AGE_WEIGHT] * age_s + g.weight[FAIR_WEIGHT] * (1.0 - share)
+
+
+@kernel
+def _list_pending(s, g):
+    """Modify the ranking in place: pending workloads by number, their credits and keys. Returns how many."""
+    count = 0
+    for first in range(0, s.next_arrival, WORD):
+        if s.ended[first // WORD] == WORD:
+            continue
+        for job in range(first, min(first + WORD, s.next_arrival)):
+            if s.status[job] == WAITING:
+                g.credit[job] = _credit(s, g, job)
+                g.key[job] = -g.credit[job]
+                g.order[count] = job
+                count += 1
+    return count
+
+
+@kernel
+def rank(s, g):
+    """Modify the ranking in place: levels of running and pending workloads, and the pending in order. Returns how many.
+
+    The first has the highest priority, and among equals the most credit; then who arrived first.
+
+    Paper: mast, Sec. 4.2.
+    """
+    _rank_running(s, g)
+    _average(s, g)
+    count = _list_pending(s, g)
+    _sort(g, count)
+    for level in range(LOWEST + 2):
+        g.place[level] = 0
+    for at in range(count):
+        job = g.order[at]
+        tenant = g.tenant[job]
+        g.level[job] = LOWEST
+        if _fits(g.used, g.quota, tenant, g.asked, job):
+            g.level[job] = g.own[job]
+            for kind in range(KINDS):
+                g.used[tenant, kind] += g.asked[job, kind]
+        g.place[g.level[job] + 1] += 1
+    _by_level(g, count)
+    return count
+
+
+@kernel
+def _by_level(g, count):
+    """Modify the order in place: by level, in each as it was."""
+    for level in range(LOWEST + 1):
+        g.place[level + 1] += g.place[level]
+    for at in range(count):
+        job = g.order[at]
+        g.spare[g.place[g.level[job]]] = job
+        g.place[g.level[job]] += 1
+    for at in range(count):
+        g.order[at] = g.spare[at]
+
+
+@entry
+def scan(states, row, g):
+    """`rank`, for Python.
+
+    Paper: mast, Sec. 4.2.
+    """
+    return rank(states[row], g)

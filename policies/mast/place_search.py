@@ -210,7 +210,10 @@ def _latest_start(r, cluster, missing, importance, number):
 
 @kernel
 def preempting_score(importance, number, age_s):
-    """Of a plan that preempts: the lower the importance, the fewer, the longer the youngest has run, the higher."""
+    """Of a plan that preempts: the lower the importance, the fewer, the longer the youngest has run, the higher.
+
+    Paper: mast, Sec. 4.3.
+    """
     young = 1.0 / (1.0 + max(age_s, 0.0) / HOUR)
     return -(BY_IMPORTANCE * (1.0 + importance) + BY_NUMBER * min(number, MOST_NUMBER) + young)
 
@@ -274,7 +277,10 @@ def _choose_leavers(r, cluster, units, limit, latest_s):
 
 @kernel
 def find_part(r, job, kind, need, part, region, only, preempts, now_s):
-    """Modify the chosen cluster, the score and who leaves in place: a part's best plan. Returns the cluster, or -1."""
+    """Modify the chosen cluster, the score and who leaves in place: a part's best plan. Returns the cluster, or -1.
+
+    Paper: mast, Sec. 4.3.
+    """
     group, wanted = region * r.shape[1] + kind[job, part], only if part == 0 else NONE
     importance = r.importance[job] if preempts else 0
     r.count[CHOSEN] = NONE
@@ -366,7 +372,10 @@ def put_back(r, job):
 
 @kernel
 def bid(r, job, kind, need, region, only, preempts, now_s):
-    """The score of the best plan of a region for a workload, -inf: there is none. Nothing has changed."""
+    """The score of the best plan of a region for a workload, -inf: there is none. Nothing has changed.
+
+    Paper: mast, Sec. 4.3.
+    """
     if kind[job, 1] < 0:
         r.count[LEAVES] = 0
         found = find_part(r, job, kind, need, 0, region, only, preempts, now_s)
@@ -382,7 +391,10 @@ def bid(r, job, kind, need, region, only, preempts, now_s):
 
 @kernel
 def was_refused(r, job, kind, need, region, only):
-    """Whether the negative cache knows that a region, or of it that cluster for part 0, has no plan for a workload."""
+    """Whether the negative cache knows that a region, or of it that cluster for part 0, has no plan for a workload.
+
+    Paper: mast, Sec. 4.3.1.
+    """
     level = IMPORTANCES - 1 - r.importance[job]
     for part in range(PARTS):
         if kind[job, part] < 0:
@@ -418,6 +430,8 @@ def award(r, job, kind, need, bits, only, preempts, remembers, now_s):
 
     `only`: the cluster of part 0, -1: any; `preempts`: whether others may leave; `remembers`: use the negative cache.
     Plan, score and log are left; `undo` takes it back.
+
+    Paper: mast, Sec. 4.3.
     """
     best, score = NONE, NO_PLAN
     single = kind[job, 1] < 0

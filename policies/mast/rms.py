@@ -30,6 +30,7 @@ import numpy as np
 from ...simulator.base.errors import InputError
 from ...simulator.cluster.region_hardware import LEVELS
 from ...simulator.cluster.topology import Topology
+from ...simulator.engine.view import ClusterView
 from ...simulator.warehouse.demands import Demands
 from . import place_search
 from . import region_units as kernels
@@ -211,9 +212,9 @@ class RegionalScheduler:
         """Empty the negative cache: at the start of each scan of the queue, and when a workload ended by itself."""
         kernels.begin_scan(self.regions)
 
-    def follow(self, records: np.recarray, level: np.ndarray) -> None:
-        """Take over who holds what from a simulator's record; `level`: int64 (jobs,), the priority that counts."""
-        kernels.follow(records, 0, self.regions, level)
+    def follow(self, view: ClusterView, level: np.ndarray) -> None:
+        """Take over who holds what in a run; `level`: int64 (jobs,), the priority that counts."""
+        view.read_by(kernels.follow, self.regions, level)
 
     def plan(
         self,

@@ -1,5 +1,5 @@
 """Why a compiled rule decides as it does, in words: its own terms, as they stood when it decided."""
 
-from .rule import reasons
+from .rule_reasons import reasons
 
 __all__ = ["reasons"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...simulator.base.codes import PLACE_SPAN, RUNNING
 from ...simulator.rules.rule import Rule
-from .moment import Moment
+from .mid_instant import Moment
 
 
 def amount(value: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...simulator.base.decisions import Start
 from ...simulator.rules.rule import Rule
-from .moment import Moment
+from .mid_instant import Moment
 from .order import seconds
 
 

@@ -7,7 +7,7 @@ import math
 from ...simulator.base.decisions import Start
 from ...simulator.base.tiers import MACHINE, RACK
 from ...simulator.rules.rule import Rule
-from .moment import Moment
+from .mid_instant import Moment
 from .order import amount, seconds
 from .partners import beside
 
@@ -42,7 +42,7 @@ def _by_timers(moment: Moment, rule: Rule, job: int, best: int, tier: int) -> st
 
 
 def _timer(moment: Moment, rule: Rule, job: int, tier: int) -> str:
-    """How long a timer is, where it is known; see `simulator/rules/dally_timers.py`."""
+    """How long a timer is, where it is known; see `policies/dally.py`."""
     if rule.timers is not None:
         return f" of {seconds(rule.timers[tier - MACHINE])}"
     s = moment.s
@@ -52,7 +52,7 @@ def _timer(moment: Moment, rule: Rule, job: int, tier: int) -> str:
 
 
 def _rather_than_wait(moment: Moment, rule: Rule, job: int, best: int, tier: int) -> str:
-    """By `simulator/rules/greedy_wait.py`: what is left now, and what after a wait for each better tier."""
+    """By `policies/greedy/greedy_wait.py`: what is left now, and what after a wait for each better tier."""
     if moment.s["net_models"] > 0:  # where the shape of a gang counts too
         return ": waiting for a better tier is not worth it"
     now_s, waits = _weighed(moment, job, best, tier)

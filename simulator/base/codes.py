@@ -12,16 +12,16 @@ FIFO, SJF, SRTF, SRSF, LAS, RANDOM, NW_SENS, LATEST, EDF, TURNS, WEIGHTED = 0, 1
 # Placer (running/placers.py).
 COUNT, CONSOLIDATED, TIER, SKEW, SCATTER, FIRST, FIRST_SKEW, AFFINITY = 0, 1, 2, 3, 4, 5, 6, 7
 
-# Delay timers (rules/dally_timers.py).
+# Delay timers (policies/dally.py).
 NO_DELAYS, FIXED, TUNED = 0, 1, 2
 
 # What is known of run times (jobs/remaining_time.py).
 TIMES_EXACT, TIMES_HIDDEN, TIMES_GUESSED = 0, 1, 2
 
-# GPUs that hold a job (passes/sjf_bsbf_pass.py).
+# GPUs that hold a job (policies/bsbf/sjf_bsbf_pass.py).
 NOT_SHARED, FIRST_FIT, BEST_BENEFIT = 0, 1, 2
 
-# Backfilling (passes/backfill.py).
+# Backfilling (policies/passes/backfill.py).
 NO_BACKFILL, RESERVE, CONSERVATIVE = 0, 1, 2
 
 # Entries of the decision log.

@@ -55,8 +55,8 @@ class Hold:
         until_s: when it is back in the queue, seconds; None (or inf): when GPUs are freed at a later instant.
         tier: the worst tier at which it starts by itself until then, the best one with room first: MACHINE, RACK or
             NETWORK of `simulator.tiers`; a last time at that instant itself. None: nothing starts by itself. The GPUs
-            are free ones by the placer of the simulator's rule, whoever decides; passes/tier_holds.py says when it is
-            tried.
+            are free ones by the placer of the simulator's rule, whoever decides; when it is tried says
+            policies/passes/tier_holds.py.
     """
 
     job: int
@@ -73,6 +73,9 @@ class Preempt:
     """Stop a running job; it waits again, and its next start begins with a restore.
 
     A job in a group pauses: at the end of its iteration it gives its place up.
+
+    Args:
+        job: which.
     """
 
     job: int
@@ -80,7 +83,12 @@ class Preempt:
 
 @dataclass(frozen=True)
 class Migrate:
-    """Move a running job to these GPUs (free ones, or its own); it restores there."""
+    """Move a running job to other GPUs; it restores there.
+
+    Args:
+        job: which.
+        gpus: free ones, or its own: as many as it holds.
+    """
 
     job: int
     gpus: tuple[int, ...] = field(default=())
@@ -139,7 +147,11 @@ class Shift:
 class Replicate:
     """Let a region have a copy of a table: it is copied there, and stays whatever becomes of the table's home.
 
-    A copy takes room at once, and has the partitions that jobs read. Tables and regions are indices.
+    A copy takes room at once, and has the partitions that jobs read.
+
+    Args:
+        table: index of the table.
+        region: index of the region that gets the copy.
     """
 
     table: int
@@ -153,6 +165,10 @@ class Move:
     That stays as long as somebody reads it, and for good if it was asked for by `Replicate`. To where all of the table
     lies already its home moves at once; while the slow path looks (`view.tables_due`) the copy at the old one stays
     until the instant is over. A `Move` to the present home gives up one that is under way.
+
+    Args:
+        table: index of the table.
+        region: index of the region that becomes its home.
     """
 
     table: int
@@ -161,7 +177,12 @@ class Move:
 
 @dataclass(frozen=True)
 class Drop:
-    """Delete the copy of a table in a region that is not its home, once nobody reads it, or do not copy it there."""
+    """Delete a copy of a table once nobody reads it, or do not copy it there.
+
+    Args:
+        table: index of the table.
+        region: index of a region that is not its home.
+    """
 
     table: int
     region: int
@@ -186,7 +207,12 @@ class AssignGroup:
 
 @dataclass(frozen=True)
 class SetMachines:
-    """Let a group go on with so many machines, at least 1: more are free ones, and those that it loses are free."""
+    """Let a group go on with more or fewer machines: more are free ones, and those that it loses are free.
+
+    Args:
+        group: number of the group.
+        machines: how many it shall have, at least 1.
+    """
 
     group: int
     machines: int

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import importlib
 import inspect
 import math
 import types
@@ -117,6 +118,8 @@ def kinds_of(factory: Callable[..., Any], parameters: Mapping[str, inspect.Param
         default = parameter.default
         if key in hints:
             kinds[key] = hints[key]
+        elif parameter.annotation is not parameter.empty and not isinstance(parameter.annotation, str):
+            kinds[key] = parameter.annotation
         elif isinstance(default, bool | str):
             kinds[key] = type(default)
         elif isinstance(default, int | float):
@@ -163,6 +166,21 @@ def _first_that_fits(text: str, kinds: tuple[Any, ...], what: str) -> Any:
             if position == len(rest) - 1:
                 raise
     return text
+
+
+def text_of(value: Any) -> str:
+    """A value as text that `convert` takes."""
+    if isinstance(value, tuple | list):
+        return "/".join(map(text_of, value))
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def loaded(place: str) -> Any:
+    """What `module:name` names: it is imported when it is needed."""
+    module, _, attribute = place.partition(":")
+    return getattr(importlib.import_module(module), attribute)
 
 
 def numbered(names: Iterable[str]) -> np.ndarray:

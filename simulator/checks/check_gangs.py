@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base.codes import DOWN
+from ..base.codes import DONE, DOWN, HELD, PENDING, RUNNING, WAITING
 from ..base.decisions import Migrate, Resize, Start
 from ..base.errors import InvalidDecision
 from ..events.initialise import gpus_of
@@ -13,6 +13,13 @@ from ..regions.region_calls import takes_units
 from .check_regions import check_parts
 
 VERBS = {Start: "start", Migrate: "migrate", Resize: "resize"}
+STATUS_WORDS = {
+    PENDING: "has not arrived yet",
+    WAITING: "is waiting",
+    HELD: "is held",
+    RUNNING: "is running",
+    DONE: "has finished",
+}
 GIB = 2.0**30
 
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.errors import InputError
-from ..base.yaml_files import validated
+from ..files.yaml_files import validated
 from .link_tiers import tiers_of_links
 from .links import LinkGraph
 from .topology import MAX_GPUS, NOTHING_WRITTEN, Topology, Written, builder, check_gpu_count

@@ -20,8 +20,8 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..base.names import bind, choose, parse_name
-from ..base.own_code import is_own, made_of, shown_word
 from ..base.tiers import TIER_NAMES
+from ..files.own_code import is_own, made_of, shown_word
 from .region_network import CPU_TYPE, MOST_REGIONS, Lands
 
 if TYPE_CHECKING:
@@ -129,6 +129,7 @@ class Topology:
     `from_counts`.
 
     Attributes:
+        name: how tables call it.
         gpu_slot, gpu_machine: (G,), the slot and the machine of each GPU, ascending.
         slot_machine (S,), machine_rack (M,), rack_cluster (R,), cluster_region (C,): the index of the level
             above, ascending.
@@ -136,6 +137,7 @@ class Topology:
         machine_first_gpu, machine_gpus (M,): the contiguous range of GPUs of each machine.
         rack_first_machine, rack_machines (R,): the contiguous range of machines of each rack.
         cluster_gpu_type: GPU type per cluster, "" where it is not known.
+        region_names, cluster_names: one each per region and per cluster.
         tiers: slot, machine, rack, network, in this order: all that is known of them.
         machine_order: in which order first-fit placers look at machines: "natural" is ascending index, a
             whole number is the seed of a random order of all machines; see `machine_scan`.
@@ -191,7 +193,7 @@ class Topology:
         Args:
             slot_gpus (S,), machine_slots (M,), rack_machines (R,), cluster_racks (C,), region_clusters: the counts;
                 without the last two there is one cluster, or one region, that holds everything.
-            cluster_gpu_type, cluster_names (one each per cluster), region_names: "" and numbered names by default.
+            name, cluster_gpu_type, cluster_names (one each per cluster), region_names: "" and numbered by default.
             tiers: exactly slot, machine, rack and network.
             machine_order: natural, or the seed of a random order, a whole number of at most 18 digits.
             links, lands: what the attributes say, in the same order.
@@ -279,6 +281,12 @@ class Topology:
     def num_gpus(self) -> int:
         """GPUs, G; with `lands` also the CPU machines, a unit each."""
         return len(self.gpu_slot)
+
+    @cached_property
+    def largest(self) -> np.ndarray:
+        """GPUs of the largest slot, machine and rack, int64 (3,)."""
+        racks = np.bincount(self.machine_rack, weights=self.machine_gpus)
+        return np.array((self.slot_gpus.max(), self.machine_gpus.max(), int(racks.max())), np.int64)
 
     @cached_property
     def num_cpu_machines(self) -> int:
@@ -435,6 +443,8 @@ class Topology:
 
     def __eq__(self, other: object) -> bool:
         """Same name, same arrays, same names, tiers, links and lands, and the same of it written by the user."""
+        if self is other:
+            return True
         if not isinstance(other, Topology):
             return NotImplemented
         return (

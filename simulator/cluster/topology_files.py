@@ -39,7 +39,7 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..base.tiers import TIER_NAMES
-from ..base.yaml_files import load_mapping, shown, validated
+from ..files.yaml_files import load_mapping, shown, validated
 from .topology import (
     BUILDERS,
     MAX_GPUS,

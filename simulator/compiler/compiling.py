@@ -6,6 +6,7 @@ import gc
 import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from copy import copy
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
@@ -14,10 +15,9 @@ from typing import Any
 import numba
 from numba import _dynfunc, types
 from numba.core import serialize, sigutils
-from numba.core.compiler import CompilerBase, CompileResult, Flags
+from numba.core.compiler import CompilerBase, CompileResult, Flags, compile_result
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import LoweringPass, PassManager, register_pass
-from numba.core.funcdesc import PythonFunctionDescriptor
 from numba.core.lowering import Environment
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import (
@@ -49,21 +49,6 @@ from .extensions.type_inference import InferTypes
 from .extensions.type_queries import AnswerQuestions, questions_of
 
 PACKAGE = Path(__file__).resolve().parents[2]
-KEPT_OF_FNDESC = (
-    "native",
-    "modname",
-    "qualname",
-    "unique_name",
-    "args",
-    "kws",
-    "restype",
-    "mangled_name",
-    "env_name",
-    "inline",
-    "noalias",
-    "abi_tags",
-    "uid",
-)
 OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "_nrt": False, "boundscheck": None}
 
 
@@ -132,7 +117,7 @@ class _Pipeline(CompilerBase):
         state.func_id.unique_id = self.key
         state.func_id.unique_name = f"{state.func_id.func_qualname}${self.key}"
         codegen = state.targetctx.codegen()
-        state.library = Library.of(codegen, state.func_id.func_qualname, self.key, self.runs, self.constants)
+        state.library = Library(codegen, state.func_id.func_qualname, self.key, self.runs, self.constants)
         state.flags.no_compile = not self.runs
         passes = PassManager("clustergym")
         passes._ENFORCING = False  # no second look after each pass: they are the same for all kernels, and tested
@@ -203,7 +188,9 @@ class _Compiled(CPUDispatcher):
     def _keep(self, key: str, result: CompileResult) -> None:
         if result.library.has_dynamic_globals:
             return
-        fndesc = {name: getattr(result.fndesc, name) for name in KEPT_OF_FNDESC}
+        fndesc = copy(result.fndesc)
+        for name in ("argtypes", "typemap", "calltypes", "global_dict", "doc"):  # large, and known without being kept
+            setattr(fndesc, name, None)
         needs = PARTS[key].needs
         kept = serialize.dumps((result.signature.return_type, fndesc, result.environment if self.runs else None))
         code = result.library.machine_code() if self.runs else (PARTS[key].bitcode, needs)
@@ -227,14 +214,10 @@ class _Compiled(CPUDispatcher):
         if not self.runs and not all(_take_part(self._store, other) for other in code[1]):
             return None
         self._cache_hits[arguments] += 1
-        returned, attributes, environment = pickle.loads(kept)
-        fndesc = PythonFunctionDescriptor.__new__(PythonFunctionDescriptor)
-        for name, value in attributes.items():
-            setattr(fndesc, name, value)
-        fndesc.argtypes, fndesc.typemap, fndesc.calltypes, fndesc.global_dict = arguments, None, None, None
-        fndesc.doc = self.py_func.__doc__
+        returned, fndesc, environment = pickle.loads(kept)
+        fndesc.argtypes, fndesc.doc = arguments, self.py_func.__doc__
         self.targetctx.refresh()
-        library = Library.of(self.targetctx.codegen(), fndesc.qualname, key, self.runs, {})
+        library = Library(self.targetctx.codegen(), fndesc.qualname, key, self.runs, {})
         if self.runs:
             library.take_machine_code(*code)
             entry_point = self.targetctx.get_executable(library, fndesc, environment)
@@ -244,22 +227,15 @@ class _Compiled(CPUDispatcher):
             environment = Environment.from_fndesc(fndesc)
             entry_point = _name_for(library, fndesc, environment)
             self.targetctx.insert_user_function(entry_point, fndesc, [library])
-        return CompileResult(
+        return compile_result(
             target_context=self.targetctx,
             typing_context=self.typingctx,
             library=library,
             environment=environment,
             entry_point=entry_point,
             fndesc=fndesc,
-            type_annotation="",
             signature=signature(returned, *arguments),
             objectmode=False,
-            lifted=(),
-            typing_error=None,
-            call_helper=None,
-            metadata=None,
-            reload_init=(),
-            referenced_envs=(),
         )
 
 

@@ -16,11 +16,10 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeVar, cast
 
 import llvmlite
@@ -33,21 +32,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).resolve().parents[2]
 COMPILED_ROOMS = ("simulator", "envs", "policies")
-UNMARKED = ("codes.py", "group_codes.py", "tiers.py")  # constants,
-HOW = (
-    "bundle.py",
-    "compiling.py",
-    "fields.py",
-    "haste.py",
-    "type_inference.py",
-    "type_queries.py",
-    "linking.py",
-    "lowering.py",
-    "record_outline.py",
-    "plain_cache.py",
-    "code_files.py",
-)
-VERIFIED = ((0, 66), (0, 67), (0, 68))  # versions of numba
+UNMARKED = ("codes.py", "group_codes.py", "outcome.py", "tiers.py")  # constants
+FITS = (0, 62), (0, 68)  # first and last version of numba that our way of compiling has been tried with
 KEPT_FOLDERS = 20  # those used last, whatever their age
 KEPT_S = 86_400.0  # and those used within a day
 
@@ -57,12 +43,18 @@ def source_key() -> str:
     """Hash of all sources that compiled code is made of, of the versions that compile it and of the flags."""
     flags = sys.version_info[:3], numba.config.BOUNDSCHECK, compiler()
     digest = hashlib.sha256(f"{numba.__version__} {llvmlite.__version__} {flags}".encode())
+    for path, text in sources():
+        digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + text)
+    return digest.hexdigest()[:16]
+
+
+def sources() -> Iterator[tuple[Path, bytes]]:
+    """Files that compiled code is made of, and what is in them: kernels, their constants, what compiles them."""
     for room in COMPILED_ROOMS:
         for path in sorted((PACKAGE / room).rglob("*.py")):
-            text = path.read_bytes()
-            if b"@kernel" in text or b"@entry" in text or path.name in (*UNMARKED, *HOW):
-                digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + text)
-    return digest.hexdigest()[:16]
+            text, how = path.read_bytes(), PACKAGE / "simulator" / "compiler" in path.parents
+            if how or b"@kernel" in text or b"@entry" in text or path.name in UNMARKED:
+                yield path, text
 
 
 @cache
@@ -121,18 +113,19 @@ OWN, PLAIN = "own", "plain"
 def compiler() -> str:
     """How kernels are compiled: OWN, or PLAIN, as numba does by itself, which takes ten times as long.
 
-    Ours leans on the inside of numba, so it is for the versions that it has been tried with. `CLUSTERGYM_COMPILER`
-    (`own`, `plain`) decides otherwise.
+    Ours leans on the inside of numba, so it is for the versions that it has been tried with; with others nothing of it
+    is even imported. `CLUSTERGYM_COMPILER` (`own`, `plain`) decides otherwise.
     """
     wanted = os.environ.get("CLUSTERGYM_COMPILER", "")
     if wanted in (OWN, PLAIN):
         return wanted
-    if tuple(map(int, numba.__version__.split(".")[:2])) in VERIFIED:
+    first, last = FITS
+    if first <= tuple(map(int, numba.__version__.split(".")[:2])) <= last:
         return OWN
     warnings.warn(
         f"numba {numba.__version__} is none of those that clustergym's compiler is known to work with "
-        f"({', '.join(f'{major}.{minor}' for major, minor in VERIFIED)}): numba compiles the kernels by itself, which "
-        "gives the same results and takes minutes where ours takes seconds",
+        f"({first[0]}.{first[1]} to {last[0]}.{last[1]}): numba compiles the kernels by itself, which gives the same "
+        "results and takes minutes where ours takes seconds",
         RuntimeWarning,
         stacklevel=2,
     )
@@ -147,16 +140,22 @@ def kernel(function: F) -> F:
 
     Python cannot call it: what that takes is a fifth of the time that compiling costs. See `entry`.
     """
-    if numba.config.DISABLE_JIT:
-        return function
-    return cast(F, _compiling().Kernel(function, _store())) if compiler() == OWN else _plain(function)
+    return _compiled(function, "Kernel")
 
 
 def entry(function: F) -> F:
     """A `kernel` that Python calls too."""
+    return _compiled(function, "Entry")
+
+
+def _compiled(function: F, kind: str) -> F:
     if numba.config.DISABLE_JIT:
         return function
-    return cast(F, _compiling().Entry(function, _store())) if compiler() == OWN else _plain(function)
+    if compiler() == PLAIN:
+        return _plain(function)
+    from . import compiling
+
+    return cast(F, getattr(compiling, kind)(function, _store()))
 
 
 def known(function: F) -> F:
@@ -177,12 +176,6 @@ def direct(function: Callable[..., Any], *examples: Any) -> Callable[..., Any]:
         return function
     code: Callable[..., Any] = function.for_types_of(*examples)  # type: ignore[attr-defined]
     return code
-
-
-def _compiling() -> ModuleType:
-    from . import compiling
-
-    return compiling
 
 
 @cache

@@ -11,9 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from numba.core.caching import IndexDataCacheFile
-
 from .code_files import Store, sealed
+
+try:
+    from numba.core.caching import IndexDataCacheFile
+except ImportError:  # a numba that keeps its code otherwise: it does so as it does
+    IndexDataCacheFile = object
 
 
 class SealedFile(IndexDataCacheFile):

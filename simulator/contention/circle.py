@@ -60,6 +60,8 @@ def unify(iteration_s: Sequence[float], tolerance: float = TOLERANCE, most: int 
 
     Raises:
         InputError: no job, or an iteration time that is not a finite number above 0.
+
+    Paper: cassini, Sec. 3; Eq. 4.
     """
     times = tuple(float(time) for time in iteration_s)
     if not times or not all(math.isfinite(time) and time > 0 for time in times):

@@ -9,6 +9,8 @@ iteration time, which is that of the job placed best, says how long it is. Phase
 alike, until the iteration alone, placed best, takes that: inside one machine where one is large enough for the gang,
 else between machines. Generators that take their iteration times from the phases themselves are stretched by 1.
 With `duration=compute` the workload says how long it is inside one machine, for every gang.
+
+Setting: cassini, Sec. 2 and 3.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..base.errors import InputError
-from ..base.yaml_files import load_mapping, read_text, validated
+from ..files.yaml_files import load_mapping, read_text, validated
 from ..profiles.cassini_models import GBPS
 from ..profiles.phases import Phases
 from ..record.contention_fields import MOST_PHASES

@@ -17,6 +17,7 @@ from ..base.errors import InputError
 from ..cluster.routes import LinkUse
 from ..profiles.phases import Phases
 from ..record.contention_fields import MOST_PHASES, contention_fields
+from ..record.field_axes import dtype_of
 from . import network_calls as rows
 
 # (jobs, links, uses): every shape compiles once.
@@ -266,7 +267,7 @@ def lay_phases(records: np.ndarray, row: int, job: int, phases: Phases) -> None:
 
 @cache
 def _dtype(size: tuple[int, int, int]) -> np.dtype:
-    return np.dtype(contention_fields(*size, trace=max(TRACE, 2 * size[0])), align=True)
+    return dtype_of(contention_fields(*size, trace=max(TRACE, 2 * size[0])))
 
 
 def _fitting(jobs: int, links: int, uses: int) -> np.dtype:

@@ -151,6 +151,8 @@ def gpu_seconds(s: np.void) -> dict[str, float]:
     """
     is_shared = len(s["gpu_job"]) > len(s["gpu_slot"])
     running = s["runner"][: s["running"]]
+    if not len(running):
+        return _all_booked(s, is_shared)
     gpus, now = s["gpus"][running], s["now_s"]
     begun = s["booked_s" if is_shared else "started_s"][running]
     held = now - begun
@@ -164,7 +166,9 @@ def gpu_seconds(s: np.void) -> dict[str, float]:
     computed = done * s["compute_iteration_s"][running]
     hindered = ran - done * s["solo_s"][running] if is_shared else np.zeros(len(running))
     restoring = np.minimum(held, np.maximum(0.0, s["since_s"][running] - begun))
-    idle = np.where(s["next_first_gpu"][running] >= 0, now - s["reserved_s"][running], 0.0)  # a gang to move to
+    idle = np.zeros(len(running))
+    if s["auctions"]:
+        idle = np.where(s["next_first_gpu"][running] >= 0, now - s["reserved_s"][running], 0.0)  # a gang to move to
     parts = {
         "all": float(s["n_gpus"] * (now - s["start_s"])),
         "held": float(s["used_gpu_s"] + (gpus * (held + idle)).sum()),
@@ -176,10 +180,26 @@ def gpu_seconds(s: np.void) -> dict[str, float]:
         "down": float(s["down_integral"]),
         "shared": float(s["shared_integral"]),
     }
-    parts["busy"] = float(s["busy_integral"]) if is_shared else parts["held"]
-    parts["free"] = parts["all"] - parts["busy"] - parts["down"]
     if s["n_regions"]:
         parts["gpu_compute"] = float(s["gpu_compute_s"] + (s["gpu_units"][running] * computed).sum())
+    return _with_free(parts, s, is_shared)
+
+
+def _all_booked(s: np.void, is_shared: bool) -> dict[str, float]:
+    """`gpu_seconds` where no job runs: the totals of the record."""
+    names = ("compute", "comm", "interference", "restore", "lost")
+    parts = {"all": float(s["n_gpus"] * (s["now_s"] - s["start_s"])), "held": float(s["used_gpu_s"])}
+    parts |= {name: float(s[f"{name}_gpu_s"]) for name in names}
+    parts |= {"down": float(s["down_integral"]), "shared": float(s["shared_integral"])}
+    if s["n_regions"]:
+        parts["gpu_compute"] = float(s["gpu_compute_s"])
+    return _with_free(parts, s, is_shared)
+
+
+def _with_free(parts: dict[str, float], s: np.void, is_shared: bool) -> dict[str, float]:
+    """These, with what was busy and what was free."""
+    parts["busy"] = float(s["busy_integral"]) if is_shared else parts["held"]
+    parts["free"] = parts["all"] - parts["busy"] - parts["down"]
     return parts
 
 

@@ -36,7 +36,14 @@ class Plan:
 
 
 def plan_now(view: ClusterView) -> Plan:
-    """The plan that changes nothing."""
+    """The plan that changes nothing.
+
+    Args:
+        view: the cluster now.
+
+    Returns:
+        A plan with the GPUs, and the shifts if they have any, of all running jobs.
+    """
     return Plan({job: tuple(view.gpus_of(job)) for job in view.running.tolist()})
 
 

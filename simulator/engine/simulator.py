@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,41 +13,39 @@ from ..base import codes
 from ..base.decisions import TABLE_DECISIONS, Advance, Decision, Hold, Migrate, Preempt, Resize, Shift, Start
 from ..base.errors import InputError, InvalidDecision, Stalled
 from ..base.tiers import MACHINE, NETWORK, RACK
-from ..checks.check_gangs import VERBS, check_passes, lay_gang
+from ..checks.check_gangs import STATUS_WORDS, VERBS, check_passes, lay_gang
 from ..checks.table_decisions import apply_table
 from ..checks.time_shifts import apply_shift, check_time_shift
 from ..cluster.topology import Topology
+from ..configuration.cluster_config import ClusterConfig
+from ..configuration.network_choice import Contention, Network, load_network, on_topology
 from ..contention.entering import lay_network
 from ..events import clock_calls
 from ..events.initialise import (
     Cluster,
-    Failures,
     cluster_of,
     copy_state,
     gpus_of,
-    hand_over,
     lay_cluster,
     lay_jobs,
     lay_rule,
     lay_semantics,
 )
 from ..events.journal import logged
-from ..jobs.estimates import Estimates
 from ..jobs.workload import Workload
 from ..lifecycle import job_calls
 from ..network.simulated import Pace
-from ..passes import pass_calls
 from ..profiles.skew import skewed_jobs
 from ..record.plain import Plain
 from ..record.state import Capacity
 from ..regions.initialise_regions import lay_regions
 from ..rules.rule import SKEW_PLACERS, Rule
-from ..rules.semantics import Semantics, load_semantics
-from ..sharing.sharing_model import Sharing, lay_sharing
+from ..sharing.sharing_model import lay_sharing
 from ..table_placement.placement_metrics import table_metrics
 from .announce import announced
+from .last_asked import NEVER, Happened, LastAsked
 from .metrics import job_table, totals
-from .network_choice import Contention, Network, load_network, on_topology
+from .rule_loop import hand_over, rule_loop
 from .stops import Stops
 from .view import ClusterView
 
@@ -64,25 +63,17 @@ class Simulator(Stops):
     """A GPU cluster, simulated by events.
 
     Args:
-        topology: the cluster: a `Topology`, a preset (`"dally:racks=2"`), a specification or its path.
-        network: the network fidelity (`"none"`, `"penalty:table=chronus"`) or a `Network`; text that does not say what
-            `duration_s` means (network/isolated.py) takes it as the semantics does.
+        config: the cluster: a `ClusterConfig`; or its topology, with `network` and its other options beside it.
+        network: beside a topology: the network fidelity, by default none.
         rule: the compiled scheduler that `run` plays, and whose preemption cost, rounds and leases hold whoever
             decides; by default first come first served.
-        semantics: how leases end and when passes are made: `events` or `artist-sim` (semantics.py).
-        failures: machine failures; none by default.
-        horizon_s: stop after so many seconds from the first arrival.
-        sharing: several jobs a GPU; None: a job has its GPUs to itself.
-        pace: who says how fast a job runs on its GPUs (simulated.py); None: the network's, if it has one, else what
-            the workload, the network and the partners give.
-        tables_every_s: with regions, seconds from one instant at which tables may move to the next: there is a decision
-            point then, although no job waits (`ClusterView.tables_due`), the first at the first arrival; inf: none.
-        estimates: what rules, policies and observations know of run times: `exact`, `none`, `lognormal:sigma=1`, `user`
-            or `Estimates` (estimates.py). What happens does not depend on it.
+        options: beside a topology: those of `ClusterConfig`, and its fields (`horizon_s=3600.0`,
+            `failures=Failures(86400.0)`).
 
     A workload with `geo` is simulated in the regions of the topology; only a policy can place its jobs.
 
     Attributes:
+        config: what is simulated, its topology and network opened.
         records: array of one record, for those who know `state.py`; `state` is that record. Do not write to it.
         plain: the same record for those who write or read many fields (state.py).
         view: the read-only `ClusterView` of the present.
@@ -94,31 +85,21 @@ class Simulator(Stops):
 
     def __init__(
         self,
-        topology: Topology | str | dict,
-        network: Network | str = "none",
+        config: ClusterConfig | Topology | str | dict[str, Any],
+        network: Network | str | None = None,
         *,
         rule: Rule | None = None,
-        semantics: Semantics | str = "events",
-        failures: Failures | None = None,
-        horizon_s: float = math.inf,
-        sharing: Sharing | str | None = None,
-        pace: Pace | None = None,
-        tables_every_s: float = math.inf,
-        estimates: Estimates | str = "exact",
+        **options: Any,
     ) -> None:
-        for name, seconds in (("horizon_s", horizon_s), ("tables_every_s", tables_every_s)):
-            if not seconds > 0.0:
-                raise InputError(f"{name} = {seconds!r}: expected seconds > 0")
-        self.topology = Topology.load(topology)
-        self.estimates = Estimates.load(estimates)
+        config = config if isinstance(config, ClusterConfig) else ClusterConfig.of(config, network, **options)
+        self.topology = Topology.load(config.topology)
         self.rule = rule or FIRST_COME
-        self.semantics = load_semantics(semantics)
-        self.network = on_topology(load_network(network, self.semantics.duration), self.topology)
-        self.failures = failures
-        self.horizon_s = horizon_s
-        self.tables_every_s = tables_every_s
-        self.sharing = None if sharing is None else Sharing.load(sharing)
-        self.pace: Pace | None = getattr(self.network, "pace", None) if pace is None else pace
+        self.semantics = config.semantics
+        self.estimates = config.estimates
+        self.sharing = config.sharing
+        self.network = on_topology(load_network(config.network, self.semantics.duration), self.topology)
+        self.pace: Pace | None = getattr(self.network, "pace", None) if config.pace is None else config.pace
+        self.config = replace(config, topology=self.topology, network=self.network)
         self._check_kinds()
         self._check_rule(self.rule)
         self.view = ClusterView(self)
@@ -132,10 +113,11 @@ class Simulator(Stops):
         self._copy: Plain | None = None
         self._plan: list[Decision] = []
         self._handed_out: Decision | None = None
-        self._planned = NOTHING
+        self._asked = NEVER
         self.runs = 0
 
     def _check_kinds(self) -> None:
+        self.config.check()
         if self.semantics.auctions and self._berths > 1:
             raise InputError(
                 f"semantics {self.semantics.name}: GPU sharing and rates that are asked for need semantics=events"
@@ -167,6 +149,11 @@ class Simulator(Stops):
         return 1 if self.pace is None else 2
 
     @property
+    def _is_layered(self) -> bool:
+        """Whether a record must have room for layers of models, or for auctions."""
+        return self.semantics.auctions or hasattr(self.network, "lay")
+
+    @property
     def _links(self) -> int:
         """Links that a record must have room for; none where jobs do not share them."""
         if not isinstance(self.network, Contention):
@@ -184,7 +171,7 @@ class Simulator(Stops):
         """
         self.workload = workload.oversize(self.topology.num_gpus)
         self.runs += 1
-        self._planned = NOTHING
+        self._asked = NEVER
         capacity = self._capacity_for(workload)
         if self.room is not None:
             self.room(capacity)
@@ -199,23 +186,23 @@ class Simulator(Stops):
         lay_semantics(s, self.semantics, workload)
         s["seed"] = seed
         self.estimates.lay(s, workload, seed)
-        s["horizon_s"] = s["start_s"] + self.horizon_s
+        s["horizon_s"] = s["start_s"] + self.config.horizon_s
         if capacity.berths > 1:
             with announced("the simulator", capacity):
                 self._lay_sharing(s)
                 if capacity.links:
                     lay_network(self, seed)
         if capacity.regions > 0:
-            lay_regions(s, self.topology, workload, self.tables_every_s)
+            lay_regions(s, self.topology, workload, self.config.tables_every_s)
         lay_rule(s, self.rule, self._skewed(), self.semantics)
         self._code = codes.DECIDE
-        if self.failures is not None:
-            self.failures.lay(s)
-        if begin or self.failures is not None:
+        if self.config.failures is not None:
+            self.config.failures.lay(s)
+        if begin or self.config.failures is not None:
             with announced("the simulator", capacity):
                 clock_calls.lay_failures(self.records, 0)
                 if begin:
-                    self._go(clock_calls.advance)
+                    self._go(rule_loop().advance)
 
     def _capacity_for(self, workload: Workload) -> Capacity:
         geo, topology = workload.geo, self.topology
@@ -227,9 +214,11 @@ class Simulator(Stops):
         if geo is not None:
             self.rule.expect_alone(f"in regions, which workload {workload.name!r} is for")
         if geo is None:
-            if self.failures is not None and self.failures.region_mtbf_s < math.inf:
+            if self.config.failures is not None and self.config.failures.region_mtbf_s < math.inf:
                 raise InputError(f"workload {workload.name!r} asks nothing of regions: they cannot fail")
-            return Capacity.fitting(len(workload), topology.num_gpus, self._berths, self._links)
+            return Capacity.fitting(
+                len(workload), topology.num_gpus, self._berths, self._links, layered=self._is_layered
+            )
         if self._berths > 1 or self.semantics.auctions:
             raise InputError(
                 f"workload {workload.name!r} is for regions: there GPUs are not shared, rates are not asked for, and "
@@ -243,6 +232,7 @@ class Simulator(Stops):
             topology.num_clusters,
             len(geo.tables),
             len(geo.table),
+            layered=self._is_layered,
         )
 
     def _lay_sharing(self, s: np.void) -> None:
@@ -255,7 +245,7 @@ class Simulator(Stops):
         """As if reset like `other`, which has just been with `begin=False`, and differs in nothing but its run."""
         self.workload = other.workload
         self.runs += 1
-        self._planned = NOTHING
+        self._asked = NEVER
         self._code = codes.DECIDE
         if self.room is not None:
             self.room(other.capacity)
@@ -266,7 +256,7 @@ class Simulator(Stops):
     def mirror(self, other: Simulator) -> None:
         """Take over the present of `other`, which differs in nothing but its run; runs count as there."""
         self.workload, self.rule, self.runs, self._code = other.workload, other.rule, other.runs, other._code
-        self._planned = NOTHING
+        self._asked = NEVER
         if self.capacity != other.capacity:
             self.move_to(other.capacity.empty(), other.capacity, keep=False)
         self.plain.become(other.plain)
@@ -283,16 +273,16 @@ class Simulator(Stops):
         """Go on with a run of `workload` under `rule` whose record has just been written; it stopped for `code`."""
         self.workload = workload.oversize(self.topology.num_gpus)
         self.rule, self.state = rule, self.records[0]
-        self._planned = NOTHING
+        self._asked = NEVER
         self._code = code
 
     def aside(self) -> tuple[Any, ...]:
         """What of the present is not in the record, for `take_aside`."""
-        return self.workload, self.rule, self._code, tuple(self._plan), self._handed_out, self._planned
+        return self.workload, self.rule, self._code, tuple(self._plan), self._handed_out, self._asked
 
     def take_aside(self, aside: tuple[Any, ...]) -> None:
         """Go on with a run whose record has just been written, and of which `aside` said the rest."""
-        self.workload, self.rule, self._code, plan, self._handed_out, self._planned = aside
+        self.workload, self.rule, self._code, plan, self._handed_out, self._asked = aside
         self._plan = list(plan)
         self.runs += 1
 
@@ -302,7 +292,7 @@ class Simulator(Stops):
             return
         self._check_rule(rule)
         self.rule = rule
-        self._planned = NOTHING
+        self._asked = NEVER
         if self.capacity.jobs > 0:
             hand_over(self.records, self.plain.record, rule, self._skewed(), self.semantics)
 
@@ -314,7 +304,7 @@ class Simulator(Stops):
         if self.capacity.jobs > 0 and self.view.jobs_per_gpu > 1:
             self.plain.record["lists_always"] = 1
             hand_over(self.records, self.plain.record, self.rule, self._skewed(), self.semantics)
-            self._planned = NOTHING
+            self._asked = NEVER
 
     def _skewed(self) -> np.ndarray | None:
         return skewed_jobs(self.workload) if self.rule.placer in SKEW_PLACERS else None
@@ -328,10 +318,10 @@ class Simulator(Stops):
         """
         if self.ended:
             raise InvalidDecision("advance: the run has ended; call reset() first")
-        self._go(clock_calls.advance)
+        self._go(rule_loop().advance)
 
     def _go(self, kernel: Callable[..., int], *arguments: int) -> None:
-        """Run `rows.advance` or `rows.run`; rates that they ask for are answered, and they go on."""
+        """Call `advance` or `run` of the loop; rates that they ask for are answered, and they go on."""
         code = kernel(self.records, 0, *arguments)
         while code == codes.ASK:
             self.answer()
@@ -371,8 +361,8 @@ class Simulator(Stops):
             self._expect_no_regions()
         while not self.ended:
             if policy is None:
-                pass_calls.schedule(self.records, 0)
-                self._go(clock_calls.run, PROGRESS_EVENTS)
+                rule_loop().schedule(self.records, 0)
+                self._go(rule_loop().run, PROGRESS_EVENTS)
             else:
                 self._play(policy)
             if progress is not None:
@@ -389,11 +379,14 @@ class Simulator(Stops):
 
         The pass is made once, on a copy of the state, and remembered as long as the decisions carried out are its own.
         """
-        s = self.state
-        if self._planned != (s.instants, s.decisions) or not self._was_last(self._handed_out):
+        s, last = self.state, self._handed_out
+        before, self._asked = self._asked, LastAsked(int(s.instants), int(s.decisions))
+        happened = before.since(self._asked)
+        has_nothing_more = last is None and happened is Happened.NOTHING
+        is_carried_out = last is not None and happened is Happened.ONE_DECISION and self._was_last(last)
+        if not has_nothing_more and not is_carried_out:
             self._plan = self._pass_on_copy()
         self._handed_out = self._plan.pop(0) if self._plan else None
-        self._planned = (s.instants, s.decisions + (self._handed_out is not None))
         return self._handed_out or Advance()
 
     @property
@@ -405,10 +398,8 @@ class Simulator(Stops):
         """All decisions of the pass that the compiled rule would make at this instant; nothing is carried out."""
         return self._pass_on_copy()
 
-    def _was_last(self, decision: Decision | None) -> bool:
-        """Whether `decision` is the one that was carried out last; None: whether none was handed out."""
-        if decision is None:
-            return True
+    def _was_last(self, decision: Decision) -> bool:
+        """Whether `decision` is the one that was carried out last."""
         s = self.state
         kind, job = KINDS[type(decision)], getattr(decision, "job", None)
         if (kind, job) != (s.last_kind, s.last_job):
@@ -425,7 +416,7 @@ class Simulator(Stops):
 
     def _pass_on_copy(self) -> list[Decision]:
         self._expect_no_regions()
-        return self.rehearse(pass_calls.schedule)
+        return self.rehearse(rule_loop().schedule)
 
     def rehearse(self, kernel: Callable[..., Any], *arguments: int) -> list[Decision]:
         """The decisions that `kernel(records, row, *arguments)` would carry out now; nothing is carried out."""
@@ -441,7 +432,7 @@ class Simulator(Stops):
     def schedule(self) -> int:
         """One pass of the compiled rule at this instant; returns how many jobs it started."""
         self._expect_no_regions()
-        return int(pass_calls.schedule(self.records, 0))
+        return int(rule_loop().schedule(self.records, 0))
 
     def apply(self, decision: Decision) -> None:
         """Carry out one decision at this instant.
@@ -461,7 +452,7 @@ class Simulator(Stops):
             self._expect(job, (codes.WAITING, codes.HELD), "start")
             check_time_shift(self, decision)
             lay_gang(self, decision)
-            job_calls.start(self.records, 0, job)
+            rule_loop().start(self.records, 0, job)
             if decision.time_shift is not None:
                 apply_shift(self, Shift(job, decision.time_shift))
         elif isinstance(decision, Migrate | Resize):
@@ -489,7 +480,7 @@ class Simulator(Stops):
             if tier is None:
                 job_calls.hold(self.records, 0, job, until_s)
             else:
-                pass_calls.hold_for_tier(self.records, 0, job, until_s, tier)
+                rule_loop().hold_for_tier(self.records, 0, job, until_s, tier)
 
     def _hold_tier(self, decision: Hold) -> int | None:
         tier = decision.tier
@@ -508,7 +499,7 @@ class Simulator(Stops):
 
     def serve_holds(self) -> None:
         """Let jobs that are held for a tier with room start now; else that comes with the end of the instant."""
-        pass_calls.serve_holds(self.records, 0)
+        rule_loop().serve_holds(self.records, 0)
 
     def _resize(self, decision: Resize) -> None:
         passes = check_passes(self, decision)
@@ -565,7 +556,7 @@ class Simulator(Stops):
         """Go back to a snapshot of this run."""
         self.plain.become(Plain(snapshot, self.capacity))
         self.runs += 1
-        self._planned = NOTHING
+        self._asked = NEVER
         self._code = codes.FINISHED if self.state.done == self.state.n_jobs else codes.DECIDE
 
     def metrics(self, among: np.ndarray | None = None) -> dict[str, float]:
@@ -580,7 +571,6 @@ class Simulator(Stops):
 
 PROGRESS_EVENTS = 200_000
 HOLD_TIERS = (MACHINE, RACK, NETWORK)
-NOTHING = (-1, -1)  # no pass is planned
 KINDS: dict[type, int] = {
     Start: codes.START,
     Hold: codes.HOLD,
@@ -588,11 +578,4 @@ KINDS: dict[type, int] = {
     Migrate: codes.MIGRATE,
     Resize: codes.RESIZE,
     Shift: codes.SHIFT,
-}
-STATUS_WORDS = {
-    codes.PENDING: "has not arrived yet",
-    codes.WAITING: "is waiting",
-    codes.HELD: "is held",
-    codes.RUNNING: "is running",
-    codes.DONE: "has finished",
 }

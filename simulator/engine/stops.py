@@ -1,4 +1,9 @@
-"""Why a run stopped, of whatever simulator; and whoever decides is asked until he has nothing more to say."""
+"""Why a run stopped, of whatever simulator; and whoever decides is asked until he has nothing more to say.
+
+What holds while somebody decides is his to declare and the simulator's to install: `clock_for(view)` of a policy, or
+the attribute `clock` of any other object that decides: a rule, whose preemption cost, rounds and leases hold; of job
+groups their terms. Nobody changes it while he decides.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +22,16 @@ class Stops:
     """Knows the code for which the clock stopped last (`base/codes.py`)."""
 
     _code = codes.FINISHED
+
+    def twin(self, rule: Any = None, **instead: Any) -> Any:
+        """A simulator of the same kind, on the same terms, that has not run yet.
+
+        Args:
+            rule: what holds there; None: what holds here now.
+            instead: options and fields of its `config` that differ.
+        """
+        here: Any = self
+        return here.config.copy_with(**instead).build(rule or here.rule)
 
     def note(self, code: int) -> None:
         """Take over why the run stopped from a kernel that advanced the state itself."""
@@ -37,12 +52,26 @@ class Stops:
             f"{2 * (PATIENCE + A_JOB * jobs):,} events none has finished and next to no work got done{why}"
         )
 
+    def install(self, decider: Any) -> None:
+        """From now on what `decider` declares holds, his compiled rule or his clock; if none, what did before."""
+        says = getattr(decider, "clock_for", None)
+        clock = getattr(decider, "clock", None) if says is None else says(self.view)  # type: ignore[attr-defined]
+        if clock is not None:
+            self.use(clock)  # type: ignore[attr-defined]
+
+    def ask(self, decider: Any) -> Decision:
+        """What `decider` decides next at this instant, under what he declares."""
+        self.install(decider)
+        found: Decision = decider.decide(self.view)  # type: ignore[attr-defined]
+        return found
+
     def asked(self, decider: Any) -> Iterator[Decision]:
         """What `decider` decides at this instant, up to `Advance`; carry each out before you take the next one.
 
         Raises:
             Endless: far more than anybody needs.
         """
+        self.install(decider)
         view, record = self.view, self.plain.record  # type: ignore[attr-defined]
         most = MOST_AT_ONCE + AND_A_JOB * int(record["n_jobs"])
         for _ in range(most):

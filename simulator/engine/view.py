@@ -1,56 +1,64 @@
-"""What a policy may see: the cluster now, read-only. Arrays are copies or read-only; jobs and GPUs are indices."""
+"""What a policy may see: the cluster now, read-only, its arrays too; jobs and GPUs are indices."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.codes import GONE, HELD, RUNNING, TIMES_EXACT
 from ..base.errors import InputError
 from ..base.tiers import MACHINE, RACK
+from ..checks.table_decisions import TableDecision, check_table
 from ..contention.link_network import LinkNetwork
 from ..events.initialise import gpus_of
 from ..flows.sessions import NEVER_S
 from ..jobs.estimates import is_outlived, known_left
 from ..numerics.bitset import members
+from ..record.record_view import sealed
 from ..regions.region_view import RegionView
 from ..rules.find_gpus import find_gpus, find_gpus_within
-from ..rules.rule_calls import solo_gang_s, timer_end_s, timer_left_s
+from ..rules.rule_calls import solo_gang_s
 from ..sharing.sharing_calls import largest_sub_batch, slowdown_beside
+from .rule_loop import rule_loop
 from .viewed import Viewed
 
 if TYPE_CHECKING:
+    from ..base.decisions import Decision
     from ..cluster.routes import LinkUse
     from ..cluster.topology import Topology
+    from ..jobs.estimates import Estimates
     from ..jobs.workload import Workload
+    from ..network.network_model import Network
+    from ..network.simulated import Pace
     from ..profiles.phases import Phases
+    from ..rules.rule import Rule
+    from ..rules.semantics import Semantics
 
 
 class ClusterView(RegionView):
     """The cluster at a decision point.
 
     Attributes:
+        run, seed: which run this is, for those who remember something of it; its seed.
         now_s: the clock, seconds.
         instant: number of the decision point; it changes when the clock has moved on.
+        decisions: how many were carried out in this run so far.
+        record: the record, read-only, for those who read many of its fields (simulator/record).
         queue: int64, waiting jobs in order of arrival (held ones are not in it).
         held: int64, jobs that are held.
         running: int64, running jobs in order of arrival.
         free_gpus: int64, free GPUs in index order.
         free_by_machine, free_by_rack: int64 (machines,), (racks,): how many are free.
-        topology, workload: what is simulated.
+        topology, workload, network, estimates: what is simulated, and what is known of run times.
+        rule, semantics: what holds whoever decides: the compiled rule, or clock, that the runner has installed.
     """
 
     _simulator: Viewed
 
     def __init__(self, simulator: Viewed) -> None:
-        self._simulator = simulator
-
-    @property
-    def simulator(self) -> Viewed:
-        """The simulator behind the view; policies that are compiled rules hand their rule to it."""
-        return self._simulator
+        super().__init__(simulator)
 
     @property
     def topology(self) -> Topology:
@@ -67,51 +75,91 @@ class ClusterView(RegionView):
         return self._simulator.workload
 
     @property
-    def now_s(self) -> float:
-        """The clock, seconds."""
-        return float(self._simulator.state.now_s)
+    def network(self) -> Network:
+        """How placement slows jobs down."""
+        return self._simulator.network
 
     @property
-    def instant(self) -> int:
-        """Number of the decision point."""
-        return int(self._simulator.state.instants)
+    def pace(self) -> Pace | None:
+        """Who says how fast a job runs on its GPUs, if not the workload and the network."""
+        return self._simulator.pace
+
+    @property
+    def estimates(self) -> Estimates:
+        """What is known of run times."""
+        return self._simulator.estimates
+
+    @property
+    def semantics(self) -> Semantics:
+        """How leases end and when passes are made."""
+        return self._simulator.semantics
+
+    @property
+    def rule(self) -> Rule:
+        """The compiled rule that is installed, or the clock of whoever decides in Python."""
+        return self._simulator.rule
+
+    def next_decision(self) -> Decision:
+        """What the installed rule decides next at this instant."""
+        return self._simulator.next_decision()
+
+    @property
+    def coming(self) -> tuple[Decision, ...]:
+        """What it will decide at this instant after what `next_decision` gave last."""
+        return self._simulator.coming
+
+    def pass_ahead(self) -> list[Decision]:
+        """All decisions of the pass that it would make now; nothing is carried out."""
+        return self._simulator.pass_ahead()
+
+    def trainee(self, job: int) -> Any:
+        """What the pace has measured of an elastic job so far (simulator/elastic/elastic.py)."""
+        return self.pace.trainee(self._simulator, job)  # type: ignore[union-attr]
+
+    def check_table(self, decision: TableDecision) -> None:
+        """Nothing, where a decision about a table can be carried out now.
+
+        Raises:
+            InvalidDecision: it cannot.
+        """
+        check_table(self._simulator, decision)
 
     @property
     def queue(self) -> np.ndarray:
         """Waiting jobs in order of arrival, int64."""
         s = self._simulator.state
         ranks = members(s.window_low, s.window_mid, s.window_top, int(s.waiting))
-        return np.sort(s.job_at_rank[ranks].astype(np.int64))
+        return sealed(np.sort(s.job_at_rank[ranks].astype(np.int64)))
 
     @property
     def held(self) -> np.ndarray:
         """Held jobs in order of arrival, int64."""
         s = self._simulator.state
-        return np.flatnonzero(s.status[: s.next_arrival] == HELD)
+        return sealed(np.flatnonzero(s.status[: s.next_arrival] == HELD))
 
     @property
     def running(self) -> np.ndarray:
         """Running jobs in order of arrival, int64."""
         s = self._simulator.state
-        return np.sort(s.runner[: s.running].astype(np.int64))
+        return sealed(np.sort(s.runner[: s.running].astype(np.int64)))
 
     @property
     def free_gpus(self) -> np.ndarray:
         """Free GPUs in index order, int64."""
         s = self._simulator.state
-        return members(s.free_low, s.free_mid, s.free_top, int(s.free_gpus))
+        return sealed(members(s.free_low, s.free_mid, s.free_top, int(s.free_gpus)))
 
     @property
     def free_by_machine(self) -> np.ndarray:
         """Free GPUs of each machine, int64."""
         s = self._simulator.state
-        return s.machine_free[: s.n_machines].astype(np.int64)
+        return sealed(s.machine_free[: s.n_machines].astype(np.int64))
 
     @property
     def free_by_rack(self) -> np.ndarray:
         """Free GPUs of each rack, int64."""
         s = self._simulator.state
-        return s.rack_free[: s.n_racks].astype(np.int64)
+        return sealed(s.rack_free[: s.n_racks].astype(np.int64))
 
     def gpus(self, job: int) -> int:
         """Gang size of a job."""
@@ -172,16 +220,32 @@ class ClusterView(RegionView):
             return float(s.service_gpu_s[job] + held_s * s.gpus[job])
         return float((s.attained_s[job] + held_s) * s.gpus[job])
 
+    def arrived_s(self, job: int) -> float:
+        """When a job arrived, seconds."""
+        return float(self._simulator.plain.record["arrival_s"][job])
+
+    def lease_end_s(self, job: int) -> float:
+        """When the lease of a running job ends, seconds; its rule has leases then."""
+        return float(self._simulator.plain.record["lease_end_s"][job])
+
+    def active_mean(self, job: int) -> float:
+        """How many jobs have been there on average since a job arrived, itself among them; at first how many are."""
+        s = self._simulator.plain.record
+        age_s = s["now_s"] - s["arrival_s"][job]
+        if age_s > 0.0:
+            return float((s["active_integral"] - s["active_at_arrival"][job]) / age_s)
+        return float(s["waiting"] + s["held"] + s["running"])
+
     def timer_s(self, job: int, tier: int) -> float:
         """Seconds until a waiting or held job's delay timer of MACHINE or RACK runs out; 0: it has, or there is none.
 
         The timers are those of the simulator's rule, which may be there to look at only (`Rule.advisory`).
         """
-        return float(timer_left_s(self._simulator.records, 0, job, self._timed_tier(tier)))
+        return float(rule_loop().timer_left_s(self._simulator.records, 0, job, self._timed_tier(tier)))
 
     def timer_end_s(self, job: int, tier: int) -> float:
         """The instant at which that timer runs out, as of now, seconds; inf: it has, or there is none."""
-        return float(timer_end_s(self._simulator.records, 0, job, self._timed_tier(tier)))
+        return float(rule_loop().timer_end_s(self._simulator.records, 0, job, self._timed_tier(tier)))
 
     def _timed_tier(self, tier: int) -> int:
         if tier not in (MACHINE, RACK):
@@ -199,22 +263,22 @@ class ClusterView(RegionView):
         """Jobs on each GPU, int64; 0 on failed ones."""
         s = self._simulator.state
         if self._simulator.capacity.berths > 1:
-            return s.gpu_load[: s.n_gpus].astype(np.int64)
-        return (s.gpu_job[: s.n_gpus] >= 0).astype(np.int64)
+            return sealed(s.gpu_load[: s.n_gpus].astype(np.int64))
+        return sealed((s.gpu_job[: s.n_gpus] >= 0).astype(np.int64))
 
     @property
     def open_gpus(self) -> np.ndarray:
         """GPUs that hold a job and have room for another, in index order, int64."""
         load = self.load
-        return np.flatnonzero((load > 0) & (load < self.jobs_per_gpu))
+        return sealed(np.flatnonzero((load > 0) & (load < self.jobs_per_gpu)))
 
     @property
     def free_memory(self) -> np.ndarray:
         """Bytes that are left on each GPU, float64; inf where memory has no limit."""
         s = self._simulator.state
         if self._simulator.capacity.berths == 1:
-            return np.full(int(s.n_gpus), np.inf)
-        return s.gpu_memory - s.gpu_memory_used[: s.n_gpus]
+            return sealed(np.full(int(s.n_gpus), np.inf))
+        return sealed(s.gpu_memory - s.gpu_memory_used[: s.n_gpus])
 
     def jobs_on(self, gpu: int) -> list[int]:
         """The jobs that hold a GPU, ascending."""
@@ -337,3 +401,8 @@ class ClusterView(RegionView):
     def find_gpus_within(self, job: int, tier: int) -> list[int] | None:
         """Free GPUs for the job inside one machine, inside one rack, or anywhere (tier MACHINE, RACK, NETWORK)."""
         return find_gpus_within(self._simulator.records, job, tier)
+
+
+def simulator_behind(view: Any) -> Any:
+    """The simulator behind a view, for rooms that play one as an environment does; policies read the view."""
+    return view._simulator

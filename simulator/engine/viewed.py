@@ -44,6 +44,3 @@ class Viewed(Simulated, Protocol):
 
     def next_decision(self) -> Decision:
         """The next decision of its rule."""
-
-    def use(self, rule: Rule) -> None:
-        """Play by another rule from now on."""

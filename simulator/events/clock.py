@@ -1,28 +1,26 @@
-"""The clock: jump to the next event, let it happen, stop where a decision is due."""
+"""The clock: when the next event comes, and what happens then: jobs arrive and end, machines fail, leases are over.
+
+Nothing here knows how anybody decides. Passes, what comes of an instant when they have been made, and at which instants
+somebody is asked are composed above it (policies/loop/decision_loop.py). All that a rule can do is to write down when
+a waiting job is to be woken, and hear of it: `lifecycle.ask_to_be_woken`.
+"""
 
 import math
 
-from ..base.codes import ASK, DECIDE, ENDLESS, FINISHED, HELD, HORIZON, STALLED, WAITING
+from ..base.codes import HELD, WAITING
 from ..compiler.jit import kernel
 from ..flows.link_use import has_links
-from ..flows.sessions import let_go
 from ..lifecycle import lifecycle
 from ..lifecycle.outages import machine_event, region_event
-from ..lifecycle.rerating import end_phase, settle_rates
+from ..lifecycle.rerating import end_phase
 from ..numerics.event_queue import schedule_event
-from ..numerics.rounding import SAME_INSTANT
-from ..passes.order_pass import commit, next_round_s, schedule
-from ..passes.tier_holds import end_hold, offer_freed, serve_holds
-from ..passes.time_slicing import plan_turn
 from ..regions.region_starts import has_regions, pass_region_time
-from ..regions.table_copies import sweep
 from ..regions.wan import end_transfers
-from ..rules.dally_timers import next_ring_s
 from ..running.auctions import call_auction, open_auction
 from ..running.deadlines import pass_deadlines
-from ..running.patience import AT_ONCE, is_endless, renew
-from ..sharing.berths import forget_eased, has_berths
-from .network_clock import play_on
+from ..running.patience import AT_ONCE, renew
+from ..running.round_times import next_round_s
+from ..sharing.berths import has_berths
 
 
 @kernel
@@ -35,119 +33,8 @@ def next_event_s(s):
 
 
 @kernel
-def advance(s):
-    """Modify `s`: close this instant and run to the next decision point; returns why it stopped (codes.DECIDE, ...).
-
-    A decision is due when something happened and jobs wait, or could move; with scheduling rounds, at the first round
-    from then on; with auctions, when one is held. Where jobs may be resized, it is due whenever one is there.
-
-    It also stops, with ASK, where rates must be known before time passes; once they are set it goes on from there.
-    """
-    if has_berths(s) and s.asking:
-        s.asking = 0
-    else:
-        serve_holds(s)
-        commit(s, s.offers)
-        if has_berths(s):
-            forget_eased(s)
-        s.log_count = 0
-        s.log_gpus = 0
-        if s.slicing_s > 0.0:
-            plan_turn(s)
-        if has_regions(s):
-            _close_instant(s)
-    while s.done < s.n_jobs:
-        if has_links(s):
-            let_go(s)
-        if has_berths(s):
-            if settle_rates(s) > 0 or (has_links(s) and s.net_changed):
-                s.asking = 1
-                return ASK
-            _plan_round(s)
-        if s.events >= s.patience and is_endless(s):
-            return ENDLESS
-        time_s = next_event_s(s)
-        if has_links(s):
-            time_s = play_on(s, time_s)
-        if time_s > s.horizon_s:
-            _pass_time(s, s.horizon_s)
-            return HORIZON
-        if time_s == math.inf or (has_regions(s) and _only_tables_to_come(s)):
-            return STALLED
-        _pass_time(s, time_s)
-        auctioned = _all_events_now(s)
-        _catch_up(s)
-        if has_regions(s) and s.sweep:
-            sweep(s)
-        if auctioned == s.auctions:
-            serve_holds(s)
-        if has_berths(s):
-            settle_rates(s)
-        if not _may_decide(s) or auctioned != s.auctions:
-            commit(s, 0)
-        elif s.auctions or next_round_s(s) <= s.now_s:
-            s.instants += 1
-            s.offers = s.waiting > 0
-            return DECIDE
-        else:
-            schedule_event(s, s.round_event, next_round_s(s))
-    return FINISHED
-
-
-@kernel
-def _may_decide(s):
-    """True if a job waits, or runs and could move or be resized, or shares links with others, or tables may move."""
-    if has_regions(s) and s.tables_due:
-        return True
-    if s.waiting > 0 or (s.migrates and s.spread > 0) or (s.packs and s.shared_gpus > 0 and s.free_gpus > 0):
-        return True
-    if has_links(s) and s.n_links > 0 and s.running > 0:
-        return True
-    if has_berths(s) and s.n_eased > 0 and s.running > 0 and (s.restores or next_round_s(s) <= s.now_s):
-        return True  # no round is made for somebody who only looks
-    return has_berths(s) and s.elastic and s.running > 0
-
-
-@kernel
-def _close_instant(s):
-    """Modify `s`: a decision point is over: the slow path has looked, and copies that nobody reads any more may go."""
-    s.tables_due = 0
-    if s.sweep:
-        sweep(s)
-
-
-@kernel
-def _only_tables_to_come(s):
-    """True if nothing is to come but looks of the slow path, and at the last one and since nobody decided anything."""
-    if s.event_count != 1 or s.event_item[0] != s.tables_event or s.next_arrival < s.n_jobs:
-        return False
-    return s.waiting + s.held > 0 and s.decisions == s.tables_seen
-
-
-@kernel
-def _plan_round(s):
-    """Modify `s`: where jobs may be resized, every round while one is there is an event."""
-    if s.elastic and s.round_s > 0.0 and s.event_of[s.round_event] < 0 and s.waiting + s.running > 0:
-        time_s = next_round_s(s)
-        schedule_event(s, s.round_event, time_s if time_s > s.now_s else time_s + s.round_s)
-
-
-@kernel
-def run(s, max_events):
-    """Modify `s`: play the compiled rule to the end; returns FINISHED, STALLED, HORIZON or ENDLESS.
-
-    After `max_events` more events it stops before the next pass, and returns DECIDE.
-    """
-    limit = s.events + max_events
-    while True:
-        code = advance(s)
-        if code != DECIDE or s.events >= limit:
-            return code
-        schedule(s)
-
-
-@kernel
-def _pass_time(s, time_s):
+def pass_time(s, time_s):
+    """Modify `s`: the clock goes on to `time_s`; nothing happens on the way."""
     elapsed = time_s - s.now_s
     if elapsed > 0.0:
         active = s.waiting + s.held + s.running
@@ -167,7 +54,7 @@ def _pass_time(s, time_s):
 
 
 @kernel
-def _all_events_now(s):
+def happen(s):
     """Modify `s`: everything that happens at `now_s`, in the order arrivals, then the heap's (time, id).
 
     An auction comes last, and returns 1: a pass is made before the next one.
@@ -199,23 +86,8 @@ def _all_events_now(s):
         else:
             freed |= machine_event(s, item - s.first_machine_event)
     if freed:
-        offer_freed(s)
+        _offer_freed(s)
     return auctioned
-
-
-@kernel
-def _catch_up(s):
-    """Modify `s`: events that come later by rounding only are of this instant: the clock goes on to them.
-
-    Not at auctions, whose instants are those of the authors' simulator, nor on links, where time is the network's.
-    """
-    if s.auctions or has_links(s):
-        return
-    until_s = min(s.now_s * (1.0 + SAME_INSTANT), s.horizon_s)
-    most = s.events + AT_ONCE
-    while next_event_s(s) <= until_s and s.events < most:
-        _pass_time(s, next_event_s(s))
-        _all_events_now(s)
 
 
 @kernel
@@ -234,15 +106,16 @@ def _region_event(s, item):
 
 @kernel
 def _job_event(s, job):
-    """Modify `s`: the job ends, is demoted, reaches the end of its lease or of its hold; True if GPUs were freed."""
+    """Modify `s`: the job ends, is demoted, woken, reaches the end of its lease or hold; True if GPUs were freed."""
     if s.status[job] == HELD:
-        end_hold(s, job)
+        _end_hold(s, job)
         if s.auctions:
             call_auction(s, s.now_s)
         return False
     if s.status[job] == WAITING:
         if s.delays:
-            schedule_event(s, job, next_ring_s(s, job))
+            schedule_event(s, job, math.inf)
+            lifecycle.ask_to_be_woken(s, job)
         else:
             lifecycle.demote(s, job)
         return False
@@ -265,6 +138,35 @@ def _job_event(s, job):
             next_s = min(next_s, s.phase_s[job])
         schedule_event(s, job, next_s)
     return False
+
+
+@kernel
+def _end_hold(s, job):
+    """Modify `s`: the time of a hold is over; one for a tier is served a last time if offers are made now."""
+    if s.hold_tier[job] > 0 and (s.auctions or next_round_s(s) <= s.now_s):
+        _let_end(s, job)
+        schedule_event(s, job, math.inf)
+    else:
+        lifecycle.unhold(s, job)
+
+
+@kernel
+def _offer_freed(s):
+    """Modify `s`: events have freed GPUs: holds until then, of earlier instants, are over; those for a tier soon."""
+    for i in range(s.n_offered - 1, -1, -1):
+        job = s.offered[i]
+        if s.held_since_s[job] < s.now_s:
+            if s.hold_tier[job] > 0:
+                _let_end(s, job)
+            else:
+                lifecycle.unhold(s, job)
+
+
+@kernel
+def _let_end(s, job):
+    """Modify `s`: after the next time that holds are served, the job is back in the queue."""
+    s.hold_over[job] = 1
+    s.holds_over = 1
 
 
 @kernel

@@ -6,19 +6,7 @@ an array of records costs less than 1 us.
 
 from ..compiler.jit import entry
 from ..lifecycle import outages
-from . import clock, network_clock
-
-
-@entry
-def advance(states, row):
-    """`clock.advance`."""
-    return clock.advance(states[row])
-
-
-@entry
-def run(states, row, max_events):
-    """`clock.run`."""
-    return clock.run(states[row], max_events)
+from . import network_clock
 
 
 @entry

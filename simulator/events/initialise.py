@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from ..base.arguments import numbers
 from ..base.codes import BEST_BENEFIT, FIRST_FIT, FREE, NOT_SHARED, RUNNING, WAITING, WORD
 from ..base.errors import InputError
 from ..base.tiers import TIERS, UNPLACED
@@ -21,12 +22,11 @@ from ..jobs.workload import Workload
 from ..network.isolated import iteration_times_s
 from ..network.network_model import Network
 from ..numerics.bitset import words
-from ..passes.pass_calls import adopt
+from ..numerics.rounding import EQUAL
 from ..record.plain import Plain
 from ..record.state import CLASSES, CLUSTER_ARRAYS, PER_BERTH, PROFILES
 from ..rules.rule import COST_SPLIT_GPUS, ORDERS, PLACERS, SHARINGS, Rule
 from ..rules.semantics import LEASE_S, Semantics
-from ..rules.sjf_bsbf_pairs import EQUAL
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,18 @@ class Failures:
     """
 
     mtbf_s: float = math.inf
-    mttr_s: float = 3600.0
-    checkpoint_s: float = 1800.0
-    region_mtbf_s: float = math.inf
-    region_mttr_s: float = 3600.0
+    mttr_s: float = field(default=3600.0, metadata={"needs": ("mtbf_s",)})
+    checkpoint_s: float = field(default=1800.0, metadata={"needs": ("mtbf_s", "region_mtbf_s")})
+    region_mtbf_s: float = field(default=math.inf, metadata={"feature": "regions"})
+    region_mttr_s: float = field(default=3600.0, metadata={"feature": "regions", "needs": ("region_mtbf_s",)})
+
+    @classmethod
+    def of(cls, **given: float | None) -> Failures | None:
+        """Failures where a mean time between them is given and not 0; None where none is."""
+        told = {key: value for key, value in given.items() if value is not None}
+        values = dict(zip(told, numbers(", ".join(told), tuple(told.values())), strict=True))
+        failures = cls(**{key: value for key, value in values.items() if value or "mtbf_s" not in key})
+        return failures if min(failures.mtbf_s, failures.region_mtbf_s) < math.inf else None
 
     def __post_init__(self) -> None:
         for name in ("mtbf_s", "region_mtbf_s"):
@@ -226,6 +234,9 @@ def lay_jobs(s: np.void, workload: Workload, topology: Topology, network: Networ
     profile, factors = network.tier_factors(workload, topology)
     if not type(network).__module__.startswith(OURS):
         _expect_factors(network, n, profile, factors)
+    if len(factors) > len(s["tier_factor"]):  # some stand for no job, or there are too many
+        used, profile = np.unique(profile, return_inverse=True)
+        factors = factors[used]
     if len(factors) > PROFILES:
         raise InputError(f"workload {workload.name!r}: {len(factors)} pairs of model and GPUs; at most {PROFILES}")
     s["profile"][:n] = profile
@@ -279,18 +290,8 @@ def lay_semantics(s: np.void, semantics: Semantics, workload: Workload) -> None:
     s["auctions"], s["chunk"], s["release_s"] = semantics.auctions, semantics.chunk_on(workload), semantics.release_s
 
 
-def hand_over(states: np.recarray, s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Semantics) -> None:
-    """Hand the cluster over to `rule`, now; `states` is an array of the one record `s`, the rest as for `lay_rule`."""
-    lay_rule(s, rule, skewed, semantics)
-    s["class_count"][:] = 0
-    s["waiting"] = 0
-    for level in (s["window_low"], s["window_mid"], s["window_top"]):
-        level[:] = 0
-    adopt(states, 0)
-
-
 def lay_rule(s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Semantics) -> None:
-    """Write a rule into a record where nobody has arrived; see `hand_over` for other ones.
+    """Write a rule into a record where nobody has arrived; see `engine.rule_loop.hand_over` for other ones.
 
     Args:
         s: a record with jobs laid.

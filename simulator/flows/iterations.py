@@ -4,13 +4,14 @@ A job with a shift begins its iterations at slots, shift + k x period (paper cas
 delays the start of its next iteration). It waits for the next slot when it is early; when it is late it begins at once,
 so that no slot is skipped, and makes good what its period has over its iteration. With `adjust` (the paper's 5 %,
 Sec. 5.7) a job that would be later than that waits for the slot after instead.
+
+Setting: cassini, Sec. 4.2; Sec. 5.7.
 """
 
 import math
 
-import numpy as np
-
 from ..compiler.jit import kernel
+from ..numerics.instructions import ceil, floor
 from ..numerics.random import uniform
 from .max_min import trace
 
@@ -31,9 +32,9 @@ def next_start(s, job, ready_s):
     period_s = s.period_s[job]
     now = (ready_s - shift_s) / period_s
     if slot == -math.inf:
-        slot = np.ceil(now - SLACK)
+        slot = ceil(now - SLACK)
     else:
-        slot = max(slot + 1.0, np.floor(now))
+        slot = max(slot + 1.0, floor(now))
         if ready_s - (shift_s + slot * period_s) > s.adjust * s.alone_s[job]:
             slot += 1.0
             s.adjustments += 1

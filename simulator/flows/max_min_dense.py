@@ -7,10 +7,8 @@ or gone.
 
 import math
 
-import numpy as np
-
 from ..compiler.jit import kernel
-from ..numerics.bitset import trailing_zeros
+from ..numerics.instructions import floor, trailing_zeros
 
 NEVER = 1 << 55  # bytes per second: more than the whole ones that a float64 has
 FEW = 2  # links that can bind, a job: lists are as fast, since few jobs are joined
@@ -224,7 +222,7 @@ def _lower(s, stopping, rate):
             room = s.column_room[column] - rate * float(stopped)
             s.column_flows[column] = flows
             s.column_room[column] = room
-            height = np.floor((room if flows > 0.0 else float(NEVER)) / max(flows, 1.0))
+            height = floor((room if flows > 0.0 else float(NEVER)) / max(flows, 1.0))
             least = min(least, int(height) * step + column)
         if stopping == 0:
             return float(least // step), least % step

@@ -2,9 +2,8 @@
 
 import math
 
-import numpy as np
-
 from ..compiler.jit import kernel
+from ..numerics.instructions import floor
 
 
 @kernel
@@ -66,7 +65,7 @@ def _take_jobs(s, link, jobs):
 def _rise(s, jobs, links):
     """Modify `s`: `fill_rate` of all jobs of the component, which are 0 before; then none is."""
     for i in range(links):
-        s.fill_height[i] = np.floor(s.fill_room[i] / s.fill_flows[i])
+        s.fill_height[i] = floor(s.fill_room[i] / s.fill_flows[i])
     least_top = math.inf
     for i in range(jobs):
         least_top = min(least_top, s.send_top[s.fill_job[i]])
@@ -126,5 +125,5 @@ def _stop(s, job, rate):
             room = s.fill_room[place] - s.use_flows[use] * rate
             s.fill_flows[place] = flows
             s.fill_room[place] = room
-            s.fill_height[place] = np.floor((room if flows > 0.0 else math.inf) / max(flows, 1.0))
+            s.fill_height[place] = floor((room if flows > 0.0 else math.inf) / max(flows, 1.0))
         use = s.use_binding[use]

@@ -12,10 +12,9 @@ written at mean progress.
 With `averages` jobs on the network have a rate as others do, which is computed anew when who is there has changed.
 """
 
-import numpy as np
-
 from ..base.codes import BACK, GONE
 from ..compiler.jit import kernel
+from ..numerics.instructions import ceil, floor
 from .iterations import WHOLE, bin_of
 from .link_use import has_links, leave_links
 from .phase_clock import begin, leave, position, set_shift
@@ -52,7 +51,7 @@ def enter_stay(s, job, offset_s):
     if s.averages:
         return
     begin_s = s.since_s[job] + (offset_s if seconds < 0.0 else 0.0)
-    begin(s, job, begin_s, max(0.0, max(1.0, np.ceil(left - WHOLE)) - left))
+    begin(s, job, begin_s, max(0.0, max(1.0, ceil(left - WHOLE)) - left))
 
 
 @kernel
@@ -145,7 +144,7 @@ def note_local(s, job, ran_s, sign):
     """Modify `s`: whole iterations of a job that is not played join those of others (`sign` = 1), or leave (-1)."""
     if has_links(s) and (s.stays[job] == 0 or s.averages):
         seconds = s.iteration_s[job]
-        rounds = int(sign * np.floor(ran_s / seconds + LEAST_S))
+        rounds = int(sign * floor(ran_s / seconds + LEAST_S))
         s.iteration_count += rounds
         s.iteration_sum_s += rounds * seconds
         s.iteration_bins[bin_of(s, seconds)] += rounds

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..base.errors import InputError
 from ..base.names import bind, choose
+from ..configuration.cluster_options import SimulatedCluster
+from ..configuration.network_choice import NoNetwork
 from .group_codes import MERGED, NAIVE, SPLIT, SUBTASKS
 from .group_memory import DISK_BANDWIDTH, EXPANSION, GC_SLOPE, GC_THRESHOLD, PASS_FRACTION, RAM_BYTES
 
@@ -106,6 +108,11 @@ class GroupConfig:
         found: GroupConfig = bind(cls, source or {}, "job groups")
         return found
 
+    @classmethod
+    def of(cls, **given: Any) -> GroupConfig:
+        """One from some of its fields."""
+        return cls(**given)
+
     def lay(self, s: np.void) -> None:
         """Write it into a record."""
         s["comm"] = COMMS[self.comm]
@@ -146,3 +153,30 @@ COPIED = (
     "pass_fraction",
     "pull_share",
 )
+
+
+@dataclass(frozen=True)
+class GroupClusterConfig(SimulatedCluster):
+    """A cluster of equal machines on which jobs on parameter servers run in groups.
+
+    Args:
+        topology: of which only the number of machines counts: `harmony:machines=100`, or any other.
+        network: none: jobs bring the times of their COMM along.
+        groups: machines, subtasks, memory and moves.
+
+    Raises:
+        InputError: a value that does not fit.
+    """
+
+    simulator: ClassVar[str] = "clustergym.simulator.groups.group_simulator:GroupSimulator"
+    unit: ClassVar[str] = "machines"
+
+    groups: GroupConfig = field(default=GroupConfig(), metadata={"group": GroupConfig})
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if getattr(self.network, "name", self.network) != NoNetwork.name:
+            raise InputError(
+                f"network = {self.network!r}: expected 'none', for jobs bring the times of their COMM along"
+            )
+        self._keep(groups=GroupConfig.load(self.groups))

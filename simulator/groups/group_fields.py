@@ -15,8 +15,8 @@ import numpy as np
 from ..base.errors import InputError
 from ..numerics.bitset import words
 from ..record.extents import Block, blocks_of, used_parts
+from ..record.field_axes import GPU, JOB, LOGGED, RUN, Axis, Field, dtype_of
 from ..record.region_fields import region_fields
-from ..record.sharing_fields import Field
 from ..record.state import clock_fields, estimate_fields, failure_fields
 from ..record.zeroed import zeroed
 
@@ -26,6 +26,7 @@ MACHINE_SIZES = (8_200, 131_072)
 PARTS = 3  # subtasks of an iteration, at most
 LOG_ENTRIES = 4096  # at least
 TRACED = 1024  # subtasks that are remembered while somebody looks
+MACHINE, GROUP, LOGGED_MACHINE = "machine", "group", "logged machine"  # what arrays have entries for, beside jobs
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ JOB_INTEGERS = (
 )
 
 
-def _job_fields(jobs: int) -> list[Field]:
+def _job_fields(jobs: Axis) -> list[Field]:
     """One entry a job, in order of arrival."""
     columns: list[Field] = [(name, "f8", (jobs,)) for name in JOB_FLOATS]
     columns += [(name, "i8", (jobs,)) for name in JOB_INTEGERS]
@@ -139,7 +140,7 @@ def _job_fields(jobs: int) -> list[Field]:
     return columns
 
 
-def _group_fields(groups: int) -> list[Field]:
+def _group_fields(groups: Axis) -> list[Field]:
     floats = (
         "at_s",  # until when it has been executed
         "period_s",  # of a steady one: everything recurs after that; 0 = not yet
@@ -231,10 +232,9 @@ def _scalars() -> list[Field]:
     return [*((name, "f8") for name in floats), *((name, "i8") for name in integers)]
 
 
-def _list_fields(jobs: int, machines: int, groups: int) -> list[Field]:
-    low, mid, top = words(jobs)
-    ids = jobs + 2 * machines
-    entries = GroupCapacity(jobs, machines).entries
+def _list_fields(jobs: Axis, machines: Axis, groups: Axis, entries: Axis) -> list[Field]:
+    low, mid, top = words(jobs.length)
+    ids = jobs.length + 2 * machines.length
     return [
         ("event_key", "f8", (ids,)),  # ids: jobs that load, groups, machines
         ("event_item", "i8", (ids,)),
@@ -244,8 +244,8 @@ def _list_fields(jobs: int, machines: int, groups: int) -> list[Field]:
         ("touched", "i8", (groups,)),
         ("machine_group", "i8", (machines,)),  # NONE = free, DOWN = failed
         ("machine_failures", "i8", (machines,)),
-        ("crowd", "i8", (4 * jobs,)),  # jobs that ran out of memory together: number of the time, job
-        ("crowd_job", "i8", (4 * jobs,)),
+        ("crowd", "i8", (4 * jobs.length,)),  # jobs that ran out of memory together: number of the time, job
+        ("crowd_job", "i8", (4 * jobs.length,)),
         ("window_low", "i8", (low,)),  # waiting jobs, in window order
         ("window_mid", "i8", (mid,)),
         ("window_top", "i8", (top,)),
@@ -260,17 +260,17 @@ def _list_fields(jobs: int, machines: int, groups: int) -> list[Field]:
         ("log_job", "i8", (entries,)),
         ("log_first", "i8", (entries,)),
         ("log_size", "i8", (entries,)),
-        ("log_gpu", "i8", (2 * entries,)),
+        ("log_gpu", "i8", (Axis(LOGGED_MACHINE, 2 * entries.length),)),
         ("log_seconds", "f8", (entries,)),
         ("log_time_s", "f8", (entries,)),
     ]
 
 
 @cache
-def group_dtype(capacity: GroupCapacity) -> np.dtype:
-    """The whole record for one size class."""
-    jobs, machines, groups = capacity.jobs, capacity.machines, capacity.groups
-    fields = [
+def group_fields(capacity: GroupCapacity) -> tuple[Field, ...]:
+    """All fields of the record of one size class."""
+    jobs, machines, groups = Axis(JOB, capacity.jobs), Axis(MACHINE, capacity.machines), Axis(GROUP, capacity.groups)
+    return (
         ("n_jobs", "i8"),
         *clock_fields(),
         *_scalars(),
@@ -278,10 +278,15 @@ def group_dtype(capacity: GroupCapacity) -> np.dtype:
         *_job_fields(jobs),
         *estimate_fields(jobs),
         *_group_fields(groups),
-        *_list_fields(jobs, machines, groups),
-        *region_fields(1, 1, 0, 0, 0),
-    ]
-    return np.dtype(fields, align=True)
+        *_list_fields(jobs, machines, groups, Axis(LOGGED, capacity.entries)),
+        *region_fields(Axis(JOB, 1), Axis(GPU, 1), 0, 0, 0),
+    )
+
+
+@cache
+def group_dtype(capacity: GroupCapacity) -> np.dtype:
+    """The whole record for one size class."""
+    return dtype_of(group_fields(capacity))
 
 
 class GroupExtent(NamedTuple):
@@ -292,23 +297,16 @@ class GroupExtent(NamedTuple):
     decisions: int  # of the log,
     machines_logged: int  # and their machines
 
-    def lengths(self, capacity: GroupCapacity) -> dict[int, int]:
-        """Entries in use by the length of an array; the most where different things have as much room."""
-        used: dict[int, int] = {}
-        for length, count in (
-            (capacity.jobs, self.jobs),
-            (capacity.machines, self.machines),
-            (capacity.groups, self.machines),
-            (capacity.entries, self.decisions),
-            (2 * capacity.entries, self.machines_logged),
-        ):
-            used[length] = min(length, max(count, used.get(length, 0)))
-        return used
+    @property
+    def used(self) -> dict[str, int]:
+        """Entries in use by what they are of; there are no more groups than machines."""
+        logged = {LOGGED: self.decisions, LOGGED_MACHINE: self.machines_logged}
+        return {JOB: self.jobs, MACHINE: self.machines, GROUP: self.machines, **logged}
 
 
 @cache
 def _blocks(capacity: GroupCapacity) -> list[Block]:
-    return blocks_of(group_dtype(capacity), GroupExtent(0, 0, 0, 0).lengths(capacity), ())
+    return blocks_of(group_fields(capacity), group_dtype(capacity), GroupExtent(0, 0, 0, 0).used, (RUN,))
 
 
 class GroupPlain:
@@ -338,4 +336,4 @@ class GroupPlain:
 
     def running_parts(self, extent: GroupExtent) -> list[np.ndarray]:
         """Views of the bytes in use."""
-        return used_parts(self.data, _blocks(self.capacity), extent.lengths(self.capacity))
+        return used_parts(self.data, _blocks(self.capacity), extent.used)

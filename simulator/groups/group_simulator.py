@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
@@ -12,17 +12,14 @@ from ..base import codes
 from ..base.decisions import Advance, AssignGroup, Decision, Preempt, SetMachines, SetSpill
 from ..base.errors import InputError, InvalidDecision, Stalled
 from ..cluster.topology import Topology
+from ..configuration.network_choice import NoNetwork
 from ..engine.announce import announced
-from ..engine.network_choice import NoNetwork
 from ..engine.stops import Stops
-from ..events.initialise import Failures
-from ..jobs.estimates import Estimates
 from ..jobs.workload import Workload
 from ..network.simulated import Pace
-from ..rules.semantics import load_semantics
 from . import group_calls
 from .group_codes import CLIMBS, KINDS
-from .group_config import GroupConfig, GroupTerms
+from .group_config import GroupClusterConfig, GroupConfig, GroupTerms
 from .group_fields import GroupCapacity, GroupPlain
 from .group_metrics import group_job_table, group_totals
 from .group_view import GroupView
@@ -37,16 +34,16 @@ class GroupSimulator(Stops):
     `run`, `metrics`, `jobs`.
 
     Args:
-        topology: the cluster, of which only the number of machines counts: `harmony:machines=100`, or any other.
-        config: machines, subtasks, memory and moves: a `GroupConfig`, its arguments, or `key=value,...`.
+        config: the cluster: a `GroupClusterConfig`; or its topology, with its groups and other options beside it.
+        groups: beside a topology: a `GroupConfig`, its arguments, or `key=value,...`.
         rule: what holds until a policy brings other terms; by default `GroupTerms()`.
-        failures: machine failures; none by default. A group that loses a machine begins again from the checkpoints of
-            its jobs: one at each epoch, one whenever a job stopped.
-        horizon_s: stop after so many seconds from the first arrival.
-        estimates: what is known of run times (simulator/jobs/estimates.py); metrics of subtasks are known once
-            profiled.
+        options: beside a topology: those of `GroupClusterConfig`, and its fields.
+
+    A group that loses a machine begins again from the checkpoints of its jobs: one at each epoch, one whenever a job
+    stopped. Of run times is known what estimates say; metrics of subtasks are known once profiled.
 
     Attributes:
+        config: what is simulated, its topology opened.
         rule: the `GroupTerms` that hold; `use` replaces them.
         records, state, plain: the record (group_fields.py). Do not write to it.
         view: the read-only `GroupView` of the present.
@@ -58,25 +55,20 @@ class GroupSimulator(Stops):
 
     pace: Pace | None = None
     sharing = None
-    tables_every_s = math.inf
 
     def __init__(
         self,
-        topology: Topology | str | dict[str, Any],
-        config: GroupConfig | dict[str, Any] | str | None = None,
+        config: GroupClusterConfig | Topology | str | dict[str, Any],
+        groups: GroupConfig | dict[str, Any] | str | None = None,
         *,
         rule: GroupTerms | None = None,
-        failures: Failures | None = None,
-        horizon_s: float = math.inf,
-        estimates: Estimates | str = "exact",
+        **options: Any,
     ) -> None:
-        if not horizon_s > 0.0:
-            raise InputError(f"horizon_s = {horizon_s!r}: expected seconds > 0")
-        self.topology = Topology.load(topology)
-        self.config = GroupConfig.load(config)
-        self.failures, self.horizon_s = failures, horizon_s
-        self.estimates = Estimates.load(estimates)
-        self.semantics = load_semantics("events")
+        if not isinstance(config, GroupClusterConfig):
+            config = GroupClusterConfig.of(config, groups=GroupConfig.load(groups), **options)
+        self.topology = Topology.load(config.topology)
+        self.config = replace(config, topology=self.topology)
+        self.estimates, self.semantics = config.estimates, config.semantics
         self.network = NoNetwork()
         self.rule = rule or GroupTerms()
         self.view = GroupView(self)
@@ -113,15 +105,15 @@ class GroupSimulator(Stops):
         self.plain.clear()
         s = self.plain.record
         lay_machines(s, machines)
-        self.config.lay(s)
+        self.config.groups.lay(s)
         self.rule.lay(s)
-        lay_group_jobs(s, self.workload, self.config, seed)
+        lay_group_jobs(s, self.workload, self.config.groups, seed)
         self.estimates.lay(s, self.workload, seed)
-        s["horizon_s"] = s["start_s"] + self.horizon_s
+        s["horizon_s"] = s["start_s"] + self.config.horizon_s
         self._code = codes.DECIDE
-        if self.failures is not None:
-            self.failures.lay(s)
-        if begin or self.failures is not None:
+        if self.config.failures is not None:
+            self.config.failures.lay(s)
+        if begin or self.config.failures is not None:
             with announced("job groups", capacity):
                 group_calls.lay_failures(self.records, 0)
                 if begin:

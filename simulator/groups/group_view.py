@@ -1,4 +1,4 @@
-"""What a policy may see of job groups: the cluster now, read-only. Arrays are copies; jobs and groups are indices."""
+"""What a policy may see of job groups: the cluster now, read-only, its arrays too; jobs and groups are indices."""
 
 from __future__ import annotations
 
@@ -8,20 +8,24 @@ import numpy as np
 
 from ..base.codes import DONE, PENDING, RUNNING, TIMES_EXACT, WAITING
 from ..jobs.estimates import is_outlived, known_left
+from ..record.record_view import RecordView, sealed
 from .group_calls import available_machines
 from .group_codes import LOADING, OUT
 from .simulated_groups import SimulatedGroups
 
 if TYPE_CHECKING:
     from ..cluster.topology import Topology
+    from ..jobs.estimates import Estimates
     from ..jobs.workload import Workload
-    from .group_config import GroupConfig
+    from ..rules.semantics import Semantics
+    from .group_config import GroupConfig, GroupTerms
 
 
-class GroupView:
+class GroupView(RecordView):
     """Groups, jobs and machines at a decision point, as the decisions made so far at this instant leave them.
 
     Attributes:
+        run, seed: which run this is, for those who remember something of it; its seed.
         now_s: the clock, seconds.
         instant: number of the decision point; it changes when the clock has moved on.
         machines, free_machines: how many there are, and how many a group can be given: free ones, and those of groups
@@ -29,16 +33,16 @@ class GroupView:
         queue: int64, waiting and paused jobs in order of arrival.
         running: int64, jobs that are to be in a group, in order of arrival.
         groups: int64, groups that somebody is to be in, ascending.
-        topology, workload, config: what is simulated.
+        decisions: how many were carried out in this run so far.
+        record: the record, read-only, for those who read many of its fields (group_fields.py).
+        topology, workload, config, estimates: what is simulated, and what is known of run times.
+        rule: the terms that the runner has installed: how groups execute, and whether data is spilled.
     """
 
-    def __init__(self, simulator: SimulatedGroups) -> None:
-        self._simulator = simulator
+    _simulator: SimulatedGroups
 
-    @property
-    def simulator(self) -> SimulatedGroups:
-        """The simulator behind the view."""
-        return self._simulator
+    def __init__(self, simulator: SimulatedGroups) -> None:
+        super().__init__(simulator)
 
     @property
     def topology(self) -> Topology:
@@ -53,17 +57,22 @@ class GroupView:
     @property
     def config(self) -> GroupConfig:
         """Machines, memory and moves."""
-        return self._simulator.config
+        return self._simulator.config.groups
 
     @property
-    def now_s(self) -> float:
-        """The clock, seconds."""
-        return float(self._s["now_s"])
+    def estimates(self) -> Estimates:
+        """What is known of run times."""
+        return self._simulator.estimates
 
     @property
-    def instant(self) -> int:
-        """Number of the decision point."""
-        return int(self._s["instants"])
+    def semantics(self) -> Semantics:
+        """That of events."""
+        return self._simulator.semantics
+
+    @property
+    def rule(self) -> GroupTerms:
+        """How groups execute, and whether data is spilled."""
+        return self._simulator.rule
 
     @property
     def machines(self) -> int:
@@ -78,23 +87,23 @@ class GroupView:
     @property
     def queue(self) -> np.ndarray:
         """Waiting and paused jobs in order of arrival, int64."""
-        return np.flatnonzero(self._s["status"][: self._s["next_arrival"]] == WAITING)
+        return sealed(np.flatnonzero(self._s["status"][: self._s["next_arrival"]] == WAITING))
 
     @property
     def running(self) -> np.ndarray:
         """Jobs that are to be in a group, in order of arrival, int64."""
-        return np.flatnonzero(self._s["status"][: self._s["next_arrival"]] == RUNNING)
+        return sealed(np.flatnonzero(self._s["status"][: self._s["next_arrival"]] == RUNNING))
 
     @property
     def groups(self) -> np.ndarray:
         """Groups that somebody is to be in, ascending, int64."""
         s = self._s
-        return np.flatnonzero((s["is_group"] == 1) & (s["n_goal"] > 0))
+        return sealed(np.flatnonzero((s["is_group"] == 1) & (s["n_goal"] > 0)))
 
     @property
     def group_of_jobs(self) -> np.ndarray:
         """The group that each job is to be in, int64 (jobs,); -1: none."""
-        return self._s["goal"][: self._s["n_jobs"]].copy()
+        return sealed(self._s["goal"][: self._s["n_jobs"]].copy())
 
     def members(self, group: int) -> list[int]:
         """The jobs that are to be in a group, ascending."""

@@ -9,7 +9,8 @@ import numpy as np
 from ..cluster.topology import Topology
 from ..jobs.estimates import Estimates
 from ..jobs.workload import Workload
-from .group_config import GroupConfig, GroupTerms
+from ..rules.semantics import Semantics
+from .group_config import GroupClusterConfig, GroupTerms
 from .group_fields import GroupPlain
 
 
@@ -23,7 +24,7 @@ class SimulatedGroups(Protocol):
         """The machines."""
 
     @property
-    def config(self) -> GroupConfig:
+    def config(self) -> GroupClusterConfig:
         """What the cluster is like."""
 
     @property
@@ -54,5 +55,6 @@ class SimulatedGroups(Protocol):
     def rule(self) -> GroupTerms:
         """What holds whoever decides."""
 
-    def use(self, rule: GroupTerms) -> None:
-        """Another such from now on."""
+    @property
+    def semantics(self) -> Semantics:
+        """That of events."""

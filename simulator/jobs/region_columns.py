@@ -37,9 +37,9 @@ from typing import Any
 
 import numpy as np
 
-from ..base.csv_cells import write_csv
 from ..base.errors import InputError
 from ..cluster.region_hardware import NO_GPU
+from ..files.csv_cells import write_csv
 from ..warehouse.demands import NO_TYPE, Demands
 from ..warehouse.warehouse import NO_APP, Jobs
 

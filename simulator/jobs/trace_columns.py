@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from ..base.csv_cells import unguarded
 from ..base.errors import InputError
-from ..base.regular_files import expect_plain_file
+from ..files.csv_cells import unguarded
+from ..files.regular_files import expect_plain_file
 from .workload import LONGEST_S, Workload, WorkloadWarning, clip, first_bad_text, first_duplicate
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?")

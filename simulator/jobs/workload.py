@@ -40,10 +40,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..base import sealed_parquet
-from ..base.csv_cells import write_csv
 from ..base.errors import InputError
 from ..base.names import choose, numbered
+from ..files import sealed_parquet
+from ..files.csv_cells import write_csv
 from . import ps_jobs
 from .ps_jobs import PsJobs
 from .region_columns import columns_of, write_siblings
@@ -189,10 +189,12 @@ class Workload:
         `model_code`: see the attribute.
         """
         given = {"arrival_s": arrival_s, "gpus": gpus, "duration_s": duration_s, "model": model}
+        for column in given.values():
+            column.setflags(write=False)
         n = len(arrival_s)
-        columns = {**_defaults(n), "iterations": duration_s, "iteration_s": _ones(n), **given}
-        workload = cls(name, **columns, geo=None, ps=None, iterations_known=False, window_s=None)
-        workload.__dict__["model_code"] = model_code
+        workload = cls.__new__(cls)  # without `__init__`, which takes as long as the draws
+        vars(workload).update(_defaults(n), name=name, iterations=duration_s, iteration_s=_ones(n), **given)
+        vars(workload).update(geo=None, ps=None, iterations_known=False, window_s=None, model_code=model_code)
         return workload
 
     @cached_property
@@ -342,7 +344,7 @@ def _complete(name: str, given: dict[str, Any]) -> dict[str, np.ndarray]:
 def _defaults(n: int) -> dict[str, np.ndarray]:
     """Read-only columns of `n` jobs of which nothing is known; all such workloads share them."""
     blank, zeros = np.full(n, "", dtype=object), np.zeros(n, dtype=np.int64)
-    return {
+    columns = {
         "job_id": text_array([str(i) for i in range(n)]),
         "model": blank,
         "batch_size": zeros,
@@ -352,11 +354,16 @@ def _defaults(n: int) -> dict[str, np.ndarray]:
         "deadline_s": np.full(n, np.inf),
         "estimate_s": np.full(n, np.inf),
     }
+    for column in columns.values():
+        column.setflags(write=False)
+    return columns
 
 
 @lru_cache(maxsize=16)
 def _ones(n: int) -> np.ndarray:
-    return np.ones(n)
+    ones = np.ones(n)
+    ones.setflags(write=False)
+    return ones
 
 
 def _convert(name: str, column: str, values: Any) -> np.ndarray:

@@ -5,12 +5,6 @@ from . import lifecycle, rerating, resizing
 
 
 @entry
-def start(states, row, job):
-    """`lifecycle.start`."""
-    lifecycle.start(states[row], job)
-
-
-@entry
 def preempt(states, row, job):
     """`lifecycle.preempt`."""
     lifecycle.preempt(states[row], job)

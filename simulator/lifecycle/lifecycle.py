@@ -9,7 +9,6 @@ from ..numerics import heap
 from ..numerics.bitset import exclude, include
 from ..numerics.event_queue import schedule_event
 from ..regions.region_starts import enter_region, has_regions, is_late, leave_region, note_arrival, set_up
-from ..rules.dally_timers import next_ring_s, record_wait
 from ..rules.orders import (
     arrival_key,
     demoted_key,
@@ -58,7 +57,16 @@ def enqueue(s, job, key):
     s.status[job] = WAITING
     s.waiting += 1
     if s.delays and s.auctions == 0:
-        schedule_event(s, job, next_ring_s(s, job))
+        ask_to_be_woken(s, job)
+
+
+@kernel
+def ask_to_be_woken(s, job):
+    """Modify `s`: the rule wakes waiting jobs, and has to say when this one; it does before the clock goes on."""
+    if s.is_untimed[job] == 0:
+        s.is_untimed[job] = 1
+        s.untimed[s.n_untimed] = job
+        s.n_untimed += 1
 
 
 @kernel
@@ -109,14 +117,6 @@ def hold(s, job, until_s):
 
 
 @kernel
-def set_timers(s, demand):
-    """Modify `s`: the delay timers of a demand class have changed: wake its waiting jobs when they run out."""
-    base = s.class_base[demand]
-    for i in range(base, base + s.class_count[demand]):
-        schedule_event(s, s.queue_item[i], next_ring_s(s, s.queue_item[i]))
-
-
-@kernel
 def unhold(s, job):
     """Modify `s`: the held job is back in the queue, at its old place."""
     s.held -= 1
@@ -142,7 +142,7 @@ def offer(s):
 
 @kernel
 def join(s, job):
-    """Modify `s`: remember the job until the instant ends, when the order is settled (see `passes.commit`)."""
+    """Modify `s`: remember the job until the instant ends, when the order is settled (see `order_pass.commit`)."""
     if s.is_joined[job] == 0:
         s.is_joined[job] = 1
         s.joined[s.n_joined] = job
@@ -182,6 +182,9 @@ def start(s, job):
     """Modify `s`: the waiting or held job runs on `s.gang`.
 
     If these are the GPUs that it held when the instant began, it goes on as if nothing had happened.
+
+    Returns:
+        True if it had waited for them, so that it has neither gone on nor only moved at this instant.
     """
     note(s, START, job)
     if s.status[job] == HELD:
@@ -189,6 +192,7 @@ def start(s, job):
     dequeue(s, job)
     now = s.now_s
     back = is_back(s, job) and (not has_berths(s) or rates.is_as_it_was(s, job))
+    has_waited = not back and s.left_s[job] != now
     s.tier[job] = occupy(s, job)
     s.status[job] = RUNNING
     s.runner[s.running] = job
@@ -212,9 +216,6 @@ def start(s, job):
             set_up(s, job)
             s.late_starts += s.starts[job] == 0 and is_late(s, job)
         s.starts[job] += 1
-        has_waited = s.left_s[job] != now  # else it was stopped at this instant: it has but moved
-        if s.timing and has_waited and record_wait(s, job, s.tier[job]) and s.delays and s.auctions == 0:
-            set_timers(s, s.demand[job])
         if s.placer == AFFINITY:
             dedicate(s, job)
         s.queued_s[job] += now - s.waiting_since_s[job]
@@ -227,6 +228,7 @@ def start(s, job):
             join(s, job)
     plan(s, job)
     log(s, START, job)
+    return has_waited
 
 
 @kernel

@@ -5,7 +5,7 @@ from ..compiler.jit import kernel
 
 @kernel
 def join_standing(s, job, tier):
-    """Modify `s`: a job that has just been held starts by itself at `tier` or a better one (passes/tier_holds.py)."""
+    """Modify `s`: a job that has just been held starts by itself at `tier` or a better one (tier_holds.py)."""
     s.hold_tier[job] = tier
     s.standing[s.n_standing] = job
     s.n_standing += 1

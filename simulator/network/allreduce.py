@@ -174,7 +174,7 @@ class AllReduce:
             tiers = self.calibration.fabric.measured_on
             say_once(
                 f"network {self.name}: slowdowns of {shown} are extrapolated: compute of the GPU in brackets, "
-                f"bandwidths of a cluster of {tiers}; docs/network.md says what to believe"
+                f"bandwidths of a cluster of {tiers}; docs/concepts/network.md says what to believe"
             )
 
     def _layers_of_job(self, workload: Any, job: int) -> ModelLayers:
@@ -230,7 +230,7 @@ class AllReduce:
 
     @cached_property
     def _scratch(self) -> np.recarray:
-        return empty_state(Capacity.fitting(1, 1))
+        return empty_state(Capacity.fitting(1, 1, layered=True))
 
 
 def _profiles(models: np.ndarray, gpus: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -47,7 +47,7 @@ import numpy as np
 from ..base.errors import InputError
 from ..base.names import choose
 from ..base.tiers import TIER_NAMES
-from ..base.yaml_files import load_mapping, read_text, validated
+from ..files.yaml_files import load_mapping, read_text, validated
 from ..profiles.model_names import normalised, plain
 from .collectives import FULLY_CONNECTED, RING, SWITCH
 

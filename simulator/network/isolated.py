@@ -20,7 +20,7 @@ divides unevenly and is flattened is slow; slowdowns below 1 are such placements
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
@@ -54,15 +54,7 @@ class Shape:
     most_machines: int = 1
 
 
-@dataclass(frozen=True)
-class _Room:
-    """GPUs of the largest slot, machine and rack, and the best shapes that are known already, by gang size."""
-
-    largest: np.ndarray
-    shapes: dict[int, Shape] = field(default_factory=dict)
-
-
-_ROOMS: WeakKeyDictionary[Topology, _Room] = WeakKeyDictionary()
+_SHAPES: WeakKeyDictionary[Topology, dict[int, Shape]] = WeakKeyDictionary()  # the best ones known, by gang size
 
 
 def iteration_times_s(
@@ -97,30 +89,21 @@ def innermost_tiers(topology: Topology | None, gpus: np.ndarray) -> np.ndarray:
     """The innermost tier that holds each gang on the empty cluster, int64 (n,)."""
     if topology is None:
         return np.full(len(gpus), SLOT)
-    return _room_of(topology).largest.searchsorted(gpus)
+    return topology.largest.searchsorted(gpus)
 
 
 def best_shape(topology: Topology | None, gpus: int) -> Shape:
     """The shape of the best placement of a gang on the empty cluster; see the module."""
     if topology is None:
         return Shape(most_gpus=gpus)
-    shapes = _room_of(topology).shapes
+    shapes = _SHAPES.setdefault(topology, {})
     if gpus not in shapes:
         shapes[gpus] = _best_shape(topology, gpus)
     return shapes[gpus]
 
 
-def _room_of(topology: Topology) -> _Room:
-    room = _ROOMS.get(topology)
-    if room is None:
-        racks = np.bincount(topology.machine_rack, weights=topology.machine_gpus)
-        largest = (topology.slot_gpus.max(), topology.machine_gpus.max(), int(racks.max()))
-        room = _ROOMS[topology] = _Room(np.array(largest, np.int64))
-    return room
-
-
 def _best_shape(topology: Topology, gpus: int) -> Shape:
-    slot, machine, rack = _room_of(topology).largest.tolist()
+    slot, machine, rack = topology.largest.tolist()
     if gpus <= slot:
         return Shape(most_gpus=gpus)
     if gpus <= machine:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ..cluster.topology import Topology
 
 MOST_MARKS = 4096
+MOST_KNOWN = 256
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,20 @@ class Penalty:
         # All jobs of one GPU are one profile.
         pairs = np.where(gpus == 1, 1, codes * (int(gpus.max()) + 1) + gpus)
         first_job, profiles = _distinct(pairs)
-        factors = [self._factors(workload, job) for job in first_job.tolist()]
-        return profiles, np.array(factors)
+        kinds = tuple(workload.model[first_job].tolist()), tuple(gpus[first_job].tolist())
+        factors = self._known.get(kinds)
+        if factors is None:
+            factors = np.array([self._factors(workload, job) for job in first_job.tolist()])
+            factors.setflags(write=False)
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            self._known[kinds] = factors
+        return profiles, factors
+
+    @cached_property
+    def _known(self) -> dict[tuple[tuple[str, ...], tuple[int, ...]], np.ndarray]:
+        """Slowdowns by the models and gang sizes of the profiles: most workloads of a generator have the same."""
+        return {}
 
     def _factors(self, workload: Any, job: int) -> Factors:
         model, gpus = str(workload.model[job]), int(workload.gpus[job])

@@ -6,15 +6,11 @@ word of `mid`; a word has 32 bits.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic, overload
 
 from ..base.codes import WORD
 from ..compiler.jit import entry
+from .instructions import trailing_zeros
 
 
 def words(items: int) -> tuple[int, int, int]:
@@ -22,28 +18,6 @@ def words(items: int) -> tuple[int, int, int]:
     low = -(-items // WORD)
     mid = -(-low // WORD)
     return low, mid, -(-mid // WORD)
-
-
-def trailing_zeros(word: int) -> int:
-    """Index of the lowest set bit of `word` > 0."""
-    word = int(word)
-    return (word & -word).bit_length() - 1
-
-
-@intrinsic
-def _count_trailing_zeros(_context: Any, word: Any) -> Any:
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.int64(types.int64), generate
-
-
-@overload(trailing_zeros)
-def _compiled_trailing_zeros(word: Any) -> Any:
-    def implementation(word: Any) -> Any:
-        return _count_trailing_zeros(word)
-
-    return implementation
 
 
 @entry

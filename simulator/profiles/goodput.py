@@ -64,7 +64,10 @@ def steps_at(known: Mapping[int, float], batch: float) -> float:
 
 
 def gain(noise: tuple[float, float], scale: float | np.ndarray) -> float | np.ndarray:
-    """Progress of one optimiser step, in steps of the smallest batch; see the module."""
+    """Progress of one optimiser step, in steps of the smallest batch; see the module.
+
+    Paper: pollux, Sec. 3.1.
+    """
     sqr, var = noise
     return (var + sqr) / (var / scale + sqr)
 
@@ -92,6 +95,8 @@ class Goodput:
     Args:
         application: what is trained.
         most: GPUs of the largest gang, >= 1.
+
+    Paper: pollux, Sec. 3.
     """
 
     def __init__(self, application: Application, most: int) -> None:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base.errors import InputError
-from ..base.yaml_files import read_text
+from ..files.yaml_files import read_text
 from ..jobs.trace_columns import Table
 from ..jobs.workload import LARGEST_GANG, first_duplicate
 from .model_names import plain

@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..base.names import choose
-from ..base.yaml_files import load_mapping
+from ..files.yaml_files import load_mapping
 from .goodput import steps_at
 from .model_names import plain
 from .profile_schema import checked_models
@@ -176,6 +176,12 @@ def load_profiles(path: str | os.PathLike[str] = "") -> Profiles:
     """The shipped profiles and those of a file, which go first; "" for the shipped ones alone.
 
     A model in the file replaces the shipped one of that name, in any spelling, as a whole.
+
+    Args:
+        path: a profile file, JSON; "" for none.
+
+    Returns:
+        The profiles by name of model: `load_profiles().of("bert").fit("t4")`.
 
     Raises:
         InputError: the file cannot be read, or one sentence with the place in it, the value and what was expected.

@@ -103,6 +103,8 @@ def data_parallel(
     Args:
         compute_s: seconds of computing during which the network is idle. rate: bytes per second of the ring.
         shortest_up_s: the Up phase takes at least so long, at a lower rate then.
+
+    Setting: cassini, Figure 1(a).
     """
     sent = ring_bytes(gradient_bytes, workers)
     if sent <= 0:
@@ -122,6 +124,8 @@ def pipeline(
     Args:
         compute_s: seconds of computing of one stage. activation_bytes: of one minibatch.
         shared_bytes: what first and last stage have in common and all-reduce between the two of them.
+
+    Setting: cassini, Figure 1(b).
     """
     peak_s = activation_bytes / rate
     step_s = max(compute_s / 3.0 / minibatches, peak_s)  # a stage cannot send faster than the link
@@ -133,7 +137,10 @@ def pipeline(
 
 
 def tensor_parallel(compute_s: float, rate: float) -> Phases:
-    """Figure 1(c): forward and backward pass at one rate ("roughly 25 Gbps"), then data loading without demand."""
+    """Figure 1(c): forward and backward pass at one rate ("roughly 25 Gbps"), then data loading without demand.
+
+    Setting: cassini, Figure 1(c).
+    """
     return in_order([(compute_s, rate), (LOADING * compute_s, 0.0)])
 
 
@@ -156,6 +163,8 @@ def hybrid(
     Args:
         compute_s: seconds of computing of one server. activation_bytes: of one of the two minibatches.
         gradient_bytes: of one server. rate: of the all-reduces, and the most that a phase takes, bytes per second.
+
+    Setting: cassini, Figure 1(d).
     """
     parts = []
     for share in (1 / 6, 1 / 6, 2 / 6, 2 / 6):
@@ -175,6 +184,8 @@ def embeddings(compute_s: float, exchanged_bytes: float, gradient_bytes: float, 
 
     Args:
         exchanged_bytes: embeddings of one worker's samples; the (n - 1) / n of them that lie elsewhere are sent.
+
+    Setting: cassini, Sec. 5.1.
     """
     exchange_s = exchanged_bytes * (workers - 1) / workers / rate
     back_s = exchange_s + ring_bytes(gradient_bytes, workers) / rate

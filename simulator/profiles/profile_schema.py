@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..base.errors import InputError
-from ..base.yaml_files import validated
+from ..files.yaml_files import validated
 from .model_names import plain
 
 

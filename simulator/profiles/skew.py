@@ -92,6 +92,8 @@ def is_skewed(models: np.ndarray, threshold: float = DEFAULT_THRESHOLD, unknown:
 
     Raises:
         InputError: a threshold outside [0, 1].
+
+    Paper: tiresias, skew, as in paper dally, Sec. I and III-B.
     """
     if not 0.0 <= threshold <= 1.0:
         raise InputError(f"skew threshold = {threshold!r}: expected a number from 0 to 1")

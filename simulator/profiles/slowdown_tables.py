@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from ..base.errors import InputError
 from ..base.names import choose
-from ..base.yaml_files import read_text
 from ..cluster.topology import MAX_GPUS
+from ..files.yaml_files import read_text
 from .model_names import normalised
 
 Factors = tuple[float, float, float, float]  # slot, machine, rack, network; each >= 1

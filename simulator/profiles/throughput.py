@@ -68,11 +68,17 @@ class ThroughputFit:
         return np.array([getattr(self, name) for name in PARAMETERS], dtype=np.float64)
 
     def compute_s(self, batch: ArrayLike) -> np.ndarray:
-        """Eq. 3: seconds of one pass over `batch` samples on each of several GPUs."""
+        """Eq. 3: seconds of one pass over `batch` samples on each of several GPUs.
+
+        Setting: sjf-bsbf, Eq. 3.
+        """
         return self.a + self.b * np.asarray(batch, dtype=np.float64)
 
     def communication_s(self, gpus: ArrayLike, nodes: ArrayLike) -> np.ndarray:
-        """Eq. 4: seconds to exchange the gradients of `gpus` GPUs on `nodes` machines; 0 for one GPU."""
+        """Eq. 4: seconds to exchange the gradients of `gpus` GPUs on `nodes` machines; 0 for one GPU.
+
+        Setting: sjf-bsbf, Eq. 4.
+        """
         more = np.maximum(np.asarray(gpus, dtype=np.float64) - 2.0, 0.0)
         exchange_s = np.where(np.asarray(nodes) > 1, self.an + self.bn * more, self.ai + self.bi * more)
         return np.where(np.asarray(gpus) > 1, exchange_s, 0.0)
@@ -88,6 +94,8 @@ class ThroughputFit:
             batch: samples per GPU and iteration, > 0.
             sub_batch: samples per GPU and pass at most; None: all of `batch` in one pass. The s = ceil(batch /
                 sub_batch) passes are equal, batch / s samples each, as in Eq. 7.
+
+        Setting: sjf-bsbf, Eq. 7.
         """
         batch = np.asarray(batch, dtype=np.float64)
         steps = np.ones_like(batch) if sub_batch is None else np.ceil(batch / np.asarray(sub_batch, dtype=np.float64))

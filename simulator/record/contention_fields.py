@@ -7,7 +7,7 @@ rounds.py and phases.py touch no others.
 
 from __future__ import annotations
 
-from .sharing_fields import Field
+from .field_axes import COUNTED, JOB, LINK, LOGGED, USE, Axis, Field
 
 MOST_PHASES = 8  # Up phases of an iteration
 BINS = 2048  # of durations of iterations, see flows/iterations.py
@@ -28,14 +28,15 @@ def contention_fields(jobs: int, links: int, uses: int = 0, trace: int = 1) -> l
         jobs = links = uses = phases = bins = trace = 1
     else:
         uses, phases, bins = uses or USES_PER_LINK * links, MOST_PHASES, BINS
+    per_job, per_link = Axis(JOB, jobs), Axis(LINK, links)
     return (
         _scalars()
-        + _link_fields(links)
-        + _use_fields(uses)
-        + _job_fields(jobs, phases)
-        + _heap_fields(jobs)
-        + _scratch_fields(jobs, links)
-        + _table_fields(jobs, links)
+        + _link_fields(per_link)
+        + _use_fields(Axis(USE, uses))
+        + _job_fields(per_job, phases)
+        + _heap_fields(per_job)
+        + _scratch_fields(per_job, per_link)
+        + _table_fields(per_job, per_link)
         + [("iteration_bins", "i8", (bins,))]  # how many iterations had a duration in each bin
         + _trace_fields(trace)
     )
@@ -63,7 +64,7 @@ def _scalars() -> list[Field]:
     ]
 
 
-def _link_fields(links: int) -> list[Field]:
+def _link_fields(links: Axis) -> list[Field]:
     return [
         ("link_capacity", "f8", (links,)),  # bytes per second, whole
         ("link_first", "i8", (links,)),  # head of its uses; -1 = none
@@ -77,7 +78,7 @@ def _link_fields(links: int) -> list[Field]:
     ]
 
 
-def _use_fields(uses: int) -> list[Field]:
+def _use_fields(uses: Axis) -> list[Field]:
     """A pool; all lists end with -1."""
     return [
         ("use_job", "i8", (uses,)),
@@ -91,7 +92,7 @@ def _use_fields(uses: int) -> list[Field]:
     ]
 
 
-def _job_fields(jobs: int, phases: int) -> list[Field]:
+def _job_fields(jobs: Axis, phases: int) -> list[Field]:
     floats = (
         "tail_s",  # Down time after the last Up phase
         "alone_s",  # seconds of an iteration with nobody else on its links, without stretch and jitter
@@ -132,13 +133,13 @@ def _job_fields(jobs: int, phases: int) -> list[Field]:
     columns += [(name, "i8", (jobs,)) for name in integers]
     return [
         *columns,
-        ("phase_down_s", "f8", (jobs, phases)),  # before each Up phase
-        ("phase_bytes", "f8", (jobs, phases)),  # a flow
-        ("phase_rate", "f8", (jobs, phases)),  # the most that a flow sends, bytes per second, whole
+        ("phase_down_s", "f8", (jobs, phases), COUNTED),  # before each Up phase
+        ("phase_bytes", "f8", (jobs, phases), COUNTED),  # a flow
+        ("phase_rate", "f8", (jobs, phases), COUNTED),  # the most that a flow sends, bytes per second, whole
     ]
 
 
-def _heap_fields(jobs: int) -> list[Field]:
+def _heap_fields(jobs: Axis) -> list[Field]:
     """The heap of jobs by when their present part ends."""
     return [
         ("phase_key", "f8", (jobs,)),
@@ -148,7 +149,7 @@ def _heap_fields(jobs: int) -> list[Field]:
     ]
 
 
-def _scratch_fields(jobs: int, links: int) -> list[Field]:
+def _scratch_fields(jobs: Axis, links: Axis) -> list[Field]:
     """Of the computation of rates (flows/max_min.py, max_min_sparse.py)."""
     return [
         ("n_dirty", "i8"),  # links whose jobs need new rates before time passes
@@ -157,8 +158,8 @@ def _scratch_fields(jobs: int, links: int) -> list[Field]:
         ("sieve_mark", "i8", (jobs,)),  # by job: on the link of this sieving,
         ("sieve_flows", "f8", (jobs,)),  # with so many flows
         ("may_join", "i8", (jobs,)),  # by job: 1 = it sends and is not in the present fill
-        ("fill_rate", "f8", (jobs,)),  # its rate when it last was in a fill; 0 = it is in one, and rises
-        ("fill_job", "i8", (jobs,)),  # the jobs of the component
+        ("fill_rate", "f8", (jobs,), COUNTED),  # its rate when it last was in a fill; 0 = it is in one, and rises
+        ("fill_job", "i8", (jobs,), COUNTED),  # the jobs of the component
         ("link_place", "i8", (links,)),  # its place in the lists below + links of the record x number of the fill
         ("fill_link", "i8", (links,)),  # the hot links of the component,
         ("fill_room", "f8", (links,)),  # capacity that is left to
@@ -167,28 +168,33 @@ def _scratch_fields(jobs: int, links: int) -> list[Field]:
     ]
 
 
-def _table_fields(jobs: int, links: int) -> list[Field]:
+def _table_fields(jobs: Axis, links: Axis) -> list[Field]:
     """Of a small network: jobs have seats, links that can bind have columns (flows/max_min_dense.py)."""
-    seats, columns = (1, 1) if links == 1 else (SEATS, COLUMNS)
+    seats, columns = (1, 1) if links.length == 1 else (SEATS, COLUMNS)
     return [
         ("is_laid", "i8"),  # the table is that of the jobs that are there now
         ("fits_table", "i8"),  # they fit in
         ("n_seats", "i8"),
         ("n_columns", "i8"),
-        ("seat_job", "i8", (seats,)),
-        ("seat_rate", "f8", (seats,)),  # `fill_rate`
+        ("seat_job", "i8", (seats,), COUNTED),
+        ("seat_rate", "f8", (seats,), COUNTED),  # `fill_rate`
         ("seat_of", "i8", (jobs,)),  # -1 = none
-        ("column_link", "i8", (columns,)),  # ascending
+        ("column_link", "i8", (columns,), COUNTED),  # ascending
         ("column_of", "i8", (links,)),  # -1 = none
-        ("column_users", "i8", (columns,)),  # a bit a seat
+        ("column_users", "i8", (columns,), COUNTED),  # a bit a seat
         ("seats_sending", "i8"),  # likewise
-        ("table_flows", "f4", (seats, max(columns, 2))),  # an even number: no padding, whose bytes are anything
-        ("column_capacity", "f8", (columns,)),
-        ("column_sending", "f8", (columns,)),  # flows of the jobs that send
-        ("column_offered", "f8", (columns,)),  # `link_offered`
-        ("column_joined", "i8", (columns,)),  # these jobs, if more is offered than fits
-        ("column_room", "f8", (columns,)),  # capacity that is left to
-        ("column_flows", "f8", (columns,)),  # flows that are still rising
+        (
+            "table_flows",
+            "f4",
+            (seats, max(columns, 2)),
+            COUNTED,
+        ),  # an even number: no padding, whose bytes are anything
+        ("column_capacity", "f8", (columns,), COUNTED),
+        ("column_sending", "f8", (columns,), COUNTED),  # flows of the jobs that send
+        ("column_offered", "f8", (columns,), COUNTED),  # `link_offered`
+        ("column_joined", "i8", (columns,), COUNTED),  # these jobs, if more is offered than fits
+        ("column_room", "f8", (columns,), COUNTED),  # capacity that is left to
+        ("column_flows", "f8", (columns,), COUNTED),  # flows that are still rising
     ]
 
 
@@ -204,10 +210,10 @@ def _trace_fields(trace: int) -> list[Field]:
     ]
 
 
-def stay_fields(jobs: int, links: int, entries: int) -> list[Field]:
+def stay_fields(jobs: Axis, links: int, entries: Axis) -> list[Field]:
     """Between a network and the running jobs of a cluster (flows/sessions.py); `entries` of the decision log."""
     if links == 0:
-        jobs = entries = 1
+        jobs, entries = Axis(JOB, 1), Axis(LOGGED, 1)
     return [
         ("averages", "i8"),  # jobs on the network run at average rates, not phase by phase;
         ("net_changed", "i8"),  # who is there, or a shift, has changed since they were computed;
@@ -218,7 +224,7 @@ def stay_fields(jobs: int, links: int, entries: int) -> list[Field]:
         ("asked_shift_s", "f8", (jobs,)),  # the shift with which a job that has just got GPUs will begin; -1 = none
         ("asked_period_s", "f8", (jobs,)),
         ("n_leavers", "i8"),  # jobs that have left their GPUs at this instant,
-        ("leaver", "i8", (jobs,)),
+        ("leaver", "i8", (jobs,), COUNTED),
         ("is_leaver", "i8", (jobs,)),  # codes.GONE; codes.BACK: and are on them again; 0 = neither
-        ("log_seconds", "f8", (entries,)),  # of a shift, with the other fields of log_fields
+        ("log_seconds", "f8", (entries,), COUNTED),  # of a shift, with the other fields of log_fields
     ]

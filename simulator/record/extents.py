@@ -7,43 +7,40 @@ from typing import NamedTuple
 
 import numpy as np
 
-WHOLE = 0
+from .field_axes import Axis, Field, declared, held, shape_of
+
+ALL = ""
 
 
 class Block(NamedTuple):
-    """Bytes that follow each other: `count` arrays of `length` entries of `size` bytes; WHOLE: so many bytes."""
+    """Bytes that follow each other: `count` arrays of `length` entries of `size` bytes, with `more` entries in use.
+
+    Attributes:
+        of: what the entries are of: so many are in use as of these; ALL: all.
+        more: entries in use beyond those.
+    """
 
     first: int
     count: int  # type: ignore[assignment]  # what a tuple has under the name is not asked for
     size: int
     length: int
+    of: str = ALL
+    more: int = 0
 
 
-def blocks_of(
-    dtype: np.dtype, lengths: Collection[int], without: Collection[str], rows: Mapping[str, int] | None = None
-) -> list[Block]:
+def blocks_of(fields: Collection[Field], dtype: np.dtype, of: Collection[str], holds: Collection[str]) -> list[Block]:
     """The blocks of a record.
 
     Args:
-        dtype: of the record.
-        lengths: of the arrays of which a part may be in use: those whose first axis is as long, or else the last.
-        without: fields to leave out.
-        rows: of one-dimensional fields, how many arrays one behind the other each is meant as.
+        fields: of the record, as they are declared; dtype: the record.
+        of: what may be in use in part.
+        holds: of the fields that hold so long (field_axes.py); the others are left out.
     """
     blocks: list[Block] = []
-    for name in dtype.names or ():
-        field, offset = dtype.fields[name][:2]  # type: ignore[index]
-        if name in without:
+    for field, kind, first in declared(fields, dtype):
+        if held(field) not in holds:
             continue
-        block = Block(offset, 1, field.itemsize, WHOLE)
-        if name in (rows or {}):
-            count = (rows or {})[name]
-            block = Block(offset, count, field.base.itemsize, field.shape[0] // count)
-        elif field.shape and field.shape[0] in lengths:
-            block = Block(offset, 1, field.itemsize // field.shape[0], field.shape[0])
-        elif field.shape and field.shape[-1] in lengths:
-            length = field.shape[-1]
-            block = Block(offset, field.itemsize // field.base.itemsize // length, field.base.itemsize, length)
+        block = _block(shape_of(field), kind, first, of)
         joined = _joined(blocks[-1], block) if blocks else None
         if joined is not None:
             blocks[-1] = joined
@@ -52,23 +49,37 @@ def blocks_of(
     return blocks
 
 
+def _block(shape: tuple[Axis | int, ...], kind: np.dtype, first: int, of: Collection[str]) -> Block:
+    """One field: its first axis counts, or else its last."""
+    for axis in (shape[0], shape[-1]) if shape else ():
+        if not isinstance(axis, Axis) or axis.of not in of or axis.length == 1:
+            continue
+        if axis is shape[0] and axis.layers == 1:
+            return Block(first, 1, kind.itemsize // axis.size, axis.size, axis.of, axis.more)
+        count = axis.layers if axis is shape[0] else kind.itemsize // kind.base.itemsize // axis.size
+        return Block(first, count, kind.base.itemsize, axis.size // axis.layers, axis.of, axis.more)
+    return Block(first, 1, kind.itemsize, 1)
+
+
 def _joined(one: Block, other: Block) -> Block | None:
     """Both as one, if the second follows the first and is like it."""
-    if one.length != other.length or one.first + one.count * one.size * max(1, one.length) != other.first:
+    alike = (one.of, one.length, one.more) == (other.of, other.length, other.more)
+    if not alike or one.first + one.count * one.size * one.length != other.first:
         return None
-    if one.length == WHOLE:
+    if one.of == ALL:
         return one._replace(size=one.size + other.size)
     return one._replace(count=one.count + other.count) if one.size == other.size else None
 
 
-def used_parts(data: np.ndarray, blocks: Iterable[Block], used: Mapping[int, int]) -> list[np.ndarray]:
-    """Views of the bytes in use: of arrays of a length the first `used[length]` entries.
+def used_parts(data: np.ndarray, blocks: Iterable[Block], used: Mapping[str, int]) -> list[np.ndarray]:
+    """Views of the bytes in use: of arrays of something the first `used[something]` entries.
 
     Args:
         data: uint8, of one record.
     """
     parts = []
-    for first, count, size, length in blocks:
-        part = data[first : first + count * size * max(length, 1)]
-        parts.append(part if length == WHOLE else part.reshape(count, -1)[:, : size * used[length]])
+    for first, count, size, length, of, more in blocks:
+        part = data[first : first + count * size * length]
+        entries = length if of == ALL else min(length, used[of] + more)
+        parts.append(part if entries == length else part.reshape(count, -1)[:, : size * entries])
     return parts

@@ -7,62 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .contention_fields import USES_PER_LINK
-from .extents import WHOLE, Block, blocks_of, used_parts
-from .state import CLUSTER_ARRAYS, PER_BERTH, Capacity, log_entries, state_dtype
+from .extents import Block, blocks_of, used_parts
+from .field_axes import COUNTED, GPU, JOB, LAID, LINK, LOGGED, MEMO, READ, RUN, SEAT, USE, holding
+from .state import CLUSTER_ARRAYS, PER_BERTH, Capacity, state_dtype, state_fields
 from .zeroed import SPARSE_BYTES
 
-# Arrays that mean nothing beyond a count, a flag or a list that is cleared, or between two calls.
-LOG = ("log_kind", "log_job", "log_first", "log_size", "log_value", "log_gpu", "log_seconds", "log_time_s")
-SCRATCH = (
-    "layer_order",
-    "layer_done_ns",
-    "layer_waiting",
-    "bid",
-    "soon_machine",
-    "soon_rack",
-    "soon_whole",
-    "soon_s",
-    "end_key",
-    "end_job",
-    "end_place",
-    "step_s",
-    "step_free",
-)
-ROOM = (
-    "victim",
-    "victim_moves",
-    "victim_claim",
-    "victim_inside",
-    "victim_cost_s",
-    "item_of",
-    "survey_free",
-    "survey_head",
-    "survey_gpus",
-    "survey_gain",
-    "survey_job",
-    "survey_inside",
-    "survey_weighed",
-    "survey_next",
-)
-WAITED = ("wait_time_s", "wait_value", "wait_after")
-LAID = ("tier_factor", "profile_model", "layer_bytes", "layer_ready_ns", "layer_update_ns")  # for as many as there are
-PHASES = ("phase_down_s", "phase_bytes", "phase_rate", "fill_job", "fill_rate", "leaver")
-TABLE = (
-    "seat_job",
-    "seat_rate",
-    "column_link",
-    "column_users",
-    "column_capacity",
-    "column_sending",
-    "column_offered",
-    "column_joined",
-    "column_room",
-    "column_flows",
-    "table_flows",
-)
-UNCLEARED = {*LOG, *SCRATCH, *ROOM, *WAITED, *LAID, *PHASES, *TABLE}
-MEMO = ("shape_first", "shape_second", "shape_fraction")
 STEP = 1024  # in which some are counted, so that what is in use is rarely looked up anew
 
 
@@ -75,31 +24,23 @@ class Extent(NamedTuple):
     uses: int = 0
     entries: int = 0  # of the log
 
-    def lengths(self, capacity: Capacity) -> dict[int, int]:
-        """Entries in use by the length of an array; the most where different things have as much room."""
-        pairs = (
-            (capacity.jobs, self.jobs),
-            (capacity.gpus, self.gpus),
-            (capacity.seats, self.jobs),  # lists of running jobs; what lies in berths has an entry a GPU
-            (capacity.links, self.links),
-            (capacity.links * USES_PER_LINK, self.uses),
-            (capacity.uses, self.uses),
-            (log_entries(capacity.seats), self.entries),
-        )
-        used: dict[int, int] = {}
-        for length, count in pairs:
-            used[length] = min(length, max(count, used.get(length, 0)))
-        return used
+    @property
+    def used(self) -> dict[str, int]:
+        """Entries in use by what they are of; of running jobs there are no more than jobs."""
+        uses = dict.fromkeys((USE, READ), self.uses)
+        return {JOB: self.jobs, SEAT: self.jobs, GPU: self.gpus, LINK: self.links, LOGGED: self.entries, **uses}
 
 
 @cache
 def _blocks(capacity: Capacity, is_running: bool) -> list[Block]:
     """Of a record that runs; else of one that has been laid."""
-    dtype, lengths = state_dtype(capacity), Extent(0, 0).lengths(capacity).keys() - {0}
-    without = {"bid", "auction_s"} if is_running else {*UNCLEARED, *MEMO, "auction_s"}
-    blocks = blocks_of(dtype, lengths, without, dict.fromkeys(PER_BERTH, capacity.berths))
-    auctions = dtype.fields["auction_s"]  # type: ignore[index]  # there may be more than GPUs
-    return [*blocks, Block(auctions[1], 1, auctions[0].itemsize, WHOLE)]
+    holds = (RUN, LAID, COUNTED, MEMO) if is_running else (RUN,)
+    return blocks_of(state_fields(capacity), state_dtype(capacity), Extent(0, 0).used, holds)
+
+
+@cache
+def _names(capacity: Capacity, *holds: str) -> list[str]:
+    return holding(state_fields(capacity), *holds)
 
 
 class Plain:
@@ -142,7 +83,7 @@ class Plain:
     def clear(self, jobs: int, gpus: int) -> None:
         """As good as new for `jobs` jobs on `gpus` GPUs."""
         if self.record["shapes"] > 0:
-            for name in MEMO:
+            for name in _names(self.capacity, MEMO):
                 self.record[name][:] = 0
         for part in self._parts_of(_both(self.extent, Extent(jobs, gpus)), is_running=False):
             part.fill(0)
@@ -150,7 +91,8 @@ class Plain:
     def take_over(self, other: Plain) -> None:
         """Become as `other`, a record of the same capacity that has been laid and has not run yet."""
         own, laid = self.record, other.record
-        for name in (*LAID, *MEMO) if own["shapes"] > 0 or laid["shapes"] > 0 else LAID:
+        holds = (LAID, MEMO) if own["shapes"] > 0 or laid["shapes"] > 0 else (LAID,)
+        for name in _names(self.capacity, *holds):
             own[name] = laid[name]
         self._become(other, is_running=False)
 
@@ -173,9 +115,8 @@ class Plain:
     def _parts_of(self, extent: Extent, is_running: bool) -> list[np.ndarray]:
         """Views of the bytes in use; of a record that has only been laid, without those that nobody will look at."""
         if (extent, is_running) != self._known:
-            used = extent.lengths(self.capacity)
             self._known = extent, is_running
-            self._parts = used_parts(self.data, _blocks(self.capacity, is_running), used)
+            self._parts = used_parts(self.data, _blocks(self.capacity, is_running), extent.used)
         return self._parts
 
 

@@ -7,7 +7,7 @@ entry that nobody reads. Sets of regions are the bits of one word.
 from __future__ import annotations
 
 from ..numerics.bitset import words
-from .sharing_fields import Field
+from .field_axes import GPU, JOB, READ, Axis, Field
 
 MOST_PARTS = 4  # of a workload: units of one type, in one cluster
 MOST_TYPES = 16
@@ -28,7 +28,7 @@ def events_in(regions: int) -> int:
     return regions + regions * regions + 1 if regions > 0 else 0
 
 
-def region_fields(jobs: int, gpus: int, regions: int, tables: int, uses: int) -> list[Field]:
+def region_fields(jobs: Axis, gpus: Axis, regions: int, tables: int, uses: int) -> list[Field]:
     """All of them.
 
     Args:
@@ -38,13 +38,14 @@ def region_fields(jobs: int, gpus: int, regions: int, tables: int, uses: int) ->
         uses: room for pairs of a job and a table that it reads.
     """
     if regions == 0:
-        jobs = gpus = regions = tables = uses = clusters = types = parts = 1
+        regions = tables = uses = clusters = types = parts = 1
+        jobs, gpus = Axis(JOB, 1), Axis(GPU, 1)
     else:
         clusters, types, parts = clusters_in(regions), MOST_TYPES, MOST_PARTS
     return (
         _scalars(COURSE_BINS if regions > 1 else 1)
         + _place_fields(gpus, regions, clusters, types)
-        + _job_fields(jobs, parts, uses)
+        + _job_fields(jobs, parts, Axis(READ, uses))
         + _table_fields(tables)
         + _transfer_fields(regions, tables)
     )
@@ -83,7 +84,7 @@ def _scalars(bins: int) -> list[Field]:
     ]
 
 
-def _place_fields(gpus: int, regions: int, clusters: int, types: int) -> list[Field]:
+def _place_fields(gpus: Axis, regions: int, clusters: int, types: int) -> list[Field]:
     per_region = ("region_first_machine", "region_machines", "region_failures", "storage_bytes", "stored_bytes")
     per_cluster = ("cluster_region", "cluster_type", "cluster_gpus", "cluster_free")
     return [
@@ -98,7 +99,7 @@ def _place_fields(gpus: int, regions: int, clusters: int, types: int) -> list[Fi
     ]
 
 
-def _job_fields(jobs: int, parts: int, uses: int) -> list[Field]:
+def _job_fields(jobs: Axis, parts: int, uses: Axis) -> list[Field]:
     integers = (
         "job_level",
         "job_tenant",
@@ -122,8 +123,8 @@ def _job_fields(jobs: int, parts: int, uses: int) -> list[Field]:
         ("reader_job", "i8", (uses,)),
         ("reader_next", "i8", (uses,)),  # of the same table, from `table_reader` on: those that run or lack data
         ("reader_prev", "i8", (uses,)),
-        ("ended", "i8", (words(jobs)[0],)),  # of every 32 jobs in a row: how many are done,
-        ("ended_s", "f8", (words(jobs)[0],)),  # and when the last of them was
+        ("ended", "i8", (words(jobs.length)[0],)),  # of every 32 jobs in a row: how many are done,
+        ("ended_s", "f8", (words(jobs.length)[0],)),  # and when the last of them was
     ]
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from ..base.codes import MAX_LEVELS
 from ..base.tiers import MACHINE, TIERS
-from .sharing_fields import CLASSES, Field
-
-WAITS = 2048
+from .field_axes import CALL, COUNTED, Axis, Field
 
 
-def rule_fields(jobs: int, seats: int) -> list[Field]:
+def rule_fields(jobs: Axis, seats: Axis) -> list[Field]:
     """The compiled rule: its codes and parameters, running jobs, and scratch space of one scheduling pass."""
     return [
         ("order", "i8"),
@@ -35,9 +33,12 @@ def rule_fields(jobs: int, seats: int) -> list[Field]:
         ("runner", "i8", (seats,)),  # running jobs, in no order
         ("joined", "i8", (jobs,)),  # jobs to be settled in the order when the instant ends
         ("n_joined", "i8"),
+        ("untimed", "i8", (jobs,)),  # waiting jobs of which the rule has still to say when it wakes them
+        ("n_untimed", "i8"),
+        ("is_untimed", "i8", (jobs,)),
         ("offered", "i8", (jobs,)),  # jobs that are held until GPUs are freed
         ("n_offered", "i8"),
-        ("standing", "i8", (jobs,)),  # jobs that are held for a tier (passes/tier_holds.py)
+        ("standing", "i8", (jobs,)),  # jobs that are held for a tier (tier_holds.py)
         ("n_standing", "i8"),
         ("hold_tier", "i8", (jobs,)),  # of a held job the worst tier at which it starts by itself; 0 = it does not
         ("hold_over", "i8", (jobs,)),  # 1: it is back in the queue once those in `standing` have been served
@@ -53,7 +54,12 @@ def rule_fields(jobs: int, seats: int) -> list[Field]:
         ("leases_over", "i8"),  # the lease of a running job may have ended, and no other begun
         ("offers", "i8"),  # jobs were offered GPUs at the last decision point
         ("fallback_defect", "i8"),  # of Gandiva in the simulator behind paper dally; see placers.py
-        ("bid", "i8", (2 * jobs + seats,)),  # scratch: jobs that are offered GPUs, a heap in the order of the rule
+        (
+            "bid",
+            "i8",
+            (2 * jobs.length + seats.length,),
+            CALL,
+        ),  # scratch: jobs that are offered GPUs, a heap in the order of the rule
     ]
 
 
@@ -66,9 +72,14 @@ def semantics_fields() -> list[Field]:
     ]
 
 
-def delay_fields() -> list[Field]:
-    """Delay timers (rules/dally_timers.py). Lists of waits: 2 x demand class + (0: machine, 1: rack)."""
-    lists = 2 * CLASSES
+def delay_fields(classes: int, waits: int) -> list[Field]:
+    """Delay timers (policies/dally.py). Lists of waits: 2 x demand class + (0: machine, 1: rack).
+
+    Args:
+        classes: of jobs by demand.
+        waits: that are remembered, of all lists together.
+    """
+    lists = 2 * classes
     return [
         ("delays", "i8"),  # kind of the timers by which jobs refuse (codes.FIXED, TUNED); 0 = they do not
         ("timing", "i8"),  # kind of the timers that there are, if only to look at
@@ -81,41 +92,41 @@ def delay_fields() -> list[Field]:
         ("tuner_cap", "f8", (2,)),
         ("history_s", "f8"),
         ("next_wait", "i8"),
-        ("wait_time_s", "f8", (WAITS,)),
-        ("wait_value", "f8", (WAITS,)),
-        ("wait_list", "i8", (WAITS,)),  # list of an entry, from 1; 0 = none
-        ("wait_after", "i8", (WAITS,)),
-        ("waits_first", "i8", (lists,)),
-        ("waits_last", "i8", (lists,)),
-        ("waits_count", "i8", (lists,)),
+        ("wait_time_s", "f8", (waits,), COUNTED),
+        ("wait_value", "f8", (waits,), COUNTED),
+        ("wait_list", "i2", (waits,)),  # list of an entry, from 1; 0 = none
+        ("wait_after", "i2", (waits,), COUNTED),
+        ("waits_first", "i2", (lists,)),
+        ("waits_last", "i2", (lists,)),
+        ("waits_count", "i2", (lists,)),
         ("waits_total", "f8", (lists,)),  # the sum of its waits,
-        ("waits_summed", "i8", (lists,)),  # 1: that is up to date
-        ("waits_known", "i8", (lists,)),  # 1: the next is up to date
+        ("waits_summed", "i1", (lists,)),  # 1: that is up to date
+        ("waits_known", "i1", (lists,)),  # 1: the next is up to date
         ("waits_timer", "f8", (lists,)),
     ]
 
 
-def foresight_fields(jobs: int, gpus: int, seats: int) -> list[Field]:
-    """Waiting for a better tier (rules/greedy_wait.py)."""
+def foresight_fields(jobs: Axis, gpus: Axis, seats: Axis) -> list[Field]:
+    """Waiting for a better tier (policies/greedy/greedy_wait.py)."""
     return [
         ("waits", "i8"),  # the rule weighs waiting
         ("margin", "f8"),
         ("changes", "i8"),  # how often who holds what, or when it is to end, has changed
         ("foresees", "i8"),  # the rest is up to date: the ends of running jobs gone through so far,
-        ("soon_machine", "i8", (gpus,)),  # free GPUs then by machine
-        ("soon_rack", "i8", (gpus,)),  # and rack, and wholly free machines by rack,
-        ("soon_whole", "i8", (gpus,)),
+        ("soon_machine", "i8", (gpus,), COUNTED),  # free GPUs then by machine
+        ("soon_rack", "i8", (gpus,), COUNTED),  # and rack, and wholly free machines by rack,
+        ("soon_whole", "i8", (gpus,), COUNTED),
         ("soon_free", "i8", (3,)),  # the most of each in one,
-        ("soon_s", "f8", (3, gpus + 1)),  # and when there were so many for the first time
-        ("end_key", "f8", (seats,)),  # heap of the running jobs that have not ended then
-        ("end_job", "i8", (seats,)),
-        ("end_place", "i8", (jobs,)),
+        ("soon_s", "f8", (3, gpus.and_more(1)), COUNTED),  # and when there were so many for the first time
+        ("end_key", "f8", (seats,), COUNTED),  # heap of the running jobs that have not ended then
+        ("end_job", "i8", (seats,), COUNTED),
+        ("end_place", "i8", (jobs,), COUNTED),
         ("n_ends", "i8"),
     ]
 
 
-def room_fields(jobs: int, gpus: int, seats: int) -> list[Field]:
-    """Room that waiting jobs make by stopping and moving others (passes/room.py)."""
+def room_fields(jobs: Axis, gpus: Axis, seats: Axis) -> list[Field]:
+    """Room that waiting jobs make by stopping and moving others (policies/greedy/room.py)."""
     rows = TIERS - MACHINE  # tiers whose areas are looked at: machines, racks, the network
     return [
         ("preempts", "i8"),  # the rule makes room; the rest is there for whoever else asks, too
@@ -130,32 +141,37 @@ def room_fields(jobs: int, gpus: int, seats: int) -> list[Field]:
         ("victims_stopped", "i8"),
         ("victims_moved", "i8"),
         ("victims_left_s", "f8"),  # the sum of their isolated run times left
-        ("victim", "i8", (seats,)),
-        ("victim_moves", "i8", (seats,)),  # 1: it is moved, 0: stopped
-        ("victim_claim", "i8", (seats,)),  # scratch: free GPUs of the machine that it would move to; -1: stopped
-        ("victim_inside", "i8", (seats,)),  # scratch: its GPUs in the area
-        ("victim_cost_s", "f8", (seats,)),  # scratch
-        ("item_of", "i8", (jobs,)),  # scratch: of the survey
+        ("victim", "i8", (seats,), COUNTED),
+        ("victim_moves", "i8", (seats,), COUNTED),  # 1: it is moved, 0: stopped
+        (
+            "victim_claim",
+            "i8",
+            (seats,),
+            COUNTED,
+        ),  # scratch: free GPUs of the machine that it would move to; -1: stopped
+        ("victim_inside", "i8", (seats,), COUNTED),  # scratch: its GPUs in the area
+        ("victim_cost_s", "f8", (seats,), COUNTED),  # scratch
+        ("item_of", "i8", (jobs,), COUNTED),  # scratch: of the survey
         ("survey_version", "i8", (rows,)),  # of the state that was surveyed, by tier; 0 = none
         ("survey_s", "f8", (rows,)),  # and when
         ("survey_most", "f8", (rows,)),  # the most of `survey_gain`
-        ("survey_free", "i8", (gpus + 1,)),  # machines by their free GPUs
-        ("survey_head", "i8", (rows, gpus)),  # by area: the first of a list of items,
-        ("survey_gpus", "i8", (rows, gpus)),  # GPUs of those who may be asked to go,
-        ("survey_gain", "f8", (rows, gpus)),  # and the most time left, weighed, less the cost of a new start
-        ("survey_job", "i8", (rows, seats)),  # by item: who may be asked,
-        ("survey_inside", "i8", (rows, seats)),  # its GPUs in the area,
-        ("survey_weighed", "f8", (rows, seats)),  # its time left, weighed,
-        ("survey_next", "i8", (rows, seats)),  # and the next item of the area; -1 = none
+        ("survey_free", "i8", (gpus.and_more(1),), COUNTED),  # machines by their free GPUs
+        ("survey_head", "i8", (rows, gpus), COUNTED),  # by area: the first of a list of items,
+        ("survey_gpus", "i8", (rows, gpus), COUNTED),  # GPUs of those who may be asked to go,
+        ("survey_gain", "f8", (rows, gpus), COUNTED),  # and the most time left, weighed, less the cost of a new start
+        ("survey_job", "i8", (rows, seats), COUNTED),  # by item: who may be asked,
+        ("survey_inside", "i8", (rows, seats), COUNTED),  # its GPUs in the area,
+        ("survey_weighed", "f8", (rows, seats), COUNTED),  # its time left, weighed,
+        ("survey_next", "i8", (rows, seats), COUNTED),  # and the next item of the area; -1 = none
     ]
 
 
-def backfill_fields(jobs: int) -> list[Field]:
-    """Backfilling (passes/backfill.py). A step is the present, or an end of a job that runs or is promised GPUs."""
+def backfill_fields(jobs: Axis) -> list[Field]:
+    """Backfilling (policies/passes/backfill.py). A step is the present, or the end of a job or of a promise."""
     return [
         ("backfills", "i8"),
         ("last_end_s", "f8"),  # when a job ended last; -1 = never
         ("n_steps", "i8"),  # scratch: steps in the number of free GPUs, as expected,
-        ("step_s", "f8", (jobs + 1,)),  # when each begins,
-        ("step_free", "i8", (jobs + 1,)),  # and how many are free from then on, until the next
+        ("step_s", "f8", (jobs.and_more(1),), COUNTED),  # when each begins,
+        ("step_free", "i8", (jobs.and_more(1),), COUNTED),  # and how many are free from then on, until the next
     ]

@@ -6,6 +6,7 @@ They have their size where a GPU has more than one berth; elsewhere each is one 
 from __future__ import annotations
 
 from ..numerics.bitset import words
+from .field_axes import GPU, JOB, Axis, Field
 
 CLASSES = 256
 SHARED_MODELS = 32
@@ -13,22 +14,19 @@ GAINS = 512
 STEPS = 16
 FIT_TERMS = 9  # a, b, ai, bi, an, bn, d, one_a, one_b: see network/step_time.py
 
-Field = tuple[str, str] | tuple[str, str, tuple[int, ...]]
 
-
-def sharing_fields(jobs: int, gpus: int, berths: int) -> list[Field]:
-    """All of them."""
+def sharing_fields(jobs: Axis, gpus: Axis, classes: int, berths: int) -> list[Field]:
+    """All of them; `classes` of jobs by demand."""
+    models, gains = SHARED_MODELS, GAINS
     if berths == 1:
-        jobs = gpus = models = 1
-    else:
-        models = SHARED_MODELS
+        jobs, gpus, classes, models, gains = Axis(JOB, 1), Axis(GPU, 1), 1, 1, 1
     return (
         _scalars()
         + _gpu_fields(gpus)
         + _model_fields(models)
         + _job_fields(jobs, 1 if berths == 1 else STEPS)
-        + _alone_fields(jobs, gpus)
-        + _pass_fields(gpus, models)
+        + _alone_fields(jobs, gpus, gains)
+        + _pass_fields(gpus, classes, models)
     )
 
 
@@ -57,8 +55,8 @@ def _scalars() -> list[Field]:
     ]
 
 
-def _gpu_fields(gpus: int) -> list[Field]:
-    low, mid, top = words(gpus)
+def _gpu_fields(gpus: Axis) -> list[Field]:
+    low, mid, top = words(gpus.length)
     return [
         ("gpu_load", "i8", (gpus,)),  # jobs on it
         ("gpu_memory_used", "f8", (gpus,)),
@@ -78,7 +76,7 @@ def _model_fields(models: int) -> list[Field]:
     ]
 
 
-def _job_fields(jobs: int, steps: int) -> list[Field]:
+def _job_fields(jobs: Axis, steps: int) -> list[Field]:
     floats = (
         "solo_s",  # seconds per iteration on its GPUs with nobody beside it
         "slowdown",  # times that an iteration takes longer beside its partners, as last settled
@@ -119,7 +117,7 @@ def _job_fields(jobs: int, steps: int) -> list[Field]:
     return columns
 
 
-def _alone_fields(jobs: int, gpus: int) -> list[Field]:
+def _alone_fields(jobs: Axis, gpus: Axis, gains: int) -> list[Field]:
     """Running jobs that hold GPUs alone (sharing/exclusive_gpus.py)."""
     return [
         ("lists", "i8"),  # the rest is kept,
@@ -137,17 +135,17 @@ def _alone_fields(jobs: int, gpus: int) -> list[Field]:
         ("gains", "i8"),  # entries so far, of which the ring has the last ones,
         ("gains_read", "i8"),  # how many of them anybody knows of,
         ("gained_gpus", "i8"),  # and the GPUs of all of them
-        ("gain_job", "i8", (GAINS,)),
-        ("gain_gpus", "i8", (GAINS,)),
+        ("gain_job", "i8", (gains,)),
+        ("gain_gpus", "i8", (gains,)),
     ]
 
 
-def _pass_fields(gpus: int, models: int) -> list[Field]:
-    """Passes of the rules that share GPUs (passes/sjf_bsbf_pass.py, rules/sjf_bsbf_partners.py)."""
-    classes, steps = (1, 1) if models == 1 else (CLASSES, STEPS)
+def _pass_fields(gpus: Axis, classes: int, models: int) -> list[Field]:
+    """Passes of the rules that share GPUs (policies/bsbf/sjf_bsbf_pass.py, policies/bsbf/sjf_bsbf_partners.py)."""
+    steps = 1 if models == 1 else STEPS
     return [
         ("shares", "i8"),  # which of them
-        ("packs", "i8"),  # jobs of one GPU share GPUs (passes/gandiva_packing.py),
+        ("packs", "i8"),  # jobs of one GPU share GPUs (policies/gandiva.py),
         ("slices", "i8"),  # and take turns where sharing is no gain
         ("free_first", "i8"),  # free GPUs are in the gang before shared ones,
         ("free_last", "i8"),  # or behind them; else in none that is shared

@@ -16,26 +16,28 @@ from ..base.errors import InputError
 from ..base.tiers import TIERS
 from ..numerics.bitset import words
 from .contention_fields import contention_fields, stay_fields
+from .field_axes import COUNTED, GPU, JOB, LAID, LOGGED, MEMO, SEAT, Axis, Field, dtype_of
 from .region_fields import MOST_REGIONS, clusters_in, events_in, region_fields
 from .rule_fields import backfill_fields, delay_fields, foresight_fields, room_fields, rule_fields, semantics_fields
-from .sharing_fields import CLASSES, Field, sharing_fields
+from .sharing_fields import sharing_fields
 from .zeroed import zeroed
 
 # No powers of two: at the same place of arrays that lie a multiple of 4 KB apart, one would drive the other out of the
 # processor's cache.
 # Few, so that most of what anybody simulates needs one class beside that of the small ones; room that is not used is
 # never touched, and takes no memory.
-SMALL = (136, 72, 104)  # jobs, GPUs, links: what agents train on by default
+SMALL = (136, 72, 104)  # jobs, GPUs, links: what agents train on by default, without layers of models and auctions
 JOB_SIZES = (16_392, 131_072, 1_048_576, 8_388_608)
 GPU_SIZES = (8_200, 131_072, 262_152)
-LOG_ENTRIES = 4096  # at least
 BERTH_SIZES = (1, 8)  # jobs that may hold one GPU at once
-LINK_SIZES = (8_264, 65_608)  # never as many as jobs or GPUs: `plain.py` tells arrays by their length
+LINK_SIZES = (8_264, 65_608)
 SMALL_GEO = (520, 520, 8, 152, 4_160)  # jobs, GPUs and CPU machines, regions, tables, tables read by all jobs
-TABLE_SIZES = (8_264, 131_144, 1_048_648)  # as LINK_SIZES
+TABLE_SIZES = (8_264, 131_144, 1_048_648)
 READS = 64  # tables that a job reads, on average
 AUCTIONS = 512  # at least
-PROFILES = 512
+CLASSES = 256  # of jobs by demand, at most,
+PROFILES = 512  # and pairs of a model and a number of GPUs; never more than jobs
+WAITS, SMALL_WAITS = 2048, 512  # that delay timers remember
 MODELS = 64
 LAYERS = 1024  # of all models of a workload
 SHAPES = 2048  # a power of two
@@ -47,7 +49,8 @@ class Capacity:
 
     With one berth a GPU, jobs have their GPUs to themselves and one speed for as long as they hold them; the fields of
     `sharing_fields.py` are there with more only. Those of `contention_fields.py` are there with links only, those of
-    `region_fields.py` with regions only; `uses` are pairs of a job and a table that it reads.
+    `region_fields.py` with regions only; `uses` are pairs of a job and a table that it reads. So there are four groups
+    of records (`features`), each with one small class and larger ones.
     """
 
     jobs: int
@@ -62,6 +65,18 @@ class Capacity:
     def seats(self) -> int:
         """Berths of all GPUs: no more jobs can run."""
         return self.gpus * self.berths
+
+    @property
+    def features(self) -> str:
+        """Which group of fields there is room for: plain, sharing, links (and sharing), or regions."""
+        if self.regions:
+            return "regions"
+        return "links" if self.links else "plain" if self.berths == 1 else "sharing"
+
+    @property
+    def is_small(self) -> bool:
+        """The class of small workloads and clusters, without room for layers of models and auctions."""
+        return self.jobs < JOB_SIZES[0]
 
     @property
     def large(self) -> Capacity:
@@ -82,24 +97,36 @@ class Capacity:
         return empty_state(self, n)
 
     @classmethod
-    def fitting(cls, jobs: int, gpus: int, berths: int = 1, links: int = 0) -> Capacity:
-        """The smallest size class that holds `jobs` jobs on `gpus` GPUs; InputError beyond the largest."""
+    def fitting(cls, jobs: int, gpus: int, berths: int = 1, links: int = 0, *, layered: bool = False) -> Capacity:
+        """The smallest size class that holds `jobs` jobs on `gpus` GPUs.
+
+        Args:
+            jobs, gpus: how many there are.
+            berths: jobs that may hold one GPU at once.
+            links: how many jobs share; 0: none.
+            layered: with layers of models (network allreduce), or auctions (semantics artist-sim).
+
+        Raises:
+            InputError: more than the largest class holds.
+        """
         berths = _class_of(berths, BERTH_SIZES, "jobs on a GPU")
-        if jobs <= SMALL[0] and gpus <= SMALL[1] and links <= SMALL[2]:
+        if jobs <= SMALL[0] and gpus <= SMALL[1] and links <= SMALL[2] and not layered:
             return cls(*SMALL[:2], berths, SMALL[2] if links > 0 else 0)
         links = _class_of(links, LINK_SIZES, "links") if links > 0 else 0
         return cls(_class_of(jobs, JOB_SIZES, "jobs"), _class_of(gpus, GPU_SIZES, "GPUs"), berths, links)
 
     @classmethod
-    def with_regions(cls, jobs: int, gpus: int, regions: int, clusters: int, tables: int, uses: int) -> Capacity:
-        """The smallest size class that holds them; InputError beyond the largest."""
+    def with_regions(
+        cls, jobs: int, gpus: int, regions: int, clusters: int, tables: int, uses: int, *, layered: bool = False
+    ) -> Capacity:
+        """The smallest size class that holds them, see `fitting`; InputError beyond the largest."""
         if regions > MOST_REGIONS:
             raise InputError(f"{regions} regions: one simulator holds at most {MOST_REGIONS}")
         if clusters > clusters_in(MOST_REGIONS + 1):
             raise InputError(f"{clusters} clusters: one simulator holds at most {clusters_in(MOST_REGIONS + 1)}")
         wanted = jobs, gpus, regions, tables, uses
         is_small = all(size <= most for size, most in zip(wanted, SMALL_GEO, strict=True))
-        if is_small and clusters <= clusters_in(SMALL_GEO[2]):
+        if is_small and clusters <= clusters_in(SMALL_GEO[2]) and not layered:
             jobs, gpus, regions, tables, uses = SMALL_GEO
             return cls(jobs, gpus, regions=regions, tables=tables, uses=uses)
         jobs = _class_of(jobs, JOB_SIZES, "jobs")
@@ -157,7 +184,7 @@ def clock_fields() -> list[Field]:
     ]
 
 
-def job_fields(jobs: int) -> list[Field]:
+def job_fields(jobs: Axis) -> list[Field]:
     """One entry a job, in order of arrival."""
     floats = (
         "arrival_s",
@@ -219,7 +246,7 @@ def job_fields(jobs: int) -> list[Field]:
     return columns
 
 
-def estimate_fields(jobs: int) -> list[Field]:
+def estimate_fields(jobs: Axis) -> list[Field]:
     """What is known of run times (jobs/remaining_time.py)."""
     return [
         ("known_times", "i8"),  # whether they are exact, estimates, or not known
@@ -227,11 +254,13 @@ def estimate_fields(jobs: int) -> list[Field]:
     ]
 
 
-def grant_fields(jobs: int) -> list[Field]:
-    """Per job, where a grant is one lease and work counts in chunks (semantics.py)."""
+def grant_fields(jobs: Axis, serves: Axis) -> list[Field]:
+    """Per job, where a grant is one lease and work counts in chunks (semantics.py).
+
+    `serves`: jobs whose GPU-seconds are summed up, at auctions and where GPUs are shared.
+    """
     floats = (
         "ran_s",  # chunks: sum of their durations,
-        "service_gpu_s",  # and of GPUs x duration,
         "grant_left",  # and what these and the iterations left will be when the present grant ends
         "grant_ran_s",
         "grant_service_gpu_s",
@@ -243,12 +272,13 @@ def grant_fields(jobs: int) -> list[Field]:
         "next_first_gpu",  # head of the list of the gang that it will move to; -1 = none
         "next_tier",
     )
-    columns: list[Field] = [(name, "f8", (jobs,)) for name in floats]
+    columns: list[Field] = [("service_gpu_s", "f8", (serves,))]  # and of GPUs x duration
+    columns += [(name, "f8", (jobs,)) for name in floats]
     columns += [(name, "i8", (jobs,)) for name in integers]
     return columns
 
 
-def event_fields(jobs: int, gpus: int, regions: int) -> list[Field]:
+def event_fields(jobs: int, gpus: int, regions: int, auctions: int) -> list[Field]:
     """The heap of next events: ids are jobs, then machines, then the scheduling round, then the next auction.
 
     With regions then these, the links from each to each, and the look of the slow path.
@@ -262,24 +292,24 @@ def event_fields(jobs: int, gpus: int, regions: int) -> list[Field]:
         ("first_machine_event", "i8"),
         ("round_event", "i8"),
         ("auction_event", "i8"),
-        ("auction_s", "f8", (max(gpus, AUCTIONS),)),  # auctions to come, latest first
+        ("auction_s", "f8", (auctions,)),  # auctions to come, latest first
         ("n_auctions", "i8"),
     ]
 
 
-def queue_fields(jobs: int) -> list[Field]:
+def queue_fields(jobs: Axis, classes: int) -> list[Field]:
     """Waiting jobs: one heap per demand class (GPUs, skewed or not) in shared arrays, and sets in window order."""
-    low, mid, top = words(jobs)
+    low, mid, top = words(jobs.length)
     return [
         ("queue_key", "f8", (jobs,)),
         ("queue_item", "i8", (jobs,)),
         ("n_classes", "i8"),
-        ("class_gpus", "i8", (CLASSES,)),  # ascending
-        ("class_skewed", "i8", (CLASSES,)),
-        ("class_base", "i8", (CLASSES,)),
-        ("class_count", "i8", (CLASSES,)),
-        ("class_blocked", "i8", (CLASSES,)),  # number of the pass in which no placement was found
-        ("class_refused", "i8", (CLASSES,)),  # 4 x number of the pass + patience of who refused in it; see offers.py
+        ("class_gpus", "i8", (classes,)),  # ascending
+        ("class_skewed", "i8", (classes,)),
+        ("class_base", "i8", (classes,)),
+        ("class_count", "i8", (classes,)),
+        ("class_blocked", "i8", (classes,)),  # number of the pass in which no placement was found
+        ("class_refused", "i8", (classes,)),  # 4 x number of the pass + patience of who refused in it; offer_pass.py
         ("window_low", "i8", (low,)),
         ("window_mid", "i8", (mid,)),
         ("window_top", "i8", (top,)),
@@ -308,15 +338,15 @@ PER_RACK = ("rack_free", "rack_first_machine", "rack_machines")
 CLUSTER_ARRAYS = PER_GPU + PER_SLOT + PER_MACHINE + PER_RACK
 
 
-def cluster_fields(gpus: int, berths: int) -> list[Field]:
+def cluster_fields(gpus: Axis, berths: int) -> list[Field]:
     """GPUs, slots, machines and racks, and who holds what.
 
     The jobs on a GPU lie in berths: layer x (capacity for GPUs) + GPU, so that the first of a GPU has its number. The
     berths of a gang are a linked list through `gpu_next`, from `first_gpu` on.
     """
-    low, mid, top = words(gpus)
+    low, mid, top = words(gpus.length)
     return [
-        *[(name, "i8", (berths * gpus,)) for name in PER_BERTH],
+        *[(name, "i8", (gpus._replace(layers=berths),)) for name in PER_BERTH],
         *[(name, "i8", (gpus,)) for name in CLUSTER_ARRAYS],
         ("free_low", "i8", (low,)),
         ("free_mid", "i8", (mid,)),
@@ -335,10 +365,14 @@ def size_fields() -> list[Field]:
     return [(name, "i8") for name in names]
 
 
-def network_fields(gpus: int) -> list[Field]:
-    """Slowdown of one iteration by profile and tier; with network allreduce what network/collectives.py needs."""
+def network_fields(profiles: int) -> list[Field]:
+    """Slowdown of one iteration by profile and tier."""
+    return [("tier_factor", "f8", (profiles, TIERS), LAID)]
+
+
+def layer_fields(gpus: Axis, profiles: int, models: int, layers: int, shapes: int) -> list[Field]:
+    """What network allreduce needs (network/collectives.py)."""
     return [
-        ("tier_factor", "f8", (PROFILES, TIERS)),
         ("net_models", "i8"),  # models of the tables below; 0: tier_factor is the network
         ("net_kind", "i8", (TIERS,)),
         ("net_links", "i8", (TIERS,)),  # of one member; 0: as many as there are members
@@ -349,24 +383,24 @@ def network_fields(gpus: int) -> list[Field]:
         ("net_fifo", "i8"),
         ("net_single", "i8"),
         ("net_flattened", "i8"),
-        ("profile_model", "i8", (PROFILES,)),  # -1: one GPU
-        ("model_first", "i8", (MODELS + 1,)),  # first layer of a model
-        ("model_compute_ns", "i8", (MODELS,)),
-        ("model_end_ns", "i8", (MODELS,)),  # when the backward pass ends, from the start of the forward pass
-        ("layer_bytes", "i8", (LAYERS,)),
-        ("layer_ready_ns", "i8", (LAYERS,)),  # when its gradient is computed
-        ("layer_update_ns", "i8", (LAYERS,)),  # from the end of its all-reduce to its completion
-        ("layer_order", "i8", (LAYERS,)),  # scratch
-        ("layer_done_ns", "i8", (LAYERS,)),  # scratch
-        ("layer_waiting", "i8", (LAYERS,)),  # scratch
+        ("profile_model", "i8", (profiles,), LAID),  # -1: one GPU
+        ("model_first", "i8", (models + 1,)),  # first layer of a model
+        ("model_compute_ns", "i8", (models,)),
+        ("model_end_ns", "i8", (models,)),  # when the backward pass ends, from the start of the forward pass
+        ("layer_bytes", "i8", (layers,), LAID),
+        ("layer_ready_ns", "i8", (layers,), LAID),  # when its gradient is computed
+        ("layer_update_ns", "i8", (layers,), LAID),  # from the end of its all-reduce to its completion
+        ("layer_order", "i8", (layers,), COUNTED),  # scratch
+        ("layer_done_ns", "i8", (layers,), COUNTED),  # scratch
+        ("layer_waiting", "i8", (layers,), COUNTED),  # scratch
         ("units", "i8", (TIERS,)),  # scratch: the shape of a placement
         ("slot_held", "i8", (gpus,)),  # scratch, 0 between calls: GPUs of the gang in a slot,
         ("machine_held", "i8", (gpus,)),  # slots of a machine,
         ("rack_held", "i8", (gpus,)),  # and machines of a rack
         ("shapes", "i8"),  # memo by shape and model: how many are in it, the two halves of the key,
-        ("shape_first", "i8", (SHAPES,)),
-        ("shape_second", "i8", (SHAPES,)),
-        ("shape_fraction", "f8", (SHAPES,)),  # and compute over duration of an iteration
+        ("shape_first", "i8", (shapes,), MEMO),
+        ("shape_second", "i8", (shapes,), MEMO),
+        ("shape_fraction", "f8", (shapes,), MEMO),  # and compute over duration of an iteration
     ]
 
 
@@ -375,60 +409,66 @@ def failure_fields() -> list[Field]:
     return [("mtbf_s", "f8"), ("mttr_s", "f8"), ("checkpoint_s", "f8")]
 
 
-def log_entries(seats: int) -> int:
-    """Decisions that the log of an instant has room for."""
-    return max(8 * seats, LOG_ENTRIES)
+def log_fields(entries: Axis, gpus: Axis) -> list[Field]:
+    """Decisions of the present instant, in order of application, and their GPUs; kept only while `log_on`.
 
-
-def log_fields(seats: int) -> list[Field]:
-    """Decisions of the present instant, in order of application; kept only while `log_on`.
-
-    Before them, what has started by itself (passes/tier_holds.py) since the clock left the last decision point.
+    Before them, what has started by itself (tier_holds.py) since the clock left the last decision point.
     """
-    entries = log_entries(seats)
     return [
         ("log_on", "i8"),
         ("log_count", "i8"),
         ("log_gpus", "i8"),
         ("log_overflow", "i8"),
-        ("log_kind", "i8", (entries,)),
-        ("log_job", "i8", (entries,)),
-        ("log_first", "i8", (entries,)),
-        ("log_size", "i8", (entries,)),
-        ("log_value", "i8", (entries,)),  # sub-batch of a start, batch of a new size; 0 = none
-        ("log_gpu", "i8", (entries,)),
-        ("log_time_s", "f8", (entries,)),
+        ("log_kind", "i1", (entries,), COUNTED),
+        ("log_job", "i4", (entries,), COUNTED),
+        ("log_first", "i4", (entries,), COUNTED),
+        ("log_size", "i4", (entries,), COUNTED),
+        ("log_value", "i8", (entries,), COUNTED),  # sub-batch of a start, batch of a new size; 0 = none
+        ("log_gpu", "i4", (gpus,), COUNTED),
+        ("log_time_s", "f8", (entries,), COUNTED),
     ]
 
 
-@cache  # numba compares dtypes by identity first, by their many fields otherwise
-def state_dtype(capacity: Capacity) -> np.dtype:
-    """The whole record for one size class."""
-    jobs, gpus, seats = capacity.jobs, capacity.gpus, capacity.seats
+@cache
+def state_fields(capacity: Capacity) -> tuple[Field, ...]:
+    """All fields of the record of one size class."""
+    jobs, gpus, seats = Axis(JOB, capacity.jobs), Axis(GPU, capacity.gpus), Axis(SEAT, capacity.seats)
+    layered, waits = not capacity.is_small, SMALL_WAITS if capacity.is_small else WAITS
+    granted, shaped = (jobs, gpus) if layered else (Axis(JOB, 1), Axis(GPU, 1))
+    classes, profiles = min(CLASSES, capacity.jobs), min(PROFILES, capacity.jobs)
+    # At one instant a job may start, be stopped and held, and a table be copied to or dropped from every region.
+    log = Axis(LOGGED, 3 * capacity.jobs + 8 * capacity.tables)
     fields = (
         size_fields()
         + clock_fields()
         + job_fields(jobs)
         + estimate_fields(jobs)
-        + grant_fields(jobs)
-        + event_fields(jobs, gpus, capacity.regions)
-        + queue_fields(jobs)
+        + grant_fields(granted, granted if capacity.berths == 1 else jobs)
+        + event_fields(capacity.jobs, capacity.gpus, capacity.regions, max(capacity.gpus, AUCTIONS) if layered else 1)
+        + queue_fields(jobs, classes)
         + cluster_fields(gpus, capacity.berths)
         + rule_fields(jobs, seats)
         + semantics_fields()
-        + delay_fields()
+        + delay_fields(classes, waits)
         + foresight_fields(jobs, gpus, seats)
         + room_fields(jobs, gpus, seats)
         + backfill_fields(jobs)
-        + network_fields(gpus)
+        + network_fields(profiles)
+        + (layer_fields(shaped, profiles, MODELS, LAYERS, SHAPES) if layered else layer_fields(shaped, 1, 1, 1, 1))
         + failure_fields()
-        + log_fields(seats)
-        + sharing_fields(jobs, gpus, capacity.berths)
-        + contention_fields(jobs, capacity.links)
-        + stay_fields(jobs, capacity.links, log_entries(seats))
+        + log_fields(log, Axis(LOGGED, 8 * capacity.seats))
+        + sharing_fields(jobs, gpus, classes, capacity.berths)
+        + contention_fields(capacity.jobs, capacity.links)
+        + stay_fields(jobs, capacity.links, log)
         + region_fields(jobs, gpus, capacity.regions, capacity.tables, capacity.uses)
     )
-    return np.dtype(fields, align=True)
+    return tuple(fields)
+
+
+@cache  # numba compares dtypes by identity first, by their many fields otherwise
+def state_dtype(capacity: Capacity) -> np.dtype:
+    """The whole record for one size class."""
+    return dtype_of(state_fields(capacity))
 
 
 def empty_state(capacity: Capacity, n: int = 1) -> np.recarray:

@@ -8,8 +8,9 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..network.simulated import Simulated
+from ..record.record_view import RecordView, sealed
 from .initialise_regions import parts_of
-from .region_calls import candidate_regions, left_bytes
+from .region_calls import candidate_regions, left_bytes, missing_bytes
 
 if TYPE_CHECKING:
     from ..warehouse.demands import Demands
@@ -21,7 +22,7 @@ def regions_in(bits: int) -> list[int]:
     return [region for region in range(int(bits).bit_length()) if int(bits) >> region & 1]
 
 
-class RegionView:
+class RegionView(RecordView):
     """The part of a `ClusterView` that is about regions; all of it raises InputError in a simulation without them.
 
     Regions, tables, clusters and unit types are indices; names are in `topology` and `demands`.
@@ -39,15 +40,15 @@ class RegionView:
         return geo
 
     @property
-    def table_fields(self) -> np.void:
-        """The record, for those who read many of its fields (region_fields.py). Do not write to it."""
+    def _fields(self) -> np.void:
+        """The record, where there are regions."""
         _ = self.demands
         return self._simulator.plain.record
 
     @property
     def up_regions(self) -> list[int]:
         """The regions that have not failed."""
-        return regions_in(self.table_fields["up_regions"])
+        return regions_in(self._fields["up_regions"])
 
     def regions_of(self, job: int) -> list[int]:
         """The regions where a job could run now if they were empty: up, large enough, with all its tables."""
@@ -56,16 +57,16 @@ class RegionView:
 
     def hosts_of(self, job: int) -> list[int]:
         """The regions whose clusters could hold a job if they were empty, whatever lies there."""
-        return regions_in(self.table_fields["job_hosts"][job])
+        return regions_in(self._fields["job_hosts"][job])
 
     def region_of(self, job: int) -> int | None:
         """The region where a job runs; None: it does not."""
-        region = int(self.table_fields["job_region"][job])
+        region = int(self._fields["job_region"][job])
         return region if region >= 0 else None
 
     def clusters_of(self, job: int) -> list[int]:
         """The cluster of each part of a running job; empty if it does not run."""
-        s = self.table_fields
+        s = self._fields
         parts = int((s["part_units"][job] > 0).sum())
         return s["part_cluster"][job, :parts].tolist() if s["job_region"][job] >= 0 else []
 
@@ -80,51 +81,56 @@ class RegionView:
 
     def level(self, job: int) -> int:
         """Priority of a job, 0 (highest) to 6."""
-        return int(self.table_fields["job_level"][job])
+        return int(self._fields["job_level"][job])
 
     def tenant(self, job: int) -> int:
         """Whose quota a job counts against, a row of `demands.quota`."""
-        return int(self.table_fields["job_tenant"][job])
+        return int(self._fields["job_tenant"][job])
 
     @property
     def free_by_cluster(self) -> np.ndarray:
         """Free units of each cluster, int64 (clusters,)."""
-        s = self.table_fields
-        return s["cluster_free"][: s["n_clusters"]].astype(np.int64)
+        s = self._fields
+        return sealed(s["cluster_free"][: s["n_clusters"]].astype(np.int64))
 
     def copies(self, table: int) -> list[int]:
         """The regions with a complete copy of a table."""
-        return regions_in(self.table_fields["table_copies"][table])
+        return regions_in(self._fields["table_copies"][table])
 
     def doomed(self, table: int) -> list[int]:
         """Those whose copy is deleted when nobody reads it any more; a job may not start to."""
-        return regions_in(self.table_fields["table_doomed"][table])
+        return regions_in(self._fields["table_doomed"][table])
 
     def home(self, table: int) -> int:
         """The region of a table's home."""
-        return int(self.table_fields["table_home"][table])
+        return int(self._fields["table_home"][table])
 
     def moving_to(self, table: int) -> int | None:
         """The region to which a table's home is about to move; None: it stays."""
-        target = int(self.table_fields["table_target"][table])
+        target = int(self._fields["table_target"][table])
         return target if target >= 0 else None
 
     @property
     def stored_bytes(self) -> np.ndarray:
         """Bytes of storage that are taken in each region, int64 (regions,), what is on the way there included."""
-        s = self.table_fields
-        return s["stored_bytes"][: s["n_regions"]].astype(np.int64)
+        s = self._fields
+        return sealed(s["stored_bytes"][: s["n_regions"]].astype(np.int64))
 
     @property
     def storage_bytes(self) -> np.ndarray:
         """Bytes of storage of each region, int64 (regions,)."""
-        s = self.table_fields
-        return s["storage_bytes"][: s["n_regions"]].astype(np.int64)
+        s = self._fields
+        return sealed(s["storage_bytes"][: s["n_regions"]].astype(np.int64))
+
+    def missing_bytes(self, table: int, region: int) -> int:
+        """What a complete copy of a table in a region would have to copy there now, bytes."""
+        _ = self.demands
+        return int(missing_bytes(self._simulator.records, 0, table, region))
 
     @property
     def transfers(self) -> list[tuple[int, int | None, int, float]]:
         """Copies on the way: table, from (None: it waits for a source), to, bytes left; by table."""
-        s = self.table_fields
+        s = self._fields
         found: list[tuple[int, int | None, int, float]] = []
         if s["n_transfers"] == 0:
             return found
@@ -149,7 +155,7 @@ class RegionView:
 
         Of a table that moves, the home is the present one. Copies that are about to be deleted do not count.
         """
-        s, demands = self.table_fields, self.demands
+        s, demands = self._fields, self.demands
         bits = (s["table_copies"] & ~s["table_doomed"])[: s["n_tables"]]
         copies = (bits[:, None] >> np.arange(int(s["n_regions"])) & 1).astype(bool)
         return demands.warehouse(self._simulator.topology, s["table_home"][: s["n_tables"]].astype(np.int64), copies)

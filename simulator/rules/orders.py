@@ -8,7 +8,7 @@ its GPUs stands before those that waited already.
 
 Nw_sens (paper dally) is compared in millionths: it is a ratio that is 1 for every job without communication, but comes
 out 1 +- 1e-16, and an order by rounding noise would depend on the unit in which iterations are counted. So ties are
-frequent; they go to who asks fewer GPUs, then to who got or lost GPUs longer ago (offers.py), which inside a class is
+frequent; they go to who asks fewer GPUs, then to who got or lost GPUs longer ago (offer_pass.py), which in a class is
 who entered the queue first. A key packs both. Under auctions the ratio itself counts, as in the authors' simulator.
 """
 
@@ -48,7 +48,10 @@ def attained_now_s(s, job):
 
 @kernel
 def plain_key(s, job):
-    """Key of a job in the orders without levels: what is equal but for rounding is a tie."""
+    """Key of a job in the orders without levels: what is equal but for rounding is a tie.
+
+    Paper: tiresias, 2D-LAS.
+    """
     order = s.order
     if order == SJF:
         return rounded(isolated_whole_s(s, job))
@@ -78,6 +81,8 @@ def nw_sens(s, job):
     """Nw_sens of paper dally, Sec. IV-B1: W_compl / (T_run / T_total-ideal-run); 0 for a job that never ran.
 
     T_run is the time on GPUs. 1: no communication and no other loss so far; lower: slowed down more, so served sooner.
+
+    Paper: dally, Sec. IV-B1.
     """
     ran_s = s.ran_s[job] if s.auctions else attained_now_s(s, job)
     if ran_s <= 0.0:
@@ -163,7 +168,10 @@ def key_now(s, job):
 
 @kernel
 def demoted_key(s, job):
-    """Modify `s`: the job belongs to the next level from now on; key of the place at its end."""
+    """Modify `s`: the job belongs to the next level from now on; key of the place at its end.
+
+    Paper: tiresias, discretised queues.
+    """
     s.level[job] += 1
     s.last_place += 1
     return s.level[job] * LEVEL_SPAN + s.last_place
@@ -181,6 +189,8 @@ def next_check_s(s, job):
     """Instant of the next demotion of a running job: when GPUs x service reaches the threshold of its level.
 
     Rounded up to a multiple of `quantum_s`, the resolution at which a scheduler looks (Tiresias' own: 1 s).
+
+    Paper: tiresias, discretised queues.
     """
     if not has_levels(s) or s.level[job] >= s.n_thresholds:
         return math.inf

@@ -54,14 +54,14 @@ SHORTEST_S = 0.001  # of rounds and leases: shorter ones would be a step a nanos
 
 @dataclass(frozen=True)
 class Tuner:
-    """How delay timers follow the waits of jobs that accepted GPUs (rules/dally_timers.py). Times count in leases.
+    """How delay timers follow the waits of jobs that accepted GPUs (policies/dally.py). Times count in leases.
 
     Args:
         history: waits recorded longer ago are forgotten, > 0.
         initial: timers of machine and rack while no wait is known; one number or two.
         deviation: `sample` or `population`.
         floors: least timers of machine and rack; given, the tuner is that of the authors' simulator: see
-            `dally_timers.py`.
+            `policies/dally.py`.
     """
 
     history: float = 24.0
@@ -96,8 +96,8 @@ class Rule:
             slices), `weighted` (isolated run time left x GPUs to the power of `exponent`).
         head: `strict` (nobody passes a job that does not fit), `skip` (every job in order that fits starts), `reserve`
             (who fits passes a job that does not if that one starts no later for it, as expected: EASY backfilling) or
-            `conservative` (nobody at all may start later for it); passes/backfill.py has the definitions. Backfilling
-            is for `fifo` and `sjf`, where nobody is stopped or moved.
+            `conservative` (nobody at all may start later for it); policies/passes/backfill.py has the
+            definitions. Backfilling is for `fifo` and `sjf`, where nobody is stopped or moved.
         placer: which GPUs: `count`, `consolidated`, `tier`, `skew` (consolidated for skewed models, else
             count), `random`, `first` (the first place with room on the best tier), `first-skew`, `affinity`;
             running/placers.py has the definitions.
@@ -110,10 +110,10 @@ class Rule:
         lease: seconds; a started job cannot be stopped before its lease ends, and can then, whatever the order
             (0: no leases). If it is not stopped at that instant, its lease is renewed. Under delay timers it is not:
             as soon as a job waits, all whose lease has ended give their GPUs back and are offered GPUs like those that
-            wait (passes/offers.py).
+            wait (policies/loop/offer_pass.py).
         slicing: seconds; while jobs wait, running jobs make way for them in turns whenever so much time has passed
-            (passes/time_slicing.py; 0: no slices), which must be more than a restart costs. The order is `turns` then,
-            jobs migrate, and there are no leases, rounds, delay timers or packing.
+            (policies/passes/time_slicing.py; 0: no slices), which must be more than a restart costs. The order is
+            `turns` then, jobs migrate, and there are no leases, rounds, delay timers or packing.
         timers: delay timers: seconds for which a job refuses GPUs outside one machine, and outside one rack, counted
             from when it arrived or lost its GPUs; inf: for ever. The placer is `tier` or `first` then.
         tuner: delay timers that follow the waits of other jobs, instead of `timers`.
@@ -122,22 +122,23 @@ class Rule:
         migrates: running jobs move when a better tier has room; under delay timers only without leases, at whose end
             all may move.
         margin: a job takes free GPUs only if its predicted end is at most this share of the one after waiting for a
-            better tier (rules/greedy_wait.py); 0: it always waits, where a better tier will have room; inf: never. The
-            placer is `tier` or `first` then, and without `preempt` nobody is stopped or moved. None: nobody looks
-            ahead.
+            better tier (policies/greedy/greedy_wait.py); 0: it always waits, where a better tier will have room; inf:
+            never. The placer is `tier` or `first` then, and without `preempt` nobody is stopped or moved. None: nobody
+            looks ahead.
         preempt: a job that finds no GPUs, or would rather wait for better ones, may stop and move running jobs so that
-            it can start (passes/room.py). The order is `weighted` then, with a margin and `head=skip`.
+            it can start (policies/greedy/room.py). The order is `weighted` then, with a margin and `head=skip`.
         theta: who is stopped has so many times as long left, weighed, as who starts; >= 0, inf: nobody is stopped.
         exponent: of the GPUs, in the weight of a job; 0 to 8. Environments ask for room too, under any rule: so every
             rule has theta and exponent.
         sharing: where GPUs may hold several jobs, a job that finds too few free ones takes GPUs that hold one: the
-            first (`first-fit`) or those of the best partners (`best-benefit`); passes/sjf_bsbf_pass.py. The order is
-            `srtf` then, and nobody is stopped or moved. Where they may not, nothing is different from `none`.
+            first (`first-fit`) or those of the best partners (`best-benefit`); policies/bsbf/sjf_bsbf_pass.py. The
+            order is `srtf` then, and nobody is stopped or moved. Where they may not, nothing is different from `none`.
         free: `last`: free GPUs complete a gang that shared ones do not fill; `first`: shared ones complete a gang that
             free ones do not fill; `never`: a gang has free GPUs or shared ones, else the job waits.
         packing: where GPUs may hold several jobs, those of one GPU that find none free share one
-            (passes/gandiva_packing.py).
-        restore: with `sharing`: jobs whose partners have left get the largest sub-batch that fits (passes/restore.py).
+            (policies/gandiva.py).
+        restore: with `sharing`: jobs whose partners have left get the largest sub-batch that fits
+            (policies/bsbf/restore.py).
         fallback: `most-free`, or `last`: the defect of the authors' Gandiva (placers.py).
     """
 

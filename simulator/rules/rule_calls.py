@@ -1,9 +1,8 @@
-"""Placers, delay timers and run times on a gang as Python calls them, by records and row; see clock_calls.py."""
+"""Placers and run times on a gang as Python calls them, by records and row; see clock_calls.py."""
 
 from ..compiler.jit import entry
 from ..running import iteration_time, placers
 from ..running.gpu_allocation import tier_of_gang
-from . import dally_timers
 
 
 @entry
@@ -23,21 +22,3 @@ def find_gang(states, row, job, placer):
 def find_within(states, row, need, scope):
     """`placers.find_within`."""
     return placers.find_within(states[row], need, scope)
-
-
-@entry
-def present_timer_s(states, row, job):
-    """`dally_timers.present_timer_s`."""
-    return dally_timers.present_timer_s(states[row], job)
-
-
-@entry
-def timer_end_s(states, row, job, tier):
-    """`dally_timers.timer_end_s`."""
-    return dally_timers.timer_end_s(states[row], job, tier)
-
-
-@entry
-def timer_left_s(states, row, job, tier):
-    """`dally_timers.timer_left_s`."""
-    return dally_timers.timer_left_s(states[row], job, tier)

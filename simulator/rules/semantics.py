@@ -2,7 +2,7 @@
 
 `events`, the default: progress is continuous; a pass is made at every event (or round); a job whose lease has ended can
 be replaced by one that stands before it in the order, and goes on otherwise; under delay timers it bids anew as soon as
-somebody waits (passes/offers.py).
+somebody waits (policies/loop/offer_pass.py).
 
 `artist-sim`: as in ArtISt-sim, the simulator behind paper dally (Sec. IV-C), in its corrected form: only waiting jobs
 are offered GPUs. A grant is one lease; work counts in chunks of iterations; a job ends with its last chunk, of which
@@ -26,6 +26,7 @@ from ..network.isolated import COMPUTE, ISOLATED, Duration
 from .rule import Rule
 
 LEASE_S = 3600.0
+PARAMETERS = ("lease_s", "chunk", "release_s")  # that a text can give
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,12 @@ class Semantics:
             return {}
         absent = ("round", "slicing", "quantum", "packing")
         return {"lease": self.lease_s, **{name: getattr(Rule, name) for name in absent}}
+
+    def describe(self) -> str:
+        """Their text: the name, and what is not as usual under it."""
+        usual = SEMANTICS[self.name]() if self.name in SEMANTICS else Semantics()
+        told = [f"{one}={getattr(self, one):g}" for one in PARAMETERS if getattr(self, one) != getattr(usual, one)]
+        return self.name + (f":{','.join(told)}" if told else "")
 
 
 def events() -> Semantics:

@@ -304,6 +304,8 @@ def _find_first_by_skew(s, need, skewed):
 
     The first machine with room; else one rack; else, unless the model is skewed, anywhere. Its test of the gang against
     the size of a machine looks at the number of free GPUs instead, so a skewed gang takes a rack if more are free.
+
+    Setting: dally, Sec. V-C: Tiresias in its authors' simulator.
     """
     s.gang_size = 0
     if _take_first_machine(s, need):
@@ -322,6 +324,8 @@ def _find_affine(s, job):
     machine is dedicated by its place in its rack, in all racks at once. With `fallback_defect`, when none dedicated to
     the size has room, the last machine looked at is asked for room instead of the most free one: if it has, the gang
     takes random GPUs of the whole cluster, else it waits.
+
+    Paper: gandiva, affinity, as in the simulator behind paper dally.
     """
     need = s.gpus[job]
     s.gang_size = 0
@@ -379,7 +383,10 @@ def place_in_rack(s, machine):
 
 @kernel
 def dedicate(s, job):
-    """Modify `s`: the machine of a gang that started inside it is its size's from now on, if both are free."""
+    """Modify `s`: the machine of a gang that started inside it is its size's from now on, if both are free.
+
+    Paper: gandiva, affinity, as in the simulator behind paper dally.
+    """
     place = place_in_rack(s, s.gpu_machine[gpu_of(s, s.first_gpu[job])])
     if s.tier[job] <= MACHINE and s.machine_affinity[place] == 0 and not _is_dedicated(s, s.gpus[job]):
         s.machine_affinity[place] = s.gpus[job]
@@ -390,6 +397,8 @@ def find_better(s, job, placer):
     """Modify `s.gang`: free GPUs at a better tier than the running job has, beside its own; False if there are none.
 
     Inside a machine, or inside a rack for a gang that no machine holds.
+
+    Paper: gandiva, migration, as in paper dally, Sec. V-C.
     """
     if s.tier[job] < RACK or s.free_gpus == 0:
         return False

@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 
 from ..base.errors import InputError
-from ..base.yaml_files import read_text
+from ..files.yaml_files import read_text
 from ..jobs.job_kinds import Load
 from ..profiles.model_names import plain
 

@@ -6,7 +6,9 @@ Source: paper sjf-bsbf, Sec. IV-A3, IV-A4 and Eq. 9 (C = 2 by default). sharing/
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +25,7 @@ from .mig_slices import Slice
 from .sharing_calls import first_without_room, lay_best_steps
 
 GIB = 2.0**30
+NEEDED = {"needs": ("jobs_per_gpu",)}  # what the other options mean nothing without
 MEMORY = {"assumed": 1.0, "middle": 0.5, "measured": 0.0}  # of what is assumed that a sample takes
 
 
@@ -42,41 +45,58 @@ class Sharing:
             says, which is the most that the measured batches allow; `middle`, half of that; `measured`, nothing.
 
     Raises:
-        InputError: a number out of range, no such interference or word, or slices that are not as many as jobs_per_gpu.
+        InputError: a number out of range or no such word; `slowdowns`, which whoever simulates asks for: no such
+            interference, or slices that are not as many as jobs_per_gpu.
     """
 
     jobs_per_gpu: int = 2
-    interference: str | Slowdowns = "measured"
-    memory_gb: float | None = None
-    gpu: str = "2080ti"
-    profiles: str = ""
-    memory: str = "assumed"
+    interference: str | Slowdowns = field(default="measured", metadata=NEEDED)
+    memory_gb: float | None = field(default=None, metadata=NEEDED)
+    gpu: str = field(default="2080ti", metadata=NEEDED)
+    profiles: str = field(default="", metadata=NEEDED)
+    memory: str = field(default="assumed", metadata=NEEDED)
 
     def __post_init__(self) -> None:
         most = BERTH_SIZES[-1]
         if isinstance(self.jobs_per_gpu, bool) or self.jobs_per_gpu not in range(1, most + 1):
             raise InputError(f"sharing: jobs_per_gpu = {self.jobs_per_gpu!r}: expected a whole number from 1 to {most}")
+        if self.memory_gb == math.inf:
+            object.__setattr__(self, "memory_gb", None)
         if not (self.memory_gb is None or (isinstance(self.memory_gb, int | float) and self.memory_gb > 0.0)):
             raise InputError(f"sharing: memory_gb = {self.memory_gb!r}: expected GiB > 0, or None for no limit")
-        if isinstance(self.interference, str):
-            object.__setattr__(self, "interference", Interference(self.interference))
-        elif not (hasattr(self.interference, "matrix") or hasattr(self.interference, "load_matrix")):
+        if not (isinstance(self.interference, str) or _tells_slowdowns(self.interference)):
             raise InputError(
                 f"sharing: interference = {self.interference!r:.100}: expected a word such as 'measured', the path of "
                 "a csv file, or an object that has `matrix` or `load_matrix`"
             )
         choose(self.memory, MEMORY, "sharing: memory")
-        slice_ = self.slice
+
+    @cached_property
+    def slowdowns(self) -> Slowdowns:
+        """What `interference` names, opened.
+
+        Raises:
+            InputError: there is no such, or it cuts GPUs in slices that are not as many as jobs_per_gpu.
+        """
+        word = self.interference
+        found = Interference(word) if isinstance(word, str) else word
+        slice_ = getattr(found, "slice", None)
         if slice_ is not None and slice_.count != self.jobs_per_gpu:
             raise InputError(
                 f"sharing: jobs_per_gpu = {self.jobs_per_gpu!r} with GPUs cut in {slice_.count} slices "
                 f"({slice_.name}): expected jobs_per_gpu = {slice_.count}"
             )
+        return found
 
     @property
     def slice(self) -> Slice | None:
         """The instances that every GPU is cut in; None: whole GPUs."""
-        return getattr(self.interference, "slice", None)
+        return getattr(self.slowdowns, "slice", None)
+
+    @classmethod
+    def of(cls, jobs_per_gpu: int | None = None, **given: Any) -> Sharing | None:
+        """Sharing by so many jobs; None where nobody says how many."""
+        return None if jobs_per_gpu is None else cls(jobs_per_gpu, **given)
 
     @classmethod
     def load(cls, source: Sharing | str) -> Sharing:
@@ -92,18 +112,11 @@ class Sharing:
         name, params = parse_name(source, "sharing")
         if name != "on":
             raise InputError(f"sharing {source!r}: expected on, or on:key=value,...")
-        return bind(_sharing, params, "sharing")
+        return bind(cls, params, "sharing")
 
 
-def _sharing(
-    jobs_per_gpu: int = 2,
-    interference: str = "measured",
-    memory_gb: float | None = None,
-    gpu: str = "2080ti",
-    profiles: str = "",
-    memory: str = "assumed",
-) -> Sharing:
-    return Sharing(jobs_per_gpu, interference, memory_gb, gpu, profiles, memory)
+def _tells_slowdowns(given: object) -> bool:
+    return hasattr(given, "matrix") or hasattr(given, "load_matrix")
 
 
 def lay_sharing(
@@ -139,8 +152,7 @@ def lay_sharing(
         )
     s["fit"][: len(models)] = _fit_rows(models, network, sharing)
     if sharing is not None:
-        assert not isinstance(sharing.interference, str)
-        lay_kinds(s, workload, models, sharing.interference)
+        lay_kinds(s, workload, models, sharing.slowdowns)
         if sharing.memory_gb is not None:
             _lay_memory(s, workload, models, sharing)
         if sharing.slice is not None:

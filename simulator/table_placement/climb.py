@@ -176,7 +176,10 @@ def _note_cpu(l, table, target):
 
 @kernel
 def fits_cpu(l, table, target):
-    """Expression 5 after the move: no application is above its quota where it computes more than before."""
+    """Expression 5 after the move: no application is above its quota where it computes more than before.
+
+    Paper: tetris, Expression 5.
+    """
     _note_cpu(l, table, target)
     fits = True
     for use in range(l.first_user[table], l.first_user[table + 1]):
@@ -192,7 +195,10 @@ def fits_cpu(l, table, target):
 
 @kernel
 def _fits(l, table, target):
-    """Expressions 4 to 6 after the move of a table that was weighed; one that is broken before may not get worse."""
+    """Expressions 4 to 6 after the move of a table that was weighed; one that is broken before may not get worse.
+
+    Paper: tetris, Expressions 4 to 6.
+    """
     if l.stored[target] + l.size[table] > l.storage[target]:
         return False
     if l.met[0] + l.met_change[target] < min(l.threshold[0], l.met[0]):
@@ -211,7 +217,10 @@ def total_size(l):
 
 @kernel
 def best_home(l, table, total):
-    """The region with the least cost where the table may be, the lowest number among equals; `l.gain` has the gain."""
+    """The region with the least cost where the table may be, the lowest number among equals; `l.gain` has the gain.
+
+    Paper: tetris, Sec. 3.4.
+    """
     home = l.home[table]
     best, least = home, -SLIGHT
     weigh(l, table)
@@ -244,7 +253,10 @@ def allows(l, table, target):
 
 @entry
 def survey(l, begin, end, gains):
-    """Modify `gains` in place: the gain of the best move of tables begin to end - 1, 0 where they should stay."""
+    """Modify `gains` in place: the gain of the best move of tables begin to end - 1, 0 where they should stay.
+
+    Paper: tetris, Sec. 3.4.
+    """
     total = total_size(l)
     for table in range(begin, end):
         best_home(l, table, total)
@@ -257,6 +269,8 @@ def follow(l, queue, quota, moved, source, target):
 
     The best region is found again before each move. A table that no longer gains is left; one whose move copies more
     than the rest of the quota, KiB, is left too and others go on. Returns the number of moves.
+
+    Paper: tetris, Sec. 3.4.
     """
     total = total_size(l)
     moves = 0

@@ -36,7 +36,10 @@ def seat(l, job):
 
 @kernel
 def sigmoid(l, demand, supply):
-    """Expression 8, in GPU hours as printed; 0.5, its value without overload, where overload does not count."""
+    """Expression 8, in GPU hours as printed; 0.5, its value without overload, where overload does not count.
+
+    Paper: tetris, Expression 8.
+    """
     if not l.overload[0] or demand <= supply:
         return 0.5
     return 1.0 / (1.0 + math.exp(-(demand - supply) / SECONDS))
@@ -44,7 +47,10 @@ def sigmoid(l, demand, supply):
 
 @kernel
 def met_at(l, job, region):
-    """What a job adds to Expression 6 in a region: something where it trains at home and finds its GPUs."""
+    """What a job adds to Expression 6 in a region: something where it trains at home and finds its GPUs.
+
+    Paper: tetris, Expression 6.
+    """
     if region == NULL or l.met_by[job] == 0:
         return 0
     gpu = l.gpu_type[job]
@@ -55,7 +61,10 @@ def met_at(l, job, region):
 
 @kernel
 def remote_of(l, job, region):
-    """KiB that a job reads across regions: all of them where it has no region (Expression 1)."""
+    """KiB that a job reads across regions: all of them where it has no region (Expression 1).
+
+    Paper: tetris, Expression 1.
+    """
     if region == NULL:
         return l.total[job]
     return l.total[job] - l.held[job, region]
@@ -86,7 +95,10 @@ def region_demand(l, region, gpu):
 
 @kernel
 def balance_of(squares, products, bases, asked):
-    """Expressions 7 x 8 over the regions: sum of (demand / asked - share)^2 x pressed, multiplied out."""
+    """Expressions 7 x 8 over the regions: sum of (demand / asked - share)^2 x pressed, multiplied out.
+
+    Paper: tetris, Expressions 2, 7 and 8.
+    """
     if asked <= 0:
         return bases
     total = float(asked)
@@ -131,13 +143,19 @@ def sum_up(l):
 
 @kernel
 def storage_balance(l, region, stored, total):
-    """Expression 9 of a region that holds so many KiB of all."""
+    """Expression 9 of a region that holds so many KiB of all.
+
+    Paper: tetris, Expressions 3 and 9.
+    """
     return square(float(stored) / float(total) - l.storage_share[region])
 
 
 @entry
 def total_cost(l):
-    """Expressions 1 to 3, weighted, of the ledger's placement."""
+    """Expressions 1 to 3, weighted, of the ledger's placement.
+
+    Paper: tetris, Figure 4, Expressions 1 to 3.
+    """
     cost = l.weight[0] * float(l.remote[0])
     for gpu in range(l.balance.shape[0]):
         for level in range(l.balance.shape[1]):

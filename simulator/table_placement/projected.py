@@ -10,14 +10,14 @@ from ..warehouse.warehouse import Warehouse
 
 def expected_homes(view: RegionView) -> np.ndarray:
     """The home of each table once none moves any more, int64 (tables,)."""
-    s = view.table_fields
+    s = view.record
     home, target = s["table_home"][: s["n_tables"]], s["table_target"][: s["n_tables"]]
     return np.where(target >= 0, target, home).astype(np.int64)
 
 
 def expected_copies(view: RegionView) -> np.ndarray:
     """Where each table will lie then, bool (tables, regions): neither what is to be deleted nor a home that is left."""
-    s = view.table_fields
+    s = view.record
     n = int(s["n_tables"])
     bits = s["table_copies"][:n] & ~s["table_doomed"][:n]
     leaves = (s["table_target"][:n] >= 0) & (s["table_wanted"][:n] >> s["table_home"][:n] & 1 == 0)

@@ -45,6 +45,8 @@ def refuges(order, home, size, copies, old, room, purse, group, spare, gpu_type,
 
     `spare`, int64 (regions, types): GPU-seconds that nobody needs; the table's, `gpu_s` of `gpu_type` (-1: none), are
     taken off where its copy goes. Returns how many tables have none.
+
+    Paper: tetris, Sec. 3.5.
     """
     without = 0
     for place in range(order.shape[0]):
@@ -129,6 +131,8 @@ def gather(order, first, table, gpu_type, supply, copies, old, size, room, purse
     """Modify copies, room and purse in place: bring the tables of each job of `order` together that runs nowhere.
 
     Returns how many jobs still run nowhere.
+
+    Paper: tetris, Sec. 3.5.
     """
     stranded = 0
     for place in range(order.shape[0]):
@@ -150,6 +154,8 @@ def spread(order, region, quota, copies, old, size, room, purse):
     """Modify copies, room and purse in place: copy the tables of `order` to a region until its quota, KiB, is reached.
 
     A table larger than what is left of it is passed over. Returns the KiB of the copies.
+
+    Paper: tetris, Sec. 3.5.
     """
     used = 0
     for place in range(order.shape[0]):

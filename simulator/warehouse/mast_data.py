@@ -75,7 +75,10 @@ def mast_like(tables: int = 2000, regions: int = 20, reads: float = 2.0, seed: i
 
 
 def uneven_shares(rng: np.random.Generator, regions: int) -> dict[str, np.ndarray]:
-    """Shares of the regions in all GPUs, CPUs and storage, float64 (regions,) each, adding up to 1 (Figure 2)."""
+    """Shares of the regions in all GPUs, CPUs and storage, float64 (regions,) each, adding up to 1 (Figure 2).
+
+    Setting: mast, Figure 2.
+    """
     shares = {}
     for what in ("gpu", "cpu", "storage"):
         drawn = np.exp(UNEVEN_SIGMA * rng.standard_normal(regions))

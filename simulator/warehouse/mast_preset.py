@@ -50,6 +50,8 @@ def mast(
 
     Raises:
         InputError: a parameter out of range, or too few GPUs for a machine of each type in each region that has it.
+
+    Setting: mast, Figure 2; Sec. 2.
     """
     return mast_world(regions, gpus, cpu_machines, largest_cluster, storage_tb, wan_gbps, seed).topology()
 

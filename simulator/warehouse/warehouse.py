@@ -121,6 +121,8 @@ class Warehouse:
     Attributes:
         world, tables, jobs: as above.
         app_cpu_hours: float64 (applications, regions), what each may use in a day, >= 0.
+
+    Setting: tetris, Sec. 2 and 3.
     """
 
     world: World

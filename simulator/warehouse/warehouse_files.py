@@ -34,9 +34,9 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..base.names import choose
-from ..base.yaml_files import load_mapping, validated
 from ..cluster.region_hardware import NO_GPU, Clusters, World, expect_unique
 from ..cluster.topology import Topology, builder
+from ..files.yaml_files import load_mapping, validated
 from .warehouse import NO_APP, Jobs, Tables, Warehouse
 
 TERABYTE = 10**12

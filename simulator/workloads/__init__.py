@@ -12,7 +12,7 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..base.names import arguments_of, choose, parse_name
-from ..base.own_code import function_of, is_own, shown_word
+from ..files.own_code import function_of, is_own, shown_word
 from ..jobs.workload import Workload, WorkloadWarning
 from .generators import GENERATORS
 from .readers import FORMATS, read_trace, recognise
@@ -47,12 +47,15 @@ def open_workload(
         source: a Workload (passed through), a path, or a generator with its parameters
             (`poisson:jobs=100,load=0.9`). A word is a path if it holds a "/", ends as a trace file does (.csv
             .json .parquet .trace .txt .tsv), or exists. A generator of one's own is a function from a numpy random
-            generator to a Workload, or the word of one, `py:FILE.py:NAME[,key=value...]` (simulator/base/own_code.py).
+            generator to a Workload, or the word of one, `py:FILE.py:NAME[,key=value...]` (simulator/files/own_code.py).
         format: the format of a file, with its options (`artist-sim:scale=gang`); None recognises it.
         seed: of a generator that does not get its own (`poisson:seed=3`).
         oversize: what to do with jobs larger than the cluster.
         cluster_gpus: the size of the cluster. None: jobs are not checked against it. It is also the
             `cluster_gpus` of a generator that has this parameter and does not get its own, also of a user's.
+
+    Returns:
+        The jobs, sorted by arrival.
 
     Raises:
         InputError: one sentence that names the place, the value and what was expected.

@@ -4,6 +4,8 @@ The paper's own jobs are not published. What it says of them is fixed here; the 
 data/bsbf_fits.json has the five sets of them, best first, with which the published rows of the policies that share no
 GPU (FIFO, SJF, Tiresias) come out nearest: `fit=1` to `fit=5`. `clustergym reproduce bsbf-calibration` finds them. No
 row of a policy that shares GPUs, or of Pollux, was looked at.
+
+Setting: sjf-bsbf, Tables II, III and IV.
 """
 
 from __future__ import annotations
@@ -66,14 +68,12 @@ def bsbf_tables(
     settings the paper follows. Iterations are the run time over theirs, rounded.
 
     Args:
-        jobs: how many, all within `hours`.
+        jobs: how many, all within `hours`; hours, start: see `philly_sample`.
         gpu: t4, 2080ti (the paper's GPU) or a100: whose iteration times.
         fit: 1 (the best) to 5: where the parameters below come from that are not given.
-        hours, start: see `philly_sample`.
         large_share: of the jobs, 0 to 1, rounded.
         large_gangs: weights of 8, 12, 16, 24 and 32 GPUs. small_gangs: of 1, 2 and 4.
-        mean_hours: LARGE/SMALL, mean isolated run time of each class, hours.
-        sigma: of the run times' logarithm, in both classes, 0 to 3.
+        mean_hours: LARGE/SMALL, mean isolated run time of each class, hours; sigma: of their logarithm, 0 to 3.
         models: by the job's own `gpu-hours`, or by those of the `submission` in Philly, whatever the job has here.
         batches: the batch per GPU is the largest measured one over one of these whole numbers, equal weights. No fit
             depends on batches or models; what fits a GPU beside another job does.

@@ -67,6 +67,8 @@ def cassini_poisson(
 
     Raises:
         InputError: a parameter out of range.
+
+    Setting: cassini, Sec. 5.1.
     """
     what = "cassini-poisson"
     check_parameters(what, load=load, cluster_gpus=cluster_gpus, jobs=jobs, hours=1.0 if hours is None else hours)
@@ -99,6 +101,8 @@ def cassini_dynamic(cluster_gpus: int = 24, arrive_s: float = 5.0, seed: int = 0
 
     Raises:
         InputError: a parameter out of range.
+
+    Setting: cassini, Sec. 5.3, Figure 13.
     """
     return _dynamic("cassini-dynamic", cluster_gpus, arrive_s, ("DLRM", "ResNet50"), "data", seed)
 
@@ -116,6 +120,8 @@ def cassini_dynamic_mp(cluster_gpus: int = 24, arrive_s: float = 5.0, seed: int 
 
     Raises:
         InputError: a parameter out of range.
+
+    Setting: cassini, Sec. 5.4, Figure 14.
     """
     return _dynamic("cassini-dynamic-mp", cluster_gpus, arrive_s, MODEL_PARALLEL, "model", seed)
 
@@ -133,6 +139,8 @@ def cassini_multigpu(arrive_s: float = 5.0, seed: int = 0) -> Workload:
 
     Raises:
         InputError: a parameter out of range.
+
+    Setting: cassini, Sec. 5.6, Figure 16.
     """
     what = "cassini-multigpu"
     check_parameters(what, arrive_s=arrive_s)
@@ -151,6 +159,8 @@ def cassini_snapshot(id: int = 1, workers: int = 4, seed: int = 0) -> Workload:
 
     Raises:
         InputError: no such snapshot, or workers out of range.
+
+    Setting: cassini, Table 2.
     """
     what = "cassini-snapshot"
     if id not in SNAPSHOTS:

@@ -131,6 +131,8 @@ def dally_like(
 
     Raises:
         InputError: a parameter out of range.
+
+    Setting: dally, Sec. V-A.
     """
     check_parameters("dally-like", jobs=jobs, jobs_per_day=jobs_per_day)
     for name in models:

@@ -93,6 +93,8 @@ def harmony_like(
 
     Raises:
         InputError: a parameter out of range.
+
+    Setting: harmony, Table I; Sec. V-B and V-D.
     """
     check_parameters(WHAT, jobs=jobs, mean_hours=mean_hours, kappa=kappa, ratio=ratio)
     _check(spread, ratio_sigma, length_sigma, epoch_iterations, gap_min, burst_jobs)

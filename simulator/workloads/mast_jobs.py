@@ -28,6 +28,8 @@ Assumed, as nothing is published:
 * Run times beyond `longest_h` and tables beyond a fifth of the smallest region's storage are capped; where a region
   cannot hold 1.2 times the tables that have their home there, those shrink.
 * What analytics reads, and its quotas: warehouse/mast_data.py.
+
+Setting: mast, Sec. 2, 3.4, 5.1, 5.5 and 5.6.
 """
 
 from __future__ import annotations
@@ -101,9 +103,8 @@ def mast_like(
         longest_h: of a run time, hours.
         scale: of all sizes, above 0, up to 1; none: 1 for clusters of 128 GPUs or more, else in proportion.
         machine_share: of a machine that a workload takes, above 0, up to 1.
-        world: the seed of the preset.
         read_share: of a table's partitions, those that jobs read, above 0, up to 1: a replica holds only them.
-        seed: same parameters and seed, same workload.
+        seed: same parameters and seed, same workload. world: the seed of the preset.
 
     Raises:
         InputError: a parameter out of range.
@@ -111,8 +112,7 @@ def mast_like(
     _check(days, load, jobs, tables, reads, longest_h, scale, machine_share, read_share, world)
     built = mast_world(regions, gpus, cpu_machines, largest_cluster, storage_tb, None, world)
     largest = int(built.clusters.gpus.max())
-    if scale is None:
-        scale = min(1.0, largest / mast.GPUS[0.99])
+    scale = min(1.0, largest / mast.GPUS[0.99]) if scale is None else scale
     how = Scale(scale, machine_share, longest_h * HOUR_S)
     rng = np.random.default_rng(seed)
     per_day = load * gpus * DAY_S / mean_gpu_s(how, largest) if jobs is None else jobs / days

@@ -2,6 +2,8 @@
 
 `batch_size` is over all GPUs of a job. Seconds per iteration are the profile's on that GPU type at the best placement
 on machines of 4 GPUs, with a batch per GPU above the largest measured one accumulated (ModelProfile.step_s).
+
+Setting: sjf-bsbf, Sec. VI-A.
 """
 
 from __future__ import annotations
@@ -85,8 +87,7 @@ def philly_sample(
     means = class_means(what, "mean_hours", mean_hours) if mean_hours else None
     rng = np.random.default_rng(seed)
     arrival_s, kind = submissions(rng, jobs, start * 3600.0, hours * 3600.0)
-    model = models_by_class(rng, kind)
-    pick = rng.random((2, jobs))
+    model, pick = models_by_class(rng, kind), rng.random((2, jobs))
     mix = _philly_gangs if gangs == "philly" else _pollux_gangs
     gpus, batch = _drawn(model, lambda name: mix(name, gpu, cluster_gpus, small=False), pick[0])
     if large_share is not None:
@@ -96,9 +97,8 @@ def philly_sample(
         gpus[cut], batch[cut] = _drawn(model[cut], lambda name: mix(name, gpu, cluster_gpus, small=True), pick[1, cut])
     jobs_of = partial(job_arrays, what, arrival_s, model, gpus, batch, gpu, hours * 3600.0)
     workload = jobs_of(iterations=_by_group(_steps, model, gpus, batch))
-    if means is None:
-        return workload
-    return jobs_of(run_s=scaled_to_means(workload.duration_s, gpus > LARGE, means * 3600.0))
+    run_s = None if means is None else scaled_to_means(workload.duration_s, gpus > LARGE, means * 3600.0)
+    return workload if run_s is None else jobs_of(run_s=run_s)
 
 
 def bsbf_physical(jobs: int = 30, gpu: str = "2080ti", span_s: float = 1000.0, seed: int = 0) -> Workload:

@@ -9,20 +9,17 @@ the phases in which they send.
 
 from __future__ import annotations
 
-import runpy
 import sys
 import time
 import traceback
 import warnings
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 
-TESTS = Path(__file__).resolve().parents[1]
-WORLDS = runpy.run_path(str(TESTS / "worlds.py"))
-INVARIANTS = runpy.run_path(str(TESTS / "invariants.py"))
-make_world, look, look_back = WORLDS["make_world"], INVARIANTS["look"], INVARIANTS["look_back"]
+from clustergym.tests.support.invariants import look, look_back
+from clustergym.tests.support.worlds import make_world
+
 # So often each: elastic jobs fit parameters as they run, and regions are checked copy by copy.
 KINDS = ("gangs",) * 40 + ("shared",) * 20 + ("contended",) * 20 + ("groups",) * 20 + ("regions",) * 2 + ("elastic",)
 SAID_EVERY_S = 60.0

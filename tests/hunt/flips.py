@@ -17,14 +17,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from clustergym.experiments import evaluate, store
 from clustergym.experiments.cli import run
-from clustergym.experiments.evaluate import Setting
+from clustergym.experiments.playing import evaluation
+from clustergym.experiments.settings.evaluation_setting import Setting
+from clustergym.experiments.storing import store
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.jobs.workload import COLUMNS, Workload
 from clustergym.simulator.workloads import open_workload, read_trace
 
-SETTING = Setting("clustergym/Delay-v0", "dally:racks=2,machines=4", "poisson:jobs=40,backlog=20", "none")
+SETTING = Setting.of("clustergym/Delay-v0", "dally:racks=2,machines=4", "poisson:jobs=40,backlog=20", "none")
 WORDS = ["fifo", "random"]
 
 
@@ -36,7 +37,7 @@ def stored_runs(count: int, seed: int = 0) -> Counter[str]:
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        evaluate.evaluate(SETTING, WORDS, [0, 1], store=store.open_store(folder, SETTING, WORDS), record="first")
+        evaluation.evaluate(SETTING, WORDS, [0, 1], store=store.open_store(folder, SETTING, WORDS), record="first")
         paths = [*sorted((folder / store.RUNS).iterdir()), folder / store.SUMMARY]
         right = store.read(folder)
         runs = {(run.policy, run.seed): pickle.dumps(run) for run in right.runs}

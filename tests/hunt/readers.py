@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import random
-import runpy
 import shutil
 import sys
 import tempfile
@@ -18,11 +17,11 @@ from pathlib import Path
 
 from clustergym.simulator.cluster.topology_files import load_topology
 from clustergym.simulator.workloads import open_workload, read_trace, recognise
+from clustergym.tests.hunt import mutants
+from clustergym.tests.support import training_tables
+from clustergym.tests.support.paths import DATA, ROOT, WORKLOADS
 
-TESTS = Path(__file__).resolve().parents[1]
-PACKAGE = TESTS.parent
-MUTANTS = runpy.run_path(str(Path(__file__).with_name("mutants.py")))
-TABLES = runpy.run_path(str(TESTS / "training_tables.py"))
+PACKAGE = ROOT
 Reader = Callable[[Path], object]
 
 SHORT = "racks: 2\nmachines: 4\nslots: 2\ngpus_per_slot: 4\nname: mine\ntiers:\n  - {name: rack, bandwidth_gbps: 400}\n"
@@ -67,7 +66,7 @@ def kinds(folder: Path) -> Iterator[tuple[str, list[Path], Reader]]:
 
 
 def _workloads(folder: Path) -> Iterator[tuple[str, list[Path], Reader]]:
-    for path in sorted((TESTS / "data" / "workloads").iterdir()):
+    for path in sorted((WORKLOADS).iterdir()):
         if path.is_dir():
             pair = [folder / path.name / name for name in ("pai_task_table.csv", "pai_job_table.csv")]
             shutil.copytree(path, folder / path.name)
@@ -104,7 +103,7 @@ def _specifications(folder: Path) -> Iterator[tuple[str, list[Path], Reader]]:
 
 
 def _networks_and_profiles(folder: Path) -> Iterator[tuple[str, list[Path], Reader]]:
-    from clustergym.simulator.engine.network_choice import load_network
+    from clustergym.simulator.configuration.network_choice import load_network
     from clustergym.simulator.profiles.measured_tables import read_tables
     from clustergym.simulator.profiles.measurements import read_measurements
     from clustergym.simulator.sharing.interference import Interference
@@ -114,7 +113,7 @@ def _networks_and_profiles(folder: Path) -> Iterator[tuple[str, list[Path], Read
 
     yield "penalties", [_written(folder, "p.csv", PENALTIES)], network("penalty:table={0}")
     for name in ("phases.csv", "phases.json"):
-        text = PHASES if name.endswith("csv") else (TESTS / "data" / "own_phases.json").read_text()
+        text = PHASES if name.endswith("csv") else (DATA / "own_phases.json").read_text()
         yield f"phases {name}", [_written(folder, name, text)], network("contention:models={0}")
     data = PACKAGE / "simulator" / "network" / "data"
     for name in ("artist", "measured"):
@@ -126,7 +125,7 @@ def _networks_and_profiles(folder: Path) -> Iterator[tuple[str, list[Path], Read
     yield "interference by word", [_written(folder, "m.csv", pairs)], lambda path: Interference(f"csv:{path},mode=mps")
     measured = "model,gpu,placement,local_batch,step_s,sync_s\nmine,t4,1,8,0.1,\nmine,t4,22,8,0.15,0.01\n"
     yield "measurements", [_written(folder, "times.csv", measured)], lambda path: read_measurements([path])
-    tables = TABLES["write_tables"](folder / "tables") / "toy"
+    tables = training_tables.write_tables(folder / "tables") / "toy"
     yield "tables", sorted(tables.iterdir()), lambda path: read_tables(path.parent.parent, "toy")
 
 
@@ -164,22 +163,20 @@ def readers(count: int, seed: int = 0) -> Counter[str]:
         known = list(kinds(Path(name)))
         for what, paths, read in known:
             outcome: Counter[str] = Counter()
-            MUTANTS["outcome"](lambda read=read, paths=paths: read(paths[0]), f"{what}, as it is", outcome)
+            mutants.outcome(lambda read=read, paths=paths: read(paths[0]), f"{what}, as it is", outcome)
             if outcome != {"accepted": 1}:
                 read(paths[0])  # which says why
         for number in range(count):
             what, paths, read = draw.choice(known)
             path = draw.choice(paths)
             whole = path.read_bytes()
-            path.write_bytes(MUTANTS["mutated"](whole, draw))
+            path.write_bytes(mutants.mutated(whole, draw))
             try:
-                MUTANTS["outcome"](
-                    lambda read=read, paths=paths: read(paths[0]), f"{number}: {what}: {path.name}", found
-                )
+                mutants.outcome(lambda read=read, paths=paths: read(paths[0]), f"{number}: {what}: {path.name}", found)
             finally:
                 path.write_bytes(whole)
     return found
 
 
 if __name__ == "__main__":
-    sys.exit(not MUTANTS["tell"]("changed files", readers(int(sys.argv[1]), int((sys.argv[2:] or ["0"])[0]))))
+    sys.exit(not mutants.tell("changed files", readers(int(sys.argv[1]), int((sys.argv[2:] or ["0"])[0]))))

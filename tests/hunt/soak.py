@@ -13,7 +13,6 @@ import gc
 import os
 import pickle
 import resource
-import runpy
 import sys
 import time
 import warnings
@@ -26,12 +25,10 @@ import numpy as np
 
 import clustergym
 from clustergym.experiments.commands.setting import described_setting
-from clustergym.experiments.evaluate import evaluate
-from clustergym.policies.tetris import search
+from clustergym.experiments.playing.evaluation import evaluate
+from clustergym.policies.tetris import table_search as search
+from clustergym.tests.support.small_envs import SMALL, random_actions
 
-TESTS = Path(__file__).resolve().parents[1]
-ENVS = runpy.run_path(str(TESTS / "small_envs.py"))
-SMALL, random_actions = ENVS["SMALL"], ENVS["random_actions"]
 POLICIES = {
     "clustergym/Delay-v0": ["fifo", "dally"],
     "clustergym/Sharing-v0": ["sjf-bsbf"],

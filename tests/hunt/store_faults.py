@@ -20,8 +20,8 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
-from clustergym.experiments import store
 from clustergym.experiments.cli import run
+from clustergym.experiments.storing import store
 
 ARGUMENTS = ("evaluate", "Delay", "--policies", "fifo random", "--topology", "dally:racks=2,machines=4", "--json")
 ARGUMENTS += ("--workload", "poisson:jobs=40,backlog=20", "--quiet")

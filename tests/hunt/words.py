@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 
+from clustergym.tests.hunt import mutants
+
 os.environ["NUMBA_DISABLE_JIT"] = "1"  # what is new in a kernel would be compiled for most of the time
 
 import contextlib
@@ -14,22 +16,19 @@ import io
 import random
 import re
 import resource
-import runpy
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 
 from clustergym import policies
 from clustergym.envs.registration import ENVIRONMENTS
 from clustergym.experiments.cli import run
 from clustergym.simulator.base.errors import ClustergymError
 from clustergym.simulator.cluster.presets import list_topologies
-from clustergym.simulator.engine.network_choice import list_networks
+from clustergym.simulator.configuration.network_choice import list_networks
 from clustergym.simulator.workloads import list_workloads
 
-MUTANTS = runpy.run_path(str(Path(__file__).with_name("mutants.py")))
 MEMORY = 6 * 2**30
 SMALL = {"jobs": ("1", "3", "8"), "days": ("0.01",), "hours": ("1",), "racks": ("1", "2"), "machines": ("2", "4")}
 VALUES = (
@@ -83,7 +82,7 @@ def words(count: int, seed: int = 0) -> Counter[str]:
     with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):
         for number in range(count):
             line = _line(draw)
-            MUTANTS["outcome"](lambda line=line: _evaluate(line), f"{number}: {line!r:.2000}", found)
+            mutants.outcome(lambda line=line: _evaluate(line), f"{number}: {line!r:.2000}", found)
     return found
 
 
@@ -151,4 +150,4 @@ TOPOLOGIES, NETWORKS = _parameters(list_topologies()), _parameters(list_networks
 
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    sys.exit(not MUTANTS["tell"]("specifications", words(int(sys.argv[1]), int((sys.argv[2:] or ["0"])[0]))))
+    sys.exit(not mutants.tell("specifications", words(int(sys.argv[1]), int((sys.argv[2:] or ["0"])[0]))))

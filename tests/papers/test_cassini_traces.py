@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from clustergym.experiments.reproduce import cassini_traces as traces
-from clustergym.experiments.reproduce.cassini_case import TraceCase, TraceOutcome
+from clustergym.experiments.reproduce.case import Outcome
+from clustergym.experiments.reproduce.case_runs import Runs
+from clustergym.experiments.reproduce.cassini import cassini_traces as traces
 
 
-def outcome(mean_s: float, congestion: float) -> TraceOutcome:
+def outcome(mean_s: float, congestion: float) -> Outcome:
     metrics = {"iteration_time_mean": mean_s, "iteration_time_p99": 3 * mean_s}
-    return TraceOutcome(metrics, np.array([1.0, mean_s]), np.array([congestion, 0.0]), np.array(["DLRM", "ResNet50"]))
+    columns = {"slowdown": np.array([1.0, mean_s]), "congestion_bytes": np.array([congestion, 0.0])}
+    return Outcome(metrics, {**columns, "model": np.array(["DLRM", "ResNet50"])})
 
 
 def rows(trace: traces.Trace, augmented_bytes: float) -> dict:
@@ -19,8 +21,8 @@ def rows(trace: traces.Trace, augmented_bytes: float) -> dict:
     times = dict(zip((*traces.ORDER, traces.LEAST, traces.POLLUX), (4.0, 2.0, 1.0, 0.5, 1.5, 2.0), strict=True))
     times[traces.POLLUX_CASSINI] = 1.0
     volume = dict.fromkeys(times, 3000000.0) | dict.fromkeys((traces.CASSINI, traces.POLLUX_CASSINI), augmented_bytes)
-    played = {policy: [outcome(s, volume[policy]), outcome(s / 2, 0.0)] for policy, s in times.items()}
-    return {row.quantity: row for row in traces._rows(trace, traces.Played(played))}
+    played = {(policy, trace.name): [outcome(s, volume[policy]), outcome(s / 2, 0.0)] for policy, s in times.items()}
+    return {row.quantity: row for row in traces._rows(trace, Runs(played))}
 
 
 def test_orders_gains_and_bounds():
@@ -44,7 +46,6 @@ def test_congestion_is_pooled_and_none_at_all_is_met():
 
 
 def test_a_case_plays_its_trace():
-    case = TraceCase("ideal", "cassini-two-gpu", "cassini-multigpu", seed=1)
-    found = case.outcome(case.columns())
-    assert found.slowdown == pytest.approx(1.0, abs=1e-9) and not found.congestion_bytes.any()
-    assert found.model[-1] == "DLRM" and found.metrics["jobs_finished"] == len(found.model)
+    found = traces.ON_LINKS.on("ideal", 1, topology="cassini-two-gpu", workload="cassini-multigpu").outcome()
+    assert found["slowdown"] == pytest.approx(1.0, abs=1e-9) and not found["congestion_bytes"].any()
+    assert found["model"][-1] == "DLRM" and found.metrics["jobs_finished"] == len(found["model"])

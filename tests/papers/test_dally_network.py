@@ -7,9 +7,9 @@ import statistics
 
 import pytest
 
-from clustergym.experiments.placement_explained import explain, shape_of
+from clustergym.experiments.inspecting.placement_explained import explain, shape_of
 from clustergym.simulator.cluster.topology import Topology
-from clustergym.simulator.engine.network_choice import load_network
+from clustergym.simulator.configuration.network_choice import load_network
 
 pytestmark = pytest.mark.reproduction
 UNITS = ("units_gpus_in_slot", "units_slots", "units_machines", "units_racks")

@@ -7,13 +7,14 @@ import dataclasses
 import numpy as np
 import pytest
 
-from clustergym.experiments.reproduce import harmony_model, harmony_naive, harmony_plots, harmony_solvers
-from clustergym.experiments.reproduce.harmony_executor import Group, execute
-from clustergym.experiments.reproduce.harmony_reload import least_s
-from clustergym.experiments.reproduce.harmony_runs import HARMONY, Cell, play
-from clustergym.experiments.reproduce.registry import Options, reproductions
+from clustergym.experiments.reproduce.findings import Options
+from clustergym.experiments.reproduce.harmony import harmony_main, harmony_model, harmony_naive, harmony_solvers
+from clustergym.experiments.reproduce.harmony.harmony_executor import Group, execute
+from clustergym.experiments.reproduce.harmony.harmony_reload import least_s
+from clustergym.experiments.reproduce.harmony.harmony_runs import HARMONY, Cell, play
+from clustergym.experiments.reproduce.reproductions import reproductions
 from clustergym.policies.harmony.oracle import exact
-from clustergym.policies.harmony.samples import small_problem
+from clustergym.policies.harmony.solver_samples import small_problem
 
 pytestmark = pytest.mark.reproduction
 
@@ -115,11 +116,11 @@ def test_figure_11_is_drawn_from_what_was_seen_of_the_run(options, tmp_path):
     pytest.importorskip("matplotlib")
     drawn = dataclasses.replace(options, out=tmp_path)
     runs = play("test", drawn, [Cell()], ("isolated", HARMONY))
-    assert [path.name for path in harmony_plots.of_use(drawn, runs, Cell())] == ["harmony-use.png"]
+    assert [path.name for path in harmony_main.of_use(drawn, runs, Cell())] == ["harmony-use.png"]
     assert (tmp_path / "harmony-use.png").read_bytes().startswith(b"\x89PNG")
-    assert harmony_plots.of_use(options, runs, Cell()) == []
+    assert harmony_main.of_use(options, runs, Cell()) == []
     outcome = runs.of(HARMONY, Cell())[0]
-    edges_s, values = harmony_plots.binned(outcome, outcome.network_use)
+    edges_s, values = harmony_main.binned(outcome, outcome["network_use"])
     mean = (values * np.diff(edges_s)).sum() / edges_s[-1]
     assert mean == pytest.approx(outcome.metrics["network_utilisation"])
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from clustergym.experiments.reproduce import mast_fast, mast_speed
-from clustergym.experiments.reproduce.mast_case import FastOutcome
-from clustergym.experiments.reproduce.registry import Options
+from clustergym.experiments.reproduce.case import Outcome
+from clustergym.experiments.reproduce.findings import Options
+from clustergym.experiments.reproduce.mast import mast_fast
+from clustergym.experiments.reproduce.reproductions import reproductions
 
 pytestmark = pytest.mark.reproduction
 WORST = "in the worst hour of each trace, "
@@ -16,7 +17,8 @@ WORST = "in the worst hour of each trace, "
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
     options = Options(cache=tmp_path_factory.mktemp("cache"), quick=True, quiet=True)
-    found = [entry.run(options) for entry in (*mast_fast.REPRODUCTIONS, *mast_speed.REPRODUCTIONS)]
+    names = ("slo", "designspace", "allocation", "noncollocated", "negative-cache", "gms", "rms")
+    found = [reproductions()[f"mast-{name}"].run(options) for name in names]
     assert all(one.notes for one in found)
     return {row.quantity: row for one in found for row in one.rows}
 
@@ -37,13 +39,12 @@ def test_the_cache_answers_most_attempts(rows):
 
 
 def test_the_cache_is_counted_by_the_length_of_the_queue():
-    none = np.zeros(0)
     passes = {
         "pass_pending": np.array([10.0, 60.0, 60.0]),
         "pass_asked": np.array([100.0, 300.0, 500.0]),
         "pass_spared": np.array([20.0, 240.0, 440.0]),
     }
-    outcome = FastOutcome({}, none, none, none, none, none, **passes)
+    outcome = Outcome({}, passes)
     assert mast_fast.hit_share(outcome) == pytest.approx(100.0 * 700.0 / 900.0)
     assert mast_fast.hit_share(outcome, 0.0, 50.0) == pytest.approx(20.0)
     assert mast_fast.hit_share(outcome, 50.0, 100.0) == pytest.approx(85.0)

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import math
 import random
-import runpy
-from pathlib import Path
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clustergym.simulator.contention import network_calls as rows
+from clustergym.tests.support.drawn import calm
+from clustergym.tests.support.random_contention import outcome, random_run
 
-random_contention = runpy.run_path(str(Path(__file__).parents[1] / "random_contention.py"))
-random_run, outcome = random_contention["random_run"], random_contention["outcome"]
 SEEDS = st.integers(0, 1_000_000)
 TIMES = st.lists(st.floats(0.0, 15.0), min_size=1, max_size=6).map(sorted)
-
-
-def calm(examples):
-    return settings(max_examples=examples, deadline=None, derandomize=True)
 
 
 def flows_of(run):

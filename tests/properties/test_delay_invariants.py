@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
-
 import gymnasium
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clustergym.simulator.workloads import Workload
+from clustergym.tests.support import invariants
+from clustergym.tests.support.drawn import calm
 
-checks = runpy.run_path(str(Path(__file__).parents[1] / "invariants.py"))
 TOPOLOGIES = ("dally:racks=2,machines=2", "flat:machines=3,gpus_per_machine=4", "flat:machines=1,gpus_per_machine=7")
 
 
@@ -47,7 +45,7 @@ def episodes(draw):
     return env, rng, draw(st.sampled_from([0.0, 0.3]))
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@calm(120)
 @given(episodes())
 def test_random_actions_keep_the_cluster_consistent_and_the_return_exact(episode):
     """The return is minus the mean JCT in mean isolated run times whatever was done; holds and stops included."""
@@ -64,9 +62,9 @@ def test_random_actions_keep_the_cluster_consistent_and_the_return_exact(episode
         _, reward, terminated, truncated, info = env.step((candidate, rng.integers(11), rng.integers(2)))
         assert info["invalid_action"] == (candidate not in legal)
         assert not truncated
-        checks["check_gangs"](simulator)
+        invariants.check_gangs(simulator)
         total, steps = total + reward, steps + 1
         assert steps < 5000
-    checks["check_end"](simulator)
+    invariants.check_end(simulator)
     workload = simulator.workload
     assert total == pytest.approx(-info["metrics"]["jct_mean"] / workload.duration_s.mean(), rel=1e-9)

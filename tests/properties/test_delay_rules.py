@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-import runpy
 from dataclasses import replace
-from pathlib import Path
 
 import gymnasium
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clustergym import policies
@@ -22,10 +20,11 @@ from clustergym.simulator.events.initialise import Failures
 from clustergym.simulator.rules.rule import PLACERS, Rule, Tuner
 from clustergym.simulator.rules.semantics import Semantics, artist_sim, events, load_semantics
 from clustergym.simulator.workloads import Workload
+from clustergym.tests.support.drawn import calm
+from clustergym.tests.support.invariants import check_end, computing_s
+from clustergym.tests.support.invariants import check_gangs as check_record
+from clustergym.tests.support.invariants import check_gpu_seconds as check_sums
 
-checks = runpy.run_path(str(Path(__file__).parents[1] / "invariants.py"))
-check_record, check_sums, check_end = checks["check_gangs"], checks["check_gpu_seconds"], checks["check_end"]
-computing_s = checks["computing_s"]
 MODELS = ("VGG", "ResNet50")  # the others take up to a thousand times longer across racks, so as many leases
 NETWORKS = (
     "none",
@@ -33,10 +32,6 @@ NETWORKS = (
     "allreduce:calibration=artist",
     "allreduce:calibration=artist,default=BERT",
 )
-
-
-def calm(examples):
-    return settings(max_examples=examples, deadline=None, derandomize=True)
 
 
 def random_topology(rng: np.random.Generator) -> Topology:
@@ -128,7 +123,7 @@ def test_decisions_one_by_one_keep_the_cluster_consistent_and_end_as_the_compile
     for count in itertools.count():
         if simulator.ended:
             break
-        simulator.apply(player.decide(simulator.view))
+        simulator.apply(simulator.ask(player))
         if count < 300:
             check_record(simulator)
             check_sums(simulator)
@@ -148,7 +143,7 @@ def test_a_snapshot_in_the_middle_brings_the_run_back(seed, decisions):
     for _ in range(decisions):
         if simulator.ended:
             break
-        simulator.apply(player.decide(simulator.view))
+        simulator.apply(simulator.ask(player))
     kept = simulator.snapshot()
     simulator.run()
     first = end_of(simulator)

@@ -4,34 +4,36 @@ from __future__ import annotations
 
 import json
 import os
-import runpy
 import subprocess
 import sys
 from collections import defaultdict
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clustergym.simulator.base.codes import SIZED
 from clustergym.simulator.base.decisions import Advance, AssignGroup
 from clustergym.simulator.groups.group_config import GroupTerms
+from clustergym.tests.support import random_groups
+from clustergym.tests.support.drawn import calm
+from clustergym.tests.support.invariants import check_end_of_groups as check_end
+from clustergym.tests.support.invariants import check_groups as check_record
+from clustergym.tests.support.paths import SUPPORT
+from clustergym.tests.support.random_groups import (
+    MOST_DECISIONS,
+    any_decision,
+    finish,
+    group_simulator,
+    play,
+    ps_workload,
+    random_simulator,
+)
 
-SCRIPT = Path(__file__).parents[1] / "random_groups.py"
-RANDOM = runpy.run_path(str(SCRIPT))
-any_decision, finish, play = (RANDOM[name] for name in ("any_decision", "finish", "play"))
-random_simulator, MOST_DECISIONS = RANDOM["random_simulator"], RANDOM["MOST_DECISIONS"]
-ps_workload, group_simulator = RANDOM["ps_workload"], RANDOM["group_simulator"]
-invariants = runpy.run_path(str(Path(__file__).parents[1] / "invariants.py"))
-check_record, check_end = invariants["check_groups"], invariants["check_end_of_groups"]
+SCRIPT = SUPPORT / "random_groups.py"
 SEEDS = st.integers(0, 100_000)
-
-
-def calm(examples):
-    return settings(max_examples=examples, deadline=None, derandomize=True)
 
 
 class Held:
@@ -123,13 +125,13 @@ def test_subtasks_overlap_only_as_the_rule_says(seed):
             subtasks = simulator.subtasks(group, 200.0)
             assert simulator.records.tobytes() == record
             seen += len(subtasks)
-            networks = 1 if simulator.config.busy == 1.0 else 2
+            networks = 1 if simulator.config.groups.busy == 1.0 else 2
             assert overlap([t for t in subtasks if t.kind == "COMP"]) <= 1
             assert overlap([t for t in subtasks if t.kind != "COMP"]) <= networks
             for job in {t.job for t in subtasks}:
                 own = [t for t in subtasks if t.job == job]
                 assert overlap(own) == 1
-                order = ["COMP", "COMM"] if simulator.config.comm == "merged" else ["PULL", "COMP", "PUSH"]
+                order = ["COMP", "COMM"] if simulator.config.groups.comm == "merged" else ["PULL", "COMP", "PUSH"]
                 follows = {kind: order[(i + 1) % len(order)] for i, kind in enumerate(order)}
                 if simulator.state.n_loading == 0 and simulator.state.n_moved == 0:
                     assert all(b.kind == follows[a.kind] for a, b in pairwise(own))
@@ -194,7 +196,7 @@ def tape(seed, **given):
 
 def again(simulator, decisions, *, factor=1.0, shift_s=0.0):
     """The same run with all times multiplied, or later."""
-    workload, ps, config = simulator.workload, simulator.workload.ps, simulator.config
+    workload, ps, config = simulator.workload, simulator.workload.ps, simulator.config.groups
     changed = ps_workload(
         list(zip((ps.comp_machine_s * factor).tolist(), (ps.comm_s * factor).tolist(), strict=True)),
         workload.iterations,
@@ -250,7 +252,7 @@ def test_who_runs_elsewhere_changes_nothing(seed):
         )
         terms = GroupTerms("naive", False) if naive else GroupTerms()
         simulator = group_simulator(workload, machines + 80, terms=terms, **config)
-        RANDOM["join_one_group"](simulator, machines)
+        random_groups.join_one_group(simulator, machines)
         while not simulator.ended:
             for job in simulator.view.queue.tolist():
                 simulator.apply(AssignGroup(job, None, 1))
@@ -316,7 +318,7 @@ def test_better_machines_never_hurt_a_group_alone(name, values, slack):
         for value in values:
             terms = GroupTerms("naive", False) if naive else GroupTerms()
             simulator = group_simulator(workload, machines, terms=terms, **{name: value})
-            RANDOM["play_one_group"](simulator, machines)
+            random_groups.play_one_group(simulator, machines)
             ends.append(float(simulator.state.finish_s[:n].max()))
         assert all(after <= before * (1 + slack) for before, after in pairwise(ends)), seed
         helped += ends[-1] < ends[0]

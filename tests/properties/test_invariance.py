@@ -11,22 +11,24 @@ the ids themselves, and that reading a trace keeps its order.
 from __future__ import annotations
 
 import math
-import runpy
 from fnmatch import fnmatch
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from clustergym.experiments.evaluate import workload_of
+from clustergym.experiments.settings.evaluation_setting import workload_of
 from clustergym.policies import make
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.workloads import Workload
-
-invariance = runpy.run_path(str(Path(__file__).parents[1] / "invariance.py"))
-Player, UNITS, exchanged, has_units, in_units, later, pairs, workload_for = (
-    invariance[name]
-    for name in ("Player", "UNITS", "exchanged", "has_units", "in_units", "later", "pairs", "workload_for")
+from clustergym.tests.support import invariance
+from clustergym.tests.support.invariance import (
+    UNITS,
+    Player,
+    exchanged,
+    has_units,
+    in_units,
+    later,
+    pairs,
 )
 
 UNIT, ORIGIN, IDS = "unit", "origin", "ids"
@@ -152,7 +154,7 @@ def test_ends_that_coincide_are_one_instant_in_every_unit():
     In another unit their ends differ by 1e-12 s. Jobs of 6 GPUs that passed it meanwhile made the mean JCT 9,112 s.
     """
     player = Player("clustergym/Sharing-v0", "fifo")
-    workload = workload_of(invariance["setting_of"]("clustergym/Sharing-v0"), 0)
+    workload = workload_of(invariance.setting_of("clustergym/Sharing-v0"), 0)
     expected = player.play(workload, 0)
     for factor in UNITS:
         assert not expected.differs(player.play(in_units(workload, factor), 0))

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import gymnasium
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from clustergym.envs.delay.transition import turn
+from clustergym.envs.delay.delay_transition import turn
 from clustergym.simulator.base.decisions import Start
 from clustergym.simulator.base.tiers import MACHINE, NETWORK, RACK, SLOT
 from clustergym.simulator.cluster.topology import Topology
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.workloads import Workload
+from clustergym.tests.support.drawn import calm
 
-calm = settings(max_examples=120, deadline=None, derandomize=True)
+tried = calm(120)
 RACKS = [
     {"machines": [{"count": 2, "slots": 2, "gpus_per_slot": 3}, {"gpus_per_slot": 5}]},
     {"machines": [{"slots": 4, "gpus_per_slot": 2}]},
@@ -71,7 +72,7 @@ def grouped(gpus, of):
 
 
 class Definition:
-    """What docs/semantics.md says, by sorting lists."""
+    """What docs/concepts/semantics.md says, by sorting lists."""
 
     def __init__(self, topology, free):
         self.topology, self.free = topology, free
@@ -120,7 +121,7 @@ def same(found, expected):
     return (found and sorted(found)) == (expected and sorted(expected))
 
 
-@calm
+@tried
 @given(clusters())
 def test_every_placer_follows_its_definition(cluster):
     topology, taken, need = cluster
@@ -136,7 +137,7 @@ def test_every_placer_follows_its_definition(cluster):
     assert same(view.find_gpus(1, "count"), free[:need] if need <= len(free) else None)
 
 
-@calm
+@tried
 @given(clusters(), st.sampled_from(["count", "consolidated", "tier", "skew", "random"]))
 def test_a_gang_is_whole_free_and_has_the_tier_that_is_told(cluster, placer):
     topology, taken, need = cluster
@@ -151,7 +152,7 @@ def test_a_gang_is_whole_free_and_has_the_tier_that_is_told(cluster, placer):
     assert simulator.view.tier_of(1) == Definition(topology, []).tier(gpus)
 
 
-@calm
+@tried
 @given(clusters())
 def test_no_gang_of_a_rack_spans_more_machines_than_it_must(cluster):
     topology, taken, need = cluster
@@ -169,7 +170,7 @@ def test_no_gang_of_a_rack_spans_more_machines_than_it_must(cluster):
             assert len(set(groups[gpus].tolist())) == fewest
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@calm(60)
 @given(clusters(), st.lists(st.integers(1, 24), min_size=1, max_size=6))
 def test_the_window_of_delay_offers_what_the_placer_would_give(cluster, sizes):
     """Machine, rack and network are legal where the gang found there has this very tier; and so by `tier_of_gang`."""

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
-
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-geo_player = runpy.run_path(str(Path(__file__).parents[1] / "geo_player.py"))
-Anything, check_regions, random_run = (geo_player[name] for name in ("Anything", "check_regions", "random_run"))
-
-
-def calm(examples):
-    return settings(max_examples=examples, deadline=None, derandomize=True)
+from clustergym.tests.support.drawn import calm
+from clustergym.tests.support.geo_player import Anything, check_regions, random_run
 
 
 @calm(15)

@@ -5,31 +5,25 @@ from __future__ import annotations
 import json
 import math
 import os
-import runpy
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clustergym.simulator.base.decisions import Advance, Start
 from clustergym.simulator.engine.metrics import gpu_seconds
 from clustergym.simulator.profiles.models import profile_of
+from clustergym.tests.support.drawn import calm
+from clustergym.tests.support.invariants import check_gpu_seconds as check_sums
+from clustergym.tests.support.invariants import check_shared as check_record
+from clustergym.tests.support.paths import SUPPORT
+from clustergym.tests.support.random_sharing import MOST_DECISIONS, any_decision, finish, play, random_simulator
 
-SCRIPT = Path(__file__).parents[1] / "random_sharing.py"
-random_sharing = runpy.run_path(str(SCRIPT))
-any_decision, finish, play = (random_sharing[name] for name in ("any_decision", "finish", "play"))
-random_simulator, MOST_DECISIONS = random_sharing["random_simulator"], random_sharing["MOST_DECISIONS"]
-invariants = runpy.run_path(str(Path(__file__).parents[1] / "invariants.py"))
-check_record, check_sums = invariants["check_shared"], invariants["check_gpu_seconds"]
+SCRIPT = SUPPORT / "random_sharing.py"
 SEEDS = st.integers(0, 100_000)
-
-
-def calm(examples):
-    return settings(max_examples=examples, deadline=None, derandomize=True)
 
 
 @calm(120)
@@ -53,7 +47,7 @@ def test_whatever_is_decided_counts_are_exact_memory_holds_and_the_work_is_done_
         alone_s = s.iterations[: len(workload)] * s.compute_iteration_s[: len(workload)]
         assert gpu_seconds(s)["compute"] == pytest.approx(float((workload.gpus * alone_s).sum()), rel=1e-9)
         assert (table["jct_s"] >= alone_s * (1 - 1e-9)).all()
-        if simulator.failures is None:
+        if simulator.config.failures is None:
             spent = alone_s + table["comm_time_s"] + table["interference_s"] + table["restore_s"]
             assert ran == pytest.approx(spent, rel=1e-9, abs=1e-6)
 
@@ -99,7 +93,7 @@ class Replay:
     """The same run from what held at the end of each instant, in plain Python: rates between two instants are fixed."""
 
     def __init__(self, simulator):
-        self.simulator, self.xi = simulator, simulator.sharing.interference
+        self.simulator, self.xi = simulator, simulator.sharing.slowdowns
         self.cost_s = simulator.rule.preemption_cost[0]
         self.now_s, self.left = 0.0, dict(enumerate(simulator.workload.duration_s.tolist()))
         self.where, self.since_s, self.has_run, self.finish_s = {}, {}, set(), {}

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-import runpy
-from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clustergym import policies
@@ -18,16 +16,13 @@ from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.events.initialise import Failures
 from clustergym.simulator.rules.rule import ORDERS, PLACERS, Rule
 from clustergym.simulator.workloads import Workload
+from clustergym.tests.support.drawn import calm
+from clustergym.tests.support.invariants import check_end
+from clustergym.tests.support.invariants import check_gangs as check_record
+from clustergym.tests.support.invariants import check_gpu_seconds as check_sums
+from clustergym.tests.support.random_workloads import random_case
 
 TOPOLOGIES = ("dally:racks=2,machines=2", "flat:machines=3,gpus_per_machine=4", "flat:machines=1,gpus_per_machine=7")
-random_case = runpy.run_path(str(Path(__file__).parents[1] / "random_workloads.py"))["random_case"]
-invariants = runpy.run_path(str(Path(__file__).parents[1] / "invariants.py"))
-check_record, check_sums = invariants["check_gangs"], invariants["check_gpu_seconds"]
-check_end, computing_s = invariants["check_end"], invariants["computing_s"]
-
-
-def calm(examples):
-    return settings(max_examples=examples, deadline=None, derandomize=True)
 
 
 @st.composite
@@ -66,7 +61,7 @@ def test_after_every_decision_of_a_rule_gpus_are_conserved_and_counters_exact(ru
     simulator, policy = run
     now_s = simulator.view.now_s
     while not simulator.ended:
-        simulator.apply(policy.decide(simulator.view))
+        simulator.apply(simulator.ask(policy))
         check_record(simulator)
         assert simulator.view.now_s >= now_s
         now_s = simulator.view.now_s
@@ -79,7 +74,7 @@ def test_the_compiled_run_ends_as_the_decisions_one_by_one(run):
     simulator, policy = run
     kept, seed = simulator.workload, int(simulator.state.seed)
     stepped = repr(simulator.run(policy)), simulator.jobs()["finish_s"].tolist()
-    again = Simulator(simulator.topology, simulator.network, rule=policy.rule, failures=simulator.failures)
+    again = Simulator(simulator.topology, simulator.network, rule=policy.rule, failures=simulator.config.failures)
     again.reset(kept, seed)
     assert (repr(again.run()), again.jobs()["finish_s"].tolist()) == stepped
     check_end(again)
@@ -94,7 +89,7 @@ def any_decision(view, rng):
         free = view.free_gpus
         if view.gpus(job) <= len(free):
             return Start(job, rng.choice(free, view.gpus(job), replace=False).tolist())
-    s = view.simulator.state
+    s = view._simulator.state
     running = [job for job in running if s.lease_s == 0 or not s.started_s[job] < s.now_s < s.lease_end_s[job]]
     if kind == "preempt" and running and rng.random() < 0.3:
         return Preempt(int(rng.choice(running)))
@@ -159,7 +154,7 @@ def test_no_gpu_idles_while_a_gang_that_fits_waits(run):
     rule = Rule(policy.rule.order, "skip", "count", policy.rule.preemption_cost, policy.rule.thresholds)
     player = policies.RulePolicy("skip", rule)
     while not simulator.ended:
-        decision = player.decide(simulator.view)
+        decision = simulator.ask(player)
         if isinstance(decision, Advance):
             view = simulator.view
             assert min((view.gpus(job) for job in view.queue.tolist()), default=math.inf) > len(view.free_gpus)
@@ -175,7 +170,7 @@ def test_under_srtf_and_srsf_no_job_waits_that_could_replace_those_behind_it(run
     simulator, policy = run
     player = policies.RulePolicy("skip", Rule(policy.rule.order, "skip", "count", policy.rule.preemption_cost))
     while not simulator.ended:
-        decision = player.decide(simulator.view)
+        decision = simulator.ask(player)
         if isinstance(decision, Advance):
             view = simulator.view
             weight = view.gpus if policy.rule.order == "srsf" else lambda job: 1
@@ -199,7 +194,7 @@ def test_levels_only_rise_and_follow_the_attained_service(run):
     simulator.use(player.rule)
     seen = np.zeros(len(simulator.workload), np.int64)
     while not simulator.ended:
-        simulator.apply(player.decide(simulator.view))
+        simulator.apply(simulator.ask(player))
         s, view = simulator.state, simulator.view
         levels = s.level[: len(seen)].copy()
         assert (levels >= seen).all()
@@ -221,7 +216,7 @@ def test_invariants_on_the_random_workloads_of_the_reference(seed):
     for count in itertools.count():
         if simulator.ended:
             break
-        simulator.apply(policy.decide(simulator.view))
+        simulator.apply(simulator.ask(policy))
         if count % 10 == 0:
             check_record(simulator)
             check_sums(simulator)

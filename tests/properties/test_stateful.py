@@ -6,8 +6,6 @@ worlds.py draws from the seed; what holds is in invariants.py.
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,9 +21,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-TESTS = Path(__file__).parents[1]
-WORLDS, INVARIANTS = (runpy.run_path(str(TESTS / f"{name}.py")) for name in ("worlds", "invariants"))
-KINDS, make_world = WORLDS["KINDS"], WORLDS["make_world"]
+from clustergym.tests.support import invariants
+from clustergym.tests.support.worlds import KINDS, make_world
+
 SLOW = ("elastic", "regions")
 SEEDS, CHANCE = st.integers(0, 1_000_000), st.integers(0, 2**32 - 1)
 
@@ -104,13 +102,13 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def all_holds(self) -> None:
         if self.world is not None:
-            INVARIANTS["look"](self.world.simulator)
+            invariants.look(self.world.simulator)
 
     def teardown(self) -> None:
         """Whatever was done, everybody comes to the end, with all work done once."""
         if self.world is not None:
             self.world.finish()
-            INVARIANTS["look_back" if self.world.simulator.done else "look"](self.world.simulator)
+            (invariants.look_back if self.world.simulator.done else invariants.look)(self.world.simulator)
 
 
 def play(kind: str, examples: int, steps: int) -> None:

@@ -5,28 +5,28 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import runpy
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clustergym.policies.tetris import VERSIONS, Tetris, optimum
-from clustergym.policies.tetris.blocks import best_homes
-from clustergym.policies.tetris.search import climb, settle, wander
+from clustergym.policies.tetris.milp import best_homes
+from clustergym.policies.tetris.table_search import climb, settle, wander
 from clustergym.simulator.table_placement.placement import KIB, Objective, Placement
 from clustergym.simulator.table_placement.placement_metrics import runs_in
+from clustergym.tests.support import geo_random
+from clustergym.tests.support.drawn import calm
+from clustergym.tests.support.geo_random import cost_of, excess, random_warehouse
+from clustergym.tests.support.paths import SUPPORT
 
-SCRIPT = Path(__file__).resolve().parents[1] / "geo_random.py"
-random = runpy.run_path(str(SCRIPT))
-random_warehouse, cost_of, excess = random["random_warehouse"], random["cost_of"], random["excess"]
+SCRIPT = SUPPORT / "geo_random.py"
 
-calm = settings(max_examples=150, deadline=None, derandomize=True)
+tried = calm(150)
 seeds = st.integers(0, 2**31)
 V1, V2 = VERSIONS["tetris-v1"].objective, VERSIONS["tetris-v2"].objective
 objectives = st.sampled_from([V1, V2, Objective(remote=3.0, gpu=0.2, storage=5.0, home_share=0.3)])
@@ -42,7 +42,7 @@ def kicked(placement, quota_bytes):
     return wander(placement, quota_bytes, 10, np.random.default_rng(0))
 
 
-@calm
+@tried
 @given(seeds, sizes, objectives)
 def test_a_moves_cost_is_the_difference_of_two_full_sums(seed, size, objective):
     """And after each of many moves the kept-up cost is that of a sum from the start."""
@@ -72,7 +72,7 @@ def test_a_moves_cost_is_the_difference_of_two_full_sums(seed, size, objective):
     assert not placement.ledger.cpu_change.any()
 
 
-@calm
+@tried
 @given(seeds, sizes, objectives)
 def test_constraints_never_get_worse(seed, size, objective):
     """Expressions 4 to 6: what holds before a move that is made holds after it."""
@@ -96,7 +96,7 @@ def test_constraints_never_get_worse(seed, size, objective):
     assert (home == placement.home).all()
 
 
-@calm
+@tried
 @given(seeds, objectives)
 def test_the_best_move_is_the_best_of_all_that_are_allowed(seed, objective):
     warehouse = random_warehouse(seed, regions=4, tables=8, jobs=14)
@@ -117,7 +117,7 @@ def test_the_best_move_is_the_best_of_all_that_are_allowed(seed, objective):
         assert gains[table] == pytest.approx(best, abs=2e-12)
 
 
-@calm
+@tried
 @given(seeds, st.floats(0.0, 1.0), st.sampled_from([climb, best_homes, kicked]))
 def test_a_day_stays_within_its_quota(seed, share, search):
     """And says how many bytes it copies: what the plan has in a region and the tables do not have there yet."""
@@ -144,7 +144,7 @@ def bytes_at(tables, copies, home):
     return held
 
 
-@calm
+@tried
 @given(seeds)
 def test_static_moves_nothing(seed):
     warehouse = random_warehouse(seed)
@@ -152,7 +152,7 @@ def test_static_moves_nothing(seed):
     assert plan.moves == [] and (plan.home == warehouse.tables.home).all()
 
 
-@calm
+@tried
 @given(seeds)
 def test_runs_in_is_where_all_tables_and_the_gpus_are(seed):
     warehouse = random_warehouse(seed, regions=4, tables=8, jobs=15)
@@ -165,7 +165,7 @@ def test_runs_in_is_where_all_tables_and_the_gpus_are(seed):
         assert found[job, region] == (here and gpus)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@calm(60)
 @given(seeds)
 def test_milp_is_the_least_of_all_placements(seed):
     """4 tables in 3 regions: all 81 placements."""
@@ -185,7 +185,7 @@ def test_milp_is_the_least_of_all_placements(seed):
     assert cost_of(warehouse, objective, home) == pytest.approx(least, abs=1e-7)
 
 
-@calm
+@tried
 @given(seeds, objectives)
 def test_pairs_that_move_gain_and_break_nothing(seed, objective):
     warehouse = random_warehouse(seed, regions=4, tables=8, jobs=14)
@@ -258,7 +258,7 @@ def print_gaps(what: str, gaps: np.ndarray) -> None:
     print(f"\n{what}, {len(gaps)} instances: {near}; gap {quantiles}")
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@calm(40)
 @given(seeds, st.floats(0.0, 1.0), st.booleans())
 def test_wider_searches_keep_quota_and_constraints(seed, share, is_exact):
     """One move a table; what satisfied Expressions 4 to 6 still does."""
@@ -284,7 +284,7 @@ def test_blocks_of_a_small_instance_come_to_its_optimum(seed, monkeypatch):
     if not placement.is_sound():
         return
     best = optimum(placement)[1]
-    monkeypatch.setattr("clustergym.policies.tetris.blocks.EXACT_WAYS", 0)
+    monkeypatch.setattr("clustergym.policies.tetris.milp.EXACT_WAYS", 0)
     best_homes(placement, np.inf)
     assert placement.cost == pytest.approx(best, rel=1e-6)
 
@@ -309,4 +309,4 @@ def test_same_bits_without_jit_and_with_bounds_checked(flags):
         env={key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"} | flags,
     )
     assert outcome.returncode == 0, outcome.stderr
-    assert json.loads(outcome.stdout.splitlines()[-1]) == json.loads(json.dumps(random["two_days"]()))
+    assert json.loads(outcome.stdout.splitlines()[-1]) == json.loads(json.dumps(geo_random.two_days()))

@@ -28,12 +28,8 @@ from typing import Any
 
 import numpy as np
 
-if not __package__:  # run as a script
-    sys.path.append(str(Path(__file__).resolve().parents[1]))
-    __package__ = "support"
-
-from . import face
-from .settings import SETTINGS, SMALL, Setting
+from clustergym.tests.support import face
+from clustergym.tests.support.settings import SETTINGS, SMALL, Setting
 
 PATH = Path(__file__).with_name("digests.json")
 PARTS = ("metrics", "decisions", "observations", "masks", "rewards")

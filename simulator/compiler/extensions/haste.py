@@ -1,12 +1,14 @@
 """Shorter ways for a few parts of numba, in force while one of our kernels is compiled: what they give is the same.
 
+Numba's lock is held meanwhile, so that nothing else is compiled; afterwards numba is as it was, whatever went wrong.
+
 A fifth of what compiling takes goes into looking for the variables of statements, into colours for messages of errors
 that numba catches itself, and into telling of events that nobody listens to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -51,22 +53,32 @@ def _as_it_is(_scheme: Any, message: str, *_colours: Any, **_named: Any) -> str:
     return message
 
 
-def _untold(*_arguments: Any, **_named: Any) -> None:
-    pass
+def _if_heard(tell: Callable[..., None]) -> Callable[..., None]:
+    """Numba's `start_event` or `end_event`, called only for those that listen."""
+
+    def told(kind: str, *arguments: Any, **named: Any) -> None:
+        if event._registered.get(kind):
+            tell(kind, *arguments, **named)
+
+    return told
+
+
+SHORTER: list[tuple[Any, str, Callable[..., Any]]] = [
+    (ir.Inst, "_rec_list_vars", _variables_in),
+    (event, "start_event", _if_heard(event.start_event)),
+    (event, "end_event", _if_heard(event.end_event)),
+]
+if hasattr(errors, "HighlightColorScheme"):  # colorama is installed
+    SHORTER.append((errors.HighlightColorScheme, "_markup", _as_it_is))
 
 
 @contextmanager
 def hastened() -> Iterator[None]:
-    """Put them in place of numba's, which holds its lock meanwhile, and put numba's back."""
-    ways: list[tuple[Any, str, Any]] = [(ir.Inst, "_rec_list_vars", _variables_in)]
-    ways.append((type(errors.termcolor()), "_markup", _as_it_is))
-    if not any(event._registered.values()):
-        ways += [(event, "start_event", _untold), (event, "end_event", _untold)]
-    before = [(place, name, vars(place)[name]) for place, name, _ in ways if name in vars(place)]
-    for place, name, way in ways:
-        if name in vars(place):
-            setattr(place, name, way)
+    """Put them in place of numba's, and put numba's back."""
+    before = [(place, name, getattr(place, name)) for place, name, _ in SHORTER]
     try:
+        for place, name, way in SHORTER:
+            setattr(place, name, way)
         yield
     finally:
         for place, name, way in before:

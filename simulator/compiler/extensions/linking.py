@@ -54,26 +54,19 @@ class Library(JITCodeLibrary):
         constants: what it knows of the records that it is for, see record_outline.py.
     """
 
-    key: str
-    runs: bool
-    constants: Mapping[str, int]
     _final_module: Any
     _shared_module: Any
 
-    @classmethod
-    def of(cls, codegen: Any, name: str, key: str, runs: bool, constants: Mapping[str, int]) -> Library:
-        """An empty one."""
-        library = cls(codegen, name)
-        library.key, library.runs, library.constants = key, runs, constants
-        library.enable_object_caching()
-        return library
+    def __init__(self, codegen: Any, name: str, key: str, runs: bool, constants: Mapping[str, int]) -> None:
+        super().__init__(codegen, name)
+        self.key, self.runs, self.constants = key, runs, constants
+        self.enable_object_caching()
 
     def finalize(self) -> None:
         """Numba's hook: all code of its own and all libraries that it calls have been added."""
         self._raise_if_finalized()
         needs: dict[str, None] = {}
         for library in self._linking_libraries:
-            self._reload_init.update(library._reload_init)
             needs[library.key if isinstance(library, Library) else _part_of(library)] = None
         PARTS[self.key] = Part(_linkable(self._final_module), tuple(needs))
         if self.runs:

@@ -11,7 +11,6 @@ from typing import Any
 from numba import types
 from numba.core import config, ir
 from numba.core.compiler_machinery import register_pass
-from numba.core.imputils import lower_cast
 from numba.core.lowering import Lower
 from numba.core.typed_passes import NativeLowering
 from numba.np.arrayobj import fix_integer_index
@@ -19,12 +18,6 @@ from numba.np.arrayobj import fix_integer_index
 from .bundle import Bundle
 from .fields import Fields
 from .type_inference import remembering
-
-
-@lower_cast(types.NestedArray, types.Array)
-def _as_plain_array(context: Any, builder: Any, given: Any, wanted: Any, value: Any) -> Any:
-    """A field of a record that an entry hands to a kernel whole, which is compiled for any array of its kind."""
-    return value
 
 
 class _Lower(Lower):
@@ -136,6 +129,13 @@ class _Lower(Lower):
         """Numba's hook; a record stays known for its columns, and of none are references counted."""
         if name not in self.columns and not isinstance(self.typeof(name), Fields):
             super().delvar(name)
+
+    def _cast_var(self, var: Any, ty: types.Type) -> Any:
+        """Numba's hook: an argument of a call; an entry may hand a field of a record to a kernel for any such array."""
+        is_column = isinstance(var, ir.Var) and isinstance(self.typeof(var.name), types.NestedArray)
+        if is_column and type(ty) is types.Array:
+            return self.loadvar(var.name)
+        return super()._cast_var(var, ty)
 
     def lower_getitem(self, resty: types.Type, expr: Any, value: Any, index: Any, signature: Any) -> Any:
         """Numba's hook."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from numba import types
 from numba.core import ir
@@ -19,14 +20,14 @@ from numba.core.ir_utils import build_definitions, get_definition, guard
 from .record_outline import Outline, outline_of
 
 ANSWER = "answer_by_type"  # attribute of a compiled question: the Python function
-_QUESTIONS: dict[int, dict[str, Callable[[Any], bool]]] = {}  # by id of a kernel
+_QUESTIONS: WeakKeyDictionary[Any, dict[str, Callable[[Any], bool]]] = WeakKeyDictionary()  # by kernel
 
 
 def questions_of(kernel: Any) -> dict[str, Callable[[Any], bool]]:
     """The questions that a kernel asks, or one that it calls, by name."""
-    known = _QUESTIONS.get(id(kernel))
+    known = _QUESTIONS.get(kernel)
     if known is None:
-        known = _QUESTIONS[id(kernel)] = {}
+        known = _QUESTIONS[kernel] = {}
         function = kernel.py_func
         question = getattr(kernel, ANSWER, None)
         if question is not None:

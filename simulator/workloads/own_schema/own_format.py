@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...base import sealed_parquet
 from ...base.errors import InputError
+from ...files import sealed_parquet
 from ...jobs import ps_jobs, region_columns
 from ...jobs.trace_columns import Table, read_bytes, read_csv
 from ...jobs.trace_head import Head

@@ -85,7 +85,7 @@ def _whole(path: Path) -> dict[str, Any]:
 
     from pydantic import BaseModel, ConfigDict, Field
 
-    from ...base.yaml_files import load_mapping, validated
+    from ...files.yaml_files import load_mapping, validated
 
     Name = Annotated[str, Field(strict=True, pattern=r"^\S+$", max_length=100)]
     Amount = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=LONGEST_S)]

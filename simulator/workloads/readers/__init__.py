@@ -19,7 +19,20 @@ from ...base.names import bind, choose, parse_name
 from ...jobs.trace_head import Head, read_head
 from ...jobs.workload import Workload, clip
 from ..own_schema import own_format
-from . import artist_sim, chronus, gavel, helios, muri, openb, pai, philly, philly_json, pollux, simple, tiresias
+from . import (
+    artist_sim_trace,
+    chronus_trace,
+    gavel_trace,
+    helios_trace,
+    muri_trace,
+    openb_trace,
+    pai_trace,
+    philly_json_trace,
+    philly_trace,
+    pollux_trace,
+    simple_trace,
+    tiresias_trace,
+)
 
 
 @dataclass(frozen=True)
@@ -36,19 +49,19 @@ def _formats() -> Iterator[Format]:
     # the order matters where one format's columns include another's: the more specific first
     yield Format("parquet", own_format.PARQUET_SUMMARY, own_format.recognises_parquet, own_format.read_parquet)
     for module in (
-        artist_sim,
-        philly_json,
-        helios,
+        artist_sim_trace,
+        philly_json_trace,
+        helios_trace,
         own_format,
-        philly,
-        openb,
-        pai,
-        pollux,
-        chronus,
-        muri,
-        tiresias,
-        simple,
-        gavel,
+        philly_trace,
+        openb_trace,
+        pai_trace,
+        pollux_trace,
+        chronus_trace,
+        muri_trace,
+        tiresias_trace,
+        simple_trace,
+        gavel_trace,
     ):
         yield Format(module.NAME, module.SUMMARY, module.recognises, module.read)
 

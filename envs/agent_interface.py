@@ -1,0 +1,214 @@
+"""An environment's window on any simulator: what an agent would see and may do there now."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..simulator.base.arguments import check_flag, check_range, seconds
+from ..simulator.base.codes import DECIDE
+from ..simulator.base.decisions import Decision
+from ..simulator.base.errors import InputError
+from ..simulator.base.names import choose
+from ..simulator.engine.simulator import Decider, Simulator
+from ..simulator.events.initialise import lay_window_order
+from ..simulator.jobs.estimates import known_whole_s
+from ..simulator.rules.rule import PLACERS, Rule
+from .observation_layout import Part, Table, Tables
+from .window import KINDS, MAX_SLOTS
+
+ORDERS = ("arrival", "shortest", "smallest", "classes")
+TIME_SCALE_S = 30 * 86400.0  # what times are scaled by where there is no horizon
+
+
+class AgentInterface:
+    """A short window of waiting and running jobs, its observation, and the decisions that its actions stand for.
+
+    A subclass says what its window holds, and what actions mean there. Of its arguments it hands on those that are the
+    same for all: `slots` and what follows.
+
+    Args:
+        kinds: candidates of a waiting and of a running slot.
+        others: the parts of the action after the candidate.
+        plans: candidates that belong to no slot.
+        more: further tables of the observation, by their names; no candidate belongs to them.
+        slots, running_slots, order, placer, preemption, skip_idle, horizon_s: of the environment.
+
+    Attributes:
+        sizes: number of features of cluster, queue, running, further tables, the other parts' values if they have
+            any, and candidates, as they follow each other.
+        tables: how the flat observation is laid out.
+        candidates: length of the first part of the action space; `parts`: of all parts.
+        simulator: what it looks at, after `lay`.
+
+    Raises:
+        InputError: a value that does not fit, in one sentence.
+    """
+
+    dtype: ClassVar[Callable[[], np.dtype]]
+    columns: ClassVar[Sequence[Sequence[str]]]  # names of the columns of cluster, queue, running and candidates
+    turn: ClassVar[Callable[..., Any]]  # kernel: (records, windows, row, features, mask) shows the present anew
+    orders: ClassVar[Sequence[str]] = ORDERS
+    asked: Sequence[Any] = ()  # policies of its own that decide beside whoever decides
+    values: ClassVar[str] = ""  # what the features of the second part's values are called, if they have any
+
+    def __init__(
+        self,
+        *,
+        kinds: tuple[int, int],
+        others: tuple[Part, ...],
+        plans: int = 0,
+        more: Mapping[str, Table] = MappingProxyType({}),
+        slots: int = 32,
+        running_slots: int = 16,
+        order: str = "arrival",
+        placer: str = "tier",
+        preemption: bool = True,
+        skip_idle: bool = True,
+        horizon_s: float | None = None,
+    ) -> None:
+        self.order = choose(order, self.orders, "value of order")
+        self.placer = choose(placer, PLACERS, "value of placer")
+        check_range("slots", slots, 1, MAX_SLOTS)
+        check_range("running_slots", running_slots, 0, MAX_SLOTS)
+        check_flag("preemption", preemption)
+        check_flag("skip_idle", skip_idle)
+        self._keep(np.zeros(1, type(self).dtype()))
+        w = self.window
+        w.slots, w.running_slots, w.preemption, w.skip_idle = slots, running_slots, preemption, skip_idle
+        told_s = seconds("horizon_s", horizon_s)
+        w.log_horizon = math.log1p(TIME_SCALE_S if told_s == math.inf else told_s)
+        cluster, queue, running, candidates = (len(names) for names in self.columns)
+        waiting_table, running_table = Table(slots, queue, kinds[0]), Table(running_slots, running, kinds[1])
+        self.tables = Tables(cluster, (waiting_table, running_table, *more.values()), candidates, others, plans)
+        self.candidates = self.tables.candidates
+        self.parts = (self.candidates, *(part.size for part in others))
+        self.sizes = {"cluster": cluster, "queue": slots * queue, "running": running_slots * running}
+        self.sizes |= {name: table.rows * table.columns for name, table in more.items()}
+        told = sum(part.size * part.features for part in others)
+        if told:
+            self.sizes[self.values] = told
+        self.sizes["candidates"] = self.candidates * candidates
+        self.simulator: Simulator
+
+    def _keep(self, windows: np.ndarray) -> None:
+        self.windows = windows.view(np.recarray)
+        self.window = self.windows[0]
+        plain = self.windows.view(np.ndarray).view(type(self).dtype())
+        self.plain: np.void = plain[0]  # the same, by item: fast
+        self.data: np.ndarray = plain.view(np.uint8)  # and its bytes
+
+    def move_to(self, windows: np.ndarray) -> None:
+        """Keep the window in another array of one."""
+        windows[:] = self.windows
+        self._keep(windows)
+
+    def lay(self, simulator: Simulator) -> None:
+        """Start looking at a run, whatever its state; its window is put into this one's order."""
+        self.simulator = simulator
+        lay_window_order(simulator.plain.record, self.ordered(simulator))
+        w = self.plain
+        w["placer"], w["focus"], w["code"] = PLACERS[self.placer], -1, DECIDE
+        w["n_kinds"] = 0
+        if self.order == "classes":
+            count = np.bincount(_kinds(simulator.workload.gpus), minlength=1)
+            w["n_kinds"] = len(count)
+            w["kind_rank"][: len(count) + 1] = [0, *np.cumsum(count)]
+
+    def ordered(self, simulator: Simulator) -> np.ndarray:
+        """The jobs of a run, int64 (jobs,), in the order in which the window shows them first.
+
+        In the order `classes` kind by kind; the window deals from all of them (window.py).
+        """
+        workload = simulator.workload
+        if self.order == "arrival":
+            return np.arange(len(workload))
+        if self.order == "smallest":
+            return np.argsort(workload.gpus, kind="stable")
+        s = simulator.plain.record
+        jobs = np.arange(len(workload))
+        if self.order == "classes":  # by arrival, where nothing is known of run times
+            length = jobs if simulator.estimates.hides else known_whole_s(s, jobs)
+            return np.lexsort((length, _kinds(workload.gpus)))
+        if simulator.estimates.hides:
+            others = " or ".join(order for order in self.orders if order != self.order)
+            raise InputError(f"order = 'shortest' needs run times, which estimates=none hides; expected {others}")
+        return np.argsort(known_whole_s(s, jobs), kind="stable")
+
+    def resume(self, simulator: Simulator) -> None:
+        """Go on with a window that has just been written over, and that looks at this run."""
+        self.simulator = simulator
+
+    def dictate(self, decision: Decision | None) -> None:
+        """Modify the window: candidates stand for what a policy that is no rule is about to decide; None: no more."""
+
+    @staticmethod
+    def terms(env_kwargs: Mapping[str, Any]) -> Rule:
+        """What holds, whoever decides, in an environment with these keyword arguments, those of others among them."""
+        cost = env_kwargs.get("preemption_cost", 0.0)
+        return Rule(
+            "fifo",
+            placer=env_kwargs.get("placer", "tier"),
+            preemption_cost=tuple(cost) if isinstance(cost, list) else cost,
+            round=env_kwargs.get("round", 0.0),
+            migrates=bool(env_kwargs.get("migration", False)),
+        )
+
+    def composed(self, policy: Decider, decision: Decision) -> Any:
+        """What one action stands for that begins with the `decision` a policy has given: it alone, mostly."""
+        return decision
+
+    def leaving(self) -> Iterable[Decision]:
+        """What is decided at the end of the present instant, whoever decides: nothing, in most environments.
+
+        Each is to be carried out before the next is asked for.
+        """
+        return ()
+
+    def look(self) -> tuple[np.ndarray, np.ndarray]:
+        """The present: features, float32 (F,), and the mask of all action parts, int8 (M,)."""
+        features = np.zeros(sum(self.sizes.values()), np.float32)
+        mask = np.zeros(sum(self.parts), np.int8)
+        self.look_into(features, mask)
+        return features, mask
+
+    def look_into(self, features: np.ndarray, mask: np.ndarray) -> None:
+        """As `look`, into arrays that hold zeros or what was last written there."""
+        type(self).turn(self.simulator.records, self.windows, 0, features, mask)
+
+    @property
+    def can_act(self) -> bool:
+        """False where the environment would pass over the present as it was last looked at: there is nothing to do."""
+        w = self.window
+        return bool(w.can_act) or (not w.skip_idle and self.simulator.state.waiting > 0)
+
+    def action(self, decision: Decision) -> np.ndarray:
+        """The action, int64 (parts,), that plays `decision` in the window as it was last looked at.
+
+        Raises:
+            InvalidDecision: the window offers no such action.
+        """
+        raise TypeError(f"{type(self).__name__} does not say which action plays a decision: define action")
+
+    def decisions(self, action: Any) -> list[Decision]:
+        """What an action stands for now, in order; empty: nothing, and the same instant is looked at again."""
+        return [self.decision(action)]
+
+    def is_plain(self, action: np.ndarray) -> bool:
+        """Whether the candidate of an action, int64 (parts,), says it alone: the other parts are as good as 0."""
+        plain = np.zeros_like(action)
+        plain[0] = action[0]
+        return np.array_equal(action, plain) or self.decisions(action) == self.decisions(plain)
+
+    def decision(self, action: Any) -> Decision:
+        """The decision that an action stands for now; `Advance` for 0 or an illegal one."""
+        raise TypeError(f"{type(self).__name__} does not say what actions mean: define decision")
+
+
+def _kinds(gpus: np.ndarray) -> np.ndarray:
+    """The kinds of gangs in the order `classes`: 0 for one GPU, then those of up to 2, 4, 8, ..., int64."""
+    return np.minimum(np.ceil(np.log2(gpus)).astype(np.int64), KINDS - 1)

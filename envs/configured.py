@@ -1,0 +1,59 @@
+"""The simulated cluster of an environment: its entry's words and options, and what is given, as one description."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..simulator.base.errors import InputError
+from ..simulator.base.names import choose, loaded
+from ..simulator.configuration.cluster_options import Option, SimulatedCluster, expect_feature
+from ..simulator.rules.semantics import load_semantics
+from .registration import ENVIRONMENTS, resolve
+
+
+def config_class(name: str) -> type[SimulatedCluster]:
+    """The class that describes the cluster of an environment, by id or short name."""
+    found: type[SimulatedCluster] = loaded(ENVIRONMENTS[resolve(name)].config)
+    return found
+
+
+def config_of(name: str, topology: Any = None, network: Any = None, **options: Any) -> SimulatedCluster:
+    """The cluster of an environment, by id or short name: what is None or not given is as there.
+
+    Args:
+        name: of the environment.
+        topology, network: words, paths or objects; without a network, the one that belongs to the semantics, if any.
+        options: of the cluster; None: as if there were no such.
+
+    Raises:
+        InputError: one that its cluster does not have, or a value that does not fit.
+    """
+    env_id = resolve(name)
+    entry, kind = ENVIRONMENTS[env_id], config_class(env_id)
+    for key in options:
+        expect_option(env_id, key)
+    if network is None:
+        network = load_semantics(options.get("semantics", "events")).network or entry.defaults["network"]
+    place = entry.defaults["topology"] if topology is None else topology
+    return kind.of(place, network, **{**entry.options, **options})
+
+
+def options_of(name: str) -> dict[str, Option]:
+    """The options of an environment's cluster that mean something there, by name (`Option`)."""
+    features, options = ENVIRONMENTS[resolve(name)].features, config_class(name).options()
+    return {key: one for key, one in options.items() if not one.feature or one.feature in features}
+
+
+def expect_option(env_id: str, key: str, *others: str) -> None:
+    """InputError for what is neither an option of an environment's cluster nor one of `others`.
+
+    It names the feature that the cluster lacks, or an environment whose cluster has such an option.
+    """
+    known = config_class(env_id).options()
+    if key in known:
+        expect_feature(known[key], ENVIRONMENTS[env_id].features, env_id)
+    elif key not in others:
+        for other in ENVIRONMENTS:
+            if key in config_class(other).options():
+                raise InputError(f"{key}: {env_id} has nothing of the kind; {other} has")
+        choose(key, [*options_of(env_id), *others], "option")

@@ -1,0 +1,131 @@
+"""An instant at which tables may be looked at: which one is offered, what is decided already, what is still allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from ...simulator.base.decisions import Drop, Move, Replicate
+from ...simulator.base.errors import InvalidDecision
+from ...simulator.checks.table_decisions import check_table, copied_bytes, is_idle
+from ...simulator.engine.simulator import Simulator
+from ...simulator.table_placement.placement import Objective, Placement
+from ...simulator.table_placement.projected import expected_copies, expected_homes, expected_warehouse
+from .table_users import TableUsers
+
+DONE, LEAVE, FIRST_REGION = 0, 1, 2  # candidates; from the third on three a region, in the order of KINDS
+KINDS = (Move, Replicate, Drop)
+TableDecision = Move | Replicate | Drop
+
+
+def candidate_of(decision: TableDecision) -> int:
+    """The candidate that stands for a decision about the table that is offered."""
+    return FIRST_REGION + len(KINDS) * int(decision.region) + KINDS.index(type(decision))
+
+
+class PlacementReview:
+    """One such instant.
+
+    Args:
+        simulator: at the instant.
+        quota: share of the bytes of all tables that may be copied.
+
+    Attributes:
+        placement: the tables at the homes that they will have, and what that costs.
+        copies: bool (tables, regions), where they will lie.
+        known, waiting: who reads them.
+        order: the tables, int64, those of which most bytes are read, by training and analytics jobs that recur, first;
+            place: how many of them are behind.
+        offered: the table to decide about, which may be another than that of `order`; -1: none is left.
+        spent_bytes: copied by what is decided so far; quota_bytes: that may be.
+    """
+
+    def __init__(self, simulator: Simulator, quota: float) -> None:
+        self.simulator = simulator
+        warehouse = expected_warehouse(simulator.view)
+        self.placement = Placement(warehouse, Objective())
+        self.copies = warehouse.tables.copies
+        self.known = TableUsers.known(self.placement.jobs, warehouse.world)
+        self.waiting = TableUsers.waiting(simulator.view)
+        uses = np.diff(self.placement.ledger.first_user)
+        self.read_bytes = (uses * warehouse.tables.size_bytes).astype(np.float64)
+        self.order = np.argsort(-self.read_bytes, kind="stable")
+        self.place = 0
+        self.offered = int(self.order[0])
+        self.spent_bytes, self.quota_bytes = 0, quota * float(warehouse.tables.size_bytes.sum())
+        self.decided: dict[int, set[int]] = {}  # by table: candidates that were chosen
+        self._legal: tuple[int, int, np.ndarray] | None = None
+
+    def decision(self, candidate: int) -> TableDecision:
+        """What a candidate from the third on stands for."""
+        region, kind = divmod(candidate - FIRST_REGION, len(KINDS))
+        return KINDS[kind](self.offered, region)
+
+    def legal(self) -> np.ndarray:
+        """Which decisions about the offered table are allowed, bool (regions, kinds)."""
+        key = self.offered, int(self.simulator.plain.record["decisions"])
+        if self._legal is None or self._legal[:2] != key:
+            regions = len(self.placement.warehouse.world)
+            found = [self.allows(self.decision(FIRST_REGION + i)) for i in range(regions * len(KINDS))]
+            self._legal = *key, np.array(found).reshape(regions, len(KINDS))
+        return self._legal[2]
+
+    def allows(self, decision: TableDecision) -> bool:
+        """Whether a decision can be carried out now, within the quota, and was not made at this instant already."""
+        if candidate_of(decision) in self.decided.get(decision.table, ()) or is_idle(self.simulator.view, decision):
+            return False
+        try:
+            check_table(self.simulator, decision)
+        except InvalidDecision:
+            return False
+        return self.spent_bytes + copied_bytes(self.simulator, decision) <= self.quota_bytes
+
+    def offer(self, table: int) -> None:
+        """Turn to a table out of turn."""
+        self.offered = table
+
+    def leave(self) -> None:
+        """Turn to the next table; one that was offered out of turn keeps its place in the order."""
+        if self.offered == self.turn:
+            self.place += 1
+        self.offered = self.turn
+
+    @property
+    def turn(self) -> int:
+        """The table whose turn it is; -1: none."""
+        return int(self.order[self.place]) if self.place < len(self.order) else -1
+
+    def choose(self, candidate: int) -> TableDecision:
+        """Note a decision that is about to be carried out, and return it."""
+        decision = self.decision(candidate)
+        self.decided.setdefault(self.offered, set()).add(candidate)
+        self.spent_bytes += copied_bytes(self.simulator, decision)
+        return decision
+
+    def carried_out(self) -> None:
+        """Take over what the decisions since have changed."""
+        self.copies = expected_copies(self.simulator.view)
+        home = self.placement.ledger.home
+        target = expected_homes(self.simulator.view)
+        for table in np.flatnonzero(target != home).tolist():
+            self.placement.move(table, int(target[table]))
+
+    def copy(self) -> PlacementReview:
+        """The same place of it, which goes on by itself; it has no simulator yet."""
+        found = copy(self)
+        found.placement, found.simulator = self.placement.copy(), None  # type: ignore[assignment]
+        found.decided = {table: set(candidates) for table, candidates in self.decided.items()}
+        return found
+
+    def state_dict(self) -> dict[str, Any]:
+        """What the record does not say; JSON can hold it."""
+        decided = {str(table): sorted(candidates) for table, candidates in self.decided.items()}
+        return {"place": self.place, "offered": self.offered, "spent": self.spent_bytes, "decided": decided}
+
+    def load_state_dict(self, played: Mapping[str, Any]) -> None:
+        """Take over what `played` said."""
+        self.place, self.offered, self.spent_bytes = played["place"], played["offered"], played["spent"]
+        self.decided = {int(table): set(candidates) for table, candidates in played["decided"].items()}

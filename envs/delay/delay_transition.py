@@ -1,0 +1,177 @@
+"""One step of Delay-v0 in one kernel call: decode the action, apply it, advance to the next decision, observe."""
+
+from __future__ import annotations
+
+import math
+
+from ...policies.dally import timer_end_s
+from ...policies.greedy.room import find_room, make_room
+from ...policies.loop.decision_loop import next_s
+from ...policies.passes.starts import start
+from ...policies.passes.tier_holds import hold_for_tier
+from ...simulator.base.codes import ASK, DECIDE, STALLED
+from ...simulator.base.tiers import MACHINE
+from ...simulator.compiler.jit import entry, kernel
+from ...simulator.lifecycle import lifecycle
+from ..outcome import GOES_ON, IS_ADJUSTED, TERMINATED, TRUNCATED
+from ..step import advance, begin_step, candidate_played, end_step, is_over, used_gpus
+from ..window import NO_JOB
+from .ahead import ask_for_jobs, ask_for_lists, ask_for_rows
+from .delay_window import (
+    HOLD_KIND,
+    HOLD_TIERS,
+    PER_RUNNING,
+    PER_WAITING,
+    PREEMPT_KIND,
+    ROOM_KIND,
+    UNTIL_OFFER,
+    UNTIL_TIMER,
+    candidate_count,
+    find_moved,
+    find_target,
+    may_act,
+    refresh,
+)
+from .observation import forget, observe, write_mask
+
+
+@entry
+def step_rows(states, windows, references, chosen, actions, outcomes, features, masks):
+    """Modify the chosen rows: play one action in each, and write what follows from it.
+
+    Args:
+        states, windows: records (n,).
+        references: float64 (n, jobs): finish times of the reference's run, ascending.
+        chosen: int64 (k,), the rows to step.
+        actions: int64 (n, 3): candidate, delay bucket, tier of the hold. A row that begins ignores it, and goes to its
+            first decision.
+        outcomes: float64 (n, OUTCOMES): reward, elapsed seconds, and flags, see codes.py.
+        features: float32 (n, F), masks: int8 (n, M): the present after the step.
+
+    Returns:
+        How many of the rows need a look: their episode has ended, their run has stalled, or rates are asked for.
+    """
+    odd = 0
+    rows = chosen.size
+    for i in range(rows):
+        if i + 2 < rows:
+            ask_for_lists(states, windows, chosen[i + 2])
+        if i + 1 < rows:
+            row = chosen[i + 1]
+            ask_for_jobs(states[row], windows[row])
+            ask_for_rows(states[row], windows[row], features, masks, row)
+        row = chosen[i]
+        s = states[row]
+        w = windows[row]
+        _step(s, w, references[row], actions[row, 0], actions[row, 1], actions[row, 2], outcomes[row])
+        if w.code != ASK:
+            observe(s, w, features[row], masks[row])
+            write_mask(w, masks[row])
+        odd += outcomes[row, TERMINATED] > 0.0 or outcomes[row, TRUNCATED] > 0.0 or w.code != DECIDE
+    return odd
+
+
+@kernel
+def _step(s, w, reference, candidate, delay, tier, outcome):
+    """Modify `s`, `w` and `outcome`: one action, and on to the next decision."""
+    if w.begins == GOES_ON:
+        w.begins = 0
+        w.code = advance(s)
+        show(s, w)
+        settle(s, w)
+        end_step(s, w, reference, outcome, used_gpus(s))
+        return
+    begin_step(s, w, reference)
+    candidate = candidate_played(w, candidate, candidate_count(w), outcome)
+    is_hold = 0 < candidate <= PER_WAITING * w.slots and (candidate - 1) % PER_WAITING == HOLD_KIND
+    outcome[IS_ADJUSTED] = is_hold and (delay < 0 or delay >= w.n_delays or tier < 0 or tier >= HOLD_TIERS)
+    delay = min(max(delay, 0), w.n_delays - 1)
+    tier = MACHINE + min(max(tier, 0), HOLD_TIERS - 1)
+    if w.begins:
+        w.begins = 0
+        w.code = advance(s)
+        show(s, w)
+    elif candidate == 0:
+        w.decisions += 1
+        w.dictated_job = NO_JOB
+        if next_s(s) < math.inf:
+            w.code = advance(s)
+            show(s, w)
+    else:
+        w.decisions += 1
+        _apply(s, w, candidate - 1, delay, tier)
+        w.dictated_job = NO_JOB
+        if w.code == STALLED and next_s(s) < math.inf:
+            w.code = DECIDE
+        show(s, w)
+    settle(s, w)
+    end_step(s, w, reference, outcome, used_gpus(s))
+
+
+@entry
+def turn(states, windows, row, features, mask):
+    """Modify the window in `row`: show the present anew, after its focus or placer has changed."""
+    w = windows[row]
+    refresh(states[row], w)
+    forget(w)  # these may be other arrays than those of the last step, and those of the next one
+    observe(states[row], w, features, mask)
+    forget(w)
+    write_mask(w, mask)
+
+
+@kernel
+def settle(s, w):
+    """Modify `s` and `w`: with `skip_idle`, go on while only advancing or holding is possible."""
+    while not is_over(s, w):
+        w.code = advance(s)
+        show(s, w)
+        if w.code == STALLED:
+            break
+
+
+@kernel
+def show(s, w):
+    """Modify `w`: show the present, unless nobody will see it, since `settle` passes over it."""
+    if w.code == ASK or (w.code == DECIDE and w.skip_idle and not may_act(s, w)):
+        w.can_act = 0
+    else:
+        refresh(s, w)
+
+
+@kernel
+def _apply(s, w, index, delay, tier):
+    """Modify `s`: carry out the legal candidate `index` + 1."""
+    if index < PER_WAITING * w.slots:
+        job = w.waiting_job[index // PER_WAITING]
+        kind = index % PER_WAITING
+        if kind == HOLD_KIND:
+            _hold(s, w, job, delay, tier)
+        elif kind == ROOM_KIND:
+            find_room(s, job)
+            make_room(s, job)
+        else:
+            find_target(s, w, job, kind)
+            start(s, job)
+        return
+    index -= PER_WAITING * w.slots
+    job = w.running_job[index // PER_RUNNING]
+    kind = index % PER_RUNNING
+    if kind == PREEMPT_KIND:
+        lifecycle.preempt(s, job)
+        return
+    find_moved(s, w, job, kind)
+    lifecycle.migrate(s, job)
+
+
+@kernel
+def _hold(s, w, job, delay, tier):
+    """Modify `s`: hold a job until the next offer, or for a while in which it starts by itself at `tier` or better."""
+    until_s = math.inf
+    if delay == UNTIL_TIMER:
+        until_s = timer_end_s(s, job, tier)
+    elif delay != UNTIL_OFFER:
+        until_s = s.now_s + w.delay_s[delay]
+    if until_s == math.inf:
+        lifecycle.hold(s, job, until_s)
+    else:
+        hold_for_tier(s, job, until_s, tier)

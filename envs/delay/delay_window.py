@@ -1,0 +1,338 @@
+"""What the agent looks at: a short window of waiting and running jobs, and which decisions about them are possible now.
+
+The window is a record beside the simulator's: integers and small arrays, filled by kernels. Candidate numbers are those
+of the action space: 0 advances; then every waiting slot has machine, rack, network, make room, hold; then every running
+slot has preempt, migrate, defragment.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+
+from ...policies.dally import timer_s
+from ...policies.greedy.greedy_wait import forget, room_s
+from ...policies.greedy.room import find_room
+from ...policies.loop.decision_loop import next_s
+from ...simulator.base.codes import AFFINITY, FIRST, SCATTER, TIMES_EXACT, TIMES_HIDDEN
+from ...simulator.base.codes import TIER as TIER_PLACER
+from ...simulator.base.tiers import MACHINE, NETWORK, RACK, SLOT
+from ...simulator.compiler.jit import entry, kernel
+from ...simulator.record.field_axes import dtype_of
+from ...simulator.record.state import CLASSES, PROFILES
+from ...simulator.running.gpu_allocation import tier_of_gang
+from ...simulator.running.iteration_time import gang_iteration_s
+from ...simulator.running.placers import find_at, find_gang, tightest
+from ..dictated import dictated_fields, is_dictated, lay_dictated
+from ..window import MAX_SLOTS, can_stop, common_fields, fill_waiting, may_advance, scaled_slowdown, scaled_time
+from .moves import can_move, find_defragment, find_fuller, find_move, most_of, show_running
+
+PER_WAITING = 5  # machine, rack, network, make room, hold
+PER_RUNNING = 3  # preempt, migrate, defragment
+START_MACHINE, ROOM_KIND, HOLD_KIND = 0, 3, 4
+PREEMPT_KIND, MIGRATE_KIND, DEFRAGMENT_KIND = 0, 1, 2
+MAX_DELAYS = 32
+KNOWN = 1024
+TARGETS = 3  # machine, rack, network
+UNTIL_OFFER, UNTIL_TIMER = 0, 1  # the first delay buckets
+HOLD_TIERS = 2  # the third part of the action: the worst tier at which a hold starts by itself, machine or rack
+OUTLOOKS = 4  # until a machine, until a rack has room; the timers of both
+
+
+@cache
+def window_dtype() -> np.dtype:
+    """One window; the arrays have room for the largest number of slots."""
+    candidates = 1 + (PER_WAITING + PER_RUNNING) * MAX_SLOTS
+    own = ("n_delays", "probe", "running_order", "most_machine", "most_rack")  # the most free GPUs in one now
+    return dtype_of(
+        common_fields()
+        + [(name, "i8") for name in own]
+        + [
+            ("delay_s", "f8", (MAX_DELAYS,)),
+            ("running_key", "f8", (MAX_SLOTS,)),  # by which the running jobs in the window are ordered
+            ("move_tier", "i8", (MAX_SLOTS,)),  # tier that a running job could move to now
+            ("legal", "i1", (candidates,)),
+            *dictated_fields(),
+            # What observation.py remembers. Whose features stand in the slots of waiting jobs, waiting since when,
+            ("written_job", "i8", (MAX_SLOTS,)),
+            ("written_since_s", "f8", (MAX_SLOTS,)),
+            ("written_runner", "i8", (MAX_SLOTS,)),  # and in those of running ones, from when to when;
+            ("written_start_s", "f8", (MAX_SLOTS,)),
+            ("written_end_s", "f8", (MAX_SLOTS,)),
+            ("times", "f8", (5 * MAX_SLOTS,)),  # scratch;
+            ("known_job", "i4", (KNOWN,)),  # by job modulo KNOWN: the job, or NO_JOB; of one that waits,
+            ("known_since_s", "f8", (KNOWN,)),  # since when it waited then,
+            ("known", "f4", (KNOWN, 16)),  # and its features; and while it runs, in one line of the cache,
+            ("ran", "f8", (KNOWN, 8)),  # the job, from when to when it runs, and its features 1, 2 and 6; spare.
+            ("class_probe", "i8", (CLASSES,)),  # number of the probe that the next two belong to
+            ("class_tier", "i8", (CLASSES, TARGETS)),  # tier of the gang that a target would give, -1 = none
+            ("class_left", "i8", (CLASSES, TARGETS)),  # GPUs left free on its machine, if it lies in one
+            ("slot_tier", "i8", (MAX_SLOTS, TARGETS)),  # the same for the job in a waiting slot, where it is legal
+            ("slot_left", "i8", (MAX_SLOTS, TARGETS)),
+            ("slot_slowdown", "f8", (MAX_SLOTS, TARGETS)),  # of these very gangs, where the network looks at shapes
+            ("move_slowdown", "f8", (MAX_SLOTS,)),
+            ("room_tier", "i8", (MAX_SLOTS,)),  # what making room for the job in a waiting slot would take:
+            ("room_stopped", "i8", (MAX_SLOTS,)),  # jobs
+            ("room_moved", "i8", (MAX_SLOTS,)),
+            ("room_left_s", "f8", (MAX_SLOTS,)),  # isolated run time left of these
+            ("room_lost_s", "f8", (MAX_SLOTS,)),  # and what it costs them
+            ("outlook", "f4", (CLASSES, OUTLOOKS)),  # features of a class: see `_look_out`
+            ("outlook_s", "f8", (CLASSES, OUTLOOKS)),  # and the very times that they tell
+            ("outlook_probe", "i8", (CLASSES,)),
+            ("profile_probe", "i8", (PROFILES, TARGETS)),  # number of the probe that the next belongs to
+            ("profile_slowdown", "f8", (PROFILES, TARGETS)),
+        ]
+    )
+
+
+@kernel
+def candidate_count(w):
+    """Length of the first part of the action space."""
+    return 1 + PER_WAITING * w.slots + PER_RUNNING * w.running_slots
+
+
+@entry
+def target_of(tier):
+    """Place of a tier among the targets machine, rack, network."""
+    return max(tier, MACHINE) - MACHINE
+
+
+@kernel
+def refresh(s, w):
+    """Modify `w`: show the jobs of the present and mark what can be decided about them."""
+    if s.known_times != TIMES_EXACT:  # then who outlives an estimate seems to end later and later
+        forget(s)
+    fill_waiting(s, w)
+    show_running(s, w)
+    w.probe += 1
+    w.can_act = 0
+    w.most_machine = most_of(s.machine_free, s.n_machines)
+    w.most_rack = most_of(s.rack_free, s.n_racks)
+    more = next_s(s) < math.inf
+    w.legal[: candidate_count(w)] = 0
+    w.legal[0] = may_advance(s, w)
+    for slot in range(w.waiting_shown):
+        job = w.waiting_job[slot]
+        first = 1 + PER_WAITING * slot
+        demand = s.demand[job]
+        w.legal[first + HOLD_KIND] = more
+        if w.outlook_probe[demand] != w.probe:
+            w.outlook_probe[demand] = w.probe
+            _look_out(s, w, job, demand)
+        if s.gpus[job] > s.free_gpus:
+            continue
+        if w.class_probe[demand] != w.probe or w.placer == SCATTER or w.placer == AFFINITY:  # these draw for each job
+            w.class_probe[demand] = w.probe
+            _probe(s, w, job, demand)
+        for target in range(TARGETS):
+            if w.class_tier[demand, target] >= 0:
+                w.legal[first + target] = 1
+                w.slot_tier[slot, target] = w.class_tier[demand, target]
+                w.slot_left[slot, target] = w.class_left[demand, target]
+                if s.net_models > 0:
+                    w.slot_slowdown[slot, target] = _slowdown_at(s, w, job, target)
+                w.can_act = 1
+        if job == w.dictated_job:
+            _mark_dictated(s, w, job, slot)
+    if w.preemption and (s.waiting > 0 or s.migrates):
+        if s.known_times != TIMES_HIDDEN and s.auctions == 0:
+            _mark_room(s, w)
+        _mark_running(s, w)
+    if not w.can_act:
+        w.can_act = _can_act_beyond(s, w)
+
+
+@kernel
+def _mark_dictated(s, w, job, slot):
+    """Modify `w` and `s.gang`: a waiting job can start on the GPUs that a policy names."""
+    target = w.dictated_kind
+    lay_dictated(s, w)
+    w.legal[1 + PER_WAITING * slot + target] = 1
+    w.slot_tier[slot, target] = tier_of_gang(s)
+    w.slot_left[slot, target] = _left_on_machine(s, w.slot_tier[slot, target])
+    if s.net_models > 0:
+        w.slot_slowdown[slot, target] = _slowdown_of_gang(s, job)
+    w.can_act = 1
+
+
+@kernel
+def _look_out(s, w, job, demand):
+    """Modify `w`: what is told about the class of a waiting job, as features.
+
+    The times until a machine, and a rack, has room if running jobs end as expected, 1: never; and the present delay
+    timers of machine and rack (0 where nobody tunes any).
+    """
+    need = s.gpus[job]
+    wait_s = 0.0 if need <= w.most_machine else room_s(s, need, MACHINE) - s.now_s
+    _tell(w, demand, 0, wait_s)
+    has_room = need <= w.most_rack and s.net_models == 0
+    wait_s = 0.0 if has_room else room_s(s, need, RACK) - s.now_s
+    _tell(w, demand, 1, wait_s)
+    for place in range(2):
+        _tell(w, demand, 2 + place, timer_s(s, job, MACHINE + place) if s.timing else 0.0)
+
+
+@kernel
+def _tell(w, demand, place, time_s):
+    """Modify `w`: a time that is told about a class, as a feature; mostly it is what was told before."""
+    if w.outlook_s[demand, place] != time_s:
+        w.outlook_s[demand, place] = time_s
+        w.outlook[demand, place] = scaled_time(w, time_s) if time_s < math.inf else 1.0
+
+
+@kernel
+def _mark_room(s, w):
+    """Modify `w`: for which waiting jobs, that do not have the best tier that their size admits, room can be made."""
+    for slot in range(w.waiting_shown):
+        job = w.waiting_job[slot]
+        first = 1 + PER_WAITING * slot
+        best = 0 if s.gpus[job] <= s.largest_machine else 1 if s.gpus[job] <= s.largest_rack else 2
+        if w.legal[first + best] == 0 and find_room(s, job):
+            w.legal[first + ROOM_KIND] = 1
+            w.room_tier[slot] = s.room_tier
+            w.room_stopped[slot] = s.victims_stopped
+            w.room_moved[slot] = s.victims_moved
+            w.room_left_s[slot] = s.victims_left_s
+            w.room_lost_s[slot] = s.room_cost_s
+            w.can_act = 1
+
+
+@kernel
+def may_act(s, w):
+    """False if nothing can start, stop or move, as far as can be seen without a look at the jobs."""
+    if w.preemption and (s.waiting > 0 or s.migrates):
+        return True
+    fits = False
+    for demand in range(s.n_classes):
+        fits |= s.class_count[demand] > 0 and s.class_gpus[demand] <= s.free_gpus
+    return fits
+
+
+@kernel
+def _can_act_beyond(s, w):
+    """True if a job that the window does not show could start or be stopped: holding the others brings it in."""
+    if s.waiting > w.slots and s.free_gpus > 0:
+        for demand in range(s.n_classes):
+            if s.class_count[demand] == 0 or s.class_gpus[demand] > s.free_gpus:
+                continue
+            if find_gang(s, s.queue_item[s.class_base[demand]], w.placer):
+                return True
+    if w.preemption and (s.waiting > 0 or s.migrates) and s.running > w.running_slots > 0:
+        for i in range(s.running):
+            job = s.runner[i]
+            if (s.waiting > 0 and can_stop(s, job)) or (can_move(s, job) and find_move(s, w, job)):
+                return True
+    return False
+
+
+@kernel
+def _probe(s, w, job, demand):
+    """Modify `w`: which targets the placer can serve for jobs like this one, and what their gangs look like."""
+    for target in range(TARGETS):
+        w.class_tier[demand, target] = -1
+    if w.placer == TIER_PLACER:
+        _probe_tiers(s, w, s.gpus[job], demand)
+    elif w.placer == FIRST:
+        for target in range(TARGETS):
+            if find_at(s, s.gpus[job], MACHINE + target, FIRST):
+                tier = tier_of_gang(s)
+                if target_of(tier) == target:
+                    w.class_tier[demand, target] = tier
+                    w.class_left[demand, target] = _left_on_machine(s, tier)
+    elif find_gang(s, job, w.placer):
+        tier = tier_of_gang(s)
+        w.class_tier[demand, target_of(tier)] = tier
+        w.class_left[demand] = _left_on_machine(s, tier)
+
+
+@kernel
+def _slowdown_at(s, w, job, target):
+    """Modify `w` and `s.gang`: slowdown, as a feature, of the gang that a waiting job would get at a target."""
+    profile = s.profile[job]
+    if w.profile_probe[profile, target] != w.probe or w.placer == SCATTER or w.placer == AFFINITY:
+        w.profile_probe[profile, target] = w.probe
+        find_target(s, w, job, target)
+        w.profile_slowdown[profile, target] = _slowdown_of_gang(s, job)
+    return w.profile_slowdown[profile, target]
+
+
+@kernel
+def _slowdown_of_gang(s, job):
+    """Slowdown of a job on `s.gang`, as a feature."""
+    return scaled_slowdown(gang_iteration_s(s, job, tier_of_gang(s)) / s.base_iteration_s[job])
+
+
+@kernel
+def _left_on_machine(s, tier):
+    """GPUs that `s.gang`, of that tier, would leave free on its machine; 0 beyond one machine."""
+    return s.machine_free[s.gpu_machine[s.gang[0]]] - s.gang_size if tier <= MACHINE else 0
+
+
+@kernel
+def _probe_tiers(s, w, need, demand):
+    """Modify `w`: what `find_within` would give, without asking for the GPUs.
+
+    A target counts only if its gang has that very tier: where the tightest rack has a machine with room, a gang
+    "inside a rack" would lie inside a machine.
+    """
+    machine = tightest(s.machine_free, 0, s.n_machines, need)
+    if machine >= 0:
+        first = s.machine_first_slot[machine]
+        slot = tightest(s.slot_free, first, first + s.machine_slots[machine], need)
+        w.class_tier[demand, 0] = SLOT if slot >= 0 else MACHINE
+        w.class_left[demand, 0] = s.machine_free[machine] - need
+    rack = tightest(s.rack_free, 0, s.n_racks, need)
+    if rack < 0:
+        w.class_tier[demand, 2] = NETWORK
+        w.class_left[demand, 2] = 0
+        return
+    first = s.rack_first_machine[rack]
+    if tightest(s.machine_free, first, first + s.rack_machines[rack], need) < 0:
+        w.class_tier[demand, 1] = RACK
+        w.class_left[demand, 1] = 0
+
+
+@kernel
+def _mark_running(s, w):
+    """Modify `w`: running jobs can be stopped while others wait, and moved."""
+    first = 1 + PER_WAITING * w.slots
+    for slot in range(w.running_shown):
+        job = w.running_job[slot]
+        w.move_tier[slot] = s.tier[job]
+        if s.waiting > 0 and can_stop(s, job):
+            w.legal[first + PER_RUNNING * slot + PREEMPT_KIND] = 1
+            w.can_act = 1
+        movable = can_move(s, job)
+        if movable and job == w.dictated_job:
+            w.legal[first + PER_RUNNING * slot + w.dictated_kind] = 1
+            w.can_act = 1
+        if movable and find_moved(s, w, job, MIGRATE_KIND):
+            w.legal[first + PER_RUNNING * slot + MIGRATE_KIND] = 1
+            w.can_act = 1
+            w.move_tier[slot] = tier_of_gang(s)
+            w.move_slowdown[slot] = _slowdown_of_gang(s, job)
+        if movable and find_fuller(s, job, w.most_machine, w.most_rack):
+            w.legal[first + PER_RUNNING * slot + DEFRAGMENT_KIND] = 1
+            w.can_act = 1
+
+
+@entry
+def find_target(s, w, job, target):
+    """Modify `s.gang`: the GPUs that a legal start candidate stands for."""
+    if is_dictated(w, job, target):
+        lay_dictated(s, w)
+        return True
+    if w.placer == TIER_PLACER or w.placer == FIRST:
+        return find_at(s, s.gpus[job], MACHINE + target, w.placer)
+    return find_gang(s, job, w.placer)
+
+
+@entry
+def find_moved(s, w, job, kind):
+    """Modify `s.gang`: the GPUs that a running job would move to; False if there are none."""
+    if is_dictated(w, job, kind):
+        lay_dictated(s, w)
+        return True
+    return find_move(s, w, job) if kind == MIGRATE_KIND else find_defragment(s, job)

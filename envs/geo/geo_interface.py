@@ -1,0 +1,298 @@
+"""The window of Geo-v0 on any simulator: what an agent would see and may do there now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...policies.mast.copies_on_demand import on_demand
+from ...policies.mast.gms import lay_ranking
+from ...policies.mast.rms import Hardware, lay_regions
+from ...simulator.base.arguments import check_range
+from ...simulator.base.decisions import Decision, Hold, Preempt, Start
+from ...simulator.base.errors import InputError
+from ...simulator.compiler.jit import direct
+from ...simulator.engine.protocols import policy_of
+from ...simulator.engine.simulator import Decider, Simulator
+from ...simulator.rules.rule import Rule
+from ..agent_interface import ORDERS
+from ..observation_layout import Table
+from ..python_step import ActionOutcome, PythonStepInterface
+from ..shadow import ShadowSimulator
+from ..window import NO_JOB
+from .geo_window import AS_IT_IS, MAX_CLUSTERS, NO_CLUSTER, plan_now, window_dtype
+from .observation import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING, look
+from .workload_decision import WorkloadDecision, workload_decisions_of
+
+MOST_REGION_SLOTS = 64
+TABLES = "tetris-v2"
+ROUND_S = 34.0  # paper mast, Sec. 5.4: the mean time of a GMS-scan pass
+
+
+class GeoInterface(PythonStepInterface):
+    """The window of Geo-v0; the arguments are those of `GeoEnv`.
+
+    Attributes:
+        clock: the rule that holds whoever decides: decision points come at the multiples of its round.
+        turns: what the expert does at this instant that is not done yet.
+    """
+
+    dtype = staticmethod(window_dtype)
+    columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
+    orders = ("priority", *ORDERS)
+    of_instant = ("expert", "is_expert_only", "turns", "_rest", "_is_through", "_is_first", "_is_asked")
+
+    def __init__(
+        self,
+        *,
+        tables: str | Decider | None = TABLES,
+        round: float = ROUND_S,
+        clusters: int = 6,
+        region_slots: int = 8,
+        slots: int = 16,
+        order: str = "priority",
+        **window: Any,
+    ) -> None:
+        check_range("clusters", clusters, 1, MAX_CLUSTERS)
+        check_range("region_slots", region_slots, 1, MOST_REGION_SLOTS)
+        super().__init__(
+            kinds=(2 * clusters + 1, 0),
+            others=(),
+            more={"regions": Table(region_slots, len(REGIONS), 0)},
+            slots=slots,
+            order=order,
+            **window,
+        )
+        self.window.clusters, self.window.region_slots = clusters, region_slots
+        self.clock = Rule("fifo", round=round)
+        self.slow_half = slow_half_of(tables)
+        self.asked = (self.slow_half,)
+        self._of_expert = ShadowSimulator()
+        self._features = np.zeros(sum(self.sizes.values()), np.float32)
+        self._mask = np.zeros(self.candidates, np.int8)
+        self._codes: dict[Any, Callable[..., Any]] = {}
+        self._laid_for: Any = None
+        self._clear()
+
+    def _clear(self) -> None:
+        self.expert, self.is_expert_only = None, False
+        self.turns: list[WorkloadDecision] = []
+        self._rest: list[Decision] = []  # of the expert, after its turns
+        self._instant = (-1, -1)
+        self._is_through, self._is_first, self._is_asked = False, False, False
+
+    def lay(self, simulator: Simulator) -> None:
+        """Start looking at a run, whatever its state; its window is put into this one's order."""
+        _expect_regions(simulator)
+        super().lay(simulator)
+        self._clear()
+        self._lay_arrays()
+
+    def _lay_arrays(self) -> None:
+        workload, topology = self.simulator.workload, self.simulator.topology
+        assert workload.geo is not None
+        self._laid_for = workload
+        self._regions = lay_regions(Hardware.of(topology, workload.geo), len(workload))
+        self._ranking = lay_ranking(workload.geo)
+
+    def ordered(self, simulator: Simulator) -> np.ndarray:
+        """The jobs of a run, int64 (jobs,), in the order in which the window shows them first."""
+        geo = simulator.workload.geo
+        if self.order != "priority" or geo is None:
+            return super().ordered(simulator)
+        return np.argsort(geo.level, kind="stable")
+
+    # What there is to decide.
+
+    def refresh(self) -> None:
+        """Look at the run as it is now."""
+        instant = self.simulator.runs, int(self.simulator.plain.record["instants"])
+        if instant != self._instant:
+            self._is_first, self._is_through = instant[0] != self._instant[0], False
+            self._instant, self._is_asked = instant, False
+            if self.expert is not None:
+                self._ask_guest()
+        self._look()
+
+    def finish(self) -> None:
+        """The episode has ended: there is nothing more to decide."""
+        self._is_through, self.turns, self._rest = True, [], []
+        self._look()
+
+    @property
+    def can_act(self) -> bool:
+        """False where the environment would pass over the present as it was last looked at: there is nothing to do."""
+        if self._is_through:
+            return False
+        w = self.plain
+        waits = not w["skip_idle"] and self.simulator.plain.record["waiting"] > 0
+        return bool(self._is_first or self.turns or waits or (w["can_act"] and self.expert is None))
+
+    def _look(self) -> None:
+        """Look; the window turns towards what the expert does next only if it cannot be said otherwise."""
+        w = self.plain
+        w["focus"], w["guided_job"], w["guided_cluster"] = NO_JOB, NO_JOB, NO_CLUSTER
+        self._show()
+        self.is_expert_only = bool(self.turns) and self._candidate(self.turns[0]) is None
+        if self.is_expert_only:
+            turn = self.turns[0]
+            w["focus"] = w["guided_job"] = turn.job
+            w["guided_cluster"], w["guided_way"] = turn.cluster, turn.way
+            self._show()
+
+    def _show(self) -> None:
+        records, regions, ranking = self.simulator.records, self._regions, self._ranking
+        self._call(look, records, self.windows, 0, regions, ranking, self._features, self._mask)
+
+    def _call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
+        """`kernel(*arguments)`, whose types are always the same but for the capacity of the records."""
+        key = kernel, self.simulator.capacity
+        code = self._codes.get(key)
+        if code is None:
+            code = self._codes[key] = direct(kernel, *arguments)
+        return code(*arguments)
+
+    def leaving(self) -> Iterator[Decision]:
+        """What is decided about tables at the end of the present instant, or what the expert has left."""
+        if self.expert is not None:
+            yield from self._rest
+            return
+        view = self.simulator.view
+        if self.slow_half is not None and view.tables_due:
+            yield from self.simulator.asked(self.slow_half)
+        if self.plain["homeless"]:
+            yield from on_demand(view)
+
+    # Actions.
+
+    def choice(self, candidate: int) -> tuple[int, int, int] | None:
+        """The workload, the cluster and the way that a candidate stands for; None: it advances."""
+        if candidate == 0:
+            return None
+        w = self.plain
+        own = 2 * int(w["clusters"]) + 1
+        slot, kind = divmod(candidate - 1, own)
+        job = int(w["waiting_job"][slot])
+        if kind == own - 1:
+            return job, NO_CLUSTER, AS_IT_IS
+        return job, int(w["offered"][slot, kind // 2]), kind % 2
+
+    def _candidate(self, turn: WorkloadDecision) -> int | None:
+        """The legal candidate that stands for a turn; None: there is none."""
+        w = self.plain
+        own = 2 * int(w["clusters"]) + 1
+        shown = w["waiting_job"][: int(w["waiting_shown"])].tolist()
+        if turn.job not in shown:
+            return None
+        slot = shown.index(turn.job)
+        kind = own - 1
+        if turn.cluster != NO_CLUSTER:
+            offered = w["offered"][slot, : int(w["clusters"])].tolist()
+            if turn.cluster not in offered:
+                return None
+            kind = 2 * offered.index(turn.cluster) + turn.way
+        found = 1 + own * slot + kind
+        return found if self._mask[found] else None
+
+    def legal(self) -> np.ndarray:
+        """Which candidates are legal, int8 (candidates,)."""
+        return self._mask
+
+    def take(self, candidate: int, second: int) -> ActionOutcome:
+        """Go on by a legal candidate; what it decides is to be carried out before the next `refresh`."""
+        self._is_first = False
+        choice = self.choice(candidate)
+        if self.expert is None or choice != (self.turns[0].choice if self.turns else None):
+            self._part_with_guest()
+        if choice is None:
+            self._is_through = True
+            return ActionOutcome(())
+        if self.expert is not None:
+            return ActionOutcome(self.turns.pop(0).decisions)
+        return ActionOutcome(tuple(self._decided(*choice)))
+
+    def _decided(self, job: int, cluster: int, way: int) -> list[Decision]:
+        if cluster == NO_CLUSTER:
+            return [Hold(job)]
+        records, regions = self.simulator.records, self._regions
+        leavers = self._call(plan_now, records, 0, regions, job, cluster, way)
+        assert leavers >= 0
+        units = int(self.simulator.plain.record["gpus"][job])
+        leaving = regions.leaving[:leavers].tolist()
+        return [*(Preempt(other) for other in leaving), Start(job, regions.taken[:units].tolist())]
+
+    # Policies that are played.
+
+    def follow(self, policy: Decider) -> None:
+        """From now on what `policy` would do is among the candidates, also at instants that would be passed over."""
+        if self.expert is policy and self._is_asked:
+            return
+        self.expert = policy
+        self._ask_guest()
+        self._look()
+
+    def _ask_guest(self) -> None:
+        assert self.expert is not None
+        view = self.simulator.view
+        self.turns, self._rest = workload_decisions_of(view, self._of_expert.decisions(self.simulator, self.expert))
+        self._is_asked = True
+
+    def _part_with_guest(self) -> None:
+        self.expert, self.turns, self._rest, self._is_asked = None, [], [], False
+
+    def expert_action(self) -> np.ndarray:
+        """The action, int64 (1,), that plays what the expert does next."""
+        candidate = self._candidate(self.turns[0]) if self.turns else 0
+        assert candidate is not None
+        return np.array([candidate], np.int64)
+
+    # The present as arrays, and going on in another process.
+
+    def write(self, features: np.ndarray, mask: np.ndarray) -> None:
+        """Write features, float32 (F,), and the mask, int8 (M,), as last looked at."""
+        features[:] = self._features
+        mask[:] = self._mask
+
+    def state_dict(self) -> dict[str, Any]:
+        """The place in the present instant; JSON can hold it."""
+        return {"through": self._is_through, "first": self._is_first}
+
+    def take_aside(self, aside: Mapping[str, Any]) -> None:
+        """Go on at the place that `aside` said, in a run that has just been written over."""
+        super().take_aside(aside)
+        if self._laid_for is not self.simulator.workload:
+            self._lay_arrays()
+        self._look()
+
+    def load_state_dict(self, played: Mapping[str, Any]) -> None:
+        """Go on at the place that `played` says, in a run that has just been written over (`resume`)."""
+        simulator = self.simulator
+        self._clear()
+        self._lay_arrays()
+        self._instant = simulator.runs, int(simulator.plain.record["instants"])
+        self._is_through, self._is_first = bool(played["through"]), bool(played["first"])
+        self._look()
+
+
+def slow_half_of(tables: str | Decider | None) -> Decider | None:
+    """Who decides about tables, by a policy's name or as it is; None: nobody.
+
+    Raises:
+        InputError: nobody that can.
+    """
+    found = policy_of(tables) if isinstance(tables, str) else tables
+    if found is None:
+        return None
+    slow = getattr(found, "slow", found)
+    if slow is not None and not callable(getattr(slow, "decide", None)):
+        raise InputError(f"tables = {tables!r}: expected a policy that places tables, such as 'tetris-v2', or None")
+    return slow
+
+
+def _expect_regions(simulator: Simulator) -> None:
+    if simulator.workload.geo is None:
+        raise InputError(
+            f"workload {simulator.workload.name!r} asks nothing of regions; expected one that does, as mast-like"
+        )

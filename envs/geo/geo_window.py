@@ -1,0 +1,240 @@
+"""What the agent looks at: a short window of waiting workloads, and where each could run now.
+
+Workloads that could start now are shown first, in the window's order, then others: few slots do for any queue.
+
+Candidate numbers are those of the action space: 0 advances; then every waiting slot has, for each cluster that it is
+offered, to start as things are and to start in place of others, and at last to hold. Which cluster the k-th is stands
+in `offered`: clusters of the type of its first part, in the regions that could run it, ascending; of more than fit
+those with the best placement scores.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from ...policies.mast.gms import rank
+from ...policies.mast.place_search import NO_PLAN, begin_plan, bid, place, refuse, undo, was_refused
+from ...policies.mast.region_units import IMPORTANCES, LEAVES, forget_all, lay
+from ...simulator.base.codes import FINISHED, HORIZON
+from ...simulator.compiler.jit import entry, kernel
+from ...simulator.numerics.bitset import next_member
+from ...simulator.record.region_fields import MOST_REGIONS, MOST_TYPES
+from ...simulator.regions.region_starts import candidate_regions
+from ..window import MAX_SLOTS, NO_JOB, common_fields, fill_slots
+
+MAX_CLUSTERS = 16
+NO_CLUSTER = -1
+AS_IT_IS, IN_PLACE_OF_OTHERS = 0, 1
+
+
+@cache
+def window_dtype() -> np.dtype:
+    """One window; the arrays have room for the largest number of slots."""
+    candidates = 1 + (2 * MAX_CLUSTERS + 1) * MAX_SLOTS
+    own = ("clusters", "region_slots", "guided_job", "guided_cluster", "guided_way", "homeless")
+    return np.dtype(
+        [
+            *common_fields(),
+            *[(name, "i8") for name in own],
+            ("offered", "i8", (MAX_SLOTS, MAX_CLUSTERS)),
+            ("score", "f8", (MAX_CLUSTERS,)),  # scratch: of those that are offered
+            ("demand", "f8", (MOST_REGIONS, MOST_TYPES)),  # scratch: units asked and there, by region and type
+            ("supply", "f8", (MOST_REGIONS, MOST_TYPES)),
+            ("high", "f8", (MOST_REGIONS,)),  # scratch: GPUs held by the highest priorities, and by the lowest
+            ("low", "f8", (MOST_REGIONS,)),
+            ("legal", "i1", (candidates,)),
+        ],
+        align=True,
+    )
+
+
+@kernel
+def per_waiting(w):
+    """Candidates of a waiting slot; the last is to hold."""
+    return 2 * w.clusters + 1
+
+
+@kernel
+def candidate_count(w):
+    """Length of the first part of the action space."""
+    return 1 + per_waiting(w) * w.slots
+
+
+@kernel
+def lay_present(s, r, g):
+    """Modify the regions and the ranking in place: as the record has them; who started at this instant stays."""
+    rank(s, g)
+    lay(s, r, g.level)
+    for i in range(s.running):
+        job = s.runner[i]
+        if s.started_s[job] == s.now_s:
+            for part in range(s.part_type.shape[1]):
+                if s.part_units[job, part] > 0:
+                    cluster = s.part_cluster[job, part]
+                    r.held[cluster, r.importance[job]] -= s.part_units[job, part]
+                    r.held[cluster, IMPORTANCES - 1] += s.part_units[job, part]
+            r.importance[job] = IMPORTANCES - 1
+    low, mid, top = s.window_low, s.window_mid, s.window_top
+    rank_ = next_member(low, mid, top, 0)
+    while rank_ >= 0:
+        job = s.job_at_rank[rank_]
+        r.importance[job] = IMPORTANCES - 1 - g.level[job]
+        r.start_s[job] = s.now_s
+        rank_ = next_member(low, mid, top, rank_ + 1)
+
+
+@kernel
+def list_clusters(s, w, r, job, slot):
+    """Modify `offered` in place: the clusters that a slot is offered; returns how many."""
+    bits = candidate_regions(s, job)
+    offered, score = w.offered[slot], w.score
+    kind, count = s.part_type[job, 0], 0
+    for cluster in range(s.n_clusters):
+        if s.cluster_type[cluster] != kind or (bits >> s.cluster_region[cluster]) & 1 == 0:
+            continue
+        if count < w.clusters:
+            offered[count] = cluster
+            score[count] = 1.0  # not asked for yet
+            count += 1
+        else:
+            _replace_worst(s, w, r, job, slot, cluster)
+    for place_ in range(count, w.clusters):
+        offered[place_] = NO_CLUSTER
+    if job == w.guided_job and w.guided_cluster != NO_CLUSTER:
+        count = _offer_guided(w, slot, count)
+    return count
+
+
+@kernel
+def _replace_worst(s, w, r, job, slot, cluster):
+    """Modify `offered` in place: one cluster more goes in for the one with the worst score, if its own is better."""
+    offered, score = w.offered[slot], w.score
+    worst = 0
+    for at in range(w.clusters):
+        if score[at] > 0.0:
+            score[at] = score_in(s, r, job, offered[at])
+        if score[at] <= score[worst]:
+            worst = at
+    own = score_in(s, r, job, cluster)
+    if own > score[worst]:
+        for at in range(worst, w.clusters - 1):
+            offered[at] = offered[at + 1]
+            score[at] = score[at + 1]
+        offered[w.clusters - 1] = cluster
+        score[w.clusters - 1] = own
+
+
+@kernel
+def _offer_guided(w, slot, count):
+    """Modify `offered` in place: the cluster that a policy has chosen is among them; returns how many there are."""
+    for at in range(count):
+        if w.offered[slot, at] == w.guided_cluster:
+            return count
+    at = min(count, w.clusters - 1)
+    w.offered[slot, at] = w.guided_cluster
+    return at + 1
+
+
+@kernel
+def score_in(s, r, job, cluster):
+    """The placement score of a workload whose first part lies in a cluster, others leaving if they must."""
+    return bid(r, job, s.part_type, s.part_units, s.cluster_region[cluster], cluster, True, s.now_s)
+
+
+@kernel
+def find_plan(s, r, job, cluster, way):
+    """Modify the plan in place, and the regions as if it were carried out; False: there is none, nothing has changed.
+
+    A plan in place of others is looked for where there is none as things are. `undo` takes it back.
+    """
+    region = s.cluster_region[cluster]
+    begin_plan(r)
+    if place(r, job, s.part_type, s.part_units, region, cluster, False, s.now_s):
+        if way == AS_IT_IS:
+            return True
+        undo(r, job)
+        return False
+    if way == AS_IT_IS:
+        return False
+    begin_plan(r)
+    return place(r, job, s.part_type, s.part_units, region, cluster, True, s.now_s) and r.count[LEAVES] > 0
+
+
+@kernel
+def can_start(s, r, job):
+    """Modify the negative cache in place: whether a waiting workload has a plan anywhere."""
+    bits = candidate_regions(s, job)
+    for region in range(s.n_regions):
+        if (bits >> region) & 1 == 0 or was_refused(r, job, s.part_type, s.part_units, region, NO_CLUSTER):
+            continue
+        if bid(r, job, s.part_type, s.part_units, region, NO_CLUSTER, True, s.now_s) > NO_PLAN:
+            return True
+        refuse(r, job, s.part_type, s.part_units, region, NO_CLUSTER)
+    return False
+
+
+@kernel
+def _show_startable(s, w, r, g):
+    """Modify `w` in place: waiting workloads that could start now come before the others, the one in focus first."""
+    forget_all(r)
+    low, mid, top = s.window_low, s.window_mid, s.window_top
+    shown, focus = 0, NO_JOB
+    if w.focus != NO_JOB and w.waiting_shown > 0 and w.waiting_job[0] == w.focus:
+        shown, focus = 1, w.focus
+    at = next_member(low, mid, top, 0)
+    while at >= 0:
+        job = s.job_at_rank[at]
+        g.spare[job] = 1 if job != focus and shown < w.slots and can_start(s, r, job) else 0
+        if g.spare[job]:
+            w.waiting_job[shown] = job
+            shown += 1
+        at = next_member(low, mid, top, at + 1)
+    at = next_member(low, mid, top, 0)
+    while at >= 0 and shown < w.slots:
+        job = s.job_at_rank[at]
+        if job != focus and g.spare[job] == 0:
+            w.waiting_job[shown] = job
+            shown += 1
+        at = next_member(low, mid, top, at + 1)
+
+
+@kernel
+def something_comes(s):
+    """Whether an event is still to come that may change what can start: not just one at which tables may move."""
+    fails = s.mtbf_s > 0.0 or s.region_mtbf_s > 0.0
+    return s.running > 0 or s.next_arrival < s.n_jobs or s.n_transfers > 0 or fails
+
+
+@kernel
+def begin_window(s, w, r, g):
+    """Modify `w`, the regions and the ranking in place: who is shown; nothing is legal yet but to hold."""
+    lay_present(s, r, g)
+    fill_slots(s, w)
+    _show_startable(s, w, r, g)
+    w.can_act = 0
+    w.legal[: candidate_count(w)] = 0
+    more = something_comes(s)
+    for slot in range(w.waiting_shown):
+        w.legal[per_waiting(w) * (slot + 1)] = more
+
+
+@kernel
+def end_window(s, w):
+    """Modify `w` in place: whether the clock can go on; a workload that could start and is not shown there is none."""
+    over = w.code == FINISHED or w.code == HORIZON
+    w.legal[0] = 1 if over or not w.can_act or something_comes(s) else 0
+
+
+@entry
+def plan_now(states, row, r, job, cluster, way):
+    """Modify `taken` and `leaving` in place: the plan of a waiting workload in a cluster, as was last looked at.
+
+    Returns how many leave; -1: there is no plan.
+    """
+    if not find_plan(states[row], r, job, cluster, way):
+        return -1
+    leavers = r.count[LEAVES]
+    undo(r, job)
+    return leavers

@@ -1,0 +1,59 @@
+"""What a policy decides at an instant, workload by workload: a turn is one action of the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ...simulator.base.decisions import Decision, Hold, Preempt, Start
+from ...simulator.base.errors import InvalidDecision
+from ...simulator.engine.view import ClusterView
+from .geo_window import AS_IT_IS, IN_PLACE_OF_OTHERS, NO_CLUSTER
+
+
+@dataclass(frozen=True)
+class WorkloadDecision:
+    """One workload starts, or is held.
+
+    Attributes:
+        job: which.
+        cluster: of its first part; -1: it is held.
+        way: AS_IT_IS, or IN_PLACE_OF_OTHERS.
+        decisions: all that is decided for it, in order: who leaves, what is decided about tables before it, itself.
+    """
+
+    job: int
+    cluster: int
+    way: int
+    decisions: tuple[Decision, ...]
+
+    @property
+    def choice(self) -> tuple[int, int, int]:
+        """What an action says of it."""
+        return self.job, self.cluster, self.way
+
+
+def workload_decisions_of(
+    view: ClusterView, decisions: Iterable[Decision]
+) -> tuple[list[WorkloadDecision], list[Decision]]:
+    """The turns that decisions of one instant come to, and the decisions after the last of them.
+
+    Raises:
+        InvalidDecision: a hold until a certain time, or what no environment of regions knows.
+    """
+    topology = view.topology
+    turns: list[WorkloadDecision] = []
+    before: list[Decision] = []
+    for decision in decisions:
+        before.append(decision)
+        if isinstance(decision, Start):
+            cluster = int(topology.gpu_cluster[decision.gpus[0]])
+            way = IN_PLACE_OF_OTHERS if any(isinstance(one, Preempt) for one in before) else AS_IT_IS
+            turns.append(WorkloadDecision(decision.job, cluster, way, tuple(before)))
+            before = []
+        elif isinstance(decision, Hold):
+            if decision.until_s is not None:
+                raise InvalidDecision(f"{decision!r}: this environment holds workloads until units are freed")
+            turns.append(WorkloadDecision(decision.job, NO_CLUSTER, AS_IT_IS, tuple(before)))
+            before = []
+    return turns, before

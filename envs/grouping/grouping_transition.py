@@ -1,0 +1,83 @@
+"""One step of Grouping-v0 in one kernel call: carry out the action, advance to the next decision point, observe."""
+
+from __future__ import annotations
+
+from ...simulator.base.codes import DECIDE, STALLED
+from ...simulator.compiler.jit import entry, kernel
+from ...simulator.groups.kernels.group_clock import advance
+from ..outcome import IS_ADJUSTED, TERMINATED, TRUNCATED
+from ..step import begin_step, candidate_played, end_step, is_over
+from .carry import carry_out
+from .grouping_window import candidate_count, may_pass, refresh
+from .observation import observe, write_mask
+
+
+@entry
+def step_rows(states, windows, references, chosen, actions, outcomes, features, masks):
+    """Modify the chosen rows: play one action in each, and write what follows from it.
+
+    Args:
+        states, windows: records (n,).
+        references: float64 (n, jobs): finish times of the reference's run, ascending.
+        chosen: int64 (k,), the rows to step.
+        actions: int64 (n, 3): candidate, machines and spill. A row that begins ignores it.
+        outcomes: float64 (n, OUTCOMES): reward, elapsed seconds, and flags, see codes.py.
+        features: float32 (n, F), masks: int8 (n, M): the present after the step.
+
+    Returns:
+        How many of the rows need a look: their episode has ended, or their run has stalled.
+    """
+    odd = 0
+    for i in range(chosen.size):
+        row = chosen[i]
+        s = states[row]
+        w = windows[row]
+        _step(s, w, references[row], actions[row], outcomes[row])
+        observe(s, w, features[row])
+        write_mask(w, masks[row])
+        odd += outcomes[row, TERMINATED] > 0.0 or outcomes[row, TRUNCATED] > 0.0 or w.code != DECIDE
+    return odd
+
+
+@kernel
+def _step(s, w, reference, action, outcome):
+    """Modify `s`, `w` and `outcome`: one action, and on to the next decision."""
+    begin_step(s, w, reference)
+    w.focus_group = -1
+    _play(s, w, action, outcome)
+    w.begins = 0
+    while not is_over(s, w) and w.code != STALLED:
+        _go(s, w)
+    end_step(s, w, reference, outcome, s.n_machines - s.free_machines - s.down_machines)
+
+
+@kernel
+def _play(s, w, action, outcome):
+    """Modify `s`, `w` and `outcome`: the action itself; advance, if that is what it does."""
+    candidate = candidate_played(w, action[0], candidate_count(w), outcome)
+    outcome[IS_ADJUSTED] = 0.0
+    if w.begins:
+        _go(s, w)
+        return
+    w.decisions += 1
+    if candidate > 0:
+        outcome[IS_ADJUSTED] = carry_out(s, w, candidate, action[1], action[2])
+        refresh(s, w)
+        w.can_act = 1  # who has begun to decide says when to go on: a policy may have more to do
+    elif may_pass(s):
+        _go(s, w)
+
+
+@kernel
+def _go(s, w):
+    """Modify `s` and `w`: on to the next decision point, and show it."""
+    w.code = advance(s)
+    refresh(s, w)
+
+
+@entry
+def turn(states, windows, row, features, mask):
+    """Modify the window in `row`: show the present anew, after its focus has changed."""
+    refresh(states[row], windows[row])
+    observe(states[row], windows[row], features)
+    write_mask(windows[row], mask)

@@ -1,0 +1,288 @@
+"""Environments whose decisions are worked out in Python: what one step is, and how rows of them are stepped.
+
+The clock and the reward are kernels all the same; a `PythonStepInterface` says what there is to decide, and what an
+action comes to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from ..simulator.base.codes import ASK, DECIDE, ENDLESS, FINISHED, HORIZON, STALLED
+from ..simulator.base.decisions import Decision
+from ..simulator.compiler.jit import entry
+from ..simulator.engine.simulator import Decider
+from . import step
+from .agent_interface import AgentInterface
+from .batch import Rows, Stepper
+from .cluster_env import ClusterEnv
+from .moment import kept, put_back
+from .outcome import IS_ADJUSTED, IS_FORCED, IS_INVALID, TERMINATED, TRUNCATED
+
+
+@dataclass(frozen=True)
+class ActionOutcome:
+    """What an action came to: decisions to carry out; its second part was out of range."""
+
+    decisions: tuple[Decision, ...]
+    is_adjusted: bool = False
+
+
+def candidate_played(candidate: int, legal: np.ndarray) -> int:
+    """The candidate that an action plays, of those that are legal, (candidates,): as the kernel in step.py.
+
+    -1: there is no legal one.
+    """
+    if 0 <= candidate < len(legal) and legal[candidate]:
+        return candidate
+    found = np.flatnonzero(legal)
+    return int(found[0]) if len(found) else -1
+
+
+class PythonStepInterface(AgentInterface):
+    """A window that keeps its place in the present instant, and may have a expert: a policy that is played.
+
+    Attributes:
+        expert: the policy; None: nobody.
+        is_expert_only: what the expert does next is a candidate only because it is there.
+        of_instant: names of the attributes that say its place in the present instant.
+    """
+
+    expert: Decider | None
+    is_expert_only: bool
+    of_instant: ClassVar[tuple[str, ...]] = ()
+    _instant: tuple[int, int]
+
+    def refresh(self) -> None:
+        """Look at the run as it is now."""
+        raise TypeError(f"{type(self).__name__} does not say what there is to decide: define refresh")
+
+    def finish(self) -> None:
+        """The episode has ended: there is nothing more to decide."""
+        raise TypeError(f"{type(self).__name__} does not say how an episode ends: define finish")
+
+    def legal(self) -> np.ndarray:
+        """Which candidates are legal, (candidates,), as last looked at; those that are not are 0."""
+        raise TypeError(f"{type(self).__name__} does not say what there is to decide: define legal")
+
+    def take(self, candidate: int, second: int) -> ActionOutcome:
+        """Go on by a legal candidate; what it decides is to be carried out before the next `refresh`.
+
+        `second`: the second part of the action; 0 where there is none.
+        """
+        raise TypeError(f"{type(self).__name__} does not say what actions mean: define take")
+
+    def write(self, features: np.ndarray, mask: np.ndarray) -> None:
+        """Write features, float32 (F,), and the mask of all parts, int8 (M,), as last looked at."""
+        raise TypeError(f"{type(self).__name__} does not say what an agent sees: define write")
+
+    def follow(self, policy: Decider) -> None:
+        """From now on what `policy` would do is among the candidates, also at instants that would be passed over."""
+        raise TypeError(f"{type(self).__name__} plays no policies: define follow")
+
+    def expert_action(self) -> np.ndarray:
+        """The action, int64 (parts,), that plays what the expert does next."""
+        raise TypeError(f"{type(self).__name__} plays no policies: define expert_action")
+
+    def state_dict(self) -> dict[str, Any]:
+        """The place in the present instant; JSON can hold it."""
+        raise TypeError(f"{type(self).__name__} cannot be restored: define state_dict")
+
+    def load_state_dict(self, played: Mapping[str, Any]) -> None:
+        """Go on at the place that `played` says, in a run that has just been written over (`resume`)."""
+        raise TypeError(f"{type(self).__name__} cannot be restored: define load_state_dict")
+
+    def aside(self) -> dict[str, Any]:
+        """The place in the present instant, for `take_aside`."""
+        runs, instant = self._instant
+        return {**kept(self, self.of_instant), "_instant": (runs == self.simulator.runs, instant)}
+
+    def take_aside(self, aside: Mapping[str, Any]) -> None:
+        """Go on at the place that `aside` said, in a run that has just been written over."""
+        put_back(self, aside)
+        is_same_run, instant = aside["_instant"]
+        self._instant = (self.simulator.runs if is_same_run else -1), instant
+
+    def look_into(self, features: np.ndarray, mask: np.ndarray) -> None:
+        """Look at the run as it is now, and write what an agent sees."""
+        self.refresh()
+        self.write(features, mask)
+
+    def decisions(self, action: Any) -> list[Decision]:
+        """What an action stands for now, in order; empty: nothing, and the same instant is looked at again."""
+        return list(self.play(action)[0].decisions)
+
+    def is_plain(self, action: np.ndarray) -> bool:
+        """Whether the candidate of an action, int64 (parts,), says it alone: the other parts are 0."""
+        return not action[1:].any()
+
+    def play(self, action: Any) -> tuple[ActionOutcome, bool, bool]:
+        """Go on by an action, see `take`; and whether it was illegal, and whether another one was played for it.
+
+        An illegal action lets time pass (candidate 0); where none can, the first legal candidate is played.
+        """
+        candidate, *others = (int(part) for part in action)
+        played = candidate_played(candidate, self.legal())
+        taken = ActionOutcome(()) if played < 0 else self.take(played, others[0] if others else 0)
+        return taken, played != candidate, played != candidate and played > 0
+
+
+class Player(Protocol):
+    """An environment that plays the action in its row by itself."""
+
+    def play(self) -> bool:
+        """Play it; True if the row needs a look: the episode has ended, or the run has stalled."""
+
+
+class PythonStepper(Stepper):
+    """A stepper without a kernel of its own: row after row, each by its own environment.
+
+    Attributes:
+        players: the environments by row.
+    """
+
+    def __init__(self, rows: Rows, part: str) -> None:
+        super().__init__(rows, part, _no_kernel)
+        self.players: list[Player] = []
+
+    def like(self, n: int) -> PythonStepper:
+        """Another one of `n` rows."""
+        return PythonStepper(self.rows.like(n), self.part)
+
+    def play(self, chosen: np.ndarray) -> int:
+        """As `step`, of actions of which all parts lie there."""
+        return sum(self.players[row].play() for row in chosen.tolist())
+
+
+def _no_kernel(*_: object) -> int:
+    raise TypeError("these rows are played by their environments")
+
+
+class PythonStepEnv(ClusterEnv):
+    """The base of environments with a `PythonStepInterface`."""
+
+    interface: PythonStepInterface
+    stepper: PythonStepper
+    _is_expert_played = False
+
+    def _stepper(self, rows: Rows) -> Stepper:
+        return PythonStepper(rows, self.part)
+
+    def join(self, stepper: Stepper, row: int) -> None:
+        """Move into a row of shared arrays; before the first reset."""
+        assert isinstance(stepper, PythonStepper)
+        super().join(stepper, row)
+        stepper.players.append(self)
+
+    def play(self) -> bool:
+        """Play the action in the row, and go on to the next decision; True if the row needs a look."""
+        rows, row, w = self.stepper.rows, self.row, self.interface.plain
+        self.stepper.call(begin_step, rows.records, rows.windows, rows.references, row)
+        if self.interface.expert is not None and not self._is_expert_played:
+            self.interface.expert = None
+            self.simulator.use(self.rule)
+        self._is_expert_played = False
+        if w["begins"]:
+            w["begins"] = 0
+            self._outcome[IS_INVALID] = self._outcome[IS_FORCED] = self._outcome[IS_ADJUSTED] = 0.0
+            self._go()
+        elif w["code"] not in (FINISHED, HORIZON):
+            self._take()
+        while w["code"] == DECIDE and not self.interface.can_act:
+            self._leave()
+            self._go()
+        self.stepper.call(end_step, rows.records, rows.windows, rows.references, rows.outcomes, row)
+        self.interface.write(self._features, self._mask)
+        outcome = self._outcome
+        return bool(outcome[TERMINATED] or outcome[TRUNCATED] or w["code"] != DECIDE)
+
+    def _take(self) -> None:
+        """Carry out the action in the row."""
+        w = self.interface.plain
+        w["decisions"] += 1
+        taken, is_invalid, is_forced = self.interface.play(self._action)
+        outcome = self._outcome
+        outcome[IS_INVALID], outcome[IS_FORCED], outcome[IS_ADJUSTED] = is_invalid, is_forced, taken.is_adjusted
+        for decision in taken.decisions:
+            self.simulator.apply(decision)
+        w["code"] = DECIDE
+        self.interface.refresh()
+
+    def _leave(self) -> None:
+        """Carry out what is decided at the end of the instant, whoever decides."""
+        for decision in self.interface.leaving():
+            self.simulator.apply(decision)
+
+    def _go(self) -> None:
+        """On to the next decision point."""
+        rows, simulator, w = self.stepper.rows, self.simulator, self.interface.plain
+        code = self.stepper.call(advance, rows.records, self.row)
+        while code == ASK:
+            simulator.answer()
+            code = self.stepper.call(advance, rows.records, self.row)
+        w["code"] = code
+        simulator.note(code)
+        if code in (FINISHED, HORIZON, STALLED, ENDLESS):
+            self.interface.finish()
+        else:
+            self.interface.refresh()
+
+    def act_of(self, policy: Decider) -> Any:
+        """The action that plays what `policy` does next; mask and observation are then those that it belongs to.
+
+        Raises:
+            InvalidDecision: no action can stand for it.
+        """
+        self._expect_reset()
+        self.player = getattr(policy, "name", "")
+        self._is_expert_played = True
+        self.interface.follow(policy)
+        self.interface.write(self._features, self._mask)
+        return self._said(self.interface.expert_action())
+
+    def demonstration(self, policy: Decider) -> tuple[Any, np.ndarray, bool]:
+        """See `ClusterEnv`; there is nothing to learn where `policy` does what is no candidate without it."""
+        action = self.act_of(policy)
+        return action, self._features.copy(), not self.interface.is_expert_only and self._is_said
+
+    def aside(self) -> dict[str, Any]:
+        """What of the present the arrays of the row do not hold."""
+        return {**super().aside(), "guided": self._is_expert_played, "instant": self.interface.aside()}
+
+    def take_aside(self, aside: Mapping[str, Any]) -> None:
+        """Go on in a row that has just been written over, with what `aside` said."""
+        super().take_aside(aside)
+        self._is_expert_played = aside["guided"]
+        self.interface.take_aside(aside["instant"])
+
+    def state_dict(self) -> dict[str, Any]:
+        """What, beside the row's arrays, it takes to go on with the episode; JSON can hold it."""
+        return {**super().state_dict(), "instant": self.interface.state_dict()}
+
+    def resume(self, played: Mapping[str, Any]) -> None:
+        """Go on with the episode that `played` describes, whose arrays lie in the row already."""
+        super().resume(played)
+        self.interface.load_state_dict(played["instant"])
+
+
+@entry
+def begin_step(states, windows, references, row):
+    """Modify the window in `row`: a step begins now."""
+    step.begin_step(states[row], windows[row], references[row])
+
+
+@entry
+def advance(states, row):
+    """Modify the record in `row`: run to the next decision point; returns why it stopped."""
+    return step.advance(states[row])
+
+
+@entry
+def end_step(states, windows, references, outcomes, row):
+    """Modify the outcome in `row`: what the step has come to."""
+    s = states[row]
+    step.end_step(s, windows[row], references[row], outcomes[row], step.used_gpus(s))

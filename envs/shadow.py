@@ -1,0 +1,56 @@
+"""What a policy would decide at an instant, all of it: tried on a copy of the run, which stays as it is."""
+
+from __future__ import annotations
+
+from ..simulator.base.decisions import Decision
+from ..simulator.base.errors import InputError
+from ..simulator.engine.simulator import Decider, Simulator
+from ..simulator.engine.view import ClusterView
+from ..simulator.rules.rule import Rule
+
+
+class LeftBehind:
+    """Stands for a policy that was played in another process."""
+
+    def decide(self, view: ClusterView) -> Decision:
+        """Nobody knows."""
+        raise InputError(
+            "the environment was sent between act_of and step, and the policy that it played stayed behind; ask act_of "
+            "again, and step that action"
+        )
+
+
+class ShadowSimulator:
+    """A second simulator that takes over the present of another one.
+
+    It is always the same object, and counts runs as the other does, so a policy can keep what it knows of a run.
+    """
+
+    def __init__(self) -> None:
+        self._copy: Simulator | None = None
+
+    def decisions(self, simulator: Simulator, policy: Decider) -> list[Decision]:
+        """All that `policy` decides now, in order, without the last `Advance`.
+
+        Its rule or clock is installed in `simulator` too, as if it had decided there.
+        """
+        copy = self._taken_over(simulator)
+        found: list[Decision] = []
+        for decision in copy.asked(policy):
+            copy.apply(decision)
+            found.append(decision)
+        simulator.use(copy.rule)
+        return found
+
+    def view(self, simulator: Simulator, clock: Rule) -> ClusterView:
+        """The present of `simulator`, as if this clock were installed there."""
+        copy = self._taken_over(simulator)
+        copy.use(clock)
+        return copy.view
+
+    def _taken_over(self, simulator: Simulator) -> Simulator:
+        copy = self._copy
+        if copy is None:
+            copy = self._copy = simulator.twin()
+        copy.mirror(simulator)
+        return copy

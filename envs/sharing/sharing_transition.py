@@ -1,0 +1,140 @@
+"""One step of Sharing-v0 in one kernel call: decode the action, apply it, advance to the next decision, observe."""
+
+from __future__ import annotations
+
+import math
+
+from ...policies.loop.decision_loop import next_s
+from ...policies.passes.starts import start
+from ...simulator.base.codes import ASK, DECIDE, STALLED
+from ...simulator.compiler.jit import entry, kernel
+from ...simulator.lifecycle import lifecycle
+from ...simulator.lifecycle.resizing import resize, set_passes
+from ..outcome import GOES_ON, IS_ADJUSTED, TERMINATED, TRUNCATED
+from ..step import advance, begin_step, candidate_played, end_step, is_over, used_gpus
+from ..window import NO_JOB
+from .gangs import exponents_of, find_resized, find_start, wider_exponents_of
+from .observation import observe, write_mask
+from .sharing_window import PER_RUNNING, PREEMPT_KIND, candidate_count, may_act, per_waiting, refresh, starts_of
+
+
+@entry
+def step_rows(states, windows, references, chosen, actions, outcomes, features, masks):
+    """Modify the chosen rows: play one action in each, and write what follows from it.
+
+    Args:
+        states, windows: records (n,).
+        references: float64 (n, jobs): finish times of the reference's run, ascending.
+        chosen: int64 (k,), the rows to step.
+        actions: int64 (n, 2): candidate and sub-batch exponent. A row that begins, or goes on after asking for rates,
+            ignores it.
+        outcomes: float64 (n, OUTCOMES): reward, elapsed seconds, and flags, see codes.py.
+        features: float32 (n, F), masks: int8 (n, M): the present after the step.
+
+    Returns:
+        How many of the rows need a look: their episode has ended, their run has stalled, or rates are asked for.
+    """
+    odd = 0
+    for i in range(chosen.size):
+        row = chosen[i]
+        s = states[row]
+        w = windows[row]
+        _step(s, w, references[row], actions[row, 0], actions[row, 1], outcomes[row])
+        if w.code != ASK:
+            observe(s, w, features[row])
+            write_mask(w, masks[row])
+        odd += outcomes[row, TERMINATED] > 0.0 or outcomes[row, TRUNCATED] > 0.0 or w.code != DECIDE
+    return odd
+
+
+@kernel
+def _step(s, w, reference, candidate, exponent, outcome):
+    """Modify `s`, `w` and `outcome`: one action, and on to the next decision."""
+    if w.begins != GOES_ON:
+        begin_step(s, w, reference)
+        _play(s, w, candidate, exponent, outcome)
+    else:
+        _go(s, w)
+    w.begins = 0
+    while not is_over(s, w):
+        _go(s, w)
+        if w.code == STALLED:
+            break
+    end_step(s, w, reference, outcome, used_gpus(s))
+
+
+@kernel
+def _play(s, w, candidate, exponent, outcome):
+    """Modify `s`, `w` and `outcome`: the action itself; advance, if that is what it does."""
+    candidate = candidate_played(w, candidate, candidate_count(w), outcome)
+    outcome[IS_ADJUSTED] = 0.0
+    if w.begins:
+        _go(s, w)
+    elif candidate == 0:
+        w.decisions += 1
+        w.dictated_job = NO_JOB
+        if next_s(s) < math.inf:
+            _go(s, w)
+    else:
+        w.decisions += 1
+        outcome[IS_ADJUSTED] = _apply(s, w, candidate - 1, exponent)
+        w.dictated_job = NO_JOB
+        if w.code == STALLED and next_s(s) < math.inf:
+            w.code = DECIDE
+        _show(s, w)
+
+
+@kernel
+def _go(s, w):
+    """Modify `s` and `w`: on to the next decision point, and show it."""
+    w.code = advance(s)
+    _show(s, w)
+
+
+@kernel
+def _show(s, w):
+    """Modify `w`: show the present, unless nobody will see it, since it is passed over."""
+    if w.code == ASK or (w.code == DECIDE and w.skip_idle and not may_act(s, w)):
+        w.can_act = 0
+    else:
+        refresh(s, w)
+
+
+@entry
+def turn(states, windows, row, features, mask):
+    """Modify the window in `row`: show the present anew, after its focus or placer has changed."""
+    refresh(states[row], windows[row])
+    observe(states[row], windows[row], features)
+    write_mask(windows[row], mask)
+
+
+@kernel
+def _apply(s, w, index, exponent):
+    """Modify `s`: carry out the legal candidate `index` + 1; True if not the asked sub-batch, or size, was taken."""
+    own = per_waiting(w)
+    if index < own * w.slots:
+        job = w.waiting_job[index // own]
+        kind = index % own
+        if kind == starts_of(w):
+            lifecycle.hold(s, job, math.inf)
+            return False
+        find_start(s, w, job, kind)
+        least, most = exponents_of(s, job)
+        nearest = min(max(exponent, least), most)
+        s.gpus[job] = s.gang_size  # another number only of elastic jobs
+        s.sub_batch[job] = s.batch[job] >> nearest
+        start(s, job)
+        return nearest != exponent
+    index -= own * w.slots
+    job = w.running_job[index // PER_RUNNING]
+    if index % PER_RUNNING == PREEMPT_KIND:
+        lifecycle.preempt(s, job)
+        return False
+    if not w.elastic:
+        least, most = wider_exponents_of(s, job)
+        nearest = min(max(exponent, least), most)
+        set_passes(s, job, s.batch[job] >> nearest)
+        return nearest != exponent
+    is_asked = find_resized(s, w, job, exponent)
+    resize(s, job, -(-s.batch[job] * s.gpus[job] // s.gang_size))
+    return not is_asked

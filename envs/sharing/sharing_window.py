@@ -1,0 +1,174 @@
+"""What the agent looks at: a short window of waiting and running jobs, and which decisions about them are possible now.
+
+Candidate numbers are those of the action space: 0 advances; then every waiting slot has free, best-benefit partners,
+first-fit partners, partner 1 to K alone, hold; then every running slot has preempt and resize.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+
+from ...policies.loop.decision_loop import next_s
+from ...simulator.compiler.jit import kernel
+from ...simulator.lifecycle.resizing import wider_passes
+from ...simulator.sharing.exclusive_gpus import single_gpus
+from ..dictated import dictated_fields
+from ..window import MAX_SLOTS, can_stop, common_fields, fill_slots, may_advance
+from .gangs import (
+    FIRST_FIT_KIND,
+    FREE_KIND,
+    can_resize,
+    exponents_of,
+    find_start,
+    most_size_exponent,
+    wider_exponents_of,
+)
+from .sharing_offers import OFFER_COLUMNS, describe_offer
+
+MAX_PARTNERS = 8
+MOST_STARTS = 3 + MAX_PARTNERS
+PREEMPT_KIND, RESIZE_KIND = 0, 1
+PER_RUNNING = 2  # candidates of a running slot
+MAX_EXPONENTS = 32
+
+
+@cache
+def window_dtype() -> np.dtype:
+    """One window; the arrays have room for the largest number of slots."""
+    candidates = 1 + (MOST_STARTS + 1 + PER_RUNNING) * MAX_SLOTS
+    own = ("partners", "elastic", "n_exponents", "least_exponent", "most_exponent")
+    return np.dtype(
+        [
+            *common_fields(),
+            *[(name, "i8") for name in own],
+            ("legal", "i1", (candidates,)),
+            ("offer", "f4", (MAX_SLOTS, MOST_STARTS, OFFER_COLUMNS)),  # of the legal starts: their features
+            *dictated_fields(),
+            ("ranked_s", "f8", (MAX_PARTNERS,)),  # scratch of gangs.py
+            ("ranked_place", "i8", (MAX_PARTNERS,)),
+        ],
+        align=True,
+    )
+
+
+@kernel
+def starts_of(w):
+    """Start candidates of a waiting slot; its last candidate, behind them, is to hold."""
+    return 3 + w.partners
+
+
+@kernel
+def per_waiting(w):
+    """Candidates of a waiting slot."""
+    return starts_of(w) + 1
+
+
+@kernel
+def candidate_count(w):
+    """Length of the first part of the action space."""
+    return 1 + per_waiting(w) * w.slots + PER_RUNNING * w.running_slots
+
+
+@kernel
+def refresh(s, w):
+    """Modify `w`: show the jobs of the present and mark what can be decided about them."""
+    fill_slots(s, w)
+    w.can_act = 0
+    w.legal[: candidate_count(w)] = 0
+    w.legal[0] = may_advance(s, w)
+    w.least_exponent, w.most_exponent = MAX_EXPONENTS, 0
+    more = next_s(s) < math.inf
+    starts = starts_of(w)
+    first = 1
+    for slot in range(w.waiting_shown):
+        job = w.waiting_job[slot]
+        w.legal[first + starts] = more
+        if s.gpus[job] <= s.free_gpus + single_gpus(s) or job == w.dictated_job:
+            for kind in range(starts):
+                if find_start(s, w, job, kind):
+                    w.legal[first + kind] = 1
+                    w.can_act = 1
+                    describe_offer(s, w, job, w.offer[slot, kind])
+                    least, most = exponents_of(s, job)
+                    _admit_exponents(w, least, most)
+        first += starts + 1
+    _mark_running(s, w, 1 + (starts + 1) * w.slots)
+    if not w.can_act:
+        w.can_act = _can_act_beyond(s, w)
+
+
+@kernel
+def _admit_exponents(w, least, most):
+    """Modify `w`: sub-batches that a job could have are among those that the mask allows."""
+    w.least_exponent = min(w.least_exponent, least)
+    w.most_exponent = max(w.most_exponent, most)
+
+
+@kernel
+def may_act(s, w):
+    """False if nothing can start or change, as far as can be seen without a look at the jobs.
+
+    A job that could have larger passes is worth a decision point only where a partner has just left it.
+    """
+    if w.elastic or (w.preemption and s.waiting > 0) or s.n_eased > 0:
+        return True
+    room = s.free_gpus + single_gpus(s)
+    fits = False
+    for demand in range(s.n_classes):
+        fits |= s.class_count[demand] > 0 and s.class_gpus[demand] <= room
+    return fits
+
+
+@kernel
+def _can_act_beyond(s, w):
+    """True if a job that the window does not show could start or be stopped: holding the others brings it in.
+
+    All jobs of a class can start, or none: whatever partners another candidate takes, first fit finds some too.
+    """
+    if s.waiting > w.slots:
+        for demand in range(s.n_classes):
+            if s.class_count[demand] > 0 and s.class_gpus[demand] <= s.free_gpus + single_gpus(s):
+                job = s.queue_item[s.class_base[demand]]
+                if find_start(s, w, job, FREE_KIND) or find_start(s, w, job, FIRST_FIT_KIND):
+                    return True
+    if w.preemption and (w.elastic or s.waiting > 0) and s.running > w.running_slots > 0:
+        for i in range(s.running):
+            if can_stop(s, s.runner[i]):
+                return True
+    if s.running > w.running_slots > 0:
+        for i in range(s.n_eased):
+            if _may_widen(s, s.eased[i]):
+                return True
+    return False
+
+
+@kernel
+def _may_widen(s, job):
+    """True if a running job that is not elastic could have larger passes."""
+    return wider_passes(s, job) > 0 and can_stop(s, job)
+
+
+@kernel
+def _mark_running(s, w, first):
+    """Modify `w`: running jobs can be stopped while others wait; elastic ones at any time, and resized.
+
+    Those that are not elastic can be resized while larger passes fit their GPUs than they have.
+    """
+    for slot in range(w.running_shown):
+        job = w.running_job[slot]
+        here = first + PER_RUNNING * slot
+        if w.preemption and (w.elastic or s.waiting > 0) and can_stop(s, job):
+            w.legal[here + PREEMPT_KIND] = 1
+            w.can_act = 1
+        if w.elastic and can_stop(s, job) and can_resize(s, job):
+            w.legal[here + RESIZE_KIND] = 1
+            w.can_act = 1
+            _admit_exponents(w, 0, most_size_exponent(s, job))
+        if not w.elastic and _may_widen(s, job):
+            w.legal[here + RESIZE_KIND] = 1
+            w.can_act |= s.is_eased[job]
+            least, most = wider_exponents_of(s, job)
+            _admit_exponents(w, least, most)

@@ -1,0 +1,104 @@
+"""A step of any environment, but for what its candidates mean: the clock, the ends of episodes, and what is paid.
+
+A step of an environment is `begin_step`, what the action does, `end_step`; between them the environment shows the
+present anew (`refresh`) until `is_over` says that there is something to decide, or nothing more to come.
+"""
+
+from __future__ import annotations
+
+from ..policies.loop import decision_loop
+from ..simulator.base.codes import ASK, DECIDE, ENDLESS, FINISHED, HORIZON, STALLED
+from ..simulator.compiler.jit import kernel
+from ..simulator.lifecycle import lifecycle
+from .outcome import (
+    ELAPSED_S,
+    FINISHED_JOBS,
+    IS_FORCED,
+    IS_INVALID,
+    REWARD,
+    RUNNING_JOBS,
+    TERMINATED,
+    TRUNCATED,
+    USED_GPUS,
+    WAITING_JOBS,
+)
+from .reward import cut_cost, first_cost, total_cost
+
+
+@kernel
+def begin_step(s, w, reference):
+    """Modify `w`: a step begins now; the first one is charged for the time before its decision too.
+
+    Nobody is paid for the step that begins an episode.
+    """
+    if w.begins:
+        w.cost = first_cost(s, w)
+    elif not w.owes:
+        w.cost = total_cost(s, w, reference)
+    w.owes = w.begins
+    w.began_s = s.now_s
+    w.focus = -1
+
+
+@kernel
+def candidate_played(w, candidate, count, outcome):
+    """Modify `outcome`; the candidate, of `count`, that an action plays: its own, if that is legal.
+
+    If not, time passes (candidate 0); and where none can, the first legal candidate is played: to do nothing is no way
+    to stop the clock.
+    """
+    outcome[IS_FORCED] = 0.0
+    if 0 <= candidate < count and w.legal[candidate] != 0:
+        outcome[IS_INVALID] = 0.0
+        return candidate
+    outcome[IS_INVALID] = 1.0
+    first = 0
+    while first < count and w.legal[first] == 0:
+        first += 1
+    if first == 0 or first == count:
+        return 0
+    outcome[IS_FORCED] = 1.0
+    return first
+
+
+@kernel
+def end_step(s, w, reference, outcome, used):
+    """Modify `outcome`: what the step has come to; one that cuts the episode off pays for what is left to do.
+
+    `used`: GPUs that jobs hold now.
+    """
+    is_cut = w.code == HORIZON or (w.code != FINISHED and w.code != ASK and w.decisions >= w.max_decisions)
+    cost = cut_cost(s, w, reference) if is_cut else total_cost(s, w, reference)
+    outcome[REWARD] = -(cost - w.cost) / w.reward_scale
+    outcome[ELAPSED_S] = s.now_s - w.began_s
+    outcome[TERMINATED] = w.code == FINISHED
+    outcome[TRUNCATED] = is_cut
+    outcome[WAITING_JOBS] = s.next_arrival - s.done - s.running
+    outcome[RUNNING_JOBS] = s.running
+    outcome[FINISHED_JOBS] = s.done
+    outcome[USED_GPUS] = used
+
+
+@kernel
+def used_gpus(s):
+    """GPUs that jobs hold, in regions CPU machines too."""
+    return s.n_gpus - s.free_gpus - s.down_gpus
+
+
+@kernel
+def is_over(s, w):
+    """True unless the clock goes on at once: with `skip_idle`, where only advancing or holding is possible."""
+    if w.code == FINISHED or w.code == HORIZON or w.code == ASK or w.code == ENDLESS or w.can_act:
+        return True
+    return not w.skip_idle and s.waiting > 0
+
+
+@kernel
+def advance(s):
+    """Modify `s`: run to the next decision point. If nothing is to come, jobs held until an offer get it now."""
+    code = decision_loop.advance(s)
+    if code == STALLED and s.n_offered > 0:
+        while s.n_offered > 0:
+            lifecycle.unhold(s, s.offered[s.n_offered - 1])
+        code = DECIDE
+    return code

@@ -1,0 +1,295 @@
+"""Which gangs meet on which links, and how well they can get along there.
+
+Gangs that share a link meet; the gangs that are joined by links that two or more of them use are a component, as in the
+affinity graph of paper cassini (Sec. 4.1). Links with the same gangs on them are one, the one that is loaded most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from ...simulator.base.codes import GONE
+from ...simulator.cluster.routes import LinkUse
+from ...simulator.contention.circle import Circle, Grid, demand, unify
+from ...simulator.engine.simulator import Simulator
+from ...simulator.profiles.phases import Phases
+from .rotations import excess_of, turn_one
+
+Gangs = Mapping[int, tuple[int, ...]]  # the GPUs of jobs
+COARSE = Grid(degrees=15.0)  # of what is predicted for candidates
+FINE = Grid(degrees=5.0)
+GOLDEN = 0.6180339887498949  # its multiples, modulo 1, are spread evenly
+NEAR_S = 1e-9  # periods that are the same
+DRAWS = 16  # rotations of all jobs that stand for any
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a gang does alone on its GPUs, and the links that it does it on."""
+
+    phases: Phases
+    use: LinkUse
+
+
+@dataclass(frozen=True, eq=False)
+class Component:
+    """Gangs that are joined by links which several of them use.
+
+    Attributes:
+        jobs: ascending. phases: of each.
+        flows: float64 (links, jobs), flows of each job on each link that is shared.
+        capacity: float64 (links,), bytes per second.
+        links: the number of each. num_links: how many links they stand for.
+        key: hashable; equal for components that are alike in all of this but the jobs.
+    """
+
+    jobs: tuple[int, ...]
+    phases: tuple[Phases, ...]
+    flows: np.ndarray
+    capacity: np.ndarray
+    links: tuple[int, ...]
+    num_links: int
+
+    @cached_property
+    def key(self) -> tuple[object, ...]:
+        """See the class."""
+        return self.phases, self.flows.tobytes(), self.capacity.tobytes()
+
+    @cached_property
+    def load(self) -> np.ndarray:
+        """What the jobs offer on each link on average, as a fraction of its capacity, float64 (links,)."""
+        mean = np.array([phases.bytes / phases.iteration_s for phases in self.phases])
+        return self.flows @ mean / self.capacity
+
+    @cached_property
+    def crowded(self) -> np.ndarray:
+        """The links on which all jobs together can want more than there is, bool (links,)."""
+        peak = np.array([phases.peak for phases in self.phases])
+        return self.flows @ peak > self.capacity
+
+    def outlook(self) -> ExcessEstimate:
+        """What can be had there; remembered for components that are alike."""
+        return _excess_estimate(_Key(self))
+
+
+@dataclass(frozen=True)
+class ExcessEstimate:
+    """What a component's links exceed on average, fractions of their capacities, by link.
+
+    Attributes:
+        free: at any rotations, as if drawn. best: with each job turned in its turn to where it disturbs least.
+    """
+
+    free: np.ndarray
+    best: np.ndarray
+
+
+class SharedLinks:
+    """Gangs, and where they meet.
+
+    Args:
+        places: of every gang that uses links, by job.
+        capacity: of every link, bytes per second.
+
+    Attributes:
+        components: by their first job.
+        links_of: links that each job shares, by job; 0 for those that meet nobody.
+    """
+
+    def __init__(self, places: Mapping[int, Place], capacity: np.ndarray) -> None:
+        self.places = dict(sorted(places.items()))
+        self._on: dict[int, list[int]] = {}
+        for job, place in self.places.items():
+            for link in place.use.links.tolist():
+                self._on.setdefault(link, []).append(job)
+        self._shared = {link: jobs for link, jobs in self._on.items() if len(jobs) > 1}
+        self.links_of = dict.fromkeys(self.places, 0)
+        for jobs in self._shared.values():
+            for job in jobs:
+                self.links_of[job] += 1
+        self._capacity = capacity
+        self.components = tuple(self._component(jobs) for jobs in self._joined())
+
+    def _joined(self) -> list[list[int]]:
+        root = {job: job for job in self.places}
+
+        def find(job: int) -> int:
+            while root[job] != job:
+                root[job] = root[root[job]]
+                job = root[job]
+            return job
+
+        for jobs in self._shared.values():
+            first = find(jobs[0])
+            for job in jobs[1:]:
+                other = find(job)
+                first, other = min(first, other), max(first, other)
+                root[other] = first
+        groups: dict[int, list[int]] = {}
+        for job in self.places:
+            groups.setdefault(find(job), []).append(job)
+        return [jobs for jobs in groups.values() if len(jobs) > 1]
+
+    def _component(self, jobs: list[int]) -> Component:
+        column = {job: position for position, job in enumerate(jobs)}
+        places = [self.places[job] for job in jobs]
+        peak = np.array([place.phases.peak for place in places])
+        flows_on: dict[int, np.ndarray] = {}
+        for job, place in zip(jobs, places, strict=True):
+            for link, flows in zip(place.use.links.tolist(), place.use.flows.tolist(), strict=True):
+                if link in self._shared:
+                    flows_on.setdefault(link, np.zeros(len(jobs)))[column[job]] = flows
+        alike: dict[bytes, int] = {}
+        for link in sorted(flows_on):
+            who = (flows_on[link] > 0).tobytes()
+            known = alike.get(who)
+            if known is None or self._load(flows_on, link, peak) > self._load(flows_on, known, peak):
+                alike[who] = link
+        links = list(alike.values())
+        flows = np.array([flows_on[link] for link in links])
+        phases = tuple(place.phases for place in places)
+        return Component(tuple(jobs), phases, flows, self._capacity[links], tuple(links), len(flows_on))
+
+    def _load(self, flows_on: Mapping[int, np.ndarray], link: int, peak: np.ndarray) -> float:
+        return float(flows_on[link] @ peak / self._capacity[link])
+
+    @property
+    def num_shared(self) -> int:
+        """Links that several gangs use."""
+        return len(self._shared)
+
+    @cached_property
+    def component_of(self) -> dict[int, Component]:
+        """By job."""
+        return {job: component for component in self.components for job in component.jobs}
+
+
+class UnifiedCircle:
+    """The jobs of a component on one circle: what turning one of them does.
+
+    Args:
+        component: which.
+        grid: the angles.
+        tolerance: see `unify`.
+    """
+
+    def __init__(self, component: Component, grid: Grid = FINE) -> None:
+        phases = component.phases
+        self.component, self.grid = component, grid
+        self.circle: Circle = unify([one.iteration_s for one in phases])
+        self.demand = np.array([demand(one, self.circle, job, grid) for job, one in enumerate(phases)])
+        self._total = np.empty(self.demand.shape[1])
+
+    def angle(self, job: int, time_s: float) -> int:
+        """The angle at which a job is turned whose iterations begin at `time_s` and whole periods later."""
+        angles = self.demand.shape[1]
+        turn = time_s % self.circle.periods_s[job] / self.circle.perimeter_s
+        return round(turn * angles) % angles
+
+    def excess(self, job: int, turned: np.ndarray, among: int | None = None) -> np.ndarray:
+        """What the job's links exceed at each of its rotations, others turned by int64 (n,) angles; float64."""
+        found = np.empty(self.grid.steps)
+        steps = self.grid.shifts(self.circle, job)
+        among = len(self.demand) if among is None else among
+        flows, capacity = self.component.flows, self.component.capacity
+        turn_one(self.demand, flows, capacity, turned, among, job, steps, self._total, found)
+        return found
+
+    def links_at(self, turned: np.ndarray) -> np.ndarray:
+        """What every link exceeds, float64 (links,)."""
+        found = np.empty(len(self.component.capacity))
+        excess_of(self.demand, self.component.flows, self.component.capacity, turned, self._total, found)
+        return found
+
+    def settled(self) -> np.ndarray:
+        """Each job, in its turn, where it disturbs those before it least: int64 (n,) angles."""
+        turned = np.zeros(len(self.demand), np.int64)
+        for job in range(1, len(turned)):
+            step = int(self.excess(job, turned, among=job).argmin())
+            turned[job] = self.grid.shifts(self.circle, job)[step]
+        return turned
+
+    def drawn(self) -> np.ndarray:
+        """What every link exceeds on average over rotations that are spread evenly, float64 (links,)."""
+        jobs = np.arange(len(self.demand))
+        angles = self.demand.shape[1]
+        total = np.zeros(len(self.component.capacity))
+        for draw in range(DRAWS):
+            turns = (draw * GOLDEN * (jobs + 1) * (jobs + 1) + jobs / 7) % 1.0
+            total += self.links_at((turns * angles).astype(np.int64))
+        return total / DRAWS
+
+
+def shift_now(s: np.void, job: int) -> tuple[float, float] | None:
+    """The time-shift of a running job and the period that it counts in, seconds; None: it has none."""
+    if s["asked_shift_s"][job] >= 0.0:  # it starts at this instant
+        return float(s["asked_shift_s"][job]), float(s["asked_period_s"][job])
+    if _is_on_network(s, job) and s["shift_s"][job] >= 0.0:
+        return float(s["shift_s"][job]), float(s["period_s"][job])
+    return None
+
+
+def _is_on_network(s: np.void, job: int) -> bool:
+    return bool(s["stays"][job]) and s["is_leaver"][job] != GONE
+
+
+def turned_now(simulator: Simulator, component: Component, wheel: UnifiedCircle) -> np.ndarray:
+    """The angles at which the jobs of a component are turned now, int64 (n,).
+
+    By its shift, where it has one in this period; else by when its present iteration began; else as if it began now.
+    """
+    s = simulator.plain.record
+    angles = []
+    for position, job in enumerate(component.jobs):
+        begins_s = float(s["round_began_s"][job]) if _is_on_network(s, job) else float(s["now_s"])
+        shift = shift_now(s, job)
+        if shift is not None and abs(shift[1] - wheel.circle.periods_s[position]) < NEAR_S:
+            begins_s = shift[0]
+        angles.append(wheel.angle(position, begins_s))
+    return np.array(angles, np.int64)
+
+
+class _Key:
+    """A component as a key of what is remembered about those that are like it."""
+
+    def __init__(self, component: Component) -> None:
+        self.component = component
+
+    def __hash__(self) -> int:
+        return hash(self.component.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and other.component.key == self.component.key
+
+
+@lru_cache(maxsize=4096)
+def _excess_estimate(key: _Key) -> ExcessEstimate:
+    component = key.component
+    if not component.crowded.any():
+        nothing = np.zeros(len(component.capacity))
+        return ExcessEstimate(nothing, nothing)
+    wheel = UnifiedCircle(component, COARSE)
+    return ExcessEstimate(wheel.drawn(), wheel.links_at(wheel.settled()))
+
+
+def shared_links_of(gangs: Gangs, place_of: Callable[[int, Sequence[int]], Place], capacity: np.ndarray) -> SharedLinks:
+    """Where gangs meet; `place_of(job, gpus)` says what each does alone. Those that use no link meet nobody."""
+    places = {job: place_of(job, gpus) for job, gpus in gangs.items()}
+    return SharedLinks({job: place for job, place in places.items() if len(place.use.links)}, capacity)
+
+
+def shared_links_now(simulator: Simulator) -> SharedLinks:
+    """Where the running jobs of a simulator with contention meet."""
+    links, network = simulator.topology.links, simulator.network
+    if links is None or not hasattr(network, "alone") or getattr(network, "mode", "") == "dedicated":
+        return SharedLinks({}, np.zeros(0))
+
+    def place_of(job: int, gpus: Sequence[int]) -> Place:
+        return Place(*network.alone(simulator.topology, simulator.workload, job, gpus))
+
+    view = simulator.view
+    return shared_links_of({job: tuple(view.gpus_of(job)) for job in view.running.tolist()}, place_of, links.capacity)

@@ -1,0 +1,347 @@
+"""The window of TimeShift-v0 on any simulator: what an agent would see and may do there now.
+
+A decision point has two stages. Placing: the scheduler proposes placements of all jobs, and one of them is taken, or
+none. Shifting: the jobs of every component that has changed since the last decision point, in order of arrival, get a
+time-shift, or keep theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...policies.cassini.compatibility import BUCKETS, bucket_s, nearest_bucket
+from ...simulator.base.arguments import check_range
+from ...simulator.base.decisions import Decision, Shift, Start
+from ...simulator.base.errors import InputError, InvalidDecision
+from ...simulator.engine.plans import decisions_of
+from ...simulator.engine.protocols import CandidateSource, policy_of
+from ...simulator.engine.simulator import Decider, Simulator
+from ...simulator.rules.rule import Rule
+from ..observation_layout import Part
+from ..python_step import ActionOutcome, PythonStepInterface
+from ..shadow import ShadowSimulator
+from ..window import NO_JOB
+from .observation import CANDIDATES, CLUSTER, QUEUE, RUNNING, SHIFT_COLUMN
+from .shared_links import Component, Place, SharedLinks, UnifiedCircle, shared_links_of, shift_now
+from .timeshift_features import observe
+from .timeshift_offers import Gangs, Offer, gangs_after
+from .timeshift_window import show, window_dtype
+
+SCHEDULER = "themis"
+PLACING, PLACED, SHIFTING, THROUGH = range(4)  # stages of an instant
+SHIFT, LEAVE, FREE = 1, 2, 3  # candidates of the second
+MOST_CANDIDATES = 64
+LEAST_CANDIDATES = 3  # room for those of the second stage
+
+Way = tuple[Decision, ...]  # from the present to a placement
+Signature = tuple[tuple[int, ...], ...]  # jobs of a component, each with its GPUs
+
+
+class TimeShiftInterface(PythonStepInterface):
+    """The window of TimeShift-v0; the arguments are those of `TimeShiftEnv`.
+
+    Attributes:
+        stage: of the instant: PLACING, PLACED (decisions are to be carried out), SHIFTING or THROUGH.
+        offers: placements, while placing.
+        present: the placement as it is.
+        clock: the rule that holds whoever decides.
+        turning: jobs whose shift is still to be chosen at this instant, ascending; turned: how many are chosen.
+        expert: the policy that is played, if one is.
+        guided: the placements that it decides on at this instant.
+        is_expert_only: they are candidates only because it is there.
+        wheels: circles of components of the present, by their keys.
+    """
+
+    dtype = staticmethod(window_dtype)
+    columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
+    values = "rotations"
+    of_instant = (
+        "stage", "turned", "_has_acted", "offers", "turning", "expert", "guided", "is_expert_only", "seconds",
+        "present", "_gangs", "_known", "_places", "_goes_on",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        *,
+        scheduler: str | CandidateSource = "themis",
+        candidates: int = 10,
+        running_slots: int = 24,
+        **window: Any,
+    ) -> None:
+        check_range("candidates", candidates, LEAST_CANDIDATES, MOST_CANDIDATES)
+        self.scheduler = source_of(scheduler)
+        self.asked = (self.scheduler,)
+        self.clock = terms_of(self.scheduler)
+        super().__init__(
+            kinds=(0, 0),
+            others=(Part(BUCKETS, SHIFT_COLUMN, 1),),
+            plans=candidates,
+            running_slots=running_slots,
+            **window,
+        )
+        self.num_offers = candidates
+        self.guided: Way
+        self._of_expert, self._of_scheduler = ShadowSimulator(), ShadowSimulator()
+        self._clear()
+
+    def _clear(self) -> None:
+        self.stage, self.turned, self._has_acted = THROUGH, 0, True
+        self._goes_on = False
+        self.offers: list[Offer] = []
+        self.turning: list[int] = []
+        self.expert, self.guided, self.is_expert_only = None, (), False
+        self.seconds: dict[int, float | None] = {}  # time-shifts that the expert decides on at this instant
+        self.present = Offer((), {}, SharedLinks({}, np.zeros(0)))
+        self._gangs: Gangs = {}
+        self._known: set[Signature] = set()  # the components when the last instant ended
+        self._instant = (-1, -1)
+        self._places: dict[tuple[int, tuple[int, ...]], Place] = {}
+        self.wheels: dict[object, UnifiedCircle] = {}
+
+    def lay(self, simulator: Simulator) -> None:
+        """Start looking at a run, whatever its state."""
+        super().lay(simulator)
+        if not hasattr(simulator.network, "alone"):
+            raise InputError(f"network = {simulator.network.name!r}: TimeShift-v0 needs contention")
+        self._clear()
+
+    # What there is to decide.
+
+    def refresh(self) -> None:
+        """Look at the run as it is now."""
+        instant = self.simulator.runs, int(self.simulator.plain.record["instants"])
+        if instant != self._instant:
+            is_first = instant[0] != self._instant[0]
+            self._instant, self._has_acted = instant, False
+            self._open_instant(not is_first)
+        elif self.stage == PLACED:
+            self._begin_shifting()
+        elif self.stage == SHIFTING and not self.turning:
+            self._end_instant()
+        self._show()
+
+    def finish(self) -> None:
+        """The episode has ended: there is nothing more to decide."""
+        self._end_instant()
+        self._show()
+
+    def _show(self) -> None:
+        """Show jobs, the one whose shift is chosen first, and say whether there is something to decide."""
+        w = self.plain
+        w["focus"] = self.turning[0] if self.turning else NO_JOB
+        self._goes_on = bool(show(self.simulator.records, self.windows, 0))
+        w["can_act"] = self.stage != THROUGH
+
+    @property
+    def can_act(self) -> bool:
+        """False where the environment would pass over the present as it was last looked at: there is nothing to do."""
+        return self.stage != THROUGH
+
+    def _open_instant(self, skips: bool) -> None:
+        """Ask the scheduler, and the expert, what could be placed; on to the shifts where there is nothing."""
+        guided = self._expert_decisions()
+        view = self.simulator.view
+        gangs = self._gangs = {job: tuple(view.gpus_of(job)) for job in view.running.tolist()}
+        ways: list[Way] = []
+        asked = view if self.simulator.rule == self.clock else self._of_scheduler.view(self.simulator, self.clock)
+        for plan in self.scheduler.candidates(asked, self.num_offers):
+            decisions = tuple(decisions_of(view, plan))
+            if decisions and decisions not in ways:
+                ways.append(decisions)
+        self.is_expert_only = bool(guided) and guided not in ways[: self.num_offers]
+        if self.is_expert_only:
+            ways.insert(0, guided)
+        self.present = Offer((), gangs, self._meetings(gangs))
+        self.offers = []
+        for decisions in ways[: self.num_offers]:
+            after = gangs_after(gangs, decisions)
+            self.offers.append(Offer(decisions, after, self._meetings(after)))
+        self.stage, self.turning, self.turned = PLACING, [], 0
+        if skips and self.plain["skip_idle"] and not self.offers:
+            self._begin_shifting()
+
+    def _begin_shifting(self) -> None:
+        """Go on to the second stage: jobs of components that are new since the last instant, lone ones with a shift."""
+        view = self.simulator.view
+        gangs = self._gangs = {job: tuple(view.gpus_of(job)) for job in view.running.tolist()}
+        self.offers, self.stage, self.turned, self.is_expert_only = [], SHIFTING, 0, False
+        self.present = Offer((), gangs, self._meetings(gangs))
+        meetings = self.present.meetings
+        touched = {
+            job
+            for component in meetings.components
+            if self._signature(component) not in self._known
+            for job in component.jobs
+        }
+        lone = {job for job in gangs if job not in meetings.component_of and self.has_shift(job)}
+        self.turning = sorted({*touched, *lone, *(job for job in self.seconds if job in gangs)})
+        if not self.turning:
+            self._end_instant()
+
+    def has_shift(self, job: int) -> bool:
+        """Whether a running job has a time-shift."""
+        return shift_now(self.simulator.plain.record, job) is not None
+
+    def _end_instant(self) -> None:
+        self._known = {self._signature(component) for component in self.present.meetings.components}
+        self.stage, self.offers, self.turning = THROUGH, [], []
+
+    def _signature(self, component: Component) -> Signature:
+        return tuple((job, *self._gangs[job]) for job in component.jobs)
+
+    def _meetings(self, gangs: Gangs) -> SharedLinks:
+        network, links = self.simulator.network, self.simulator.topology.links
+        if getattr(network, "mode", "") == "dedicated" or links is None:
+            return SharedLinks({}, np.zeros(0))
+        return shared_links_of(gangs, self._place_of, links.capacity)
+
+    def _place_of(self, job: int, gpus: Sequence[int]) -> Place:
+        key = job, tuple(gpus)
+        found = self._places.get(key)
+        if found is None:
+            own = self.simulator
+            found = self._places[key] = Place(*own.network.alone(own.topology, own.workload, job, gpus))  # type: ignore[attr-defined]
+        return found
+
+    # Actions.
+
+    def legal(self) -> np.ndarray:
+        """Which candidates are legal, bool (candidates,)."""
+        found = np.zeros(self.candidates, np.bool_)
+        found[0] = self._goes_on
+        if self.stage == PLACING:
+            found[1 : 1 + len(self.offers)] = True
+        elif self.stage == SHIFTING:
+            found[[SHIFT, LEAVE]] = True
+            found[FREE] = self.has_shift(self.turning[0])
+        return found
+
+    def take(self, candidate: int, second: int) -> ActionOutcome:
+        """Go on by a legal candidate; what it decides is to be carried out before the next `refresh`."""
+        self._has_acted = True
+        if self.stage == PLACING:
+            self.stage = PLACED
+            decisions = self.offers[candidate - 1].decisions if candidate else ()
+            if decisions != self.guided:
+                self.seconds = {}  # they belong to other placements
+            return ActionOutcome(decisions)
+        if candidate == 0:
+            self._end_instant()
+            return ActionOutcome(())
+        job = self.turning.pop(0)
+        self.turned += 1
+        if candidate == LEAVE:
+            return ActionOutcome(())
+        if candidate == FREE:
+            return ActionOutcome((Shift(job, None),))
+        bucket = min(max(second, 0), BUCKETS - 1)
+        return ActionOutcome((Shift(job, bucket_s(bucket, self._period_s(job))),), bucket != second)
+
+    def _period_s(self, job: int) -> float:
+        """Seconds from slot to slot of a job that is shifted now."""
+        return float(self.simulator.network.period_s(self.simulator, job))  # type: ignore[attr-defined]
+
+    # Policies that are played.
+
+    def follow(self, policy: Decider) -> None:
+        """From now on what `policy` would do is among the candidates, also at instants that would be passed over."""
+        if self.expert is policy:
+            return
+        self.expert = policy
+        if not self._has_acted:
+            self._open_instant(True)
+        elif self.stage == SHIFTING and not self._expert_decisions():
+            self.turning = sorted({*self.turning, *self.seconds})
+        else:
+            self.seconds = {}
+        self._show()
+
+    def _expert_decisions(self) -> Way:
+        """The placements that the expert decides on now; its shifts are kept for the second stage."""
+        self.seconds, self.guided = {}, ()
+        if self.expert is not None:
+            found: list[Decision] = []
+            for decision in self._of_expert.decisions(self.simulator, self.expert):
+                if isinstance(decision, Shift):
+                    self.seconds[decision.job] = decision.seconds
+                elif isinstance(decision, Start) and decision.time_shift is not None:
+                    self.seconds[decision.job] = decision.time_shift
+                    found.append(replace(decision, time_shift=None))
+                else:
+                    found.append(decision)
+            self.guided = tuple(found)
+        return self.guided
+
+    def expert_action(self) -> np.ndarray:
+        """The action, int64 (2,), that plays what the expert does next.
+
+        Raises:
+            InvalidDecision: a time-shift that is none of the 72 rotations of a period.
+        """
+        candidate, bucket = 0, 0
+        if self.stage == PLACING and self.guided:
+            candidate = 1 + [offer.decisions for offer in self.offers].index(self.guided)
+        elif self.stage == SHIFTING and (not self._goes_on or any(job in self.seconds for job in self.turning)):
+            job = self.turning[0]
+            seconds = self.seconds.get(job)
+            candidate = LEAVE if job not in self.seconds else FREE if seconds is None else SHIFT
+            bucket = 0 if seconds is None else self._bucket(job, seconds)
+        return np.array([candidate, bucket], np.int64)
+
+    def _bucket(self, job: int, seconds: float) -> int:
+        period_s = self._period_s(job)
+        bucket = nearest_bucket(seconds, period_s)
+        if bucket_s(bucket, period_s) != seconds:
+            raise InvalidDecision(
+                f"{Shift(job, seconds)!r}: expected one of {BUCKETS} even parts of its period of {period_s!r} s"
+            )
+        return bucket
+
+    # The present as arrays, and going on in another process.
+
+    def write(self, features: np.ndarray, mask: np.ndarray) -> None:
+        """Write features, float32 (F,), and the mask of both parts, int8 (M,), as last looked at."""
+        observe(self, features)
+        mask[: self.candidates] = self.legal()
+        mask[self.candidates :] = self.stage == SHIFTING
+        mask[self.candidates] = 1
+
+    def state_dict(self) -> dict[str, Any]:
+        """The place in the present instant; JSON can hold it."""
+        known = sorted(self._known)
+        return {"stage": self.stage, "turning": self.turning, "turned": self.turned, "known": known}
+
+    def load_state_dict(self, played: Mapping[str, Any]) -> None:
+        """Go on at the place that `played` says, in a run that has just been written over (`resume`)."""
+        simulator = self.simulator
+        self._clear()
+        self._instant = simulator.runs, int(simulator.plain.record["instants"])
+        self._known = {tuple(map(tuple, gangs)) for gangs in played["known"]}
+        self._has_acted = True
+        self._open_instant(False)
+        if played["stage"] != PLACING:
+            self.offers, self.stage = [], played["stage"]
+            self.turning, self.turned = list(played["turning"]), played["turned"]
+        self._show()
+
+
+def terms_of(scheduler: CandidateSource) -> Rule:
+    """What holds whoever decides, as the scheduler has it: its rounds, and the cost of preemption."""
+    clock = getattr(scheduler, "clock", None)
+    return clock if isinstance(clock, Rule) else Rule("fifo")
+
+
+def source_of(scheduler: str | CandidateSource) -> CandidateSource:
+    """Who proposes placements, by name or as it is.
+
+    Raises:
+        InputError: nobody that can.
+    """
+    found = policy_of(scheduler) if isinstance(scheduler, str) else scheduler
+    if not callable(getattr(found, "candidates", None)):
+        raise InputError(f"scheduler = {scheduler!r}: expected a policy that proposes placements, such as 'themis'")
+    return found

@@ -1,0 +1,135 @@
+"""The placements that a decision point offers, and what each would come to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...simulator.base.decisions import Decision, Migrate, Preempt, Resize, Start
+from ..window import CROWD
+from .shared_links import SharedLinks
+
+Gangs = Mapping[int, tuple[int, ...]]
+MOST_LOOPS = 8.0  # cycles of an affinity graph that read 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Offer:
+    """A placement of all jobs.
+
+    Attributes:
+        decisions: what leads there from the present, in order; none: it is the present.
+        gangs: the GPUs of every job that runs then.
+        meetings: where these gangs meet.
+    """
+
+    decisions: tuple[Decision, ...]
+    gangs: Gangs
+    meetings: SharedLinks
+
+
+def gangs_after(gangs: Gangs, decisions: Sequence[Decision]) -> dict[int, tuple[int, ...]]:
+    """The gangs that run once `decisions` are carried out."""
+    found = dict(gangs)
+    for decision in decisions:
+        if isinstance(decision, Preempt):
+            found.pop(decision.job, None)
+        elif isinstance(decision, Start | Migrate | Resize):
+            found[decision.job] = decision.gpus
+    return found
+
+
+OFFER = (
+    "place among the candidates: k / candidates",
+    "jobs that start: n / (n + 32)",
+    "jobs that move: n / (n + 32)",
+    "jobs that stop: n / (n + 32)",
+    "GPUs in use then",
+    "GPUs of the jobs that start",
+    "waiting jobs then: w / (w + 32)",
+    "jobs that meet others on a link, of those that run",
+    "links that several jobs use, of all",
+    "links on which they can want more than there is, of those",
+    "largest number of jobs that are joined by links, of those that run",
+    "load of the fullest link that is shared: x / (1 + x)",
+    "mean excess over shared links, at any rotations",
+    "mean excess over shared links, at good rotations",
+    "sum over jobs of the excess on their worst link, at any rotations: x / (1 + x)",
+    "sum over jobs of the excess on their worst link, at good rotations: x / (1 + x)",
+    "cycles of the affinity graph: n / (n + 8)",
+)
+OFFER_COLUMNS = len(OFFER)
+
+
+def describe_offer(offer: Offer, place: float, gpus: int, waiting: int, links: int) -> list[float]:
+    """The features of an offer, (OFFER_COLUMNS,), in [0, 1].
+
+    Args:
+        place: among the candidates, 0 the first.
+        gpus: of the cluster. waiting: jobs now. links: of the network.
+    """
+    starts = [d.job for d in offer.decisions if isinstance(d, Start)]
+    stops = [d.job for d in offer.decisions if isinstance(d, Preempt)]
+    again = set(starts) & set(stops)
+    moves = len(again) + sum(isinstance(d, Migrate) for d in offer.decisions)
+    started, stopped = len(starts) - len(again), len(stops) - len(again)
+    running = max(1, len(offer.gangs))
+    used = len(set().union(*offer.gangs.values()))
+    new = sum(len(offer.gangs[job]) for job in starts if job not in again)
+    return [
+        place,
+        _crowd(started),
+        _crowd(moves),
+        _crowd(stopped),
+        used / gpus,
+        min(1.0, new / gpus),
+        _crowd(max(0, waiting - started + stopped)),
+        *describe_shared_links(offer.meetings, running, links),
+    ]
+
+
+def describe_shared_links(meetings: SharedLinks, running: int, links: int) -> list[float]:
+    """The columns of an offer that are about links."""
+    components = meetings.components
+    if not components:
+        return [0.0] * 10
+    looks = [component.outlook() for component in components]
+    contending = sum(len(component.jobs) for component in components)
+    shared = max(1, meetings.num_shared)
+    vertices = sum(len(component.capacity) for component in components)
+    crowded = sum(int(component.crowded.sum()) for component in components)
+    free = np.concatenate([look.free for look in looks])
+    best = np.concatenate([look.best for look in looks])
+    cycles = sum(_cycles(component.flows) for component in components)
+    load = max(float(component.load.max()) for component in components)
+    worst_free = sum(_worst(component.flows, look.free) for component, look in zip(components, looks, strict=True))
+    worst_best = sum(_worst(component.flows, look.best) for component, look in zip(components, looks, strict=True))
+    return [
+        min(1.0, contending / running),
+        shared / max(1, links),
+        crowded / vertices,
+        min(1.0, max(len(component.jobs) for component in components) / running),
+        load / (1.0 + load),
+        min(1.0, float(free.mean())),
+        min(1.0, float(best.mean())),
+        worst_free / (1.0 + worst_free),
+        worst_best / (1.0 + worst_best),
+        cycles / (cycles + MOST_LOOPS),
+    ]
+
+
+def _crowd(count: float) -> float:
+    return count / (count + CROWD)
+
+
+def _worst(flows: np.ndarray, excess: np.ndarray) -> float:
+    """Sum over jobs of the excess on the worst of their links."""
+    return float(np.where(flows > 0, excess[:, None], 0.0).max(axis=0).sum())
+
+
+def _cycles(flows: np.ndarray) -> int:
+    """Independent cycles of a component's affinity graph: edges less vertices, and one."""
+    links, jobs = flows.shape
+    return int(np.count_nonzero(flows)) - links - jobs + 1

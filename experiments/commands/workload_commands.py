@@ -1,0 +1,280 @@
+"""`clustergym workload`: look at a workload, convert a trace, generate one; a model's profile from measurements."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import warnings
+from dataclasses import asdict
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from ..terminal import (
+    BadArgument,
+    arguments,
+    expect_writable,
+    out,
+    plain_table,
+    print_json,
+    say,
+    warnings_on_one_line,
+    word_or_file,
+    written_whole,
+)
+from .options import Format, Json, Network, NoSeed, Quiet, Seed, Topology, whole
+
+if TYPE_CHECKING:
+    from ...simulator.profiles.fitting import Fitted
+    from ...simulator.workloads import Workload
+
+app = typer.Typer(help="Inspect, convert and generate workloads; fit a model's profile.")
+To = Annotated[Path, typer.Option("--to", metavar="OUT.{csv,parquet}", help="The file to write.")]
+MaybeTo = Annotated[
+    Path | None, typer.Option("--to", metavar="OUT.{csv,parquet}", help="The file to write; csv on stdout by default.")
+]
+
+
+@app.callback(invoke_without_command=True)
+def workload(context: typer.Context) -> None:
+    """Inspect, convert and generate workloads; fit a model's profile."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command()
+def inspect(
+    source: Annotated[str, typer.Argument(metavar="PATH|GENERATOR", help="A trace, or a generator with parameters.")],
+    format: Format = None,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", metavar="OUT.png", help="Draw the distributions there.")
+    ] = None,
+    topology: Topology = None,
+    network: Network = None,
+    seed: Seed = 0,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show demand, durations, arrivals and models of a workload; with --topology also the load that it offers there."""
+    from ...simulator.workloads import open_workload
+
+    with warnings_on_one_line(quiet):
+        if picture is not None:
+            expect_writable(picture, "--picture")
+        with word_or_file(source):
+            jobs = open_workload(source, format=format, seed=seed)
+        load = _offered(jobs, topology, network)
+        from ..inspecting.workload_report import draw, print_report, summary
+
+        if picture is not None:
+            draw(jobs, picture)
+        if json:
+            print_json(summary(jobs) | load)
+            return
+        print_report(jobs, out())
+        if load:
+            share = (
+                "none, as all jobs arrive at once" if load["offered_load"] is None else f"{load['offered_load']:.4g}"
+            )
+            where = f"({topology}, {load['network']})"
+            said = f"offered load, {'as jobs run alone' if jobs.ps is None else 'of COMP'}: {share} {where}"
+            out().print(said, markup=False, soft_wrap=True, highlight=False)
+
+
+def _offered(jobs: Workload, topology: str | None, network: str | None) -> dict[str, Any]:
+    """The load that the jobs offer to a cluster, and the network on which they do; nothing without a cluster."""
+    from ...simulator.cluster.topology import Topology as Cluster
+    from ...simulator.configuration.network_choice import load_network
+    from ...simulator.configuration.offered_load import offered_load
+
+    if topology is None:
+        if network is not None:
+            raise BadArgument("--network: the load depends on the cluster too; give --topology")
+        return {}
+    with arguments():
+        fidelity = load_network("none" if network is None else network)
+    with word_or_file(topology):
+        cluster = Cluster.load(topology)
+    return {"offered_load": offered_load(jobs, cluster, fidelity), "network": fidelity.describe()}
+
+
+@app.command()
+def convert(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A trace in any known format.")],
+    to: To,
+    format: Format = None,
+    oversize: Annotated[
+        str | None,
+        typer.Option("--oversize", metavar="error|drop|cap", help="Jobs larger than the cluster of --topology."),
+    ] = None,
+    topology: Topology = None,
+    json: Json = False,
+    seed: NoSeed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Rewrite a trace in clustergym's own schema."""
+    from ...simulator.base.names import choose
+    from ...simulator.cluster.topology import Topology as Cluster
+    from ...simulator.workloads import open_workload
+
+    with warnings_on_one_line(quiet):
+        _expect_suffix(to)
+        action = oversize if oversize is not None else "error"
+        with arguments():
+            choose(action, ("error", "drop", "cap"), "value of --oversize")
+        if oversize is not None and topology is None:
+            raise BadArgument("--oversize: larger than which cluster? give --topology too")
+        cluster_gpus = None
+        if topology is not None:
+            with word_or_file(topology):
+                cluster_gpus = Cluster.load(topology).num_gpus
+        jobs = open_workload(path, format=format, cluster_gpus=cluster_gpus, oversize=action)  # type: ignore[arg-type]
+        _save(jobs, to)
+        _tell(jobs, to, json)
+
+
+@app.command()
+def generate(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="A generator, with parameters: poisson:load=0.9.")],
+    jobs: Annotated[int | None, typer.Option("--jobs", metavar="N", parser=whole(1), help="How many.")] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", parser=whole(0), help="Same seed, same workload; default 0.")
+    ] = None,
+    to: MaybeTo = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Draw a workload from published distributions."""
+    with warnings_on_one_line(quiet):
+        if to is not None:
+            _expect_suffix(to)
+        with arguments():
+            drawn = _drawn(kind, jobs, seed)
+        if to is not None:
+            _save(drawn, to)
+            _tell(drawn, to, json)
+        elif json:
+            print_json(_as_rows(drawn))
+        else:
+            _print_csv(drawn)
+            if not quiet:
+                from ..inspecting.workload_report import size
+
+                say(f"{drawn.name}: {size(drawn)}")
+
+
+@app.command("fit-profile")
+def fit_profile(
+    csv: Annotated[list[Path], typer.Argument(metavar="CSV...", help="Measured iteration times of one model or more.")],
+    to: Annotated[Path, typer.Option("--to", metavar="OUT.json", help="The profile file to write.")],
+    model: Annotated[str | None, typer.Option("--model", metavar="NAME", help="For files without the column.")] = None,
+    gpu: Annotated[str | None, typer.Option("--gpu", metavar="TYPE", help="For files without the column.")] = None,
+    source: Annotated[
+        str | None, typer.Option("--source", metavar="TEXT", help="Written beside the numbers; default the file names.")
+    ] = None,
+    json: Json = False,
+    seed: NoSeed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Fit a model's iteration time to measurements, and write its profile."""
+    from ...simulator.profiles.fitting import fit_profiles, profile_file
+    from ...simulator.profiles.measurements import read_measurements
+
+    with warnings_on_one_line(quiet):
+        if to.suffix.lower() != ".json":
+            raise BadArgument(f"--to {to}: expected a name that ends in .json")
+        expect_writable(to, "--to")
+        groups = read_measurements(csv, model, gpu)
+        named = source if source else "measured: " + ", ".join(dict.fromkeys(path.name for path in csv))
+        fitted, profiles = fit_profiles(groups, named)
+        with written_whole(to) as draft:
+            draft.write_text(dumps(profile_file(profiles), indent=1) + "\n", encoding="utf-8")
+        if json:
+            print_json([{"model": one.model, "gpu": one.gpu, "rows": one.rows, **asdict(one.fit)} for one in fitted])
+        else:
+            _print_fits(fitted, to)
+
+
+def _print_fits(fitted: list[Fitted], to: Path) -> None:
+    table = plain_table()
+    for name in ("model", "gpu", "rows", "MAPE %", "median %", "P95 %"):
+        table.add_column(name, justify="left" if name in ("model", "gpu") else "right")
+    for one in fitted:
+        shown = [f"{one.fit.error[name]:.1f}" for name in ("mape", "median", "p95")]
+        table.add_row(escape(one.model), escape(one.gpu), str(one.rows), *shown)
+    out().print(table)
+    out().print(f"{to}: use it as network allreduce:calibration=measured,profiles={to}", markup=False, soft_wrap=True)
+
+
+def _expect_suffix(to: Path) -> None:
+    if to.suffix.lower() not in (".csv", ".parquet"):
+        raise BadArgument(f"--to {to}: expected a name that ends in .csv or .parquet")
+    expect_writable(to, "--to")
+
+
+def _save(jobs: Workload, to: Path) -> None:
+    """Write beside `to`, then rename, the workload last: a file that is there is never half a workload."""
+    with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.stem}.part") as folder:
+        draft = Path(folder) / to.name
+        jobs.save(draft)
+        for path in sorted(Path(folder).iterdir(), key=lambda path: path == draft):
+            path.replace(to.parent / path.name)
+
+
+def _print_csv(jobs: Workload) -> None:
+    from ...simulator.workloads import WorkloadWarning
+
+    if jobs.geo is not None:
+        said = f"{jobs.name}: tables, quotas and history are not printed; --to OUT.csv writes them to files beside it"
+        warnings.warn(said, WorkloadWarning, stacklevel=2)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "workload.csv"
+        jobs.save(path)
+        with open(path, encoding="utf-8", newline="") as file:
+            shutil.copyfileobj(file, sys.stdout)
+
+
+def _as_rows(jobs: Workload) -> list[dict[str, object]]:
+    from ...simulator.jobs import ps_jobs
+    from ...simulator.jobs.region_columns import columns_of
+    from ...simulator.jobs.workload import COLUMNS
+
+    columns = {column: getattr(jobs, column).tolist() for column in COLUMNS}
+    if jobs.geo is not None:
+        columns |= columns_of(jobs.geo)
+    if jobs.ps is not None:
+        columns |= {column: values.tolist() for column, values in ps_jobs.columns_of(jobs.ps).items()}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _tell(jobs: Workload, to: Path, json: bool) -> None:
+    from ..inspecting.workload_report import offered_gpus, size
+
+    gpu_hours = float(jobs.work_s().sum() / 3600.0)
+    if json:
+        facts = {"path": str(to), "name": jobs.name, "jobs": len(jobs), "gpu_hours": gpu_hours}
+        print_json({**facts, "offered_gpus": offered_gpus(jobs)})
+    else:
+        out().print(f"{to}: {size(jobs)}", markup=False, soft_wrap=True)
+
+
+def _drawn(kind: str, jobs: int | None, seed: int | None) -> Workload:
+    """What a generator draws, with what the options say of it."""
+    from ...simulator.base.names import choose, parse_name
+    from ...simulator.files.own_code import is_own
+    from ...simulator.workloads import GENERATORS, open_workload
+
+    if is_own(kind):
+        return open_workload(kind if jobs is None else f"{kind},jobs={jobs}", seed=seed or 0)
+    name, given = parse_name(kind, "workload")
+    choose(name, GENERATORS, "workload")
+    for key, value in (("jobs", jobs), ("seed", seed)):
+        if value is not None and key in given:
+            raise BadArgument(f"workload {kind!r}: --{key} and {key}= are both given; one of them is enough")
+        if value is not None:
+            given[key] = str(value)
+    return open_workload(f"{name}:" + ",".join(f"{key}={value}" for key, value in given.items()))

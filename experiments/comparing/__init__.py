@@ -1,0 +1,1 @@
+"""Means over seeds with their intervals, and the tables that show them."""

@@ -1,0 +1,258 @@
+"""The table of an evaluation in the terminal, under the setting that it is to be read with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from ...policies import Policy, make_for
+from ...simulator.rules.rule import Rule
+from ..playing.runs import Run, grouped, is_one, same_as
+from ..settings.describing import describe_load, describe_network, describe_topology, describe_workload, semantics_of
+from ..settings.evaluation_setting import Setting
+from ..terminal import plain_table
+from .intervals import FEWEST_TO_TELL, Estimate, against, by_policy
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+# metric: (header, unit, which end is better: -1 small, +1 large, 0 neither)
+COLUMNS: Mapping[str, tuple[str, str, int]] = {
+    "jct_mean": ("JCT mean", "s", -1),
+    "jct_p99": ("JCT p99", "s", -1),
+    "makespan": ("makespan", "s", -1),
+    "queueing_delay_mean": ("queueing", "s", -1),
+    "gpu_utilisation": ("GPU use", "%", +1),
+    "cpu_utilisation": ("CPU use", "%", +1),
+    "network_utilisation": ("network use", "%", +1),
+    "preemptions": ("preempted", "", 0),
+}
+BESIDE = {"gpu_utilisation": "cpu_utilisation"}  # not shown where there is the other, which says what is used there
+MARK = "*"
+KNOWS = "knows\nrun\ntimes"  # header of the column that says whether a policy knows how long jobs run
+MOST_COLUMNS = 2000  # wider than any table
+LONGEST_UNBROKEN = 14
+WIDEST_FACT = 28
+ALWAYS_SAID = ("order", "head", "placer")
+
+
+def print_setting(console: Console, setting: Setting, words: Sequence[str], seeds: Sequence[int]) -> None:
+    """Print what was played: without it the numbers mean nothing."""
+    config = setting.config
+    facts = {
+        "environment": setting.environment,
+        "topology": describe_topology(setting.topology, config.unit),
+        "workload": describe_workload(setting, seeds[0]),
+        "network": describe_network(setting),
+        "load": describe_load(setting, seeds),
+        "seeds": ranges(seeds),
+    }
+    if setting.oversize != "error":
+        facts["oversize"] = setting.oversize
+    if setting.window is not None:
+        facts["window"] = f"{setting.window} s: its time, and the jobs that arrive in it"
+    if unusual := config.unusual():
+        facts["options"] = shown(unusual)
+    for word in words:
+        policy = make_for(word, setting.environment)
+        told = shown(_told(policy, setting))
+        facts[word] = told if policy.rule else f"decides in Python {told}".rstrip()
+    grid = plain_table(show_header=False, box=None)
+    grid.add_column(no_wrap=max(map(len, facts)) <= WIDEST_FACT, max_width=WIDEST_FACT, overflow="fold", style="bold")
+    grid.add_column(overflow="fold")
+    for name, value in facts.items():
+        grid.add_row(_text(name if len(name) <= WIDEST_FACT else broken(name)), _text(value))
+    console.print(grid)
+
+
+def _told(policy: Policy, setting: Setting) -> dict[str, Any]:
+    """Of a policy's parameters those that say how it decides: a rule's kind, and what is not as usual.
+
+    What stopping a job costs is said of whoever stops jobs, even if it is nothing.
+    """
+    every, rule = semantics_of(policy, setting), policy.rule
+    if rule is None:
+        return every
+    usual = {field.name: field.default for field in fields(Rule)}
+    stops = rule.preemptive or rule.preempt or rule.migrates or rule.lease > 0.0
+    always = {*ALWAYS_SAID, *(["preemption_cost"] if stops else [])}
+    return {key: value for key, value in every.items() if key in always or value != usual.get(key)}
+
+
+def shown(parameters: Mapping[str, Any]) -> str:
+    """Parameters as one would type them: key=value, lists with "/"."""
+    return " ".join(f"{key}={_value(value)}" for key, value in parameters.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "/".join(map(_value, value)) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def ranges(seeds: Sequence[int]) -> str:
+    """Seeds as one would type them: "0-4,7"."""
+    parts: list[list[int]] = []
+    for seed in seeds:
+        if parts and seed == parts[-1][-1] + 1:
+            parts[-1][1:] = [seed]
+        else:
+            parts.append([seed])
+    return ",".join("-".join(map(str, part)) for part in parts)
+
+
+def shown_columns(metrics: Sequence[Collection[str]]) -> list[str]:
+    """Of the metrics that runs have, those of all that a table shows."""
+    common = set.intersection(*map(set, metrics)) if metrics else set()
+    return [name for name in COLUMNS if name in common and BESIDE.get(name) not in common]
+
+
+def print_table(console: Console, runs: Sequence[Run]) -> None:
+    """Print one row a policy: means over seeds, 95 % intervals under them, the best marked."""
+    estimates = by_policy(runs)
+    knows = {run.policy: run.knows_run_times for run in runs}
+    columns = shown_columns([set(row) for row in estimates.values()])
+    best = {name: _best(name, estimates) for name in columns}
+    unfinished = any(run.metrics["jobs_finished"] < run.jobs for run in runs)
+
+    def drawn(intervals: bool) -> Table:
+        table = plain_table(padding=(0, 1, 0, 0))
+        table.add_column("policy", overflow="fold", min_width=10)
+        table.add_column(_text(KNOWS), overflow="fold", min_width=5)
+        for header, unit, _ in (COLUMNS[name] for name in columns):
+            table.add_column(_text(f"{header}\n[{unit}]" if unit else header), justify="right", no_wrap=True)
+        if unfinished:
+            table.add_column("finished", justify="right", no_wrap=True)
+        for policy, row in estimates.items():
+            cells = [_cell(name, row[name], policy in best[name], intervals) for name in columns]
+            if unfinished:
+                cells.append(_text(f"{row['jobs_finished'].mean:,.6g}"))
+            table.add_row(_text(broken(policy)), _text(knows[policy] or "-"), *cells)
+        return table
+
+    with_intervals = drawn(True)
+    needed = width_of(console, with_intervals, estimates)
+    intervals = needed <= console.width
+    table = with_intervals if intervals else drawn(False)
+    console.print(table)
+    notes = [f"{MARK} best of its column"] if any(best.values()) else []
+    if any(not row[name].is_sure for row in estimates.values() for name in columns):
+        below = "below: 95 % interval of the mean over seeds"
+        notes.append(below if intervals else f"{needed} columns have room for the intervals")
+    if unfinished:
+        notes.append("jobs that had not finished at the end are in no JCT")
+    if notes:
+        console.print("; ".join(notes), style="dim", markup=False)
+    for line in [*_alone(runs), *same_as(runs)]:
+        console.print(line, style="dim", markup=False)
+
+
+def _alone(runs: Sequence[Run]) -> list[str]:
+    """Of which policies all seeds give one run."""
+    by_word = grouped(runs)
+    fixed = [policy for policy, mine in by_word.items() if len(mine) > 1 and is_one(mine)]
+    if not fixed:
+        return []
+    who = "" if len(fixed) == len(by_word) else f" of {', '.join(fixed)}"
+    return [f"nothing{who} depends on the seed: one run stands for all seeds"]
+
+
+def print_comparison(console: Console, runs: Sequence[Run], baseline: str) -> None:
+    """Print one row a policy, the shortest mean JCT first: its ratio to the baseline's and the difference, paired."""
+    knows = {run.policy: run.knows_run_times for run in runs}
+    found = sorted(
+        against(runs, baseline).items(), key=lambda item: (math.isnan(item[1].ratio.mean), item[1].ratio.mean)
+    )
+    headers = ["JCT mean\nratio", "95 %\ninterval", "difference\n[s]", "95 %\ninterval", "shorter on\n[seeds]"]
+
+    def drawn(wide: bool) -> Table:
+        table = plain_table(padding=(0, 1, 0, 0))
+        table.add_column("policy", overflow="fold", min_width=10)
+        table.add_column(_text(KNOWS), overflow="fold", min_width=5)
+        for header in headers if wide else headers[:3] + headers[4:]:
+            table.add_column(_text(header), justify="right", no_wrap=True)
+        for policy, row in found:
+            is_shorter = row.ratio.is_below(1.0)
+            differences = f"{_signed(row.difference.low)} to {_signed(row.difference.high)}"
+            cells = [
+                _text(f"{row.ratio.mean:.3f}" + (MARK if is_shorter else " "), "bold green" if is_shorter else ""),
+                _text("" if row.ratio.is_sure else f"{row.ratio.low:.3f}-{row.ratio.high:.3f}", "dim"),
+                _text(_signed(row.difference.mean)),
+                _text("" if row.difference.is_sure else differences, "dim"),
+                _text("baseline" if policy == baseline else f"{row.lower} of {row.seeds}"),
+            ]
+            shown = cells if wide else cells[:3] + cells[4:]
+            table.add_row(_text(broken(policy)), _text(knows[policy] or "-"), *shown)
+        return table
+
+    whole = drawn(True)
+    table = whole if width_of(console, whole, [word for word, _ in found]) <= console.width else drawn(False)
+    console.print(_text(f"\nagainst {baseline}, on the same workloads:", "bold"))
+    console.print(table)
+    notes = [f"{MARK} interval wholly below 1"] if any(row.ratio.is_below(1.0) for _, row in found) else []
+    notes.append("ratio of the means over seeds, paired by seed")
+    if any(1 < row.seeds < FEWEST_TO_TELL for _, row in found):
+        notes.append(f"no {MARK} on fewer than {FEWEST_TO_TELL} seeds")
+    console.print("; ".join(notes), style="dim", markup=False)
+
+
+def _signed(seconds: float) -> str:
+    return "0" if seconds == 0.0 else f"{seconds:+,.{1 if abs(seconds) < 100 else 0}f}"
+
+
+def width_of(console: Console, table: Table, policies: Iterable[str]) -> int:
+    """How many columns a terminal needs to show a table whole, but for long words of policies, which may break."""
+    from rich.measure import Measurement
+
+    widest = max((len(line) for policy in policies for line in broken(policy).splitlines()), default=0)
+    whole = Measurement.get(console, console.options.update(max_width=MOST_COLUMNS), table).maximum
+    return whole - max(0, widest - LONGEST_UNBROKEN)
+
+
+def broken(policy: str) -> str:
+    """A long word of a policy with a line a parameter."""
+    if len(policy) <= LONGEST_UNBROKEN:
+        return policy
+    name, colon, rest = policy.partition(":")
+    if name == "py":  # its file stands beside it
+        file, colon, rest = rest.partition(":")
+        name = f"py:{file}"
+    if not colon:
+        return policy
+    return name + colon + "".join(f"\n {part}" for part in rest.replace(",", ",\0").split("\0"))
+
+
+def _best(name: str, estimates: Mapping[str, Mapping[str, Estimate]]) -> set[str]:
+    sign = COLUMNS[name][2]
+    means = {policy: row[name].mean for policy, row in estimates.items() if not math.isnan(row[name].mean)}
+    if not sign or len(means) < 2 or len(set(means.values())) == 1:
+        return set()
+    top = max(sign * value for value in means.values())
+    return {policy for policy, value in means.items() if sign * value == top}
+
+
+def _cell(name: str, value: Estimate, is_best: bool, interval: bool) -> Text:
+    factor = 100.0 if COLUMNS[name][1] == "%" else 1.0
+    digits = _digits(name, value, factor)
+    mean = f"{factor * value.mean:,.{digits}f}" if not math.isnan(value.mean) else "-"
+    cell = _text(mean + (MARK if is_best else " "), "bold green" if is_best else "")
+    if interval and not value.is_sure:
+        cell.append(f"\n{factor * value.low:.{digits}f}-{factor * value.high:.{digits}f} ", style="dim")
+    return cell
+
+
+def _digits(name: str, value: Estimate, factor: float) -> int:
+    """Decimals: what the size needs."""
+    if name == "preemptions":
+        return 0 if value.mean >= 100 or value.mean == round(value.mean) else 1
+    return 1 if abs(factor * value.mean) < 1000 else 0
+
+
+def _text(content: str, style: str = "") -> Text:
+    from rich.text import Text
+
+    return Text(content, style=style)

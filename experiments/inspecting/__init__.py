@@ -1,0 +1,1 @@
+"""What workloads and placements are like, before anybody plays."""

@@ -1,0 +1,201 @@
+"""One placement explained: what each layer and each tier does during an iteration, by the kernels of collectives.py."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...simulator.base.errors import InputError
+from ...simulator.base.tiers import TIERS
+from ...simulator.cluster.topology import Topology
+from ...simulator.events.initialise import cluster_of, lay_cluster
+from ...simulator.network.allreduce import AllReduce
+from ...simulator.network.calibration import KINDS, ModelLayers
+from ...simulator.network.collectives import (
+    collective_ns,
+    finish_ns,
+    fraction_of,
+    is_alone,
+    issue,
+    measure_gang,
+    parallel_links,
+    serve,
+)
+from ...simulator.record.plain import Plain
+from ...simulator.record.state import LAYERS, Capacity, empty_state
+
+Units = tuple[int, int, int, int]  # members of the ring on slot, machine, rack, network; 0 or 1: not spanned
+MOST_UNITS = 1_000_000
+
+
+@dataclass(frozen=True)
+class TierUse:
+    """A tier that the gang spans. links: that one message has at once; busy_ns: with collectives, of the iteration."""
+
+    name: str
+    kind: str
+    units: int
+    links: int
+    busy_ns: int
+
+
+@dataclass(frozen=True)
+class LayerUse:
+    """A layer, in ns from the start of the forward pass.
+
+    Attributes:
+        name: of the layer.
+        gradient_bytes: what is all-reduced.
+        ready_ns: when its gradient is computed.
+        spans_ns: (start, end) of its collective on each tier that the gang spans, innermost first; empty without
+            gradients.
+        done_ns: when it is complete, after its update.
+        exposed_ns: the part of the time after the backward pass that ends with this layer's completion.
+    """
+
+    name: str
+    gradient_bytes: int
+    ready_ns: int
+    spans_ns: tuple[tuple[int, int], ...]
+    done_ns: int
+    exposed_ns: int
+
+
+@dataclass(frozen=True)
+class Communication:
+    """One iteration of a model at one placement.
+
+    Attributes:
+        model: as the layer table spells it.
+        units: the shape of the placement.
+        compute_ns: forward and backward pass.
+        forward_end_ns: when the forward pass ends.
+        backward_end_ns: when the backward pass ends; later than compute_ns if the tiers file has a `step_ns`.
+        duration_ns: when the last layer is complete.
+        compute_fraction: compute over duration, in (0, 1], rounded as the tiers file says.
+        exposed_over_compute: 1 / compute_fraction - 1.
+        tiers: those that the gang spans, innermost first.
+        layers: in order of the forward pass.
+    """
+
+    model: str
+    units: Units
+    compute_ns: int
+    forward_end_ns: int
+    backward_end_ns: int
+    duration_ns: int
+    compute_fraction: float
+    exposed_over_compute: float
+    tiers: tuple[TierUse, ...]
+    layers: tuple[LayerUse, ...]
+
+
+def shape_of(network: AllReduce, topology: Topology, gpus: Sequence[int]) -> Units:
+    """The shape of a gang on `gpus` (indices, in any order).
+
+    Raises:
+        InputError: no GPU, one that is not there, or one twice.
+    """
+    if not gpus:
+        raise InputError("a placement of no GPU, expected at least one")
+    for gpu in gpus:
+        if not 0 <= gpu < topology.num_gpus:
+            raise InputError(f"GPU {gpu}: topology {topology.name!r} has GPUs 0 to {topology.num_gpus - 1}")
+    if len(set(gpus)) < len(gpus):
+        twice = next(gpu for gpu in gpus if list(gpus).count(gpu) > 1)
+        raise InputError(f"GPU {twice} is given twice")
+    capacity = Capacity.fitting(1, topology.num_gpus, layered=True)
+    records = empty_state(capacity)
+    lay_cluster(Plain(records, capacity), cluster_of(topology))
+    s = records[0]
+    s["gang_size"] = len(gpus)
+    s["gang"][: len(gpus)] = gpus
+    s["net_flattened"] = network.calibration.fabric.uneven == "flattened"
+    measure_gang(s)
+    slot, machine, rack, whole = (int(units) for units in s["units"])
+    return slot, machine, rack, whole
+
+
+def explain(network: AllReduce, model: str, units: Units) -> Communication:
+    """One iteration of `model` at the shape `units`.
+
+    Raises:
+        InputError: a model that the calibration does not list, or has more layers than a record holds; units that
+            are no numbers of members.
+    """
+    layers = network.layers_of(model)
+    if layers is None:
+        known = ", ".join(network.calibration.model_names())
+        raise InputError(f"model {model!r}: the layer table lists {known}")
+    if len(layers.names) > LAYERS:
+        raise InputError(f"model {model!r} has {len(layers.names)} layers, expected at most {LAYERS}")
+    if len(units) != TIERS or not all(0 <= number <= MOST_UNITS for number in units):
+        shown = ",".join(map(str, units))
+        raise InputError(
+            f"units {shown!r}: expected four whole numbers from 0 to {MOST_UNITS}, those of slot, machine, rack and "
+            "network (0: the tier is not spanned)"
+        )
+    gpus = math.prod(max(1, number) for number in units)
+    if gpus > MOST_UNITS:
+        raise InputError(f"units {','.join(map(str, units))!r} are {gpus} GPUs, expected at most {MOST_UNITS}")
+    s = empty_state(Capacity.fitting(1, 1, layered=True))[0]
+    network.lay_models(s, [layers])
+    s["units"] = units
+    duration = int(finish_ns(s, 0))
+    fraction = float(fraction_of(s, s.model_compute_ns[0], duration))
+    alone = bool(is_alone(s))
+    tiers, spans = _walk(network, s, layers)
+    step_ns = 0 if alone else network.calibration.fabric.step_ns
+    forward_end = int(layers.forward_ns.sum()) + step_ns * len(layers.names)
+    end = layers.compute_ns if alone else int(s["model_end_ns"][0])
+    done = [layer_spans[-1][1] if layer_spans else 0 for layer_spans in spans]
+    ready = layers.issue_ns(step_ns)
+    complete = [max(int(r), t) + int(u) * (t > 0) for r, t, u in zip(ready, done, layers.update_ns, strict=True)]
+    exposed = _exposed(complete, end)
+    uses = tuple(
+        LayerUse(name, int(size), int(r), span, at, part)
+        for name, size, r, span, at, part in zip(
+            layers.names, layers.gradient_bytes, ready, spans, complete, exposed, strict=True
+        )
+    )
+    ratio = 1.0 / fraction - 1.0
+    passes = (layers.compute_ns, forward_end, end)
+    return Communication(layers.model, units, *passes, duration, fraction, ratio, tiers, uses)
+
+
+def _walk(
+    network: AllReduce, s: np.record, layers: ModelLayers
+) -> tuple[tuple[TierUse, ...], list[tuple[tuple[int, int], ...]]]:
+    """The tiers that the shape of `s` spans, and (start, end) on each of them per layer."""
+    uses: list[TierUse] = []
+    spans: list[list[tuple[int, int]]] = [[] for _ in layers.names]
+    count = int(issue(s, 0))
+    for tier, link in enumerate(network.calibration.fabric.tiers):
+        units = int(s["units"][tier])
+        if units <= 1:
+            continue
+        serve(s, tier, count)
+        busy = 0
+        for layer in s["layer_order"][:count].tolist():
+            end = int(s["layer_done_ns"][layer])
+            took = int(collective_ns(s, tier, units, s.layer_bytes[layer]))
+            spans[layer].append((end - took, end))
+            busy += took
+        uses.append(
+            TierUse(link.name, link.kind, units, int(parallel_links(KINDS[link.kind], link.links, units)), busy)
+        )
+    return tuple(uses), [tuple(layer) for layer in spans]
+
+
+def _exposed(complete: Sequence[int], end: int) -> list[int]:
+    """The time after `end` divided among the layers, each from the completion before its own."""
+    parts = [0] * len(complete)
+    before = end
+    for layer in sorted(range(len(complete)), key=complete.__getitem__):
+        if complete[layer] > before:
+            parts[layer] = complete[layer] - before
+            before = complete[layer]
+    return parts

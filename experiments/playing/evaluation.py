@@ -1,0 +1,279 @@
+"""Playing policies on the same workloads, seed by seed: the runs behind every table, picture and log."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from ...policies import Handed, Policy, PolicyFailed, handed, make_for, playing, word_of
+from ...simulator.base.errors import InputError
+from ...simulator.configuration.cluster_options import SimulatedCluster
+from ...simulator.engine.simulator import Simulator
+from ...simulator.engine.time_window import Window, windowed
+from ...simulator.jobs.estimates import Estimates
+from ...simulator.profiles.skew import skewed_jobs
+from ...simulator.rules.rule import SKEW_PLACERS
+from ...simulator.workloads import Workload
+from ..settings.evaluation_setting import Setting, depends_on_seed, workload_of
+from ..storing.store import Store
+from .executors import Executor, elsewhere
+from .group_timeline import group_timeline, group_words
+from .recording import ABOUT_TABLES, HAPPENINGS, WORDS, Recorded, Timeline, decisions, timeline
+from .runs import Run, players_of
+
+Record = Literal["nothing", "first", "all"]
+Task = tuple[str | Handed, int, bool]  # who plays, on which seed, and whether that is recorded
+MOST_ASKED = 20_000  # jobs of a run of which reasons are kept: each instant with decisions costs a copy of the state
+
+
+def simulator_of(config: SimulatedCluster, policy: Policy) -> Any:
+    """The simulator of a cluster in which `policy` plays; its compiled rule, if it is one, is in it already.
+
+    Raises:
+        InputError: the policy needs run times, of which nothing is known.
+    """
+    policy.expect_known(config.estimates)
+    return config.for_policy(policy).build(policy.rule_under(config.semantics))
+
+
+def run_times_known(policy: Policy, estimates: Estimates) -> str:
+    """Whether a policy knows how long jobs run: `yes`, `no`, or `estimates`."""
+    if estimates.hides or not policy.knows_run_times:
+        return "no"
+    return "yes" if estimates.kind == "exact" else "estimates"
+
+
+def play(
+    setting: Setting,
+    player: Any,
+    seed: int,
+    record: bool = False,
+    progress: Callable[[float], None] | None = None,
+) -> Run:
+    """One run.
+
+    Args:
+        setting: what to play on.
+        player: the policy: a word, or an object that decides, of which a copy plays.
+        seed: of the workload, of random orders and of failures.
+        record: keep decisions and the timeline.
+        progress: told the share of jobs that have finished.
+
+    Raises:
+        InputError: what a user's policy raised, with the line of its file.
+    """
+    given, player = player, handed(player)
+    policy = make_for(player, setting.environment)
+    workload = workload_of(setting, seed if setting.is_drawn else 0)
+    simulator = simulator_of(setting.config, policy)
+    simulator.reset(workload, seed)
+    decider = policy.decider(simulator)
+    share = None if progress is None else lambda done: progress(done / len(workload))
+    kept: list[Recorded] = []
+    seen: Timeline | None = None
+    with playing(policy, seed):
+        if record:
+            follow = timeline if workload.ps is None else group_timeline
+            asked = policy if len(workload) <= MOST_ASKED else None
+            seen = follow(simulator, _kept(decisions(simulator, decider, share, asked), kept))
+        else:
+            simulator.run(decider, share)
+    rows = tuple(_decision_rows(simulator, kept))
+    counted = Window.load(setting.window).of(simulator.state) if setting.window else np.ones(len(workload), bool)
+    metrics = simulator.metrics() if setting.window is None else _of_window(setting, given, workload, seed, simulator)
+    jct_s = simulator.jobs()["jct_s"][counted]
+    knows = run_times_known(policy, simulator.estimates)
+    return Run(word_of(player), seed, metrics, int(counted.sum()), jct_s[np.isfinite(jct_s)], rows, seen, knows)
+
+
+def _of_window(setting: Setting, player: Any, workload: Workload, seed: int, ended: Any) -> dict[str, float]:
+    """The metrics of the setting's window: the run is played again up to its beginning and its end."""
+    assert setting.window is not None
+
+    def at(since_s: float) -> dict[str, float]:
+        policy = make_for(handed(player), setting.environment)
+        simulator = simulator_of(setting.config.copy_with(horizon_s=since_s), policy)
+        simulator.reset(workload, seed)
+        return simulator.run(policy.decider(simulator))
+
+    return windowed(Window.load(setting.window), ended, at)
+
+
+def _kept(entries: Iterator[Recorded], kept: list[Recorded]) -> Iterator[Recorded]:
+    for entry in entries:
+        kept.append(entry)
+        yield entry
+
+
+def _decision_rows(simulator: Simulator, entries: Sequence[Recorded]) -> Iterator[tuple[str, ...]]:
+    topology = simulator.topology
+    label = [topology.gpu_label(gpu) for gpu in range(topology.num_gpus)]
+    geo, ps = simulator.workload.geo, simulator.workload.ps
+    for time_s, job, kind, gpus, shift_s, why in entries:
+        if kind in ABOUT_TABLES and geo is not None:
+            yield repr(time_s), geo.table_names[job], WORDS[kind], geo.regions[gpus[0]], "", why
+            continue
+        if ps is not None:
+            if kind not in HAPPENINGS:
+                name = "" if job < 0 else str(simulator.workload.job_id[job])
+                yield repr(time_s), name, WORDS[kind], group_words(kind, gpus, shift_s), "", why
+            continue
+        places = " ".join(label[gpu] for gpu in gpus)
+        shifted = "" if shift_s is None else repr(shift_s)
+        yield repr(time_s), str(simulator.workload.job_id[job]), WORDS[kind], places, shifted, why
+
+
+def evaluate(
+    setting: Setting,
+    policies: Sequence[Any],
+    seeds: Sequence[int],
+    *,
+    processes: int = 1,
+    executor: Executor | None = None,
+    record: Record = "nothing",
+    progress: Callable[[float], None] | None = None,
+    store: Store | None = None,
+) -> list[Run]:
+    """Play every policy on every seed; the workload of a seed is the same for all policies.
+
+    Where nothing depends on the seed, one run stands for all seeds.
+
+    Args:
+        setting: what to play on.
+        policies: words, as on the command line; or objects that decide, copied for each run, called by their `name`
+            or else by their class (docs/tutorials/write-a-policy.md).
+        seeds: at least one.
+        processes, executor: how many to use; or who plays in place of processes of this machine (`executors.py`).
+        record: whose decisions and timelines to keep: nobody's, those of the first seed, all.
+        progress: told how many of the `len(policies) * len(seeds)` runs are done, fractions included.
+        store: where each run goes as soon as it has ended; those that are there already are not played.
+
+    Returns:
+        Runs in the order of the policies, then of the seeds.
+
+    Raises:
+        InputError: no policy, two of one name, or what one raised: at once, or with a store after all other runs.
+    """
+    players = players_of(policies)
+    wanted = {word: _seeds_of(setting, player, seeds) for word, player in players.items()}
+    recorded = seeds if record == "all" else seeds[:1] if record == "first" else ()
+    tasks = [(word, seed, seed in recorded) for seed in seeds for word in players if seed in wanted[word]]
+    played = {task[:2]: run for task in tasks if store is not None and (run := store.find(*task)) is not None}
+    missing = [(players[word], seed, kept) for word, seed, kept in tasks if (word, seed) not in played]
+    show = _shifted(progress, len(players) * len(seeds) / len(tasks), len(played))
+    failed: list[PolicyFailed] = []
+    for number, outcome in enumerate(_played(setting, missing, (executor, processes), store, show)):
+        if isinstance(outcome, Run):
+            played[outcome.policy, outcome.seed] = outcome
+        else:
+            failed.append(outcome)
+        show(number + 1)
+    _expect_none(failed, len(played), store)
+    runs = [
+        played[word, seed] if (word, seed) in played else replace(played[word, seeds[0]], seed=seed)
+        for word in players
+        for seed in seeds
+    ]
+    if store is not None:
+        for run in runs:
+            if (run.policy, run.seed) not in played and store.find(run.policy, run.seed, record == "all") is None:
+                store.keep(run if record == "all" else replace(run, timeline=None, decisions=()))
+    return runs
+
+
+def _seeds_of(setting: Setting, player: str | Handed, seeds: Sequence[int]) -> Sequence[int]:
+    """The seeds that a policy must be played on: the first stands for all where nothing depends on it."""
+    return seeds if depends_on_seed(setting, make_for(player, setting.environment)) else seeds[:1]
+
+
+def _expect_none(failed: Sequence[PolicyFailed], played: int, store: Store | None) -> None:
+    if failed and store is not None:  # without a store the first was raised at once
+        others = f"{len(failed) - 1} more of its kind; " if failed[1:] else ""
+        raise PolicyFailed(f"{failed[0]}; {others}the runs that ended, {played}, are in {store.folder}") from failed[0]
+
+
+def _shifted(progress: Callable[[float], None] | None, weight: float, stored: int) -> Callable[[float], None]:
+    """Progress in the runs that are played, told as progress in all that were asked for."""
+    if progress is None:
+        return lambda done: None
+    progress(weight * stored)
+    return lambda done: progress(weight * (stored + done))
+
+
+def _played(
+    setting: Setting,
+    tasks: Sequence[Task],
+    asked: tuple[Executor | None, int],
+    store: Store | None,
+    progress: Callable[[float], None],
+) -> Iterator[Run | PolicyFailed]:
+    """The runs of `tasks`, each in the store when it is handed out, or what stopped one."""
+    executor = elsewhere(*asked, len(tasks))
+    outcomes: Iterator[Run | PolicyFailed]
+    if executor is None or not tasks:
+        told = [functools.partial(_report, progress, number) for number in range(len(tasks))]
+        outcomes = (_play(setting, *task, store, show) for task, show in zip(tasks, told, strict=True))
+    else:
+        _tell(setting, tasks)
+        _expect_portable(setting, [player for player, _, _ in tasks])
+        outcomes = executor.each(_play_there, [(setting, *task, store) for task in tasks])
+    for outcome in outcomes:
+        if store is not None and isinstance(outcome, Run):
+            store.keep(outcome)
+        yield outcome
+
+
+def _report(progress: Callable[[float], None], number: int, share: float) -> None:
+    progress(number + share)
+
+
+def _expect_portable(setting: Setting, players: Sequence[str | Handed]) -> None:
+    """InputError for a user's object that other processes cannot be given."""
+    import cloudpickle  # which Gymnasium needs too
+
+    for one in (setting, *(player for player in players if isinstance(player, Handed))):
+        try:
+            cloudpickle.dumps(one)
+        except Exception as error:  # whatever the objects inside raise
+            what = f"policy {one.word!r}" if isinstance(one, Handed) else "the setting"
+            reason = " ".join(str(error).split())
+            raise InputError(f"{what}: other processes cannot be given it ({reason}); play with processes=1") from error
+
+
+def _tell(setting: Setting, tasks: Sequence[Task]) -> None:
+    """The mistakes and warnings of the first workload, which processes that play keep to themselves: here, once."""
+    workload = workload_of(setting, tasks[0][1] if setting.is_drawn else 0)
+    semantics = setting.config.semantics
+    rules = [
+        make_for(player, setting.environment).rule_under(semantics)
+        for player in {word_of(player): player for player, _, _ in tasks}.values()
+    ]
+    if any(rule is not None and rule.placer in SKEW_PLACERS for rule in rules):
+        skewed_jobs(workload)
+
+
+def _play_there(task: tuple[Setting, str | Handed, int, bool, Store | None]) -> Run | PolicyFailed:
+    return _play(*task, None)
+
+
+def _play(
+    setting: Setting,
+    player: str | Handed,
+    seed: int,
+    record: bool,
+    store: Store | None,
+    progress: Callable[[float], None] | None,
+) -> Run | PolicyFailed:
+    try:
+        run = play(setting, player, seed, record, progress)
+    except PolicyFailed as error:
+        if store is None:
+            raise
+        return error  # the others are played to their ends, and kept
+    if store is not None:
+        store.expect_unchanged(setting, player)
+    return run

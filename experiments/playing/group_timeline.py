@@ -1,0 +1,129 @@
+"""When which job was a member of which group, on which machines, in one run of job groups.
+
+The simulator counts machines; here they get numbers, the lowest free ones first, so that a chart can have a row for
+each. A group that gives machines back gives those that it got last.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from ...simulator.base.codes import ASSIGN, DONE, JOINED, LEFT, MACHINES, SIZED, SPILL
+from .recording import HAPPENINGS, Recorded, Timeline
+
+
+class _Machines:
+    """Which machines each group has."""
+
+    def __init__(self, count: int) -> None:
+        self._free = list(range(count))
+        self._of: dict[int, tuple[int, ...]] = {}
+
+    def of(self, group: int) -> tuple[int, ...]:
+        """Those of a group, in the order in which it got them."""
+        return self._of.get(group, ())
+
+    def resize(self, sizes: dict[int, int]) -> None:
+        """Let groups have so many from now on: who gives some back does so before others take them."""
+        for group, size in sizes.items():
+            for machine in self.of(group)[size:]:
+                heapq.heappush(self._free, machine)
+            self._of[group] = self.of(group)[:size]
+        for group, size in sizes.items():
+            self._of[group] += tuple(heapq.heappop(self._free) for _ in range(size - len(self.of(group))))
+
+
+class _Stretches:
+    """Stretches of jobs on machines: open ones, and those that are over."""
+
+    def __init__(self) -> None:
+        self.job: list[int] = []
+        self.start_s: list[float] = []
+        self.end_s: list[float] = []
+        self.machines: list[tuple[int, ...]] = []
+        self._open: dict[int, int] = {}
+
+    def set(self, job: int, machines: tuple[int, ...], now_s: float) -> None:
+        """From now on a job is on these machines; none: on no more."""
+        place = self._open.get(job)
+        if place is not None and self.machines[place] == machines:
+            return
+        if place is not None:
+            self.end_s[place] = now_s
+            del self._open[job]
+        if machines:
+            self._open[job] = len(self.job)
+            self.job.append(job)
+            self.start_s.append(now_s)
+            self.end_s.append(np.nan)
+            self.machines.append(machines)
+
+    def close(self, now_s: float) -> None:
+        """The run has ended."""
+        for job in list(self._open):
+            self.set(job, (), now_s)
+
+
+def group_timeline(simulator: Any, entries: Iterable[Recorded]) -> Timeline:
+    """Follow the log of a run of a `GroupSimulator` while `recording.decisions` plays it.
+
+    Whoever joins and leaves within an instant was not there.
+    """
+    machines, found = _Machines(simulator.topology.num_machines), _Stretches()
+    group_of: dict[int, int] = {}
+    for now_s, touched in _instants(entries):
+        sizes: dict[int, int] = {}
+        jobs = {entry.job for entry in touched if entry.kind != SIZED}
+        for entry in touched:
+            group = entry.gpus[0]
+            if entry.kind == SIZED:
+                sizes[group] = entry.gpus[1]
+            elif entry.kind == JOINED:
+                group_of[entry.job] = group
+            elif entry.kind == LEFT and group_of.get(entry.job) == group:
+                del group_of[entry.job]
+        machines.resize(sizes)
+        jobs |= {job for job, group in group_of.items() if group in sizes} if sizes else set()
+        for job in sorted(jobs):
+            found.set(job, machines.of(group_of[job]) if job in group_of else (), now_s)
+    s = simulator.state
+    found.close(float(s.now_s))
+    n = int(s.n_jobs)
+    use = simulator.meter.over_time()
+    return Timeline(
+        job=np.array(found.job, np.int64),
+        start_s=np.array(found.start_s, np.float64),
+        end_s=np.array(found.end_s, np.float64),
+        gpus=tuple(found.machines),
+        arrival_s=s.arrival_s[:n].copy(),
+        leave_s=np.where(s.status[:n] == DONE, s.finish_s[:n], np.inf),
+        begin_s=float(s.start_s),
+        stop_s=float(s.now_s),
+        gpu_machine=np.arange(simulator.topology.num_machines),
+        unit="machine",
+        use_s=use.time_s,
+        cpu_use=use.cpu,
+        network_use=use.network,
+    )
+
+
+def group_words(kind: int, numbers: tuple[int, ...], value: float | None) -> str:
+    """What a decision about groups is about, beside its job: `numbers` are the group and, if they matter, machines."""
+    told = [f"group={numbers[0]}"]
+    if kind == SPILL:
+        told.append("ratio=climbing" if value is None else f"ratio={value:g}")
+    elif kind == MACHINES or (kind == ASSIGN and numbers[1] > 0):
+        told.append(f"machines={numbers[1]}")
+    return " ".join(told)
+
+
+def _instants(entries: Iterable[Recorded]) -> Iterator[tuple[float, list[Recorded]]]:
+    """What happened, instant by instant."""
+    happened = (entry for entry in entries if entry.kind in HAPPENINGS)
+    for now_s, together in groupby(happened, key=lambda entry: entry.time_s):
+        yield now_s, list(together)

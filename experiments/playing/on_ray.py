@@ -1,0 +1,318 @@
+"""Work on a Ray cluster: Ray hands it to machines; here is what it carries, and what is done where one is lost.
+
+The sources of clustergym go with the job (Ray's `working_dir`), files that words name as Ray's objects, each once;
+a machine lays them out below its working directory, which Ray removes when the job has ended. Only this process keeps
+results. So the machines need Python, Ray and the libraries in the same versions, and no disk that they share.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import hashlib
+import importlib.util
+import itertools
+import os
+import re
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ...simulator.base.errors import InputError, MissingExtra
+from ..storing.identity import LIBRARIES, versions
+from ..terminal import say
+from . import shipping
+from .executors import Item, Result, quietly
+
+LOCAL = "local"
+TRIES = 5  # of a task whose process or machine was lost
+AHEAD = 1  # tasks more than processors, so that a cluster that can grow sees that more is wanted
+TASK_S = 1.0  # short runs go there several at a time: handing out a task costs some milliseconds
+MOST_AT_ONCE = 100
+REACH_S = 10.0
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+TAKEN_ALONG = ("CLUSTERGYM_",)  # beginnings of environment variables: what may run, how kernels are compiled
+
+
+def expect_installed() -> None:
+    """Raise MissingExtra without Ray, InputError where something else is called so and hides it."""
+    try:
+        import ray
+
+        there = hasattr(ray, "init")
+    except ImportError:
+        there = False
+    if there:
+        return
+    found = importlib.util.find_spec("ray")
+    if found is not None and found.origin is not None:  # None: a folder without modules hides nothing
+        raise InputError(
+            f"--ray: {Path(found.origin).parent} is called ray too, and Python finds it before Ray; "
+            "rename it, or give the command in another folder"
+        )
+    raise MissingExtra('--ray needs Ray; install it with: pip install "clustergym[ray]"')
+
+
+@dataclass
+class RayCluster:
+    """A Ray cluster that does work.
+
+    Attributes:
+        address: `auto` (the cluster that this machine belongs to), `local` (one of this machine alone, for as long as
+            the command runs), HOST:PORT, or ray://HOST:PORT.
+        quiet: say nothing of machines that were lost.
+
+    Raises:
+        MissingExtra: Ray is not installed.
+        InputError: there is no such cluster, or it has other versions of Python or Ray.
+    """
+
+    address: str
+    quiet: bool = False
+    _files: dict[str, shipping.Named] = field(default_factory=dict, repr=False)
+    _moved: dict[str, str] = field(default_factory=dict, repr=False)
+    _sent: dict[tuple[Path, tuple[int, int]], tuple[str, Any]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        expect_installed()
+        _connect(self.address)
+
+    @property
+    def count(self) -> int:
+        """Processors of the cluster now; machines may come and go."""
+        import ray
+
+        return max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+    def each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """See `Executor`; items whose process or machine is lost are worked on again.
+
+        Raises:
+            InputError: an item was lost five times.
+        """
+        import ray
+
+        shipping.forget()
+        task = ray.remote(num_cpus=1, max_retries=0)(_work)
+        waiting = iter(items)
+        running: dict[Any, _Task] = {}
+        size = 1
+        try:
+            while True:
+                self._hand_out(task, work, waiting, running, size)
+                if not running:
+                    return
+                ended, _ = ray.wait(list(running), num_returns=1)
+                for ref in ended:
+                    one = running.pop(ref)
+                    outcome = _outcome(ref, one)
+                    if isinstance(outcome, _Lost):
+                        self._say_lost(outcome, one)
+                        running[task.remote(work, *one.arguments)] = one
+                    else:
+                        seconds, results = outcome
+                        size = max(1, min(MOST_AT_ONCE, int(TASK_S * len(results) / max(seconds, 1e-6))))
+                        for result in results:
+                            yield shipping.changed(result, one.back)
+        finally:
+            for ref in running:
+                ray.cancel(ref, force=True)
+
+    def _hand_out(self, task: Any, work: Any, waiting: Iterator[Any], running: dict[Any, _Task], size: int) -> None:
+        """Fill up with what waits, so that every processor has something to do; `size` items a task."""
+        room = AHEAD + self.count
+        while len(running) < room:
+            items = list(itertools.islice(waiting, size))
+            if not items:
+                return
+            one = self._task(items)
+            running[task.remote(work, *one.arguments)] = one
+
+    def _task(self, items: list[Any]) -> _Task:
+        """Items on their way, with all files that were named so far: a machine lays out few folders then."""
+        files, moved = shipping.needed(items)
+        self._files |= {one.place: one for one in files}
+        self._moved |= moved
+        sent = [(one.place, *self._object(one)) for _, one in sorted(self._files.items())]
+        back = {after: before for before, after in self._moved.items()}
+        return _Task((shipping.changed(items, self._moved), sent, versions(*LIBRARIES)), back)
+
+    def _object(self, one: shipping.Named) -> tuple[str, Any]:
+        """A file as an object of Ray, and the hash of it: each goes to the cluster once."""
+        import ray
+
+        known = self._sent.get((one.path, one.stamp))
+        if known is None:
+            data = one.path.read_bytes()
+            known = hashlib.sha256(data).hexdigest()[:20], ray.put(data)
+            self._sent[one.path, one.stamp] = known
+        return known
+
+    def _say_lost(self, lost: _Lost, one: _Task) -> None:
+        one.tries += 1
+        if one.tries >= TRIES:
+            raise InputError(
+                f"--ray {self.address}: the same work was lost {TRIES} times, the last time as {lost.reason}"
+            )
+        if not self.quiet:
+            count = len(one.arguments[0])
+            say(f"{lost.reason}: {'one run is' if count == 1 else f'{count} runs are'} done again")
+
+
+@dataclass
+class _Task:
+    """Items on their way: what goes there, what is called differently there -> here, and how often it was lost."""
+
+    arguments: tuple[list[Any], list[tuple[str, str, Any]], dict[str, str]]
+    back: Mapping[str, str]
+    tries: int = 0
+
+
+@dataclass(frozen=True)
+class _Lost:
+    reason: str
+
+
+def _outcome(ref: Any, one: _Task) -> Any:
+    """What an item gave, or why it did not.
+
+    Raises:
+        Exception: what the work raised.
+    """
+    import ray
+    from ray import exceptions as lost
+
+    try:
+        return ray.get(ref)
+    except lost.RayTaskError as error:
+        cause = error.cause if isinstance(getattr(error, "cause", None), Exception) else None
+        if not isinstance(cause, InputError):
+            raise
+        raise type(cause)(shipping.changed(str(cause), one.back)) from None
+    except lost.NodeDiedError:
+        return _Lost("a machine of the cluster was lost")
+    except lost.OutOfMemoryError:
+        return _Lost("a machine of the cluster ran out of memory")
+    except (lost.ObjectLostError, lost.LocalRayletDiedError):
+        return _Lost("a machine of the cluster was lost with a result on it")
+    except lost.WorkerCrashedError:
+        return _Lost("a process of the cluster died")
+    except lost.RuntimeEnvSetupError as error:
+        raise InputError(f"--ray: a machine cannot be given the sources ({_short(error)})") from None
+
+
+def _work(
+    work: Any, items: list[Any], sent: list[tuple[str, str, Any]], known: Mapping[str, str]
+) -> tuple[float, list[Any]]:
+    """On a machine of the cluster: lay out the files, and work beside them; the seconds it took, and what it gave."""
+    expect_libraries(known)
+    here = str(_laid_out(sent)), dict[str, str]()  # what the user allows is in the job's environment
+    began_s = time.monotonic()
+    results = [quietly(here, work, item) for item in items]
+    return time.monotonic() - began_s, results
+
+
+def expect_libraries(known: Mapping[str, str]) -> None:
+    """InputError where a library that numbers depend on is not here in the version that is asked for.
+
+    Args:
+        known: name -> version, where results are kept.
+    """
+    here = versions(*LIBRARIES)
+    for name in LIBRARIES:
+        if here.get(name) != known.get(name):
+            raise InputError(
+                f"--ray: {name} is {here.get(name, 'not there')} on {socket.gethostname()} and {known.get(name)} where "
+                "results are kept; numbers may depend on it: install the same on all machines"
+            )
+
+
+def _laid_out(sent: list[tuple[str, str, Any]]) -> Path:
+    """The folder of work with these files; made once a machine, and there as a whole or not at all."""
+    import ray
+
+    root = _home() / "work"
+    told = "\n".join(f"{place}\0{digest}" for place, digest, _ in sent)
+    folder = root / hashlib.sha256(told.encode()).hexdigest()[:20]
+    if folder.is_dir():
+        return folder
+    root.mkdir(exist_ok=True)
+    draft = Path(tempfile.mkdtemp(dir=root))
+    for place, digest, ref in sent:
+        blob = root / f"{digest}.file"
+        if not blob.exists():
+            part = root / f"{digest}.{os.getpid()}"
+            part.write_bytes(ray.get(ref))
+            os.replace(part, blob)
+        (draft / place).parent.mkdir(parents=True, exist_ok=True)
+        os.link(blob, draft / place)
+    try:
+        os.replace(draft, folder)
+    except OSError:  # another process of this machine was faster
+        shutil.rmtree(draft)
+    return folder
+
+
+@functools.cache
+def _home() -> Path:
+    """The job's working directory on this machine, in which a process of Ray begins; the sources are there."""
+    return Path.cwd()
+
+
+def _connect(address: str) -> None:
+    """Join the cluster as a job that carries the sources, unless this process has done so."""
+    import ray
+
+    if ray.is_initialized():
+        return
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    variables = dict.fromkeys(THREADS, "1")
+    variables |= {name: value for name, value in os.environ.items() if name.startswith(TAKEN_ALONG)}
+    with tempfile.TemporaryDirectory(prefix="clustergym-") as folder:
+        _expect_reachable(address)
+        shipping.write_package(Path(folder))
+        try:
+            ray.init(
+                address=address,
+                runtime_env={"working_dir": folder, "env_vars": variables},
+                log_to_driver=False,
+                logging_level="ERROR",
+                configure_logging=True,
+                include_dashboard=False if address == LOCAL else None,
+            )
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise InputError(
+                f"--ray {address}: {_short(error)}; expected auto in a cluster that runs (ray start "
+                "--head begins one), its HOST:PORT, or local"
+            ) from None
+    with suppress(Exception):  # it says on stdout, where JSON may be, that machines were lost; we do so ourselves
+        from ray._private import worker
+
+        worker.print_to_stdstream = lambda data, ignore_prefix: None
+    atexit.register(ray.shutdown)
+
+
+def _expect_reachable(address: str) -> None:
+    """InputError where nobody listens at HOST:PORT; Ray would ask again for minutes."""
+    found = re.fullmatch(r"(?:ray://)?\[?(?P<host>[^/]+?)\]?:(?P<port>\d{1,5})", address)
+    if found is None:
+        if address not in (LOCAL, "auto"):
+            raise InputError(f"--ray {address}: expected auto, local, HOST:PORT or ray://HOST:PORT")
+        return
+    try:
+        socket.create_connection((found["host"], int(found["port"])), timeout=REACH_S).close()
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"--ray {address}: nobody answers there ({reason}); expected a cluster that runs") from None
+
+
+def _short(error: object) -> str:
+    """The first sentence of one of Ray's messages."""
+    return " ".join(str(error).split()).partition(". ")[0].rstrip(".")[:300]

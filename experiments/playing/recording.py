@@ -1,0 +1,325 @@
+"""Every decision of a run, in order of application, and when which job held which GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from ...policies import Policy
+from ...simulator.base.codes import (
+    ASSIGN,
+    DONE,
+    DROP,
+    HOLD,
+    JOINED,
+    LEFT,
+    MACHINES,
+    MIGRATE,
+    MOVE,
+    PREEMPT,
+    REPLICATE,
+    RESIZE,
+    RUNNING,
+    SHIFT,
+    SIZED,
+    SPILL,
+    START,
+)
+from ...simulator.cluster.topology import Topology
+from ...simulator.engine.simulator import Decider, Simulator
+from .explaining import Asking
+
+WORDS = {
+    START: "start",
+    PREEMPT: "preempt",
+    MIGRATE: "migrate",
+    HOLD: "hold",
+    RESIZE: "resize",
+    SHIFT: "shift",
+    REPLICATE: "replicate",
+    MOVE: "move",
+    DROP: "drop",
+    ASSIGN: "assign",
+    MACHINES: "machines",
+    SPILL: "spill",
+}
+ABOUT_TABLES = (REPLICATE, MOVE, DROP)
+HAPPENINGS = (JOINED, LEFT, SIZED)  # no decisions: what has become of those about groups
+
+
+class Recorded(NamedTuple):
+    """One decision: when, for which job (index), what (a code, see `WORDS`), and on which GPUs.
+
+    A preempted job's GPUs are those that it lost, a migrated one's those that it went to; a held job has none.
+    `value` is the seconds of a shift, or the ratio of a spill; None: it was taken back, or the decision is neither. Of
+    a decision about a table `job` is the table and `gpus` the region. Where jobs run in groups, `gpus` are the group
+    and, where they mean something, its machines, and `job` is -1 where it is about the group alone. `why` is what the
+    policy says of it; empty: nothing, or nobody has asked.
+    """
+
+    time_s: float
+    job: int
+    kind: int
+    gpus: tuple[int, ...]
+    value: float | None = None
+    why: str = ""
+
+
+def decisions(
+    simulator: Simulator,
+    policy: Decider | None = None,
+    progress: Callable[[int], None] | None = None,
+    asked: Policy | None = None,
+) -> Iterator[Recorded]:
+    """Play a run that was just reset to its end, and yield its decisions, with the starts of held jobs by themselves.
+
+    A job that is preempted and started on the same GPUs at the same instant was not preempted: it yields nothing.
+
+    Args:
+        simulator: at its first decision point.
+        policy: whoever decides; None for the simulator's compiled rule.
+        progress: called at every instant with the number of finished jobs.
+        asked: who says why, of the decisions of `policy` or of the compiled rule; None: nobody.
+    """
+    simulator.state.log_on = 1
+    asking = None if asked is None else Asking(simulator, asked)
+    player: Simulator | Asking = simulator if asking is None else asking
+    while not simulator.ended:
+        if policy is None:
+            player.schedule()
+        else:
+            for decision in simulator.asked(policy):
+                player.apply(decision)
+        simulator.serve_holds()
+        yield from _in_effect(_logged(simulator, asking.taken() if asking is not None else {}))
+        simulator.advance()
+        if progress is not None:
+            progress(int(simulator.state.done))
+    yield from _in_effect(_logged(simulator))  # what has started by itself since
+
+
+def _logged(simulator: Simulator, why: Mapping[int, str] = MappingProxyType({})) -> list[Recorded]:
+    """What has happened since the last decision point, this one included; `why`: by entry of the log."""
+    s = simulator.state
+    assert not s.log_overflow, "more decisions at one instant than the log holds"
+    count = int(s.log_count)
+    rows = zip(
+        s.log_time_s[:count].tolist(),
+        s.log_kind[:count].tolist(),
+        s.log_job[:count].tolist(),
+        s.log_first[:count].tolist(),
+        s.log_size[:count].tolist(),
+        strict=True,
+    )
+    return [
+        Recorded(
+            time_s,
+            job,
+            kind,
+            tuple(s.log_gpu[first : first + size].tolist()),
+            _value(s, entry, kind),
+            why.get(entry, ""),
+        )
+        for entry, (time_s, kind, job, first, size) in enumerate(rows)
+    ]
+
+
+def _value(s: np.record, entry: int, kind: int) -> float | None:
+    value = float(s.log_seconds[entry]) if kind in (SHIFT, SPILL) else -1.0
+    return value if value >= 0.0 else None
+
+
+def _in_effect(entries: list[Recorded]) -> list[Recorded]:
+    """`entries` without the stops that were undone at once, and holds between; only the last instant has stops."""
+    stopped: dict[int, Recorded] = {}
+    held: dict[int, Recorded] = {}
+    undone: set[int] = set()
+    for entry in entries:
+        if entry.kind == PREEMPT:
+            stopped[entry.job] = entry
+            held.pop(entry.job, None)
+        elif entry.kind == HOLD:
+            held[entry.job] = entry
+        elif entry.kind == START and entry.job in stopped:
+            before = stopped.pop(entry.job)
+            if set(before.gpus) == set(entry.gpus):
+                undone |= {id(before), id(held.pop(entry.job, before)), id(entry)}
+    return [entry for entry in entries if id(entry) not in undone] if undone else entries
+
+
+class InUse(NamedTuple):
+    """How much of one resource of the whole cluster is in use over time.
+
+    Attributes:
+        title: what it is, within a heading.
+        label: of what it is a share, for an axis.
+        time_s: float64 (p,), ascending.
+        share: float64 (p,), from 0 to 1, from each time on.
+    """
+
+    title: str
+    label: str
+    time_s: np.ndarray
+    share: np.ndarray
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """When which job held which GPUs, in one run.
+
+    Where jobs run in groups, machines stand for GPUs, one each; the members of a group hold all of its machines.
+
+    Attributes:
+        job: int64 (k,), the job of each stretch.
+        start_s, end_s: float64 (k,), its bounds.
+        gpus: k tuples of GPU indices.
+        arrival_s: float64 (n,), of all jobs.
+        leave_s: float64 (n,), when each job finished; inf if it did not.
+        begin_s, stop_s: the run's first arrival and its end.
+        gpu_machine: int64 (G,), the machine of each GPU.
+        unit: what a GPU is: `GPU`, or `machine`.
+        use_s: float64 (p,), of job groups: decision points and the end (simulator/groups/use.py); else p = 0.
+        cpu_use, network_use: float64 (p,), shares of all machines' from each of them on.
+        machine_names: as decisions call them, `rack.machine`; none: they are called by their numbers.
+    """
+
+    job: np.ndarray
+    start_s: np.ndarray
+    end_s: np.ndarray
+    gpus: tuple[tuple[int, ...], ...]
+    arrival_s: np.ndarray
+    leave_s: np.ndarray
+    begin_s: float
+    stop_s: float
+    gpu_machine: np.ndarray
+    unit: str = "GPU"
+    use_s: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    cpu_use: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    network_use: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    machine_names: Sequence[str] = ()
+
+    @property
+    def num_gpus(self) -> int:
+        """GPUs of the cluster."""
+        return len(self.gpu_machine)
+
+    def machine_name(self, machine: int) -> str:
+        """What a machine is called."""
+        return self.machine_names[machine] if len(self.machine_names) else f"m{machine}"
+
+    def busy_gpus(self) -> tuple[np.ndarray, np.ndarray]:
+        """(times, GPUs held from each of them on); one that several jobs share counts once."""
+        sizes = np.array([len(gpus) for gpus in self.gpus], np.int64)
+        gpu = np.array([gpu for gpus in self.gpus for gpu in gpus], np.int64)
+        alone = _alone(gpu, np.repeat(self.start_s, sizes), np.repeat(self.end_s, sizes))
+        if alone is None:
+            return _steps(self.start_s, sizes, self.end_s, sizes, self.begin_s)
+        one = np.ones(len(alone[0]), np.int64)
+        return _steps(alone[0], one, alone[1], one, self.begin_s)
+
+    def in_use(self) -> list[InUse]:
+        """CPU and network where jobs run in groups, else the GPUs that jobs hold."""
+        if len(self.use_s):
+            return [
+                InUse("CPU use", "CPUs busy with COMP", self.use_s, self.cpu_use),
+                InUse("network use", "links busy with COMM", self.use_s, self.network_use),
+            ]
+        times, busy = self.busy_gpus()
+        return [InUse(f"{self.unit}s in use", f"{self.unit}s held by jobs", times, busy / self.num_gpus)]
+
+    def in_system(self) -> tuple[np.ndarray, np.ndarray]:
+        """(times, jobs that have come and not ended from each of them on)."""
+        came = self.arrival_s[self.arrival_s <= self.stop_s]
+        left = self.leave_s[np.isfinite(self.leave_s)]
+        return _steps(came, np.ones(len(came), np.int64), left, np.ones(len(left), np.int64), self.begin_s)
+
+    def queue_length(self) -> tuple[np.ndarray, np.ndarray]:
+        """(times, jobs that wait or are held from each of them on)."""
+        came = self.arrival_s[self.arrival_s <= self.stop_s]
+        left = self.leave_s[np.isfinite(self.leave_s)]
+        one = np.ones(len(self.job), np.int64)
+        ups = np.concatenate([came, self.end_s])
+        downs = np.concatenate([self.start_s, left])
+        up_by = np.concatenate([np.ones(len(came), np.int64), one])
+        down_by = np.concatenate([one, np.ones(len(left), np.int64)])
+        return _steps(ups, up_by, downs, down_by, self.begin_s)
+
+
+def _alone(gpu: np.ndarray, start_s: np.ndarray, end_s: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Bounds of stretches of one GPU each, without what others that began before cover; None: they cover nothing."""
+    order = np.lexsort((start_s, gpu))
+    gpu, start_s, end_s = gpu[order], start_s[order], end_s[order]
+    ends_s, place = np.unique(end_s, return_inverse=True)
+    key = np.maximum.accumulate(gpu * len(ends_s) + place)  # of each GPU the latest end until then
+    is_next = gpu[1:] == gpu[:-1]
+    covered_s = ends_s[key[:-1][is_next] % len(ends_s)]
+    if not (covered_s > start_s[1:][is_next]).any():
+        return None
+    start_s[1:][is_next] = np.maximum(start_s[1:][is_next], covered_s)
+    return start_s[start_s < end_s], end_s[start_s < end_s]
+
+
+def _steps(
+    ups: np.ndarray, up_by: np.ndarray, downs: np.ndarray, down_by: np.ndarray, begin_s: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """A step function from what goes up and down when; simultaneous steps are one."""
+    times, place = np.unique(np.concatenate([[begin_s], ups, downs]), return_inverse=True)
+    change = np.bincount(place, weights=np.concatenate([[0], up_by, -down_by]), minlength=len(times))
+    return times, np.rint(np.cumsum(change)).astype(np.int64)
+
+
+def timeline(simulator: Simulator, entries: Iterable[Recorded]) -> Timeline:
+    """Follow the decisions of a run while `decisions` plays it, and return who held what when.
+
+    A machine's failure is no decision: the stretch of a job that it stopped ends when the state says so.
+    """
+    s = simulator.state
+    job: list[int] = []
+    start_s: list[float] = []
+    end_s: list[float] = []
+    gpus: list[tuple[int, ...]] = []
+    open_at: dict[int, int] = {}
+
+    for entry in entries:
+        if entry.kind in (SHIFT, *ABOUT_TABLES):
+            continue
+        place = open_at.pop(entry.job, None)
+        if entry.kind == HOLD:
+            if place is not None:  # a machine failed under it; until it starts another may
+                end_s[place] = float(s.stopped_s[entry.job])
+            continue
+        if place is not None:
+            end_s[place] = entry.time_s if entry.kind != START else float(s.stopped_s[entry.job])
+        if entry.kind != PREEMPT:
+            open_at[entry.job] = len(job)
+            job.append(entry.job)
+            start_s.append(entry.time_s)
+            end_s.append(np.nan)
+            gpus.append(entry.gpus)
+    now_s = float(s.now_s)
+    for who, place in open_at.items():
+        status = int(s.status[who])
+        ended_s = s.finish_s[who] if status == DONE else now_s if status == RUNNING else s.stopped_s[who]
+        end_s[place] = float(ended_s)
+    n = int(s.n_jobs)
+    return Timeline(
+        job=np.array(job, np.int64),
+        start_s=np.array(start_s, np.float64),
+        end_s=np.array(end_s, np.float64),
+        gpus=tuple(gpus),
+        arrival_s=s.arrival_s[:n].copy(),
+        leave_s=np.where(s.status[:n] == DONE, s.finish_s[:n], np.inf),
+        begin_s=float(s.start_s),
+        stop_s=now_s,
+        gpu_machine=np.asarray(simulator.topology.gpu_machine),
+        machine_names=_machine_names(simulator.topology),
+    )
+
+
+def _machine_names(topology: Topology) -> list[str]:
+    """What the labels of a machine's GPUs begin with."""
+    return [topology.gpu_label(gpu).rpartition(".")[0] for gpu in np.unique(topology.gpu_machine, return_index=True)[1]]

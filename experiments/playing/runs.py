@@ -1,0 +1,113 @@
+"""Runs: one policy on one seed each, what tables call who played, and which runs are the same run.
+
+Those that no seed changes are, and those of policies that decide alike, as the runs show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...policies import Handed, handed, word_of
+from ...simulator.base.errors import InputError
+from .recording import Timeline
+
+DECISION_COLUMNS = ("policy", "seed", "time_s", "job_id", "decision", "gpus", "shift_s", "why")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One policy on one seed.
+
+    Attributes:
+        policy: its word.
+        seed: of the workload, of random orders and of failures.
+        metrics: by the names of `simulator/engine/metrics.py`.
+        jobs: how many there were.
+        jct_s: float64, of the finished jobs.
+        decisions: rows of `DECISION_COLUMNS` after the first two, if they were recorded.
+        timeline: who held what when, if it was recorded.
+        knows_run_times: whether the policy knew how long jobs run: `yes`, `no` or `estimates`; empty: nobody has said.
+    """
+
+    policy: str
+    seed: int
+    metrics: dict[str, float]
+    jobs: int
+    jct_s: np.ndarray
+    decisions: tuple[tuple[str, ...], ...] = ()
+    timeline: Timeline | None = None
+    knows_run_times: str = ""
+
+
+def players_of(policies: Sequence[Any]) -> dict[str, str | Handed]:
+    """Who plays, by what tables call it.
+
+    Raises:
+        InputError: something that is no policy, or two of one name.
+    """
+    players: dict[str, str | Handed] = {}
+    for policy in policies:
+        player = handed(policy)
+        word = word_of(player)
+        if word in players:
+            raise InputError(f"policies: two are called {word!r}; give each a `name` of its own")
+        players[word] = player
+    return players
+
+
+def is_same(one: Run, other: Run) -> bool:
+    """Whether two runs, of whatever policies and seeds, went alike: every job's time and every metric, bit for bit."""
+    if one.jobs != other.jobs or not np.array_equal(one.jct_s, other.jct_s):
+        return False
+    names = one.metrics.keys() & other.metrics.keys()
+    ours, theirs = ([run.metrics[name] for name in names] for run in (one, other))
+    return np.array_equal(ours, theirs, equal_nan=True)
+
+
+def is_one(runs: Sequence[Run]) -> bool:
+    """Whether the runs of a policy on several seeds are one: nothing in them depends on the seed."""
+    return all(is_same(runs[0], run) for run in runs[1:])
+
+
+def distinct(runs: Sequence[Run]) -> Sequence[Run]:
+    """The runs of a policy on several seeds; the first alone if they are one."""
+    return runs[:1] if is_one(runs) else runs
+
+
+def grouped(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """Policy -> its runs, in their order."""
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        found.setdefault(run.policy, []).append(run)
+    return found
+
+
+def twins(runs: Iterable[Run]) -> dict[str, str]:
+    """Policy -> the first one before it that went the same on all seeds of both, where there is one."""
+    found: dict[str, str] = {}
+    first: dict[str, list[Run]] = {}
+    for policy, mine in grouped(runs).items():
+        for other, theirs in first.items():
+            if _went_alike(mine, theirs):
+                found[policy] = other
+                break
+        else:
+            first[policy] = mine
+    return found
+
+
+def same_as(runs: Iterable[Run]) -> list[str]:
+    """A line for each set of policies that went alike: "dally-manual: same runs as dally-consolidated"."""
+    by_first: dict[str, list[str]] = {}
+    for policy, other in twins(runs).items():
+        by_first.setdefault(other, []).append(policy)
+    return [f"{', '.join(policies)}: same runs as {other}" for other, policies in by_first.items()]
+
+
+def _went_alike(mine: Sequence[Run], theirs: Sequence[Run]) -> bool:
+    ours, others = ({run.seed: run for run in runs} for runs in (mine, theirs))
+    return ours.keys() == others.keys() and all(is_same(run, others[seed]) for seed, run in ours.items())

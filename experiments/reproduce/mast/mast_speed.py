@@ -1,0 +1,149 @@
+"""Paper mast, Sec. 5.4: how long a GMS-scan pass takes, and the decision about one workload at the slowest RMS.
+
+The region is the largest that the paper describes: about 20 clusters with 20,000 GPUs and 64,000 CPU machines. CPU
+seconds of calls from Python.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ....policies.mast.gms import lay_ranking, scan
+from ....policies.mast.rms import Hardware, RegionalScheduler
+from ....simulator.base.codes import WAITING
+from ....simulator.record.state import Capacity, empty_state
+from ....simulator.warehouse import mast_statistics
+from ....simulator.workloads import open_workload
+from ..findings import Findings, Options
+from ..rows import Row
+
+PENDING, SCANS = 10_000, 20
+CLUSTERS, CLUSTER_MACHINES, MACHINE_GPUS, RACK_MACHINES = 20, 125, 8, 16  # 20,000 GPUs in a region
+CPU_CLUSTERS, CPU_MACHINES = 20, 3200  # 64,000
+DECISIONS, QUICK_DECISIONS, ASKING = 2000, 20, 20_000
+LOWEST, SECOND = 6, 1
+SCAN_PAPER_S = 34.0
+WITHOUT, WITH = "without preemption", "with preemption"
+PAPER_S = {WITHOUT: 1.3e-3, WITH: 5.5e-3}
+
+
+@dataclass(frozen=True)
+class Timing:
+    """CPU seconds of one thing, many times.
+
+    Attributes:
+        gpus, jobs: in the region.
+        taken_s: float64, of each.
+    """
+
+    gpus: int
+    jobs: int
+    taken_s: np.ndarray
+
+    @property
+    def mean_s(self) -> float:
+        """Their mean."""
+        return float(self.taken_s.mean())
+
+
+@lru_cache(maxsize=4)
+def scan_timing(pending: int = PENDING, seed: int = 0) -> Timing:
+    """GMS-scan passes over so many pending workloads of `mast-like`, with their tenants and quotas."""
+    workload = open_workload(f"mast-like:jobs={pending},regions=8,gpus=4096", seed=seed)
+    demands, jobs = workload.geo, len(workload)
+    assert demands is not None
+    records = empty_state(Capacity.fitting(jobs, 1))
+    s = records[0]
+    s.n_jobs = s.next_arrival = s.waiting = jobs
+    s.status[:jobs] = WAITING
+    s.arrival_s[:jobs] = workload.arrival_s
+    s.now_s = workload.arrival_s[-1]
+    ranking = lay_ranking(demands)
+    scan(records, 0, ranking)  # may compile
+    taken_s = []
+    for _ in range(SCANS):
+        began_s = time.process_time()
+        count = scan(records, 0, ranking)
+        taken_s.append(time.process_time() - began_s)
+        assert count == jobs
+    return Timing(0, jobs, np.array(taken_s))
+
+
+@lru_cache(maxsize=4)
+def decision_timings(seed: int = 0, quick: bool = False) -> dict[str, Timing]:
+    """Decisions in a full region, and in one that one workload in twenty has left; the negative cache is off.
+
+    Workloads have the published GPUs and a quarter as many CPU machines; those that run have the lowest level, those
+    that ask the second.
+    """
+    rng = np.random.default_rng(seed)
+    region = full_region(rng, 4 if quick else CLUSTERS, 4 if quick else CPU_CLUSTERS)
+    full = _decide(WITH, region, rng, quick)
+    for job in rng.permutation(region.running)[: max(1, len(region.running) // 20)].tolist():
+        region.end(job)
+    return {WITHOUT: _decide(WITHOUT, region, rng, quick), WITH: full}
+
+
+def full_region(rng: np.random.Generator, clusters: int, cpu_clusters: int) -> RegionalScheduler:
+    """A region without a free GPU."""
+    gpu = [np.full(CLUSTER_MACHINES, MACHINE_GPUS)] * clusters
+    cpu = [np.ones(CPU_MACHINES, np.int64)] * cpu_clusters
+    racks = [np.arange(len(machines)) // RACK_MACHINES for machines in (*gpu, *cpu)]
+    kinds = [0] * clusters + [1] * cpu_clusters
+    hardware = Hardware.from_clusters([0] * len(kinds), kinds, [*gpu, *cpu], racks)
+    region = RegionalScheduler(hardware, ASKING + 1, use_cache=False)
+    gpu_machines, job = clusters * CLUSTER_MACHINES, 0
+    while left := int(region.free[:gpu_machines].sum()):
+        gpus = min(drawn_gpus(rng), left)
+        while region.start(job, LOWEST, _parts(gpus), 60.0 * job) is None:  # no cluster has so many
+            gpus = max(1, gpus // 2)
+        job += 1
+    return region
+
+
+def _parts(gpus: int) -> list[tuple[int, int]]:
+    return [(0, gpus), (1, -(-gpus // 4))]
+
+
+def drawn_gpus(rng: np.random.Generator) -> int:
+    """GPUs of a workload, as published, 512 at most."""
+    mu, sigma = mast_statistics.lognormal(mast_statistics.GPUS)
+    return int(np.clip(np.rint(np.exp(mu + sigma * rng.standard_normal())), 1, 512))
+
+
+def _decide(kind: str, region: RegionalScheduler, rng: np.random.Generator, quick: bool) -> Timing:
+    taken_s: list[float] = []
+    while len(taken_s) < (QUICK_DECISIONS if quick else DECISIONS) + 1:
+        parts = _parts(drawn_gpus(rng))
+        began_s = time.process_time()
+        plan = region.plan(ASKING, SECOND, parts, 1e7)
+        spent_s = time.process_time() - began_s
+        if plan is not None and bool(plan.leaves) == (kind == WITH):
+            taken_s.append(spent_s)
+    gpus = int(region.hardware.machine_units[region.hardware.machine_units > 1].sum())
+    return Timing(gpus, len(region.running), np.array(taken_s[1:]))  # the first may have compiled
+
+
+def gms(options: Options) -> Findings:
+    """One pass over the queue."""
+    found = scan_timing(1000 if options.quick else PENDING, options.seed)
+    quantity = f"a GMS-scan pass over {found.jobs:,} workloads"
+    row = Row(quantity, SCAN_PAPER_S, found.mean_s, (0.0, SCAN_PAPER_S), unit="s")
+    return Findings([row], [f"CPU time, mean of {SCANS}; the paper's scans 6,000 to 10,000, in Python with a database"])
+
+
+def rms(options: Options) -> Findings:
+    """One decision in the largest region."""
+    rows, jobs = [], 0
+    for kind, found in decision_timings(options.seed, options.quick).items():
+        rows.append(Row(f"a decision {kind}", PAPER_S[kind], found.mean_s, (0.0, PAPER_S[kind]), unit="s"))
+        jobs = max(jobs, found.jobs)
+    note = (
+        f"CPU time, the call from Python included, negative cache off: {CLUSTERS} clusters with 20,000 GPUs, "
+        f"{CPU_CLUSTERS} with 64,000 CPU machines, up to {jobs} workloads of two parts"
+    )
+    return Findings(rows, [note])

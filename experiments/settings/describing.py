@@ -1,0 +1,85 @@
+"""What was played, in words: the head of every table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from ...policies import Policy
+from ...simulator.cluster.topology import Topology
+from ...simulator.configuration.network_choice import on_topology
+from ...simulator.configuration.offered_load import offered_load
+from ...simulator.files.own_code import shown_word
+from ...simulator.rules.rule import Rule
+from .evaluation_setting import Setting, network_of, workload_of
+
+LOADS, MOST_JOBS = 10, 100_000  # workloads whose load is told, and jobs that are drawn for it before it is enough
+
+
+def semantics_of(policy: Policy, setting: Setting) -> dict[str, Any]:
+    """Every parameter of a policy, as its results must be read: those of its rule, or what holds while it plays.
+
+    None if it decides in Python and says nothing.
+    """
+    semantics = setting.config.semantics
+    rule = policy.rule_under(semantics)
+    if rule is None:
+        terms = policy.clock
+        if terms is not None and not isinstance(terms, Rule):
+            return asdict(terms)
+        return {} if terms is None else {key: getattr(terms, key) for key in ("preemption_cost", "round", "lease")}
+    unused = {name for name in ("timers", "tuner", "margin") if getattr(rule, name) is None}
+    if not rule.advisory:
+        unused.add("advisory")
+    if not rule.preempt:
+        unused |= {"preempt", "theta", "exponent"}
+    if rule.order != "las":
+        unused |= {"thresholds", "quantum"}
+    if not rule.migrates:
+        unused |= {"migrates", "fallback", "slicing"}
+    if semantics.auctions:
+        unused |= {"lease", "round"}
+    parameters = {key: value for key, value in asdict(rule).items() if key not in unused}
+    return parameters | parameters.pop("tuner", {})
+
+
+def describe_workload(setting: Setting, seed: int) -> str:
+    """The workload's word, its size, and whether the seed matters."""
+    workload = workload_of(setting, seed if setting.is_drawn else 0)
+    how = "drawn anew for each seed, the same for all policies" if setting.is_drawn else "the same for all seeds"
+    return f"{shown_word(setting.workload)} ({len(workload):,} jobs; {how})"
+
+
+def describe_network(setting: Setting) -> str:
+    """The network with every parameter, and what the numbers that the user wrote about the topology change."""
+    network = on_topology(network_of(setting), Topology.load(setting.topology))
+    notes = "; ".join(getattr(network, "notes", ()))
+    return f"{network.describe()} ({notes})" if notes else network.describe()
+
+
+def describe_load(setting: Setting, seeds: Sequence[int]) -> str:
+    """What the workloads offer to the cluster on the network of the setting: the mean over the first few seeds."""
+    topology, network = Topology.load(setting.topology), network_of(setting)
+    loads: list[float] = []
+    jobs = at_once = 0
+    for seed in seeds[:LOADS] if setting.is_drawn else (0,):
+        workload = workload_of(setting, seed)
+        load = offered_load(workload, topology, network)
+        if load is None:
+            return "all jobs are there at once"
+        loads.append(load)
+        jobs, at_once = jobs + len(workload), int((workload.arrival_s == workload.arrival_s[0]).sum())
+        if jobs > MOST_JOBS:
+            break
+    there = f", after {at_once:,} jobs that are there at once" if at_once > 1 else ""
+    several = f"; from {min(loads):.3g} to {max(loads):.3g} in the first {len(loads)} workloads" if loads[1:] else ""
+    return f"{sum(loads) / len(loads):.3g} of the {setting.config.unit}{there}, as jobs run alone{several}"
+
+
+def describe_topology(word: Any, unit: str = "GPUs") -> str:
+    """The topology's word and its size; `unit`: what jobs run on."""
+    topology = Topology.load(word)
+    counts = {unit: topology.num_gpus, "machines": topology.num_machines, "racks": topology.num_racks}
+    sizes = ", ".join(f"{count:,} {noun if count > 1 else noun.removesuffix('s')}" for noun, count in counts.items())
+    return f"{shown_word(word)} ({sizes})"

@@ -1,0 +1,191 @@
+"""What policies are compared on, as words, and what these open: the workload of a seed, the network, a user's files."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from ...envs.configured import config_class, config_of
+from ...envs.registration import ENVIRONMENTS, resolve
+from ...policies import Policy
+from ...simulator.base.names import parse_name
+from ...simulator.cluster.topology import Topology
+from ...simulator.configuration.cluster_options import SimulatedCluster
+from ...simulator.configuration.network_choice import Network, load_network
+from ...simulator.engine.time_window import Window
+from ...simulator.files.own_code import is_own, own, shown_word
+from ...simulator.files.own_code_files import files_of
+from ...simulator.jobs.region_columns import siblings
+from ...simulator.rules.semantics import Semantics
+from ...simulator.workloads import Workload, open_workload
+from ...simulator.workloads import is_path as is_trace
+
+NAMED = ("topology", "workload", "network")  # fields of a setting that name what may be a file, or a user's own
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What policies are compared on: all but the policy and the seed.
+
+    Attributes:
+        environment: the id whose policies these are.
+        workload: a word or the path of a file, or a user's own object, as `open_workload` takes it.
+        config: the cluster, its topology and network words, paths or a user's own objects.
+        format: of a trace; None recognises it.
+        oversize: what to do with jobs larger than the cluster (`error`, `drop`, `cap`).
+        window: "START/END", seconds since the first arrival: metrics are of that time and the jobs that arrive in it
+            (simulator/engine/time_window.py); None: of the whole run.
+    """
+
+    environment: str
+    workload: Any
+    config: SimulatedCluster
+    format: str | None = None
+    oversize: Literal["error", "drop", "cap"] = "error"
+    window: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        environment: str,
+        topology: Any = None,
+        workload: Any = None,
+        network: Any = None,
+        *,
+        format: str | None = None,
+        oversize: Literal["error", "drop", "cap"] = "error",
+        window: str | None = None,
+        **options: Any,
+    ) -> Setting:
+        """The setting of an environment, by id or short name; what is None or not given is as there.
+
+        Args:
+            environment, topology, workload, network, format, oversize, window: see the class.
+            options: of the cluster, as the environment's keyword arguments.
+
+        Raises:
+            InputError: a value that does not fit.
+        """
+        env_id = resolve(environment)
+        workload = ENVIRONMENTS[env_id].defaults["workload"] if workload is None else workload
+        told = Window.load(window).describe() if window else None
+        return cls(env_id, workload, config_of(env_id, topology, network, **options), format, oversize, told)
+
+    @classmethod
+    def from_words(cls, words: Mapping[str, Any]) -> Setting:
+        """The setting that `words` gave; None stands for what is as usual."""
+        given = {key: value for key, value in words.items() if value is not None}
+        own = {one.name: given.pop(one.name) for one in fields(cls) if one.name in given}
+        if isinstance(older := own.pop("config", ""), str):
+            given |= parse_name(f"config:{older}")[1]
+        kind = config_class(own["environment"])
+        values = kind.from_words({key: value for key, value in given.items() if key in kind.options()}, "setting")
+        return cls(**own, config=kind.of(given["topology"], given["network"], **values))
+
+    def copy_with(self, **changes: Any) -> Setting:
+        """A setting with other values of some of its fields, or of fields and options of its cluster."""
+        own = {one.name: changes.pop(one.name) for one in fields(self) if one.name in changes}
+        return replace(self, **{"config": self.config.copy_with(**changes), **own})
+
+    @property
+    def topology(self) -> Any:
+        """The cluster's."""
+        return self.config.topology
+
+    @property
+    def network(self) -> Any:
+        """The cluster's."""
+        return self.config.network
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the workload is drawn anew for each seed: a generator that was not given its own, or a user's."""
+        if is_own(self.workload) or not isinstance(self.workload, str | Path):
+            return not isinstance(self.workload, Workload)
+        if self.format is not None or is_trace(str(self.workload)):
+            return False
+        return "seed" not in parse_name(str(self.workload), "workload")[1]
+
+    def words(self) -> dict[str, Any]:
+        """All that it is, as one can write it down: of an object what to call it."""
+        own = {"environment": self.environment, "workload": shown_word(self.workload)}
+        more = {"format": self.format, "oversize": self.oversize, "window": self.window}
+        return own | self.config.words() | more
+
+
+def network_of(setting: Setting) -> Network:
+    """The network of a setting; what `duration_s` means is as its semantics have it, unless its words say so."""
+    return load_network(setting.network, setting.config.semantics.duration)
+
+
+def workload_of(setting: Setting, seed: int) -> Workload:
+    """The workload of one seed, checked against the cluster; the last two are kept while their files stay the same."""
+    config = setting.config
+    told = (setting.workload, setting.format, setting.oversize)
+    cluster: Any = config.topology  # not a dict
+    return _workload(told, cluster, config.semantics, seed, stamps(setting))
+
+
+def stamps(setting: Setting) -> tuple[tuple[int, int] | None, ...]:
+    """Time and size of the files that the words of a setting name: they change when a file is written."""
+    words = [str(word) for _, word in named(setting) if isinstance(word, str | Path) and not is_own(word)]
+    trace = setting.workload
+    words += map(str, siblings(trace).values()) if isinstance(trace, str | Path) and is_trace(str(trace)) else ()
+    parts = [part for word in (*words, setting.format or "") for part in (word, *re.split("[:,=]", word)[1:])]
+    return tuple(_stamp(path) for path in (*parts, *own_files(setting)))
+
+
+def named(setting: Setting) -> Iterator[tuple[str, Any]]:
+    """The fields that name what may be a file, or a user's own: (field, its value)."""
+    yield from ((name, getattr(setting, name)) for name in NAMED)
+
+
+def own_files(setting: Setting) -> tuple[Path, ...]:
+    """The files of a user's own topology, workload and network.
+
+    Raises:
+        InputError: one that cannot be opened.
+    """
+    found: list[Path] = []
+    for what, value in named(setting):
+        if is_own(value):
+            found += own(value, what).files
+        elif not isinstance(value, str | Path):
+            found += files_of(value if hasattr(value, "__qualname__") else type(value))
+    return tuple(dict.fromkeys(found))
+
+
+def _stamp(path: str | Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+@functools.lru_cache(maxsize=2)
+def _workload(
+    told: tuple[Any, str | None, Any],
+    cluster: Any,
+    semantics: Semantics,
+    seed: int,
+    _stamps: tuple[tuple[int, int] | None, ...],
+) -> Workload:
+    word, format, oversize = told
+    gpus = Topology.load(cluster).num_gpus
+    workload = open_workload(word, format=format, seed=seed, oversize=oversize, cluster_gpus=gpus)
+    semantics.chunk_on(workload)  # its warning is told here, by the first process
+    return workload
+
+
+def depends_on_seed(setting: Setting, policy: Policy) -> bool:
+    """Whether two seeds can differ: a drawn workload, machines that fail, estimates, or a policy that draws."""
+    rule, config = policy.rule, setting.config
+    draws = rule is None or rule.order == "random" or rule.placer in ("random", "affinity")
+    guesses = policy.knows_run_times and config.estimates.kind == "lognormal"
+    return draws or guesses or setting.is_drawn or config.failures is not None

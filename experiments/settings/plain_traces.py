@@ -1,0 +1,63 @@
+"""Jobs of which only arrival, GPUs and duration are known: what a command assumes for them, and says that it does.
+
+Where GPUs or links are shared, what a job does to others follows from its model. Of a trace without models nothing is
+known of that, so what the environment would ask its network and its tables for is set to a word that needs no model,
+unless the user has chosen one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...simulator.base.said_once import say_once
+from ...simulator.files.own_code import is_own, shown_word
+from ...simulator.workloads import is_path
+from .evaluation_setting import Setting, workload_of
+
+# 1.47: the median of all pairs that were measured on V100 GPUs (simulator/sharing/interference.py).
+ASSUMED: Mapping[str, Mapping[str, Any]] = {
+    "clustergym/Sharing-v0": {"network": "none", "interference": "constant:xi=1.47", "memory_gb": None},
+    "clustergym/TimeShift-v0": {"network": "contention:default=silent"},
+}
+MEANS = {
+    "network": "jobs send nothing over the network",
+    "interference": "two on a GPU take 1.47 times as long",
+    "memory_gb": "GPU memory has no limit",
+}
+
+
+def is_plain(setting: Setting) -> bool:
+    """Whether a user's trace or generator says of no job which model it trains, and of none its batch.
+
+    Raises:
+        InputError: a trace that cannot be used.
+    """
+    word = setting.workload
+    if setting.environment not in ASSUMED or not (setting.format or is_own(word) or is_path(str(word))):
+        return False
+    workload = workload_of(setting, 0)
+    return not any(workload.model.tolist()) and not workload.batch_size.any()
+
+
+def assumed(setting: Setting, given: Mapping[str, Any]) -> Setting:
+    """The setting with what is assumed for such jobs, after one warning; as it is for others.
+
+    Args:
+        setting: with the environment's own defaults.
+        given: by field, what the user has chosen: that stays.
+
+    Raises:
+        InputError: a trace that cannot be used.
+    """
+    if not is_plain(setting):
+        return setting
+    changed = {key: value for key, value in ASSUMED[setting.environment].items() if key not in given}
+    if not changed:
+        return setting
+    told = ", ".join(f"{MEANS[key]} ({key}={'inf' if value is None else value})" for key, value in changed.items())
+    say_once(
+        f"{shown_word(setting.workload)} names no models, so this is assumed: {told}; say otherwise with columns model "
+        "and batch_size, or with --network and --set"
+    )
+    return setting.copy_with(**changed)

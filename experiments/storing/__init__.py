@@ -1,0 +1,1 @@
+"""Evaluations on disk: runs that outlive a kill, and what their numbers depend on."""

@@ -1,0 +1,196 @@
+"""What a run's numbers depend on, as hashes: sources, versions of libraries, and what the words of a setting name."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from importlib import metadata
+from pathlib import Path, PurePath
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ...policies import Handed, Policy
+from ...simulator.base.errors import InputError
+from ...simulator.cluster.topology import Topology
+from ..settings.evaluation_setting import Setting, network_of, own_files, workload_of
+from .run_files import short_hash
+
+PACKAGE = Path(__file__).resolve().parents[2]
+PLAYING = (
+    *("simulator", "policies", "experiments/settings/evaluation_setting.py"),
+    *("experiments/playing/evaluation.py", "experiments/playing/recording.py"),
+)
+LOOKING = ("envs", "agents")  # an agent sees through an environment's eyes
+LIBRARIES = ("numpy", "numba")
+LEARNING_LIBRARIES = ("torch", "stable-baselines3", "sb3-contrib")
+
+
+@functools.cache
+def sources(*places: str) -> str:
+    """Hash of the sources under some folders and files of the package, as this process found them first."""
+    digest = hashlib.sha256()
+    for place in places:
+        root = PACKAGE / place
+        for path in [root] if root.is_file() else sorted(root.rglob("*")):
+            if any(part.startswith(".") for part in path.relative_to(PACKAGE).parts):  # of editors and of desktops
+                continue
+            if path.is_file() and path.suffix != ".pyc" and not (place == "agents" and path.suffix != ".py"):
+                digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def expect_sources(known: str, *places: str, what: str) -> None:
+    """Raise InputError if this process has other sources than the one that started it."""
+    if sources(*places) != known:
+        raise InputError(f"{what}: the sources changed while it ran; start it again")
+
+
+def versions(*libraries: str) -> dict[str, str]:
+    """Versions of clustergym, python, and those of `libraries` that are installed."""
+    from ... import __version__
+
+    found = {"clustergym": __version__, "python": platform.python_version()}
+    for name in libraries:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def content(setting: Setting) -> dict[str, str]:
+    """Hashes of what the words for topology, workload and network stand for, files and their companions included.
+
+    `own code`, where a user's own are among them: of the files that these are written in.
+    """
+    opened = {
+        "topology": Topology.load(setting.topology),
+        "workload": workload_of(setting, 0),
+        "network": network_of(setting),
+    }
+    found = {}
+    for what, value in opened.items():
+        try:
+            found[what] = fingerprint(value)
+        except Exception as error:  # a user's network: whatever the objects inside raise
+            raise InputError(f"{what}: a folder cannot tell it from others ({error})") from error
+    files = own_files(setting)
+    return found | ({"own code": short_hash(*_held(files))} if files else {})
+
+
+@functools.lru_cache(maxsize=4)
+def content_once(setting: Setting, _stamps: tuple[Any, ...]) -> Mapping[str, str]:
+    """The same, worked out once as long as the `stamps` of its files stay as they are."""
+    return content(setting)
+
+
+def of_policy(policy: Policy) -> str:
+    """Hash of the files of a trained agent or of a user's policy, and of what plays it; "" for our own policies.
+
+    Raises:
+        InputError: one of the files cannot be read.
+    """
+    if not policy.files:
+        return ""
+    return short_hash(*_held(policy.files), sources(*LOOKING), repr(versions(*LEARNING_LIBRARIES)))
+
+
+def of_object(player: str | Handed) -> str:
+    """Hash of what a policy that was handed over as an object holds; "" for one that a word names.
+
+    Raises:
+        InputError: it holds what cannot be told apart.
+    """
+    if isinstance(player, str):
+        return ""
+    try:
+        text = "" if player.files else inspect.getsource(type(player.thing))  # as in a notebook
+        return short_hash(text, fingerprint(player.thing))
+    except Exception as error:  # whatever the objects inside raise
+        reason = " ".join(str(error).split())
+        raise InputError(
+            f"policy {player.word!r}: a folder cannot tell it from others ({reason}); name it py:FILE.py:NAME"
+        ) from error
+
+
+def _held(files: Sequence[Path]) -> Iterator[bytes]:
+    for path in files:
+        try:
+            yield path.name.encode() + b"\0" + path.read_bytes()
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from None
+
+
+def fingerprint(value: Any) -> str:
+    """Hash of a value by content: dataclasses field by field, arrays, mappings, sequences, numbers and text.
+
+    Of another object, what it would be copied from; of a class its name, of a function its code and what it encloses.
+
+    Raises:
+        TypeError: it cannot be copied.
+    """
+    digest = hashlib.sha256()
+    _feed(digest, value)
+    return digest.hexdigest()[:20]
+
+
+def _feed(digest: Any, value: Any, around: tuple[int, ...] = ()) -> None:
+    """`around`: the objects that it is in, the outermost first: one may hold itself."""
+    if is_dataclass(value) and not isinstance(value, type):
+        value = {"": type(value).__name__} | {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        digest.update(f"{value.dtype.str}{value.shape}".encode() + np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, Mapping):
+        digest.update(f"{{{len(value)}".encode())
+        for key, item in value.items():
+            _feed(digest, key, around)
+            _feed(digest, item, around)
+    elif isinstance(value, list | tuple | np.ndarray):
+        digest.update(f"[{len(value)}".encode())
+        for item in value:
+            _feed(digest, item, around)
+    elif value is None or isinstance(value, str | bytes | int | float | np.generic):
+        text = repr(value).encode()
+        digest.update(f"{len(text)}:".encode() + text)
+    elif id(value) in around:
+        digest.update(f"^{around.index(id(value))}".encode())
+    else:
+        _feed(digest, _parts_of(value), (*around, id(value)))
+
+
+def _parts_of(value: Any) -> Any:
+    """Simpler values that stand for an object."""
+    if isinstance(value, set | frozenset):
+        return sorted(map(fingerprint, value))
+    if isinstance(value, FunctionType):
+        return _name_of(value), value.__code__, value.__defaults__, value.__kwdefaults__, _enclosed(value)
+    if isinstance(value, ModuleType):
+        return value.__name__
+    if isinstance(value, CodeType):
+        return value.co_code, value.co_consts, value.co_names
+    if isinstance(value, MethodType):
+        return value.__self__, value.__func__
+    if isinstance(value, type) or inspect.isroutine(value):
+        return _name_of(value)
+    if isinstance(value, PurePath):
+        return str(value)
+    parts = value.__reduce_ex__(4)
+    if isinstance(parts, str):
+        return parts
+    made, arguments, state, items, pairs = (*parts, *[None] * 3)[:5]
+    return made, arguments, state, None if items is None else list(items), None if pairs is None else list(pairs)
+
+
+def _enclosed(function: FunctionType) -> list[Any]:
+    """The values that a function encloses, as far as they are there yet."""
+    return [cell.cell_contents for cell in function.__closure__ or () if cell != CellType()]
+
+
+def _name_of(value: Any) -> str:
+    return f"{value.__module__}:{value.__qualname__}"

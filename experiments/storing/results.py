@@ -1,0 +1,68 @@
+"""Results on disk: one row a run as parquet, every decision as csv. A file appears whole or not at all.
+
+The parquet file says in its metadata who wrote it (`is_ours`), so that no table of somebody else is replaced.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+from ...simulator.files.csv_cells import write_csv
+from ..playing.runs import DECISION_COLUMNS, Run
+from ..settings.evaluation_setting import Setting
+from ..terminal import written_whole
+
+KEY = b"clustergym.results"
+
+
+def write_decisions(runs: Sequence[Run], path: Path) -> None:
+    """Write the decisions of all runs, in order of application within each; shifts only where jobs were shifted."""
+    shifts = DECISION_COLUMNS.index("shift_s")
+    has_shifts = any(row[shifts - 2] for run in runs for row in run.decisions)
+    kept = [place for place in range(len(DECISION_COLUMNS)) if has_shifts or place != shifts]
+    with written_whole(path) as draft, open(draft, "w", encoding="utf-8", newline="") as file:
+        rows = ((run.policy, run.seed, *row) for run in runs for row in run.decisions)
+        write_csv(file, [DECISION_COLUMNS[place] for place in kept], ([row[place] for place in kept] for row in rows))
+
+
+def write_parquet(runs: Sequence[Run], setting: Setting, path: Path) -> None:
+    """Write one row a run: policy, seed, the fields of the setting, the number of jobs, and a column a metric."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = list(dict.fromkeys(name for run in runs for name in run.metrics))
+    text, number = pa.string(), pa.float64()
+    kinds = {key: text if _is_text(one.kind) else number for key, one in setting.config.options().items()}
+    columns: dict[str, pa.Array] = {
+        "policy": pa.array([run.policy for run in runs], text),
+        "seed": pa.array([run.seed for run in runs], pa.int64()),
+        **{key: pa.array([value] * len(runs), kinds.get(key, text)) for key, value in setting.words().items()},
+        "knows_run_times": pa.array([run.knows_run_times for run in runs], text),
+        "jobs": pa.array([run.jobs for run in runs], pa.int64()),
+        **{name: pa.array([run.metrics.get(name, math.nan) for run in runs], number) for name in names},
+    }
+    with written_whole(path) as draft:
+        pq.write_table(pa.table(columns).replace_schema_metadata({KEY: b"1"}), draft, write_page_checksum=True)
+
+
+def _is_text(kind: Any) -> bool:
+    return not {int, float, bool} & {kind, *get_args(kind)}
+
+
+def is_ours(path: Path, older: bool = False) -> bool:
+    """Whether a file is a table that `write_parquet` wrote, as far as its footer can be read.
+
+    Args:
+        path: of the file.
+        older: or that an older version wrote, which did not say so, but had the first two columns.
+    """
+    import pyarrow.parquet as pq
+
+    try:
+        about = pq.read_metadata(path)
+        return KEY in (about.metadata or {}) or (older and about.schema.names[:2] == ["policy", "seed"])
+    except Exception:  # pyarrow raises a dozen kinds on what is no parquet file
+        return False

@@ -1,0 +1,334 @@
+"""Evaluations on disk: every finished run at once, so that a killed one goes on; `read` gives all of it back.
+
+A folder holds the runs of one setting, from any number of commands: policies and seeds add up.
+
+    DIR/evaluation.json   the setting, hashes of what its words name, versions, and the policies (see `summary.py`)
+    DIR/runs/KEY.parquet  one run: a row (columns below); KEY is a hash of policy and seed
+    DIR/results.parquet   all runs as one table for other programs: written at the end and every minute or so
+    DIR/command.json      the commands that made it (see `command_log.py`)
+
+Columns of a run: `identity` (hash of all that its numbers depend on), `policy`, `seed`, `jobs` (how many there were),
+`metrics` (map of name, as in `simulator/engine/metrics.py`, to float64), `jct_s` (list of float64, of the finished
+jobs, in order of arrival), `knows_run_times` (`yes`, `no`, `estimates`). Of recorded runs also `timeline_*`, the fields
+of `recording.Timeline` (`timeline_gpus` lists the GPUs of all stretches on end, `timeline_gpu_count` says how many each
+has), and `decision_*`, lists of words, the last ones of `runs.DECISION_COLUMNS`. Recorded are, by default, the runs
+of the first seed of a command.
+
+What is never mixed: a setting of other words is refused. A trace, topology or network file with another content,
+other sources or versions, an agent or a user's policy whose files have changed: the run is another, and is played anew
+in its place; of what is in the folder, `read` gives only runs that belong together. It imports nothing that a word in
+there names.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ...policies import Handed, make_for, word_of
+from ...simulator.base.errors import InputError
+from ..playing.recording import Timeline
+from ..playing.runs import Run, players_of
+from ..settings.evaluation_setting import Setting, stamps
+from ..terminal import BadArgument, expect_writable
+from . import command_log, identity, results, summary
+from .run_files import StoredRunWarning, load, remove_orphans, save, short_hash
+
+RUNS, TABLE, SUMMARY = "runs", "results.parquet", summary.NAME
+RUN_NAME = re.compile(r"[0-9a-f]{20}\.parquet")
+RECORDED = ("timeline_", "decision_")
+DECISION = ("time_s", "job_id", "decision", "gpus", "shift_s", "why")
+TIMELINE = (
+    *("job", "start_s", "end_s", "arrival_s", "leave_s", "begin_s", "stop_s", "gpu_machine", "unit"),
+    *("use_s", "cpu_use", "network_use", "machine_names"),
+)
+BETWEEN_TABLES_S = 60.0
+SHARE_FOR_TABLES = 0.05  # of the time may go into tables of what is there so far
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a folder holds.
+
+    Attributes:
+        folder: where it was read from.
+        setting: what all runs were played on.
+        runs: policies in the order in which they were evaluated first, then ascending seeds. A run has its metrics
+            and `jct_s`; `timeline` and `decisions` where they were recorded (else None and empty).
+        versions: name -> version, of clustergym, python and the libraries that numbers depend on.
+        commands: one dict a command, oldest first: `command` (one line as typed), `date` (ISO, UTC), `wall_s` (None:
+            it did not end), `processes`, `versions`.
+    """
+
+    folder: Path
+    setting: Setting
+    runs: tuple[Run, ...]
+    versions: Mapping[str, str] = field(default_factory=dict)
+    commands: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def policies(self) -> list[str]:
+        """Words of the policies, each once, in order."""
+        return list(dict.fromkeys(run.policy for run in self.runs))
+
+    @property
+    def seeds(self) -> list[int]:
+        """All seeds, ascending; a policy need not have been played on all of them."""
+        return sorted({run.seed for run in self.runs})
+
+    def timeline_runs(self) -> dict[str, Run]:
+        """Policy -> its first run that has a timeline."""
+        found: dict[str, Run] = {}
+        for run in self.runs:
+            if run.timeline is not None:
+                found.setdefault(run.policy, run)
+        return found
+
+
+def read(folder: Path, timelines: bool = True) -> Evaluation:
+    """What was evaluated into `folder`, also while that goes on or after it was killed.
+
+    Args:
+        folder: DIR of `evaluate --logdir DIR`.
+        timelines: False leaves timelines and decisions on disk, which is faster.
+
+    Returns:
+        The setting and the runs, policy by policy in the order in which they were asked for.
+
+    Raises:
+        InputError: the folder holds no evaluation, or one that this version cannot read.
+    """
+    about = summary.read(folder)
+    if about is None:
+        raise InputError(f"{folder}: it holds no evaluation; make one with: clustergym evaluate ENV --logdir {folder}")
+    place = {word: number for number, word in enumerate(about["policies"])}
+    without, seals = () if timelines else RECORDED, about["schema"] > summary.WITHOUT_CHECKSUMS
+    if not seals:
+        warnings.warn(f"{folder}: an older clustergym wrote it, without checksums", StoredRunWarning, stacklevel=2)
+    found = (_read_run(path, without, seals, about["policies"]) for path in sorted((folder / RUNS).glob("*.parquet")))
+    runs = [run for run in found if run is not None]
+    runs.sort(key=lambda run: (place[run.policy], run.seed))
+    return Evaluation(folder, summary.setting_of(about), tuple(runs), about["versions"], command_log.read(folder))
+
+
+def _read_run(path: Path, without: tuple[str, ...], seals: bool, identities: Mapping[str, str]) -> Run | None:
+    """The run in a file; None where it cannot be read, does not belong to the others, or is a copy of another file."""
+    row = load(path, without, seals)
+    if row is None:
+        return None
+    try:
+        if identities.get(row["policy"]) != row["identity"]:
+            return None
+        if path.name != file_name(row["policy"], row["seed"]):  # the same run must not count twice
+            _say_misplaced(path)
+            return None
+        return _run_of(row)
+    except (KeyError, TypeError, ValueError, IndexError) as error:  # a damaged one that has no seal
+        warnings.warn(f"{path}: no run can be read from it ({error!r})", StoredRunWarning, stacklevel=2)
+        return None
+
+
+def file_name(policy: str, seed: int) -> str:
+    """What the file of a run is called."""
+    return f"{short_hash(policy, str(seed))}.parquet"
+
+
+def _say_misplaced(path: Path) -> None:
+    warnings.warn(f"{path}: it holds another run than its name says", StoredRunWarning, stacklevel=3)
+
+
+@dataclass(frozen=True)
+class Store:
+    """The folder of an evaluation that goes on. Processes may share it: it is a folder's name and some hashes.
+
+    Attributes:
+        folder: DIR.
+        identities: policy -> hash of all that its runs depend on.
+        setting: hashes of what the setting names; see `identity.content`.
+        files: policy -> hash of its files if it is a trained agent or a user's own, else "".
+        sources: hash of the sources that play.
+    """
+
+    folder: Path
+    identities: Mapping[str, str]
+    setting: Mapping[str, str]
+    files: Mapping[str, str]
+    sources: str
+
+    def find(self, policy: str, seed: int, recorded: bool = False) -> Run | None:
+        """The stored run, with its timeline and decisions if `recorded`; None if there is none of that kind."""
+        path = self._path(policy, seed)
+        row = load(path, () if recorded else RECORDED)
+        if row is None or row["identity"] != self.identities[policy]:
+            return None
+        if (row["policy"], row["seed"]) != (policy, seed):
+            _say_misplaced(path)
+            return None
+        run = _run_of(row)
+        return None if recorded and run.timeline is None else run
+
+    def keep(self, run: Run) -> None:
+        """Store a run that has just ended."""
+        save(self._path(run.policy, run.seed), self.identities[run.policy], _row_of(run))
+
+    def expect_unchanged(self, setting: Setting, player: str | Handed) -> None:
+        """Raise InputError if sources, files of the setting or the policy have changed since the store was opened.
+
+        To be asked in the process that has played, after it has and before the run is kept.
+        """
+        identity.expect_sources(self.sources, *identity.PLAYING, what=str(self.folder))
+        now = identity.content_once(setting, stamps(setting))
+        changed = [name for name, digest in self.setting.items() if now[name] != digest]
+        if self.files[word_of(player)] != identity.of_policy(make_for(player, setting.environment)):
+            changed.append(word_of(player))
+        if changed:
+            raise InputError(f"{self.folder}: {changed[0]} changed while it was evaluated; start it again")
+
+    def _path(self, policy: str, seed: int) -> Path:
+        return self.folder / RUNS / file_name(policy, seed)
+
+
+def open_store(folder: Path, setting: Setting, policies: Sequence[Any], fresh: bool = False) -> Store:
+    """Begin or go on to evaluate into `folder`, which is made if need be.
+
+    Args:
+        folder: DIR.
+        setting: what will be played on.
+        policies: those that will play, as `evaluate` takes them.
+        fresh: forget the runs that the folder holds.
+
+    Returns:
+        What `evaluate` takes as `store`: runs that it has are not played again.
+
+    Raises:
+        BadArgument: the folder holds an evaluation of another setting, or a file of somebody else that would be
+            replaced.
+        InputError: one of a newer version.
+        OSError: the folder cannot be written.
+    """
+    _expect_ours(folder)
+    (folder / RUNS).mkdir(parents=True, exist_ok=True)
+    for path in (folder / SUMMARY, folder / RUNS / "run.parquet"):
+        expect_writable(path, "--logdir")
+    if fresh:
+        _forget(folder)
+    before = summary.read(folder)
+    if before is not None:
+        summary.expect_setting(folder, before, setting)
+    common = summary.common(setting)
+    players = players_of(policies)
+    files = {word: identity.of_policy(make_for(player, setting.environment)) for word, player in players.items()}
+    held = {word: identity.of_object(player) for word, player in players.items()}
+    told = json.dumps(common, sort_keys=True)
+    identities = {word: short_hash(told, word, files[word] + held[word]) for word in players}
+    for change in summary.changes(before, common, identities) if before is not None else ():
+        warnings.warn(
+            f"{folder}: {change}; earlier results are not used and leave the tables; a folder of its own keeps them",
+            StoredRunWarning,
+            stacklevel=2,
+        )
+    if before is not None and before["schema"] == summary.WITHOUT_CHECKSUMS:
+        (folder / TABLE).unlink(missing_ok=True)  # of runs that are not used; it does not say who wrote it
+    remove_orphans(folder / RUNS)
+    summary.declare(folder, common, identities)
+    return Store(folder, identities, common["content"], files, common["sources"])
+
+
+def _expect_ours(folder: Path) -> None:
+    """Raise BadArgument if a file of somebody else lies where the evaluation's would be written."""
+    path, table = folder / SUMMARY, folder / TABLE
+    about = summary.read(folder)
+    runs = (folder / RUNS).glob("*.parquet")
+    if about is None and not summary.is_blank(path) and not any(RUN_NAME.fullmatch(run.name) for run in runs):
+        _refuse(path)
+    _expect_our_table(table, about is not None and about["schema"] == summary.WITHOUT_CHECKSUMS)
+
+
+def _expect_our_table(path: Path, older: bool = False) -> None:
+    if path.exists() and not results.is_ours(path, older):
+        _refuse(path)
+
+
+def _refuse(path: Path) -> NoReturn:
+    raise BadArgument(
+        f"--logdir {path.parent}: its {path.name} is damaged or not clustergym's, and is not replaced; give another "
+        "folder, or move the file away"
+    )
+
+
+def write_table(store: Store) -> None:
+    """Write `results.parquet` from all runs that the folder holds.
+
+    Raises:
+        BadArgument: there is a file of somebody else.
+    """
+    found = read(store.folder, timelines=False)
+    _expect_our_table(store.folder / TABLE)
+    if found.runs:
+        results.write_parquet(found.runs, found.setting, store.folder / TABLE)
+
+
+def tables_now_and_then(store: Store) -> Callable[[], None]:
+    """A function to call again and again: it writes the table about every minute, less often where that takes long."""
+    due_s = time.monotonic() + BETWEEN_TABLES_S
+
+    def write_if_due() -> None:
+        nonlocal due_s
+        began_s = time.monotonic()
+        if began_s >= due_s:
+            write_table(store)
+            took_s = time.monotonic() - began_s
+            due_s = time.monotonic() + max(BETWEEN_TABLES_S, took_s / SHARE_FOR_TABLES)
+
+    return write_if_due
+
+
+def _forget(folder: Path) -> None:
+    """Delete what `Store` and `write_table` have written, nothing else that a folder of that name may hold."""
+    for path in (folder / RUNS).glob("*.parquet"):
+        if RUN_NAME.fullmatch(path.name):
+            path.unlink(missing_ok=True)
+    for name in (SUMMARY, TABLE):
+        (folder / name).unlink(missing_ok=True)
+
+
+def _row_of(run: Run) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "policy": run.policy,
+        "seed": run.seed,
+        "jobs": run.jobs,
+        "metrics": run.metrics,
+        "jct_s": run.jct_s,
+        "knows_run_times": run.knows_run_times,
+    }
+    if run.timeline is not None:
+        line = run.timeline
+        row |= {f"timeline_{name}": getattr(line, name) for name in TIMELINE}
+        row["timeline_gpus"] = np.array([gpu for gpus in line.gpus for gpu in gpus], np.int64)
+        row["timeline_gpu_count"] = np.array([len(gpus) for gpus in line.gpus], np.int64)
+        columns = list(zip(*run.decisions, strict=True)) or [()] * len(DECISION)
+        row |= {f"decision_{name}": list(column) for name, column in zip(DECISION, columns, strict=True)}
+    return row
+
+
+def _run_of(row: Mapping[str, Any]) -> Run:
+    line: Timeline | None = None
+    decisions: tuple[tuple[str, ...], ...] = ()
+    if "timeline_job" in row:
+        ends = np.cumsum(row["timeline_gpu_count"])[:-1]
+        gpus = tuple(tuple(part.tolist()) for part in np.split(row["timeline_gpus"], ends)) if len(ends) else ()
+        held = {name: row[f"timeline_{name}"] for name in TIMELINE if f"timeline_{name}" in row}
+        line = Timeline(gpus=gpus, **held)  # older runs do not say what has a default
+        empty = [""] * len(row["decision_time_s"])
+        row = {"decision_shift_s": empty, "decision_why": empty, **row}  # older runs had neither
+        decisions = tuple(zip(*(row[f"decision_{name}"] for name in DECISION), strict=True))
+    knows = row.get("knows_run_times", "")  # older runs do not say
+    return Run(row["policy"], row["seed"], row["metrics"], row["jobs"], row["jct_s"], decisions, line, knows)

@@ -1,0 +1,128 @@
+"""What a folder of an evaluation is about: `evaluation.json`, and whether what it says still holds.
+
+Its fields: `schema`; `setting` (the fields of `Setting`; no horizon is null); `content` (hashes of what the words for
+topology, workload and network stand for); `sources` (hash of those that numbers depend on); `versions`; and
+`policies`: word -> identity of its runs, a hash of all the others and of the word; of a trained agent, of its files and
+of what plays it as well. The last is `sha256`, of the others. Schema 1 had none, nor a checksum in the files of runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ...simulator.base.errors import InputError
+from ...simulator.files.regular_files import expect_plain_file
+from ..settings.evaluation_setting import Setting
+from ..terminal import BadArgument, written_whole
+from . import identity
+from .run_files import StoredRunWarning
+
+SCHEMA = 2
+WITHOUT_CHECKSUMS = 1
+NAME = "evaluation.json"
+CHECKSUM = "sha256"
+
+
+def common(setting: Setting) -> dict[str, Any]:
+    """All fields but `policies`, as they are now."""
+    return {
+        "schema": SCHEMA,
+        "setting": _words(setting),
+        "content": identity.content(setting),
+        "sources": identity.sources(*identity.PLAYING),
+        "versions": identity.versions(*identity.LIBRARIES),
+    }
+
+
+def _words(setting: Setting) -> dict[str, Any]:
+    return {key: None if value == math.inf else value for key, value in setting.words().items()}
+
+
+def declare(folder: Path, now: Mapping[str, Any], identities: Mapping[str, str]) -> None:
+    """Write `evaluation.json`: the policies of before stay if everything else is as it was."""
+    before = read(folder)
+    kept = before["policies"] if before is not None and all(before[key] == value for key, value in now.items()) else {}
+    document = {**now, "policies": {**kept, **identities}}
+    if document != before:
+        with written_whole(folder / NAME) as draft:
+            text = json.dumps(document | {CHECKSUM: _checksum(document)}, indent=2)
+            draft.write_text(text + "\n", encoding="utf-8")
+
+
+def read(folder: Path) -> dict[str, Any] | None:
+    """What `evaluation.json` says; None if there is none, or, with a warning, if it cannot be read."""
+    path = folder / NAME
+    expect_plain_file(path)
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        schema = int(found["schema"])
+        checksum = found.pop(CHECKSUM, None)
+        if schema < WITHOUT_CHECKSUMS:
+            raise ValueError(f"schema {schema}: there is no such")
+        if schema <= SCHEMA:
+            if schema > WITHOUT_CHECKSUMS and checksum != _checksum(found):
+                raise ValueError("its checksum is wrong")
+            setting_of(found)
+            if not all(isinstance(found[key], dict) for key in ("content", "versions", "policies")):
+                raise ValueError("expected objects under content, versions and policies")
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        warnings.warn(f"{path}: it cannot be read ({error!r})", StoredRunWarning, stacklevel=2)
+        return None
+    if schema > SCHEMA:
+        raise InputError(f"{path}: a newer clustergym wrote it; upgrade, or give another folder")
+    return dict(found)
+
+
+def _checksum(document: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+def is_blank(path: Path) -> bool:
+    """Whether there is no file, or one in which nothing stands."""
+    try:
+        return not path.read_bytes().strip()
+    except FileNotFoundError:
+        return True
+
+
+def setting_of(about: Mapping[str, Any]) -> Setting:
+    """The setting that `evaluation.json` names."""
+    return Setting.from_words(about["setting"])
+
+
+def expect_setting(folder: Path, about: Mapping[str, Any], setting: Setting) -> None:
+    """Raise BadArgument if `evaluation.json` names another setting."""
+    there, here = _words(setting_of(about)), _words(setting)
+    for name, value in here.items():
+        if there[name] != value:
+            raise BadArgument(
+                f"--logdir {folder}: what it holds was played with {name} {there[name]!r}, not {value!r}; "
+                "give another folder, or --fresh to forget it"
+            )
+
+
+def changes(before: Mapping[str, Any], now: Mapping[str, Any], identities: Mapping[str, str]) -> Iterator[str]:
+    """What has changed since the folder was last written, in words; nothing if its runs can be used."""
+    if before["schema"] == WITHOUT_CHECKSUMS:
+        yield "an older clustergym wrote it, without checksums"
+    if before["sources"] != now["sources"]:
+        yield "the sources of clustergym have changed"
+    for name in sorted(before["versions"].keys() | now["versions"].keys()):
+        old, new = before["versions"].get(name, "none"), now["versions"].get(name, "none")
+        if old != new:
+            yield f"{name} was {old} and is {new}"
+    for name, digest in now["content"].items():
+        if before["content"].get(name) != digest:
+            yield f"the {name} has changed"
+    if all(before[key] == value for key, value in now.items()):
+        for word, digest in identities.items():
+            if before["policies"].get(word, digest) != digest:
+                yield f"{word} has changed"

@@ -1,0 +1,49 @@
+"""Larger passes for jobs whose partners have left: `restore=on` of the rules that share GPUs.
+
+Our own reading, and off unless asked for: paper sjf-bsbf never gives a job that has once started in small passes larger
+ones, not even when it is alone on its GPUs. A job accumulates gradients anew in every iteration, so a larger sub-batch
+costs nothing but the memory that a partner has left.
+
+After a pass, when the jobs that wait have had what they want of the memory, every job that a partner has left since the
+last one, and that runs in smaller passes than an empty GPU admits, gets the largest sub-batch that fits its GPUs beside
+those who are there then; in order of the index. Where interference depends on the sub-batch, it does so only if its
+iterations get shorter. Nobody else is looked at: who has lost no partner has no more room.
+"""
+
+from ...simulator.compiler.jit import kernel
+from ...simulator.lifecycle.resizing import set_passes, wider_passes
+from ...simulator.running.iteration_time import iteration_time_s
+from ...simulator.sharing.berths import slowdown_now
+
+
+@kernel
+def restore(s):
+    """Modify `s`: those whom partners have left run in the largest passes that fit."""
+    _sort_eased(s)
+    for i in range(s.n_eased):
+        job = s.eased[i]
+        sub_batch = wider_passes(s, job)
+        if sub_batch > 0 and (s.kinds_by_pass == 0 or _is_faster(s, job, sub_batch)):
+            set_passes(s, job, sub_batch)
+
+
+@kernel
+def _is_faster(s, job, sub_batch):
+    """True if the iterations of a running job are shorter in passes of `sub_batch`, beside those who are there."""
+    present = s.sub_batch[job]
+    s.sub_batch[job] = sub_batch
+    iteration_s = iteration_time_s(s, job) * slowdown_now(s, job)
+    s.sub_batch[job] = present
+    return iteration_s < s.iteration_s[job]
+
+
+@kernel
+def _sort_eased(s):
+    """Modify `s.eased`: in order of the index. They are few: insertion sort."""
+    for i in range(1, s.n_eased):
+        job = s.eased[i]
+        j = i
+        while j > 0 and s.eased[j - 1] > job:
+            s.eased[j] = s.eased[j - 1]
+            j -= 1
+        s.eased[j] = job

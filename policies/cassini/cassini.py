@@ -1,0 +1,406 @@
+"""CASSINI: it picks among the placements of a scheduler, and shifts jobs that share links: paper cassini, Sec. 4.2.
+
+At every instant: the scheduler's candidates, up to 10 of them; the best by Algorithm 2 (`best_candidate`); the
+decisions that lead there. Then, at the same instant, a time-shift for every job that shares a link. Hyper-parameters
+and the number of workers stay the scheduler's.
+
+Shifts are computed anew at every instant, and decided where they or the period have changed. They are whole 72nds of
+the job's period, as the environment's are (`compatibility.bucket_s`). A job loses its shift where that costs more than
+it saves, and where it would make it wait for jobs that it no longer meets.
+
+A candidate whose affinity graph has a loop is discarded; if all have one, none is, and the shifts of a component with
+a loop are looked for together (descent over all its links at once), which the paper leaves open. Periods are rounded
+per component, not per link, so that a job has one period on all its links, which Theorem 1 needs.
+
+Whether shifts are worth what they cost: jobs that keep a shift wait out the padding of their period. The paper takes
+iteration times that have a small common multiple for granted. Free ones have none: the period at which jobs stay
+interleaved is longer than an iteration, by much where one job's iterations are many times as long as the other's.
+"Respecting the time-shift is only required for compatible jobs. All other jobs in the cluster can send packets at any
+time" (Sec. 5.7). So a component's jobs are shifted if what that saves them is at least what it costs:
+
+    sum over jobs of the excess saved on the link that gains most  >=  sum over jobs of period / iteration - 1
+
+Excess is a fraction of the link's capacity, as in Eq. 2; it is a fraction of time too, as what exceeds the capacity is
+sent later. Without shifts all offsets are equally likely, so the excess is the expectation over independent jobs.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+
+from ...simulator.base.decisions import Decision, Shift
+from ...simulator.base.errors import InputError
+from ...simulator.base.names import choose
+from ...simulator.cluster.routes import LinkUse
+from ...simulator.contention.circle import TOLERANCE, Grid, unify
+from ...simulator.engine.plans import Plan, plan_now
+from ...simulator.engine.protocols import CandidateSource
+from ...simulator.engine.view import ClusterView
+from ...simulator.profiles.phases import Phases
+from ...simulator.rules.rule import Rule
+from ..gang_links import alone, network_of
+from ..planning import PlacementPolicy
+from ..reasons.mid_instant import Moment
+from .compatibility import (
+    EXACT_JOBS,
+    Job,
+    SharedLink,
+    affinity_graph,
+    bucket_s,
+    has_loop,
+    nearest_bucket,
+    solution,
+    time_shifts,
+)
+
+if TYPE_CHECKING:
+    import networkx
+
+ROUNDING = 1e-9  # of sums that are equal
+
+
+@functools.lru_cache(maxsize=4096)
+def free_score(phases: tuple[Phases, ...], flows: tuple[int, ...], capacity: float) -> float:
+    """The expected compatibility score of a link whose jobs run as they like, offsets uniform and independent.
+
+    Args:
+        phases: of each job. flows: of each across the link. capacity: bytes per second.
+    """
+    chance = {0.0: 1.0}
+    for one, count in zip(phases, flows, strict=True):
+        idle = max(0.0, 1.0 - one.up_s / one.iteration_s)
+        parts = [(0.0, idle)]
+        parts += [
+            (count * rate, seconds / one.iteration_s) for rate, seconds in zip(one.rate, one.duration_s, strict=True)
+        ]
+        after: dict[float, float] = {}
+        for total, before in chance.items():
+            for more, part in parts:
+                after[total + more] = after.get(total + more, 0.0) + before * part
+        chance = after
+    return 1.0 - sum(part * max(0.0, total - capacity) for total, part in chance.items()) / capacity
+
+
+def is_worth(
+    jobs_on: Sequence[Sequence[Hashable]],
+    free: Sequence[float],
+    shifted: Sequence[float],
+    iteration_s: Mapping[Hashable, float],
+    period_s: Mapping[Hashable, float],
+) -> bool:
+    """Whether a component's jobs gain by shifts.
+
+    Args:
+        jobs_on: the jobs of each link. free, shifted: its score without and with shifts.
+        iteration_s, period_s: of every job.
+    """
+    saved = dict.fromkeys(iteration_s, 0.0)
+    for jobs, without, score in zip(jobs_on, free, shifted, strict=True):
+        for job in jobs:
+            saved[job] = max(saved[job], score - without)
+    cost = sum(period_s[job] / seconds - 1.0 for job, seconds in iteration_s.items())
+    return sum(saved.values()) >= cost - ROUNDING
+
+
+def mean_score(found: Interleaving) -> float:
+    """The paper's: the mean score of all shared links (Algorithm 2, Sec. 4.2); 1 if no link is shared.
+
+    It forgets how many links a job shares and with how many others: one bad link among many good ones hardly counts.
+
+    Paper: cassini, Algorithm 2.
+    """
+    return sum(found.scores.values()) / len(found.scores) if found.scores else 1.0
+
+
+def worst_links(found: Interleaving) -> float:
+    """Minus the sum over jobs of 1 - score on the worst of their links: at most 0.
+
+    A job runs as its worst link does.
+    """
+    worst: dict[Hashable, float] = {}
+    for link, jobs in found.jobs_on.items():
+        for job in jobs:
+            worst[job] = max(worst.get(job, 0.0), 1.0 - found.scores[link])
+    return -sum(worst.values())
+
+
+RANKINGS: dict[str, Callable[[Interleaving], float]] = {"mean": mean_score, "worst": worst_links}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A placement of all jobs: the links of each, and its phases alone there. Jobs in the same order in both."""
+
+    uses: Mapping[Job, LinkUse]
+    phases: Mapping[Job, Phases]
+
+
+@dataclass(frozen=True)
+class Interleaving:
+    """What CASSINI makes of a candidate.
+
+    Attributes:
+        shifts_s: by how much each job that shares a link delays its next iteration, in [0, its period); a job that is
+            not there runs as it likes.
+        periods_s: seconds from one iteration to the next of each of these jobs, padding included.
+        scores: of every shared link, at these shifts; links of one vertex have its score.
+        jobs_on: the jobs of every shared link.
+        loop: whether the affinity graph has a loop.
+    """
+
+    shifts_s: Mapping[Job, float]
+    periods_s: Mapping[Job, float]
+    scores: Mapping[int, float]
+    jobs_on: Mapping[int, tuple[Job, ...]]
+    loop: bool
+
+
+def interleave(
+    candidate: Candidate,
+    capacity: np.ndarray,
+    grid: Grid | None = None,
+    exact_jobs: int = EXACT_JOBS,
+    tolerance: float = TOLERANCE,
+    if_worth: bool = False,
+) -> Interleaving:
+    """The time-shifts of a candidate's jobs and the scores of its shared links.
+
+    Args:
+        capacity: bytes per second of every link, (L,).
+        grid: the angles; None: 5 degrees of each job's own circle.
+        exact_jobs: up to how many jobs on a link every rotation is tried.
+        tolerance: how much longer than its iteration a job's period may be before a larger circle is looked for.
+            Small ones keep every job fast and give 8 : 7 where 1 : 1 would interleave at the cost of one job's wait.
+        if_worth: leave out shifts that cost more than they save (worth.py); links then have the score that is expected
+            without.
+
+    Paper: cassini, Sec. 4.2.
+    """
+    import networkx
+
+    angles = Grid() if grid is None else grid
+    graph = affinity_graph(candidate.uses, candidate.phases, capacity)
+    shifts: dict[Job, float] = {}
+    periods: dict[Job, float] = {}
+    scores: dict[int, float] = {}
+    jobs_on: dict[int, tuple[Job, ...]] = {}
+    for vertices in networkx.connected_components(graph):
+        jobs = [job for job in candidate.uses if ("job", job) in vertices]
+        links = [vertex for vertex in graph if vertex in vertices and vertex[0] == "link"]
+        found_shifts, found_periods, found_scores = _component(
+            candidate, graph, jobs, links, angles, exact_jobs, tolerance
+        )
+        here = [tuple(job for job in jobs if ("job", job) in graph[vertex]) for vertex in links]
+        if if_worth:
+            free = [_free(candidate, graph, vertex, on) for vertex, on in zip(links, here, strict=True)]
+            alone_s = {job: candidate.phases[job].iteration_s for job in jobs}
+            if not is_worth(here, free, found_scores, alone_s, found_periods):
+                found_shifts, found_periods, found_scores = {}, {}, free
+        shifts |= found_shifts
+        periods |= found_periods
+        for vertex, score, on in zip(links, found_scores, here, strict=True):
+            for member in graph.nodes[vertex]["members"]:
+                scores[member] = score
+                jobs_on[member] = on
+    return Interleaving(shifts, periods, scores, jobs_on, bool(graph) and has_loop(graph))
+
+
+def _component(
+    candidate: Candidate,
+    graph: networkx.Graph,
+    jobs: list[Job],
+    links: list[tuple[str, int]],
+    grid: Grid,
+    exact_jobs: int,
+    tolerance: float,
+) -> tuple[dict[Job, float], dict[Job, float], list[float]]:
+    """Shifts, periods and scores of the links of one connected component."""
+    circle = unify([candidate.phases[job].iteration_s for job in jobs], tolerance)
+    periods = dict(zip(jobs, circle.periods_s, strict=True))
+    if has_loop(graph.subgraph([*links, *(("job", job) for job in jobs)])):
+        shared = tuple(_shared(graph, vertex, jobs) for vertex in links)
+        whole = solution(tuple(candidate.phases[job] for job in jobs), circle, shared, grid, exact_jobs)
+        return dict(zip(jobs, whole.shifts_s, strict=True)), periods, list(whole.scores)
+    scores = []
+    for vertex in links:
+        here = [job for job in jobs if ("job", job) in graph[vertex]]
+        own = circle.of([jobs.index(job) for job in here])
+        phases = tuple(candidate.phases[job] for job in here)
+        found = solution(phases, own, (_shared(graph, vertex, here),), grid, exact_jobs)
+        scores.append(found.scores[0])
+        for job, shift in zip(here, found.shifts_s, strict=True):
+            graph.edges[("job", job), vertex]["shift_s"] = shift
+    return time_shifts(graph, periods), periods, scores
+
+
+def _free(candidate: Candidate, graph: networkx.Graph, vertex: tuple[str, int], jobs: Sequence[Job]) -> float:
+    """The score of a link that is expected without shifts."""
+    flows = tuple(graph.edges[("job", job), vertex]["flows"] for job in jobs)
+    return free_score(tuple(candidate.phases[job] for job in jobs), flows, graph.nodes[vertex]["capacity"])
+
+
+def _shared(graph: networkx.Graph, vertex: tuple[str, int], jobs: Sequence[Job]) -> SharedLink:
+    here = [position for position, job in enumerate(jobs) if ("job", job) in graph[vertex]]
+    flows = tuple(graph.edges[("job", jobs[position]), vertex]["flows"] for position in here)
+    return SharedLink(tuple(here), flows, graph.nodes[vertex]["capacity"])
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The best candidate: its position, what it gives, and the value of every candidate (None: discarded)."""
+
+    index: int
+    interleaving: Interleaving
+    values: tuple[float | None, ...]
+
+
+def best_candidate(
+    candidates: Sequence[Candidate],
+    capacity: np.ndarray,
+    ranking: str = "mean",
+    grid: Grid | None = None,
+    exact_jobs: int = EXACT_JOBS,
+    tolerance: float = TOLERANCE,
+    if_worth: bool = False,
+) -> Choice:
+    """Algorithm 2: the candidate of the highest value, the first of them on a tie.
+
+    Args:
+        ranking: what a candidate is worth: mean (the paper's) or worst; see rank.py. The rest as in `interleave`.
+
+    Raises:
+        InputError: no candidates, or no such ranking.
+
+    Paper: cassini, Algorithm 2.
+    """
+    if not candidates:
+        raise InputError("candidates: none given, expected at least one")
+    value: Callable[[Interleaving], float] = RANKINGS[choose(ranking, RANKINGS, "ranking")]
+    made = [interleave(candidate, capacity, grid, exact_jobs, tolerance, if_worth) for candidate in candidates]
+    keep_loops = all(one.loop for one in made)
+    values = tuple(value(one) if keep_loops or not one.loop else None for one in made)
+    index = max(
+        (index for index, worth in enumerate(values) if worth is not None),
+        key=lambda index: values[index] or 0.0,
+    )
+    return Choice(index, made[index], values)
+
+
+Shifts = Literal["worth", "always"]
+CANDIDATES = 10  # Sec. 5.1: "up to 10 placement candidates"
+DEGREES = 5.0  # Sec. 5.1
+
+
+class Cassini(PlacementPolicy):
+    """A scheduler augmented.
+
+    Args:
+        name: how tables and logs call it.
+        source: whose candidates these are.
+        clock: the rule of the source: its preemption cost, rounds and leases hold.
+        candidates: how many are looked at, >= 1.
+        ranking: what a candidate is worth: mean (the paper's) or worst; see rank.py.
+        degrees: steps of the rotations that are tried, a divisor of 360.
+        shifts: `worth`: only where they save more than the padding of periods costs; `always`: for every job that
+            shares a link, whatever its padding.
+
+    Raises:
+        InputError: a parameter out of range.
+
+    Paper: cassini, Sec. 4.2.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        source: CandidateSource,
+        clock: Rule,
+        candidates: int = CANDIDATES,
+        ranking: str = "mean",
+        degrees: float = DEGREES,
+        shifts: Shifts = "worth",
+    ) -> None:
+        super().__init__(name, clock)
+        if candidates < 1:
+            raise InputError(f"policy {name}: candidates = {candidates}: expected a whole number of at least 1")
+        self.source = source
+        self.knows_run_times = getattr(source, "knows_run_times", False)
+        self.most = int(candidates)
+        self.ranking = choose(ranking, RANKINGS, f"ranking of policy {name}")
+        self.grid = Grid(degrees)
+        self.if_worth = choose(shifts, get_args(Shifts), f"shifts of policy {name}") == "worth"
+        self._chosen: Choice | None = None
+        self._found: Interleaving | None = None
+
+    def candidates(self, view: ClusterView, n: int) -> list[Plan]:
+        """Those of the scheduler."""
+        return self.source.candidates(view, n)
+
+    def choose(self, view: ClusterView) -> Plan:
+        """The best of the scheduler's candidates."""
+        plans = self.candidates(view, self.most)
+        self._chosen = None
+        if len(plans) == 1:
+            return plans[0]
+        network, links = network_of(view), view.topology.links
+        assert links is not None
+        placements = [_candidate(alone(view, plan)) for plan in plans]
+        best = best_candidate(
+            placements, links.capacity, self.ranking, self.grid, tolerance=network.padding, if_worth=self.if_worth
+        )
+        self._chosen = best
+        return plans[best.index]
+
+    def finish(self, view: ClusterView) -> list[Decision]:
+        """Shifts of the jobs as they are placed now, those that change, jobs ascending."""
+        network, links = network_of(view), view.topology.links
+        assert links is not None
+        own = alone(view, plan_now(view))
+        found = interleave(
+            _candidate(own), links.capacity, self.grid, tolerance=network.padding, if_worth=self.if_worth
+        )
+        self._found = found
+        meeting = {job for jobs in found.jobs_on.values() for job in jobs}
+        decisions: list[Decision] = []
+        for job in [job for job, (_, use) in own.items() if len(use.links)]:
+            period_s, present_s, paced_s = view.period_s(job), view.shift_s(job), view.shift_period_s(job)
+            if job in found.shifts_s and period_s is not None:
+                seconds = bucket_s(nearest_bucket(found.shifts_s[job], period_s), period_s)
+                if (seconds, period_s) != (present_s, paced_s):
+                    decisions.append(Shift(job, seconds))
+            elif present_s is not None and (job in meeting or paced_s != period_s):
+                decisions.append(Shift(job, None))
+        return decisions
+
+    def why(self, view: ClusterView, decision: Decision) -> str:
+        """What its scheduler says, and which of its candidates this is; of a shift whom the job meets."""
+        if isinstance(decision, Shift):
+            return self._why_shift(view, decision)
+        told = [self.source.why(view, decision)] if hasattr(self.source, "why") else []
+        if self._chosen is not None:
+            value, all_values = self._chosen.values[self._chosen.index], self._chosen.values
+            kept = sum(one is not None for one in all_values)
+            worth = "" if value is None else f", worth {value:.3g}, the most of {kept}"
+            told.append(f"candidate {self._chosen.index + 1} of {len(all_values)}{worth}")
+        return "; ".join(text for text in told if text)
+
+    def _why_shift(self, view: ClusterView, shift: Shift) -> str:
+        assert self._found is not None, "shifts follow from what was found"
+        links = [link for link, jobs in self._found.jobs_on.items() if shift.job in jobs]
+        there = {job for link in links for job in self._found.jobs_on[link] if isinstance(job, int)}
+        mates = sorted(there - {shift.job})
+        if not mates:
+            return "meets nobody on its links any more"
+        where = f"shares {'a link' if len(links) == 1 else f'{len(links)} links'} with {Moment(view).names(mates)}"
+        if shift.seconds is None:
+            return f"{where}: a shift costs more than it saves"
+        return f"{where}: compatibility {min(self._found.scores[link] for link in links):.3g} with the shifts"
+
+
+def _candidate(own: Mapping[int, tuple[Phases, LinkUse]]) -> Candidate:
+    return Candidate({job: use for job, (_, use) in own.items()}, {job: phases for job, (phases, _) in own.items()})

@@ -1,0 +1,430 @@
+"""Which jobs share which links, and how well they get along there: paper cassini, Sec. 3 and 4.1.
+
+The affinity graph (Sec. 4.1) says which jobs meet on which links, and gives one time-shift for each job. Vertices are
+("job", j) and ("link", l), edges carry `flows` and, once rotations are found, `shift_s` (t_j^l, Eq. 5). Links that
+carry the same set of jobs are one vertex: as separate vertices they would be a loop, which a ring over two racks makes
+at every turn. The vertex stands for the one of them that is loaded most: the largest sum of the jobs' peak demands as a
+fraction of its capacity, the lowest number on a tie.
+
+The compatibility score (Table 1, Eq. 1 to 3) is of an `Overlay`: the unified circles of some jobs laid over each other,
+and the links on which they meet: one link for the paper's formulation, several where the shifts of a whole component
+are looked for at once.
+
+The rotations with the best score are found exactly for a few jobs, by coordinate descent with restarts beyond. Both
+look for the rotations with the least total excess over the overlay's links; with one link that is Eq. 2 of paper
+cassini. Only relative rotations matter (turning all circles together changes nothing), so the first job stays at 0.
+Ties go to the smallest rotations, first job first. The searches are compiled: rotation_search.py.
+
+Time-shifts are decided in whole steps of a job's period (`bucket_s`), so that policies and environments name the same
+ones, bit for bit.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections import deque
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...simulator.cluster.routes import LinkUse
+from ...simulator.contention.circle import MOST_ITERATIONS, Circle, Grid, demand
+from ...simulator.profiles.phases import Phases
+from .overlap import Laid, lay_levels, lay_turns
+from .rotation_search import ABREAST, PADDED, SEEN, Lines, lay_amounts, lay_runs, search_all, search_by_descent
+
+if TYPE_CHECKING:
+    import networkx
+
+Job = Hashable
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """The links on which the same jobs meet, as one.
+
+    Attributes:
+        link: the one of them that is loaded most, which stands for all.
+        members: all of them, ascending.
+        flows: of each job across `link`, jobs in the order in which they are given.
+    """
+
+    link: int
+    members: tuple[int, ...]
+    flows: Mapping[Job, int]
+
+
+def meetings(uses: Mapping[Job, LinkUse], peak: Mapping[Job, float], capacity: np.ndarray) -> list[Meeting]:
+    """Where jobs meet: links that carry the same set of several jobs are one.
+
+    Args:
+        uses: the links of every job.
+        peak: the most bytes per second that a flow of a job sends.
+        capacity: bytes per second of every link, (L,).
+
+    Returns:
+        In the order of their lowest link.
+
+    Paper: cassini, Sec. 4.1.
+    """
+    flows_on: dict[int, dict[Job, int]] = {}
+    for job, use in uses.items():
+        for link, flows in zip(use.links.tolist(), use.flows.tolist(), strict=True):
+            flows_on.setdefault(link, {})[job] = flows
+    alike: dict[frozenset[Job], list[int]] = {}
+    for link in sorted(flows_on):
+        if len(flows_on[link]) > 1:
+            alike.setdefault(frozenset(flows_on[link]), []).append(link)
+
+    def load(link: int) -> float:
+        return sum(flows * peak[job] for job, flows in flows_on[link].items()) / float(capacity[link])
+
+    chosen = ((max(members, key=load), members) for members in alike.values())  # the first of those loaded most
+    return [Meeting(link, tuple(members), flows_on[link]) for link, members in chosen]
+
+
+def components(met: Sequence[Meeting]) -> list[list[Meeting]]:
+    """Meetings that are joined by jobs that are at several of them, in the order of the first of each."""
+    found: list[list[Meeting]] = []
+    left = list(met)
+    while left:
+        joined, jobs = [left[0]], set(left.pop(0).flows)
+        while more := [one for one in left if not jobs.isdisjoint(one.flows)]:
+            joined += more
+            jobs.update(*(one.flows for one in more))
+            left = [one for one in left if one not in more]
+        found.append(sorted(joined, key=met.index))
+    return found
+
+
+def affinity_graph(uses: Mapping[Job, LinkUse], phases: Mapping[Job, Phases], capacity: np.ndarray) -> networkx.Graph:
+    """The affinity graph of a placement: jobs that share a link, and the links that are shared.
+
+    Args:
+        uses: the links of every job.
+        phases: of every job, under this placement.
+        capacity: bytes per second of every link, (L,).
+
+    Returns:
+        Link vertices have `members` (all links that they stand for, ascending) and `capacity`.
+
+    Paper: cassini, Sec. 4.1.
+    """
+    import networkx
+
+    graph: networkx.Graph = networkx.Graph()
+    for met in meetings(uses, {job: one.peak for job, one in phases.items()}, capacity):
+        vertex = ("link", met.link)
+        graph.add_node(vertex, members=met.members, capacity=float(capacity[met.link]))
+        for job, flows in met.flows.items():
+            graph.add_edge(("job", job), vertex, flows=flows)
+    return graph
+
+
+def has_loop(graph: networkx.Graph) -> bool:
+    """Whether any component of the graph has a loop, so that Theorem 1 does not hold for it.
+
+    Paper: cassini, Theorem 1.
+    """
+    import networkx
+
+    return graph.number_of_edges() > graph.number_of_nodes() - networkx.number_connected_components(graph)
+
+
+def time_shifts(graph: networkx.Graph, period_s: Mapping[Job, float]) -> dict[Job, float]:
+    """Algorithm 1: one time-shift for every job from the shifts that it has on each link, seconds in [0, its period).
+
+    In every component the first job of `period_s` is the reference, with shift 0 (the paper takes a random one).
+    Correct for graphs without loops (Theorem 1): on every link all jobs keep their relative shifts, up to whole
+    iterations of theirs. Eq. 6 holds to the letter before `% iter_time` in line 23; a whole iteration more or less
+    changes no overlap.
+
+    Paper: cassini, Algorithm 1; Eq. 5 and 6.
+    """
+    shifts: dict[Job, float] = {}
+    for first in period_s:
+        if first in shifts or ("job", first) not in graph:
+            continue
+        shifts[first] = 0.0
+        waiting = deque([first])
+        while waiting:
+            job = waiting.popleft()
+            for link in graph[("job", job)]:
+                own = graph.edges[("job", job), link]["shift_s"]
+                for _, other in graph[link]:
+                    if other not in shifts:
+                        waiting.append(other)
+                        there = graph.edges[link, ("job", other)]["shift_s"]
+                        shifts[other] = (shifts[job] - own + there) % period_s[other]
+    return shifts
+
+
+@dataclass(frozen=True)
+class SharedLink:
+    """A link and the jobs on it.
+
+    Attributes:
+        jobs: positions in the overlay.
+        flows: how often each job's collective crosses the link (`simulator/cluster/routes.py: LinkUse`).
+        capacity: bytes per second, C.
+    """
+
+    jobs: tuple[int, ...]
+    flows: tuple[int, ...]
+    capacity: float
+
+
+@dataclass(frozen=True, eq=False)
+class Overlay:
+    """Jobs on one unified circle.
+
+    Attributes:
+        circle, grid: the circle of these jobs and the angles on it.
+        demand: float64 (n, |A|), bytes per second of each job at each angle, not rotated, per flow.
+        links: where they meet.
+
+    Paper: cassini, Sec. 3.
+    """
+
+    circle: Circle
+    grid: Grid
+    demand: np.ndarray
+    links: tuple[SharedLink, ...]
+
+    @classmethod
+    def of(cls, phases: Sequence[Phases], circle: Circle, links: Sequence[SharedLink], grid: Grid) -> Overlay:
+        """Lay the jobs' phases on the circle."""
+        rows = [demand(one, circle, job, grid) for job, one in enumerate(phases)]
+        return cls(circle, grid, np.array(rows), tuple(links))
+
+    @property
+    def num_jobs(self) -> int:
+        """Jobs, n."""
+        return len(self.demand)
+
+    @cached_property
+    def shifts(self) -> tuple[np.ndarray, ...]:
+        """Rotations of each job in angles, int64 (rotations,); "rotation k" of a job is the k-th of them."""
+        return tuple(self.grid.shifts(self.circle, job) for job in range(self.num_jobs))
+
+    def turned(self, job: int, step: int) -> np.ndarray:
+        """A job's demand at one of its rotations: float64 (|A|,), bw_circle(alpha - Delta) of Eq. 3.
+
+        Paper: cassini, Eq. 3.
+        """
+        return np.roll(self.demand[job], int(self.shifts[job][step]))
+
+    def shifts_s(self, rotation: Sequence[int]) -> tuple[float, ...]:
+        """Time-shift of each job at these rotations (Eq. 5), seconds, in [0, its period).
+
+        Paper: cassini, Eq. 5.
+        """
+        angle_s = self.circle.perimeter_s / self.demand.shape[1]
+        return tuple(float(shift[step]) * angle_s for shift, step in zip(self.shifts, rotation, strict=True))
+
+
+def excess(total: np.ndarray, capacity: float) -> np.ndarray:
+    """Average excess demand over the last axis, as a fraction of the capacity (Eq. 1, averaged as in Eq. 2).
+
+    Paper: cassini, Eq. 1.
+    """
+    return np.maximum(total - capacity, 0.0).mean(axis=-1) / capacity
+
+
+def link_scores(overlay: Overlay, rotation: Sequence[int]) -> np.ndarray:
+    """The compatibility score of each link at these rotations (Eq. 2), at most 1, float64 (links,).
+
+    1: nobody ever wants more than there is. Negative where the excess is more than the capacity.
+
+    Paper: cassini, Eq. 2.
+    """
+
+    def score(link: SharedLink) -> float:
+        total = np.zeros(overlay.demand.shape[1])
+        for job, flows in zip(link.jobs, link.flows, strict=True):
+            total += flows * overlay.turned(job, rotation[job])
+        return 1.0 - float(excess(total, link.capacity))
+
+    return np.array([score(link) for link in overlay.links])
+
+
+BUCKETS = 72  # 5 degrees of the job's own circle
+
+
+def bucket_s(bucket: int, period_s: float) -> float:
+    """The time-shift of a bucket, 0 to 71: seconds in [0, period)."""
+    return bucket * period_s / BUCKETS
+
+
+def nearest_bucket(seconds: float, period_s: float) -> int:
+    """The bucket whose time-shift is nearest to `seconds`, around the circle."""
+    return round(seconds / period_s * BUCKETS) % BUCKETS
+
+
+EXACT_JOBS = 3
+RESTARTS = 1000
+WORK = 1_100_000  # of one descent: about nanoseconds, whatever the periods
+ENDS = 32  # of the descents that are kept: of those whose rounded costs are as good the best is taken
+REMEMBERED = 65_536
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Rotations of an overlay.
+
+    Attributes:
+        rotation: steps of each job, of its own grid.
+        shifts_s: seconds by which that delays each job, in [0, its period).
+        scores: of each link, at most 1.
+    """
+
+    rotation: tuple[int, ...]
+    shifts_s: tuple[float, ...]
+    scores: tuple[float, ...]
+
+    @classmethod
+    def of(cls, overlay: Overlay, rotation: Sequence[int]) -> Solution:
+        """The solution that these rotations are."""
+        steps = tuple(int(step) for step in rotation)
+        return cls(steps, overlay.shifts_s(steps), tuple(link_scores(overlay, steps).tolist()))
+
+
+@functools.lru_cache(maxsize=REMEMBERED)
+def solution(
+    phases: tuple[Phases, ...], circle: Circle, links: tuple[SharedLink, ...], grid: Grid, exact_jobs: int = EXACT_JOBS
+) -> Solution:
+    """The best rotations of jobs with these phases, remembered: who the jobs are does not matter.
+
+    Args:
+        phases: of each job. circle: of all of them.
+        links: where they meet; `SharedLink.jobs` are positions in `phases`.
+    """
+    return solve(Overlay.of(phases, circle, links, grid), exact_jobs)
+
+
+def solve(overlay: Overlay, exact_jobs: int = EXACT_JOBS, restarts: int = RESTARTS, seed: int = 0) -> Solution:
+    """The best rotations: all of them tried for at most `exact_jobs` jobs, descent otherwise.
+
+    Paper: cassini, Table 1.
+    """
+    if overlay.num_jobs <= exact_jobs:
+        return exact(overlay)
+    return descent(overlay, restarts, seed)
+
+
+def exact(overlay: Overlay) -> Solution:
+    """The best of all rotations: steps^(n - 1) in all.
+
+    Paper: cassini, Table 1.
+    """
+    best = np.zeros(overlay.num_jobs, np.int64)
+    search_all(lay(overlay), np.zeros_like(best), best)
+    return Solution.of(overlay, best.tolist())
+
+
+def descent(overlay: Overlay, restarts: int = RESTARTS, seed: int = 0, work: int = WORK) -> Solution:
+    """Turn one job after the other to its best rotation until nothing helps, from several beginnings.
+
+    The first beginning is no rotation at all, so the result is never worse than that; the others are random (`seed`).
+    Where turning all jobs but the first by an iteration of that one changes little, from a good end, descents begin
+    there, too: on an endless grid it would change nothing. With five jobs and free periods that
+    is the optimum in 94 of 100 cases, with equal or harmonic ones in nearly all.
+
+    Args:
+        restarts: random beginnings at most, >= 0.
+        work: what may be spent, about nanoseconds; the descent that has begun is finished.
+    """
+    ends = np.zeros((ENDS, overlay.num_jobs), np.int64)
+    scratch = np.zeros((2, overlay.num_jobs), np.int64)
+    laid = lay(overlay)
+    search_by_descent(laid, lay_lines(overlay, laid), restarts, seed, work, ends, np.zeros(ENDS, np.int64), scratch)
+    return Solution.of(overlay, ends[0].tolist())
+
+
+MOST_BITS = 40  # of a link's capacity in units: one unit is 1e-12 of it
+LINE_BITS = 30  # of numbers in `Lines`, of which there is one at each end of the runs of a job
+SUM_BITS = 60  # that the largest sum of units may take
+
+
+def lay(overlay: Overlay) -> Laid:
+    """The overlay in arrays, nobody put anywhere yet. Demands are rounded to 1e-12 of a capacity, or a little more."""
+    jobs, angles = overlay.demand.shape
+    turns = np.array([len(shifts) for shifts in overlay.shifts], np.int64)
+    shift = np.zeros((jobs, int(turns.max())), np.int64)
+    for job, shifts in enumerate(overlay.shifts):
+        shift[job, : len(shifts)] = shifts
+    flows = np.zeros((len(overlay.links), jobs), np.int64)
+    for position, link in enumerate(overlay.links):
+        flows[position, list(link.jobs)] = link.flows
+    capacity = np.array([link.capacity for link in overlay.links], np.float64)
+    runs = 1 + int(np.count_nonzero(np.diff(overlay.demand, axis=1), axis=1).max())
+    shapes = {
+        "folds": (jobs,),
+        "levels": (jobs,),
+        "first": (jobs, runs + 1),
+        "start": (jobs, runs),
+        "end": (jobs, runs),
+        "amount": (len(flows), jobs, runs),
+        "whole": (len(flows), jobs),
+        "spent": (1,),
+        "rest": (len(flows), angles),
+        "sums": (2 * angles + 1,),
+        "cost": (shift.shape[1],),
+    }
+    wanted = float((flows @ overlay.demand.max(axis=1) / capacity).sum())
+    bits = SUM_BITS - math.ceil(math.log2((wanted + len(flows) + 1) * angles))
+    room = np.array([1 << min(MOST_BITS, bits)], np.int64)
+    zeros = {name: np.zeros(shape, np.int64) for name, shape in shapes.items()}
+    laid = Laid(shift=shift, turns=turns, flows=flows, room=room, **zeros)
+    lay_levels(laid, overlay.demand, capacity, np.array(overlay.circle.iterations, np.int64))
+    return laid
+
+
+def lay_lines(overlay: Overlay, laid: Laid) -> Lines:
+    """What a descent over an overlay needs besides."""
+    links, jobs, _ = laid.amount.shape
+    angles = laid.rest.shape[1]
+    most = max(int(laid.amount.max(initial=0)) * MOST_ITERATIONS, int(laid.amount.max(axis=2).sum(axis=1).max()))
+    coarse = max(0, most.bit_length() - LINE_BITS)
+    levels, runs = int(laid.levels.max()), int((laid.folds * laid.first.max(axis=1)).max())
+    runs += -runs % ABREAST
+    whole = {
+        "reach": (jobs,),
+        "runs": (jobs, levels),
+        "start": (jobs, levels, runs),
+        "end": (jobs, levels, runs),
+        "sums": (angles + PADDED,),
+        "cost": (laid.shift.shape[1],),
+        "seen": (SEEN,),
+    }
+    short = {
+        "amount": (links, jobs, levels),
+        "own": (links, jobs, 2 * angles),
+        "total": (links, angles),
+        "more": (2 * angles + PADDED,),
+        "slope": (angles + PADDED,),
+    }
+    lines = Lines(
+        coarse=np.array([coarse], np.int64),
+        iterations=np.array(overlay.circle.iterations, np.int64),
+        **{name: np.zeros(size, np.int64) for name, size in whole.items()},
+        **{name: np.zeros(size, np.int32) for name, size in short.items()},
+    )
+    lay_runs(laid, lines)
+    lay_amounts(laid, lines)
+    return lines
+
+
+def excess_by_rotation(overlay: Overlay, rotation: Sequence[int], job: int) -> np.ndarray:
+    """What each rotation of one job costs, the others as they are: float64 (rotations of the job,).
+
+    The sum over the overlay's links of the average excess demand, as a fraction of the capacity: 1 - Eq. 2 of paper
+    cassini, summed.
+    """
+    laid = lay(overlay)
+    lay_turns(laid, np.asarray(rotation, np.int64), job)
+    return laid.cost[: laid.turns[job]] / float(laid.room[0] * overlay.demand.shape[1])

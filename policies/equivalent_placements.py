@@ -1,0 +1,116 @@
+"""Gangs on free GPUs as close together as they lie, and other ways to do the same.
+
+Candidate placements must be equal to the scheduler that they come from. Here: each gang spans as many racks and as many
+machines as in the scheduler's own plan. That is what penalties by tier, such as Themis' and Dally's, can tell apart,
+and a bit more: a gang over three racks is worse for everybody else than one over two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+
+from ..simulator.cluster.topology import Topology
+from ..simulator.engine.plans import Plan
+
+TRIES = 12  # draws per candidate asked; most repeat one that is there where few GPUs are free
+
+
+def locality(topology: Topology, gpus: Sequence[int]) -> tuple[int, int]:
+    """(racks, machines) that a gang spans: less is better, racks first."""
+    machines = np.unique(topology.gpu_machine[np.asarray(gpus)])
+    return len(np.unique(topology.machine_rack[machines])), len(machines)
+
+
+def place(
+    topology: Topology, free: Collection[int], size: int, rng: np.random.Generator | None = None
+) -> tuple[int, ...]:
+    """`size` of the free GPUs, ascending, as close together as they lie; there must be as many.
+
+    In the machine, else the rack, that has the fewest free ones and enough; a gang that no rack can hold fills the
+    racks with the most free GPUs, and takes the rest of them from the rack with the fewest that suffice. Inside a rack
+    the same with machines. Ties go to the lowest index.
+
+    Args:
+        rng: any machine or rack that has enough is as good as another then, and racks that are filled come in any
+            order.
+    """
+    gpus = np.array(sorted(free))
+    machine = topology.gpu_machine[gpus]
+    whole = _fewest(np.bincount(machine), size, rng)
+    if whole is not None:
+        return tuple(gpus[machine == whole][:size].tolist())
+    rack = topology.machine_rack[machine]
+    taken: list[int] = []
+    for region, count in _filled(rack, size, rng):
+        inside = gpus[rack == region]
+        at = topology.gpu_machine[inside]
+        for one, share in _filled(at, count, rng):
+            taken += inside[at == one][:share].tolist()
+    return tuple(sorted(taken))
+
+
+def _filled(owner: np.ndarray, size: int, rng: np.random.Generator | None) -> list[tuple[int, int]]:
+    """(group, how many of it) for a gang, the owner of each free GPU given."""
+    counts = np.bincount(owner)
+    taken = []
+    while size > 0:
+        chosen = _fewest(counts, size, rng)
+        if chosen is None:
+            chosen = int(counts.argmax()) if rng is None else int(rng.choice(np.flatnonzero(counts)))
+        taken.append((chosen, min(int(counts[chosen]), size)))
+        size -= taken[-1][1]
+        counts[chosen] = 0
+    return taken
+
+
+def _fewest(counts: np.ndarray, size: int, rng: np.random.Generator | None) -> int | None:
+    """The group with the fewest that suffice, or any that suffices; None if none does."""
+    enough = np.flatnonzero(counts >= size)
+    if not len(enough):
+        return None
+    return int(enough[counts[enough].argmin()]) if rng is None else int(rng.choice(enough))
+
+
+def equivalent_placements(
+    topology: Topology, plan: Plan, movers: Sequence[int], pool: Collection[int], n: int, rng: np.random.Generator
+) -> list[Plan]:
+    """Up to n plans, all distinct: `plan`, then others in which the movers have other GPUs of the pool.
+
+    Args:
+        movers: jobs of the plan whose GPUs there all lie in the pool; the others stay where they are.
+        pool: GPUs that nobody else has.
+        n: at least 1.
+        rng: in which order the movers choose, and what.
+    """
+    wanted = {job: locality(topology, plan.gangs[job]) for job in movers}
+    found = {plan.placement: plan}
+    for _ in range(TRIES * (n - 1) if movers else 0):
+        if len(found) == n:
+            break
+        gangs = _drawn(topology, wanted, plan.gangs, movers, pool, rng)
+        if gangs is not None:
+            other = Plan({job: gangs.get(job, gpus) for job, gpus in plan.gangs.items()}, plan.sub_batch, plan.held)
+            found.setdefault(other.placement, other)
+    return list(found.values())
+
+
+def _drawn(
+    topology: Topology,
+    wanted: Mapping[int, tuple[int, int]],
+    gangs: Mapping[int, tuple[int, ...]],
+    movers: Sequence[int],
+    pool: Collection[int],
+    rng: np.random.Generator,
+) -> dict[int, tuple[int, ...]] | None:
+    """GPUs of the movers, or None where one of them would be spread otherwise than it should."""
+    free, drawn = set(pool), {}
+    for position in rng.permutation(len(movers)).tolist():
+        job = movers[position]
+        gpus = place(topology, free, len(gangs[job]), rng)
+        if locality(topology, gpus) != wanted[job]:
+            return None
+        drawn[job] = gpus
+        free.difference_update(gpus)
+    return drawn

@@ -1,0 +1,209 @@
+"""The base of policies among groups: they say which groups they want, and the decisions that lead there follow.
+
+`steps_to` leads from the groups that there are to those that are wanted, in as few decisions as that takes, each legal
+in its turn.
+
+Wanted groups go on with present ones so that as little as possible is loaded anew: a job that stays in its group loads
+the share of its partitions that changes machines, one that comes loads all (simulator/groups). So the pairs are those
+of an assignment of the greatest weight, the jobs in common, each counted for the share that it keeps.
+
+First whoever is to wait pauses and groups give machines back, then jobs join groups that there are. Now the groups that
+go on with nothing are empty, for whoever was in them and is wanted has nobody's old group to go on in but others': so
+new ones can open on their machines, and at last groups grow. Where nothing changes nothing is decided.
+
+Machines that fail: a group goes on with what it has left. A plan is made for the machines that are up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...simulator.base.decisions import AssignGroup, Decision, Preempt, SetMachines
+from ...simulator.base.errors import InputError
+from ...simulator.groups.group_config import GroupTerms
+from ...simulator.groups.group_view import GroupView
+from ..planning import PlanningPolicy
+from .problem import Plan
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A group as it is to be: its jobs, at least one, each in one group only, and how many machines it has, >= 1."""
+
+    members: tuple[int, ...]
+    machines: int
+
+
+@dataclass(frozen=True)
+class Follow:
+    """Let a job join the group that another is to be in by then."""
+
+    job: int
+    mate: int
+
+
+Step = Decision | Follow
+
+
+def present(view: GroupView) -> list[Wanted]:
+    """The groups as they are, in the order of their numbers."""
+    return [Wanted(tuple(view.members(group)), view.machines_of(group)) for group in view.groups.tolist()]
+
+
+def wanted_of(plan: Plan, jobs: Sequence[int]) -> list[Wanted]:
+    """The groups of a solver's plan; `jobs` are those of its problem, in order."""
+    return [Wanted(tuple(jobs[place] for place in members), machines) for members, machines in plan.groups()]
+
+
+def steps_to(view: GroupView, wanted: Sequence[Wanted]) -> list[Step]:
+    """What turns the present groups into the wanted ones, in order; give each to `decision_of` in its turn.
+
+    Args:
+        view: the present; its other decisions of this instant may have been made already.
+        wanted: all groups; of at most as many machines as are up.
+    """
+    numbers = view.groups.tolist()
+    group_of = view.group_of_jobs
+    own = [view.machines_of(group) for group in numbers]
+    old_of = _pairs(numbers, own, group_of, wanted)
+    staying = {job for group in wanted for job in group.members}
+    pauses: list[Step] = [Preempt(job) for job in view.running.tolist() if job not in staying]
+    shrinks, joins, opens, grows = ([], [], [], [])  # type: tuple[list[Step], list[Step], list[Step], list[Step]]
+    for old, group in zip(old_of, wanted, strict=True):
+        if old < 0:
+            first, *others = group.members
+            opens.append(AssignGroup(first, None, group.machines))
+            opens += [Follow(job, first) for job in others]
+            continue
+        number, machines = numbers[old], own[old]
+        joins += [AssignGroup(job, number) for job in group.members if group_of[job] != number]
+        if group.machines != machines:
+            (shrinks if group.machines < machines else grows).append(SetMachines(number, group.machines))
+    return pauses + shrinks + joins + opens + grows
+
+
+def decision_of(view: GroupView, step: Step) -> Decision:
+    """A step as the decision that it is once those before it have been made."""
+    return AssignGroup(step.job, view.group_of(step.mate)) if isinstance(step, Follow) else step
+
+
+def is_done(view: GroupView, decision: Decision) -> bool:
+    """Whether it is as a decision of `decision_of` wants it."""
+    if isinstance(decision, SetMachines):
+        return view.machines_of(decision.group) == decision.machines
+    if isinstance(decision, AssignGroup):
+        group = view.group_of(decision.job)
+        return group >= 0 and (group == decision.group or view.machines_of(group) == decision.machines)
+    return isinstance(decision, Preempt) and view.group_of(decision.job) < 0
+
+
+def _pairs(numbers: list[int], own: list[int], group_of: np.ndarray, wanted: Sequence[Wanted]) -> list[int]:
+    """For each wanted group the place of the present one that it goes on with, -1 for a new one."""
+    kept = np.zeros((len(wanted), len(numbers)))
+    place = {group: i for i, group in enumerate(numbers)}
+    for row, group in enumerate(wanted):
+        for job in group.members:
+            old = place.get(int(group_of[job]), -1)
+            if old >= 0:
+                kept[row, old] += min(group.machines, own[old]) / max(group.machines, own[old])
+    old_of = [-1] * len(wanted)
+    if kept.size and (np.count_nonzero(kept, axis=0) <= 1).all() and (np.count_nonzero(kept, axis=1) <= 1).all():
+        for row in np.flatnonzero(kept.any(axis=1)).tolist():
+            old_of[row] = int(kept[row].argmax())
+    elif kept.size:
+        from scipy.optimize import linear_sum_assignment
+
+        rows, olds = linear_sum_assignment(kept, maximize=True)
+        for row, old in zip(rows.tolist(), olds.tolist(), strict=True):
+            if kept[row, old] > 0.0:
+                old_of[row] = old
+    return old_of
+
+
+FEW = 3
+
+
+class GroupPolicy(PlanningPolicy):
+    """Wants groups. Write `wanted`, and `begin` and `look` if it remembers something.
+
+    Where others decide at the same instant too, it plans anew on what they left.
+
+    Args:
+        name: how tables and logs call it.
+        clock: how groups execute, and whether data is spilled, while it plays.
+
+    Attributes:
+        before: the groups that it wanted at the last instant at which it was asked; empty at first.
+    """
+
+    clock: GroupTerms
+
+    def __init__(self, name: str, clock: GroupTerms | None = None) -> None:
+        super().__init__(name, clock or GroupTerms())
+        self.before: list[Wanted] = []
+        self._after: list[Wanted] = []
+        self._after_of: Hashable = None
+
+    def wanted(self, view: GroupView) -> list[Wanted]:
+        """The groups that there are to be; the same whenever it is asked at an instant that nobody has changed."""
+        raise TypeError(f"{type(self).__name__} does not say what it wants: define wanted(self, view)")
+
+    def look(self, view: GroupView) -> None:
+        """An instant begins."""
+
+    def clock_for(self, view: Any) -> Any:
+        """How groups execute.
+
+        Raises:
+            InputError: no groups run here.
+        """
+        if not isinstance(view, GroupView):
+            raise InputError(
+                f"policy {self.name} plays where jobs run in groups on parameter servers (Grouping-v0); expected a "
+                "GroupSimulator's view"
+            )
+        return super().clock_for(view)
+
+    def plan(self, view: GroupView) -> list[Step]:
+        """What leads to the groups that it wants."""
+        self.before = self._after if self._after_of == view.run else []
+        self._after_of = view.run
+        self.look(view)
+        return self.rest(view, [])
+
+    def rest(self, view: GroupView, left: list[Step]) -> list[Step]:
+        """The same, of what others have left."""
+        self._after = self.wanted(view)
+        return [] if self._after == present(view) else steps_to(view, self._after)
+
+    def said(self, view: GroupView, step: Step) -> Decision:
+        """A step once those before it have been made."""
+        return decision_of(view, step)
+
+    def is_done(self, view: GroupView, decision: Decision) -> bool:
+        """Whether it is as the decision wants it."""
+        return is_done(view, decision)
+
+    def why(self, view: Any, decision: Decision) -> str:
+        """What the groups that it wants come to for the job."""
+        if isinstance(decision, SetMachines):
+            return f"{decision.machines} machines in the groups that it wants"
+        if isinstance(decision, Preempt):
+            return "in none of the groups that it wants"
+        if not isinstance(decision, AssignGroup):
+            return ""
+        own = next((group for group in self._after if decision.job in group.members), None)
+        if own is None:
+            return ""
+        mates = [str(view.workload.job_id[job]) for job in own.members if job != decision.job]
+        beside = (
+            f"with {', '.join(mates[:FEW])}{f' and {len(mates) - FEW} more' * (len(mates) > FEW)}" if mates else "alone"
+        )
+        return f"wanted {beside} on {own.machines} machines"
+
+    def __repr__(self) -> str:
+        return f"{self.name}: {self.clock}"

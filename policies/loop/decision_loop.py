@@ -1,0 +1,221 @@
+"""The loop of a run: the next instant, the pass that the rule makes at it, and what comes of the instant; over again.
+
+The simulator knows what happens at an instant (simulator/events/clock.py), and how one job starts, moves and ends
+(simulator/lifecycle); no rule is known there. Here these are put together with the passes of all rules, and with what
+rules hear of in between: jobs that take their places in the order, holds that are served, timers that run out.
+
+Rules are named here by import, and not handed to the loop as arguments: numba's type of a function that is an argument
+is its address in this process, so what is compiled for it is never found on disk again (tried with 0.68: a miss, and a
+file more, in every process). A field of the record says which pass is made, and one machine code serves all rules, so
+that a cluster can change hands in the middle of a run. `Simulator`, which lies below, gets the loop from the root
+package (engine/rule_loop.py).
+"""
+
+import math
+
+from ...simulator.base.codes import ASK, DECIDE, ENDLESS, FINISHED, HORIZON, STALLED
+from ...simulator.compiler.jit import kernel
+from ...simulator.events.clock import happen, next_event_s, pass_time
+from ...simulator.events.network_clock import play_on
+from ...simulator.flows.link_use import has_links
+from ...simulator.flows.sessions import let_go
+from ...simulator.lifecycle.rerating import settle_rates
+from ...simulator.numerics.event_queue import schedule_event
+from ...simulator.numerics.rounding import SAME_INSTANT
+from ...simulator.regions.region_starts import has_regions
+from ...simulator.regions.table_copies import sweep
+from ...simulator.running.patience import AT_ONCE, is_endless
+from ...simulator.running.round_times import next_round_s, round_from_s
+from ...simulator.sharing.berths import forget_eased, has_berths
+from ..bsbf.restore import restore
+from ..bsbf.sjf_bsbf_pass import share_pass
+from ..dally import set_rings
+from ..gandiva import pack, unpack
+from ..passes.backfill import backfill
+from ..passes.order_pass import commit, order_pass
+from ..passes.tier_holds import serve_holds
+from ..passes.time_slicing import plan_turn
+from .offer_pass import make_offers
+
+
+@kernel
+def run(s, max_events):
+    """Modify `s`: play the compiled rule to the end; returns FINISHED, STALLED, HORIZON or ENDLESS.
+
+    After `max_events` more events it stops before the next pass, and returns DECIDE.
+    """
+    limit = s.events + max_events
+    while True:
+        code = advance(s)
+        if code != DECIDE or s.events >= limit:
+            return code
+        schedule(s)
+
+
+@kernel
+def schedule(s):
+    """Modify `s`: one pass of the rule at this instant; returns the number of jobs started."""
+    s.pass_number += 1
+    s.n_picked = 0
+    if s.delays or s.auctions or s.migrates or s.waits:
+        return _offer(s)
+    if next_round_s(s) > s.now_s:
+        return 0
+    if s.shares:
+        return _share(s)
+    if s.waiting == 0:
+        return 0
+    if s.backfills:
+        return backfill(s, round_from_s(s, s.last_end_s))
+    return order_pass(s)
+
+
+@kernel
+def _share(s):
+    """Modify `s`: a pass in which jobs share GPUs; then, if the rule says so, those whom partners have left grow."""
+    started = share_pass(s) if s.waiting > 0 else 0
+    if s.restores:
+        restore(s)
+    return started
+
+
+@kernel
+def _offer(s):
+    """Modify `s`: passes in which every job decides for itself; what one leaves when it moves is offered again."""
+    if s.auctions:
+        return make_offers(s)
+    if next_round_s(s) > s.now_s:
+        return 0
+    started = make_offers(s)
+    while s.moved:
+        s.pass_number += 1
+        s.n_picked = 0
+        started += make_offers(s)
+    if s.packs:
+        unpack(s)
+        started += pack(s)
+    return started
+
+
+@kernel
+def advance(s):
+    """Modify `s`: close this instant and run to the next decision point; returns why it stopped (codes.DECIDE, ...).
+
+    A decision is due when something happened and jobs wait, or could move; with scheduling rounds, at the first round
+    from then on; with auctions, when one is held. Where jobs may be resized, it is due whenever one is there.
+
+    It also stops, with ASK, where rates must be known before time passes; once they are set it goes on from there.
+    """
+    if has_berths(s) and s.asking:
+        s.asking = 0
+    else:
+        _close_instant(s)
+    while s.done < s.n_jobs:
+        if has_links(s):
+            let_go(s)
+        if has_berths(s):
+            if settle_rates(s) > 0 or (has_links(s) and s.net_changed):
+                s.asking = 1
+                return ASK
+            _plan_round(s)
+        if s.events >= s.patience and is_endless(s):
+            return ENDLESS
+        time_s = next_s(s)
+        if has_links(s):
+            time_s = play_on(s, time_s)
+        if time_s > s.horizon_s:
+            pass_time(s, s.horizon_s)
+            return HORIZON
+        if time_s == math.inf or (has_regions(s) and _only_tables_to_come(s)):
+            return STALLED
+        pass_time(s, time_s)
+        auctioned = happen(s)
+        _catch_up(s)
+        if has_regions(s) and s.sweep:
+            sweep(s)
+        if auctioned == s.auctions:
+            serve_holds(s)
+        if has_berths(s):
+            settle_rates(s)
+        if not _may_decide(s) or auctioned != s.auctions:
+            commit(s, 0)
+        elif s.auctions or next_round_s(s) <= s.now_s:
+            s.instants += 1
+            s.offers = s.waiting > 0
+            return DECIDE
+        else:
+            schedule_event(s, s.round_event, next_round_s(s))
+    return FINISHED
+
+
+@kernel
+def next_s(s):
+    """Modify `s`: when something happens next, if nobody decides anything; infinity if nothing is left to come.
+
+    All waiting jobs that the rule wakes are timed before.
+    """
+    if s.n_untimed > 0:
+        set_rings(s)
+    return next_event_s(s)
+
+
+@kernel
+def _close_instant(s):
+    """Modify `s`: a decision point is over. In regions the slow path has looked, and copies nobody reads may go."""
+    serve_holds(s)
+    commit(s, s.offers)
+    if has_berths(s):
+        forget_eased(s)
+    s.log_count = 0
+    s.log_gpus = 0
+    if s.slicing_s > 0.0:
+        plan_turn(s)
+    if has_regions(s):
+        s.tables_due = 0
+        if s.sweep:
+            sweep(s)
+
+
+@kernel
+def _catch_up(s):
+    """Modify `s`: events that come later by rounding only are of this instant: the clock goes on to them.
+
+    Not at auctions, whose instants are those of the authors' simulator, nor on links, where time is the network's.
+    """
+    if s.auctions or has_links(s):
+        return
+    until_s = min(s.now_s * (1.0 + SAME_INSTANT), s.horizon_s)
+    most = s.events + AT_ONCE
+    while next_s(s) <= until_s and s.events < most:
+        pass_time(s, next_event_s(s))
+        happen(s)
+
+
+@kernel
+def _may_decide(s):
+    """True if a job waits, or runs and could move or be resized, or shares links with others, or tables may move."""
+    if has_regions(s) and s.tables_due:
+        return True
+    if s.waiting > 0 or (s.migrates and s.spread > 0) or (s.packs and s.shared_gpus > 0 and s.free_gpus > 0):
+        return True
+    if has_links(s) and s.n_links > 0 and s.running > 0:
+        return True
+    if has_berths(s) and s.n_eased > 0 and s.running > 0 and (s.restores or next_round_s(s) <= s.now_s):
+        return True  # no round is made for somebody who only looks
+    return has_berths(s) and s.elastic and s.running > 0
+
+
+@kernel
+def _only_tables_to_come(s):
+    """True if nothing is to come but looks of the slow path, and at the last one and since nobody decided anything."""
+    if s.event_count != 1 or s.event_item[0] != s.tables_event or s.next_arrival < s.n_jobs:
+        return False
+    return s.waiting + s.held > 0 and s.decisions == s.tables_seen
+
+
+@kernel
+def _plan_round(s):
+    """Modify `s`: where jobs may be resized, every round while one is there is an event."""
+    if s.elastic and s.round_s > 0.0 and s.event_of[s.round_event] < 0 and s.waiting + s.running > 0:
+        time_s = next_round_s(s)
+        schedule_event(s, s.round_event, time_s if time_s > s.now_s else time_s + s.round_s)

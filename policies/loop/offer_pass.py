@@ -1,0 +1,201 @@
+"""One auction: free GPUs are offered to every waiting job in turn, and each takes or refuses them.
+
+Where `order_pass.py` may look at one job of a demand class for all, here every job decides for itself: one has waited
+for longer than its like (Dally's timers), has more left to do and so less to gain by waiting (greedy: there every job
+is asked, and may stop or move others instead), or GPUs are offered to running jobs too, so that they move (Gandiva).
+Under delay timers the jobs of a class take GPUs inside a machine alike: a class is represented by its first job until
+that one refuses. From there on only jobs that have waited longer, so that they take more, are asked. Nobody is missed:
+refusing changes nothing, whom a later job may stop an earlier one might have stopped, and what a move leaves is offered
+in another pass.
+
+Under delay timers a lease that has ended is over as soon as somebody waits: the job gives its GPUs back and is offered
+GPUs like those that wait, its starvation at 0. Who gets the same GPUs has not stopped: `commit` begins another lease.
+"""
+
+from ...simulator.base.codes import RUNNING, WAITING
+from ...simulator.compiler.jit import kernel
+from ...simulator.lifecycle.lifecycle import migrate, preempt
+from ...simulator.rules.orders import comes_before, is_leased
+from ...simulator.running.gpu_allocation import is_spread
+from ...simulator.running.placers import find_better, find_gang
+from ..dally import find_accepted, find_upgrade, patience
+from ..greedy.greedy_wait import forget, takes_now
+from ..greedy.room import starts_for_room
+from ..passes.eviction import evict_for, pick_evictable, pick_leases_over, pop_pick
+from ..passes.starts import start
+from ..passes.time_slicing import may_stop, pick_turns_over, turn_is_over
+
+
+@kernel
+def make_offers(s):
+    """Modify `s`: offer what is free, and what leases that have ended may free, in the order of the rule.
+
+    Returns the number of jobs started.
+
+    Paper: dally, Sec. IV-B.
+    """
+    started = 0
+    s.moved = 0
+    leases_end = s.waiting > 0 and s.lease_s > 0.0 and s.auctions == 0  # nobody is stopped while nobody waits
+    if leases_end and s.delays and s.leases_over:
+        _end_leases(s)
+    forget(s)
+    count = _gather(s)
+    if leases_end and s.delays == 0:
+        pick_evictable(s, s.bid[0])
+    elif s.waiting > 0 and turn_is_over(s):
+        pick_turns_over(s)
+    while count > 0 and (s.free_gpus > 0 or s.n_picked > 0 or s.preempts):
+        job = s.bid[0]
+        count = _remove_first(s, count)
+        if s.status[job] == RUNNING:
+            _move(s, job)
+            continue
+        demand = s.demand[job]
+        takes = patience(s, job)
+        if takes <= _refused(s, demand):
+            continue
+        stands_for_class = s.class_blocked[demand] != s.pass_number
+        evicted = 0
+        taken = find_offer(s, job)
+        if not taken and s.n_picked > 0 and may_stop(s, job):
+            evicted = evict_for(s, job)
+            taken = evicted > 0
+        if taken:
+            start(s, job)
+            forget(s)
+            started += 1
+            if stands_for_class and s.class_count[demand] > 0:
+                count = _add(s, s.queue_item[s.class_base[demand]], count)
+            count = _add_stopped(s, evicted, count)
+        elif starts_for_room(s, job):
+            started += 1
+            s.moved = 1  # what is free now is offered anew, the first of the order first
+            break
+        elif s.strict:
+            break
+        elif s.waits == 0:
+            s.class_refused[demand] = 4 * s.pass_number + takes
+            if stands_for_class:
+                s.class_blocked[demand] = s.pass_number
+                if s.gpus[job] <= s.free_gpus or s.n_picked > 0:
+                    count = _add_class(s, demand, count)
+    return started
+
+
+@kernel
+def find_offer(s, job):
+    """Modify `s.gang` (and the lists of waits): GPUs that the waiting job accepts now; False if there are none.
+
+    Without delay timers, whatever the placer gives, if waiting for better would not be worth it.
+    """
+    if s.delays:
+        return find_accepted(s, job)
+    return find_gang(s, job, s.placer) and (s.waits == 0 or takes_now(s, job))
+
+
+@kernel
+def _end_leases(s):
+    """Modify `s`: running jobs whose lease has ended lose their GPUs, lowest index first."""
+    pick_leases_over(s)
+    while s.n_picked > 0:
+        job = s.pick_job[0]
+        pop_pick(s)
+        preempt(s, job)
+
+
+@kernel
+def _refused(s, demand):
+    """The patience of the most patient job of a class that has refused in this pass; 0: none has."""
+    refused = s.class_refused[demand]
+    return refused % 4 if refused // 4 == s.pass_number else 0
+
+
+@kernel
+def _move(s, job):
+    """Modify `s`: a running job moves if a better tier has room for it.
+
+    Gandiva: beside its own GPUs. Dally without leases: as if it were preempted and took an offer at once.
+    """
+    if s.started_s[job] == s.now_s:
+        return
+    if find_upgrade(s, job) if s.delays else find_better(s, job, s.placer):
+        migrate(s, job)
+        s.moved = 1
+
+
+@kernel
+def _add_stopped(s, stopped, count):
+    """Modify `s.bid`: the jobs in `s.out_job`, which have just lost their GPUs, join the heap."""
+    for i in range(stopped):
+        count = _add(s, s.out_job[i], count)
+    return count
+
+
+@kernel
+def _gather(s):
+    """Modify `s.bid`: a heap of the first jobs of all classes, and of the running jobs that may move.
+
+    At auctions every job that could be served is in it: ties go by more than the order inside a class. So it is where
+    jobs weigh waiting: what one refuses another of its class may take.
+    """
+    count = 0
+    for demand in range(s.n_classes):
+        if s.class_count[demand] > 0 and s.auctions == 0 and s.waits == 0:
+            count = _add(s, s.queue_item[s.class_base[demand]], count)
+        elif (s.auctions or s.waits) and (s.class_gpus[demand] <= s.free_gpus or s.strict or s.preempts):
+            s.class_blocked[demand] = s.pass_number
+            count = _add_class(s, demand, count)
+    if s.migrates and s.spread > 0:
+        for i in range(s.running):
+            job = s.runner[i]
+            if is_spread(s, job) and s.begun_s[job] < s.now_s and not is_leased(s, job):
+                count = _add(s, job, count)
+    return count
+
+
+@kernel
+def _add_class(s, demand, count):
+    """Modify `s.bid`: the waiting jobs of a class that may accept something join the heap; returns the new length."""
+    refused = _refused(s, demand)
+    base = s.class_base[demand]
+    for i in range(base, base + s.class_count[demand]):
+        if refused == 0 or patience(s, s.queue_item[i]) > refused:
+            count = _add(s, s.queue_item[i], count)
+    return count
+
+
+@kernel
+def _add(s, job, count):
+    """Modify `s.bid`: the job joins the heap, if it waits or runs; returns the new length."""
+    if s.status[job] != WAITING and s.status[job] != RUNNING:
+        return count
+    hole = count
+    while hole > 0:
+        parent = (hole - 1) // 2
+        if not comes_before(s, job, s.bid[parent]):
+            break
+        s.bid[hole] = s.bid[parent]
+        hole = parent
+    s.bid[hole] = job
+    return count + 1
+
+
+@kernel
+def _remove_first(s, count):
+    """Modify `s.bid`: a heap without its first job; returns the new length."""
+    count -= 1
+    job = s.bid[count]
+    hole = 0
+    while True:
+        child = 2 * hole + 1
+        if child >= count:
+            break
+        if child + 1 < count and comes_before(s, s.bid[child + 1], s.bid[child]):
+            child += 1
+        if not comes_before(s, s.bid[child], job):
+            break
+        s.bid[hole] = s.bid[child]
+        hole = child
+    s.bid[hole] = job
+    return count

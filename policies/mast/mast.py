@@ -1,0 +1,479 @@
+"""MAST, the fast path of paper mast: one pass over the queue after the other; and the other cells of its Table 1.
+
+At every pass GMS ranks the pending workloads (gms.py); in this order each is offered to the regions that have its
+tables and could hold it, and gets the best plan of RMS (place_search.py), or is passed. Where workloads were preempted,
+the pass is made again at the same instant, with them in the queue. Workloads that no region can run have their tables
+copied (copies_on_demand.py).
+
+A pass is made at most six times at one instant, and so are rounds of copies before them. Sec. 5.4 gives the duration
+of a pass, 34 s, not its period; it says that 5 minutes suffice. RMS places only in a pass, where the paper's
+"constantly checks the job-queue database": `scan_s=0` comes nearest to that.
+
+At the beginning of an instant `decide` depends on the record alone, but for regions to which workloads are bound early;
+within one the rest of the pass is kept.
+
+Early binding (`Binding`): a workload goes to a region, or to a cluster, when it arrives (paper mast, Sec. 4.1 and 5.6).
+
+Sec. 5.6: "dispatches a workload to the region with the lowest demand over supply rate of the required GPU type". The
+type is that of the first part. Which demand is not said: `now` is what the workloads bound there ask that have not
+finished, `day` what the slow path knows (Expression 2: hours a day of the workloads that recur, at the homes of their
+tables), the same for a whole run. Regions, or clusters, are those that have the tables and could hold the workload. One
+whose tables are nowhere together is bound when they are; one whose region has lost them for good, or is down, is bound
+anew as soon as another one can run it. A cluster's demand is that of the first parts that are bound to it: the others
+go where RMS puts them.
+
+With `now` what a workload was bound to depends on who arrived, or had its tables, and finished before it, not on when
+it is asked for.
+
+The schedulers of paper mast by their names: `mast`, `federated`, `global`, and `scope`, any valid cell of Table 1.
+
+| queue | allocation: cluster | region | global |
+| --- | --- | --- | --- |
+| cluster | (1) | - | - |
+| region | (2) | (5), `federated` | - |
+| global | (3) | (6), `mast` | (9), `global` |
+
+A queue of a region, or of a cluster, is one that workloads are bound to when they arrive; a global one
+binds late. Priorities, credits and quotas are those of GMS everywhere, so that cells differ in nothing else.
+Allocation in a cluster: each cluster says for itself whether it can run a workload, and the least loaded one is asked
+first. Load counts what workloads of the same or a higher priority hold. In a region, RMS takes the best cluster. Global
+allocation places several workloads jointly. The other parts of a workload go where RMS puts them in the same region.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...simulator.base.decisions import TABLE_DECISIONS, Decision, Preempt, Start
+from ...simulator.base.errors import InputError
+from ...simulator.base.names import choose
+from ...simulator.cluster.region_hardware import NO_GPU
+from ...simulator.engine.view import ClusterView
+from ...simulator.rules.rule import Rule
+from ...simulator.warehouse.demands import Demands, packs
+from ..planning import PlanningPolicy, is_round
+from ..two_paths import Paths
+from . import auction, gms
+from . import region_units as kernels
+from .auction import Queue
+from .copies_on_demand import on_demand
+from .gms import DAY_S, lay_ranking
+from .rms import Hardware, lay_regions
+
+if TYPE_CHECKING:
+    from ..tetris.tetris import DataPolicy
+
+NOWHERE = -1
+SETTINGS = ("to_cluster", "daily", "_run")  # attributes that are not of a run
+
+
+class Binding:
+    """Binds each workload once.
+
+    Args:
+        to_cluster: bind the first part to a cluster of the region; the others go where RMS puts them there.
+        daily: the demand is that of a day, not of now.
+
+    Paper: mast, Sec. 4.1 and 5.6.
+    """
+
+    def __init__(self, to_cluster: bool, daily: bool = False) -> None:
+        self.to_cluster, self.daily = to_cluster, daily
+        self._run: Hashable = None
+
+    def bind(self, view: ClusterView, queue: Queue, pending: int) -> None:
+        """Leave in the queue's sets of regions the one that each workload is bound to, if it can run there now."""
+        if self._run != view.run:
+            self._run = view.run
+            self._begin(view)
+        jobs = queue.job[:pending]
+        bits = queue.bits[jobs]
+        bound = self._region[jobs]
+        lost = (bound != NOWHERE) & (bits >> np.maximum(bound, 0) & 1 == 0)
+        free = jobs[(bits != 0) & (lost | (bound == NOWHERE))]
+        since_s = self._since_s(view, free)
+        for place in np.lexsort((free, since_s)).tolist():
+            self._bind(view, int(free[place]), int(queue.bits[free[place]]), float(since_s[place]))
+        bound = self._region[jobs]
+        queue.bits[jobs] = np.where(bound == NOWHERE, 0, bits & 1 << np.maximum(bound, 0))
+        if self.to_cluster:
+            queue.only[jobs] = self._cluster[jobs]
+
+    def memory(self, simulator: Any) -> dict[str, Any] | None:
+        """Where the workloads of the present run are bound; None: nobody was asked yet."""
+        if self._run != simulator.view.run:
+            return None
+        return deepcopy({name: value for name, value in vars(self).items() if name not in SETTINGS})
+
+    def recall(self, simulator: Any, memory: dict[str, Any] | None) -> None:
+        """A simulator now stands where one stood of whose run `memory` was remembered."""
+        self._run = None
+        if memory is not None:
+            vars(self).update(deepcopy(memory))
+            self._run = simulator.view.run
+
+    def _begin(self, view: ClusterView) -> None:
+        """Nobody is bound, but to where it runs or has run last."""
+        demands, topology = view.demands, view.topology
+        jobs, clusters, types = len(view.workload), topology.num_clusters, len(demands.gpu_types)
+        self._region = np.full(jobs, NOWHERE, np.int64)
+        self._cluster = np.full(jobs, NOWHERE, np.int64)
+        self._kind, self._need = demands.part_type, demands.part_units
+        self._cluster_kind = demands.cluster_type(topology)
+        self._cluster_region = topology.cluster_region
+        self._units = np.bincount(topology.rack_cluster[topology.machine_rack], topology.machine_gpus, clusters)
+        self._supply = np.zeros((topology.num_regions, types))
+        known = self._cluster_kind >= 0
+        np.add.at(self._supply, (self._cluster_region[known], self._cluster_kind[known]), self._units[known])
+        self._demand = np.zeros_like(self._supply)
+        self._day = hours_of_a_day(demands, self._supply.shape) if self.daily else None
+        self._asked = np.zeros(clusters)
+        self._bound = np.zeros(0, np.int64)  # those that have not finished, as far as was looked
+        s = view.record
+        for job in range(int(s["next_arrival"])):
+            region = int(s["job_region"][job] if s["job_region"][job] >= 0 else s["last_region"][job])
+            if s["starts"][job] > 0 and region >= 0:
+                self._note(job, region, int(s["part_cluster"][job, 0]))
+
+    def _note(self, job: int, region: int, cluster: int) -> None:
+        self._region[job], self._cluster[job] = region, cluster
+        there = self._kind[job] >= 0
+        np.add.at(self._demand[region], self._kind[job][there], self._need[job][there])
+        self._asked[cluster] += self._need[job, 0]
+        self._bound = np.append(self._bound, job)
+
+    def _forget(self, jobs: np.ndarray) -> None:
+        for job in jobs.tolist():
+            there = self._kind[job] >= 0
+            np.subtract.at(self._demand[self._region[job]], self._kind[job][there], self._need[job][there])
+            self._asked[self._cluster[job]] -= self._need[job, 0]
+        self._bound = self._bound[~np.isin(self._bound, jobs)]
+
+    def _since_s(self, view: ClusterView, jobs: np.ndarray) -> np.ndarray:
+        """When each could be bound: as it arrived, when its data was there, or now that its region is lost to it."""
+        s = view.record
+        return np.where(self._region[jobs] != NOWHERE, view.now_s, s["arrival_s"][jobs] + s["data_wait_s"][jobs])
+
+    def _bind(self, view: ClusterView, job: int, bits: int, since_s: float) -> None:
+        if self._region[job] != NOWHERE:
+            self._forget(np.array([job]))
+        finish_s = view.record["finish_s"][self._bound]
+        self._forget(self._bound[(finish_s >= 0.0) & (finish_s <= since_s)])
+        kind = int(self._kind[job, 0])
+        clusters = self._clusters(job, bits)
+        load = self._asked[clusters] / self._units[clusters]
+        if not self.to_cluster:
+            demand = self._demand if self._day is None else self._day
+            rate = demand[:, kind] / np.maximum(self._supply[:, kind], 1.0)
+            load = rate[self._cluster_region[clusters]]
+        cluster = int(clusters[np.argmin(load)])
+        self._note(job, int(self._cluster_region[cluster]), cluster)
+
+    def _clusters(self, job: int, bits: int) -> np.ndarray:
+        """Clusters of these regions that can have the first part, and leave the others of its type room beside it."""
+        kind, units = int(self._kind[job, 0]), self._need[job].tolist()
+        rest = [units[part] for part in range(1, len(units)) if self._kind[job, part] == kind]
+        alike = self._cluster_kind == kind
+        able = np.flatnonzero(alike & (self._units >= units[0]) & (bits >> self._cluster_region & 1 == 1))
+        if not rest:
+            return able
+        found = []
+        for cluster in able.tolist():
+            there = np.flatnonzero(alike & (self._cluster_region == self._cluster_region[cluster]))
+            if packs(rest, np.where(there == cluster, self._units[there] - units[0], self._units[there]).tolist()):
+                found.append(cluster)
+        return np.array(found, np.int64)
+
+
+def hours_of_a_day(demands: Demands, shape: tuple[int, int]) -> np.ndarray:
+    """Hours a day of each type of units at each region, float64 (regions, types), of training jobs that recur.
+
+    A job counts where its first table has its home; of CPU machines, the last type, it counts its CPU-hours.
+    """
+    jobs, found = demands.history, np.zeros(shape)
+    known = np.flatnonzero(jobs.training & jobs.recurring)
+    home = demands.tables.home[jobs.table[jobs.first[known]]]
+    has = jobs.gpu_type[known] != NO_GPU
+    np.add.at(found, (home[has], jobs.gpu_type[known[has]]), jobs.gpu_hours[known[has]])
+    np.add.at(found[:, -1], home, jobs.cpu_hours[known])
+    return found
+
+
+SCAN_S = 34.0  # Sec. 5.4: how long a GMS-scan pass takes, on average; not how often it is made
+MOST_PASSES, MOST_ROUNDS = 6, 6  # at one instant: over the queue; of decisions about tables
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Of the credit; see `lay_ranking`."""
+
+    age: float = 1.0
+    age_cap_s: float = DAY_S
+    fair: float = 1.0
+    window_s: float = DAY_S
+
+
+@dataclass
+class _Arrays:
+    """What the kernels work on, for one workload in one topology."""
+
+    ranking: gms.Ranking
+    regions: kernels.Regions
+    queue: auction.Queue
+
+    @classmethod
+    def of(cls, view: ClusterView, weights: Weights, option: tuple[int, int, int]) -> _Arrays:
+        demands, jobs = view.demands, len(view.workload)
+        rows = {name: np.zeros(jobs, np.int64) for name in ("job", "bits", "only", "region", "movable")}
+        queue = auction.Queue(
+            kind=np.array(demands.part_type, np.int64),
+            need=np.array(demands.part_units, np.int64),
+            option=np.array([*option, 0, -1], np.int64),
+            **rows,
+        )
+        ranking = lay_ranking(demands, weights.age, weights.age_cap_s, weights.fair, weights.window_s)
+        return cls(ranking, lay_regions(Hardware.of(view.topology, demands), jobs), queue)
+
+
+class Passes(PlanningPolicy):
+    """See the module.
+
+    Args:
+        name: how tables and logs call it.
+        binding: where workloads are bound when they arrive; None: nowhere, the queue is global.
+        first_fit: clusters decide by themselves, the least loaded is asked first; else a region's best plan is taken.
+        joint: how many workloads are placed jointly, >= 1: one that finds no place may have that of one of the last
+            joint - 1 that were placed before it in the pass without preemption, if that finds another one so.
+        scan_s: seconds from one pass to the next, >= 0; 0: at every event.
+        weights: of the credit.
+        use_cache: whether RMS keeps its negative cache.
+
+    Attributes:
+        asked, spared: how many times a region, or a cluster that decides by itself, was asked for a plan, and how often
+            the negative cache had the answer, over all passes so far.
+
+    Paper: mast, Sec. 4.1.
+    """
+
+    clock: Rule
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        binding: Binding | None = None,
+        first_fit: bool = False,
+        joint: int = 1,
+        scan_s: float = SCAN_S,
+        weights: Weights | None = None,
+        use_cache: bool = True,
+    ) -> None:
+        if joint < 1 or joint != int(joint):
+            raise InputError(f"policy {name}: joint = {joint}: expected a whole number of at least 1")
+        if not 0.0 <= scan_s < math.inf:
+            raise InputError(f"policy {name}: scan_s = {scan_s:g}: expected a finite number of seconds, 0 or more")
+        super().__init__(name, Rule("fifo", round=scan_s))
+        self.weights = weights or Weights()
+        self.asked = self.spared = 0
+        self._binding = binding
+        self._option = (auction.FIRST_FIT if first_fit else auction.EXHAUSTIVE, int(joint), int(use_cache))
+        self._laid: tuple[Any, Any] | None = None
+        self._arrays: _Arrays
+        self._passes = self._rounds = self._pending = 0
+        self._again = False
+
+    @property
+    def levels(self) -> np.ndarray:
+        """The priority that counted when GMS looked last, int64 (jobs,), of those that ran or were pending then."""
+        return self._arrays.ranking.level
+
+    @property
+    def pending(self) -> int:
+        """How many workloads were pending in the last pass."""
+        return self._pending
+
+    @property
+    def held(self) -> np.ndarray:
+        """Units of each cluster that workloads hold after the last pass, int64 (clusters, 7), highest priority last."""
+        return self._arrays.regions.held
+
+    def is_due(self, view: ClusterView) -> bool:
+        """Whether this is an instant of a pass."""
+        return self.clock.round == 0.0 or is_round(view.now_s, self.clock.round)
+
+    def plan(self, view: ClusterView) -> list[Decision]:
+        """What is decided first: about tables that pending workloads lack, or all of one pass."""
+        self._passes = self._rounds = 0
+        return self._next_pass(view)
+
+    def then(self, view: ClusterView) -> list[Decision]:
+        """The pass again, where workloads were preempted or tables are copied."""
+        is_more = self.is_due(view) and self._again and self._passes < MOST_PASSES
+        return self._next_pass(view) if is_more else []
+
+    def why(self, view: ClusterView, decision: Decision) -> str:
+        """The place of a workload in the queue: <priority, credit>; of a table why it is copied."""
+        if isinstance(decision, TABLE_DECISIONS):
+            return "a waiting workload finds all its tables in no region"
+        ranking = self._arrays.ranking
+        if isinstance(decision, Preempt):
+            return f"makes way for a workload of higher priority than its {int(ranking.level[decision.job])}"
+        if not isinstance(decision, Start):
+            return ""
+        order = ranking.order[: self._pending].tolist()
+        words = f"priority {int(ranking.level[decision.job])}, credit {float(ranking.credit[decision.job]):.3g}"
+        if decision.job not in order:
+            return words
+        coming = {one.job for one in self._left if isinstance(one, Start)}
+        waiting = set(view.queue.tolist()) - coming
+        passed = sum(job in waiting for job in order[: order.index(decision.job)])
+        place = f"; number {order.index(decision.job) + 1} of {len(order)}"
+        return f"{words}{place}" + (f", of whom {passed} before it fit nowhere" if passed else "")
+
+    def memory(self, simulator: Any) -> Any:
+        """Where the workloads of the present run are bound, for `recall`; None: nowhere."""
+        return None if self._binding is None else self._binding.memory(simulator)
+
+    def recall(self, simulator: Any, memory: Any) -> None:
+        """A simulator now stands where one stood of whose run `memory` was remembered."""
+        self.forget_plan()
+        if self._binding is not None:
+            self._binding.recall(simulator, memory)
+
+    def _next_pass(self, view: ClusterView) -> list[Decision]:
+        """What is decided next: about tables that pending workloads lack; if nothing, all of one pass."""
+        if self._laid is None or self._laid[0] is not view.workload or self._laid[1] is not view.topology:
+            self._laid = (view.workload, view.topology)
+            self._arrays = _Arrays.of(view, self.weights, self._option)
+        decisions: list[Decision] = []
+        lacking = self._open(view)
+        if lacking and self._rounds < MOST_ROUNDS:
+            queue, pending = self._arrays.queue, self._pending
+            jobs = queue.job[:pending]
+            decisions += on_demand(view, np.sort(jobs[queue.bits[jobs] == 0]).tolist())
+        self._again = bool(decisions)
+        if decisions:
+            self._rounds += 1
+            return decisions
+        self._passes += 1
+        return self._place(view)
+
+    def _open(self, view: ClusterView) -> int:
+        """Rank the pending workloads. Returns how many of them lack tables."""
+        arrays = self._arrays
+        self._pending = view.read_by(gms.scan, arrays.ranking)
+        return int(view.read_by(auction.open_queue, arrays.regions, arrays.ranking, arrays.queue, self._pending))
+
+    def _place(self, view: ClusterView) -> list[Decision]:
+        """All decisions of one pass, in an order in which they can be carried out."""
+        ranking, regions, queue = self._arrays.ranking, self._arrays.regions, self._arrays.queue
+        if self._pending == 0:
+            return []
+        view.read_by(kernels.follow, regions, ranking.level)
+        kernels.begin_scan(regions)
+        if self._binding is not None:
+            self._binding.bind(view, queue, self._pending)
+        decisions = self._placed(view.now_s, self._pending)
+        self.asked += int(regions.count[kernels.ASKED])
+        self.spared += int(regions.count[kernels.SPARED])
+        return decisions
+
+    def _placed(self, now_s: float, pending: int) -> list[Decision]:
+        """Who is started in this pass, each after those that leave for it."""
+        regions, queue = self._arrays.regions, self._arrays.queue
+        placed: dict[int, list[Decision]] = {}
+        at = auction.auction(regions, queue, 0, now_s)
+        while at < pending:
+            job, moved = int(queue.job[at]), int(queue.option[auction.MOVED])
+            before: list[Decision] = []
+            for leaver in regions.leaving[: regions.count[kernels.LEAVES]].tolist():
+                # One that was placed in this very pass does not start; who left for it is stopped all the same.
+                gone = placed.pop(leaver, None)
+                before += [Preempt(leaver)] if gone is None else gone[:-1]
+            self._again |= bool(before)
+            if moved >= 0:
+                before += placed.pop(moved)[:-1]
+                placed[moved] = [*before, self._start(moved)]
+                before = []
+            placed[job] = [*before, self._start(job)]
+            at = auction.auction(regions, queue, at + 1, now_s)
+        return [decision for decisions in placed.values() for decision in decisions]
+
+    def _start(self, job: int) -> Start:
+        regions = self._arrays.regions
+        return Start(job, regions.taken[: auction.units_of(regions, job, self._arrays.queue.need)].tolist())
+
+
+SCOPES = ("cluster", "region", "global")
+DEMANDS = ("now", "day")
+JOINT = 8  # workloads that global allocation places jointly; the paper gives no number
+SLOW = "tetris-v2"
+
+
+def scoped_scheduler(
+    name: str,
+    queue: str = "global",
+    allocation: str = "region",
+    slow: str = SLOW,
+    scan_s: float = SCAN_S,
+    joint: int | None = None,
+    demand: str | None = None,
+    age_weight: float = 1.0,
+    age_cap_s: float = DAY_S,
+    fair_weight: float = 1.0,
+    window_s: float = DAY_S,
+    cache: bool = True,
+) -> Paths:
+    """A cell of Table 1.
+
+    Args:
+        name: how tables and logs call it.
+        queue, allocation: `cluster`, `region` or `global`; the allocation's scope may not be the larger one.
+        slow: the policy that places tables, or `none`.
+        scan_s: seconds from one pass over the queue to the next; 0: at every event.
+        joint: workloads that global allocation places jointly, 8 unless told; 1: one at a time.
+        demand: which demand binds a workload to a region: `now`, unless told, or `day` (binding.py).
+        age_weight, age_cap_s, fair_weight, window_s: of the credit, see `simulator.geo.gms.lay_ranking`.
+        cache: whether RMS keeps its negative cache.
+
+    Raises:
+        InputError: a cell that the paper calls invalid, or a number out of range.
+
+    Paper: mast, Table 1.
+    """
+    places = [SCOPES.index(choose(word, SCOPES, f"scope of policy {name}")) for word in (queue, allocation)]
+    if places[1] > places[0]:
+        raise InputError(
+            f"policy {name}: queue={queue}, allocation={allocation}: Table 1 of paper mast has no such cell; expected "
+            "an allocation of no larger scope than the queue's"
+        )
+    if joint is not None and allocation != "global":
+        raise InputError(f"policy {name}: joint = {joint}: expected none, as allocation={allocation} is not global")
+    if demand is not None and queue != "region":
+        raise InputError(f"policy {name}: demand = {demand}: expected none, as the queue is not a region's")
+    daily = choose(demand or "now", DEMANDS, f"demand of policy {name}") == "day"
+    fast = Passes(
+        name,
+        binding=None if queue == "global" else Binding(queue == "cluster", daily),
+        first_fit=allocation == "cluster" and queue != "cluster",
+        joint=(joint if joint is not None else JOINT) if allocation == "global" else 1,
+        scan_s=scan_s,
+        weights=Weights(age_weight, age_cap_s, fair_weight, window_s),
+        use_cache=cache,
+    )
+    return Paths(name, fast, _data_policy(slow))
+
+
+def _data_policy(word: str) -> DataPolicy | None:
+    """The policy that decides about tables; None: nobody does."""
+    if word == "none":
+        return None
+    from ..tetris.tetris import data_policy
+
+    return data_policy(word)

@@ -1,0 +1,102 @@
+"""Holds that wait for a tier: delay scheduling as a decision about one job.
+
+Within its time a job that is held for a tier (MACHINE, RACK, NETWORK) starts by itself as soon as that tier, or a
+better one, has room: Algorithm 1 of paper dally, with a timer that whoever holds the job sets. This is looked at when
+the events of an instant have happened, before anybody is asked for a decision, and when the instant is over; where
+offers are made at rounds or auctions only, then only. One after the other is served, in the order of the rule, each at
+the best tier that has room, by the placer of the rule; until nobody finds any.
+
+When its time is over the job is tried a last time with the others, unless that is between rounds; then it is back in
+the queue. So is a job that is held until GPUs are freed, at the first instant (round, auction) at which they are.
+"""
+
+from ...simulator.base.codes import FIRST, TIER
+from ...simulator.base.tiers import MACHINE
+from ...simulator.compiler.jit import kernel
+from ...simulator.lifecycle.lifecycle import hold, unhold
+from ...simulator.lifecycle.standing_holds import join_standing
+from ...simulator.numerics.event_queue import schedule_event
+from ...simulator.rules.orders import comes_before
+from ...simulator.running.gpu_allocation import tier_of_gang
+from ...simulator.running.placers import find_at, find_gang
+from ...simulator.running.round_times import next_round_s
+from .starts import start
+
+
+@kernel
+def hold_for_tier(s, job, until_s, tier):
+    """Modify `s`: `jobs.hold`, and until then the job starts by itself at `tier` or a better one."""
+    hold(s, job, until_s)
+    join_standing(s, job, tier)
+
+
+@kernel
+def serve_holds(s):
+    """Modify `s`: who is held for a tier that has room starts; then those whose time is over are back in the queue.
+
+    Nothing happens where it has been done already and nothing has changed since.
+    """
+    if s.n_standing == 0:
+        return
+    if s.auctions == 0 and next_round_s(s) > s.now_s:
+        schedule_event(s, s.round_event, next_round_s(s))
+        return
+    if _anybody_finds(s):  # else it does not matter who is before whom
+        _sort_standing(s)
+        while _serve_in_order(s) > 0:  # where a gang lies may change by who has started before it: see placer `count`
+            pass
+    if s.holds_over:
+        s.holds_over = 0
+        for i in range(s.n_standing - 1, -1, -1):
+            if s.hold_over[s.standing[i]]:
+                unhold(s, s.standing[i])
+
+
+@kernel
+def _anybody_finds(s):
+    """Modify `s.gang`: True if a held job finds its tier, or a better one."""
+    for i in range(s.n_standing):
+        if _finds_tier(s, s.standing[i]):
+            return True
+    return False
+
+
+@kernel
+def _serve_in_order(s):
+    """Modify `s`: serve everybody once; returns how many have started."""
+    started = 0
+    i = 0
+    while i < s.n_standing and s.free_gpus > 0:
+        job = s.standing[i]
+        if _finds_tier(s, job):
+            start(s, job)  # and the next one is in its place
+            started += 1
+        else:
+            i += 1
+    return started
+
+
+@kernel
+def _finds_tier(s, job):
+    """Modify `s.gang`: free GPUs for a held job at its tier or a better one, the best that has room; False if none."""
+    if s.gpus[job] > s.free_gpus:
+        return False
+    worst = s.hold_tier[job]
+    if s.placer != TIER and s.placer != FIRST:
+        return find_gang(s, job, s.placer) and tier_of_gang(s) <= worst
+    for tier in range(MACHINE, worst + 1):
+        if find_at(s, s.gpus[job], tier, s.placer):
+            return True
+    return False
+
+
+@kernel
+def _sort_standing(s):
+    """Modify `s.standing`: into the order of the rule. It nearly is already: insertion sort."""
+    for i in range(1, s.n_standing):
+        job = s.standing[i]
+        j = i - 1
+        while j >= 0 and comes_before(s, job, s.standing[j]):
+            s.standing[j + 1] = s.standing[j]
+            j -= 1
+        s.standing[j + 1] = job

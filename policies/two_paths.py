@@ -1,0 +1,45 @@
+"""The two paths of paper mast as one policy: a slow one that places tables, a fast one that places workloads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..simulator.base.decisions import TABLE_DECISIONS, Advance, Decision
+from ..simulator.engine.view import ClusterView
+from .base import Policy
+from .planning import PlanningPolicy
+
+
+class Paths(Policy):
+    """Asks the slow path whenever tables are due (`view.tables_due`), then the fast path.
+
+    Args:
+        name: how tables and logs call it.
+        fast: decides about workloads, at every instant.
+        slow: decides about tables, at those where they are due; None: nobody does.
+
+    Attributes:
+        fast, slow: as given; who plays one of them otherwise asks the other.
+    """
+
+    def __init__(self, name: str, fast: Policy, slow: PlanningPolicy | None) -> None:
+        self.name = name
+        self.fast, self.slow = fast, slow
+
+    def clock_for(self, view: Any) -> Any:
+        """That of the fast path."""
+        return self.fast.clock_for(view)
+
+    def decide(self, view: ClusterView) -> Decision:
+        """The next decision about tables while there is one, then about workloads."""
+        if self.slow is not None and view.tables_due:
+            decision = self.slow.decide(view)
+            if not isinstance(decision, Advance):
+                return decision
+        return self.fast.decide(view)
+
+    def why(self, view: ClusterView, decision: Decision) -> str:
+        """What the path says whose decision it is."""
+        of_tables = self.slow is not None and isinstance(decision, TABLE_DECISIONS) and view.tables_due
+        path = self.slow if of_tables and self.slow is not None else self.fast
+        return path.why(view, decision)

@@ -1,0 +1,38 @@
+"""Arguments as users give them: numbers, seconds, flags and ranges, each checked with one sentence."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .errors import InputError
+
+
+def numbers(name: str, value: Any) -> tuple[float, ...]:
+    """A tuple of numbers, as floats."""
+    try:
+        return tuple(float(item) for item in value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} = {value!r}: expected numbers in a tuple") from None
+
+
+def seconds(name: str, value: Any) -> float:
+    """Seconds > 0, as a float; infinity for None."""
+    (given,) = numbers(name, (math.inf if value is None else value,))
+    if not given > 0.0:
+        raise InputError(f"{name} = {value!r}: expected seconds > 0")
+    return given
+
+
+def check_flag(name: str, value: Any) -> None:
+    """InputError unless `value` is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} = {value!r}: expected True or False")
+
+
+def check_range(name: str, value: int, low: int, high: int) -> None:
+    """InputError unless `value` is a whole number from `low` to `high`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
+        raise InputError(f"{name} = {value!r}: expected a whole number from {low} to {high}")

@@ -1,0 +1,140 @@
+"""How placement slows a job down: network models by name (`network_model.py` has the interface)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Literal
+
+from ..base.errors import InputError
+from ..base.names import bind, choose, parse_name
+from ..contention.contention import Contention
+from ..files.own_code import is_own, made_of, shown_word
+from ..network.allreduce import AllReduce
+from ..network.allreduce import allreduce as rings
+from ..network.isolated import ISOLATED, Duration
+from ..network.looked_up import LookedUp
+from ..network.measured import Measured, measured
+from ..network.network_model import Network
+from ..network.no_network import NoNetwork
+from ..network.penalty import Penalty, penalty
+from ..network.written import on_topology
+
+
+def none(duration: Duration = ISOLATED) -> NoNetwork:
+    """Every placement runs at full speed; what `duration_s` means makes no difference."""
+    return NoNetwork(duration)
+
+
+def allreduce(
+    calibration: str = "measured",
+    tiers: str | None = None,
+    layers: str | None = None,
+    uneven: Literal["flattened", "largest"] | None = None,
+    default: str | None = None,
+    gpu: str | None = None,
+    profiles: str | None = None,
+    tables: str | None = None,
+    duration: Duration = ISOLATED,
+) -> AllReduce | Measured | LookedUp:
+    """Exposed communication of each placement: ring all-reduces per layer on every tier that the gang spans.
+
+    Args:
+        calibration: measured, artist (the simulator behind paper dally), or the path of a tiers file.
+        tiers: path of a tiers file (calibration.py) in place of the calibration's.
+        layers: path of a layer table in place of the calibration's.
+        uneven: shape of gangs that divide unevenly, flattened or largest; None: as the tiers file says.
+        default: the listed model that stands in for models that are not.
+        gpu: with calibration=measured: t4, 2080ti or a100, whose fitted iteration times (measured.py) hold instead.
+        profiles: with gpu: path of the user's own profiles beside the shipped ones.
+        tables: with gpu: folder of measured tables (looked_up.py), for what the fits only come near to.
+        duration: isolated or compute: what `duration_s` means (isolated.py).
+
+    Raises:
+        InputError: files that cannot be used, a default that is not listed, or parameters that do not go together.
+    """
+    if gpu is None and profiles is None and tables is None:
+        return rings(calibration, tiers, layers, uneven, default, duration)
+    if gpu is None or calibration != "measured" or any((tiers, layers, uneven, default)):
+        raise InputError(
+            "network allreduce: gpu, profiles and tables go with calibration=measured,gpu=TYPE, and nothing else"
+        )
+    fits = measured(gpu, profiles or "", duration)
+    return fits if tables is None else LookedUp(fits, tables)
+
+
+NETWORKS: dict[str, Callable[..., Network]] = {
+    "none": none,
+    "penalty": penalty,
+    "allreduce": allreduce,
+    "contention": Contention,
+}
+
+__all__ = [
+    "NETWORKS",
+    "AllReduce",
+    "Contention",
+    "Measured",
+    "Network",
+    "NoNetwork",
+    "Penalty",
+    "allreduce",
+    "list_networks",
+    "load_network",
+    "measured",
+    "network_for",
+    "on_topology",
+    "penalty",
+]
+
+
+def load_network(source: str | Network | Callable[..., Network], duration: Duration = ISOLATED) -> Network:
+    """A network from its text, e.g. "penalty:table=gavel,default=1/1.2/1.5", or an object that is one.
+
+    Args:
+        source: the text, the object, a class or a function that gives one, or the word of such a one,
+            `py:FILE.py:NAME[,key=value...]` (simulator/files/own_code.py); it gets `duration` if it has this parameter.
+        duration: what `duration_s` means where a text does not say it: that of the semantics; see isolated.py.
+
+    Raises:
+        InputError: an unknown name, an unknown or bad parameter, or an object of another kind.
+    """
+    if is_own(source) or inspect.isclass(source) or inspect.isroutine(source):
+        found = made_of(source, "network", duration=duration)
+        if not isinstance(found, Network):
+            expected = "expected an object with name, describe and tier_factors"
+            raise InputError(f"network {shown_word(source)!r}: it gave a {type(found).__name__}; {expected}")
+        return found
+    if isinstance(source, str):
+        name, params = parse_name(source, "network")
+        factory = NETWORKS[choose(name, NETWORKS, "network")]
+        return bind(factory, {"duration": duration} | params, f"network {name}")
+    if not isinstance(source, Network):
+        raise InputError(f"network {source!r}: expected a name, or an object with name, describe and tier_factors")
+    return source
+
+
+def network_for(policy: Any, network: Network) -> Network:
+    """The network on which a policy is played: for one that is `dedicated`, this one where no job meets another.
+
+    Raises:
+        InputError: the network has no such mode.
+    """
+    if not getattr(policy, "dedicated", False):
+        return network
+    if not isinstance(network, Contention):
+        expected = "expected contention, whose mode dedicated it is played in"
+        raise InputError(f"policy {policy.name}: network {network.describe()!r}, {expected}")
+    return network.dedicated()
+
+
+def list_networks() -> list[dict[str, Any]]:
+    """One dict per network: name, summary (one line) and parameters (name -> default)."""
+    return [
+        {
+            "name": name,
+            "summary": (inspect.getdoc(factory) or "").splitlines()[0],
+            "parameters": {key: value.default for key, value in inspect.signature(factory).parameters.items()},
+        }
+        for name, factory in NETWORKS.items()
+    ]

@@ -1,0 +1,50 @@
+"""When somebody was asked last what he decides, and what has happened since: his decision, or another's, or nothing.
+
+Whoever plans at an instant and hands the plan out decision by decision asks this each time (policies/planning.py, and
+the simulator for the pass of its compiled rule).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from enum import Enum
+from typing import NamedTuple
+
+
+class Happened(Enum):
+    """What has happened since somebody was asked last.
+
+    Attributes:
+        NEW_INSTANT: the clock has moved on, or it is another run.
+        NOTHING: no decision was carried out.
+        ONE_DECISION: one was, so that which was handed out, if one was.
+        MORE: somebody else has decided at this instant too.
+    """
+
+    NEW_INSTANT = 0
+    NOTHING = 1
+    ONE_DECISION = 2
+    MORE = 3
+
+
+class LastAsked(NamedTuple):
+    """When somebody was asked.
+
+    Attributes:
+        at: the run and the instant; None: never.
+        decisions: how many had been carried out.
+    """
+
+    at: Hashable = None
+    decisions: int = -1
+
+    def since(self, now: LastAsked) -> Happened:
+        """What has happened until now."""
+        if now.at != self.at:
+            return Happened.NEW_INSTANT
+        if now.decisions == self.decisions:
+            return Happened.NOTHING
+        return Happened.ONE_DECISION if now.decisions == self.decisions + 1 else Happened.MORE
+
+
+NEVER = LastAsked()

@@ -1,0 +1,71 @@
+"""The loop that plays compiled rules, as the simulator calls it: it lies above, with the policies, and is installed.
+
+What is installed, by the root package (`install_loop`), says where the loop is when it is first asked for:
+policies/loop/loop_calls.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from ..base.errors import InputError
+
+if TYPE_CHECKING:
+    from ..rules.rule import Rule
+    from ..rules.semantics import Semantics
+
+
+class Loop(Protocol):
+    """Functions of an array of records and a row; those that are not described are named after a method of `Simulator`.
+
+    Attributes:
+        advance: to the next decision point; why it stopped (`base.codes`).
+        run: the same with passes of the rule, until so many events have happened.
+        schedule: one pass of the rule; how many jobs it has started.
+        start: a job starts on the gang that lies in the record.
+        adopt: the jobs of a run get into the order of another rule.
+    """
+
+    advance: Callable[[np.recarray, int], int]
+    run: Callable[[np.recarray, int, int], int]
+    schedule: Callable[[np.recarray, int], int]
+    start: Callable[[np.recarray, int, int], None]
+    adopt: Callable[[np.recarray, int], None]
+    hold_for_tier: Callable[[np.recarray, int, int, float, int], None]
+    serve_holds: Callable[[np.recarray, int], None]
+    timer_end_s: Callable[[np.recarray, int, int, int], float]
+    timer_left_s: Callable[[np.recarray, int, int, int], float]
+
+
+_finders: list[Callable[[], Loop]] = []
+_found: list[Loop] = []
+
+
+def install_loop(find: Callable[[], Loop]) -> None:
+    """From now on `find` gives the loop; it is asked once, at the first use."""
+    _finders[:] = [find]
+    _found.clear()
+
+
+def rule_loop() -> Loop:
+    """The loop; InputError if there is none."""
+    if not _found:
+        if not _finders:
+            raise InputError("nothing that plays a simulator is installed; import clustergym")
+        _found[:] = [_finders[0]()]
+    return _found[0]
+
+
+def hand_over(states: np.recarray, s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Semantics) -> None:
+    """Hand the cluster over to `rule`, now; `states` is an array of the one record `s`, the rest as for `lay_rule`."""
+    from ..events.initialise import lay_rule  # with it the compiler comes, and who imports the project imports this
+
+    lay_rule(s, rule, skewed, semantics)
+    s["class_count"][:] = 0
+    s["waiting"] = 0
+    for level in (s["window_low"], s["window_mid"], s["window_top"]):
+        level[:] = 0
+    rule_loop().adopt(states, 0)

@@ -1,0 +1,191 @@
+"""The files that a user's own code is in: the one that he names, and what that imports from his folder.
+
+Who keeps results compares their content, so they are found by what the sources import, not only by what has come of
+it: of `from numbers_of_mine import MARGIN` nothing is left but a number. What is imported while a run goes on counts
+too, under the name that it will have.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import importlib.util
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ..base.errors import InputError
+
+PACKAGE = Path(__file__).resolve().parents[1]
+SITES = ("site-packages", "dist-packages")
+
+_imported_as: dict[Path, tuple[tuple[int, int], str]] = {}  # files that are not loaded again: as they were at first
+
+
+def files_of(thing: Any) -> tuple[Path, ...]:
+    """The file that a class or a function of a user is written in, and what that imports from its own folder.
+
+    None where there is no such file, as in a notebook, and for what comes with this package.
+    """
+    module = sys.modules.get(getattr(thing, "__module__", None) or "")
+    return () if module is None else files_with(module)
+
+
+def files_with(module: ModuleType) -> tuple[Path, ...]:
+    """The files of a module and of what it imports, directly or not, from its own folder; its own first.
+
+    Of a module in a package that folder is the package's. Those of clustergym are not among them: who keeps results
+    compares its sources anyway.
+    """
+    first = _file_of(module)
+    if first is None:
+        return ()
+    home = _home_of(module, first)
+    found: dict[Path, None] = {}
+    left: list[tuple[Path, ModuleType | None]] = [(first, module)]
+    while left:
+        path, one = left.pop()
+        if path in found or not path.is_relative_to(home) or path.is_relative_to(PACKAGE):
+            continue
+        if not path.is_file() or (found and _is_site(path, home)):
+            continue
+        found[path] = None
+        for name in (*_imports(path, stamp_of(path), _package_of(one)), *_origins(one)):
+            other = sys.modules.get(name)
+            file = _meant(home, name, other)
+            if file is not None:
+                left.append((file, other))
+    return tuple(found)
+
+
+def expect_own_imports(path: Path, files: Iterable[Path], said: str) -> None:
+    """InputError where a user's file means one beside it, and gets a module of that name from elsewhere.
+
+    Two folders may have a `helpers.py` each; a process imports one of them. Copies of one file are one.
+
+    Args:
+        path: of the file.
+        files: with what it imports.
+        said: how to call it in an error.
+    """
+    for file in files:
+        for name in _imports(file, stamp_of(file), ""):
+            beside, module = _beside(path.parent, name), sys.modules.get(name)
+            if beside is None or module is None or name in sys.stdlib_module_names:
+                continue
+            found = _file_of(module)
+            if found is None or _is_copy(found, beside):
+                continue
+            if beside.is_relative_to(PACKAGE) or found.is_relative_to(PACKAGE):
+                continue
+            raise InputError(
+                f"{said}: {file.name} imports {name}, which this process has from {found} already, not from {beside}; "
+                "rename one of them"
+            )
+
+
+def expect_unchanged(files: Iterable[Path], said: str, shown: Any) -> None:
+    """InputError where a file is not any more what was imported from it: its results would be told as the new one's.
+
+    Args:
+        files: that are not loaded again.
+        said: how to call what is in them.
+        shown: how a message has a path.
+    """
+    for path in files:
+        stamp = stamp_of(path)
+        if path in _imported_as and _imported_as[path][0] == stamp:
+            continue
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        if _imported_as.setdefault(path, (stamp, digest))[1] != digest:
+            raise InputError(f"{said}: {shown(path)} has changed since it was imported; start this process anew")
+        _imported_as[path] = (stamp, digest)
+
+
+def stamp_of(path: Path) -> tuple[int, int]:
+    """When a file was written, nanoseconds, and its bytes."""
+    about = path.stat()
+    return about.st_mtime_ns, about.st_size
+
+
+def _file_of(module: ModuleType) -> Path | None:
+    file = getattr(module, "__file__", None)
+    return None if file is None else Path(file).resolve()
+
+
+def _home_of(module: ModuleType, path: Path) -> Path:
+    """The folder of a user's files, of one of them: its own, or that of the package that it is in."""
+    depth = module.__name__.count(".") - (path.name != "__init__.py")
+    return path.parents[max(0, depth)]
+
+
+def _is_site(path: Path, home: Path) -> bool:
+    """Whether a file is installed, not the user's: also where his own is a module among all that are installed."""
+    return home.name in SITES or any(site in path.relative_to(home).parts for site in SITES)
+
+
+def _package_of(module: ModuleType | None) -> str:
+    return "" if module is None else getattr(module, "__package__", None) or ""
+
+
+def _origins(module: ModuleType | None) -> Iterator[str]:
+    """Names of the modules that what a module holds comes from."""
+    for value in [] if module is None else list(vars(module).values()):
+        name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+        if isinstance(name, str):
+            yield name
+
+
+def _beside(folder: Path, name: str) -> Path | None:
+    """The file that would be imported by a name from a folder."""
+    whole = folder.joinpath(*name.split("."))
+    return next((path for path in (whole / "__init__.py", whole.with_suffix(".py")) if path.is_file()), None)
+
+
+def _meant(home: Path, name: str, module: ModuleType | None) -> Path | None:
+    """The file that stands for a module: that beside the others where it is a copy of the one that was imported."""
+    beside, found = _beside(home, name), None if module is None else _file_of(module)
+    if beside is None or (module is not None and (found is None or not _is_copy(found, beside))):
+        return found
+    return beside
+
+
+def _is_copy(one: Path, other: Path) -> bool:
+    try:
+        return one == other or one.read_bytes() == other.read_bytes()
+    except OSError:
+        return False
+
+
+@functools.lru_cache(maxsize=4096)
+def _imports(path: Path, _stamp: tuple[int, int], package: str) -> tuple[str, ...]:
+    """Names of the modules that a source imports, anywhere in it; `package`: that it is in, for relative ones."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError, RecursionError, OSError):  # extension modules too
+        return ()
+    found: dict[str, None] = {}
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [one.name for one in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = _absolute(node, package)
+            names = [] if base is None else [base, *(f"{base}.{one.name}" for one in node.names)]
+        for name in names:
+            parts = name.split(".")
+            found |= dict.fromkeys(".".join(parts[: end + 1]) for end in range(len(parts)))
+    return tuple(found)
+
+
+def _absolute(node: ast.ImportFrom, package: str) -> str | None:
+    """What a statement imports from; None: nothing can be said of it."""
+    if node.level == 0:
+        return node.module
+    try:
+        return importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+    except ImportError:
+        return None

@@ -1,0 +1,88 @@
+"""What a processor does in one instruction, as functions that a kernel calls: on a CPU and, compiled for one, on a GPU.
+
+numpy's scalar functions are none of these: code for a GPU has not got them.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from ..compiler.jit import kernel
+
+F64_TO_F64, I64_TO_I64 = types.float64(types.float64), types.int64(types.int64)
+F64_TO_I64, I64_TO_F64 = types.int64(types.float64), types.float64(types.int64)
+
+
+def instruction(signature: Any, emit: Callable[[Any, Any], Any]) -> Callable[[Callable[..., Any]], Any]:
+    """A decorator: kernels get what `emit` builds of an argument; without compilation the function itself is called."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        if numba.config.DISABLE_JIT:
+            return function
+
+        def typed(_context: Any, value: Any) -> Any:
+            return signature, lambda _context, builder, _signature, arguments: emit(builder, arguments[0])
+
+        typed.__name__ = function.__name__
+        made = intrinsic(typed)
+        # Numba's own refuses to be called by Python, where the function of a kernel may be tried out.
+        made.__class__ = type("Instruction", (type(made),), {"__call__": staticmethod(function)})
+        return made
+
+    return decorate
+
+
+def _llvm(name: str) -> Callable[[Any, Any], Any]:
+    """What calls a function of one number that LLVM knows."""
+    return lambda builder, value: builder.call(builder.module.declare_intrinsic(name, [value.type]), [value])
+
+
+@instruction(I64_TO_I64, lambda builder, word: builder.cttz(word, ir.Constant(ir.IntType(1), 1)))
+def trailing_zeros(word):
+    """Index of the lowest set bit of `word` > 0."""
+    word = int(word)
+    return (word & -word).bit_length() - 1
+
+
+@instruction(F64_TO_I64, lambda builder, value: builder.bitcast(value, ir.IntType(64)))
+def bits_of(value):
+    """The 64 bits of a number >= 0, as a whole number."""
+    return int.from_bytes(struct.pack("<d", value), "little")
+
+
+@instruction(I64_TO_F64, lambda builder, bits: builder.bitcast(bits, ir.DoubleType()))
+def number_of(bits):
+    """The number >= 0 with these bits."""
+    return float(struct.unpack("<d", int(bits).to_bytes(8, "little"))[0])
+
+
+@instruction(F64_TO_F64, _llvm("llvm.floor"))
+def floor(value):
+    """The largest whole number up to `value`, as a float."""
+    return np.floor(value)
+
+
+@instruction(F64_TO_F64, _llvm("llvm.ceil"))
+def ceil(value):
+    """The smallest whole number from `value` on, as a float."""
+    return np.ceil(value)
+
+
+@instruction(F64_TO_F64, _llvm("llvm.rint"))
+def nearest(value):
+    """The whole number that is nearest, as a float; of two the even one."""
+    return np.rint(value)
+
+
+@kernel
+def next_above(value):
+    """The next float64 above a finite number >= 0."""
+    return number_of(bits_of(value) + 1)

@@ -1,1 +1,0 @@
-"""Scheduling passes, compiled: what the rules decide at one instant."""

@@ -1,0 +1,89 @@
+"""How the fields of a record are declared: a name, a type, and what each array has an entry for.
+
+An array says so by its `Axis`, so whoever clears, copies or saves what is in use knows how much of it that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+# What arrays may have an entry for, where not all of their room is mostly in use.
+JOB = "job"
+GPU = "GPU"
+SEAT = "seat"  # of a running job
+LINK = "link"
+USE = "use"  # of a link by a job
+READ = "read"  # of a table by a job
+LOGGED = "logged"  # decision, or GPU of one
+
+# How long what stands in an array means something.
+RUN = ""  # from the moment it is laid
+LAID = "laid"  # as long: for as many as are laid, which overwrites what stands there
+COUNTED = "counted"  # as long: but only as far as a count, a flag or a list says, which is cleared
+MEMO = "memo"  # whatever is laid: it needs clearing only if there is something in it
+CALL = "call"  # until the kernel returns
+
+
+class Axis(NamedTuple):
+    """What an array has an entry for.
+
+    Attributes:
+        of: one of the words above; "": its room is always in use, or nobody has counted.
+        length: how many of them there is room for.
+        layers: so many arrays of this length follow each other.
+        more: entries behind them.
+    """
+
+    of: str
+    length: int
+    layers: int = 1
+    more: int = 0
+
+    @property
+    def size(self) -> int:
+        """Entries in all."""
+        return self.layers * self.length + self.more
+
+    def and_more(self, more: int) -> Axis:
+        """The same with entries behind."""
+        return self._replace(more=more)
+
+
+Shape = tuple[Axis | int, ...]  # a number: its room is always in use
+Field = tuple[str, str] | tuple[str, str, Shape] | tuple[str, str, Shape, str]  # name, type, shape, how long it holds
+
+
+def shape_of(field: Field) -> Shape:
+    """Its axes; none for a number."""
+    return field[2] if len(field) > 2 else ()
+
+
+def held(field: Field) -> str:
+    """How long it means something: RUN, LAID, COUNTED, MEMO or CALL."""
+    return field[3] if len(field) > 3 else RUN
+
+
+def dtype_of(fields: Iterable[Field]) -> np.dtype:
+    """The record that has them, numbers first: most of them are looked at together."""
+    listed = sorted(fields, key=lambda field: len(shape_of(field)) > 0)
+    return np.dtype([(field[0], field[1], _numbers(shape_of(field))) for field in listed], align=True)
+
+
+def _numbers(shape: Shape) -> tuple[int, ...]:
+    return tuple(axis.size if isinstance(axis, Axis) else axis for axis in shape)
+
+
+def holding(fields: Iterable[Field], *holds: str) -> list[str]:
+    """Names of those that hold so long."""
+    return [field[0] for field in fields if held(field) in holds]
+
+
+def declared(fields: Collection[Field], dtype: np.dtype) -> Iterator[tuple[Field, np.dtype, int]]:
+    """Fields in the order of the record, with their type there and where they begin, bytes."""
+    known = {field[0]: field for field in fields}
+    for name in dtype.names or ():
+        kind, first = dtype.fields[name][:2]  # type: ignore[index]
+        yield known[name], kind, first

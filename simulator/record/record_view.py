@@ -1,0 +1,91 @@
+"""What every view of a run has: which run and instant it is, and its record, read-only. Used by views of all kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, Protocol
+
+import numpy as np
+
+
+class Fields(Protocol):
+    """A record by field (plain.py)."""
+
+    @property
+    def record(self) -> np.void:
+        """That record."""
+
+
+class Recorded(Protocol):
+    """A simulator as such a view sees it."""
+
+    runs: int
+
+    @property
+    def records(self) -> np.recarray:
+        """Array of one record."""
+
+    @property
+    def plain(self) -> Fields:
+        """The same record for those who read many fields."""
+
+
+class RecordView:
+    """The part of a view that hangs on no kind of simulator.
+
+    Args:
+        simulator: what is seen. It is not handed on: who decides reads here, and changes nothing.
+    """
+
+    _simulator: Recorded
+
+    def __init__(self, simulator: Any) -> None:
+        self._simulator = simulator
+        self._sealed: tuple[Fields, np.void] | None = None
+
+    @property
+    def run(self) -> Hashable:
+        """Which run this is: another one after each `reset` and `restore`, and for each simulator."""
+        return self, self._simulator.runs
+
+    @property
+    def instant(self) -> int:
+        """Number of the decision point."""
+        return int(self._simulator.plain.record["instants"])
+
+    @property
+    def decisions(self) -> int:
+        """Decisions that were carried out in this run so far, whoever made them."""
+        return int(self._simulator.plain.record["decisions"])
+
+    @property
+    def seed(self) -> int:
+        """The seed of the run."""
+        return int(self._simulator.plain.record["seed"])
+
+    @property
+    def now_s(self) -> float:
+        """The clock, seconds."""
+        return float(self._simulator.plain.record["now_s"])
+
+    @property
+    def record(self) -> np.void:
+        """The record of the run by field (simulator/record), read-only; it changes as the run goes on."""
+        plain = self._simulator.plain
+        if self._sealed is None or self._sealed[0] is not plain:
+            array = self._simulator.records.view(np.ndarray).view(plain.record.dtype)
+            self._sealed = plain, sealed(array)[0]
+        return self._sealed[1]
+
+    def read_by(self, entry: Callable[..., Any], *arguments: Any) -> Any:
+        """`entry(records, row, *arguments)` of compiled code that only reads the record."""
+        return entry(self._simulator.records, 0, *arguments)
+
+
+def sealed(array: np.ndarray) -> np.ndarray:
+    """An array that nobody else has, read-only from now on: a write to it is numpy's ValueError.
+
+    An empty one has nothing to write to, and `Generator.permutation` wants to write to it.
+    """
+    array.flags.writeable = not array.size
+    return array

@@ -1,0 +1,384 @@
+"""TimeShift-v0: what its actions, masks and features mean; every policy through it is the simulator alone."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import gymnasium
+import numpy as np
+import pytest
+
+from clustergym import policies
+from clustergym.envs.rendering.ansi import draw_ansi
+from clustergym.envs.timeshift.observation import CLUSTER
+from clustergym.envs.timeshift.shared_links import Place, SharedLinks, UnifiedCircle
+from clustergym.policies.cassini.compatibility import BUCKETS, Overlay, SharedLink, bucket_s, link_scores
+from clustergym.simulator.base.decisions import Advance, Shift, Start
+from clustergym.simulator.base.errors import InputError, InvalidDecision
+from clustergym.simulator.cluster.routes import LinkUse
+from clustergym.simulator.contention.circle import Grid, unify
+from clustergym.simulator.engine.plans import Plan, plan_now
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.profiles.cassini_models import phases_of
+from clustergym.simulator.profiles.phases import in_order
+from clustergym.simulator.workloads import Workload
+from clustergym.tests.support.env_terms import differences
+
+TIMESHIFT = "clustergym/TimeShift-v0"
+SMALL = {"workload": "cassini-poisson:jobs=16,load=1.0", "slots": 8, "running_slots": 12}
+PLACING, SHIFTING = "1: place", "1: shift"
+SHIFT, LEAVE, FREE = 1, 2, 3
+VGG = phases_of("VGG16", 2, 1400)
+APART, NEAR = ((0, 3), (1, 4), (2, 5)), ((0, 1), (3, 4), (2, 5))
+DOWN_S, UP_S = VGG.start_s[0], VGG.duration_s[0]
+
+
+class TwoWays:
+    """Proposes to place the waiting jobs, of two GPUs, across both leaves, or as near as servers are free."""
+
+    def candidates(self, view, n):
+        return [placed(view, APART), placed(view, NEAR)][:n]
+
+
+def placed(view, ways):
+    """The plan that gives each waiting job the first of `ways` that is free."""
+    gangs, free = dict(plan_now(view).gangs), set(view.free_gpus.tolist())
+    for job in view.queue.tolist():
+        for pair in ways:
+            if free.issuperset(pair):
+                gangs[job] = pair
+                free.difference_update(pair)
+                break
+    return Plan(gangs)
+
+
+def timeshift(**options):
+    return gymnasium.make(TIMESHIFT, **{**SMALL, **options}).unwrapped
+
+
+def by_hand(jobs, **options):
+    """Six servers under two leaves (0 to 2, 3 to 5) and one spine; jobs of VGG16 on two GPUs, (arrival, iterations)."""
+    arrival_s, iterations = (np.array(column) for column in zip(*jobs, strict=True))
+    workload = Workload.from_arrays(
+        "by hand",
+        arrival_s,
+        np.full(len(jobs), 2),
+        iterations * VGG.iteration_s,
+        iterations=iterations,
+        iteration_s=np.full(len(jobs), VGG.iteration_s),
+        model=np.array(["VGG16"] * len(jobs), object),
+        batch_size=np.full(len(jobs), 2800),
+    )
+    topology = "leaf-spine:leaves=2,spines=1,machines=3"
+    env = timeshift(**{"topology": topology, "workload": workload, "scheduler": TwoWays(), **options})
+    env.reset(seed=0)
+    return env
+
+
+def place_apart(env):
+    """Two jobs from leaf to leaf: on servers 0 and 3, and on 1 and 4; they meet on the links of the spine."""
+    assert stage(env) == PLACING
+    observation, *_ = env.step((1, 0))
+    assert [env.view.gpus_of(job) for job in (0, 1)] == [[0, 3], [1, 4]] and stage(env) == SHIFTING
+    return observation
+
+
+def stage(env):
+    return SHIFTING if env.interface.turning else PLACING
+
+
+def legal(env):
+    return np.flatnonzero(env.action_masks()[: env.action_space.nvec[0]]).tolist()
+
+
+def test_in_lockstep_both_jobs_send_at_the_same_time():
+    """45 Gbps are wanted twice of links of 50: 1.8 times longer Up phases, in every iteration."""
+    env = by_hand([(0, 100), (0, 100)])
+    place_apart(env)
+    *_, terminated, _, info = env.step((0, 0))
+    assert terminated
+    assert info["metrics"]["makespan"] == pytest.approx(100 * (DOWN_S + 1.8 * UP_S), rel=1e-6)
+    assert info["metrics"]["congestion_bytes"] > 0.0
+
+
+def test_half_a_turn_apart_nobody_waits():
+    env = by_hand([(0, 100), (0, 100)])
+    place_apart(env)
+    assert env.interface.turning == [0, 1]
+    env.step((SHIFT, 0))
+    env.step((SHIFT, 36))
+    *_, terminated, _, info = env.step((0, 0))  # the first has ended; the other meets nobody
+    assert terminated and info["metrics"]["congestion_bytes"] == 0.0
+    assert env.simulator.jobs()["finish_s"].tolist() == pytest.approx([100 * VGG.iteration_s, 100.5 * VGG.iteration_s])
+
+
+def test_rotations_are_what_each_bucket_would_come_to():
+    """Of the second job, the first one being shifted by 0: one less the compatibility score of the links they share."""
+    env = by_hand([(0, 100), (0, 100)])
+    place_apart(env)
+    observation, *_ = env.step((SHIFT, 0))
+    overlay = Overlay.of([VGG, VGG], unify([VGG.iteration_s] * 2), [SharedLink((0, 1), (1, 1), 50e9 / 8)], Grid())
+    expected = [1.0 - link_scores(overlay, [0, step])[0] for step in range(BUCKETS)]
+    assert observation["rotations"] == pytest.approx(expected, abs=1e-6)
+    assert observation["rotations"].min() == 0.0 < observation["rotations"][0]
+
+
+def test_the_stages_of_an_instant():
+    env = by_hand([(0, 100), (0, 50), (40, 10)])
+    observation = place_apart(env)
+    assert legal(env) == [0, SHIFT, LEAVE]
+    assert observation["cluster"][CLUSTER.index("1: a placement is chosen; 0: shifts are")] == 0.0
+    env.step((SHIFT, 10))
+    assert env.interface.turning == [1]
+    env.step((LEAVE, 5))  # its shift stays as it is: it has none
+    # The shorter one ends; the other meets nobody any more, but has a shift, which may be taken away.
+    assert env.view.running.tolist() == [0] and env.interface.turning == [0]
+    assert env.view.shift_s(0) == bucket_s(10, VGG.iteration_s) and env.view.shift_s(1) is None
+    assert legal(env) == [0, SHIFT, LEAVE, FREE]
+    env.step((FREE, 0))
+    assert env.view.shift_s(0) is None
+
+
+def test_no_more_now_leaves_the_shifts_of_the_others():
+    env = by_hand([(0, 100), (0, 50), (40, 10)])
+    place_apart(env)
+    env.step((SHIFT, 10))
+    before = env.view.now_s
+    env.step((0, 0))
+    assert env.view.now_s > before and env.view.shift_s(1) is None
+
+
+def test_shifts_are_asked_for_where_a_component_has_changed():
+    """Two jobs that come later: one is left waiting, which touches nobody; then one joins the two that run."""
+    env = by_hand([(0, 1000), (0, 1000), (10, 1000), (20, 1000)])
+    place_apart(env)
+    env.step((0, 0))
+    assert env.view.now_s == 10.0 and stage(env) == PLACING and legal(env) == [0, 1]
+    env.step((0, 0))
+    assert env.view.now_s == 20.0 and stage(env) == PLACING
+    env.step((1, 0))  # on servers 2 and 5: no others are free
+    assert env.view.gpus_of(2) == [2, 5] and env.interface.turning == [0, 1, 2]
+
+
+def test_a_bucket_out_of_range_becomes_the_nearest():
+    env = by_hand([(0, 100), (0, 100), (1000, 1)])
+    place_apart(env)
+    assert env.step((SHIFT, 99))[-1]["adjusted_action"] and env.view.shift_s(0) == bucket_s(71, VGG.iteration_s)
+    info = env.step((LEAVE, 99))[-1]
+    assert not info["adjusted_action"] and not info["invalid_action"]
+
+
+def test_an_invalid_action_counts_as_no_more():
+    for action in ((9, 0), (FREE, 0), (-1, 0), (10_000, 0)):
+        env, plain = (by_hand([(0, 100), (0, 50), (40, 10)]) for _ in range(2))
+        for one, choice in ((env, action), (plain, (0, 0))):
+            place_apart(one)
+            assert one.step(choice)[-1]["invalid_action"] is (choice is action)
+        assert env.simulator.snapshot().tobytes() == plain.simulator.snapshot().tobytes()
+
+
+@pytest.mark.parametrize("name", [name for name in policies.list("TimeShift") if name.endswith("+cassini")])
+def test_who_shifts_does_so_in_turns_of_the_environment(name):
+    seen = differences(TIMESHIFT, partial(policies.make, name), lambda env, action: (stage(env), int(action[0])))[1]
+    assert (SHIFTING, SHIFT) in seen
+
+
+@pytest.mark.parametrize(
+    ("word", "options"),
+    [
+        ("themis:lease=120,preemption_cost=30", {}),
+        ("themis+cassini:candidates=3,ranking=worst", {"candidates": 3}),
+        ("sjf-bsbf+cassini", {"jobs_per_gpu": 2, "interference": "constant:xi=1.1"}),
+        ("dally+cassini", {"network": "contention:pacing=off"}),
+    ],
+)
+def test_with_parameters_too(word, options):
+    assert differences(TIMESHIFT, partial(policies.make, word), **options)[0] == []
+
+
+def test_a_policy_may_take_over_and_leave_in_the_middle_of_an_episode():
+    """Random actions, then a policy, then random ones: what it decides is offered at once, and no longer than that."""
+    env, policy, rng = timeshift(), policies.make("themis+cassini"), np.random.default_rng(1)
+    env.reset(seed=1)
+    for number in range(120):
+        mask = env.action_masks()
+        if number // 10 % 2:
+            action = policy.act(env)
+            assert env.action_masks()[action[0]]
+        else:
+            action = [rng.choice(np.flatnonzero(mask[:11])), rng.choice(np.flatnonzero(mask[11:]))]
+        *_, ended, _, info = env.step(action)
+        assert not info["invalid_action"]
+        if ended:
+            env.reset()
+    assert env.simulator.rule == env.rule
+
+
+@pytest.mark.parametrize(("word", "is_known"), [("themis+cassini", True), ("dally+cassini", False)])
+def test_lessons_are_what_an_agent_sees_and_can_do(word, is_known):
+    """Who imitates a policy sees what is there without it, and learns only what the scheduler proposes too."""
+    env, policy = timeshift(observation="flat"), policies.make(word)
+    known_at_all = []
+    for seed in range(6):
+        seen, _ = env.reset(seed=seed)
+        action, features, known = env.demonstration(policy)
+        known_at_all.append(known)
+        assert env.action_masks()[action[0]]
+        assert not known or np.array_equal(features, seen)
+        assert not env.step(action)[4]["invalid_action"]
+    assert all(known_at_all) if is_known else not all(known_at_all)
+
+
+def test_a_shift_that_is_no_bucket_is_one_sentence():
+    class Odd(policies.Policy):
+        def decide(self, view):
+            s = view._simulator.state
+            if len(view.queue):
+                return Start(int(view.queue[0]), view.free_gpus[[0, 3] if s.running == 0 else [0, 2]])
+            return Shift(0, 0.01) if view.shift_s(0) != 0.01 else Advance()
+
+    env = by_hand([(0, 100), (0, 100)])
+    policy = Odd()
+    env.step(policy.act(env))
+    with pytest.raises(InvalidDecision, match="expected one of 72 even parts of its period"):
+        policy.act(env)
+
+
+def test_a_wheel_turns_as_the_overlay_of_the_simulator():
+    """Three jobs of different periods on two links, at rotations drawn at random."""
+    rng = np.random.default_rng(3)
+    phases = tuple(in_order([(0.1, 0.0), (0.05, 4e9), (0.05, 0.0), (up_s, 5e9)]) for up_s in (0.1, 0.04, 0.2))
+    flows = np.array([[1, 2, 0], [1, 1, 1]])
+    capacity = np.array([6.25e9, 6.25e9])
+    places = {
+        job: Place(phases[job], LinkUse(np.flatnonzero(flows[:, job]), flows[flows[:, job] > 0, job]))
+        for job in range(3)
+    }
+    (component,) = SharedLinks(places, capacity).components
+    circle = unify([one.iteration_s for one in phases])
+    links = [SharedLink((0, 1), (1, 2), 6.25e9), SharedLink((0, 1, 2), (1, 1, 1), 6.25e9)]
+    overlay, wheel = Overlay.of(phases, circle, links, Grid()), UnifiedCircle(component)
+    for _ in range(20):
+        steps = [int(rng.integers(len(shifts))) for shifts in overlay.shifts]
+        turned = np.array([shifts[step] for shifts, step in zip(overlay.shifts, steps, strict=True)])
+        expected = 1.0 - link_scores(overlay, steps)
+        assert wheel.links_at(turned) == pytest.approx(expected, abs=1e-9)
+        assert wheel.excess(1, turned)[steps[1]] == pytest.approx(expected.mean(), abs=1e-9)
+        assert wheel.excess(2, turned)[steps[2]] == pytest.approx(expected[1], abs=1e-9)
+
+
+def test_links_with_the_same_jobs_are_one():
+    phases = in_order([(0.1, 0.0), (0.1, 5e9)])
+    places = {job: Place(phases, LinkUse(np.array([0, 1, 2 + job]), np.array([1, 2, 1]))) for job in range(3)}
+    meetings = SharedLinks(places, np.full(5, 6.25e9))
+    (component,) = meetings.components
+    assert meetings.num_shared == component.num_links == 2 and component.links == (1,)
+    assert meetings.links_of == {0: 2, 1: 2, 2: 2}
+    look = component.outlook()
+    assert look.best[0] <= look.free[0]
+
+
+def test_decisions_of_an_action_are_what_a_step_carries_out():
+    """The window of an agent in the simulator alone takes the same actions to the same end."""
+    env, rng = timeshift(), np.random.default_rng(2)
+    env.reset(seed=2)
+    interface = type(env.interface)(slots=8, running_slots=12)
+    alone = Simulator(env.simulator.topology, env.simulator.network, rule=env.rule)
+    alone.reset(env.simulator.workload, int(env.simulator.state.seed))
+    interface.lay(alone)
+    ended = False
+    while not ended:
+        features, mask = interface.look()
+        while not interface.can_act:
+            alone.advance()
+            features, mask = interface.look()
+        flat = np.concatenate(list(env.observe().values()))
+        assert np.array_equal(features, flat) and np.array_equal(mask, env.action_masks())
+        action = [int(rng.choice(np.flatnonzero(mask[:11]))), int(rng.choice(np.flatnonzero(mask[11:])))]
+        for decision in interface.decisions(action):
+            alone.apply(decision)
+        *_, ended, _, info = env.step(action)
+    interface.look()
+    while not alone.ended:
+        alone.advance()
+    assert {k: repr(v) for k, v in alone.metrics().items()} == {k: repr(v) for k, v in info["metrics"].items()}
+
+
+def test_pictures_show_links_and_circles():
+    pytest.importorskip("PIL")
+    from clustergym.envs.rendering.circles import MANNERS
+    from clustergym.envs.rendering.link_scene import read_network
+    from clustergym.envs.rendering.network_picture import load_colour
+
+    env = by_hand([(0, 100), (0, 100), (1000, 1)], render_mode="rgb_array")
+    empty = env.render()
+    place_apart(env)
+    env.step((SHIFT, 0))
+    env.simulator.apply(Shift(1, bucket_s(36, VGG.iteration_s)))
+    network = read_network(env.simulator)
+    crossing = network.crossing
+    assert crossing.jobs == (0, 1) and crossing.link in {
+        "leaf0->spine0",
+        "spine0->leaf1",
+        "leaf1->spine0",
+        "spine0->leaf0",
+    }
+    assert crossing.scores[0] < crossing.scores[1] == 1.0 and len(MANNERS) == len(crossing.use)
+    at_once, turned = (sent.sum(axis=1).max() for _, sent in crossing.use)
+    assert at_once == pytest.approx(50e9 / 8, rel=1e-6) and turned == pytest.approx(45e9 / 8, rel=1e-6)
+    picture = env.render()
+    assert (
+        picture.shape == empty.shape == (640, 960, 3)
+        and picture.dtype == np.uint8
+        and not np.array_equal(picture, empty)
+    )
+    fullest = np.array(load_colour(float(network.load.max())))
+    assert (picture == fullest).all(axis=2).any()
+    assert "links 4 of" in draw_ansi(env.simulator) and "1.00 as they are turned" in draw_ansi(env.simulator)
+
+
+BAD_ARGUMENTS = {
+    "a scheduler that places": ({"scheduler": "random"}, "themis"),
+    "scheduler": ({"scheduler": "themsi"}, "themis"),
+    "candidates": ({"candidates": 2}, "candidates"),
+    "candidates in words": ({"candidates": "ten"}, "candidates"),
+    "network": ({"network": "penalty:table=chronus"}, "contention"),
+    "mode": ({"network": "contention:mode=exactly"}, "exact"),
+    "no links": ({"topology": "flat"}, "links"),
+    "slots": ({"slots": 0}, "slots"),
+    "running slots": ({"running_slots": 257}, "running_slots"),
+    "order": ({"order": "longest"}, "order"),
+    "reward": ({"reward": "jtc"}, "jct"),
+    "observation": ({"observation": "image"}, "observation"),
+    "horizon": ({"horizon_s": 0.0}, "horizon_s"),
+    "reference": ({"reference": "themis+casini"}, "themis+cassini"),
+    "jobs_per_gpu": ({"jobs_per_gpu": 0}, "jobs_per_gpu"),
+    "model": ({"workload": "philly-sample:jobs=4"}, "model"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_ARGUMENTS)
+def test_a_bad_argument_is_one_sentence(name):
+    options, part = BAD_ARGUMENTS[name]
+    with pytest.raises(InputError) as error:
+        timeshift(**options).reset(seed=0)
+    assert part in str(error.value) and "\n" not in str(error.value)
+
+
+MALFORMED = {
+    "disconnected": (("a", "s"), ("b", "t"), {}, "reach"),
+    "negative capacity": (("a", "s"), ("b", "s"), {"capacity_gbps": -5}, "capacity_gbps = -5"),
+    "unknown node": (("a", "s"), ("c", "s"), {}, "'c'"),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_malformed_topology_is_one_sentence(name):
+    *edges, changes, part = MALFORMED[name]
+    nodes = [{"id": "a", "gpus": 1}, {"id": "b", "gpus": 1}, {"id": "s"}, {"id": "t"}]
+    if name != "disconnected":
+        nodes.pop()
+    listed = [{"source": source, "target": target, "capacity_gbps": 50, **changes} for source, target in edges]
+    with pytest.raises(InputError) as error:
+        timeshift(topology={"nodes": nodes, "edges": listed})
+    assert part in str(error.value) and "\n" not in str(error.value)

@@ -1,0 +1,407 @@
+"""The fast path of paper mast in the simulator: GMS, the auction, Table 1's cells, copies on demand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from clustergym.policies import make
+from clustergym.policies.mast import gms
+from clustergym.policies.mast.copies_on_demand import _Storage, lacking, on_demand
+from clustergym.policies.mast.gms import lay_ranking
+from clustergym.policies.mast.rms import Hardware, RegionalScheduler
+from clustergym.simulator.base.decisions import Hold, Move, Preempt, Replicate, Start
+from clustergym.simulator.base.errors import InputError, InvalidDecision
+from clustergym.simulator.engine.simulator import Simulator
+from clustergym.simulator.events.initialise import Failures
+from clustergym.simulator.warehouse.warehouse import Tables
+from clustergym.simulator.workloads import Workload
+from clustergym.tests.support import geo_small
+from clustergym.tests.support.geo_small import A100, CPU, V100
+from clustergym.tests.support.mast_reference import ranking
+
+CELLS = {
+    1: "scope:queue=cluster,allocation=cluster",
+    2: "scope:queue=region,allocation=cluster",
+    3: "scope:queue=global,allocation=cluster",
+    5: "scope:queue=region,allocation=region",
+    6: "mast",
+    9: "global",
+}
+
+
+def started(workload, seed=0):
+    simulator = Simulator(geo_small.small_topology())
+    simulator.reset(workload, seed)
+    return simulator
+
+
+def workload_of(rows, arrival_s=None, duration_s=None, **changes):
+    geo = geo_small.demands(rows, **changes)
+    arrival_s = np.zeros(len(rows)) if arrival_s is None else np.array(arrival_s)
+    duration_s = np.full(len(rows), 1000.0) if duration_s is None else np.array(duration_s)
+    return Workload.from_arrays("by hand", arrival_s, geo.units, duration_s).with_geo(geo)
+
+
+def play(word, workload, seed=0, watch=None):
+    """All decisions with their times, and the metrics."""
+    simulator, policy, log = started(workload, seed), make(word), []
+    while not simulator.ended:
+        while True:
+            decision = simulator.ask(policy)
+            if watch is not None:
+                watch(simulator.view, policy, decision)
+            if type(decision).__name__ == "Advance":
+                break
+            log.append((float(simulator.state.now_s), decision))
+            simulator.apply(decision)
+        simulator.advance()
+    return log, simulator.metrics()
+
+
+def test_credit_grows_with_the_wait_and_falls_with_what_the_tenant_used():
+    """After an hour, of which tenant 0 has held all GPUs in use: credits 1/24 + 1 - 1 and 1/24 + 1 - 0."""
+    rows = [([(A100, 32)], [], 3, 0, 0.0), ([(A100, 32)], [], 3, 0, 0.0), ([(V100, 8)], [], 3, 1, 0.0)]
+    simulator = started(workload_of(rows))
+    simulator.apply(Start(0, range(32)))
+    simulator.advance()
+    while simulator.state.now_s < 1000.0:
+        simulator.advance()
+    found = lay_ranking(simulator.view.demands)
+    assert gms.scan(simulator.records, 0, found) == 2
+    age = 1000.0 / 86_400.0
+    assert found.credit[[1, 2]] == pytest.approx([age, age + 1.0], abs=1e-9)
+    assert found.order[:2].tolist() == [2, 1]
+
+
+def test_who_was_preempted_waits_since_then():
+    """Sec. 4.2: "if it has been waiting longer". It arrived 1,000 s ago, ran for 400 s, and has waited for 600 s."""
+    rows = [([(A100, 16)], [], 3, 0, 0.0), ([(V100, 8)], [], 3, 1, 0.0)]
+    simulator = started(workload_of(rows, arrival_s=[0.0, 400.0], duration_s=[5000.0, 600.0]))
+    simulator.apply(Start(0, range(16)))
+    simulator.advance()
+    simulator.apply(Preempt(0))
+    simulator.apply(Start(1, range(64, 72)))
+    simulator.advance()
+    found = lay_ranking(simulator.view.demands, fair_weight=0.0)
+    assert simulator.state.now_s == 1000.0 and gms.scan(simulator.records, 0, found) == 1
+    assert found.credit[0] == pytest.approx(600.0 / 86_400.0)
+
+
+def test_over_quota_is_the_lowest_level_and_quota_goes_by_credit():
+    """A quota of 16 GPUs: of three workloads with 8 each the two that came first are within it."""
+    rows = [([(A100, 8)], [], 2, 0, 0.0)] * 3
+    simulator = started(workload_of(rows, arrival_s=[0.0, 0.0, 0.0], quota=np.array([[16, 0]])))
+    found = lay_ranking(simulator.view.demands)
+    gms.scan(simulator.records, 0, found)
+    assert found.level.tolist() == [2, 2, 6]
+    for job in range(3):  # running, they count in the order in which they started
+        simulator.apply(Start(job, range(8 * job, 8 * job + 8)))
+    gms.scan(simulator.records, 0, found)
+    assert found.level.tolist() == [2, 2, 6]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_gms_is_that_of_the_reference(seed):
+    seen = []
+
+    def watch(view, policy, decision):
+        found = lay_ranking(view.demands)
+        count = gms.scan(view._simulator.records, 0, found)
+        level, pending, credit = ranking(view)
+        assert found.order[:count].tolist() == pending
+        assert all(found.level[job] == one for job, one in level.items())
+        assert found.credit[pending] == pytest.approx([credit[job] for job in pending], rel=1e-12)
+        seen.append(count)
+
+    play("mast:slow=none,scan_s=0", geo_small.random_workload(seed), watch=watch)
+    assert max(seen) > 3
+
+
+def test_a_scan_does_not_look_at_those_that_ended_before_the_window():
+    """200 workloads over ten days. Of 32 in a row that ended long ago none is looked at, and the credits are right."""
+    passed = []
+
+    def watch(view, policy, decision):
+        s = view._simulator.state
+        old = np.flatnonzero((s.ended == 32) & (s.ended_s <= s.now_s - 86_400.0))
+        found = lay_ranking(view.demands)
+        count = gms.scan(view._simulator.records, 0, found)
+        _, pending, credit = ranking(view)
+        assert found.order[:count].tolist() == pending
+        assert found.credit[pending] == pytest.approx([credit[job] for job in pending], rel=1e-12)
+        if count > 0 and len(old) > 0:
+            job, ended_s = 32 * int(old[0]), float(s.finish_s[32 * old[0]])
+            s.finish_s[job] = s.now_s  # whoever looks sees it
+            again = lay_ranking(view.demands)
+            gms.scan(view._simulator.records, 0, again)
+            s.finish_s[job] = ended_s
+            assert (again.credit == found.credit).all()
+            passed.append(len(old))
+
+    play("mast:slow=none", geo_small.random_workload(1, jobs=200, span_s=864_000.0, mean_s=20_000.0), watch=watch)
+    assert max(passed) > 3
+
+
+@pytest.mark.parametrize("word", [*CELLS.values(), "random"])
+@pytest.mark.parametrize("parts", [[16, 32], [32, 16]])
+def test_what_a_region_can_hold_starts_in_it_whatever_the_order_of_its_parts(word, parts):
+    """The east's clusters have 32 and 16 A100: the part of 16 must not take the larger one."""
+    workload = workload_of([([(A100, units) for units in parts], [0], 3, 0, 0.0)], quota=np.array([[64, 64]]))
+    log, metrics = play(word if word == "random" else f"{word}{',' if ':' in word else ':'}slow=none", workload)
+    assert metrics["jobs_finished"] == 1 and [type(decision).__name__ for _, decision in log] == ["Start"]
+
+
+def test_who_lacks_data_is_bound_when_it_is_there():
+    """The first holds the east's first cluster for 10 s; the data of the second arrives after 50: nobody is there."""
+    rows = [([(A100, 8)], [0], 3, 0, 0.0), ([(A100, 8)], [0, 2], 3, 0, 0.0)]
+    log, _ = play(f"{CELLS[1]},slow=none", workload_of(rows, duration_s=[10.0, 10.0]))
+    cluster = geo_small.small_topology().gpu_cluster
+    starts = [(decision.job, int(cluster[decision.gpus[0]])) for _, decision in log if isinstance(decision, Start)]
+    assert starts == [(0, 0), (1, 0)]
+
+
+def test_tables_are_asked_for_before_a_pass_and_not_in_its_place():
+    simulator, policy, decisions = started(geo_small.random_workload(0)), make("mast:slow=none"), []
+    while not simulator.ended:
+        decisions.clear()
+        while type(decision := simulator.ask(policy)).__name__ != "Advance":
+            decisions.append(type(decision).__name__)
+            simulator.apply(decision)
+        if {"Replicate", "Start"} <= set(decisions) and "Preempt" not in decisions:
+            assert policy.fast._passes == 1
+            assert decisions == sorted(decisions)  # Drop, Move, Replicate, then Start
+            return
+        simulator.advance()
+    pytest.fail("expected an instant with both")
+
+
+@pytest.mark.parametrize("word", [*CELLS.values(), "random"])
+def test_every_scheduler_finishes_all_workloads_and_is_deterministic(word):
+    word = word if word == "random" else f"{word}{',' if ':' in word else ':'}slow=none"
+    for seed in range(3):
+        workload = geo_small.random_workload(seed)
+        first, metrics = play(word, workload, seed)
+        again, same = play(word, workload, seed)
+        assert first == again and metrics == same
+        assert metrics["jobs_finished"] == len(workload)
+
+
+@pytest.mark.parametrize("word", ["mast:slow=none", "global:slow=none", "federated:slow=none", "random"])
+def test_every_scheduler_goes_on_through_outages_of_machines_and_regions(word):
+    failures = Failures(mtbf_s=40_000.0, mttr_s=500.0, region_mtbf_s=5000.0, region_mttr_s=800.0)
+    for seed in range(3):
+        workload = geo_small.random_workload(seed)
+        simulator = Simulator(geo_small.small_topology(), failures=failures)
+        simulator.reset(workload, seed)
+        metrics = simulator.run(make(word))
+        assert metrics["jobs_finished"] == len(workload) and simulator.state.region_outages > 0
+
+
+@pytest.mark.parametrize("word", ["mast:slow=none", "global:slow=none", "random"])
+def test_who_is_asked_first_in_the_middle_decides_as_who_was_there_all_the_time(word):
+    workload = geo_small.random_workload(4)
+    simulator, policy = started(workload, 4), make(word)
+    while simulator.state.done < len(workload) // 2:
+        while type(decision := simulator.ask(policy)).__name__ != "Advance":
+            simulator.apply(decision)
+        simulator.advance()
+    half = simulator.snapshot()
+    rest = simulator.run(policy)
+    simulator.restore(half)
+    assert simulator.run(make(word)) == rest
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_quota_order_is_never_broken(seed):
+    """Who is preempted has a lower priority than who starts for it; who starts comes in GMS's order."""
+    state = {"passes": 0, "level": {}, "order": [], "leavers": [], "before": None}
+    preempted = []
+
+    def watch(view, policy, decision):
+        now = (view.instant, policy.fast._passes)
+        if now != state["passes"]:
+            state["passes"] = now
+            state["level"], state["order"], _ = ranking(view)
+            state["place"] = -1
+        if isinstance(decision, Preempt):
+            state["leavers"].append(decision.job)
+        if isinstance(decision, Start):
+            for leaver in state["leavers"]:
+                assert state["level"][leaver] > state["level"][decision.job]
+                preempted.append(leaver)
+            state["leavers"] = []
+            place = state["order"].index(decision.job)
+            assert place > state["place"]
+            state["place"] = place
+
+    play("mast:slow=none", geo_small.random_workload(seed, jobs=60, span_s=2000.0), watch=watch)
+    assert not state["leavers"]
+    assert preempted or seed != 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nobody_waits_who_fits_without_preemption(seed):
+    def watch(view, policy, decision):
+        if type(decision).__name__ != "Advance" or view.now_s % 34.0 > 1e-6:
+            return
+        demands = view.demands
+        scheduler = RegionalScheduler(Hardware.of(view.topology, demands), len(view.workload), use_cache=False)
+        scheduler.follow(view, demands.level)
+        for job in view.queue.tolist():
+            parts = [(k, n) for k, n in zip(demands.part_type[job], demands.part_units[job], strict=True) if k >= 0]
+            for region in view.regions_of(job):
+                assert scheduler.plan(job, 6, parts, view.now_s, region=region, preempts=False) is None
+
+    play("mast:slow=none", geo_small.random_workload(seed), watch=watch)
+
+
+@pytest.mark.parametrize("word", ["mast:slow=none", "global:slow=none", f"{CELLS[3]},slow=none"])
+def test_the_negative_cache_changes_no_decision(word):
+    for seed in range(4):
+        workload = geo_small.random_workload(seed, jobs=60, span_s=1500.0)
+        assert play(word, workload)[0] == play(f"{word},cache=False", workload)[0]
+
+
+def test_placing_one_at_a_time_global_allocation_decides_as_mast():
+    """Table 1: "among algorithms that schedule one job at a time", (6) is as good as (9)."""
+    for seed in range(6):
+        workload = geo_small.random_workload(seed, jobs=60, span_s=1500.0)
+        assert play("mast:slow=none", workload)[0] == play("global:slow=none,joint=1", workload)[0]
+
+
+def test_joint_placement_makes_room_for_one_that_fits_nowhere_else():
+    """16 A100 of the south hold the second only (its table lies there). mast gives them to the first by its number.
+
+    The first fits east, west and south, and is made to prefer the south: the others are on two racks, or held.
+    """
+    rows = [
+        ([(A100, 32)], [0], 3, 0, 0.0),  # the east's larger cluster
+        ([(A100, 16)], [0], 3, 0, 0.0),  # the east's smaller one
+        ([(A100, 16)], [], 3, 1, 0.0),  # west or south: west, the lower number
+        ([(A100, 16)], [2], 3, 1, 0.0),  # its table lies in the west only
+    ]
+    workload = workload_of(rows, quota=np.array([[64, 16], [64, 16]]))
+    alone = [decision.job for time_s, decision in play("mast:slow=none", workload)[0] if time_s == 0.0]
+    jointly = [decision for time_s, decision in play("global:slow=none", workload)[0] if time_s == 0.0]
+    assert alone == [0, 1, 2]
+    assert [decision.job for decision in jointly] == [0, 1, 2, 3]
+    region = geo_small.small_topology().cluster_region
+    clusters = geo_small.small_topology().gpu_cluster
+    assert [int(region[clusters[decision.gpus[0]]]) for decision in jointly] == [0, 0, 2, 1]
+
+
+def test_federated_binds_to_the_region_with_the_lowest_demand_over_supply():
+    """A100: 48 in the east, 16 west, 16 south. 16 go east (0/48), then 8 west (0/16 < 16/48), 8 south, 8 east."""
+    rows = [([(A100, size)], [], 3, 0, 0.0) for size in (16, 8, 8, 8, 8)]
+    log, _ = play("federated:slow=none", workload_of(rows, quota=np.array([[64, 64]])))
+    topology = geo_small.small_topology()
+    found = [int(topology.cluster_region[topology.gpu_cluster[decision.gpus[0]]]) for _, decision in log]
+    assert found == [0, 1, 2, 0, 0]
+
+
+def test_by_the_demand_of_a_day_federated_binds_all_to_one_region():
+    """A100: 64 hours a day are asked in the east, none in the west, which comes before the south."""
+    rows = [([(A100, 8)], [], 3, 0, 0.0)] * 4
+    log, _ = play("federated:slow=none,demand=day", workload_of(rows, quota=np.array([[64, 64]])))
+    topology = geo_small.small_topology()
+    found = [int(topology.cluster_region[topology.gpu_cluster[decision.gpus[0]]]) for _, decision in log]
+    assert found == [1, 1, 1, 1]
+    assert [time_s for time_s, _ in log][:2] == [0.0, 0.0] and log[2][0] > 0.0
+
+
+def test_federated_waits_in_its_region_while_mast_starts_elsewhere():
+    """Bound early to the west, the third waits there for 1,000 s; south has room all the while."""
+    rows = [([(A100, 48)], [0], 3, 0, 0.0), ([(A100, 16)], [], 3, 0, 0.0), ([(A100, 16)], [], 3, 0, 0.0)]
+    rows = [([(A100, 16)], [], 3, 0, 0.0)] * 3 + [([(A100, 16)], [2], 3, 0, 0.0), ([(A100, 16)], [], 3, 0, 0.0)]
+    workload = workload_of(rows, arrival_s=[0.0, 1.0, 2.0, 3.0, 4.0], quota=np.array([[999, 99]]))
+    late = {
+        word: max(time_s for time_s, decision in play(f"{word}:slow=none", workload)[0] if isinstance(decision, Start))
+        for word in ("mast", "federated")
+    }
+    assert late["mast"] <= late["federated"]
+
+
+def test_copies_are_made_where_the_fewest_bytes_are_missing():
+    """V100 are in the west only; A100 in all three: `clicks` (100 GB, east) and `videos` (1 TB, south) go south."""
+    rows = [([(V100, 8)], [0], 3, 0, 0.0), ([(A100, 8)], [0, 4], 3, 0, 0.0), ([(CPU, 4)], [1], 3, 0, 0.0)]
+    simulator = started(workload_of(rows))
+    assert lacking(simulator.view) == [0, 1]
+    decisions = on_demand(simulator.view)
+    assert decisions == [Replicate(0, 1), Replicate(0, 2)]
+    for decision in decisions:
+        simulator.apply(decision)
+    assert on_demand(simulator.view) == []  # they are on the way
+
+
+def test_copies_are_made_for_who_is_held_too():
+    simulator = started(workload_of([([(V100, 8)], [0], 3, 0, 0.0), ([(A100, 8)], [0, 4], 3, 0, 0.0)]))
+    simulator.apply(Hold(0))
+    assert lacking(simulator.view) == [0, 1]
+    assert on_demand(simulator.view) == [Replicate(0, 1), Replicate(0, 2)]
+
+
+def test_a_hold_for_a_tier_is_refused():
+    simulator = started(workload_of([([(V100, 8)], [0], 3, 0, 0.0)]))
+    with pytest.raises(InvalidDecision, match="hold job 0 for tier 1: in regions no job starts by itself"):
+        simulator.apply(Hold(0, 100.0, 1))
+
+
+def test_a_region_without_room_for_a_copy_is_passed():
+    """The south has 1,200 GB and holds `videos` (1,000): `logs` (400 GB) does not fit; it goes east."""
+    rows = [([(A100, 8)], [0, 3], 3, 0, 0.0)]
+    simulator = started(workload_of(rows))
+    assert on_demand(simulator.view) == [Replicate(0, 1)]
+
+
+@pytest.mark.parametrize("holds", [False, True])
+def test_a_table_stays_where_another_job_waits_for_the_rest(holds):
+    """V100 are in the west alone. `clicks` is on its way there for job 0, whose `users` lie there as a replica.
+
+    Job 1 asks for `videos`, 1 TB, where 750 GB are free: `logs` (400 GB) moves, `users` stay.
+    """
+    tables = geo_small.small_tables()
+    tables.copies[1, 1] = True
+    rows = [([(V100, 8)], [0, 1], 3, 0, 0.0), ([(V100, 8)], [4], 3, 0, 0.0)]
+    simulator = started(workload_of(rows, arrival_s=[0.0, 40.0], tables=tables))
+    assert on_demand(simulator.view) == [Replicate(0, 1)]
+    simulator.apply(Replicate(0, 1))
+    simulator.advance()
+    if holds:
+        simulator.apply(Hold(0))
+    assert simulator.state.now_s == 40.0 and lacking(simulator.view) == [0, 1]
+    assert on_demand(simulator.view) == [Move(3, 0)]
+
+
+def test_a_table_stays_where_it_is_read_once_it_has_gone_from_elsewhere():
+    """Job 0 could run in the west or in the south; its table is about to be dropped in the south."""
+    tables = Tables.at(np.array([100, 200, 50, 100, 1000], np.int64) * 10**9, geo_small.HOME, 3)
+    tables.copies[3, 2] = True
+    rows = [([(A100, 16)], [3], 3, 0, 0.0), ([(V100, 8)], [4], 3, 0, 0.0)]
+    storage = _Storage(started(workload_of(rows, tables=tables)).view)
+    assert 3 not in storage._kept(1, 1)
+    storage._gone.add((3, 2))
+    assert 3 in storage._kept(1, 1)
+
+
+@pytest.mark.parametrize(
+    ("word", "says"),
+    [
+        ("scope:queue=cluster,allocation=region", "Table 1"),
+        ("scope:queue=region,allocation=global", "Table 1"),
+        ("scope:queue=rack", "unknown scope"),
+        ("mast:joint=2", "joint"),
+        ("global:joint=0", "joint"),
+        ("mast:demand=day", "demand"),
+        ("scope:queue=cluster,allocation=cluster,demand=now", "demand"),
+        ("federated:demand=dya", "did you mean 'day'"),
+        ("mast:scan_s=-1", "scan_s = -1"),
+        ("mast:window_s=0", "window_s"),
+        ("mast:age_weight=-1", "age_weight"),
+        ("mast:slow=tetris-v9", "unknown"),
+    ],
+)
+def test_bad_parameters_are_one_sentence(word, says):
+    with pytest.raises(InputError, match=says):
+        policy = make(word if "slow" in word else f"{word},slow=none")
+        started(geo_small.small_workload()).run(policy)

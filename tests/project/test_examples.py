@@ -1,0 +1,44 @@
+"""The examples of docs/examples run as they stand."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import sys
+from types import ModuleType
+
+import pytest
+
+from clustergym.tests.support.paths import ROOT
+
+FOLDER = ROOT / "docs" / "examples"
+
+
+def example(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_cleanrl_ppo_plays_whole_episodes():
+    pytest.importorskip("torch")
+    curve = example("cleanrl_ppo").train(updates=3, num_envs=8, steps=128)
+    assert len(curve) == 3 and all(-20.0 < mean < 1.0 for mean in curve if not math.isnan(mean))
+    assert not math.isnan(curve[-1])
+
+
+def test_cleanrl_ppo_is_deterministic():
+    pytest.importorskip("torch")
+    module = example("cleanrl_ppo")
+    assert module.train(updates=2, num_envs=4, steps=64) == pytest.approx(
+        module.train(updates=2, num_envs=4, steps=64), abs=0.0, nan_ok=True
+    )
+
+
+def test_rollout_search_is_never_worse_than_its_base_policy(capsys):
+    ratios = example("rollout_search").main(workloads=2, jobs=6)
+    assert max(ratios) <= 1.0
+    assert "better on" in capsys.readouterr().out.splitlines()[-1]

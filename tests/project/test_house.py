@@ -1,0 +1,154 @@
+"""The rules of the house: who imports whom, how long things may be, what an import costs and what ships."""
+
+from __future__ import annotations
+
+import ast
+import collections
+import functools
+import importlib.util
+import re
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from clustergym.tests.support import face_docs
+from clustergym.tests.support.paths import ROOT
+
+ROOMS = ("simulator", "policies", "envs", "agents", "experiments")
+MODULES = [ROOT / "__init__.py", *sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))]
+MODULE_LINES = 600
+FUNCTION_LINES = 60
+HEAVY = ("torch", "matplotlib", "pandas", "stable_baselines3", "pyarrow", "tensorboard")
+
+
+def run(*arguments: str, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
+    """Run this Python with `arguments` in the repository; -P: its folders are not top-level packages."""
+    command = [sys.executable, "-P", *arguments]
+    return subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=timeout_s)
+
+
+@functools.cache
+def functions() -> list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """(path:line name, node) of every function of the package."""
+    return [
+        (f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node)
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+
+
+def test_rooms_import_one_way():
+    """The contracts stand in pyproject.toml under [tool.importlinter]."""
+    outcome = run("-c", "from importlinter.cli import lint_imports_command as main; main(['--no-cache'])")
+    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+
+
+def test_import_pulls_nothing_heavy():
+    code = f"import sys, clustergym; print([name for name in {HEAVY} if name in sys.modules])"
+    outcome = run("-c", code)
+    assert outcome.stdout.strip() == "[]", outcome.stdout + outcome.stderr
+
+
+def test_importing_the_engine_pulls_nothing_heavy():
+    names = HEAVY
+    outcome = run(
+        "-c",
+        f"import sys, clustergym.simulator.engine.simulator; print([name for name in {names} if name in sys.modules])",
+    )
+    assert outcome.stdout.strip() == "[]", outcome.stdout + outcome.stderr
+
+
+def test_no_module_is_longer_than_600_lines():
+    lengths = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in MODULES}
+    assert {name: lines for name, lines in lengths.items() if lines > MODULE_LINES} == {}
+
+
+def test_no_function_is_longer_than_60_lines():
+    lengths = {name: (node.end_lineno or 0) - node.lineno + 1 for name, node in functions()}
+    assert {name: lines for name, lines in lengths.items() if lines > FUNCTION_LINES} == {}
+
+
+def test_no_module_name_occurs_twice():
+    """But for those that say what they are by their folder: an environment's class, codec and columns."""
+    names = collections.Counter(path.stem for path in MODULES)
+    by_folder = {"__init__", "env", "codec", "observation"}
+    assert {name for name, times in names.items() if times > 1} <= by_folder
+
+
+def test_no_module_and_no_class_has_a_retired_name():
+    """The glossary's last table has the words that the field's own have replaced."""
+    table = (ROOT / "docs" / "glossary.md").read_text().partition("## Retired")[2]
+    rows = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
+    retired = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    classes = {
+        node.name
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+    }
+    assert {"lookout", "Mirror", "agenda"} <= retired
+    assert retired & ({path.stem for path in MODULES} | classes) == set()
+
+
+def test_the_face_says_what_it_takes_and_gives():
+    """Args for every parameter of its classes and functions, Returns for every result."""
+    assert face_docs.lacking() == []
+
+
+def test_nothing_raises_not_implemented():
+    raising = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Raise) and "NotImplementedError" in ast.dump(node)
+    ]
+    assert raising == []
+
+
+def _decorated(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    return {name.id for name in node.decorator_list if isinstance(name, ast.Name)}
+
+
+def test_python_calls_entries_only():
+    """A `@kernel` has no way in from Python; outside compiled code only an `@entry` may be called."""
+    kernels = {node.name for _, node in functions() if "kernel" in _decorated(node)}
+    entries = {node.name for _, node in functions() if not _decorated(node) & {"kernel"}}
+    wrong = [
+        f"{name} calls {call.func.id}"
+        for name, node in functions()
+        if not _decorated(node) & {"kernel", "entry"}
+        for call in ast.walk(node)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in kernels - entries
+    ]
+    assert "occupy" in kernels and wrong == []
+
+
+def test_every_folder_of_code_is_packaged():
+    """pyproject.toml lists the packages by name; setuptools leaves a forgotten one out without a word."""
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    folders = {path.parent.relative_to(ROOT) for path in MODULES}
+    assert sorted(listed) == sorted(".".join(("clustergym", *folder.parts)) for folder in folders)
+
+
+def test_every_package_has_an_init_with_a_docstring():
+    """Without one, type checker and import contracts do not see the folder."""
+    bare = [
+        str(folder.relative_to(ROOT))
+        for folder in sorted({path.parent for path in MODULES})
+        if not (folder / "__init__.py").exists()
+        or not ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
+    ]
+    assert bare == []
+
+
+def test_every_command_of_the_readme_exists():
+    if importlib.util.find_spec("clustergym.experiments.cli") is None:
+        pytest.skip("there is no command line yet")
+    blocks = re.findall(r"^```(?:bash|sh|console)\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
+    used = {word for block in blocks for word in re.findall(r"^\$? ?clustergym ([a-z]+)", block, re.M)}
+    outcome = run("-c", "from clustergym.experiments.cli import main; main()", "--help")
+    assert used, "the README shows no command"
+    assert [word for word in sorted(used) if not re.search(rf"\b{word}\b", outcome.stdout)] == []

@@ -1,0 +1,169 @@
+"""What is built and published: metadata, the ways in, the source distribution, and an installed wheel at work."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import os
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import clustergym
+from clustergym.tests.support.paths import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def run(*command: str | Path, cwd: Path = ROOT, **more) -> str:
+    """What a command prints; its whole output where it fails."""
+    outcome = subprocess.run(
+        list(map(str, command)), cwd=cwd, capture_output=True, text=True, timeout=1200, check=False, **more
+    )
+    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+    return outcome.stdout
+
+
+def test_the_module_is_the_command():
+    assert run(sys.executable, "-P", "-m", "clustergym", "--version").strip() == f"clustergym {clustergym.__version__}"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands(shell):
+    """The script of a shell asks the program itself; "ev" can only become evaluate."""
+    variables = {"bash": {"COMP_WORDS": "clustergym ev", "COMP_CWORD": "1"}}
+    asked = {
+        "_TYPER_COMPLETE_ARGS": "clustergym ev",
+        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+        **variables.get(shell, {}),
+    }
+    environment = {**os.environ, **asked, "_CLUSTERGYM_COMPLETE": f"complete_{shell}"}
+    printed = run(sys.executable, "-P", "-m", "clustergym", env=environment)
+    assert "evaluate" in printed and "train" not in printed
+
+
+def test_what_is_imported_lazily_is_known_to_type_checkers():
+    """Under TYPE_CHECKING the package names what its __getattr__ brings, from the same modules."""
+    tree = ast.parse(inspect.getsource(clustergym))
+    block = next(node for node in tree.body if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test))
+    told = {alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    rooms = {name for name, module in told.items() if module is None}
+    assert rooms == set(clustergym._ROOMS)
+    assert {name: f".{module}" for name, module in told.items() if module} == clustergym._LAZY
+    assert all(hasattr(clustergym, name) for name in clustergym._LAZY)
+
+
+def test_citation_and_metadata_agree():
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert re.search(r"^version: (.*)$", citation, re.MULTILINE)[1] == clustergym.__version__
+    assert re.search(r"^license: (.*)$", citation, re.MULTILINE)[1] == PROJECT["license"] == "MIT"
+    authors = [author["name"] for author in PROJECT["authors"]]
+    assert (
+        authors == ["The clustergym authors"]
+        and authors[0] in citation
+        and authors[0] in (ROOT / "LICENSE").read_text()
+    )
+
+
+def test_the_text_for_an_index_has_no_link_that_only_works_here(monkeypatch):
+    """An index shows one file: relative links and pictures would lead nowhere."""
+    setuptools = pytest.importorskip("setuptools")
+    given = {}
+    monkeypatch.setattr(setuptools, "setup", given.update)
+    runpy.run_path(str(ROOT / "setup.py"))
+    text = given["long_description"]
+    assert "## Install" in text and "How to write a policy" in text
+    assert re.findall(r"\]\((?!https?:)[^)]*\)", text) == []
+
+
+def test_continuous_integration_runs_what_the_project_runs():
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
+    assert "run: .ci/run" in workflow
+    assert f'"{PROJECT["requires-python"].removeprefix(">=")}"' in workflow
+
+
+def test_the_image_is_built_of_what_is_there():
+    """What the Dockerfile needs is not ignored: every package, the metadata, the pins."""
+    let_through = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    needed = {"pyproject.toml", "constraints.txt", "README.md", "LICENSE", "py.typed", "*.py", *clustergym._ROOMS}
+    assert needed == let_through
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> tuple[Path, Path, Path]:
+    """A virtual environment, the sdist of the tracked files, and the wheel that is built from the sdist."""
+    folder = tmp_path_factory.mktemp("built")
+    source, made = folder / "source", folder / "dist"
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False).stdout.decode()
+    if not listed:
+        pytest.skip("not a clone: the tracked files are unknown")
+    for name in filter(None, listed.split("\0")):
+        target = source / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, target)
+    stale = source / "build" / "lib" / "clustergym" / "renamed_long_ago.py"
+    stale.parent.mkdir(parents=True)
+    stale.write_text("")
+    venv.create(folder / "venv", with_pip=True)
+    python = folder / "venv" / "bin" / "python"
+    fetched = subprocess.run([python, "-m", "pip", "install", "-q", "setuptools>=77"], capture_output=True, check=False)
+    if fetched.returncode:
+        pytest.skip("no package index to fetch setuptools from")
+    build = "import sys, setuptools.build_meta as backend; print(getattr(backend, sys.argv[1])(sys.argv[2]))"
+    made.mkdir()
+    run(python, "-c", build, "build_sdist", made, cwd=source)
+    sdist = next(made.glob("*.tar.gz"))
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder / "unpacked", filter="data")
+    unpacked = next((folder / "unpacked").iterdir())
+    shutil.copytree(source / "build", unpacked / "build")
+    run(python, "-c", build, "build_wheel", made, cwd=unpacked)
+    return python, sdist, next(made.glob("*.whl"))
+
+
+@pytest.mark.slow
+def test_the_sdist_is_the_whole_tree(built):
+    """Tests with their data, docs, constraints: all that git tracks but its own settings."""
+    with tarfile.open(built[1]) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
+    tracked = set(run("git", "ls-files").splitlines())
+    assert tracked - inside == {".gitignore"}
+
+
+@pytest.mark.slow
+def test_the_wheel_has_the_package_and_nothing_of_earlier_builds(built):
+    with zipfile.ZipFile(built[2]) as archive:
+        names = set(archive.namelist())
+    assert {
+        "clustergym/__main__.py",
+        "clustergym/py.typed",
+        "clustergym/simulator/network/data/artist_layers.csv",
+        "clustergym/experiments/reproduce/reproductions.csv",
+    } <= names
+    assert not any("renamed_long_ago" in name or "/tests/" in name or name.endswith("setup.py") for name in names)
+
+
+@pytest.mark.slow
+def test_an_installed_wheel_lists_and_evaluates(built, tmp_path):
+    """The light install, at the pinned versions, in a folder that is not the source tree; no torch comes along."""
+    python, _, wheel = built
+    run(python, "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt", wheel)
+    assert "clustergym/Delay-v0" in run(python, "-m", "clustergym", "envs", cwd=tmp_path)
+    words = ("evaluate", "Delay", "--policies", "fifo las", "--workload", "poisson:jobs=20", "--seeds", "0", "--json")
+    rows = json.loads(run(python.with_name("clustergym"), *words, "--quiet", cwd=tmp_path))
+    assert [row["policy"] for row in rows] == ["fifo", "las"]
+    assert all(row["metrics"]["jobs_finished"] == 20 for row in rows)
+    lacking = (
+        "import importlib.util as u; print([n for n in ('torch', 'matplotlib', 'stable_baselines3') if u.find_spec(n)])"
+    )
+    assert run(python, "-c", lacking, cwd=tmp_path).strip() == "[]"

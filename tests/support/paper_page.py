@@ -1,0 +1,208 @@
+"""docs/papers.md: which function does what of which paper, from tags in docstrings.
+
+    python tests/support/paper_page.py            prints the page
+    python tests/support/paper_page.py --write    writes it
+    python tests/support/paper_page.py --counts   prints the files of each paper
+
+A tag is a line of its own at the end of a docstring of a module, a class or a function; a docstring may have several:
+
+    Paper: dally, Algorithm 1, line 4; Sec. IV-B2.
+    Setting: mast, Figure 2.
+
+`Paper` says that this is a part of the algorithm that bears the paper's name, `Setting` that it is what the paper's
+experiments play on: speeds, jobs, clusters, other schedulers as its authors have them. Who reads an algorithm against
+its paper reads the files with tags of the first kind; these are counted. Places go by `;`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "papers.md"
+ROOMS = ("policies", "simulator", "envs")
+ALGORITHM, SETTING = "Paper", "Setting"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A paper: its system's name, where it was published, and the folder that bears its name, if it has one."""
+
+    name: str
+    published: str
+    folder: str = ""
+
+
+PAPERS = {
+    "dally": Source(
+        "Dally", "Sharma et al., Dally: A network-placement sensitive cluster scheduler for deep learning, 2024"
+    ),
+    "sjf-bsbf": Source(
+        "SJF-BSBF",
+        "Luo et al., Scheduling Deep Learning Jobs in Multi-Tenant GPU Clusters via Wise Resource Sharing, 2024",
+        "policies/bsbf",
+    ),
+    "gandiva": Source("Gandiva", "Xiao et al., OSDI'18, as papers dally and sjf-bsbf describe it"),
+    "tiresias": Source("Tiresias", "Gu et al., NSDI'19, as papers dally and sjf-bsbf describe it"),
+    "themis": Source("Themis", "Mahajan et al., NSDI'20, as paper cassini describes it"),
+    "cassini": Source(
+        "CASSINI",
+        "Rajasekaran et al., CASSINI: Network-Aware Job Scheduling in Machine Learning Clusters, NSDI'24",
+        "policies/cassini",
+    ),
+    "pollux": Source("Pollux", "Qiao et al., OSDI'21", "policies/pollux"),
+    "harmony": Source(
+        "Harmony",
+        "Lee et al., Harmony: A Scheduling Framework Optimized for Multiple Distributed Machine Learning Jobs, ICDE'21",
+        "policies/harmony",
+    ),
+    "mast": Source(
+        "MAST",
+        "Choudhury et al., MAST: Global Scheduling of ML Training across Geo-Distributed Datacenters at Hyperscale, "
+        "OSDI'24: its fast path (Sec. 4)",
+        "policies/mast",
+    ),
+    "tetris": Source("Tetris", "the slow path of the same paper (Sec. 3)", "policies/tetris"),
+}
+ORDER = ("Algorithm", "Theorem", "Table", "Figure", "Expression", "Eq", "Sec")  # of places on the page
+
+
+@dataclass(frozen=True)
+class Tag:
+    """One place of a paper, and where it is.
+
+    Attributes:
+        kind: `ALGORITHM` or `SETTING`.
+        paper: a key of `PAPERS`, if it is a right one.
+        place: in the paper.
+        file: relative to the project.
+        name: of the function or class, with that of its class; empty: the module.
+    """
+
+    kind: str
+    paper: str
+    place: str
+    file: str
+    name: str
+
+
+def tags(root: Path = ROOT, rooms: Sequence[str] = ROOMS) -> list[Tag]:
+    """All tags of the rooms."""
+    return [tag for room in rooms for path in sorted((root / room).rglob("*.py")) for tag in tags_of(path, root)]
+
+
+def tags_of(path: Path, root: Path = ROOT) -> Iterator[Tag]:
+    """Those of one file, in order."""
+    file = path.relative_to(root).as_posix()
+    for name, node in documented(ast.parse(path.read_text())):
+        for line in (ast.get_docstring(node) or "").splitlines():
+            found = re.fullmatch(rf"({ALGORITHM}|{SETTING}): (.*)", line)
+            if found is not None:
+                paper, _, places = found[2].removesuffix(".").partition(", ")
+                for place in places.split("; "):
+                    yield Tag(found[1], paper, place, file, name)
+
+
+Documented = ast.Module | ast.ClassDef | ast.FunctionDef
+
+
+def documented(node: Documented, name: str = "") -> Iterator[tuple[str, Documented]]:
+    """A module, class or function, and those inside, with their names."""
+    yield name, node
+    for child in node.body:
+        if isinstance(child, ast.ClassDef | ast.FunctionDef):
+            yield from documented(child, f"{name}.{child.name}".lstrip("."))
+
+
+def files(found: Sequence[Tag], paper: str) -> list[str]:
+    """The files to read against a paper, most tags first."""
+    count: dict[str, int] = defaultdict(int)
+    for tag in found:
+        if tag.paper == paper and tag.kind == ALGORITHM:
+            count[tag.file] += 1
+    return sorted(count, key=lambda file: (-count[file], file))
+
+
+def page(found: Sequence[Tag], root: Path = ROOT) -> str:
+    """The text of docs/papers.md."""
+    read = {key: files(found, key) for key in PAPERS}
+    rows = [f"| [{PAPERS[key].name}](#{key}) | {len(of)} | {_code(of)} |" for key, of in read.items()]
+    parts = [
+        "# Papers",
+        "Which function does what of which paper. Made by `python tests/support/paper_page.py --write` from the lines "
+        "`Paper: dally, Algorithm 1.` at the end of docstrings; a test holds the page to them. What the papers leave "
+        "open, and what is read otherwise than printed, stands at the head of these files.",
+        "| paper | files to read against it | |\n| --- | ---: | --- |\n" + "\n".join(rows),
+        *(_section(key, found, root) for key in PAPERS),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _section(key: str, found: Sequence[Tag], root: Path) -> str:
+    source = PAPERS[key]
+    parts = [f"## {source.name} {{ #{key} }}", f"{source.published}."]
+    own = [tag for tag in found if tag.paper == key]
+    algorithm = [tag for tag in own if tag.kind == ALGORITHM]
+    if algorithm:
+        parts.append(_table(algorithm))
+    setting = [tag for tag in own if tag.kind == SETTING]
+    if setting:
+        parts += ["What its experiments play on:", _table(setting)]
+    beside = [file for file in _in_folder(source, root) if file not in {tag.file for tag in own}]
+    if beside:
+        lines = [f"* `{file}`: {_headline(root / file)}" for file in beside]
+        parts.append("Also in its folder, what the paper has no section or equation for:\n\n" + "\n".join(lines))
+    return "\n\n".join(parts)
+
+
+def _table(found: Sequence[Tag]) -> str:
+    rows = [f"| {tag.place} | `{tag.name or 'the module'}` | `{tag.file}` |" for tag in sorted(found, key=_order)]
+    return "| in the paper | here | file |\n| --- | --- | --- |\n" + "\n".join(rows)
+
+
+def _order(tag: Tag) -> tuple[int, list[str], str, str]:
+    kind = next((i for i, word in enumerate(ORDER) if tag.place.startswith(word)), len(ORDER))
+    natural = [part.zfill(4) if part.isdigit() else part for part in re.findall(r"\d+|\D+", tag.place)]
+    return kind, natural, tag.file, tag.name
+
+
+def _in_folder(source: Source, root: Path) -> list[str]:
+    folder = root / source.folder
+    if not source.folder or not folder.is_dir():
+        return []
+    return [path.relative_to(root).as_posix() for path in sorted(folder.rglob("*.py")) if path.name != "__init__.py"]
+
+
+def _headline(path: Path) -> str:
+    return (ast.get_docstring(ast.parse(path.read_text())) or "").split("\n")[0].rstrip(".") + "."
+
+
+def _code(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def main() -> None:
+    """Print or write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--counts", action="store_true")
+    asked = parser.parse_args()
+    found = tags()
+    if asked.counts:
+        for key, source in PAPERS.items():
+            print(f"{source.name:9} {len(files(found, key))}  {', '.join(files(found, key))}")
+    elif asked.write:
+        PAGE.write_text(page(found))
+    else:
+        sys.stdout.write(page(found))
+
+
+if __name__ == "__main__":
+    main()
