@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import torch
 
+from ..envs.reference import job_ends_s
 from ..policies import Policy, make_for
 from ..simulator.cluster.topology import Topology
 from ..simulator.engine.simulator import Simulator
@@ -29,11 +30,14 @@ class Played:
         scenario: the scenario's name.
         seed: of the workload.
         metrics: by the names of `simulator/engine/metrics.py`.
+        jct_s: its mean JCT, seconds; a job that it leaves unfinished counts as the reward charges it (envs/reward.py),
+            so that nobody looks better for never starting one.
     """
 
     scenario: str
     seed: int
     metrics: dict[str, float]
+    jct_s: float
 
 
 class Validation:
@@ -55,22 +59,38 @@ class Validation:
             for scenario, _, workload in self.cases
         ]
         self.env = sb3_vec_env(
-            config.environment, len(self.cases), seed=0, variants=variants, observation="flat", **config.env
+            config.environment,
+            len(self.cases),
+            seed=0,
+            variants=variants,
+            **{**config.env, "observation": "flat", "reward": "jct", "reference": None},
         )
 
     def play(self, policy: Any, mode: Mode) -> list[Played]:
         """`policy` (of SB3) on every workload. Random numbers outside are left alone."""
         metrics: dict[int, dict[str, float]] = {}
+        returns = np.zeros(len(self.cases))
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             torch.manual_seed(0)
             self.env.seed(0)
             observation = self.env.reset()
             while len(metrics) < len(self.cases):
                 actions = policy._predict(torch.as_tensor(observation), deterministic=mode == "argmax")
-                observation, _, ended, infos = self.env.step(actions.numpy())
-                for row in np.flatnonzero(ended):
-                    metrics.setdefault(int(row), infos[row]["metrics"])
-        return [Played(scenario.name, seed, metrics[row]) for row, (scenario, seed, _) in enumerate(self.cases)]
+                observation, rewards, ended, infos = self.env.step(actions.numpy())
+                first = [row not in metrics for row in range(len(self.cases))]
+                returns[first] += rewards[first]
+                for row in np.flatnonzero(ended & first):
+                    metrics[int(row)] = infos[row]["metrics"]
+        return [
+            Played(scenario.name, seed, metrics[row], self._jct_s(row, len(workload), metrics[row], returns[row]))
+            for row, (scenario, seed, workload) in enumerate(self.cases)
+        ]
+
+    def _jct_s(self, row: int, jobs: int, metrics: Mapping[str, float], total: float) -> float:
+        """The mean JCT of an episode, from what it was paid if it was cut off."""
+        if metrics["jobs_finished"] == jobs:
+            return metrics["jct_mean"]
+        return float(-total * self.env.envs[row].interface.window.reward_scale / jobs)
 
     def play_heuristic(self, word: str) -> list[Played]:
         """A heuristic on every workload; what else is drawn for a run, as failures, is what `play` meets."""
@@ -78,7 +98,7 @@ class Validation:
         self.env.seed(0)
         self.env.reset()
         return [
-            Played(scenario.name, seed, _simulate(env.simulator, workload, policy))
+            Played(scenario.name, seed, *_simulate(env.simulator, workload, policy))
             for (scenario, seed, workload), env in zip(self.cases, self.env.envs, strict=True)
         ]
 
@@ -88,8 +108,8 @@ def ratios(played: Sequence[Played], reference: Sequence[Played]) -> dict[str, f
     totals: dict[str, list[float]] = {}
     for own, other in zip(played, reference, strict=True):
         pair = totals.setdefault(own.scenario, [0.0, 0.0])
-        pair[0] += own.metrics["jct_mean"]
-        pair[1] += other.metrics["jct_mean"]
+        pair[0] += own.jct_s
+        pair[1] += other.jct_s
     return {scenario: own / other for scenario, (own, other) in totals.items()}
 
 
@@ -98,9 +118,12 @@ def _workload(scenario: Scenario, seed: int) -> Workload:
     return open_workload(word, seed=seed, cluster_gpus=Topology.load(scenario.topology).num_gpus)
 
 
-def _simulate(own: Simulator, workload: Workload, policy: Policy) -> dict[str, float]:
-    """A heuristic alone, where an environment plays on `own`."""
+def _simulate(own: Simulator, workload: Workload, policy: Policy) -> tuple[dict[str, float], float]:
+    """A heuristic alone, where an environment plays on `own`: metrics, and the mean JCT, seconds."""
     policy.expect_known(own.estimates)
     simulator: Simulator = own.config.for_policy(policy).build(policy.rule_under(own.semantics))
     simulator.reset(workload, seed=int(own.state.seed))
-    return simulator.run(policy.decider(simulator))
+    metrics = simulator.run(policy.decider(simulator))
+    if metrics["jobs_finished"] == len(workload):
+        return metrics, metrics["jct_mean"]
+    return metrics, float(np.mean(job_ends_s(simulator.state) - workload.arrival_s))

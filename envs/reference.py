@@ -20,7 +20,7 @@ from ..simulator.rules.rule import SKEW_PLACERS, Rule
 ALL_EVENTS = 1 << 62
 
 
-def _ends_s(s: Any) -> np.ndarray:
+def job_ends_s(s: Any) -> np.ndarray:
     """When the jobs of a run that is over end, seconds, float64 (jobs,); at the horizon as if each then ran alone."""
     n, now_s = int(s["n_jobs"]), float(s["now_s"])
     left, runs = s["iterations_left"][:n].copy(), s["status"][:n] == codes.RUNNING
@@ -72,7 +72,7 @@ class Reference:
             s = self._played_by_policy(simulator)
         else:
             s = self._played_by_rule(simulator, self.rule)
-        ends_s = _ends_s(s)
+        ends_s = job_ends_s(s)
         left_s = ends_s - np.maximum(s["arrival_s"][: len(ends_s)], float(s["now_s"]))
         jct_s = float(s["active_integral"]) + float(left_s[left_s > 0.0].sum())
         return np.sort(ends_s), float(s["now_s"]), jct_s

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..envs.configured import options_of
 from ..policies import able
+from ..policies.own import PolicyFailed
 from ..simulator.base.errors import InputError
 from ..simulator.files.regular_files import expect_plain_file
 from .playing.evaluation import play
@@ -67,7 +68,7 @@ class TrainingLog:
         word = f"{self.config.algo}:{agent}"
         setting = setting_of(self.config, first)
         seeds = [one.seed for one in played if one.scenario == first.name]
-        seen = play(setting, word, seeds[0], record=True)
+        seen = self._seen(setting, word, seeds[0])
         self.log.evaluation(evaluated.step, _runs(AGENT, played, first.name, seen), self._beside(setting, seeds[0]))
         self.log.scalars(evaluated.step, self._levels(played, evaluated.ratios[evaluated.mode]))
         for mode, ratios in evaluated.ratios.items():
@@ -76,6 +77,15 @@ class TrainingLog:
             parts = ", ".join(f"{name} {value:.3f}" for name, value in evaluated.ratios[evaluated.mode].items())
             best = " (best so far)" if evaluated.is_best else ""
             say(f"{evaluated.step:,} steps: mean JCT / {self.config.reference}'s: {parts}; {evaluated.mode}{best}")
+
+    def _seen(self, setting: Setting, word: str, seed: int) -> Run | None:
+        """The agent's run with its timeline; None if it has no end, as an agent that is still to learn may play."""
+        try:
+            return play(setting, word, seed, record=True)
+        except PolicyFailed as error:
+            if not self.quiet:
+                say(f"no pictures of this evaluation: {error}")
+            return None
 
     def heuristics(self, validation: Validation, words: Sequence[str]) -> None:
         """Write heuristics as level lines, under the tags of all scenarios that the agent has."""

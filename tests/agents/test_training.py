@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import gymnasium
 import numpy as np
@@ -20,7 +21,7 @@ from clustergym.agents.groups import Episodes, rows_of_rollout  # noqa: E402
 from clustergym.agents.learners import make_env, make_learner  # noqa: E402
 from clustergym.agents.saved import load_agent  # noqa: E402
 from clustergym.agents.trainer import Training  # noqa: E402
-from clustergym.agents.validation import Validation  # noqa: E402
+from clustergym.agents.validation import Validation, ratios  # noqa: E402
 from clustergym.experiments import cli  # noqa: E402
 from clustergym.policies import make  # noqa: E402
 from clustergym.simulator.base.errors import InputError  # noqa: E402
@@ -148,6 +149,18 @@ def test_a_heuristic_meets_in_a_validation_what_an_agent_meets_there(env):
         *_, terminated, truncated, info = alone.step(policy.act(alone))
         over = terminated or truncated
     assert validation.play_heuristic("sjf:placer=tier")[1].metrics == pytest.approx(info["metrics"], nan_ok=True)
+
+
+@pytest.mark.parametrize("env", [{}, {"mtbf_s": 90000.0}, {"horizon_s": 3000.0}])
+def test_nobody_looks_better_in_a_validation_for_leaving_jobs(env):
+    """Who never starts the last jobs, the long ones among them, may have the better mean over those that finish."""
+    validation = Validation(small(env={**env, "max_decisions": 3}))
+    patient = SimpleNamespace(_predict=lambda seen, deterministic: torch.zeros((len(seen), 3), dtype=torch.int64))
+    reference = validation.play_heuristic("fifo")
+    played = validation.play(patient, "argmax")
+    assert any(one.metrics["jobs_finished"] < 12 for one in played)
+    assert all(one.jct_s > 0.0 for one in [*played, *reference])
+    assert ratios(played, reference)["own"] > 1.0
 
 
 def test_the_best_agent_is_saved_with_what_it_reached(tmp_path):

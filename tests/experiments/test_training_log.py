@@ -23,7 +23,12 @@ METRICS = {"jct_p99": 9.0, "makespan": 20.0, "queueing_delay_mean": 1.0, "gpu_ut
 def played(jct_s: float, preemptions: float = 0.0) -> list[Played]:
     """Two seeds of two scenarios; the second takes twice as long."""
     return [
-        Played(name, seed, {"jct_mean": factor * jct_s, "preemptions": preemptions, "jobs_finished": 3.0, **METRICS})
+        Played(
+            name,
+            seed,
+            {"jct_mean": factor * jct_s, "preemptions": preemptions, "jobs_finished": 3.0, **METRICS},
+            factor * jct_s,
+        )
         for factor, name in enumerate(SCENARIOS, 1)
         for seed in (0, 1)
     ]
