@@ -2,7 +2,7 @@
 
 A component of jobs that share links is played by itself until it is steady (phase_run.steady_state), and only when its
 jobs, their places or their shifts change. What comes out is remembered by what the jobs do: phases, links, shifts,
-periods, never by who they are. It forgets how the iterations of jobs without shifts lie to each other at first, which
+periods, never by who they are, and by the seed of the run where the network draws offsets or jitter. It forgets how the iterations of jobs without shifts lie to each other at first, which
 matters where their iteration times are equal or harmonic: all begin at once, or with offsets=random anywhere in theirs.
 """
 
@@ -41,7 +41,7 @@ class Averages:
 
     network: LinkNetwork
     played: int = 0
-    _known: OrderedDict[Signature, Average] = field(default_factory=OrderedDict)
+    _known: OrderedDict[tuple[Signature, int], Average] = field(default_factory=OrderedDict)
 
     def rates(self, simulator: Simulated) -> tuple[dict[int, float], float]:
         """Seconds per iteration of every running job on the network, and bytes of congestion per second of them all."""
@@ -68,13 +68,15 @@ class Averages:
             tuple((joined.phases[job], shifts[job]) for job in ordered),
             tuple(sorted(_crossings(simulator, joined, ordered))),
         )
-        if signature in self._known:
-            self._known.move_to_end(signature)
+        draws = self.network.offsets == "random" or self.network.jitter > 0.0
+        key = signature, int(simulator.state.net_seed) if draws else 0
+        if key in self._known:
+            self._known.move_to_end(key)
         else:
-            self._known[signature] = self._play(signature, int(simulator.state.net_seed))
+            self._known[key] = self._play(*key)
             if len(self._known) > REMEMBERED:
                 self._known.popitem(last=False)
-        rates, congestion = self._known[signature]
+        rates, congestion = self._known[key]
         back = dict(zip(ordered, rates, strict=True))
         return tuple(back[job] for job in jobs), congestion
 

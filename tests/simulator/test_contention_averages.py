@@ -62,6 +62,19 @@ def test_steady_states_are_remembered_by_what_jobs_do():
     assert averages.played == 2
 
 
+@pytest.mark.parametrize("words", ["offsets=random", "jitter=0.02"])
+def test_the_same_seed_gives_the_same_whatever_was_played_before(words):
+    rows = [(0.0, 2, "half", 50.0), (0.0, 2, "twice", 60.0)]
+
+    def finish_s(simulator, seed):
+        simulator.reset(workload(*rows), seed=seed)
+        simulator.run(Script(*STARTS))
+        return simulator.jobs()["finish_s"].tolist()
+
+    fresh, used = (make(*rows, words=f",mode=averaged,{words}") for _ in range(2))
+    assert finish_s(used, 0) != finish_s(used, 1) == finish_s(fresh, 1)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_gpu_seconds_and_work_are_conserved(seed):
     failures = Failures(mtbf_s=60.0, mttr_s=5.0, checkpoint_s=2.0) if seed % 3 == 0 else None
