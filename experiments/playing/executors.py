@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import threading
 import time
 import warnings
@@ -84,8 +85,13 @@ def _for_parent(parent: int, here: tuple[str, Mapping[str, str]], work: Callable
 
 @functools.cache
 def _end_with(parent: int) -> None:
-    """From now on this process ends when the one that began it has: after a SIGKILL nobody else would tell it."""
+    """From now on this process ends when the one that began it has: after a SIGKILL nobody else would tell it.
+
+    A terminal sends Ctrl-C to both; who hears it between two items says so at length, in the middle of our sentence.
+    """
     if os.getppid() == parent:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
         threading.Thread(target=_await_end, args=(parent,), daemon=True).start()
 
 
