@@ -106,6 +106,7 @@ JOB_FLOATS = (
     "part_begin_s",  # when its present subtask began
     "work_end_s",  # on the CPU: when it is through if the disk lets it
     "comp_cost",  # and the machine-seconds that its COMP costs
+    "comm_cost",  # the machine-seconds that its COMM costs
     "part_left",  # naive: seconds of the present subtask that are left, alone on the resource
     "saved_left",  # iterations left at the last checkpoint
 )

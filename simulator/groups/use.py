@@ -100,20 +100,19 @@ def _in_turn(s: np.void) -> tuple[float, float]:
     ):
         sending = groups[has[groups] != NONE]
         left_s = np.maximum(end_s[sending] - s["now_s"], 0.0) * rate
-        net_s += float(((s["part_left"][has[sending]] - left_s) * s["machines_before"][sending]).sum())
+        net_s += float((s["comm_cost"][has[sending]] - left_s * s["machines_before"][sending]).sum())
     return cpu_s, net_s
 
 
 def _shared(s: np.void) -> tuple[float, float]:
     """Where jobs share resources `part_left` is of when their group was last executed, at full speed."""
     done: list[float] = []
-    for place, whole_s in ((ON_CPU, None), (ON_NET, s["work_end_s"])):
+    for place, cost in ((ON_CPU, s["comp_cost"]), (ON_NET, s["comm_cost"])):
         job = np.flatnonzero(s["place"][: s["n_jobs"]] == place)
         group = s["at"][job]
         machines = s["machines_before"][group]
         beside = np.bincount(group, minlength=1)[group]
         rate = np.where(beside > 1, (1.0 - s["loss"]) / np.maximum(beside, 1), 1.0)
         left_s = np.maximum(s["part_left"][job] - (s["now_s"] - s["at_s"][group]) * rate, 0.0)
-        work_s = s["comp_cost"][job] if whole_s is None else whole_s[job] * machines
-        done.append(float((work_s - left_s * machines).sum()))
+        done.append(float((cost[job] - left_s * machines).sum()))
     return done[0], done[1]

@@ -9,7 +9,7 @@ from clustergym.experiments.playing.evaluation import play
 from clustergym.experiments.playing.group_timeline import group_timeline
 from clustergym.experiments.playing.recording import Timeline, decisions
 from clustergym.experiments.settings.evaluation_setting import Setting
-from clustergym.simulator.base.decisions import Advance, AssignGroup, Preempt
+from clustergym.simulator.base.decisions import Advance, AssignGroup, Preempt, SetMachines
 from clustergym.simulator.events.initialise import Failures
 from clustergym.simulator.groups.group_config import GroupTerms
 from clustergym.tests.support.random_groups import group_simulator, ps_workload
@@ -99,6 +99,23 @@ def test_work_that_is_lost_in_mid_subtask_was_not_done():
     simulator = group_simulator(ps_workload([(80, 2), (8, 1)], 1, gpus=8, arrivals=[0.0, 4.0]), 8)
     use = seen(simulator, GiveUp())
     assert use == [(0.0, 0.25, 0.0), (4.0, 0.0, 0.5), (6.0, round(10 / 12, 9), round(2 / 12, 9)), (18.0, 0.0, 0.0)]
+
+
+@pytest.mark.parametrize("terms", [None, NAIVE])
+def test_a_comm_is_on_the_machines_that_its_group_has_at_the_time(terms):
+    """A COMM from 2 s to 6, on 8 machines until 4, then on 4 of them; another job comes at 4 and waits."""
+
+    class Halve:
+        def decide(self, view):
+            if view.now_s == 4.0 and view.machines_of(int(view.groups[0])) == 8:
+                return SetMachines(int(view.groups[0]), 4)
+            if view.now_s == 4.0 or not len(view.queue):
+                return Advance()
+            return AssignGroup(int(view.queue[0]), machines=8)
+
+    simulator = group_simulator(ps_workload([(16, 4), (8, 1)], 1, gpus=8, arrivals=[0.0, 4.0]), 8, terms=terms)
+    assert seen(simulator, Halve()) == [(0.0, 0.5, 0.5), (4.0, 0.0, 0.5), (6.0, 0.5, 0.5), (8.0, 0.0, 0.0)]
+    assert simulator.metrics()["network_utilisation"] == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from .group_life import (
     mark,
     plan,
     rescale,
+    resize_comm,
     run_group,
     set_status,
     settle,
@@ -105,6 +106,7 @@ def _settle_decided(s, group):
         return
     if before != machines and before > 0:
         rescale(s, group, 1.0, before)
+        resize_comm(s, group, before)
         job = s.first_member[group]
         while job != NONE:
             s.owed_s[job] += s.move_s * abs(machines - before) / max(machines, before)

@@ -12,14 +12,14 @@ from ...compiler.jit import kernel
 from ...numerics.bitset import exclude, include
 from ...numerics.event_queue import schedule_event
 from ...running.patience import renew
-from ..group_codes import CPU_QUEUE, LOADING, NAIVE, NET_QUEUE, NONE, OUT
+from ..group_codes import CPU_QUEUE, LOADING, NAIVE, NET_QUEUE, NONE, ON_NET, OUT
 from .group_log import note
 from .linked_lists import append, take_out
 from .memory_kernels import settle_memory
 from .naive import begin_part, move_on, naive_end_s, take_done
 from .passing import pass_time
 from .steady import leap, settle_period, visible_s
-from .subtasks import dispatch, end_part, enqueue, last_part, next_end_s, take_ended
+from .subtasks import dispatch, end_part, enqueue, last_part, next_end_s, second_rate, take_ended
 
 SAFE = 1.0 - 1e-9  # of a bound that rounding must not pass
 # Why a job is in `moved`: its goal was changed, or its group is no more while it is to be elsewhere.
@@ -356,6 +356,22 @@ def rescale(s, group, slower, machines_before):
             s.comp_cost[job] += left_s * machines_before * (slower - 1.0)
             s.work_end_s[job] = s.now_s + left_s * stretch
             s.cpu_end_s[group] = max(s.work_end_s[job], s.loaded_s[job])
+        job = s.next_member[job]
+
+
+@kernel
+def resize_comm(s, group, machines_before):
+    """Modify `s`: COMM in progress takes as long as before, and what is left of it is on the machines there are now."""
+    more = s.group_machines[group] - machines_before
+    job = s.first_member[group]
+    while job != NONE:
+        if s.place[job] == ON_NET:
+            left_s = s.part_left[job]  # naive
+            if s.net_job[group] == job:
+                left_s = s.net_end_s[group] - s.now_s
+            elif s.second_job[group] == job:
+                left_s = (s.second_end_s[group] - s.now_s) * second_rate(s)
+            s.comm_cost[job] += max(0.0, left_s) * more
         job = s.next_member[job]
 
 

@@ -19,7 +19,7 @@ def begin_part(s, group, job, now_s):
         s.part_left[job] = draw_comp(s, group, job, now_s)
     else:
         s.place[job] = ON_NET
-        draw_comm(s, job, now_s)
+        draw_comm(s, group, job, now_s)
         s.work_end_s[job] = s.part_left[job]  # its whole length, to be booked
 
 
@@ -77,5 +77,5 @@ def take_done(s, group, now_s):
         book_comp(s, group, job, now_s)
     else:
         s.part_left[job] = s.work_end_s[job]
-        book_comm(s, group, job)
+        book_comm(s, job)
     return job

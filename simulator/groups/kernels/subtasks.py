@@ -73,10 +73,11 @@ def draw_comp(s, group, job, now_s):
 
 
 @kernel
-def draw_comm(s, job, now_s):
+def draw_comm(s, group, job, now_s):
     """Modify `s`: the seconds of a COMM that begins, alone on the network; returns them."""
     s.part_begin_s[job] = now_s
     s.part_left[job] = comm_part_s(s, job) * noise(s, job)
+    s.comm_cost[job] = s.part_left[job] * s.group_machines[group]
     return s.part_left[job]
 
 
@@ -104,12 +105,12 @@ def dispatch(s, group, now_s):
         job = take_first(s.net_head, s.net_tail, s.queue_next, group)
         s.net_job[group] = job
         s.place[job] = ON_NET
-        s.net_end_s[group] = now_s + draw_comm(s, job, now_s)
+        s.net_end_s[group] = now_s + draw_comm(s, group, job, now_s)
     if s.busy < 1.0 and s.second_job[group] == NONE and s.net_head[group] != NONE:
         job = take_first(s.net_head, s.net_tail, s.queue_next, group)
         s.second_job[group] = job
         s.place[job] = ON_NET
-        s.second_end_s[group] = now_s + draw_comm(s, job, now_s) / second_rate(s)
+        s.second_end_s[group] = now_s + draw_comm(s, group, job, now_s) / second_rate(s)
 
 
 @kernel
@@ -136,11 +137,11 @@ def take_ended(s, group, now_s):
     elif s.net_job[group] != NONE and s.net_end_s[group] <= now_s:
         job = s.net_job[group]
         s.net_job[group] = NONE
-        book_comm(s, group, job)
+        book_comm(s, job)
     elif s.second_job[group] != NONE and s.second_end_s[group] <= now_s:
         job = s.second_job[group]
         s.second_job[group] = NONE
-        book_comm(s, group, job)
+        book_comm(s, job)
     return job
 
 
@@ -166,9 +167,9 @@ def weight(s, job):
 
 
 @kernel
-def book_comm(s, group, job):
+def book_comm(s, job):
     """Modify `s`: a COMM has ended: count it and measure it."""
-    s.net_busy_s += s.part_left[job] * s.group_machines[group]
+    s.net_busy_s += s.comm_cost[job]
     if s.jitter > 0.0:
         measured = s.part_left[job] / comm_part_s(s, job) * s.comm_s[job] * s.comm_error[job]
         s.seen_comm[job] += weight(s, job) * (measured - s.seen_comm[job])
