@@ -111,17 +111,9 @@ _FACE = {
 _LAZY = {name: module for module, names in _FACE.items() for name in names.split()}
 
 
-def _make_policy(name: str) -> Any:
-    return importlib.import_module(".policies", __name__).make(name)
-
-
-def _rule_loop() -> Any:
-    return importlib.import_module(".policies.loop.loop_calls", __name__)
-
-
 _register()
-_install_policies(_make_policy)
-_install_loop(_rule_loop)
+_install_policies(f"{__name__}.policies:make")
+_install_loop(f"{__name__}.policies.loop.loop_calls")
 
 
 def __getattr__(name: str) -> Any:

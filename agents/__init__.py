@@ -11,9 +11,9 @@ from typing import Any
 # Public name -> the module that defines it, relative to this package.
 _LAZY = {
     "ClusterVecEnv": ".vec_env",
-    "load_agent": ".saved",
-    "save_agent": ".saved",
-    "save_sb3": ".sb3_beside",
+    "load_agent": ".files.saved",
+    "save_agent": ".files.saved",
+    "save_sb3": ".playing.sb3_saving",
     "sb3_vec_env": ".vec_env",
 }
 

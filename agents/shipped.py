@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ..envs.registration import ENVIRONMENTS
+from ..simulator.base.names import short_name
 from ..simulator.jobs.estimates import Estimates
 
 ZOO = Path(__file__).with_name("zoo")
@@ -17,16 +17,11 @@ def shipped() -> dict[str, Path]:
     """Their folders, by the short names of their environments; `Delay-preemptive` is a second one of Delay."""
     found = {}
     for env_id in ENVIRONMENTS:
-        name = env_id.removeprefix("clustergym/").removesuffix("-v0")
+        name = short_name(env_id)
         for folder in sorted((*ZOO.glob(name.lower()), *ZOO.glob(f"{name.lower()}-*"))):
             if (folder / "agent.json").is_file():
                 found[name + folder.name[len(name) :]] = folder
     return found
-
-
-def sees_run_times(env_kwargs: Mapping[str, Any]) -> bool:
-    """Whether an agent that was trained in an environment with these keyword arguments has seen run times there."""
-    return not Estimates.load(env_kwargs.get("estimates", "exact")).hides
 
 
 def describe_shipped() -> list[dict[str, Any]]:
@@ -41,7 +36,7 @@ def describe_shipped() -> list[dict[str, Any]]:
                 f"{found['steps']:,} steps; needs the extra `agents`",
                 "environments": [found["environment"]],
                 "parameters": {},
-                "knows_run_times": sees_run_times(found["env_kwargs"]),
+                "knows_run_times": not Estimates.load(found["env_kwargs"].get("estimates", "exact")).hides,
             }
         )
     return rows

@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from clustergym.experiments.terminal import out, plain_table, print_json
+from clustergym.experiments.console.terminal import out, plain_table, print_json
 from clustergym.policies.loop import loop_calls
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.workloads import Workload, open_workload

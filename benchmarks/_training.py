@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from clustergym.agents.config import default_config, make_config
-from clustergym.agents.learners import make_env, make_learner
+from clustergym.agents.training.config import default_config, make_config
+from clustergym.agents.training.learners import make_env, make_learner
 
 TARGETS = {"mlp": 18_000.0, "candidates": 5_000.0}  # training steps per second
 MOST_SHARE = 0.15  # of a rollout, in the environment

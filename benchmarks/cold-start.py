@@ -15,8 +15,8 @@ from typing import Any
 from _measure import arguments_of, print_document, print_table
 
 from clustergym.envs.registration import ENVIRONMENTS
-from clustergym.experiments.terminal import progress
-from clustergym.experiments.warming import Part, cache_bytes, warm
+from clustergym.experiments.console.terminal import progress
+from clustergym.experiments.playing.warming import Part, cache_bytes, warm
 
 LARGE = "large"
 

@@ -29,7 +29,7 @@ from _measure import (
 )
 
 from clustergym import policies
-from clustergym.experiments.terminal import progress
+from clustergym.experiments.console.terminal import progress
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.rules.semantics import load_semantics
 from clustergym.simulator.workloads import Workload, WorkloadWarning, open_workload

@@ -15,7 +15,7 @@ from _measure import arguments_of, in_process, print_document, print_table, resi
 from _replay import SLOTS as DEFAULT_SLOTS
 from _replay import check, record, seconds_by_kind, speeds
 
-from clustergym.experiments.terminal import progress
+from clustergym.experiments.console.terminal import progress
 
 ENV_ID = "clustergym/Delay-v0"
 SLOTS = (8, 32, 128)

@@ -19,7 +19,7 @@ from _geo_day import GOAL_ATTEMPTS, QUICK, WHOLE, run_mast
 from _geo_day import GOAL_S as DAY_GOAL_S
 from _measure import arguments_of, in_process, print_document, print_table, resident_bytes, verdict
 
-from clustergym.experiments.terminal import progress
+from clustergym.experiments.console.terminal import progress
 
 REGIONS = 20
 TABLES = (10_000, 100_000, 1_000_000)

@@ -16,7 +16,7 @@ import numpy as np
 from _measure import arguments_of, cpu_seconds, print_document, print_table, verdict
 from _replay import PLAYERS, check, record, speeds
 
-from clustergym.experiments.terminal import progress
+from clustergym.experiments.console.terminal import progress
 from clustergym.simulator.base.codes import DECIDE
 from clustergym.simulator.base.decisions import AssignGroup
 from clustergym.simulator.groups import group_calls

@@ -18,11 +18,11 @@ from _training import measure as measure_training
 
 import clustergym
 from clustergym.agents import sb3_vec_env
-from clustergym.experiments.terminal import progress
+from clustergym.experiments.console.terminal import progress
 
 ENV_ID = "clustergym/Delay-v0"
 KWARGS: dict[str, Any] = {"observation": "flat", "preemption": False, "slots": 16, "running_slots": 16}  # of the agents
-COUNTS = (1, 64, 256)
+COUNTS = (1, 64, 256, 1024)
 TARGETS = {("kernel", 64): 1e6, ("VecEnv of stable-baselines3", 64): 5e5}  # steps per second
 
 

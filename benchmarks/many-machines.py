@@ -13,11 +13,11 @@ from typing import Any
 
 from _measure import arguments_of, print_document, print_table
 
+from clustergym.experiments.console.terminal import progress, say
 from clustergym.experiments.playing.evaluation import evaluate
 from clustergym.experiments.playing.executors import Executor
 from clustergym.experiments.settings.evaluation_setting import Setting
 from clustergym.experiments.storing.store import open_store
-from clustergym.experiments.terminal import progress, say
 
 LOADS = (0.5, 0.9, 1.3)
 POLICIES = ("random", "greedy", "fifo", "sjf", "srtf", "las", "tiresias", "gandiva", "dally")

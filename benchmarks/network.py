@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from _measure import Spread, arguments_of, cpu_seconds, print_document, print_table, verdict
 
-from clustergym.experiments.terminal import progress
+from clustergym.experiments.console.terminal import progress
 from clustergym.simulator.cluster.fabrics import cassini_testbed, leaf_spine
 from clustergym.simulator.cluster.links import GBPS, LinkGraph
 from clustergym.simulator.cluster.routes import LinkUse, link_use

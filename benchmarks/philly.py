@@ -17,7 +17,7 @@ from typing import Any
 from _measure import ROOT, arguments_of, in_process, phases, play, print_document, print_table, resident_bytes, verdict
 
 from clustergym import policies
-from clustergym.experiments.terminal import progress
+from clustergym.experiments.console.terminal import progress
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.workloads import WorkloadWarning, open_workload
 

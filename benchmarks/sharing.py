@@ -17,7 +17,7 @@ import numpy as np
 from _measure import ROOT, arguments_of, at_load, in_process, print_document, print_table, run_times, verdict
 
 from clustergym import policies
-from clustergym.experiments.terminal import progress
+from clustergym.experiments.console.terminal import progress
 from clustergym.simulator.elastic.applications import measured_applications
 from clustergym.simulator.elastic.elastic import TrainingPace
 from clustergym.simulator.engine.simulator import Simulator

@@ -9,7 +9,7 @@ from typing import Any
 
 from _measure import arguments_of, in_process, print_document, print_table, verdict
 
-from clustergym.experiments.terminal import progress
+from clustergym.experiments.console.terminal import progress
 
 SAY_S = "import json, time; print(json.dumps(time.process_time()))"
 OPEN = "from clustergym.simulator.workloads import open_workload"

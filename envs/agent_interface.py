@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from ..simulator.base.arguments import check_flag, check_range, seconds
 from ..simulator.base.codes import DECIDE
 from ..simulator.base.decisions import Decision
-from ..simulator.base.errors import InputError
+from ..simulator.base.errors import InputError, InvalidDecision
 from ..simulator.base.names import choose
 from ..simulator.engine.simulator import Decider, Simulator
 from ..simulator.events.initialise import lay_window_order
 from ..simulator.jobs.estimates import known_whole_s
 from ..simulator.rules.rule import PLACERS, Rule
-from .observation_layout import Part, Table, Tables
+from .observation_layout import Part, Table, Tables, places_of
 from .window import KINDS, MAX_SLOTS
 
 ORDERS = ("arrival", "shortest", "smallest", "classes")
@@ -40,7 +40,7 @@ class AgentInterface:
 
     Attributes:
         sizes: number of features of cluster, queue, running, further tables, the other parts' values if they have
-            any, and candidates, as they follow each other.
+            any, and candidates, as they follow each other; places: where each is.
         tables: how the flat observation is laid out.
         candidates: length of the first part of the action space; `parts`: of all parts.
         simulator: what it looks at, after `lay`.
@@ -86,6 +86,7 @@ class AgentInterface:
         waiting_table, running_table = Table(slots, queue, kinds[0]), Table(running_slots, running, kinds[1])
         self.tables = Tables(cluster, (waiting_table, running_table, *more.values()), candidates, others, plans)
         self.candidates = self.tables.candidates
+        w.candidates, (w.per_waiting, w.per_running) = self.candidates, kinds
         self.parts = (self.candidates, *(part.size for part in others))
         self.sizes = {"cluster": cluster, "queue": slots * queue, "running": running_slots * running}
         self.sizes |= {name: table.rows * table.columns for name, table in more.items()}
@@ -93,6 +94,7 @@ class AgentInterface:
         if told:
             self.sizes[self.values] = told
         self.sizes["candidates"] = self.candidates * candidates
+        self.places = places_of(self.sizes)
         self.simulator: Simulator
 
     def _keep(self, windows: np.ndarray) -> None:
@@ -212,3 +214,23 @@ class AgentInterface:
 def _kinds(gpus: np.ndarray) -> np.ndarray:
     """The kinds of gangs in the order `classes`: 0 for one GPU, then those of up to 2, 4, 8, ..., int64."""
     return np.minimum(np.ceil(np.log2(gpus)).astype(np.int64), KINDS - 1)
+
+
+class OfJob(Protocol):
+    """A decision about a job."""
+
+    @property
+    def job(self) -> int:
+        """Which."""
+
+
+def slot_of(shown: np.ndarray, decision: OfJob) -> int:
+    """The slot that shows the job of a decision.
+
+    Raises:
+        InvalidDecision: none does.
+    """
+    slots = np.flatnonzero(shown == decision.job)
+    if len(slots) == 0:
+        raise InvalidDecision(f"{decision!r}: the window does not show job {decision.job}; give it more slots")
+    return int(slots[0])

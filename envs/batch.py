@@ -16,8 +16,8 @@ import numpy as np
 
 from ..simulator.base import codes
 from ..simulator.base.errors import InputError
+from ..simulator.compiler.compile_messages import about
 from ..simulator.compiler.jit import direct
-from ..simulator.engine.announce import announced
 from ..simulator.engine.protocols import Room
 from ..simulator.engine.simulator import Simulator
 from .forms import Form
@@ -204,7 +204,7 @@ class Stepper:
         code = self._codes.get(kernel)
         if code is None:
             assert self.rows.capacity is not None
-            with announced(self.part, self.rows.capacity):
+            with about(f"{self.part} for up to {self.rows.capacity.words}"):
                 code = self._codes[kernel] = direct(kernel, *arguments)
                 return code(*arguments)
         return code(*arguments)

@@ -20,7 +20,7 @@ from ..simulator.base import codes
 from ..simulator.base.arguments import check_range
 from ..simulator.base.errors import InputError, InvalidDecision, Stalled
 from ..simulator.base.names import choose
-from ..simulator.configuration.cluster_options import SimulatedCluster
+from ..simulator.configuration.cluster_config import SimulatedCluster
 from ..simulator.engine.protocols import Remembers
 from ..simulator.engine.simulator import Decider
 from ..simulator.engine.view import ClusterView
@@ -39,7 +39,7 @@ from .reward import JCT, REWARDS, reward_scale
 from .snapshot import Reward, Snapshot, counts_of, own_reward, paid
 
 if TYPE_CHECKING:
-    from .rendering.seen import Seen
+    from .rendering.scenes.seen import Seen
 
 NAMESPACE = "clustergym/"
 DECISIONS_A_JOB = 50  # no policy that gets on comes near it, so episodes of one that does not come to an end
@@ -537,13 +537,13 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
     def as_picture(self) -> np.ndarray:
         """The cluster now, uint8 (H, W, 3)."""
-        from .rendering.picture import draw_rgb
+        from .rendering.pictures.picture import draw_rgb
 
         return draw_rgb(self.simulator, seen=self.seen())
 
     def seen(self) -> Seen:
         """What the frames of this episode have shown, which the next one may need."""
-        from .rendering.seen import Seen
+        from .rendering.scenes.seen import Seen
 
         runs = self.simulator.runs
         if self._seen is None or self._seen[0] != runs:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..simulator.base.errors import InputError
 from ..simulator.base.names import choose, loaded
-from ..simulator.configuration.cluster_options import Option, SimulatedCluster, expect_feature
+from ..simulator.configuration.cluster_config import Option, SimulatedCluster, expect_feature
 from ..simulator.rules.semantics import load_semantics
 from .registration import ENVIRONMENTS, resolve
 

@@ -32,6 +32,7 @@ import numpy as np
 
 from ..simulator.base.errors import InputError
 from ..simulator.base.names import choose
+from .observation_layout import places_of
 
 OBSERVATIONS = ("dict", "flat")
 ACTIONS = ("parts", "discrete")
@@ -93,11 +94,10 @@ class Form:
         """
         choose(observation, OBSERVATIONS, "value of observation")
         choose(action, ACTIONS, "value of action")
-        ends = [int(end) for end in np.cumsum(list(shape.sizes.values()))]
         is_single = action == "discrete" or len(shape.parts) == 1
         return cls(
             parts=tuple(shape.parts),
-            places=dict(zip(shape.sizes, map(slice, [0, *ends], ends), strict=False)),
+            places=places_of(shape.sizes),
             is_flat=observation == "flat",
             is_single=is_single,
             keys=keys_of(mask),

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from typing import Any
+
+
+def places_of(sizes: Mapping[str, int]) -> dict[str, slice]:
+    """Where each of several parts of an array is that follow each other, by their sizes."""
+    ends = list(accumulate(sizes.values()))
+    return dict(zip(sizes, map(slice, [0, *ends], ends), strict=False))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from ..simulator.base.codes import ASK, DECIDE, ENDLESS, FINISHED, HORIZON, STALLED
 from ..simulator.base.decisions import Decision
 from ..simulator.compiler.jit import entry
+from ..simulator.engine.last_asked import NEVER, Happened, LastAsked
 from ..simulator.engine.simulator import Decider
 from . import step
 from .agent_interface import AgentInterface
@@ -22,6 +24,7 @@ from .batch import Rows, Stepper
 from .cluster_env import ClusterEnv
 from .moment import kept, put_back
 from .outcome import IS_ADJUSTED, IS_FORCED, IS_INVALID, TERMINATED, TRUNCATED
+from .window import CROWD, common_fields, fill_slots, may_advance
 
 
 @dataclass(frozen=True)
@@ -32,15 +35,15 @@ class ActionOutcome:
     is_adjusted: bool = False
 
 
-def candidate_played(candidate: int, legal: np.ndarray) -> int:
-    """The candidate that an action plays, of those that are legal, (candidates,): as the kernel in step.py.
+@cache
+def window_dtype() -> np.dtype:
+    """A window of what all have."""
+    return np.dtype(common_fields(), align=True)
 
-    -1: there is no legal one.
-    """
-    if 0 <= candidate < len(legal) and legal[candidate]:
-        return candidate
-    found = np.flatnonzero(legal)
-    return int(found[0]) if len(found) else -1
+
+def crowd(count: Any) -> Any:
+    """Numbers of jobs as features; in kernels it is `window.crowd`."""
+    return count / (count + CROWD)
 
 
 class PythonStepInterface(AgentInterface):
@@ -52,10 +55,29 @@ class PythonStepInterface(AgentInterface):
         of_instant: names of the attributes that say its place in the present instant.
     """
 
+    dtype = staticmethod(window_dtype)  # where nothing else is worked out in kernels
     expert: Decider | None
     is_expert_only: bool
     of_instant: ClassVar[tuple[str, ...]] = ()
-    _instant: tuple[int, int]
+    _run = -1  # which was looked at last
+    _looked = NEVER
+
+    def _forget(self) -> None:
+        """Modify self: nobody has looked at anything yet."""
+        self._run, self._looked = -1, NEVER
+
+    def _now(self) -> LastAsked:
+        s = self.simulator.plain.record
+        return LastAsked((self.simulator.runs, int(s["instants"])), int(s["decisions"]))
+
+    def _is_new_run(self) -> bool:
+        """Whether nobody has looked at this run yet."""
+        return self._run != self.simulator.runs
+
+    def _is_new_instant(self) -> bool:
+        """Modify self: somebody looks; whether at another instant than the last time, or at another run."""
+        before, self._looked, self._run = self._looked, self._now(), self.simulator.runs
+        return before.since(self._looked) is Happened.NEW_INSTANT
 
     def refresh(self) -> None:
         """Look at the run as it is now."""
@@ -98,14 +120,14 @@ class PythonStepInterface(AgentInterface):
 
     def aside(self) -> dict[str, Any]:
         """The place in the present instant, for `take_aside`."""
-        runs, instant = self._instant
-        return {**kept(self, self.of_instant), "_instant": (runs == self.simulator.runs, instant)}
+        looked = not self._is_new_run(), self._looked.at == self._now().at
+        return {**kept(self, self.of_instant), "looked": looked}
 
     def take_aside(self, aside: Mapping[str, Any]) -> None:
         """Go on at the place that `aside` said, in a run that has just been written over."""
-        put_back(self, aside)
-        is_same_run, instant = aside["_instant"]
-        self._instant = (self.simulator.runs if is_same_run else -1), instant
+        put_back(self, {name: aside[name] for name in self.of_instant})
+        at_run, at_instant = aside["looked"]
+        self._run, self._looked = self.simulator.runs if at_run else -1, self._now() if at_instant else NEVER
 
     def look_into(self, features: np.ndarray, mask: np.ndarray) -> None:
         """Look at the run as it is now, and write what an agent sees."""
@@ -123,10 +145,11 @@ class PythonStepInterface(AgentInterface):
     def play(self, action: Any) -> tuple[ActionOutcome, bool, bool]:
         """Go on by an action, see `take`; and whether it was illegal, and whether another one was played for it.
 
-        An illegal action lets time pass (candidate 0); where none can, the first legal candidate is played.
+        What is played for an illegal one: see `step.candidate_played`.
         """
         candidate, *others = (int(part) for part in action)
-        played = candidate_played(candidate, self.legal())
+        legal = self.legal()
+        played = step.candidate_played(legal, len(legal), candidate)
         taken = ActionOutcome(()) if played < 0 else self.take(played, others[0] if others else 0)
         return taken, played != candidate, played != candidate and played > 0
 
@@ -286,3 +309,14 @@ def end_step(states, windows, references, outcomes, row):
     """Modify the outcome in `row`: what the step has come to."""
     s = states[row]
     step.end_step(s, windows[row], references[row], outcomes[row], step.used_gpus(s))
+
+
+@entry
+def show(states, windows, row):
+    """Modify the window in `row`: the jobs of the present; True if the clock can go on, or the episode has ended.
+
+    A job on the network has no event of its own, but it ends.
+    """
+    s, w = states[row], windows[row]
+    fill_slots(s, w)
+    return s.running > 0 or may_advance(s, w)

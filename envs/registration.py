@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium
 
 from ..simulator.base.errors import InputError
-from ..simulator.base.names import choose, loaded
+from ..simulator.base.names import choose, loaded, short_name
 from .autoreset import autoreset_mode
 
 
@@ -23,7 +23,7 @@ class Entry:
         defaults: topology, workload and network of the small congested setting that it has unless told otherwise:
             without congestion there is nothing to learn.
         options: of the simulated cluster, those that are not as usual there.
-        features: what its cluster has that options may be about (simulator/configuration/cluster_options.py).
+        features: what its cluster has that options may be about (simulator/configuration/cluster_config.py).
         config: the class that describes its cluster.
         picture: draws a run: (simulator, size, seen).
     """
@@ -36,7 +36,7 @@ class Entry:
     options: Mapping[str, Any] = field(default_factory=dict)
     features: frozenset[str] = frozenset({"run times", "leases"})
     config: str = "clustergym.simulator.configuration.cluster_config:ClusterConfig"
-    picture: str = "clustergym.envs.rendering.picture:draw_rgb"
+    picture: str = "clustergym.envs.rendering.pictures.picture:draw_rgb"
 
 
 ENVIRONMENTS: dict[str, Entry] = {
@@ -113,7 +113,7 @@ ENVIRONMENTS: dict[str, Entry] = {
         },
         options={"tables_every_s": 43_200.0},
         features=frozenset({"leases", "regions"}),
-        picture="clustergym.envs.rendering.table_picture:draw_tables",
+        picture="clustergym.envs.rendering.pictures.table_picture:draw_tables",
     ),
     # Paper harmony on a third of its cluster: 24 jobs of its applications and data sets that come every quarter of an
     # hour, more than the machines can serve alone. Run times and the ratio of COMP to COMM differ more than the paper's
@@ -131,7 +131,7 @@ ENVIRONMENTS: dict[str, Entry] = {
         options={"profile_iterations": 0},
         features=frozenset({"run times"}),
         config="clustergym.simulator.groups.group_config:GroupClusterConfig",
-        picture="clustergym.envs.rendering.group_picture:draw_groups",
+        picture="clustergym.envs.rendering.pictures.group_picture:draw_groups",
     ),
 }
 
@@ -149,7 +149,7 @@ def register() -> None:
 
 def resolve(name: str) -> str:
     """The full id of an environment given by id or by its short name (`Delay`); InputError if there is none."""
-    short = {env_id.removeprefix("clustergym/").removesuffix("-v0"): env_id for env_id in ENVIRONMENTS}
+    short = {short_name(env_id): env_id for env_id in ENVIRONMENTS}
     if name in ENVIRONMENTS:
         return name
     return short[choose(name, short, "environment")]

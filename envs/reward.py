@@ -30,7 +30,7 @@ from ..simulator.base.errors import InputError
 from ..simulator.compiler.jit import kernel
 from ..simulator.lifecycle.lifecycle import isolated_s
 from ..simulator.numerics.rounding import SAME_INSTANT
-from ..simulator.regions.region_starts import has_regions
+from ..simulator.record.feature_groups import has_regions
 from ..simulator.rules.orders import left_now
 from ..simulator.running.deadlines import late_now
 

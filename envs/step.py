@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..policies.loop import decision_loop
 from ..simulator.base.codes import ASK, DECIDE, ENDLESS, FINISHED, HORIZON, STALLED
-from ..simulator.compiler.jit import kernel
+from ..simulator.compiler.jit import entry, kernel
 from ..simulator.lifecycle import lifecycle
 from .outcome import (
     ELAPSED_S,
@@ -24,10 +24,12 @@ from .outcome import (
 )
 from .reward import cut_cost, first_cost, total_cost
 
+NO_CANDIDATE = -2  # which no action says
+
 
 @kernel
 def begin_step(s, w, reference):
-    """Modify `w`: a step begins now; the first one is charged for the time before its decision too.
+    """Modify window `w`: a step begins now; the first one is charged for the time before its decision too.
 
     Nobody is paid for the step that begins an episode.
     """
@@ -40,25 +42,28 @@ def begin_step(s, w, reference):
     w.focus = -1
 
 
-@kernel
-def candidate_played(w, candidate, count, outcome):
-    """Modify `outcome`; the candidate, of `count`, that an action plays: its own, if that is legal.
+@entry
+def candidate_played(legal, count, candidate):
+    """The candidate that an action plays, of the first `count` in `legal`: its own, if that is legal (not 0).
 
     If not, time passes (candidate 0); and where none can, the first legal candidate is played: to do nothing is no way
-    to stop the clock.
+    to stop the clock. NO_CANDIDATE: none is legal.
     """
-    outcome[IS_FORCED] = 0.0
-    if 0 <= candidate < count and w.legal[candidate] != 0:
-        outcome[IS_INVALID] = 0.0
+    if 0 <= candidate < count and legal[candidate] != 0:
         return candidate
-    outcome[IS_INVALID] = 1.0
-    first = 0
-    while first < count and w.legal[first] == 0:
-        first += 1
-    if first == 0 or first == count:
-        return 0
-    outcome[IS_FORCED] = 1.0
-    return first
+    for first in range(count):
+        if legal[first] != 0:
+            return first
+    return NO_CANDIDATE
+
+
+@kernel
+def take_candidate(w, candidate, outcome):
+    """Modify `outcome`; the candidate that an action plays, 0 where none is legal."""
+    played = candidate_played(w.legal, w.candidates, candidate)
+    outcome[IS_INVALID] = played != candidate
+    outcome[IS_FORCED] = played != candidate and played > 0
+    return max(played, 0)
 
 
 @kernel

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -138,9 +139,8 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         self._ended = terminated | truncated
         if metrics and self.autoreset_mode == AutoresetMode.SAME_STEP:
             self._renew(infos, metrics)
-        else:
-            for i, totals in metrics.items():
-                self._add_info(infos, {"max_decisions": self.envs[i].decisions_at_most, "metrics": totals}, i)
+        elif metrics:
+            self._add_ends(infos, list(metrics), metrics)
         return self._observed(), rewards, terminated, truncated, infos
 
     def _stepped(self, begun: np.ndarray | None) -> dict[str, Any]:
@@ -172,18 +172,42 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         infos.setdefault("elapsed_s", np.zeros(self.num_envs))[begun] = 0.0
         infos["_elapsed_s"] = np.ones(self.num_envs, np.bool_)
         self._add_present(infos)
-        for i in np.flatnonzero(begun).tolist():
-            self._add_info(infos, {"max_decisions": self.envs[i].decisions_at_most}, i)
+        self._add_limits(infos, np.flatnonzero(begun).tolist())
+
+    def _add_limits(self, infos: dict[str, Any], rows: list[int]) -> None:
+        """Modify `infos`: after how many decisions these rows are cut off."""
+        limits = infos.setdefault("max_decisions", np.zeros(self.num_envs))
+        told = infos.setdefault("_max_decisions", np.zeros(self.num_envs, np.bool_))
+        limits[rows], told[rows] = [self.envs[i].decisions_at_most for i in rows], True
+
+    def _add_ends(self, infos: dict[str, Any], rows: list[int], metrics: Mapping[int, Mapping[str, float]]) -> None:
+        """Modify `infos`: what only rows say whose episode has ended; as `_add_info` would row by row, in no time."""
+        self._add_limits(infos, rows)
+        place_of = {name: place for place, name in enumerate(dict.fromkeys(chain(*metrics.values())))}
+        values = np.zeros((len(place_of), self.num_envs))
+        told = np.zeros(values.shape, np.bool_)
+        for i, totals in metrics.items():
+            places = [place_of[name] for name in totals]
+            values[places, i], told[places, i] = list(totals.values()), True
+        by_name = infos["metrics"] = {}
+        for name, place in place_of.items():
+            by_name[name], by_name["_" + name] = values[place], told[place]
+        infos["_metrics"] = np.zeros(self.num_envs, np.bool_)
+        infos["_metrics"][list(metrics)] = True
 
     def _renew(self, infos: dict[str, Any], metrics: dict[int, dict[str, float]]) -> None:
         """Modify `infos`: reset the rows that have ended, and keep what they ended with."""
         rows, chosen = self.batch.rows, np.flatnonzero(self._ended)
+        final: dict[str, Any] = {}
+        for key in ("elapsed_s", *FLAGS, "active_jobs", *COUNTS, "action_mask"):
+            final[key], final["_" + key] = np.zeros_like(infos[key]), self._ended.copy()
+            final[key][chosen] = infos[key][chosen]
+        self._add_ends(final, chosen.tolist(), metrics)
+        observations = np.full(self.num_envs, None, object)
         for i in chosen.tolist():
-            info = {key: infos[key][i].item() for key in ("elapsed_s", *FLAGS, "active_jobs", *COUNTS)}
-            info["action_mask"] = self.form.mask(rows.masks[i])
-            final = {**info, "max_decisions": self.envs[i].decisions_at_most, "metrics": metrics[i]}
-            observation = self.form.observed(rows.features[i].copy(), rows.masks[i].copy())
-            self._add_info(infos, {"final_obs": observation, "final_info": final}, i)
+            observations[i] = self.form.observed(rows.features[i].copy(), rows.masks[i].copy())
+        infos["final_obs"], infos["_final_obs"] = observations, self._ended.copy()
+        infos["final_info"], infos["_final_info"] = final, self._ended.copy()
         self.batch.reset(chosen)
         for key in FLAGS:
             infos[key][chosen], infos[f"_{key}"][chosen] = False, False

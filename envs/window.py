@@ -7,11 +7,14 @@ folder); the kernels here touch only the fields of `common_fields`.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from ..policies.loop.decision_loop import next_s
 from ..simulator.base.codes import FINISHED, HORIZON, RUNNING, TIMES_GUESSED, TIMES_HIDDEN, WAITING, WORD
-from ..simulator.compiler.jit import kernel
+from ..simulator.compiler.jit import entry, kernel
 from ..simulator.jobs.remaining_time import isolated_left_s
 from ..simulator.numerics.bitset import next_member
 from ..simulator.numerics.fast_log import log_from_one
@@ -22,18 +25,20 @@ NO_JOB = -1
 LOG_WORST = math.log(1000.0)  # no slowdown is larger, as a feature
 CROWD = 32.0  # a queue of so many jobs reads 0.5
 KINDS = 32  # of gangs: those of up to 1, 2, 4, ... GPUs
+MOST_DICTATED = 1024
 
 
 def common_fields() -> list[tuple[Any, ...]]:
     """The fields that the modules beside this one read and write."""
     options = ("slots", "running_slots", "placer", "preemption", "skip_idle", "reward_kind", "max_decisions")
+    layout = ("candidates", "per_waiting", "per_running")  # how many there are, in all and of a slot
     present = ("focus", "decisions", "can_act", "code", "begins", "owes", "waiting_shown", "running_shown")
     kinds = ("n_kinds",)  # of gangs, where the window shows some of each; see `_deal`
     reference = ("ref_on", "ref_jobs", "ref_arrived", "ref_done")  # see reward.py
     floats = ("reward_scale", "log_horizon", "ref_end_s", "ref_arrived_s", "ref_done_s")
     step = ("cost", "began_s")  # when the present step began
     return [
-        *[(name, "i8") for name in options + present + kinds + reference],
+        *[(name, "i8") for name in options + layout + present + kinds + reference],
         *[(name, "f8") for name in floats + step],
         ("waiting_job", "i8", (MAX_SLOTS,)),
         ("running_job", "i8", (MAX_SLOTS,)),
@@ -42,23 +47,47 @@ def common_fields() -> list[tuple[Any, ...]]:
     ]
 
 
+@entry
+def waiting_candidate(w, slot, kind):
+    """The candidate of that kind of a waiting slot: candidate 0 advances, then they follow each other slot by slot."""
+    return 1 + w.per_waiting * slot + kind
+
+
+@entry
+def running_candidate(w, slot, kind):
+    """The candidate of that kind of a running slot; they follow those of the waiting ones."""
+    return 1 + w.per_waiting * w.slots + w.per_running * slot + kind
+
+
+@entry
+def choice_of(w, candidate):
+    """What a candidate of a slot is: whether of a waiting job or a running one, its slot, which job, and the kind."""
+    index = candidate - 1
+    if index < w.per_waiting * w.slots:
+        slot = index // w.per_waiting
+        return True, slot, w.waiting_job[slot], index % w.per_waiting
+    index -= w.per_waiting * w.slots
+    slot = index // w.per_running
+    return False, slot, w.running_job[slot], index % w.per_running
+
+
 @kernel
 def fill_slots(s, w):
-    """Modify `w`: show the jobs of the present; the job in focus before all others."""
+    """Modify window `w`: show the jobs of the present; the job in focus before all others."""
     fill_waiting(s, w)
     fill_running(s, w)
 
 
 @kernel
 def fill_running(s, w):
-    """Modify `w`: show the running jobs of the present; the one in focus before all others."""
+    """Modify window `w`: show the running jobs of the present; the one in focus before all others."""
     low, mid, top = s.running_low, s.running_mid, s.running_top
     w.running_shown = _fill(s, w.focus, RUNNING, w.running_slots, low, mid, top, w.running_job)
 
 
 @kernel
 def fill_waiting(s, w):
-    """Modify `w`: show the waiting jobs of the present; the one in focus before all others."""
+    """Modify window `w`: show the waiting jobs of the present; the one in focus before all others."""
     low, mid, top = s.window_low, s.window_mid, s.window_top
     if w.n_kinds > 0 and s.waiting > w.slots:
         w.waiting_shown = _deal(s, w)
@@ -196,3 +225,45 @@ def observe_size(s, shown, job):
     shown[0] = 1.0
     shown[1] = s.gpus[job] / s.n_gpus
     shown[2] = math.log2(1.0 + s.gpus[job]) / math.log2(1.0 + s.n_gpus)
+
+
+# GPUs that a policy names itself. A candidate leaves the choice of GPUs to the environment; a policy that decides in
+# Python may name others. When it is played the window keeps them until something has been decided: for one step the
+# candidate of its decision stands for these very GPUs.
+
+
+def dictated_fields() -> list[tuple[Any, ...]]:
+    """The fields of a window that the functions here read and write."""
+    return [
+        ("dictated_job", "i8"),  # the policy that is played names the GPUs of this job itself; -1 = of none,
+        ("dictated_kind", "i8"),  # and this is the candidate, of those of the job's slot, that stands for them
+        ("n_dictated", "i8"),
+        ("dictated", "i8", (MOST_DICTATED,)),
+    ]
+
+
+def dictate(window: np.void, job: int, kind: int, gpus: Sequence[int]) -> None:
+    """Modify the window: a candidate of a job stands for these GPUs, if they are not too many."""
+    if len(gpus) > MOST_DICTATED:
+        return
+    window["dictated_job"], window["dictated_kind"], window["n_dictated"] = job, kind, len(gpus)
+    window["dictated"][: len(gpus)] = gpus
+
+
+def undictate(window: np.void) -> None:
+    """Modify the window: candidates stand for what the environment chooses."""
+    window["dictated_job"] = NO_JOB
+
+
+@kernel
+def is_dictated(w, job, kind):
+    """True if this candidate of a job stands for the GPUs that a policy names."""
+    return job == w.dictated_job and kind == w.dictated_kind
+
+
+@kernel
+def lay_dictated(s, w):
+    """Modify `s.gang`: the GPUs that the policy names."""
+    s.gang_size = w.n_dictated
+    for i in range(w.n_dictated):
+        s.gang[i] = w.dictated[i]

@@ -13,7 +13,6 @@ from typing import Annotated, Any
 import typer
 
 from ..simulator.base.errors import ClustergymError
-from . import interrupt
 from .commands import (
     bench,
     communication,
@@ -27,7 +26,8 @@ from .commands import (
     warm,
     workload_commands,
 )
-from .terminal import BadArgument, one_line, say, typed
+from .console import interrupt
+from .console.terminal import BadArgument, one_line, say, typed
 
 FAILED, BAD_ARGUMENTS = 1, 2
 SETTING = re.compile(r"[A-Za-z_][\w.]*=")  # how a KEY=VALUE begins

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from . import cli
-from .terminal import out, say
+from .console.terminal import out, say
 
 if TYPE_CHECKING:
     from .playing.runs import Run

@@ -2,7 +2,19 @@
 
 from .base import Policy, RulePolicy
 from .own import Handed, PolicyFailed, handed, playing, word_of
-from .registry import able, describe, environments_of, is_agent, list, make, make_for, maker_of, shipped, spelt
+from .registry import (
+    able,
+    describe,
+    environments_of,
+    is_agent,
+    list,
+    make,
+    make_for,
+    maker_of,
+    parameters_of,
+    shipped,
+    spelt,
+)
 
 __all__ = [
     "Handed",
@@ -18,6 +30,7 @@ __all__ = [
     "make",
     "make_for",
     "maker_of",
+    "parameters_of",
     "playing",
     "shipped",
     "spelt",

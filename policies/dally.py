@@ -51,7 +51,7 @@ from typing import Literal
 from ..simulator.base.codes import FIXED, HELD, NO_DELAYS, TUNED, WAITING
 from ..simulator.base.tiers import MACHINE, NETWORK, RACK
 from ..simulator.compiler.jit import kernel
-from ..simulator.numerics.event_queue import schedule_event
+from ..simulator.numerics.heap import schedule_event
 from ..simulator.numerics.instructions import ceil, next_above
 from ..simulator.rules.rule import Rule, Tuner
 from ..simulator.rules.semantics import LEASE_S

@@ -29,7 +29,8 @@ from ..simulator.files.own_code_files import PACKAGE, files_of
 from .base import Policy
 
 GROUP = "clustergym.policies"
-ACTING = "clustergym.agents.acting:acting_policy"  # (thing, said, files): who has `act(observation, mask)`, as a policy
+# (thing, said, files): who has `act(observation, mask)`, as a policy
+ACTING = "clustergym.agents.playing.acting:ActingPolicy"
 SAID = ("name", "knows_run_times", "clock", "elastic", "dedicated", "rule")  # of `Policy`, what an object may have too
 _WORD = re.compile(r"[^\s:,=]+")
 _given: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # by words, by `id`

@@ -12,7 +12,7 @@ from importlib.metadata import EntryPoint
 from typing import Any
 
 from ..simulator.base.errors import InputError
-from ..simulator.base.names import bind, choose, parse_name
+from ..simulator.base.names import bind, choose, parse_name, short_name
 from ..simulator.base.said_once import say_once
 from ..simulator.files.own_code import PREFIX, Own, is_own, own
 from ..simulator.jobs.estimates import Estimates
@@ -56,7 +56,7 @@ class Entry:
 
 POLICIES: dict[str, Entry] = {
     "random": Entry(
-        ".random_policy:random_policy",
+        ".random.random_policy:random_policy",
         "a random order and random GPUs, drawn from the seed: the baseline that everything should beat",
         (*BOTH, TIME_SHIFT, GEO, GROUPING),
     ),
@@ -181,7 +181,7 @@ POLICIES: dict[str, Entry] = {
         ".tetris.tetris:milp", "the best homes by mixed-integer programming, replicas as tetris-v2", (DATA_PLACEMENT,)
     ),
     "gandiva": Entry(
-        ".gandiva:gandiva",
+        ".gandiva.gandiva:gandiva",
         "Gandiva (OSDI'18) as Dally's authors read it: by affinity, moves to better tiers; slicing= adds time slices",
         BOTH,
     ),
@@ -220,9 +220,8 @@ POLICIES: dict[str, Entry] = {
 
 # Words whose rest is a path or the name of an environment, and what opens them. The rooms above are not imported from
 # here: who asks for a trained agent imports them.
-_AGENTS = "clustergym.agents"
-AGENTS = dict.fromkeys(("ppo", "maskable-ppo", "sb3", "zoo"), f"{_AGENTS}.player:open_agent")
-SHIPPED = f"{_AGENTS}.shipped:describe_shipped"
+AGENTS = dict.fromkeys(("ppo", "maskable-ppo", "sb3", "zoo"), "clustergym.agents.playing.agent_words:open_agent")
+SHIPPED = "clustergym.agents.shipped:describe_shipped"
 OURS = frozenset((*POLICIES, *AGENTS, PREFIX.removesuffix(":")))  # names that no package can take
 
 
@@ -241,8 +240,8 @@ def list(env_id: str | None = None) -> builtins.list[str]:
     others = installed(OURS)
     if env_id is None:
         return [*POLICIES, *others]
-    wanted = env_id.removeprefix("clustergym/").removesuffix("-v0")
-    known = {i.removeprefix("clustergym/").removesuffix("-v0") for e in POLICIES.values() for i in e.environments}
+    wanted = short_name(env_id)
+    known = {short_name(i) for e in POLICIES.values() for i in e.environments}
     choose(wanted, known, "environment")
     full = f"clustergym/{wanted}-v0"
     names = [name for name, entry in POLICIES.items() if full in entry.environments]
@@ -259,8 +258,8 @@ def make(name: str, **params: Any) -> Policy:
     """A policy by name: `make("sjf", head="strict")`, or with its parameters in the name: `make("sjf:head=strict")`.
 
     `ppo:PATH`, `maskable-ppo:PATH`, `sb3:FILE.zip` and `zoo:ENV` are trained agents: the rest of the word is the path
-    or the environment, and `params` are those of `agents.player.open_agent`. `py:FILE.py:NAME[,key=value...]` and
-    `py:package.module:NAME` are a user's own; see own.py.
+    or the environment, and `params` are those of `open_agent` (agents/playing/agent_words.py).
+    `py:FILE.py:NAME[,key=value...]` and `py:package.module:NAME` are a user's own; see own.py.
 
     Args:
         name: the name, or the whole word.
@@ -415,24 +414,25 @@ def describe() -> builtins.list[dict[str, Any]]:
 def _row(
     name: str, summary: str, environments: builtins.list[str], factory: Callable[..., Any], policy: Policy | None
 ) -> dict[str, Any]:
-    try:
-        taken = tuple(inspect.signature(factory).parameters.values())
-    except (TypeError, ValueError):  # an object, or compiled
-        taken = ()
     return {
         "name": name,
         "summary": summary,
         "environments": environments,
         "parameters": {
-            one.name: REQUIRED if one.default is one.empty else one.default for one in taken if _is_public(one)
+            key: REQUIRED if one.default is one.empty else one.default for key, one in parameters_of(factory).items()
         },
         "knows_run_times": policy is not None and policy.knows_run_times,
     }
 
 
-def _is_public(parameter: inspect.Parameter) -> bool:
-    named = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-    return named and not parameter.name.startswith("_")
+def parameters_of(factory: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """The parameters that a word can give to what makes a policy, by name; an object, or compiled code, has none."""
+    try:
+        taken = inspect.signature(factory).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return {one.name: one for one in taken if one.kind in named and not one.name.startswith("_")}
 
 
 def _declared_row(name: str, point: EntryPoint) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import cached_property
 from typing import Any
 
 from ..simulator.base.decisions import Decision
@@ -12,7 +13,6 @@ from ..simulator.groups.group_simulator import GroupSimulator
 from ..simulator.groups.group_view import GroupView
 from ..simulator.rules.semantics import Semantics
 from .base import Policy, RulePolicy
-from .harmony.group_policy import GroupPolicy
 
 
 class Twofold(RulePolicy):
@@ -20,16 +20,24 @@ class Twofold(RulePolicy):
 
     Args:
         rule: the one on GPUs.
-        groups: the one among groups.
+        groups: makes the one among groups, when it is asked for.
         for_groups: names of the parameters that only that one takes.
         for_gpus: and of those that only the rule takes.
     """
 
     def __init__(
-        self, rule: RulePolicy, groups: GroupPolicy, for_groups: Collection[str] = (), for_gpus: Collection[str] = ()
+        self,
+        rule: RulePolicy,
+        groups: Callable[[], Policy],
+        for_groups: Collection[str] = (),
+        for_gpus: Collection[str] = (),
     ) -> None:
         super().__init__(rule.name, rule.rule, rule.at_auctions)
-        self._groups, self._for_groups, self._for_gpus = groups, frozenset(for_groups), frozenset(for_gpus)
+        self._make_groups, self._for_groups, self._for_gpus = groups, frozenset(for_groups), frozenset(for_gpus)
+
+    @cached_property
+    def _groups(self) -> Policy:
+        return self._make_groups()
 
     def among_groups(self) -> Policy:
         """The one that plays where jobs run in groups on parameter servers.

@@ -14,7 +14,7 @@ import numpy as np
 from ...simulator.base.arguments import check_range, numbers
 from ...simulator.base.decisions import TABLE_DECISIONS, Decision
 from ...simulator.base.errors import InputError, InvalidDecision
-from ...simulator.checks.table_decisions import check_table, copied_bytes
+from ...simulator.checks.table_decisions import check_table
 from ...simulator.engine.protocols import policy_of
 from ...simulator.engine.simulator import Decider, Simulator
 from ...simulator.rules.rule import Rule
@@ -22,9 +22,7 @@ from ...simulator.table_placement.placement import Objective, Placement
 from ..observation_layout import Table
 from ..python_step import ActionOutcome, PythonStepInterface
 from ..shadow import ShadowSimulator
-from .dataplacement_features import Sight, observe
-from .dataplacement_window import window_dtype
-from .observation import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING
+from .observation import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING, Sight, observe
 from .review import DONE, FIRST_REGION, KINDS, LEAVE, PlacementReview, TableDecision, candidate_of
 
 MOST_REGIONS = 64
@@ -44,9 +42,8 @@ class DataPlacementInterface(PythonStepInterface):
         sight: what the features were made of when they were last written.
     """
 
-    dtype = staticmethod(window_dtype)
     columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
-    of_instant = ("expert", "is_expert_only", "expert_decisions", "_asked", "_first_cost", "_cost", "_gains")
+    of_instant = ("expert", "is_expert_only", "expert_decisions", "_asked", "_first_cost", "_cost")
 
     def __init__(
         self,
@@ -80,10 +77,9 @@ class DataPlacementInterface(PythonStepInterface):
         self.is_expert_only = False
         self.expert_decisions: list[TableDecision] = []
         self._asked = False
-        self._instant = (-1, -1)
+        self._forget()
         self._first_cost: float | None = None
         self._cost: float | None = None
-        self._gains: tuple[int, np.ndarray] | None = None
         self.sight: Sight | None = None
 
     def lay(self, simulator: Simulator) -> None:
@@ -116,9 +112,7 @@ class DataPlacementInterface(PythonStepInterface):
 
     def refresh(self) -> None:
         """Look at the run as it is now."""
-        instant = self.simulator.runs, int(self.simulator.plain.record["instants"])
-        if instant != self._instant:
-            self._instant = instant
+        if self._is_new_instant():
             self._open()
         elif self.day is not None:
             self.day.carried_out()
@@ -145,19 +139,6 @@ class DataPlacementInterface(PythonStepInterface):
     def can_act(self) -> bool:
         """False where the environment would pass over the present as it was last looked at: there is nothing to do."""
         return self.day is not None
-
-    def gain_of(self, table: int) -> float:
-        """What the best move of a table by itself would gain now."""
-        assert self.day is not None
-        decisions = int(self.simulator.plain.record["decisions"])
-        if self._gains is None or self._gains[0] != decisions:
-            self._gains = decisions, self.day.placement.best_moves()
-        return float(self._gains[1][table])
-
-    def copied(self, candidate: int) -> int:
-        """Bytes that a candidate about the offered table would copy."""
-        assert self.day is not None
-        return copied_bytes(self.simulator, self.day.decision(candidate))
 
     # Actions.
 
@@ -244,7 +225,10 @@ class DataPlacementInterface(PythonStepInterface):
 
     def write(self, features: np.ndarray, mask: np.ndarray) -> None:
         """Write features, float32 (F,), and the mask, int8 (M,), as last looked at."""
-        observe(self, features)
+        day = self.day
+        if day is not None and not (self.sight and self.sight.is_of(day)):
+            self.sight = Sight(day, self.first_cost)
+        observe(self, None if day is None else self.sight, features)
         mask[:] = self.legal()
 
     def state_dict(self) -> dict[str, Any]:
@@ -266,7 +250,7 @@ class DataPlacementInterface(PythonStepInterface):
     def load_state_dict(self, played: Mapping[str, Any]) -> None:
         """Go on at the place that `played` says, in a run that has just been written over."""
         self._clear()
-        self._instant = self.simulator.runs, int(self.simulator.plain.record["instants"])
+        self._is_new_instant()
         if played["day"] is not None:
             self.day = PlacementReview(self.simulator, self.quota)
             self.day.load_state_dict(played["day"])

@@ -111,14 +111,14 @@ class DataPlacementEnv(PythonStepEnv):
 
     def as_text(self) -> str:
         """The cluster now, then what lies where."""
-        from ..rendering.table_scene import table_lines
+        from ..rendering.scenes.table_scene import table_lines
 
         return "\n".join([super().as_text(), "", *table_lines(self.simulator)])
 
     def as_picture(self) -> np.ndarray:
         """What lies where, uint8 (H, W, 3)."""
-        from ..rendering.picture import SIZE
-        from ..rendering.table_picture import draw_tables
+        from ..rendering.drawing.pen import SIZE
+        from ..rendering.pictures.table_picture import draw_tables
 
         day = self.interface.day
         return draw_tables(self.simulator, SIZE, self.seen(), None if day is None else day.offered)

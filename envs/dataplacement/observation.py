@@ -9,6 +9,15 @@ lies in [0, 1]; rows without a table, copy or region, and candidates that are no
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
+import numpy as np
+
+from ...simulator.warehouse.warehouse import HIGH_LEVELS
+from ..python_step import PythonStepInterface, crowd
+from .review import DONE, LEAVE, PlacementReview, candidate_at
+
 CLUSTER = (
     "time since the first arrival",
     "jobs that have arrived, of all",
@@ -86,3 +95,253 @@ CANDIDATES = (
 )
 LEGAL, IS_DONE, IS_HOME, IS_DROP, IS_LEAVE, IS_REPLICA = range(6)
 CHANGE = 6  # the first column that tells what a candidate comes to
+MEGABYTE, LOG_MOST = 1e6, 32.0
+SLIGHT_CHANGE = 0.01
+FEW = 4.0
+COLUMN_OF_KIND = (IS_HOME, IS_REPLICA, IS_DROP)  # in the order of review.KINDS
+
+
+class Sight:
+    """What several features are made of, as it is until the next decision is carried out.
+
+    Attributes:
+        first_cost: of Figure 4, where the tables were at the beginning.
+        decisions: that the run had made.
+        rows: features of tables that were looked at, by table.
+        high_hours: GPU-hours of high-priority readers of all tables, > 0.
+        runs: bool (readers, regions), where known readers have tables and hardware; waiting: the same of the queue.
+        load: float64 (regions,), demand over supply of high-priority GPU-hours; load_of_all: of all.
+    """
+
+    def __init__(self, day: PlacementReview, first_cost: float) -> None:
+        self.day, self.first_cost, ledger = day, first_cost, day.placement.ledger
+        self.decisions = int(day.simulator.plain.record["decisions"])
+        self.rows: dict[int, list[float]] = {}
+        self.high_hours = max(float(day.known.hours.sum()), 1e-9)
+        self.lacks = day.known.missing(day.copies)
+        self.runs = (self.lacks == 0) & day.known.fits
+        self.waiting_lacks = day.waiting.missing(day.copies)
+        self.stranded = ~((self.waiting_lacks == 0) & day.waiting.fits).any(axis=1)
+        supply = np.maximum(ledger.supply.sum(axis=1), 1)
+        self.load = ledger.demand[:, :, :HIGH_LEVELS].sum(axis=(1, 2)) / supply
+        self.load_of_all = ledger.demand.sum(axis=(1, 2)) / supply
+
+    def is_of(self, day: PlacementReview) -> bool:
+        """Whether it is of that instant, and nothing has been decided since."""
+        return self.day is day and self.decisions == int(day.simulator.plain.record["decisions"])
+
+    def readers(self, table: int) -> np.ndarray:
+        """Known readers of a table."""
+        return self.day.known.of(table)
+
+    def waiting(self, table: int) -> int:
+        """Waiting jobs that read a table."""
+        return len(self.day.waiting.of(table))
+
+
+def observe(look: PythonStepInterface, sight: Sight | None, features: np.ndarray) -> None:
+    """Write all features, float32: cluster, queue, running, regions and candidates, one after the other.
+
+    `sight`: of the instant, while tables are offered; None: there is nothing to decide.
+    """
+    features[:] = 0.0
+    parts = {key: features[place] for key, place in look.places.items()}
+    _observe_clock(look, parts["cluster"])
+    if sight is None:
+        parts["candidates"][[LEGAL, IS_DONE]] = 1.0
+        return
+    _observe_tables(look, sight, parts["cluster"])
+    _observe_queue(sight, parts["queue"].reshape(-1, len(QUEUE)))
+    _observe_copies(look, sight, parts["running"].reshape(-1, len(RUNNING)))
+    _observe_regions(look, sight, parts["regions"].reshape(-1, len(REGIONS)))
+    _observe_candidates(sight, parts["candidates"].reshape(-1, len(CANDIDATES)))
+
+
+def ratio(value: Any) -> Any:
+    """Ratios from 0 up as features."""
+    return value / (1.0 + value)
+
+
+def bytes_read(size: float) -> float:
+    """Bytes as a feature."""
+    return min(1.0, math.log2(1.0 + size / MEGABYTE) / LOG_MOST)
+
+
+def part(value: float, whole: float) -> float:
+    """A share, cut at 1; of nothing, 1 where there is something."""
+    return min(1.0, value / whole) if whole > 0 else float(value > 0)
+
+
+def _observe_clock(look: PythonStepInterface, shown: np.ndarray) -> None:
+    s, w = look.simulator.plain.record, look.plain
+    shown[0] = min(1.0, math.log1p(max(0.0, float(s["now_s"] - s["start_s"]))) / float(w["log_horizon"]))
+    jobs = int(s["n_jobs"])
+    shown[1], shown[2] = int(s["next_arrival"]) / jobs, int(s["done"]) / jobs
+    shown[3], shown[4] = crowd(int(s["waiting"])), crowd(int(s["running"]))
+    shown[6] = int(s["free_gpus"]) / int(s["n_gpus"])
+
+
+def _observe_tables(look: PythonStepInterface, sight: Sight, shown: np.ndarray) -> None:
+    day, s = sight.day, look.simulator.plain.record
+    ledger, n = day.placement.ledger, int(s["n_regions"])
+    cost = day.placement.cost
+    shown[5] = crowd(int(sight.stranded.sum()))
+    shown[7] = day.place / len(day.order)
+    shown[8] = 1.0 - part(day.spent_bytes, day.quota_bytes)
+    shown[9] = cost / max(cost + sight.first_cost, 1e-12)
+    shown[10] = part(float(ledger.remote[0]), float(max(1, ledger.total.sum())))
+    shown[11] = part(float(ledger.met[0]), float(max(1, ledger.met_by.sum())))
+    shown[12] = part(float(day.known.hours[sight.runs.any(axis=1)].sum()), sight.high_hours)
+    shown[13] = ratio(float(sight.load.max()))
+    shown[14] = part(float(s["stored_bytes"][:n].sum()), float(s["storage_bytes"][:n].sum()))
+    shown[15] = crowd(int(s["n_transfers"]))
+
+
+def _observe_queue(sight: Sight, rows: np.ndarray) -> None:
+    """Write the offered table and those whose turn is next."""
+    day = sight.day
+    following = [table for table in day.order[day.place :].tolist() if table != day.offered]
+    for row, table in zip(rows, [day.offered, *following], strict=False):
+        if table not in sight.rows:
+            sight.rows[table] = _table_row(sight, table)
+        row[:] = sight.rows[table]
+
+
+def _table_row(sight: Sight, table: int) -> list[float]:
+    day, s = sight.day, sight.day.simulator.plain.record
+    ledger, readers = day.placement.ledger, sight.readers(table)
+    size = float(s["table_size"][table])
+    able = sight.runs[readers].any(axis=1)
+    return [
+        1.0,
+        bytes_read(size),
+        part(float(ledger.size[table]), float(ledger.size.sum())),
+        crowd(len(readers)),
+        part(float(day.read_bytes[table]), float(day.read_bytes.sum())),
+        part(float(day.known.hours[readers].sum()), sight.high_hours),
+        float(day.copies[table].mean()),
+        float(s["table_target"][table] >= 0),
+        part(day.gain_of(table), sight.first_cost),
+        float((~able).mean()) if len(readers) else 0.0,
+        crowd(sight.waiting(table)),
+        _few(len(day.decided.get(table, ()))),
+    ]
+
+
+def _few(count: int) -> float:
+    return count / (count + FEW)
+
+
+def _observe_copies(look: PythonStepInterface, sight: Sight, rows: np.ndarray) -> None:
+    """Write copies on the way, those with the most bytes left first."""
+    view = look.simulator.view
+    on_the_way = sorted(view.transfers, key=lambda copy: (-copy[3], copy[0], copy[2]))
+    for row, (table, source, region, left) in zip(rows, on_the_way, strict=False):
+        moves = float(view.moving_to(table) == region)
+        row[:] = [
+            1.0,
+            bytes_read(left),
+            moves,
+            float(source is None),
+            crowd(len(sight.readers(table))),
+            crowd(sight.waiting(table)),
+        ]
+
+
+def _observe_regions(look: PythonStepInterface, sight: Sight, rows: np.ndarray) -> None:
+    day, s = sight.day, look.simulator.plain.record
+    ledger, world, topology = day.placement.ledger, day.placement.warehouse.world, look.simulator.topology
+    n, table = len(world), day.offered
+    readers = sight.readers(table)
+    clusters = int(s["n_clusters"])
+    region_of = s["cluster_region"][:clusters]
+    free = np.bincount(region_of, s["cluster_free"][:clusters], n)
+    units = np.bincount(region_of, s["cluster_gpus"][:clusters], n)
+    running = s["job_region"][s["runner"][: int(s["running"])]]
+    shown = rows[:n]
+    shown[:, 0] = 1.0
+    shown[:, 1] = int(s["up_regions"]) >> np.arange(n) & 1
+    shown[:, 2] = world.gpus.sum(axis=1) / max(1, int(world.gpus.sum()))
+    shown[:, 3] = free / np.maximum(units, 1)
+    shown[:, 4], shown[:, 5] = ratio(sight.load), ratio(sight.load_of_all)
+    storage = np.maximum(world.storage_bytes, 1)
+    shown[:, 6] = storage / storage.sum()
+    shown[:, 7] = np.minimum(1.0, s["stored_bytes"][:n] / storage)
+    shown[:, 8] = ledger.stored / max(1, int(ledger.stored.sum()))
+    shown[:, 9] = crowd(np.bincount(running, minlength=n))
+    home = int(ledger.home[table])
+    shown[home, 10] = 1.0
+    shown[:, 11] = day.copies[table]
+    shown[:, 12] = day.copies[table] & ((int(s["table_copies"][table]) >> np.arange(n) & 1) == 0)
+    if len(readers):
+        shown[:, 13] = day.known.fits[readers].mean(axis=0)
+        shown[:, 14] = sight.runs[readers].mean(axis=0)
+    assert topology.lands is not None
+    rate = topology.lands.wan_bytes_per_s[home]
+    shown[:, 15] = np.minimum(1.0, np.log1p(float(s["table_size"][table]) / rate) / float(look.plain["log_horizon"]))
+    shown[home, 15] = 0.0
+
+
+def _observe_candidates(sight: Sight, rows: np.ndarray) -> None:
+    """Write legal candidates and what each comes to."""
+    day = sight.day
+    rows[DONE, [LEGAL, IS_DONE]] = 1.0
+    rows[LEAVE, [LEGAL, IS_LEAVE]] = 1.0
+    rows[:2, CHANGE] = 0.5
+    rows[:2, CHANGE + 1] = 1.0
+    for region, kind in np.argwhere(day.legal()).tolist():
+        row = rows[candidate_at(region, kind)]
+        row[[LEGAL, COLUMN_OF_KIND[kind]]] = 1.0
+        row[CHANGE:] = _worth(sight, region, kind)
+
+
+def _worth(sight: Sight, region: int, kind: int) -> list[float]:
+    """What a decision about the offered table comes to, by the columns from CHANGE on."""
+    day, table = sight.day, sight.day.offered
+    change, keeps, size = 0.0, 1.0, 0.0
+    if COLUMN_OF_KIND[kind] == IS_HOME:
+        change = day.placement.change(table, region)
+        keeps = float(day.placement.allows(table, region))
+    if COLUMN_OF_KIND[kind] != IS_DROP:
+        size = float(day.copied(candidate_at(region, kind)))
+    s = day.simulator.plain.record
+    room = float(s["storage_bytes"][region] - s["stored_bytes"][region])
+    came, found, left, lost, served = _readers_after(sight, table, region, COLUMN_OF_KIND[kind])
+    return [
+        0.5 + 0.5 * change / (abs(change) + SLIGHT_CHANGE * sight.first_cost + 1e-12),
+        keeps,
+        part(size, room),
+        part(size, day.quota_bytes - day.spent_bytes),
+        crowd(came),
+        part(found, sight.high_hours),
+        crowd(left),
+        part(lost, sight.high_hours),
+        crowd(served),
+    ]
+
+
+def _readers_after(sight: Sight, table: int, region: int, column: int) -> tuple[int, float, int, float, int]:
+    """Users of a table after a decision about it; a home that moves leaves a copy where it was made a replica too.
+
+    Returns:
+        TableUsers that come to the region; hours of those that ran nowhere; readers that go; hours of those that run
+        nowhere then; waiting jobs that come and had no region.
+    """
+    day, readers = sight.day, sight.readers(table)
+    lies, home = bool(day.copies[table, region]), int(day.placement.ledger.home[table])
+    runs, hours = sight.runs[readers], day.known.hours[readers]
+    after = runs.copy()
+    served = 0
+    if column != IS_DROP and not lies:
+        after[:, region] = (sight.lacks[readers, region] == 1) & day.known.fits[readers, region]
+        waiting = day.waiting.of(table)
+        comes = (sight.waiting_lacks[waiting, region] == 1) & day.waiting.fits[waiting, region]
+        served = int((comes & sight.stranded[waiting]).sum())
+    if column == IS_DROP:
+        after[:, region] = False
+    stays = bool(int(day.simulator.plain.record["table_wanted"][table]) >> home & 1)
+    if column == IS_HOME and not stays:
+        after[:, home] = False
+    could, can = runs.any(axis=1), after.any(axis=1)
+    came, left = int((after & ~runs).sum()), int((runs & ~after).sum())
+    return came, float(hours[can & ~could].sum()), left, float(hours[could & ~can].sum()), served

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,19 +13,77 @@ import numpy as np
 from ...simulator.base.decisions import Drop, Move, Replicate
 from ...simulator.base.errors import InvalidDecision
 from ...simulator.checks.table_decisions import check_table, copied_bytes, is_idle
+from ...simulator.cluster.region_hardware import NO_GPU, World
 from ...simulator.engine.simulator import Simulator
+from ...simulator.engine.view import ClusterView
 from ...simulator.table_placement.placement import Objective, Placement
-from ...simulator.table_placement.projected import expected_copies, expected_homes, expected_warehouse
-from .table_users import TableUsers
+from ...simulator.warehouse.warehouse import Jobs
 
 DONE, LEAVE, FIRST_REGION = 0, 1, 2  # candidates; from the third on three a region, in the order of KINDS
 KINDS = (Move, Replicate, Drop)
 TableDecision = Move | Replicate | Drop
 
 
+def candidate_at(region: int, kind: int) -> int:
+    """The candidate of a region that is of that kind, a place in KINDS."""
+    return FIRST_REGION + len(KINDS) * region + kind
+
+
 def candidate_of(decision: TableDecision) -> int:
     """The candidate that stands for a decision about the table that is offered."""
-    return FIRST_REGION + len(KINDS) * int(decision.region) + KINDS.index(type(decision))
+    return candidate_at(int(decision.region), KINDS.index(type(decision)))
+
+
+@dataclass(frozen=True)
+class TableUsers:
+    """Who reads tables, and where they could run: jobs, one row each.
+
+    Attributes:
+        first: int64 (readers + 1,); table: int64 (uses,): row j reads `table[first[j] : first[j + 1]]`.
+        fits: bool (readers, regions), where the hardware is that it needs.
+        hours: float64 (readers,), GPU-hours that count as high priority.
+    """
+
+    first: np.ndarray
+    table: np.ndarray
+    fits: np.ndarray
+    hours: np.ndarray
+
+    @classmethod
+    def known(cls, jobs: Jobs, world: World) -> TableUsers:
+        """The training jobs that the slow path knows."""
+        jobs = jobs.only(jobs.training)
+        fits = np.where(jobs.gpu_type[:, None] == NO_GPU, True, world.gpus.T[jobs.gpu_type] > 0)
+        return cls(jobs.first, jobs.table, fits, jobs.gpu_hours * jobs.high)
+
+    @classmethod
+    def waiting(cls, view: ClusterView) -> TableUsers:
+        """The workloads in the queue."""
+        queue, regions = view.queue, int(view.record["n_regions"])
+        reads = [view.tables_of(job) for job in queue.tolist()]
+        first = np.concatenate([[0], np.cumsum([len(tables) for tables in reads])]).astype(np.int64)
+        hosts = view.record["job_hosts"][queue]
+        fits = (hosts[:, None] >> np.arange(regions) & 1).astype(bool)
+        table = np.concatenate([np.zeros(0, np.int64), *reads]).astype(np.int64)
+        return cls(first, table, fits, np.zeros(len(queue)))
+
+    def __len__(self) -> int:
+        return len(self.first) - 1
+
+    @cached_property
+    def owner(self) -> np.ndarray:
+        """The reader of each use, int64 (uses,)."""
+        return np.repeat(np.arange(len(self)), np.diff(self.first))
+
+    def of(self, table: int) -> np.ndarray:
+        """The readers of a table, int64 (n,)."""
+        return self.owner[self.table == table]
+
+    def missing(self, copies: np.ndarray) -> np.ndarray:
+        """How many tables of each are not in each region, int64 (readers, regions)."""
+        found = np.zeros(self.fits.shape, np.int64)
+        np.add.at(found, self.owner, ~copies[self.table])
+        return found
 
 
 class PlacementReview:
@@ -45,9 +105,9 @@ class PlacementReview:
 
     def __init__(self, simulator: Simulator, quota: float) -> None:
         self.simulator = simulator
-        warehouse = expected_warehouse(simulator.view)
+        warehouse = simulator.view.projected_warehouse()
         self.placement = Placement(warehouse, Objective())
-        self.copies = warehouse.tables.copies
+        self.copies = warehouse.tables.copies.copy()
         self.known = TableUsers.known(self.placement.jobs, warehouse.world)
         self.waiting = TableUsers.waiting(simulator.view)
         uses = np.diff(self.placement.ledger.first_user)
@@ -56,8 +116,10 @@ class PlacementReview:
         self.place = 0
         self.offered = int(self.order[0])
         self.spent_bytes, self.quota_bytes = 0, quota * float(warehouse.tables.size_bytes.sum())
+        self._chosen = -1  # the table of the decision that was noted last, until it is carried out
         self.decided: dict[int, set[int]] = {}  # by table: candidates that were chosen
         self._legal: tuple[int, int, np.ndarray] | None = None
+        self._gains: tuple[int, np.ndarray] | None = None
 
     def decision(self, candidate: int) -> TableDecision:
         """What a candidate from the third on stands for."""
@@ -83,6 +145,17 @@ class PlacementReview:
             return False
         return self.spent_bytes + copied_bytes(self.simulator, decision) <= self.quota_bytes
 
+    def copied(self, candidate: int) -> int:
+        """Bytes that a candidate about the offered table would copy."""
+        return copied_bytes(self.simulator, self.decision(candidate))
+
+    def gain_of(self, table: int) -> float:
+        """What the best move of a table by itself would gain now."""
+        decisions = int(self.simulator.plain.record["decisions"])
+        if self._gains is None or self._gains[0] != decisions:
+            self._gains = decisions, self.placement.best_moves()
+        return float(self._gains[1][table])
+
     def offer(self, table: int) -> None:
         """Turn to a table out of turn."""
         self.offered = table
@@ -102,21 +175,24 @@ class PlacementReview:
         """Note a decision that is about to be carried out, and return it."""
         decision = self.decision(candidate)
         self.decided.setdefault(self.offered, set()).add(candidate)
+        self._chosen = self.offered
         self.spent_bytes += copied_bytes(self.simulator, decision)
         return decision
 
     def carried_out(self) -> None:
-        """Take over what the decisions since have changed."""
-        self.copies = expected_copies(self.simulator.view)
-        home = self.placement.ledger.home
-        target = expected_homes(self.simulator.view)
-        for table in np.flatnonzero(target != home).tolist():
-            self.placement.move(table, int(target[table]))
+        """Take over what the decision that was noted last has changed: where its table will have its home, and lie."""
+        if self._chosen < 0:
+            return
+        table, self._chosen = self._chosen, -1
+        (home,), (self.copies[table],) = self.simulator.view.projected(table, 1)
+        if home != self.placement.ledger.home[table]:
+            self.placement.move(table, int(home))
 
     def copy(self) -> PlacementReview:
         """The same place of it, which goes on by itself; it has no simulator yet."""
         found = copy(self)
-        found.placement, found.simulator = self.placement.copy(), None  # type: ignore[assignment]
+        found.placement, found.copies = self.placement.copy(), self.copies.copy()
+        found.simulator = None  # type: ignore[assignment]
         found.decided = {table: set(candidates) for table, candidates in self.decided.items()}
         return found
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from ...policies.dally import timer_end_s
 from ...policies.greedy.room import find_room, make_room
 from ...policies.loop.decision_loop import next_s
 from ...policies.passes.starts import start
@@ -14,21 +13,16 @@ from ...simulator.base.tiers import MACHINE
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.lifecycle import lifecycle
 from ..outcome import GOES_ON, IS_ADJUSTED, TERMINATED, TRUNCATED
-from ..step import advance, begin_step, candidate_played, end_step, is_over, used_gpus
-from ..window import NO_JOB
+from ..step import advance, begin_step, end_step, is_over, take_candidate, used_gpus
+from ..window import NO_JOB, choice_of
 from .ahead import ask_for_jobs, ask_for_lists, ask_for_rows
 from .delay_window import (
     HOLD_KIND,
-    HOLD_TIERS,
-    PER_RUNNING,
-    PER_WAITING,
     PREEMPT_KIND,
     ROOM_KIND,
-    UNTIL_OFFER,
-    UNTIL_TIMER,
-    candidate_count,
     find_moved,
     find_target,
+    hold_of,
     may_act,
     refresh,
 )
@@ -73,7 +67,7 @@ def step_rows(states, windows, references, chosen, actions, outcomes, features, 
 
 @kernel
 def _step(s, w, reference, candidate, delay, tier, outcome):
-    """Modify `s`, `w` and `outcome`: one action, and on to the next decision."""
+    """Modify `s`, window `w` and `outcome`: one action, and on to the next decision."""
     if w.begins == GOES_ON:
         w.begins = 0
         w.code = advance(s)
@@ -82,11 +76,8 @@ def _step(s, w, reference, candidate, delay, tier, outcome):
         end_step(s, w, reference, outcome, used_gpus(s))
         return
     begin_step(s, w, reference)
-    candidate = candidate_played(w, candidate, candidate_count(w), outcome)
-    is_hold = 0 < candidate <= PER_WAITING * w.slots and (candidate - 1) % PER_WAITING == HOLD_KIND
-    outcome[IS_ADJUSTED] = is_hold and (delay < 0 or delay >= w.n_delays or tier < 0 or tier >= HOLD_TIERS)
-    delay = min(max(delay, 0), w.n_delays - 1)
-    tier = MACHINE + min(max(tier, 0), HOLD_TIERS - 1)
+    candidate = take_candidate(w, candidate, outcome)
+    outcome[IS_ADJUSTED] = 0.0
     if w.begins:
         w.begins = 0
         w.code = advance(s)
@@ -99,7 +90,7 @@ def _step(s, w, reference, candidate, delay, tier, outcome):
             show(s, w)
     else:
         w.decisions += 1
-        _apply(s, w, candidate - 1, delay, tier)
+        outcome[IS_ADJUSTED] = _apply(s, w, candidate, delay, tier)
         w.dictated_job = NO_JOB
         if w.code == STALLED and next_s(s) < math.inf:
             w.code = DECIDE
@@ -121,7 +112,7 @@ def turn(states, windows, row, features, mask):
 
 @kernel
 def settle(s, w):
-    """Modify `s` and `w`: with `skip_idle`, go on while only advancing or holding is possible."""
+    """Modify `s` and window `w`: with `skip_idle`, go on while only advancing or holding is possible."""
     while not is_over(s, w):
         w.code = advance(s)
         show(s, w)
@@ -131,7 +122,7 @@ def settle(s, w):
 
 @kernel
 def show(s, w):
-    """Modify `w`: show the present, unless nobody will see it, since `settle` passes over it."""
+    """Modify window `w`: show the present, unless nobody will see it, since `settle` passes over it."""
     if w.code == ASK or (w.code == DECIDE and w.skip_idle and not may_act(s, w)):
         w.can_act = 0
     else:
@@ -139,39 +130,26 @@ def show(s, w):
 
 
 @kernel
-def _apply(s, w, index, delay, tier):
-    """Modify `s`: carry out the legal candidate `index` + 1."""
-    if index < PER_WAITING * w.slots:
-        job = w.waiting_job[index // PER_WAITING]
-        kind = index % PER_WAITING
-        if kind == HOLD_KIND:
-            _hold(s, w, job, delay, tier)
-        elif kind == ROOM_KIND:
-            find_room(s, job)
-            make_room(s, job)
+def _apply(s, w, candidate, delay, tier):
+    """Modify `s`: carry out a legal candidate but 0; True if not by the delay and tier that were asked."""
+    is_waiting, _, job, kind = choice_of(w, candidate)
+    if not is_waiting:
+        if kind == PREEMPT_KIND:
+            lifecycle.preempt(s, job)
         else:
-            find_target(s, w, job, kind)
-            start(s, job)
-        return
-    index -= PER_WAITING * w.slots
-    job = w.running_job[index // PER_RUNNING]
-    kind = index % PER_RUNNING
-    if kind == PREEMPT_KIND:
-        lifecycle.preempt(s, job)
-        return
-    find_moved(s, w, job, kind)
-    lifecycle.migrate(s, job)
-
-
-@kernel
-def _hold(s, w, job, delay, tier):
-    """Modify `s`: hold a job until the next offer, or for a while in which it starts by itself at `tier` or better."""
-    until_s = math.inf
-    if delay == UNTIL_TIMER:
-        until_s = timer_end_s(s, job, tier)
-    elif delay != UNTIL_OFFER:
-        until_s = s.now_s + w.delay_s[delay]
-    if until_s == math.inf:
-        lifecycle.hold(s, job, until_s)
+            find_moved(s, w, job, kind)
+            lifecycle.migrate(s, job)
+    elif kind == HOLD_KIND:
+        until_s, worst = hold_of(s, w, job, delay, tier)
+        if until_s == math.inf:
+            lifecycle.hold(s, job, until_s)
+        else:
+            hold_for_tier(s, job, until_s, worst)
+        return delay < 0 or delay >= w.n_delays or worst != MACHINE + tier
+    elif kind == ROOM_KIND:
+        find_room(s, job)
+        make_room(s, job)
     else:
-        hold_for_tier(s, job, until_s, tier)
+        find_target(s, w, job, kind)
+        start(s, job)
+    return False

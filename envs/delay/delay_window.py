@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from ...policies.dally import timer_s
+from ...policies.dally import timer_end_s, timer_s
 from ...policies.greedy.greedy_wait import forget, room_s
 from ...policies.greedy.room import find_room
 from ...policies.loop.decision_loop import next_s
@@ -25,8 +25,20 @@ from ...simulator.record.state import CLASSES, PROFILES
 from ...simulator.running.gpu_allocation import tier_of_gang
 from ...simulator.running.iteration_time import gang_iteration_s
 from ...simulator.running.placers import find_at, find_gang, tightest
-from ..dictated import dictated_fields, is_dictated, lay_dictated
-from ..window import MAX_SLOTS, can_stop, common_fields, fill_waiting, may_advance, scaled_slowdown, scaled_time
+from ..window import (
+    MAX_SLOTS,
+    can_stop,
+    common_fields,
+    dictated_fields,
+    fill_waiting,
+    is_dictated,
+    lay_dictated,
+    may_advance,
+    running_candidate,
+    scaled_slowdown,
+    scaled_time,
+    waiting_candidate,
+)
 from .moves import can_move, find_defragment, find_fuller, find_move, most_of, show_running
 
 PER_WAITING = 5  # machine, rack, network, make room, hold
@@ -87,10 +99,17 @@ def window_dtype() -> np.dtype:
     )
 
 
-@kernel
-def candidate_count(w):
-    """Length of the first part of the action space."""
-    return 1 + PER_WAITING * w.slots + PER_RUNNING * w.running_slots
+@entry
+def hold_of(s, w, job, delay, tier):
+    """When a hold by the other parts of an action ends, and the worst tier at which the job starts by itself till then.
+
+    A delay or tier out of range is the nearest one. Infinity: until the next offer; then the tier means nothing.
+    """
+    delay = min(max(delay, 0), w.n_delays - 1)
+    tier = MACHINE + min(max(tier, 0), HOLD_TIERS - 1)
+    if delay == UNTIL_TIMER:
+        return timer_end_s(s, job, tier), tier
+    return s.now_s + w.delay_s[delay], tier
 
 
 @entry
@@ -101,7 +120,7 @@ def target_of(tier):
 
 @kernel
 def refresh(s, w):
-    """Modify `w`: show the jobs of the present and mark what can be decided about them."""
+    """Modify window `w`: show the jobs of the present and mark what can be decided about them."""
     if s.known_times != TIMES_EXACT:  # then who outlives an estimate seems to end later and later
         forget(s)
     fill_waiting(s, w)
@@ -111,11 +130,11 @@ def refresh(s, w):
     w.most_machine = most_of(s.machine_free, s.n_machines)
     w.most_rack = most_of(s.rack_free, s.n_racks)
     more = next_s(s) < math.inf
-    w.legal[: candidate_count(w)] = 0
+    w.legal[: w.candidates] = 0
     w.legal[0] = may_advance(s, w)
     for slot in range(w.waiting_shown):
         job = w.waiting_job[slot]
-        first = 1 + PER_WAITING * slot
+        first = waiting_candidate(w, slot, 0)
         demand = s.demand[job]
         w.legal[first + HOLD_KIND] = more
         if w.outlook_probe[demand] != w.probe:
@@ -146,10 +165,10 @@ def refresh(s, w):
 
 @kernel
 def _mark_dictated(s, w, job, slot):
-    """Modify `w` and `s.gang`: a waiting job can start on the GPUs that a policy names."""
+    """Modify window `w` and `s.gang`: a waiting job can start on the GPUs that a policy names."""
     target = w.dictated_kind
     lay_dictated(s, w)
-    w.legal[1 + PER_WAITING * slot + target] = 1
+    w.legal[waiting_candidate(w, slot, target)] = 1
     w.slot_tier[slot, target] = tier_of_gang(s)
     w.slot_left[slot, target] = _left_on_machine(s, w.slot_tier[slot, target])
     if s.net_models > 0:
@@ -159,7 +178,7 @@ def _mark_dictated(s, w, job, slot):
 
 @kernel
 def _look_out(s, w, job, demand):
-    """Modify `w`: what is told about the class of a waiting job, as features.
+    """Modify window `w`: what is told about the class of a waiting job, as features.
 
     The times until a machine, and a rack, has room if running jobs end as expected, 1: never; and the present delay
     timers of machine and rack (0 where nobody tunes any).
@@ -176,7 +195,7 @@ def _look_out(s, w, job, demand):
 
 @kernel
 def _tell(w, demand, place, time_s):
-    """Modify `w`: a time that is told about a class, as a feature; mostly it is what was told before."""
+    """Modify window `w`: a time that is told about a class, as a feature; mostly it is what was told before."""
     if w.outlook_s[demand, place] != time_s:
         w.outlook_s[demand, place] = time_s
         w.outlook[demand, place] = scaled_time(w, time_s) if time_s < math.inf else 1.0
@@ -187,7 +206,7 @@ def _mark_room(s, w):
     """Modify `w`: for which waiting jobs, that do not have the best tier that their size admits, room can be made."""
     for slot in range(w.waiting_shown):
         job = w.waiting_job[slot]
-        first = 1 + PER_WAITING * slot
+        first = waiting_candidate(w, slot, 0)
         best = 0 if s.gpus[job] <= s.largest_machine else 1 if s.gpus[job] <= s.largest_rack else 2
         if w.legal[first + best] == 0 and find_room(s, job):
             w.legal[first + ROOM_KIND] = 1
@@ -229,11 +248,11 @@ def _can_act_beyond(s, w):
 
 @kernel
 def _probe(s, w, job, demand):
-    """Modify `w`: which targets the placer can serve for jobs like this one, and what their gangs look like."""
+    """Modify window `w`: which targets the placer can serve for jobs like this one, and what their gangs look like."""
     for target in range(TARGETS):
         w.class_tier[demand, target] = -1
     if w.placer == TIER_PLACER:
-        _probe_tiers(s, w, s.gpus[job], demand)
+        _probe_targets(s, w, s.gpus[job], demand)
     elif w.placer == FIRST:
         for target in range(TARGETS):
             if find_at(s, s.gpus[job], MACHINE + target, FIRST):
@@ -249,7 +268,7 @@ def _probe(s, w, job, demand):
 
 @kernel
 def _slowdown_at(s, w, job, target):
-    """Modify `w` and `s.gang`: slowdown, as a feature, of the gang that a waiting job would get at a target."""
+    """Modify window `w` and `s.gang`: slowdown, as a feature, of the gang that a waiting job would get at a target."""
     profile = s.profile[job]
     if w.profile_probe[profile, target] != w.probe or w.placer == SCATTER or w.placer == AFFINITY:
         w.profile_probe[profile, target] = w.probe
@@ -271,11 +290,11 @@ def _left_on_machine(s, tier):
 
 
 @kernel
-def _probe_tiers(s, w, need, demand):
-    """Modify `w`: what `find_within` would give, without asking for the GPUs.
+def _probe_targets(s, w, need, demand):
+    """Modify window `w`: what the action's targets (machine, rack, network) would get, as `find_within` has it.
 
-    A target counts only if its gang has that very tier: where the tightest rack has a machine with room, a gang
-    "inside a rack" would lie inside a machine.
+    No GPUs are asked for. A target counts only if its gang has that very tier: where the tightest rack has a machine
+    with room, a gang "inside a rack" would lie inside a machine.
     """
     machine = tightest(s.machine_free, 0, s.n_machines, need)
     if machine >= 0:
@@ -296,25 +315,25 @@ def _probe_tiers(s, w, need, demand):
 
 @kernel
 def _mark_running(s, w):
-    """Modify `w`: running jobs can be stopped while others wait, and moved."""
-    first = 1 + PER_WAITING * w.slots
+    """Modify window `w`: running jobs can be stopped while others wait, and moved."""
     for slot in range(w.running_shown):
         job = w.running_job[slot]
+        first = running_candidate(w, slot, 0)
         w.move_tier[slot] = s.tier[job]
         if s.waiting > 0 and can_stop(s, job):
-            w.legal[first + PER_RUNNING * slot + PREEMPT_KIND] = 1
+            w.legal[first + PREEMPT_KIND] = 1
             w.can_act = 1
         movable = can_move(s, job)
         if movable and job == w.dictated_job:
-            w.legal[first + PER_RUNNING * slot + w.dictated_kind] = 1
+            w.legal[first + w.dictated_kind] = 1
             w.can_act = 1
         if movable and find_moved(s, w, job, MIGRATE_KIND):
-            w.legal[first + PER_RUNNING * slot + MIGRATE_KIND] = 1
+            w.legal[first + MIGRATE_KIND] = 1
             w.can_act = 1
             w.move_tier[slot] = tier_of_gang(s)
             w.move_slowdown[slot] = _slowdown_of_gang(s, job)
         if movable and find_fuller(s, job, w.most_machine, w.most_rack):
-            w.legal[first + PER_RUNNING * slot + DEFRAGMENT_KIND] = 1
+            w.legal[first + DEFRAGMENT_KIND] = 1
             w.can_act = 1
 
 

@@ -12,8 +12,7 @@ from ...simulator.rules.rule import Tuner
 from ...simulator.workloads import Workload
 from ..cluster_env import ClusterEnv
 from ..vector import ClusterVectorEnv
-from .codec import DELAYS_S
-from .delay_interface import DelayInterface
+from .delay_interface import DELAYS_S, DelayInterface
 from .delay_transition import step_rows
 from .terms import TUNER, terms
 

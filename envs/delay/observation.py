@@ -18,7 +18,16 @@ from ...simulator.base.tiers import MACHINE, NETWORK
 from ...simulator.compiler.jit import kernel
 from ...simulator.jobs.remaining_time import expected_end_s, isolated_left_s
 from ...simulator.numerics.fast_log import log_from_one
-from ..window import LOG_WORST, NO_JOB, crowd, scaled_slack, scaled_slowdown, scaled_time
+from ..window import (
+    LOG_WORST,
+    NO_JOB,
+    crowd,
+    running_candidate,
+    scaled_slack,
+    scaled_slowdown,
+    scaled_time,
+    waiting_candidate,
+)
 from .delay_window import HOLD_KIND, HOLD_TIERS, KNOWN, OUTLOOKS, PER_RUNNING, PER_WAITING, ROOM_KIND, TARGETS
 
 CLUSTER = (
@@ -149,7 +158,7 @@ def _known(s, w, job):
 
 @kernel
 def _ran(s, w, job):
-    """Modify `w`: row of `w.ran` with the features of a running job, but for those that change while it runs."""
+    """Modify window `w`: row of `w.ran` with the features of a running job, but for those that change while it runs."""
     row = job & (KNOWN - 1)
     ran = w.ran[row]
     if ran[0] != job or ran[1] != s.started_s[job] or ran[2] != s.planned_finish_s[job]:
@@ -264,7 +273,7 @@ def _observe_queue(s, w, features, mask, row, candidate):
         for place in range(OUTLOOKS):
             shown[KNOWN_COLUMNS + place] = outlook[place]
         offered = features[candidate : candidate + width]
-        first = 1 + PER_WAITING * slot
+        first = waiting_candidate(w, slot, 0)
         legal = w.legal[first : first + PER_WAITING]
         before = mask[first : first + PER_WAITING]
         if legal[0] | legal[1] | legal[2] | before[0] | before[1] | before[2]:
@@ -296,7 +305,7 @@ def _observe_queue(s, w, features, mask, row, candidate):
 @kernel
 def _observe_starts(s, w, shown, offered, before, slot, is_new):
     """Write the start candidates of a waiting job; `before`: which were legal, and of this very job unless `is_new`."""
-    first = 1 + PER_WAITING * slot
+    first = waiting_candidate(w, slot, 0)
     legal = w.legal[first : first + PER_WAITING]
     free_after = _share(s.free_gpus - s.gpus[w.waiting_job[slot]])
     for target in range(TARGETS):
@@ -346,7 +355,7 @@ def _observe_candidate(offered, at, kind, slowdown, left, share):
 def _observe_running(s, w, features, mask, row, candidates):
     """Write the rows of the running jobs from `row` on, and their candidates."""
     width = PER_RUNNING * CANDIDATE_COLUMNS
-    first = 1 + PER_WAITING * w.slots
+    first = running_candidate(w, 0, 0)
     candidate = candidates + first * CANDIDATE_COLUMNS
     at = w.waiting_shown
     for slot in range(w.running_shown):
@@ -392,7 +401,7 @@ def _observe_running(s, w, features, mask, row, candidates):
 @kernel
 def _observe_moves(s, w, shown, offered, before, slot):
     """Write the candidates of a running job, and what they say in its row; `before`: which of them were legal."""
-    first = 1 + PER_WAITING * w.slots + PER_RUNNING * slot
+    first = running_candidate(w, slot, 0)
     if w.legal[first]:
         _observe_candidate(offered, 0, 4, shown[6], shown[5], shown[1])
         offered[6] = shown[7]
@@ -428,7 +437,7 @@ def write_mask(w, mask):
     for i in range(count):
         mask[i] = w.legal[i]
     for slot in range(w.waiting_shown):
-        holdable |= w.legal[1 + PER_WAITING * slot + HOLD_KIND] != 0
+        holdable |= w.legal[waiting_candidate(w, slot, HOLD_KIND)] != 0
     for i in range(count, mask.size):
         mask[i] = holdable
     mask[count] = 1

@@ -22,7 +22,7 @@ from ..observation_layout import Table
 from ..python_step import ActionOutcome, PythonStepInterface
 from ..shadow import ShadowSimulator
 from ..window import NO_JOB
-from .geo_window import AS_IT_IS, MAX_CLUSTERS, NO_CLUSTER, plan_now, window_dtype
+from .geo_window import MAX_CLUSTERS, NO_CLUSTER, candidate_of, plan_now, start_of, window_dtype
 from .observation import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING, look
 from .workload_decision import WorkloadDecision, workload_decisions_of
 
@@ -80,7 +80,7 @@ class GeoInterface(PythonStepInterface):
         self.expert, self.is_expert_only = None, False
         self.turns: list[WorkloadDecision] = []
         self._rest: list[Decision] = []  # of the expert, after its turns
-        self._instant = (-1, -1)
+        self._forget()
         self._is_through, self._is_first, self._is_asked = False, False, False
 
     def lay(self, simulator: Simulator) -> None:
@@ -108,10 +108,9 @@ class GeoInterface(PythonStepInterface):
 
     def refresh(self) -> None:
         """Look at the run as it is now."""
-        instant = self.simulator.runs, int(self.simulator.plain.record["instants"])
-        if instant != self._instant:
-            self._is_first, self._is_through = instant[0] != self._instant[0], False
-            self._instant, self._is_asked = instant, False
+        is_first = self._is_new_run()
+        if self._is_new_instant():
+            self._is_first, self._is_through, self._is_asked = is_first, False, False
             if self.expert is not None:
                 self._ask_guest()
         self._look()
@@ -169,32 +168,12 @@ class GeoInterface(PythonStepInterface):
 
     def choice(self, candidate: int) -> tuple[int, int, int] | None:
         """The workload, the cluster and the way that a candidate stands for; None: it advances."""
-        if candidate == 0:
-            return None
-        w = self.plain
-        own = 2 * int(w["clusters"]) + 1
-        slot, kind = divmod(candidate - 1, own)
-        job = int(w["waiting_job"][slot])
-        if kind == own - 1:
-            return job, NO_CLUSTER, AS_IT_IS
-        return job, int(w["offered"][slot, kind // 2]), kind % 2
+        return start_of(self.window, candidate) if candidate else None
 
     def _candidate(self, turn: WorkloadDecision) -> int | None:
         """The legal candidate that stands for a turn; None: there is none."""
-        w = self.plain
-        own = 2 * int(w["clusters"]) + 1
-        shown = w["waiting_job"][: int(w["waiting_shown"])].tolist()
-        if turn.job not in shown:
-            return None
-        slot = shown.index(turn.job)
-        kind = own - 1
-        if turn.cluster != NO_CLUSTER:
-            offered = w["offered"][slot, : int(w["clusters"])].tolist()
-            if turn.cluster not in offered:
-                return None
-            kind = 2 * offered.index(turn.cluster) + turn.way
-        found = 1 + own * slot + kind
-        return found if self._mask[found] else None
+        found = candidate_of(self.window, *turn.choice)
+        return found if found and self._mask[found] else None
 
     def legal(self) -> np.ndarray:
         """Which candidates are legal, int8 (candidates,)."""
@@ -268,10 +247,9 @@ class GeoInterface(PythonStepInterface):
 
     def load_state_dict(self, played: Mapping[str, Any]) -> None:
         """Go on at the place that `played` says, in a run that has just been written over (`resume`)."""
-        simulator = self.simulator
         self._clear()
         self._lay_arrays()
-        self._instant = simulator.runs, int(simulator.plain.record["instants"])
+        self._is_new_instant()
         self._is_through, self._is_first = bool(played["through"]), bool(played["first"])
         self._look()
 

@@ -22,7 +22,7 @@ from ...simulator.compiler.jit import entry, kernel
 from ...simulator.numerics.bitset import next_member
 from ...simulator.record.region_fields import MOST_REGIONS, MOST_TYPES
 from ...simulator.regions.region_starts import candidate_regions
-from ..window import MAX_SLOTS, NO_JOB, common_fields, fill_slots
+from ..window import MAX_SLOTS, NO_JOB, choice_of, common_fields, fill_slots, waiting_candidate
 
 MAX_CLUSTERS = 16
 NO_CLUSTER = -1
@@ -51,15 +51,38 @@ def window_dtype() -> np.dtype:
 
 
 @kernel
-def per_waiting(w):
-    """Candidates of a waiting slot; the last is to hold."""
-    return 2 * w.clusters + 1
+def start_kind(choice, way):
+    """The candidate of a waiting slot that starts its workload in the cluster of a choice, in that way."""
+    return 2 * choice + way
 
 
 @kernel
-def candidate_count(w):
-    """Length of the first part of the action space."""
-    return 1 + per_waiting(w) * w.slots
+def hold_kind(w):
+    """The candidate of a waiting slot that holds its workload."""
+    return start_kind(w.clusters, 0)
+
+
+@entry
+def start_of(w, candidate):
+    """What a candidate but 0 stands for: the workload, the cluster (NO_CLUSTER: it is held), and the way."""
+    _, slot, job, kind = choice_of(w, candidate)
+    if kind == hold_kind(w):
+        return job, NO_CLUSTER, AS_IT_IS
+    return job, w.offered[slot, kind // 2], kind % 2
+
+
+@entry
+def candidate_of(w, job, cluster, way):
+    """The candidate that stands for that, legal or not; 0: none does."""
+    for slot in range(w.waiting_shown):
+        if w.waiting_job[slot] != job:
+            continue
+        if cluster == NO_CLUSTER:
+            return waiting_candidate(w, slot, hold_kind(w))
+        for choice in range(w.clusters):
+            if w.offered[slot, choice] == cluster:
+                return waiting_candidate(w, slot, start_kind(choice, way))
+    return 0
 
 
 @kernel
@@ -214,10 +237,10 @@ def begin_window(s, w, r, g):
     fill_slots(s, w)
     _show_startable(s, w, r, g)
     w.can_act = 0
-    w.legal[: candidate_count(w)] = 0
+    w.legal[: w.candidates] = 0
     more = something_comes(s)
     for slot in range(w.waiting_shown):
-        w.legal[per_waiting(w) * (slot + 1)] = more
+        w.legal[waiting_candidate(w, slot, hold_kind(w))] = more
 
 
 @kernel

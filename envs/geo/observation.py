@@ -18,15 +18,15 @@ from ...simulator.compiler.jit import entry, kernel
 from ...simulator.jobs.remaining_time import expected_end_s, isolated_left_s
 from ...simulator.numerics.bitset import next_member
 from ...simulator.regions.region_starts import candidate_regions
-from ..window import crowd, observe_size, scaled_time
+from ..window import crowd, observe_size, scaled_time, waiting_candidate
 from .geo_window import (
     IN_PLACE_OF_OTHERS,
     begin_window,
-    candidate_count,
     end_window,
     find_plan,
+    hold_kind,
     list_clusters,
-    per_waiting,
+    start_kind,
 )
 
 CLUSTER = (
@@ -139,7 +139,7 @@ def look(states, windows, row, r, g, features, mask):
     end_window(s, w)
     features[candidates] = features[candidates + 1] = w.legal[0]
     _observe_cluster(s, w, features, asked)
-    for candidate in range(candidate_count(w)):
+    for candidate in range(w.candidates):
         mask[candidate] = w.legal[candidate]
 
 
@@ -212,7 +212,7 @@ def _weigh_waiting(s, w, job):
 def _observe_queue(s, w, r, level, features, row, candidate):
     """Write the rows of the waiting workloads from `row` on, and their candidates; returns the units that they ask."""
     asked = 0
-    width = per_waiting(w) * CANDIDATE_COLUMNS
+    width = w.per_waiting * CANDIDATE_COLUMNS
     for slot in range(w.waiting_shown):
         job = w.waiting_job[slot]
         asked += s.gpus[job]
@@ -250,14 +250,14 @@ def _observe_waiting(s, w, level, shown, job):
 
 @kernel
 def _observe_starts(s, w, r, offered, slot, job):
-    """Modify `w`: what a waiting workload could do; write its candidates."""
-    first = 1 + per_waiting(w) * slot
+    """Modify window `w`: what a waiting workload could do; write its candidates."""
+    first = waiting_candidate(w, slot, 0)
     count = list_clusters(s, w, r, job, slot)
     for choice in range(count):
         cluster = w.offered[slot, choice]
         guided = w.guided_way if job == w.guided_job and cluster == w.guided_cluster else -1
         for way in range(2):
-            here = 2 * choice + way
+            here = start_kind(choice, way)
             free = s.cluster_free[cluster]
             found = find_plan(s, r, job, cluster, way)
             if found or way == guided:
@@ -271,7 +271,7 @@ def _observe_starts(s, w, r, offered, slot, job):
                     _describe_leavers(s, w, r, offered[at : at + CANDIDATE_COLUMNS])
                 undo(r, job)
                 break
-    hold = 2 * w.clusters
+    hold = hold_kind(w)
     if w.legal[first + hold]:
         at = hold * CANDIDATE_COLUMNS
         offered[at] = offered[at + HOLD_COLUMN] = 1.0

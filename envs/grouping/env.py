@@ -120,7 +120,7 @@ class GroupingEnv(ClusterEnv):
 
     def as_picture(self) -> np.ndarray:
         """The cluster now, uint8 (H, W, 3)."""
-        from ..rendering.group_picture import draw_groups
+        from ..rendering.pictures.group_picture import draw_groups
 
         self.simulator.meter.look()
 

@@ -9,7 +9,7 @@ from ...simulator.compiler.jit import kernel
 from ...simulator.jobs.remaining_time import isolated_left_s
 from ...simulator.numerics.fast_log import log_from_one
 from ..window import scaled_time
-from .carry import group_number, own_number
+from .action_parts import default_group_machines, default_opened_machines
 from .sums import alone_of, is_measured, knows, round_on, round_swapped, round_with, round_without, use_of, weight_of
 
 LOG_HOUR = 8.188966863648876  # log(1 + 3600)
@@ -132,7 +132,7 @@ def _describe_group(s, comp, comm, machines, round_s, inputs, models, jobs, offe
 @kernel
 def describe_open(s, w, job, known, offer):
     """Modify `offer`: the considered job in a group of its own, of the balanced number of machines."""
-    machines = own_number(s, w, job)
+    machines = default_opened_machines(s, w, job)
     offer[LOADING] = w.own[OWN_LOADING]
     describe_own(w, offer)
     if not (known and is_measured(s, job)):
@@ -215,7 +215,7 @@ def describe_present(s, w, group, offer):
 @kernel
 def describe_size(s, w, group, offer):
     """Modify `offer`: a group on its balanced number of machines, or the nearest that can be had."""
-    machines = group_number(s, w, group)
+    machines = default_group_machines(s, w, group)
     present = s.group_machines[group]
     moved = abs(machines - present) / max(machines, present)
     offer[LOADING] = scaled_time(w, s.move_s * moved * s.n_goal[group])

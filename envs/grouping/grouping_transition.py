@@ -6,9 +6,9 @@ from ...simulator.base.codes import DECIDE, STALLED
 from ...simulator.compiler.jit import entry, kernel
 from ...simulator.groups.kernels.group_clock import advance
 from ..outcome import IS_ADJUSTED, TERMINATED, TRUNCATED
-from ..step import begin_step, candidate_played, end_step, is_over
-from .carry import carry_out
-from .grouping_window import candidate_count, may_pass, refresh
+from ..step import begin_step, end_step, is_over, take_candidate
+from .action_parts import carry_out
+from .grouping_window import may_pass, refresh
 from .observation import observe, write_mask
 
 
@@ -41,7 +41,7 @@ def step_rows(states, windows, references, chosen, actions, outcomes, features, 
 
 @kernel
 def _step(s, w, reference, action, outcome):
-    """Modify `s`, `w` and `outcome`: one action, and on to the next decision."""
+    """Modify `s`, window `w` and `outcome`: one action, and on to the next decision."""
     begin_step(s, w, reference)
     w.focus_group = -1
     _play(s, w, action, outcome)
@@ -53,8 +53,8 @@ def _step(s, w, reference, action, outcome):
 
 @kernel
 def _play(s, w, action, outcome):
-    """Modify `s`, `w` and `outcome`: the action itself; advance, if that is what it does."""
-    candidate = candidate_played(w, action[0], candidate_count(w), outcome)
+    """Modify `s`, window `w` and `outcome`: the action itself; advance, if that is what it does."""
+    candidate = take_candidate(w, action[0], outcome)
     outcome[IS_ADJUSTED] = 0.0
     if w.begins:
         _go(s, w)
@@ -70,7 +70,7 @@ def _play(s, w, action, outcome):
 
 @kernel
 def _go(s, w):
-    """Modify `s` and `w`: on to the next decision point, and show it."""
+    """Modify `s` and window `w`: on to the next decision point, and show it."""
     w.code = advance(s)
     refresh(s, w)
 

@@ -15,16 +15,17 @@ from functools import cache
 import numpy as np
 
 from ...simulator.base.codes import FINISHED, HORIZON
-from ...simulator.compiler.jit import kernel
+from ...simulator.compiler.jit import entry, kernel
 from ...simulator.groups.group_codes import NONE
 from ...simulator.groups.kernels.decide import available_machines
-from ..window import MAX_SLOTS, common_fields, fill_slots
+from ..window import MAX_SLOTS, NO_JOB, choice_of, common_fields, fill_slots, running_candidate
 from .sums import alone_of, is_measured, knows, longest_without, sum_fields, sum_groups
 
 MAX_GROUP_SLOTS = 32
 OPEN_KIND = 0  # of a waiting slot; the group slots follow
 PAUSE_KIND = 0  # of a running slot; the group slots, OPEN and SWAP follow
 MOST_MACHINES = 256  # that can be asked for
+SIZE, PAUSE, OPEN, JOIN, SWAP, SPILL = range(6)  # what candidates stand for
 SPILLS = 12  # values of the third part, at most: climbing, then 0, .1, ..., 1
 
 
@@ -49,34 +50,34 @@ def window_dtype() -> np.dtype:
     )
 
 
-@kernel
-def per_waiting(w):
-    """Candidates of a waiting slot."""
+@entry
+def group_candidate(w, slot):
+    """The candidate of a group slot."""
+    return running_candidate(w, w.running_slots, 0) + slot
+
+
+@entry
+def open_kind(w):
+    """The candidate of a running slot that opens a group for its job; to swap follows."""
     return 1 + w.group_slots
 
 
-@kernel
-def per_running(w):
-    """Candidates of a running slot."""
-    return 3 + w.group_slots
-
-
-@kernel
-def first_running(w):
-    """The first candidate of the running slots."""
-    return 1 + per_waiting(w) * w.slots
-
-
-@kernel
-def first_group(w):
-    """The first candidate of the group slots."""
-    return first_running(w) + per_running(w) * w.running_slots
-
-
-@kernel
-def candidate_count(w):
-    """Length of the first part of the action space."""
-    return first_group(w) + w.group_slots
+@entry
+def group_choice(s, w, candidate):
+    """What a candidate but 0 is: which of SIZE, ..., the job, the group, and the job that comes in its place (SWAP)."""
+    if candidate >= group_candidate(w, 0):
+        return SIZE, NO_JOB, w.shown_group[candidate - group_candidate(w, 0)], NO_JOB
+    is_waiting, slot, job, kind = choice_of(w, candidate)
+    if kind == (OPEN_KIND if is_waiting else open_kind(w)):
+        return OPEN, job, NONE, NO_JOB
+    if is_waiting:
+        return JOIN, job, w.shown_group[kind - 1], NO_JOB
+    if kind == PAUSE_KIND:
+        return PAUSE, job, NONE, NO_JOB
+    if kind == open_kind(w) + 1:
+        return SWAP, job, s.goal[job], w.partner[slot]
+    group = w.shown_group[kind - 1]
+    return SPILL if group == s.goal[job] else JOIN, job, group, NO_JOB
 
 
 @kernel
@@ -87,14 +88,14 @@ def may_pass(s):
 
 @kernel
 def refresh(s, w):
-    """Modify `w`: show the present and mark what can be decided."""
+    """Modify window `w`: show the present and mark what can be decided."""
     fill_slots(s, w)
     w.guided = w.focus  # the job that the action to come is about, if a policy has decided it
     sum_groups(s, w)
     fill_groups(s, w)
     w.available = available_machines(s)
     w.most_machines = w.may_spill = 0
-    w.legal[: candidate_count(w)] = 0
+    w.legal[: w.candidates] = 0
     passes = may_pass(s)
     w.legal[0] = passes or w.code == FINISHED or w.code == HORIZON
     acts = _mark_waiting(s, w, passes)
@@ -136,7 +137,7 @@ def may_move(s, w, job):
 
 @kernel
 def _mark_waiting(s, w, passes):
-    """Modify `w`: waiting jobs open groups and join them; where time cannot pass every one may open one."""
+    """Modify window `w`: waiting jobs open groups and join them; where time cannot pass every one may open one."""
     acts = False
     here = 1
     for slot in range(w.waiting_shown):
@@ -151,7 +152,7 @@ def _mark_waiting(s, w, passes):
             for k in range(w.groups_shown):
                 w.legal[here + 1 + k] = 1
             acts |= w.groups_shown > 0
-        here += per_waiting(w)
+        here += w.per_waiting
     if acts and s.spills != 0:
         w.may_spill = 1
     return acts
@@ -159,8 +160,8 @@ def _mark_waiting(s, w, passes):
 
 @kernel
 def _mark_running(s, w):
-    """Modify `w`: jobs in groups are paused, move, make room, or get another spill ratio."""
-    here = first_running(w)
+    """Modify window `w`: jobs in groups are paused, move, make room, or get another spill ratio."""
+    here = running_candidate(w, 0, 0)
     acts = False
     stays_on = s.running > 1 or s.next_arrival < s.n_jobs or s.down_machines > 0
     for slot in range(w.running_shown):
@@ -173,7 +174,7 @@ def _mark_running(s, w):
                 w.legal[here + 1 + k] = 1
                 w.may_spill = 1
                 acts = True
-        here += per_running(w)
+        here += w.per_running
     return acts
 
 
@@ -185,7 +186,7 @@ def _may_spill(s, w, job):
 
 @kernel
 def _mark_moves(s, w, slot, here, stays_on):
-    """Modify `w`: a job that may change its place."""
+    """Modify window `w`: a job that may change its place."""
     job = w.running_job[slot]
     group = s.goal[job]
     is_focus = job == w.focus
@@ -195,12 +196,12 @@ def _mark_moves(s, w, slot, here, stays_on):
             w.legal[here + 1 + k] = 1
             w.may_spill |= s.spills
     if w.available > 0 and (s.n_goal[group] > 1 or is_focus):
-        w.legal[here + 1 + w.group_slots] = 1
+        w.legal[here + open_kind(w)] = 1
         w.most_machines = max(w.most_machines, w.available)
         w.may_spill |= s.spills
     w.partner[slot] = find_partner(s, w, job)
     if w.partner[slot] != NONE:
-        w.legal[here + 2 + w.group_slots] = 1
+        w.legal[here + open_kind(w) + 1] = 1
         w.may_spill |= s.spills
 
 
@@ -231,8 +232,8 @@ def find_partner(s, w, job):
 
 @kernel
 def _mark_groups(s, w):
-    """Modify `w`: groups get machines."""
-    here = first_group(w)
+    """Modify window `w`: groups get machines."""
+    here = group_candidate(w, 0)
     acts = False
     for k in range(w.groups_shown):
         group = w.shown_group[k]

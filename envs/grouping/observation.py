@@ -12,7 +12,7 @@ from ...simulator.compiler.jit import kernel
 from ...simulator.groups.group_codes import LOADING as IS_LOADING
 from ...simulator.groups.group_codes import OUT
 from ...simulator.jobs.remaining_time import isolated_left_s
-from ..window import crowd, ignorance, scaled_slack, scaled_time
+from ..window import crowd, ignorance, running_candidate, scaled_slack, scaled_time, waiting_candidate
 from .grouping_offers import (
     FEW,
     OFFER,
@@ -29,7 +29,12 @@ from .grouping_offers import (
     short_time,
     speed_now,
 )
-from .grouping_window import OPEN_KIND, PAUSE_KIND, first_group, first_running, per_running, per_waiting
+from .grouping_window import (
+    OPEN_KIND,
+    PAUSE_KIND,
+    group_candidate,
+    open_kind,
+)
 from .sums import MAX_GROUPS, alone_of, balanced, is_measured, knows
 
 CLUSTER = (
@@ -145,7 +150,7 @@ def observe(s, w, features):
         running += RUNNING_COLUMNS
     for k in range(w.groups_shown):
         _observe_group(s, w, features[groups : groups + GROUP_COLUMNS], w.shown_group[k])
-        candidate = first_group(w) + k
+        candidate = group_candidate(w, k)
         if w.legal[candidate]:
             at = candidates + candidate * CANDIDATE_COLUMNS
             features[at] = features[at + GIVES] = features[at + SECOND_COLUMN] = 1.0
@@ -279,7 +284,7 @@ def _begin_offer(offered, kind, second, third):
 @kernel
 def _offer_waiting(s, w, offered, slot, job):
     """Write the candidates of a waiting job."""
-    candidate = 1 + per_waiting(w) * slot
+    candidate = waiting_candidate(w, slot, 0)
     known = consider(s, w, job)
     if w.legal[candidate + OPEN_KIND]:
         _offer_open(s, w, offered, candidate + OPEN_KIND, job, known)
@@ -307,7 +312,7 @@ def _offer_join(s, w, offered, candidate, job, group, known):
 @kernel
 def _offer_running(s, w, offered, slot, job):
     """Write the candidates of a job in a group."""
-    candidate = first_running(w) + per_running(w) * slot
+    candidate = running_candidate(w, slot, 0)
     known = consider(s, w, job)
     if w.legal[candidate + PAUSE_KIND]:
         at = (candidate + PAUSE_KIND) * CANDIDATE_COLUMNS
@@ -322,7 +327,7 @@ def _offer_running(s, w, offered, slot, job):
                 _offer_stay(s, w, offered, here, job)
             else:
                 _offer_join(s, w, offered, here, job, w.shown_group[k], known)
-    here = candidate + 1 + w.group_slots
+    here = candidate + open_kind(w)
     if w.legal[here]:
         _offer_open(s, w, offered, here, job, known)
     if w.legal[here + 1]:

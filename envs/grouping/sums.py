@@ -47,7 +47,7 @@ def sum_fields() -> list[tuple[Any, ...]]:
 
 @kernel
 def sum_groups(s, w):
-    """Modify `w`: the sums of all groups, as the decisions until now leave them."""
+    """Modify window `w`: the sums of all groups, as the decisions until now leave them."""
     groups = min(s.group_end, MAX_GROUPS)
     for group in range(groups):
         if s.is_group[group]:

@@ -1,4 +1,4 @@
-"""Pictures of a cluster: as text (`ansi`), as pixels (`picture`), in a window (`window`), as files (`film`).
+"""Pictures of a cluster: as text (`ansi`), as pixels (`pictures`), in a window (`human_window`), as files (`film`).
 
-All of them draw a `Scene`, which `scene` reads from a simulator's state record and from nothing else.
+All of them draw what `scenes` read from a simulator, its state record mostly, with what is in `drawing`.
 """

@@ -11,13 +11,13 @@ import numpy as np
 from ...simulator.base.codes import DOWN, FREE
 from ...simulator.base.tiers import TIER_NAMES
 from ...simulator.engine.simulator import Simulator
-from .link_scene import NetworkScene, has_contention, read_network
-from .palette import GPU_DOWN, TIER_COLOURS, Colour, ink_on, job_colour
-from .picture_words import clock, cut, span
-from .region_scene import has_regions, read_regions
+from .drawing.palette import GPU_DOWN, TIER_COLOURS, Colour, ink_on, job_colour
+from .drawing.picture_words import clock, cut, span
 from .region_text import region_lines
-from .scene import Machine, Rack, RunningJob, Scene, WaitingJob, read_scene
-from .seen import done_words
+from .scenes.link_scene import NetworkScene, has_contention, read_network
+from .scenes.region_scene import has_regions, read_regions
+from .scenes.scene import Machine, Rack, RunningJob, Scene, WaitingJob, read_scene
+from .scenes.seen import done_words
 
 SYMBOLS = string.digits + string.ascii_uppercase + string.ascii_lowercase.replace("x", "") + "@&%$*+=?!~^:;<>"
 FREE_MARK, DOWN_MARK, OTHER_MARK = ".", "x", "#"

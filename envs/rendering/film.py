@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ...simulator.base.errors import InputError, MissingExtra
-from .palette import THEME
-from .pen import INSTALL, pillow
+from .drawing.palette import THEME
+from .drawing.pen import INSTALL, pillow
 
 SUFFIXES = (".png", ".gif", ".mp4", ".html")
 LAST_FRAME_S = 2.0  # an animation rests on its last frame before it starts again

@@ -6,9 +6,9 @@ import math
 import string
 
 from ...simulator.groups.group_simulator import GroupSimulator
-from .group_scene import GroupLane, GroupScene, read_groups
-from .picture_words import clock, cut, span
-from .seen import done_words
+from .drawing.picture_words import clock, cut, span
+from .scenes.group_scene import GroupLane, GroupScene, read_groups
+from .scenes.seen import done_words
 
 SYMBOLS = string.digits + string.ascii_uppercase + string.ascii_lowercase
 IDLE = "."

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...simulator.base.errors import InputError, MissingExtra
-from .pen import INSTALL
+from .drawing.pen import INSTALL
 
 
 class Window:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .picture_words import amount, clock, cut
-from .region_scene import Region, RegionScene, Supply
-from .seen import done_words
+from .drawing.picture_words import amount, clock, cut
+from .scenes.region_scene import Region, RegionScene, Supply
+from .scenes.seen import done_words
 
 WIDE = 12  # marks of a bar
 USED, ASKED, FREE, DOWN = "#", "+", ".", "x"

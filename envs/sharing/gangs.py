@@ -8,7 +8,7 @@ the job needs gives the first ones of its gang. What shared GPUs leave open is f
 it (`free=last`).
 
 A policy that decides in Python, as Pollux does, names GPUs itself; then they are what "free" stands for, whether they
-are or not (envs/dictated.py).
+are or not (envs/window.py).
 An elastic job that is resized keeps the first of its GPUs, or takes the lowest free ones beside its own. Another job
 stays where it is, and takes larger passes.
 """
@@ -30,7 +30,7 @@ from ...simulator.running.gpu_allocation import recall_gang
 from ...simulator.running.placers import find_gang, take_lowest
 from ...simulator.sharing.berths import kind_of, largest_sub_batch
 from ...simulator.sharing.exclusive_gpus import append_alone, work_left_s
-from ..dictated import lay_dictated
+from ..window import lay_dictated
 
 FREE_KIND, BEST_KIND, FIRST_FIT_KIND, PARTNER_KIND = 0, 1, 2, 3  # partner k: PARTNER_KIND + k - 1
 
@@ -154,6 +154,20 @@ def wider_exponents_of(s, job):
     It must be able to (`wider_passes`).
     """
     return _exponents_within(s, job, wider_passes(s, job), s.sub_batch[job] + 1)
+
+
+@entry
+def exponent_taken(s, job, exponent):
+    """The exponent with which a job starts on `s.gang`: of those that it could have, the nearest to that asked for."""
+    least, most = exponents_of(s, job)
+    return min(max(exponent, least), most)
+
+
+@entry
+def wider_exponent_taken(s, job, exponent):
+    """The exponent with which a running job goes on: of those that it could have, the nearest to that asked for."""
+    least, most = wider_exponents_of(s, job)
+    return min(max(exponent, least), most)
 
 
 @kernel

@@ -15,7 +15,16 @@ from ...simulator.jobs.remaining_time import expected_end_s, isolated_left_s
 from ...simulator.lifecycle.resizing import wider_passes
 from ...simulator.sharing.berths import excess, memory_of
 from ...simulator.sharing.exclusive_gpus import single_gpus
-from ..window import crowd, ignorance, observe_size, scaled_slack, scaled_slowdown, scaled_time
+from ..window import (
+    crowd,
+    ignorance,
+    observe_size,
+    running_candidate,
+    scaled_slack,
+    scaled_slowdown,
+    scaled_time,
+    waiting_candidate,
+)
 from .gangs import PARTNER_KIND
 from .sharing_offers import (
     FREE_AFTER,
@@ -26,7 +35,7 @@ from .sharing_offers import (
     scaled_interference,
     scaled_passes,
 )
-from .sharing_window import PER_RUNNING, PREEMPT_KIND, RESIZE_KIND, per_waiting, starts_of
+from .sharing_window import PER_RUNNING, PREEMPT_KIND, RESIZE_KIND, starts_of
 
 CLUSTER = (
     "time since the first arrival",
@@ -107,7 +116,7 @@ def observe(s, w, features):
     features[candidates] = w.legal[0]
     features[candidates + 1] = w.legal[0]
     asked = _observe_queue(s, w, features, queue, candidates + CANDIDATE_COLUMNS)
-    candidates += (1 + per_waiting(w) * w.slots) * CANDIDATE_COLUMNS
+    candidates += running_candidate(w, 0, 0) * CANDIDATE_COLUMNS
     _observe_running(s, w, features, running, candidates)
     _observe_cluster(s, w, features, asked)
 
@@ -138,7 +147,7 @@ def _observe_cluster(s, w, features, asked):
 def _observe_queue(s, w, features, row, candidate):
     """Write the rows of the waiting jobs from `row` on, and their candidates; returns the GPUs that they ask."""
     asked = 0
-    width = per_waiting(w) * CANDIDATE_COLUMNS
+    width = w.per_waiting * CANDIDATE_COLUMNS
     for slot in range(w.waiting_shown):
         job = w.waiting_job[slot]
         asked += s.gpus[job]
@@ -178,7 +187,7 @@ def _observe_waiting(s, w, shown, job):
 def _observe_starts(s, w, offered, slot, job):
     """Write the candidates of a waiting job."""
     starts = starts_of(w)
-    first = 1 + per_waiting(w) * slot
+    first = waiting_candidate(w, slot, 0)
     share = s.gpus[job] / s.n_gpus
     at = 0
     for kind in range(starts):
@@ -201,7 +210,7 @@ def _observe_starts(s, w, offered, slot, job):
 def _observe_running(s, w, features, row, candidate):
     """Write the rows of the running jobs from `row` on, and their candidates."""
     width = PER_RUNNING * CANDIDATE_COLUMNS
-    first = 1 + per_waiting(w) * w.slots
+    first = running_candidate(w, 0, 0)
     for slot in range(w.running_shown):
         shown = features[row : row + RUNNING_COLUMNS]
         _observe_runner(s, w, shown, w.running_job[slot])

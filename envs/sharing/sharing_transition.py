@@ -11,11 +11,11 @@ from ...simulator.compiler.jit import entry, kernel
 from ...simulator.lifecycle import lifecycle
 from ...simulator.lifecycle.resizing import resize, set_passes
 from ..outcome import GOES_ON, IS_ADJUSTED, TERMINATED, TRUNCATED
-from ..step import advance, begin_step, candidate_played, end_step, is_over, used_gpus
-from ..window import NO_JOB
-from .gangs import exponents_of, find_resized, find_start, wider_exponents_of
+from ..step import advance, begin_step, end_step, is_over, take_candidate, used_gpus
+from ..window import NO_JOB, choice_of
+from .gangs import exponent_taken, find_resized, find_start, wider_exponent_taken
 from .observation import observe, write_mask
-from .sharing_window import PER_RUNNING, PREEMPT_KIND, candidate_count, may_act, per_waiting, refresh, starts_of
+from .sharing_window import PREEMPT_KIND, may_act, refresh, starts_of
 
 
 @entry
@@ -49,7 +49,7 @@ def step_rows(states, windows, references, chosen, actions, outcomes, features, 
 
 @kernel
 def _step(s, w, reference, candidate, exponent, outcome):
-    """Modify `s`, `w` and `outcome`: one action, and on to the next decision."""
+    """Modify `s`, window `w` and `outcome`: one action, and on to the next decision."""
     if w.begins != GOES_ON:
         begin_step(s, w, reference)
         _play(s, w, candidate, exponent, outcome)
@@ -65,8 +65,8 @@ def _step(s, w, reference, candidate, exponent, outcome):
 
 @kernel
 def _play(s, w, candidate, exponent, outcome):
-    """Modify `s`, `w` and `outcome`: the action itself; advance, if that is what it does."""
-    candidate = candidate_played(w, candidate, candidate_count(w), outcome)
+    """Modify `s`, window `w` and `outcome`: the action itself; advance, if that is what it does."""
+    candidate = take_candidate(w, candidate, outcome)
     outcome[IS_ADJUSTED] = 0.0
     if w.begins:
         _go(s, w)
@@ -77,7 +77,7 @@ def _play(s, w, candidate, exponent, outcome):
             _go(s, w)
     else:
         w.decisions += 1
-        outcome[IS_ADJUSTED] = _apply(s, w, candidate - 1, exponent)
+        outcome[IS_ADJUSTED] = _apply(s, w, candidate, exponent)
         w.dictated_job = NO_JOB
         if w.code == STALLED and next_s(s) < math.inf:
             w.code = DECIDE
@@ -86,14 +86,14 @@ def _play(s, w, candidate, exponent, outcome):
 
 @kernel
 def _go(s, w):
-    """Modify `s` and `w`: on to the next decision point, and show it."""
+    """Modify `s` and window `w`: on to the next decision point, and show it."""
     w.code = advance(s)
     _show(s, w)
 
 
 @kernel
 def _show(s, w):
-    """Modify `w`: show the present, unless nobody will see it, since it is passed over."""
+    """Modify window `w`: show the present, unless nobody will see it, since it is passed over."""
     if w.code == ASK or (w.code == DECIDE and w.skip_idle and not may_act(s, w)):
         w.can_act = 0
     else:
@@ -109,30 +109,24 @@ def turn(states, windows, row, features, mask):
 
 
 @kernel
-def _apply(s, w, index, exponent):
-    """Modify `s`: carry out the legal candidate `index` + 1; True if not the asked sub-batch, or size, was taken."""
-    own = per_waiting(w)
-    if index < own * w.slots:
-        job = w.waiting_job[index // own]
-        kind = index % own
-        if kind == starts_of(w):
-            lifecycle.hold(s, job, math.inf)
-            return False
+def _apply(s, w, candidate, exponent):
+    """Modify `s`: carry out a legal candidate but 0; True if not the asked sub-batch, or size, was taken."""
+    is_waiting, _, job, kind = choice_of(w, candidate)
+    if is_waiting and kind == starts_of(w):
+        lifecycle.hold(s, job, math.inf)
+        return False
+    if is_waiting:
         find_start(s, w, job, kind)
-        least, most = exponents_of(s, job)
-        nearest = min(max(exponent, least), most)
+        nearest = exponent_taken(s, job, exponent)
         s.gpus[job] = s.gang_size  # another number only of elastic jobs
         s.sub_batch[job] = s.batch[job] >> nearest
         start(s, job)
         return nearest != exponent
-    index -= own * w.slots
-    job = w.running_job[index // PER_RUNNING]
-    if index % PER_RUNNING == PREEMPT_KIND:
+    if kind == PREEMPT_KIND:
         lifecycle.preempt(s, job)
         return False
     if not w.elastic:
-        least, most = wider_exponents_of(s, job)
-        nearest = min(max(exponent, least), most)
+        nearest = wider_exponent_taken(s, job, exponent)
         set_passes(s, job, s.batch[job] >> nearest)
         return nearest != exponent
     is_asked = find_resized(s, w, job, exponent)

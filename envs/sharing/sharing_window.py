@@ -12,11 +12,19 @@ from functools import cache
 import numpy as np
 
 from ...policies.loop.decision_loop import next_s
-from ...simulator.compiler.jit import kernel
+from ...simulator.compiler.jit import entry, kernel
 from ...simulator.lifecycle.resizing import wider_passes
 from ...simulator.sharing.exclusive_gpus import single_gpus
-from ..dictated import dictated_fields
-from ..window import MAX_SLOTS, can_stop, common_fields, fill_slots, may_advance
+from ..window import (
+    MAX_SLOTS,
+    can_stop,
+    common_fields,
+    dictated_fields,
+    fill_slots,
+    may_advance,
+    running_candidate,
+    waiting_candidate,
+)
 from .gangs import (
     FIRST_FIT_KIND,
     FREE_KIND,
@@ -54,37 +62,25 @@ def window_dtype() -> np.dtype:
     )
 
 
-@kernel
+@entry
 def starts_of(w):
     """Start candidates of a waiting slot; its last candidate, behind them, is to hold."""
-    return 3 + w.partners
-
-
-@kernel
-def per_waiting(w):
-    """Candidates of a waiting slot."""
-    return starts_of(w) + 1
-
-
-@kernel
-def candidate_count(w):
-    """Length of the first part of the action space."""
-    return 1 + per_waiting(w) * w.slots + PER_RUNNING * w.running_slots
+    return w.per_waiting - 1
 
 
 @kernel
 def refresh(s, w):
-    """Modify `w`: show the jobs of the present and mark what can be decided about them."""
+    """Modify window `w`: show the jobs of the present and mark what can be decided about them."""
     fill_slots(s, w)
     w.can_act = 0
-    w.legal[: candidate_count(w)] = 0
+    w.legal[: w.candidates] = 0
     w.legal[0] = may_advance(s, w)
     w.least_exponent, w.most_exponent = MAX_EXPONENTS, 0
     more = next_s(s) < math.inf
     starts = starts_of(w)
-    first = 1
     for slot in range(w.waiting_shown):
         job = w.waiting_job[slot]
+        first = waiting_candidate(w, slot, 0)
         w.legal[first + starts] = more
         if s.gpus[job] <= s.free_gpus + single_gpus(s) or job == w.dictated_job:
             for kind in range(starts):
@@ -94,15 +90,14 @@ def refresh(s, w):
                     describe_offer(s, w, job, w.offer[slot, kind])
                     least, most = exponents_of(s, job)
                     _admit_exponents(w, least, most)
-        first += starts + 1
-    _mark_running(s, w, 1 + (starts + 1) * w.slots)
+    _mark_running(s, w)
     if not w.can_act:
         w.can_act = _can_act_beyond(s, w)
 
 
 @kernel
 def _admit_exponents(w, least, most):
-    """Modify `w`: sub-batches that a job could have are among those that the mask allows."""
+    """Modify window `w`: sub-batches that a job could have are among those that the mask allows."""
     w.least_exponent = min(w.least_exponent, least)
     w.most_exponent = max(w.most_exponent, most)
 
@@ -152,14 +147,14 @@ def _may_widen(s, job):
 
 
 @kernel
-def _mark_running(s, w, first):
-    """Modify `w`: running jobs can be stopped while others wait; elastic ones at any time, and resized.
+def _mark_running(s, w):
+    """Modify window `w`: running jobs can be stopped while others wait; elastic ones at any time, and resized.
 
     Those that are not elastic can be resized while larger passes fit their GPUs than they have.
     """
     for slot in range(w.running_shown):
         job = w.running_job[slot]
-        here = first + PER_RUNNING * slot
+        here = running_candidate(w, slot, 0)
         if w.preemption and (w.elastic or s.waiting > 0) and can_stop(s, job):
             w.legal[here + PREEMPT_KIND] = 1
             w.can_act = 1

@@ -10,13 +10,15 @@ without a job, and candidates that are not legal, are zero.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
+from ...simulator.engine.simulator import Simulator
 from ...simulator.jobs.estimates import known_left
-from ..window import CROWD, LOG_WORST
-from .timeshift_offers import OFFER
+from ..python_step import PythonStepInterface, crowd
+from ..window import LOG_WORST
+from .shared_links import SharedLinks, shift_now, turned_now
+from .timeshift_offers import OFFER, OFFER_COLUMNS, Instant, describe_offer
 
 CLUSTER = (
     "time since the first arrival",
@@ -75,16 +77,119 @@ TURNS = (
     "iterations left n: log2(1 + n) / 24",
 )
 CANDIDATES = (*ACTIONS, *OFFER, *TURNS)
+MOST_LOG_LEFT = 24.0
 LEGAL_COLUMN, NO_MORE_COLUMN, PLACE_COLUMN, LEAVE_COLUMN, SHIFT_COLUMN, FREE_COLUMN = range(6)
 FIRST_OFFER, FIRST_TURN = len(ACTIONS), len(ACTIONS) + len(OFFER)
 
 
-def crowd(count: Any) -> Any:
-    """Numbers of jobs as features."""
-    return count / (count + CROWD)
+def observe(look: PythonStepInterface, instant: Instant, features: np.ndarray) -> None:
+    """Write all features, float32: cluster, queue, running, rotations and candidates, one after the other."""
+    features[:] = 0.0
+    s, w = look.simulator.plain.record, look.plain
+    parts = {key: features[place] for key, place in look.places.items()}
+    asked = _observe_queue(s, w, parts["queue"].reshape(-1, len(QUEUE)))
+    running = parts["running"].reshape(-1, len(RUNNING))
+    jobs = _observe_running(s, w, running)
+    _observe_links(look.simulator, instant, jobs.tolist(), running)
+    _observe_cluster(s, w, parts["cluster"], asked)
+    _observe_stage(look.simulator, instant, parts["cluster"])
+    candidates = parts["candidates"].reshape(-1, len(CANDIDATES))
+    if instant.turning:
+        _observe_turns(look, instant, parts["rotations"], candidates)
+    else:
+        _observe_offers(look, instant, candidates)
 
 
-def observe_queue(s: np.void, w: np.void, shown: np.ndarray) -> int:
+def _observe_stage(simulator: Simulator, instant: Instant, shown: np.ndarray) -> None:
+    meetings, running = instant.present.meetings, len(instant.present.gangs)
+    shown[9] = meetings.num_shared / num_links(simulator)
+    shown[10] = len(meetings.component_of) / max(1, running)
+    shown[11] = not instant.turning
+    shown[12] = len(instant.turning) / max(1, running)
+
+
+def num_links(simulator: Simulator) -> int:
+    """Links of the network, at least 1."""
+    links = simulator.topology.links
+    return 1 if links is None else max(1, links.num_links)
+
+
+def _observe_links(simulator: Simulator, instant: Instant, jobs: list[int], rows: np.ndarray) -> None:
+    """Write what running jobs do on the network, and how they are turned."""
+    meetings, links = instant.present.meetings, simulator.topology.links
+    s = simulator.plain.record
+    excess = excess_now(simulator, meetings)
+    for row, job in zip(rows, jobs, strict=False):
+        place = meetings.places.get(job)
+        row[7] = bool(instant.turning) and instant.turning[0] == job
+        if place is None or links is None:
+            continue
+        phases, use = place.phases, place.use
+        row[8] = phases.iteration_s / (1.0 + phases.iteration_s)
+        row[9] = min(1.0, phases.up_s / phases.iteration_s)
+        row[10] = min(1.0, phases.peak * float((use.flows / links.capacity[use.links]).max()))
+        row[11] = len(use.links) / links.num_links
+        row[12] = meetings.links_of[job] / len(use.links)
+        component = meetings.component_of.get(job)
+        if component is not None:
+            row[13] = (len(component.jobs) - 1) / max(1, len(instant.present.gangs))
+        shift = shift_now(s, job)
+        if shift is not None:
+            row[14], row[15] = 1.0, shift[0] % shift[1] / shift[1]
+        row[16] = min(1.0, excess.get(job, 0.0))
+
+
+def excess_now(simulator: Simulator, meetings: SharedLinks) -> dict[int, float]:
+    """By job that meets others: the excess on its links, the mean, as all are turned now."""
+    found = {}
+    for component in meetings.components:
+        excess = component.circle.links_at(turned_now(simulator, component))
+        on = component.flows > 0.0
+        for position, job in enumerate(component.jobs):
+            found[job] = float(excess[on[:, position]].mean())
+    return found
+
+
+def _observe_offers(look: PythonStepInterface, instant: Instant, rows: np.ndarray) -> None:
+    """Write the candidates of the first stage; the present stands for candidate 0."""
+    s = look.simulator.plain.record
+    gpus, waiting, links = int(s["n_gpus"]), int(s["waiting"]), num_links(look.simulator)
+    legal = look.legal()
+    for candidate, offer in enumerate([instant.present, *instant.offers]):
+        if legal[candidate]:
+            row = rows[candidate]
+            row[LEGAL_COLUMN] = 1.0
+            row[PLACE_COLUMN if candidate else NO_MORE_COLUMN] = 1.0
+            place = max(0, candidate - 1) / look.tables.plans
+            row[FIRST_OFFER : FIRST_OFFER + OFFER_COLUMNS] = describe_offer(offer, place, gpus, waiting, links)
+
+
+def _observe_turns(look: PythonStepInterface, instant: Instant, rotations: np.ndarray, rows: np.ndarray) -> None:
+    """Write the candidates of the second stage, and what each rotation of the job would come to."""
+    job = instant.turning[0]
+    s = look.simulator.plain.record
+    told = np.zeros(len(TURNS), np.float32)
+    component = instant.present.meetings.component_of.get(job)
+    if component is not None:
+        wheel, position = component.circle, component.jobs.index(job)
+        turned = turned_now(look.simulator, component)
+        excess = wheel.excess(position, turned)
+        rotations[:] = np.minimum(1.0, excess)
+        on = component.flows[:, position] > 0.0
+        now = float(wheel.links_at(turned)[on].mean())
+        told[:4] = np.minimum(1.0, [now, excess.min(), excess.mean(), excess.max()])
+    told[4] = instant.turned / (instant.turned + len(instant.turning))
+    jobs = np.array([job])
+    left = float(known_left(s, jobs, np.maximum(0.0, s["iterations_left"][jobs]))[0])
+    told[5] = min(1.0, math.log2(1.0 + left) / MOST_LOG_LEFT)
+    legal = look.legal()
+    for candidate, column in enumerate((NO_MORE_COLUMN, SHIFT_COLUMN, LEAVE_COLUMN, FREE_COLUMN)):
+        if legal[candidate]:
+            rows[candidate, LEGAL_COLUMN] = rows[candidate, column] = 1.0
+            rows[candidate, FIRST_TURN:] = told
+
+
+def _observe_queue(s: np.void, w: np.void, shown: np.ndarray) -> int:
     """Write the rows of the waiting jobs, float32 (slots, columns); returns the GPUs that they ask."""
     jobs = w["waiting_job"][: int(w["waiting_shown"])]
     if not len(jobs):
@@ -104,7 +209,7 @@ def observe_queue(s: np.void, w: np.void, shown: np.ndarray) -> int:
     return int(gpus.sum())
 
 
-def observe_running(s: np.void, w: np.void, shown: np.ndarray) -> np.ndarray:
+def _observe_running(s: np.void, w: np.void, shown: np.ndarray) -> np.ndarray:
     """Write what the record says about running jobs, float32 (slots, columns); returns the jobs in the slots."""
     jobs = w["running_job"][: int(w["running_shown"])]
     if not len(jobs):
@@ -144,7 +249,7 @@ def _slack(s: np.void, w: np.void, jobs: np.ndarray, left_s: np.ndarray) -> np.n
     return np.where(np.isinf(deadline_s), 1.0, 0.5 + half)
 
 
-def observe_cluster(s: np.void, w: np.void, shown: np.ndarray, asked: int) -> None:
+def _observe_cluster(s: np.void, w: np.void, shown: np.ndarray, asked: int) -> None:
     """Write what the record says about the cluster."""
     gpus, jobs = int(s["n_gpus"]), int(s["n_jobs"])
     shown[0] = float(_time(w, np.array(float(s["now_s"] - s["start_s"]))))

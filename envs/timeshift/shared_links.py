@@ -1,7 +1,6 @@
 """Which gangs meet on which links, and how well they can get along there.
 
-Gangs that share a link meet; the gangs that are joined by links that two or more of them use are a component, as in the
-affinity graph of paper cassini (Sec. 4.1). Links with the same gangs on them are one, the one that is loaded most.
+Who meets where, and which gangs are joined by that, is the affinity graph of policies/cassini/compatibility.py.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from ...policies.cassini.compatibility import Job, Meeting, components, meetings
 from ...simulator.base.codes import GONE
 from ...simulator.cluster.routes import LinkUse
 from ...simulator.contention.circle import Circle, Grid, demand, unify
@@ -75,6 +75,11 @@ class Component:
         """What can be had there; remembered for components that are alike."""
         return _excess_estimate(_Key(self))
 
+    @property
+    def circle(self) -> UnifiedCircle:
+        """Its jobs on one circle; remembered for components that are alike."""
+        return _unified_circle(_Key(self))
+
 
 @dataclass(frozen=True)
 class ExcessEstimate:
@@ -97,70 +102,25 @@ class SharedLinks:
 
     Attributes:
         components: by their first job.
+        num_shared: links that several gangs use.
         links_of: links that each job shares, by job; 0 for those that meet nobody.
     """
 
     def __init__(self, places: Mapping[int, Place], capacity: np.ndarray) -> None:
         self.places = dict(sorted(places.items()))
-        self._on: dict[int, list[int]] = {}
-        for job, place in self.places.items():
-            for link in place.use.links.tolist():
-                self._on.setdefault(link, []).append(job)
-        self._shared = {link: jobs for link, jobs in self._on.items() if len(jobs) > 1}
-        self.links_of = dict.fromkeys(self.places, 0)
-        for jobs in self._shared.values():
-            for job in jobs:
-                self.links_of[job] += 1
-        self._capacity = capacity
-        self.components = tuple(self._component(jobs) for jobs in self._joined())
+        uses: dict[Job, LinkUse] = {job: place.use for job, place in self.places.items()}
+        met = meetings(uses, {job: place.phases.peak for job, place in self.places.items()}, capacity)
+        self.num_shared = sum(len(one.members) for one in met)
+        self.links_of = {job: sum(len(one.members) for one in met if job in one.flows) for job in self.places}
+        found = [self._component(joined, capacity) for joined in components(met)]
+        self.components = tuple(sorted(found, key=lambda component: component.jobs))
 
-    def _joined(self) -> list[list[int]]:
-        root = {job: job for job in self.places}
-
-        def find(job: int) -> int:
-            while root[job] != job:
-                root[job] = root[root[job]]
-                job = root[job]
-            return job
-
-        for jobs in self._shared.values():
-            first = find(jobs[0])
-            for job in jobs[1:]:
-                other = find(job)
-                first, other = min(first, other), max(first, other)
-                root[other] = first
-        groups: dict[int, list[int]] = {}
-        for job in self.places:
-            groups.setdefault(find(job), []).append(job)
-        return [jobs for jobs in groups.values() if len(jobs) > 1]
-
-    def _component(self, jobs: list[int]) -> Component:
-        column = {job: position for position, job in enumerate(jobs)}
-        places = [self.places[job] for job in jobs]
-        peak = np.array([place.phases.peak for place in places])
-        flows_on: dict[int, np.ndarray] = {}
-        for job, place in zip(jobs, places, strict=True):
-            for link, flows in zip(place.use.links.tolist(), place.use.flows.tolist(), strict=True):
-                if link in self._shared:
-                    flows_on.setdefault(link, np.zeros(len(jobs)))[column[job]] = flows
-        alike: dict[bytes, int] = {}
-        for link in sorted(flows_on):
-            who = (flows_on[link] > 0).tobytes()
-            known = alike.get(who)
-            if known is None or self._load(flows_on, link, peak) > self._load(flows_on, known, peak):
-                alike[who] = link
-        links = list(alike.values())
-        flows = np.array([flows_on[link] for link in links])
-        phases = tuple(place.phases for place in places)
-        return Component(tuple(jobs), phases, flows, self._capacity[links], tuple(links), len(flows_on))
-
-    def _load(self, flows_on: Mapping[int, np.ndarray], link: int, peak: np.ndarray) -> float:
-        return float(flows_on[link] @ peak / self._capacity[link])
-
-    @property
-    def num_shared(self) -> int:
-        """Links that several gangs use."""
-        return len(self._shared)
+    def _component(self, met: Sequence[Meeting], capacity: np.ndarray) -> Component:
+        jobs = tuple(job for job in self.places if any(job in one.flows for one in met))
+        flows = np.array([[one.flows.get(job, 0) for job in jobs] for one in met], np.float64)
+        links = tuple(one.link for one in met)
+        phases = tuple(self.places[job].phases for job in jobs)
+        return Component(jobs, phases, flows, capacity[list(links)], links, sum(len(one.members) for one in met))
 
     @cached_property
     def component_of(self) -> dict[int, Component]:
@@ -174,7 +134,6 @@ class UnifiedCircle:
     Args:
         component: which.
         grid: the angles.
-        tolerance: see `unify`.
     """
 
     def __init__(self, component: Component, grid: Grid = FINE) -> None:
@@ -182,7 +141,6 @@ class UnifiedCircle:
         self.component, self.grid = component, grid
         self.circle: Circle = unify([one.iteration_s for one in phases])
         self.demand = np.array([demand(one, self.circle, job, grid) for job, one in enumerate(phases)])
-        self._total = np.empty(self.demand.shape[1])
 
     def angle(self, job: int, time_s: float) -> int:
         """The angle at which a job is turned whose iterations begin at `time_s` and whole periods later."""
@@ -196,13 +154,15 @@ class UnifiedCircle:
         steps = self.grid.shifts(self.circle, job)
         among = len(self.demand) if among is None else among
         flows, capacity = self.component.flows, self.component.capacity
-        turn_one(self.demand, flows, capacity, turned, among, job, steps, self._total, found)
+        turn_one(self.demand, flows, capacity, turned, among, job, steps, np.empty(self.demand.shape[1]), found)
         return found
 
     def links_at(self, turned: np.ndarray) -> np.ndarray:
         """What every link exceeds, float64 (links,)."""
         found = np.empty(len(self.component.capacity))
-        excess_of(self.demand, self.component.flows, self.component.capacity, turned, self._total, found)
+        excess_of(
+            self.demand, self.component.flows, self.component.capacity, turned, np.empty(self.demand.shape[1]), found
+        )
         return found
 
     def settled(self) -> np.ndarray:
@@ -237,12 +197,12 @@ def _is_on_network(s: np.void, job: int) -> bool:
     return bool(s["stays"][job]) and s["is_leaver"][job] != GONE
 
 
-def turned_now(simulator: Simulator, component: Component, wheel: UnifiedCircle) -> np.ndarray:
+def turned_now(simulator: Simulator, component: Component) -> np.ndarray:
     """The angles at which the jobs of a component are turned now, int64 (n,).
 
     By its shift, where it has one in this period; else by when its present iteration began; else as if it began now.
     """
-    s = simulator.plain.record
+    s, wheel = simulator.plain.record, component.circle
     angles = []
     for position, job in enumerate(component.jobs):
         begins_s = float(s["round_began_s"][job]) if _is_on_network(s, job) else float(s["now_s"])
@@ -264,6 +224,11 @@ class _Key:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Key) and other.component.key == self.component.key
+
+
+@lru_cache(maxsize=256)
+def _unified_circle(key: _Key) -> UnifiedCircle:
+    return UnifiedCircle(key.component)
 
 
 @lru_cache(maxsize=4096)

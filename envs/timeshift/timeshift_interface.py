@@ -22,17 +22,14 @@ from ...simulator.engine.protocols import CandidateSource, policy_of
 from ...simulator.engine.simulator import Decider, Simulator
 from ...simulator.rules.rule import Rule
 from ..observation_layout import Part
-from ..python_step import ActionOutcome, PythonStepInterface
+from ..python_step import ActionOutcome, PythonStepInterface, show
 from ..shadow import ShadowSimulator
 from ..window import NO_JOB
-from .observation import CANDIDATES, CLUSTER, QUEUE, RUNNING, SHIFT_COLUMN
-from .shared_links import Component, Place, SharedLinks, UnifiedCircle, shared_links_of, shift_now
-from .timeshift_features import observe
-from .timeshift_offers import Gangs, Offer, gangs_after
-from .timeshift_window import show, window_dtype
+from .observation import CANDIDATES, CLUSTER, QUEUE, RUNNING, SHIFT_COLUMN, observe
+from .shared_links import Component, Place, SharedLinks, shared_links_of, shift_now
+from .timeshift_offers import PLACED, PLACING, SHIFTING, THROUGH, Gangs, Instant, Offer, gangs_after
 
 SCHEDULER = "themis"
-PLACING, PLACED, SHIFTING, THROUGH = range(4)  # stages of an instant
 SHIFT, LEAVE, FREE = 1, 2, 3  # candidates of the second
 MOST_CANDIDATES = 64
 LEAST_CANDIDATES = 3  # room for those of the second stage
@@ -45,23 +42,17 @@ class TimeShiftInterface(PythonStepInterface):
     """The window of TimeShift-v0; the arguments are those of `TimeShiftEnv`.
 
     Attributes:
-        stage: of the instant: PLACING, PLACED (decisions are to be carried out), SHIFTING or THROUGH.
-        offers: placements, while placing.
-        present: the placement as it is.
+        at: the place in the present instant.
         clock: the rule that holds whoever decides.
-        turning: jobs whose shift is still to be chosen at this instant, ascending; turned: how many are chosen.
         expert: the policy that is played, if one is.
         guided: the placements that it decides on at this instant.
         is_expert_only: they are candidates only because it is there.
-        wheels: circles of components of the present, by their keys.
     """
 
-    dtype = staticmethod(window_dtype)
     columns = (CLUSTER, QUEUE, RUNNING, CANDIDATES)
     values = "rotations"
     of_instant = (
-        "stage", "turned", "_has_acted", "offers", "turning", "expert", "guided", "is_expert_only", "seconds",
-        "present", "_gangs", "_known", "_places", "_goes_on",
+        "_has_acted", "expert", "guided", "is_expert_only", "seconds", "_gangs", "_known", "_places", "_goes_on",
     )  # fmt: skip
 
     def __init__(
@@ -83,24 +74,18 @@ class TimeShiftInterface(PythonStepInterface):
             running_slots=running_slots,
             **window,
         )
-        self.num_offers = candidates
         self.guided: Way
         self._of_expert, self._of_scheduler = ShadowSimulator(), ShadowSimulator()
         self._clear()
 
     def _clear(self) -> None:
-        self.stage, self.turned, self._has_acted = THROUGH, 0, True
-        self._goes_on = False
-        self.offers: list[Offer] = []
-        self.turning: list[int] = []
+        self.at, self._has_acted, self._goes_on = Instant(), True, False
         self.expert, self.guided, self.is_expert_only = None, (), False
         self.seconds: dict[int, float | None] = {}  # time-shifts that the expert decides on at this instant
-        self.present = Offer((), {}, SharedLinks({}, np.zeros(0)))
         self._gangs: Gangs = {}
         self._known: set[Signature] = set()  # the components when the last instant ended
-        self._instant = (-1, -1)
+        self._forget()
         self._places: dict[tuple[int, tuple[int, ...]], Place] = {}
-        self.wheels: dict[object, UnifiedCircle] = {}
 
     def lay(self, simulator: Simulator) -> None:
         """Start looking at a run, whatever its state."""
@@ -113,14 +98,13 @@ class TimeShiftInterface(PythonStepInterface):
 
     def refresh(self) -> None:
         """Look at the run as it is now."""
-        instant = self.simulator.runs, int(self.simulator.plain.record["instants"])
-        if instant != self._instant:
-            is_first = instant[0] != self._instant[0]
-            self._instant, self._has_acted = instant, False
+        is_first = self._is_new_run()
+        if self._is_new_instant():
+            self._has_acted = False
             self._open_instant(not is_first)
-        elif self.stage == PLACED:
+        elif self.at.stage == PLACED:
             self._begin_shifting()
-        elif self.stage == SHIFTING and not self.turning:
+        elif self.at.stage == SHIFTING and not self.at.turning:
             self._end_instant()
         self._show()
 
@@ -132,14 +116,14 @@ class TimeShiftInterface(PythonStepInterface):
     def _show(self) -> None:
         """Show jobs, the one whose shift is chosen first, and say whether there is something to decide."""
         w = self.plain
-        w["focus"] = self.turning[0] if self.turning else NO_JOB
+        w["focus"] = self.at.turning[0] if self.at.turning else NO_JOB
         self._goes_on = bool(show(self.simulator.records, self.windows, 0))
-        w["can_act"] = self.stage != THROUGH
+        w["can_act"] = self.at.stage != THROUGH
 
     @property
     def can_act(self) -> bool:
         """False where the environment would pass over the present as it was last looked at: there is nothing to do."""
-        return self.stage != THROUGH
+        return self.at.stage != THROUGH
 
     def _open_instant(self, skips: bool) -> None:
         """Ask the scheduler, and the expert, what could be placed; on to the shifts where there is nothing."""
@@ -148,29 +132,29 @@ class TimeShiftInterface(PythonStepInterface):
         gangs = self._gangs = {job: tuple(view.gpus_of(job)) for job in view.running.tolist()}
         ways: list[Way] = []
         asked = view if self.simulator.rule == self.clock else self._of_scheduler.view(self.simulator, self.clock)
-        for plan in self.scheduler.candidates(asked, self.num_offers):
+        for plan in self.scheduler.candidates(asked, self.tables.plans):
             decisions = tuple(decisions_of(view, plan))
             if decisions and decisions not in ways:
                 ways.append(decisions)
-        self.is_expert_only = bool(guided) and guided not in ways[: self.num_offers]
+        self.is_expert_only = bool(guided) and guided not in ways[: self.tables.plans]
         if self.is_expert_only:
             ways.insert(0, guided)
-        self.present = Offer((), gangs, self._meetings(gangs))
-        self.offers = []
-        for decisions in ways[: self.num_offers]:
+        self.at.present = Offer((), gangs, self._meetings(gangs))
+        self.at.offers = []
+        for decisions in ways[: self.tables.plans]:
             after = gangs_after(gangs, decisions)
-            self.offers.append(Offer(decisions, after, self._meetings(after)))
-        self.stage, self.turning, self.turned = PLACING, [], 0
-        if skips and self.plain["skip_idle"] and not self.offers:
+            self.at.offers.append(Offer(decisions, after, self._meetings(after)))
+        self.at.stage, self.at.turning, self.at.turned = PLACING, [], 0
+        if skips and self.plain["skip_idle"] and not self.at.offers:
             self._begin_shifting()
 
     def _begin_shifting(self) -> None:
         """Go on to the second stage: jobs of components that are new since the last instant, lone ones with a shift."""
         view = self.simulator.view
         gangs = self._gangs = {job: tuple(view.gpus_of(job)) for job in view.running.tolist()}
-        self.offers, self.stage, self.turned, self.is_expert_only = [], SHIFTING, 0, False
-        self.present = Offer((), gangs, self._meetings(gangs))
-        meetings = self.present.meetings
+        self.at.offers, self.at.stage, self.at.turned, self.is_expert_only = [], SHIFTING, 0, False
+        self.at.present = Offer((), gangs, self._meetings(gangs))
+        meetings = self.at.present.meetings
         touched = {
             job
             for component in meetings.components
@@ -178,8 +162,8 @@ class TimeShiftInterface(PythonStepInterface):
             for job in component.jobs
         }
         lone = {job for job in gangs if job not in meetings.component_of and self.has_shift(job)}
-        self.turning = sorted({*touched, *lone, *(job for job in self.seconds if job in gangs)})
-        if not self.turning:
+        self.at.turning = sorted({*touched, *lone, *(job for job in self.seconds if job in gangs)})
+        if not self.at.turning:
             self._end_instant()
 
     def has_shift(self, job: int) -> bool:
@@ -187,8 +171,8 @@ class TimeShiftInterface(PythonStepInterface):
         return shift_now(self.simulator.plain.record, job) is not None
 
     def _end_instant(self) -> None:
-        self._known = {self._signature(component) for component in self.present.meetings.components}
-        self.stage, self.offers, self.turning = THROUGH, [], []
+        self._known = {self._signature(component) for component in self.at.present.meetings.components}
+        self.at.stage, self.at.offers, self.at.turning = THROUGH, [], []
 
     def _signature(self, component: Component) -> Signature:
         return tuple((job, *self._gangs[job]) for job in component.jobs)
@@ -213,27 +197,27 @@ class TimeShiftInterface(PythonStepInterface):
         """Which candidates are legal, bool (candidates,)."""
         found = np.zeros(self.candidates, np.bool_)
         found[0] = self._goes_on
-        if self.stage == PLACING:
-            found[1 : 1 + len(self.offers)] = True
-        elif self.stage == SHIFTING:
+        if self.at.stage == PLACING:
+            found[1 : 1 + len(self.at.offers)] = True
+        elif self.at.stage == SHIFTING:
             found[[SHIFT, LEAVE]] = True
-            found[FREE] = self.has_shift(self.turning[0])
+            found[FREE] = self.has_shift(self.at.turning[0])
         return found
 
     def take(self, candidate: int, second: int) -> ActionOutcome:
         """Go on by a legal candidate; what it decides is to be carried out before the next `refresh`."""
         self._has_acted = True
-        if self.stage == PLACING:
-            self.stage = PLACED
-            decisions = self.offers[candidate - 1].decisions if candidate else ()
+        if self.at.stage == PLACING:
+            self.at.stage = PLACED
+            decisions = self.at.offers[candidate - 1].decisions if candidate else ()
             if decisions != self.guided:
                 self.seconds = {}  # they belong to other placements
             return ActionOutcome(decisions)
         if candidate == 0:
             self._end_instant()
             return ActionOutcome(())
-        job = self.turning.pop(0)
-        self.turned += 1
+        job = self.at.turning.pop(0)
+        self.at.turned += 1
         if candidate == LEAVE:
             return ActionOutcome(())
         if candidate == FREE:
@@ -254,8 +238,8 @@ class TimeShiftInterface(PythonStepInterface):
         self.expert = policy
         if not self._has_acted:
             self._open_instant(True)
-        elif self.stage == SHIFTING and not self._expert_decisions():
-            self.turning = sorted({*self.turning, *self.seconds})
+        elif self.at.stage == SHIFTING and not self._expert_decisions():
+            self.at.turning = sorted({*self.at.turning, *self.seconds})
         else:
             self.seconds = {}
         self._show()
@@ -283,10 +267,10 @@ class TimeShiftInterface(PythonStepInterface):
             InvalidDecision: a time-shift that is none of the 72 rotations of a period.
         """
         candidate, bucket = 0, 0
-        if self.stage == PLACING and self.guided:
-            candidate = 1 + [offer.decisions for offer in self.offers].index(self.guided)
-        elif self.stage == SHIFTING and (not self._goes_on or any(job in self.seconds for job in self.turning)):
-            job = self.turning[0]
+        if self.at.stage == PLACING and self.guided:
+            candidate = 1 + [offer.decisions for offer in self.at.offers].index(self.guided)
+        elif self.at.stage == SHIFTING and (not self._goes_on or any(job in self.seconds for job in self.at.turning)):
+            job = self.at.turning[0]
             seconds = self.seconds.get(job)
             candidate = LEAVE if job not in self.seconds else FREE if seconds is None else SHIFT
             bucket = 0 if seconds is None else self._bucket(job, seconds)
@@ -305,27 +289,35 @@ class TimeShiftInterface(PythonStepInterface):
 
     def write(self, features: np.ndarray, mask: np.ndarray) -> None:
         """Write features, float32 (F,), and the mask of both parts, int8 (M,), as last looked at."""
-        observe(self, features)
+        observe(self, self.at, features)
         mask[: self.candidates] = self.legal()
-        mask[self.candidates :] = self.stage == SHIFTING
+        mask[self.candidates :] = self.at.stage == SHIFTING
         mask[self.candidates] = 1
+
+    def aside(self) -> dict[str, Any]:
+        """The place in the present instant, for `take_aside`."""
+        return {**super().aside(), "at": self.at.copy()}
+
+    def take_aside(self, aside: Mapping[str, Any]) -> None:
+        """Go on at the place that `aside` said, in a run that has just been written over."""
+        super().take_aside(aside)
+        self.at = aside["at"].copy()
 
     def state_dict(self) -> dict[str, Any]:
         """The place in the present instant; JSON can hold it."""
         known = sorted(self._known)
-        return {"stage": self.stage, "turning": self.turning, "turned": self.turned, "known": known}
+        return {"stage": self.at.stage, "turning": self.at.turning, "turned": self.at.turned, "known": known}
 
     def load_state_dict(self, played: Mapping[str, Any]) -> None:
         """Go on at the place that `played` says, in a run that has just been written over (`resume`)."""
-        simulator = self.simulator
         self._clear()
-        self._instant = simulator.runs, int(simulator.plain.record["instants"])
+        self._is_new_instant()
         self._known = {tuple(map(tuple, gangs)) for gangs in played["known"]}
         self._has_acted = True
         self._open_instant(False)
         if played["stage"] != PLACING:
-            self.offers, self.stage = [], played["stage"]
-            self.turning, self.turned = list(played["turning"]), played["turned"]
+            self.at.offers, self.at.stage = [], played["stage"]
+            self.at.turning, self.at.turned = list(played["turning"]), played["turned"]
         self._show()
 
 

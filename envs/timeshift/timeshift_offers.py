@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ...simulator.base.decisions import Decision, Migrate, Preempt, Resize, Start
-from ..window import CROWD
+from ..python_step import crowd
 from .shared_links import SharedLinks
 
 Gangs = Mapping[int, tuple[int, ...]]
@@ -28,6 +28,31 @@ class Offer:
     decisions: tuple[Decision, ...]
     gangs: Gangs
     meetings: SharedLinks
+
+
+PLACING, PLACED, SHIFTING, THROUGH = range(4)  # stages of an instant
+
+
+@dataclass
+class Instant:
+    """A decision point, and the place in it.
+
+    Attributes:
+        stage: PLACING, PLACED (decisions are to be carried out), SHIFTING or THROUGH.
+        present: the placement as it is.
+        offers: placements, while placing.
+        turning: jobs whose shift is still to be chosen, ascending; turned: how many are chosen.
+    """
+
+    stage: int = THROUGH
+    present: Offer = field(default_factory=lambda: Offer((), {}, SharedLinks({}, np.zeros(0))))
+    offers: list[Offer] = field(default_factory=list)
+    turning: list[int] = field(default_factory=list)
+    turned: int = 0
+
+    def copy(self) -> Instant:
+        """The same place, to go on from by itself."""
+        return replace(self, offers=self.offers.copy(), turning=self.turning.copy())
 
 
 def gangs_after(gangs: Gangs, decisions: Sequence[Decision]) -> dict[int, tuple[int, ...]]:
@@ -80,12 +105,12 @@ def describe_offer(offer: Offer, place: float, gpus: int, waiting: int, links: i
     new = sum(len(offer.gangs[job]) for job in starts if job not in again)
     return [
         place,
-        _crowd(started),
-        _crowd(moves),
-        _crowd(stopped),
+        crowd(started),
+        crowd(moves),
+        crowd(stopped),
         used / gpus,
         min(1.0, new / gpus),
-        _crowd(max(0, waiting - started + stopped)),
+        crowd(max(0, waiting - started + stopped)),
         *describe_shared_links(offer.meetings, running, links),
     ]
 
@@ -118,10 +143,6 @@ def describe_shared_links(meetings: SharedLinks, running: int, links: int) -> li
         worst_best / (1.0 + worst_best),
         cycles / (cycles + MOST_LOOPS),
     ]
-
-
-def _crowd(count: float) -> float:
-    return count / (count + CROWD)
 
 
 def _worst(flows: np.ndarray, excess: np.ndarray) -> float:

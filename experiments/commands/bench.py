@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..terminal import arguments, out, plain_table, print_json
+from ..console.terminal import arguments, out, plain_table, print_json
 from .options import Json, Quiet, whole
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"

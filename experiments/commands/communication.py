@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..terminal import (
+from ..console.terminal import (
     BadArgument,
     arguments,
     expect_writable,
@@ -82,12 +82,12 @@ def communication(
 
 
 def _expect_picture(picture: Path) -> None:
-    from ..matplotlib_style import expect_installed
+    from ..charts.chart_files import expect_installed
 
     if picture.suffix.lower() != ".png":
         raise BadArgument(f"--out {str(picture)!r}: expected a name that ends in .png")
     expect_writable(picture, "--out")
-    expect_installed()
+    expect_installed(["png"], "these pictures")
 
 
 def _network(calibration: str, tiers: str | None, layers: str | None) -> AllReduce:

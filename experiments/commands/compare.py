@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...simulator.base.errors import InputError
-from ..terminal import (
+from ..console.terminal import (
     arguments,
     expect_writable,
     out,
@@ -78,8 +78,9 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Compare what was evaluated and trained into folders: print the table, write one HTML page that shows it all."""
+    from ..charts.chart_files import expect_installed, kinds_of
     from ..report import load, page
-    from ..report.pictures import expect_installed, kinds_of, of_material
+    from ..report.pictures import of_material
 
     with warnings_on_one_line(quiet):
         with arguments():

@@ -12,10 +12,36 @@ import typer
 import typer.core
 
 from ...simulator.base.errors import MissingExtra
-from ..interrupt import leaving
-from ..terminal import BadArgument, arguments, expect_writable, out, print_json, progress, typed, warnings_on_one_line
-from .options import Format, Json, Network, Oversize, Quiet, Ray, Topology, TrustPy, TrustZip, Workload, cluster, whole
-from .setting import chosen_policies, described_setting, open_setting
+from ..console.interrupt import leaving
+from ..console.terminal import (
+    BadArgument,
+    arguments,
+    expect_writable,
+    out,
+    print_json,
+    progress,
+    typed,
+    warnings_on_one_line,
+)
+from .options import (
+    Format,
+    Json,
+    Network,
+    Oversize,
+    Quiet,
+    Ray,
+    Topology,
+    TrustPy,
+    TrustZip,
+    Workload,
+    chosen_policies,
+    cluster,
+    described_setting,
+    keys_of,
+    open_setting,
+    told_options,
+    whole,
+)
 
 if TYPE_CHECKING:
     from ..playing.executors import Executor
@@ -81,8 +107,6 @@ class WithOptions(typer.core.TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""
-        from .setting import told_options
-
         self.epilog = told_options()
         super().format_help(ctx, formatter)
 
@@ -167,7 +191,6 @@ def _swept(
 ) -> tuple[str, dict[str, Setting]]:
     """What is swept, and value -> setting."""
     from ..settings import sweeping
-    from .setting import keys_of
 
     with arguments():
         sweep = sweeping.load(
@@ -319,11 +342,11 @@ def _into(
     logdir: Path, setting: Setting, words: list[str], seeds: list[int], manner: _Manner
 ) -> tuple[list[Run], list[str]]:
     """Play with a store in `logdir`, write its table, logs and pictures; returns the runs and what to tell."""
+    from ..learning.training import CONFIG
     from ..playing.executors import count_of
     from ..report import pictures
     from ..storing import command_log
     from ..storing.store import TABLE, open_store, read, write_table
-    from ..training import CONFIG
 
     if (logdir / CONFIG).exists():
         raise BadArgument(f"--logdir {logdir}: a training is there; evaluate into a folder of its own")
@@ -341,7 +364,7 @@ def _into(
 
 def _logged(found: Evaluation, logdir: Path) -> str:
     """Write event files where TensorBoard is there to read them; returns what to tell about them."""
-    from .. import tensorboard_log
+    from ..learning import tensorboard_log
 
     try:
         tensorboard_log.expect_installed()

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ..terminal import BadArgument, arguments, out, plain_table, print_json, warnings_on_one_line
+from ...simulator.base.names import short_name
+from ..console.terminal import BadArgument, arguments, out, plain_table, print_json, warnings_on_one_line
 from .options import Json, NoSeed, Quiet
 
 
@@ -58,7 +59,7 @@ def policies(
 
 
 def _short(row: Mapping[str, Any]) -> str:
-    names = [name.removeprefix("clustergym/").removesuffix("-v0") for name in row["environments"]]
+    names = [short_name(name) for name in row["environments"]]
     return " ".join(names) or "-"
 
 

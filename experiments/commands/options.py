@@ -1,15 +1,30 @@
-"""Options that several commands share."""
+"""Options that several commands share, and what they describe: opened once, so that a mistake shows before the work."""
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...simulator.base.errors import InputError
+from ...simulator.base.names import short_name
+from ..console.terminal import BadArgument, arguments, word_or_file
+
 if TYPE_CHECKING:
     from ..playing.executors import Executor
+    from ..settings.evaluation_setting import Setting
+
+ARTIST_READER = {"scale": "gang", "caps": "batch"}
+BETWEEN = r"\s+(?=[A-Za-z_][\w.]*=)"  # one KEY=VALUE and the next
+ELASTIC = (
+    "--set elastic: the policy says whether jobs are elastic; under pollux they are, under pollux:adapt=off and all "
+    "others they have the GPUs and the batch that they ask"
+)
 
 
 def whole(low: int, high: int = 2**62) -> Callable[[str | int], int]:
@@ -108,3 +123,209 @@ Network = Annotated[
     ),
 ]
 Oversize = Annotated[str, typer.Option("--oversize", metavar="error|drop|cap", help="Jobs larger than the cluster.")]
+
+
+def described_setting(
+    env: str,
+    workload: str | None = None,
+    topology: str | None = None,
+    network: str | None = None,
+    *,
+    format: str | None = None,
+    oversize: str = "error",
+    assignments: Sequence[str] = (),
+    assume: bool = False,
+) -> Setting:
+    """The setting that the options of a command describe, not opened yet; None: the environment's default.
+
+    Args:
+        env: id or short name of the environment.
+        workload, topology, network: words, or paths of files.
+        format: of a trace.
+        oversize: what to do with jobs larger than the cluster.
+        assignments: values of `--set`, `key=value` each, or several.
+        assume: of a trace that names no models, what is not given is as plain_traces.py has it.
+
+    Raises:
+        BadArgument: a name or a value that cannot be meant.
+        InputError: a file that cannot be used.
+    """
+    from ...envs.registration import resolve
+    from ...simulator.base.names import choose
+    from ..settings.evaluation_setting import Setting
+
+    with arguments():
+        env_id = resolve(env)
+        words = pairs(assignments)
+        if "elastic" in words:
+            raise BadArgument(ELASTIC)
+        options = _options(env_id, {key: value for key, value in words.items() if key != "window"})
+        choose(oversize, ("error", "drop", "cap"), "value of --oversize")
+        setting = Setting.of(
+            env_id,
+            topology,
+            workload,
+            network,
+            format=_format(workload, format, options.get("semantics", "events")),
+            oversize=oversize,  # type: ignore[arg-type]
+            window=words.get("window"),
+            **options,
+        )
+        _expect_used(setting, options)
+    if not assume or workload is None:
+        return setting
+    from ..settings.plain_traces import assumed
+
+    with word_or_file(setting.topology), word_or_file(workload):
+        return assumed(setting, {**words, **({} if network is None else {"network": network})})
+
+
+def keys_of(env_id: str) -> list[str]:
+    """The keys of `--set` in an environment."""
+    from ...envs.configured import options_of
+
+    return [*options_of(env_id), "window"]
+
+
+def told_options() -> str:
+    """What `--set` takes, a paragraph for each option: its name, where it is about something, and what it is."""
+    from ...envs.configured import options_of
+    from ...envs.registration import ENVIRONMENTS
+
+    places: dict[str, list[str]] = {}
+    told: dict[str, str] = {}
+    for env_id in ENVIRONMENTS:
+        for key, option in options_of(env_id).items():
+            places.setdefault(key, []).append(short_name(env_id))
+            told[key] = option.summary
+    everywhere = len(ENVIRONMENTS)
+    where = {key: "" if len(found) == everywhere else f" ({', '.join(found)})" for key, found in places.items()}
+    return "Options of --set:\n\n" + "\n\n".join(f"{key}{where[key]}: {told[key]}" for key in told)
+
+
+def _options(env_id: str, words: Mapping[str, str]) -> dict[str, Any]:
+    """The options of the environment's cluster that `--set` gives."""
+    from ...envs.configured import config_class, expect_option
+
+    for key in words:
+        expect_option(env_id, key, "window")
+    return config_class(env_id).from_words(words, "--set")
+
+
+def _expect_used(setting: Setting, given: Mapping[str, Any]) -> None:
+    """InputError for an option that means nothing, since what it goes with is not there."""
+    config = setting.config
+    values, known = config.values(), config.options()
+    for key in given:
+        needs = known[key].needs
+        if needs and all(values[other] in (None, math.inf) for other in needs):
+            raise InputError(f"--set {key}: it means nothing without {' or '.join(needs)}")
+
+
+def _format(workload: str | None, format: str | None, semantics: str) -> str | None:
+    """The format of a trace: under the semantics of ArtISt-sim jobs are read as it reads them; what is given wins."""
+    from ...simulator.base.names import parse_name
+    from ...simulator.rules.semantics import load_semantics
+    from ...simulator.workloads import is_path, recognise
+
+    if load_semantics(semantics).name != "artist-sim" or workload is None or not (format or is_path(workload)):
+        return format
+    with word_or_file(workload):
+        name, options = parse_name(format, "format") if format else (recognise(workload), {})
+    if name != "artist-sim":
+        return format
+    return "artist-sim:" + ",".join(f"{key}={value}" for key, value in (ARTIST_READER | options).items())
+
+
+def open_setting(setting: Setting, seed: int = 0) -> None:
+    """Open what the words of a setting name; `seed`: the first that will be played.
+
+    Raises:
+        BadArgument: a name or a value that cannot be meant.
+        InputError: a file that cannot be used.
+    """
+    from ...simulator.cluster.topology import Topology
+    from ...simulator.configuration.network_choice import on_topology
+    from ..settings.evaluation_setting import network_of, workload_of
+
+    with arguments():
+        network = network_of(setting)
+        setting.config.check()
+    with word_or_file(setting.topology):
+        topology = Topology.load(setting.topology)
+    with word_or_file(setting.workload):
+        workload = workload_of(setting, seed if setting.is_drawn else 0)
+        setting.config.estimates.check(workload)
+    if workload.ps is None:  # a simulator of GPUs refuses others, whatever the network has to say of them
+        on_topology(network, topology).tier_factors(workload, topology)
+
+
+def chosen_policies(
+    values: Sequence[str], env_id: str, semantics: str = "events", estimates: str = "exact", plain: bool = False
+) -> list[str]:
+    """The words of policies in `values`, each of which may hold several; all that play in the environment if none.
+
+    Where nothing is known of run times, those that need them are not among all; where nothing is known of models
+    (`plain`), those of elastic jobs are not.
+
+    Raises:
+        BadArgument: an unknown policy or parameter, one that does not play there or that the semantics set aside, one
+            that is given twice, or one that needs run times, of which nothing is known.
+        InputError: a trained agent that cannot be loaded.
+    """
+    from ...policies import able, environments_of, make_for
+    from ...policies import list as policies_of
+    from ...simulator.jobs.estimates import Estimates
+    from ...simulator.rules.semantics import load_semantics
+
+    known = Estimates.load(estimates)
+    words = [word for value in values for word in _split(value)] if values else able(env_id, estimates, plain)
+    if not words:
+        raise BadArgument("--policies: no name is given; leave the option out to play all of them")
+    for word in words:
+        if "," in word.partition(":")[0]:
+            raise BadArgument(f"--policies {word!r}: names are separated by spaces: {' '.join(word.split(','))!r}")
+        with word_or_file(word.partition(":")[2]):
+            plays = env_id in environments_of(word)
+        if not plays:
+            raise BadArgument(f"policy {word!r} does not play in {env_id}; these do: {', '.join(policies_of(env_id))}")
+        with word_or_file(word.partition(":")[2]):
+            policy = make_for(word, env_id)
+            policy.rule_under(load_semantics(semantics))
+            policy.expect_known(known)
+        if words.count(word) > 1:
+            raise BadArgument(f"--policies: {word!r} is given twice")
+    return words
+
+
+def _split(value: str) -> list[str]:
+    """The words of one value; one in quotes may hold spaces, as the path of a file does.
+
+    Raises:
+        BadArgument: a quotation mark that is not closed.
+    """
+    if not {'"', "'"} & set(value):
+        return value.split()
+    try:
+        return shlex.split(value)
+    except ValueError:
+        raise BadArgument(f"--policies {value!r}: a quotation mark is not closed") from None
+
+
+def pairs(assignments: Sequence[str]) -> dict[str, str]:
+    """Keys and values of `key=value` words, of `--set`; one text may hold several, a space before each key.
+
+    So a value may be a list: a space that no `key=` follows is part of it.
+
+    Raises:
+        BadArgument: a word without "=", or a key that is given twice.
+    """
+    pairs: dict[str, str] = {}
+    for value in (one for text in assignments for one in re.split(BETWEEN, text.strip())):
+        key, equals, text = value.partition("=")
+        if not equals or not key.strip():
+            raise BadArgument(f"--set {value!r}: expected key=value")
+        if key.strip() in pairs:
+            raise BadArgument(f"--set: {key.strip()!r} is given twice")
+        pairs[key.strip()] = text.strip()
+    return pairs

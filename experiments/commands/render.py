@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...simulator.base.errors import InputError
-from ..terminal import (
+from ..console.terminal import (
     BadArgument,
     arguments,
     expect_writable,
@@ -21,8 +21,7 @@ from ..terminal import (
     warnings_on_one_line,
     written_whole,
 )
-from .options import Format, Json, Quiet, Seed, TrustPy, TrustZip
-from .setting import chosen_policies, described_setting, open_setting
+from .options import Format, Json, Quiet, Seed, TrustPy, TrustZip, chosen_policies, described_setting, open_setting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -129,7 +128,7 @@ def _expect_fitting(kind: str, at: float | None, size: str) -> None:
 
 def _expect_writer(kind: str) -> None:
     if kind in CHARTS:
-        from ..report.pictures import expect_installed
+        from ..charts.chart_files import expect_installed
 
         expect_installed([kind])
     else:
@@ -194,8 +193,9 @@ def _watch(take: _Take, quiet: bool) -> _Course:
 
 def _write_charts(take: _Take, kind: str, file: Path, quiet: bool) -> tuple[dict[str, float], dict[str, Any]]:
     """Who held what when, how much was in use and the queue, one under the other; returns metrics and what to tell."""
+    from ..charts.chart_files import content_of
     from ..playing.evaluation import play
-    from ..report.pictures import content_of, of_run
+    from ..report.pictures import of_run
 
     with progress("playing", 1.0, quiet) as show:
         run = play(take.setting, take.policy, take.seed, record=True, progress=show)
@@ -210,7 +210,7 @@ def _write_moment(take: _Take, course: _Course, at: float | None, size: tuple[in
 
     from ...envs.registration import drawn_as
     from ...envs.rendering.film import save_png
-    from ...envs.rendering.seen import Seen
+    from ...envs.rendering.scenes.seen import Seen
 
     number = course.busiest if at is None else max(0, bisect_right(course.times_s, at) - 1)
     simulator = next(simulator for i, simulator in enumerate(take.play()) if i == number)
@@ -252,7 +252,7 @@ def _pictures(
     take: _Take, chosen: list[int], size: tuple[int, int], show: Callable[[float], None]
 ) -> Iterator[np.ndarray]:
     from ...envs.registration import drawn_as
-    from ...envs.rendering.seen import Seen
+    from ...envs.rendering.scenes.seen import Seen
 
     draw, wanted, seen = drawn_as(take.setting.environment), set(chosen), Seen(take.policy)
     drawn = 0
@@ -264,7 +264,7 @@ def _pictures(
 
 
 def _caption(time_s: float, number: int, last: int) -> str:
-    from ...envs.rendering.picture_words import clock
+    from ...envs.rendering.drawing.picture_words import clock
 
     return f"{clock(time_s)}, decision point {number + 1:,} of {last + 1:,}"
 
@@ -284,7 +284,7 @@ def _facts(take: _Take, course: _Course) -> list[tuple[str, str]]:
 
 
 def _size(text: str) -> tuple[int, int]:
-    from ...envs.rendering.picture import LARGEST, SMALLEST
+    from ...envs.rendering.drawing.pen import LARGEST, SMALLEST
 
     sides = text.lower().split("x")
     if len(sides) == 2 and all(side.isascii() and side.isdigit() and len(side) < 6 for side in sides):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..interrupt import leaving
-from ..terminal import BadArgument, arguments, out, plain_table, print_json, say, typed, warnings_on_one_line
+from ..console.interrupt import leaving
+from ..console.terminal import BadArgument, arguments, out, plain_table, print_json, say, typed, warnings_on_one_line
 from .options import Json, Quiet, Ray, Seed, cluster, whole
 
 if TYPE_CHECKING:
@@ -96,9 +96,9 @@ def reproduce(
 
 
 def _prepare_pictures(folder: Path) -> None:
-    from ..matplotlib_style import expect_installed
+    from ..charts.chart_files import expect_installed
 
-    expect_installed()
+    expect_installed(["png"], "these pictures")
     folder.mkdir(parents=True, exist_ok=True)
 
 

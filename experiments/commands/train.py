@@ -9,15 +9,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..interrupt import leaving
+from ...simulator.base.names import short_name
+from ..console.interrupt import leaving
+from ..console.terminal import BadArgument, arguments, out, print_json, progress, say, typed, warnings_on_one_line
 from ..playing.executors import Executor, Processes, count_of
-from ..terminal import BadArgument, arguments, out, print_json, progress, say, typed, warnings_on_one_line
 from .evaluate import MOST_PROCESSES, parse_seeds
-from .options import Json, Network, Quiet, Ray, Topology, TrustPy, cluster, whole
-from .setting import chosen_policies, described_setting, open_setting, pairs
+from .options import (
+    Json,
+    Network,
+    Quiet,
+    Ray,
+    Topology,
+    TrustPy,
+    chosen_policies,
+    cluster,
+    described_setting,
+    open_setting,
+    pairs,
+    whole,
+)
 
 if TYPE_CHECKING:
-    from ...agents.config import Config
+    from ...agents.training.config import Config
 
 CHECKPOINT = "checkpoint"
 
@@ -73,11 +86,7 @@ def train(
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE...",
-            help="Any value of the configuration: gamma=0.99, env.slots=32; several, or repeated.",
-        ),
+        typer.Option("--set", metavar="KEY=VALUE...", help="Any value of the configuration: gamma=0.99, env.slots=32."),
     ] = None,
     seed: Annotated[
         int | None, typer.Option("--seed", metavar="N", parser=whole(0, 2**31 - 1), help="Seed of everything.")
@@ -98,15 +107,16 @@ def train(
     changed = {k: v for k, v in (("workload", workload), ("topology", topology), ("network", network)) if v}
     with warnings_on_one_line(quiet):
         if resume:
-            _expect_nothing_else({**given, **changed, **({"config": config} if config else {}), **_assigned(set_)})
+            beside = [*given, *changed, *(name for name, value in (("config", config), ("set", set_)) if value)]
+            if beside:
+                raise BadArgument(f"--resume goes on as begun: leave out {', '.join('--' + key for key in beside)}")
             checked = _begun(logdir, env)
         else:
             checked = _opened(logdir, env, config, given, changed, set_ or ())
         if seeds is not None:
             _train_each(checked, parse_seeds(seeds), logdir, cluster(ray, quiet) or Processes(jobs), json, quiet)
-            return
-        best = _train(checked, logdir, resume, quiet)
-    _print(checked, logdir, best, json)
+        else:
+            _print(checked, logdir, _train(checked, logdir, resume, quiet), json)
 
 
 def _opened(logdir: Path, *described: Any) -> Config:
@@ -129,18 +139,9 @@ def expect_installed() -> None:
         raise MissingExtra('training needs more; install it with: pip install "clustergym[agents]"') from None
 
 
-def _expect_nothing_else(given: dict[str, Any]) -> None:
-    if given:
-        raise BadArgument(f"--resume goes on as begun: leave out {', '.join('--' + key for key in given)}")
-
-
-def _assigned(values: Sequence[str] | None) -> dict[str, Any]:
-    return {"set": values} if values else {}
-
-
 def _expect_free(logdir: Path) -> None:
+    from ..learning.training import CONFIG
     from ..storing import summary
-    from ..training import CONFIG
 
     if (logdir / summary.NAME).exists():
         raise BadArgument(f"--logdir {logdir}: an evaluation is there; train into a folder of its own")
@@ -151,9 +152,9 @@ def _expect_free(logdir: Path) -> None:
 
 
 def _begun(logdir: Path, env: str) -> Config:
-    from ...agents.config import default_config, make_config
+    from ...agents.training.config import default_config, make_config
     from ...simulator.files.own_code import expect_trusted
-    from ..training import CONFIG, read_config
+    from ..learning.training import CONFIG, read_config
 
     values = read_config(logdir)
     expect_trusted({key: values.get(key) for key in ("net", "env", "training", "validation")}, str(logdir / CONFIG))
@@ -180,7 +181,7 @@ def configured(
         BadArgument: a key or a value that cannot be meant.
         InputError: a file that cannot be used.
     """
-    from ...agents.config import assign, default_config, make_config, read_yaml
+    from ...agents.training.config import assign, default_config, make_config, read_yaml
 
     with arguments():
         values = default_config(env)
@@ -198,7 +199,7 @@ def configured(
 
 def open_all(config: Config) -> None:
     """Open all that a configuration names, so that a mistake shows before anything is made."""
-    from ...agents.config import expect_fitting
+    from ...agents.training.config import expect_fitting
 
     with arguments():
         expect_fitting(config)
@@ -221,11 +222,11 @@ def _replace_scenarios(values: dict[str, Any], words: dict[str, Any]) -> None:
 
 
 def _train(config: Config, logdir: Path, resume: bool, quiet: bool) -> dict[str, Any]:
-    from ...agents.checkpoint import read_checkpoint
-    from ...agents.folders import standing
-    from ...agents.trainer import Training
+    from ...agents.files.checkpoint import read_checkpoint
+    from ...agents.files.folders import standing
+    from ...agents.training.trainer import Training
+    from ..learning.training import TrainingLog, words_beside, write_config
     from ..storing.command_log import recorded
-    from ..training import TrainingLog, words_beside, write_config
 
     # Killed before its first checkpoint, a training begins anew, which ends with the same weights too.
     resume = resume and standing(logdir / CHECKPOINT).is_dir()
@@ -238,7 +239,7 @@ def _train(config: Config, logdir: Path, resume: bool, quiet: bool) -> dict[str,
         if not resume:
             write_config(logdir, config)
             log.heuristics(training.validation, words_beside(config))
-        short = config.environment.removeprefix("clustergym/").removesuffix("-v0")
+        short = short_name(config.environment)
         again = shlex.join(["clustergym", "train", short, "--logdir", str(logdir), "--resume"])
         with leaving(f"interrupted; what is learnt so far is kept. Go on with: {again}", training.keep):
             best = training.run(resume)
@@ -261,8 +262,8 @@ def _train_each(
     config: Config, seeds: Sequence[int], logdir: Path, executor: Executor, json: bool, quiet: bool
 ) -> None:
     """A training a seed, and what the best agent of each reached."""
+    from ..learning.training_seeds import PIECE_S, folder_of, train_seeds
     from ..storing.command_log import recorded
-    from ..training_seeds import PIECE_S, folder_of, train_seeds
 
     configs = {seed: config.model_copy(update={"seed": seed}) for seed in seeds}
     total = config.timesteps * len(seeds)
@@ -277,8 +278,8 @@ def _train_each(
 
 
 def _print_each(config: Config, logdir: Path, best: Mapping[int, Mapping[str, Any]]) -> None:
-    from .. import terminal
-    from ..training_seeds import folder_of
+    from ..console import terminal
+    from ..learning.training_seeds import folder_of
 
     table = terminal.plain_table()
     table.add_column(f"mean JCT / {config.reference}'s on held-out workloads", no_wrap=True)
@@ -290,7 +291,7 @@ def _print_each(config: Config, logdir: Path, best: Mapping[int, Mapping[str, An
     console = out()
     console.print(table)
     words = " ".join(f"{config.algo}:{folder_of(logdir, seed) / 'best'}" for seed in best)
-    short = config.environment.removeprefix("clustergym/").removesuffix("-v0")
+    short = short_name(config.environment)
     again = f"clustergym evaluate {short} --policies {shlex.quote(words + ' ' + config.reference)} --seeds 0-49"
     console.print(f"compare them   {again} --baseline {config.reference}", markup=False, soft_wrap=True)
 
@@ -305,7 +306,7 @@ def _command_of(logdir: Path) -> str:
 
 
 def _print(config: Config, logdir: Path, best: dict[str, Any], json: bool) -> None:
-    from .. import terminal
+    from ..console import terminal
 
     if json:
         print_json({"agent": str(logdir / "best"), **best})
@@ -318,7 +319,7 @@ def _print(config: Config, logdir: Path, best: dict[str, Any], json: bool) -> No
     console = out()
     console.print(table)
     agent = f"{config.algo}:{logdir / 'best'}"
-    short = config.environment.removeprefix("clustergym/").removesuffix("-v0")
+    short = short_name(config.environment)
     console.print(
         f"{best['trained']:,} decisions were trained on, {config.timesteps:,} were asked for\n"
         f"the best agent is that of step {best['step']:,}, {best['mode']}: {logdir / 'best'}\n"

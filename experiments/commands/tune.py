@@ -12,11 +12,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..interrupt import leaving
-from ..terminal import BadArgument, arguments, out, print_json, progress, say, typed, warnings_on_one_line
+from ...simulator.base.names import short_name
+from ..console.interrupt import leaving
+from ..console.terminal import BadArgument, arguments, out, print_json, progress, say, typed, warnings_on_one_line
 from .evaluate import MOST_PROCESSES, Assignments, parse_seeds
-from .options import Format, Json, Network, Oversize, Quiet, Ray, Seed, Topology, TrustPy, TrustZip, cluster, whole
-from .setting import chosen_policies, described_setting, open_setting
+from .options import (
+    Format,
+    Json,
+    Network,
+    Oversize,
+    Quiet,
+    Ray,
+    Seed,
+    Topology,
+    TrustPy,
+    TrustZip,
+    chosen_policies,
+    cluster,
+    described_setting,
+    open_setting,
+    whole,
+)
 from .train import configured, expect_installed, open_all
 
 if TYPE_CHECKING:
@@ -158,8 +174,8 @@ def _expect_one(policy: str | None, train: bool, of_training: Mapping[str, Any],
 
 
 def _expect_free(logdir: Path | None) -> None:
+    from ..learning.training import CONFIG
     from ..storing import summary
-    from ..training import CONFIG
 
     for name, what in ((summary.NAME, "an evaluation"), (CONFIG, "a training")):
         if logdir is not None and (logdir / name).exists():
@@ -230,7 +246,7 @@ def _space_of(policy: str, env_id: str) -> str:
     from ..tuning.space import shipped
 
     name = policy.partition(":")[0]
-    short = env_id.removeprefix("clustergym/").removesuffix("-v0").lower()
+    short = short_name(env_id).lower()
     for word in (f"{name}-{short}", name):
         if word in shipped():
             return word

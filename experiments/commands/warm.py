@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..terminal import arguments, out, plain_table, print_json, progress, warnings_on_one_line
+from ..console.terminal import arguments, out, plain_table, print_json, progress, warnings_on_one_line
 from .options import Json, Quiet
 
 
@@ -23,8 +23,8 @@ def warm(
 ) -> None:
     """Compile what environments and their policies need, so that nobody waits for it later."""
     from ...envs.registration import ENVIRONMENTS, resolve
-    from ..warming import cache_bytes, parts_of
-    from ..warming import warm as play
+    from ..playing.warming import cache_bytes, parts_of
+    from ..playing.warming import warm as play
 
     with arguments():
         chosen = [resolve(name) for name in environments] if environments else list(ENVIRONMENTS)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from ..terminal import (
+from ..console.terminal import (
     BadArgument,
     arguments,
     expect_writable,
@@ -51,7 +51,7 @@ def inspect(
     source: Annotated[str, typer.Argument(metavar="PATH|GENERATOR", help="A trace, or a generator with parameters.")],
     format: Format = None,
     picture: Annotated[
-        Path | None, typer.Option("--picture", metavar="OUT.png", help="Draw the distributions there.")
+        Path | None, typer.Option("--picture", metavar="FILE.svg|pdf|png", help="Draw the distributions there.")
     ] = None,
     topology: Topology = None,
     network: Network = None,

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ..console.terminal import plain_table
 from ..playing.runs import Run, same_as
-from ..terminal import plain_table
 from .intervals import FEWEST_TO_TELL, Estimate, against, by_policy
 
 if TYPE_CHECKING:

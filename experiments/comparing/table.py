@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...policies import Policy, make_for
 from ...simulator.rules.rule import Rule
+from ..console.terminal import plain_table
 from ..playing.runs import Run, grouped, is_one, same_as
 from ..settings.describing import describe_load, describe_network, describe_topology, describe_workload, semantics_of
 from ..settings.evaluation_setting import Setting
-from ..terminal import plain_table
 from .intervals import FEWEST_TO_TELL, Estimate, against, by_policy
 
 if TYPE_CHECKING:

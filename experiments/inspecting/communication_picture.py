@@ -5,67 +5,72 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..matplotlib_style import COLOURS, DPI
+import numpy as np
+
+from ..charts import axes
+from ..charts.chart import Chart, Label, Shape, box, upright
+from ..charts.chart_files import save
+from ..charts.drawing import laid_out, shortened
+from ..charts.marks import styles, variables_of
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
     from .placement_explained import Communication
 
-SHADES = ("#0072B2", "#56B4E9")  # neighbours differ, so that one sees where a collective ends
-COMPUTE = ("#009E73", "#007355")
-UPDATE = "#E69F00"
+WIDTH, ROW_PX = 1000.0, 44
+# Neighbouring collectives differ, so that one sees where each ends.
+PARTS = ("forward", "update", "backward", "collectives of layers", "in turn", "exposed")
+LETTER_PX = 7.5  # of a name in a bar
 LABELLED = 12  # layers whose name is written, if their bar is long enough
 
 
 def draw(found: Communication, path: Path) -> None:
     """Write the picture of `found` to `path`, png."""
-    figure(found).savefig(path, dpi=DPI, format="png")
+    save(laid_out(chart_of(found), variables_of(styles([], PARTS)), WIDTH), path)
 
 
-def figure(found: Communication) -> Figure:
+def chart_of(found: Communication) -> Chart:
     """A row for compute, one for each tier that the gang spans, and one for updates if there are any."""
-    from matplotlib.figure import Figure
-
     unit_ns, unit = (1e6, "ms") if found.duration_ns >= 1e6 else (1e3, "us")
-    rows = ["compute", *(f"{tier.name}\n{tier.kind.replace('_', ' ')} of {tier.units}" for tier in found.tiers)]
+    x = axes.linear(0.0, found.duration_ns / unit_ns)
+    rows = ["compute", *(f"{tier.name}, {tier.kind.replace('_', ' ')} of {tier.units}" for tier in found.tiers)]
     updates = [layer for layer in found.layers if layer.spans_ns and layer.done_ns > layer.spans_ns[-1][1]]
-    if updates:
-        rows.append("update")
-    picture = Figure(figsize=(11.0, 1.8 + 0.7 * len(rows)), layout="constrained")
-    axis = picture.subplots()
-    forward, end = found.forward_end_ns / unit_ns, found.backward_end_ns / unit_ns
-    axis.broken_barh([(0.0, forward), (forward, end - forward)], (-0.35, 0.7), facecolors=COMPUTE)
-    for begin, stop, word in ((0.0, forward, "forward"), (forward, end, "backward")):
-        axis.text((begin + stop) / 2, 0, word, ha="center", va="center", fontsize=8, color="white")
+    rows += ["update"] if updates else []
+    bars: list[tuple[int, int, int, str, str]] = [
+        (0, 0, found.forward_end_ns, "forward", "forward"),
+        (0, found.forward_end_ns, found.backward_end_ns, "backward", "backward"),
+    ]
     for number in range(len(found.tiers)):
-        _draw_tier(axis, found, number, unit_ns)
-    for layer in updates:
-        start = layer.spans_ns[-1][1] / unit_ns
-        span = (start, layer.done_ns / unit_ns - start)
-        axis.broken_barh([span], (len(rows) - 1.35, 0.7), facecolors=UPDATE, alpha=0.6)
-    axis.axvline(end, color=COLOURS[-1], linewidth=0.8, linestyle=":")
-    axis.axvspan(end, found.duration_ns / unit_ns, color="#D55E00", alpha=0.10, linewidth=0, zorder=0)
-    axis.set_yticks(range(len(rows)), rows)
-    axis.invert_yaxis()
-    axis.set(xlim=(0, found.duration_ns / unit_ns), xlabel=f"time since the forward pass began [{unit}]")
-    axis.set_title(
-        f"{found.model}: exposed communication is {found.exposed_over_compute:.4g} of compute (shaded)",
-        fontweight="bold",
+        spans = sorted((*layer.spans_ns[number], layer.name) for layer in found.layers if layer.spans_ns)
+        longest = sorted(range(len(spans)), key=lambda at: spans[at][0] - spans[at][1])[:LABELLED]
+        for at, (start_ns, end_ns, name) in enumerate(spans):
+            bars.append((number + 1, start_ns, end_ns, PARTS[3 + at % 2], name if at in longest else ""))
+    bars += [(len(rows) - 1, layer.spans_ns[-1][1], layer.done_ns, "update", "") for layer in updates]
+    shapes: dict[str, list[np.ndarray]] = {}
+    inside = []
+    for row, start_ns, end_ns, part, name in bars:
+        left, right = x.at(np.array([start_ns, end_ns]) / unit_ns).tolist()
+        middle = 1.0 - (row + 0.5) / len(rows)
+        shapes.setdefault(part, []).append(box(left, right, middle - 0.35 / len(rows), middle + 0.35 / len(rows)))
+        room = (right - left) * 0.8 * WIDTH
+        if name and room > 5 * LETTER_PX:
+            inside.append(((left + right) / 2.0, middle, shortened(name, room, LETTER_PX * 1.5)))
+    looks = styles([], PARTS)
+    after = float(x.at(found.backward_end_ns / unit_ns))
+    keys = [part for part in PARTS if part in shapes and part != "in turn"]
+    return Chart(
+        title=f"{found.model}: exposed communication is {found.exposed_over_compute:.4g} of compute (shaded)",
+        summary=f"{len(found.layers)} layers; compute {found.backward_end_ns:,} ns of {found.duration_ns:,} ns",
+        height=ROW_PX * len(rows),
+        x=x,
+        y=None,
+        x_label=f"time since the forward pass began [{unit}]",
+        y_label="",
+        shapes=[
+            Shape(f"band {looks['exposed'].classes}", [box(after, 1.0, 0.0, 1.0)], closed=True),
+            *(Shape(f"bar {looks[part].classes}", some, closed=True) for part, some in shapes.items()),
+            Shape("one", [upright(after, 0.0, 1.0)]),
+        ],
+        rows=[Label("", 100.0 * (row + 0.5) / len(rows), name) for row, name in enumerate(rows)],
+        legend=[(f"bar {looks[part].classes}", part) for part in keys],
+        inside=inside,
     )
-    axis.spines[["top", "right"]].set_visible(False)
-    return picture
-
-
-def _draw_tier(axis: Axes, found: Communication, number: int, unit_ns: float) -> None:
-    spans = sorted((layer.spans_ns[number], layer.name) for layer in found.layers if layer.spans_ns)
-    bars = [(start / unit_ns, (end - start) / unit_ns) for (start, end), _ in spans]
-    row = number + 1
-    shades = [SHADES[i % 2] for i in range(len(bars))]
-    axis.broken_barh(bars, (row - 0.35, 0.7), facecolors=shades, edgecolors=shades, linewidth=0.5)  # hair lines show
-    longest = sorted(range(len(bars)), key=lambda i: -bars[i][1])[:LABELLED]
-    for i in longest:
-        if bars[i][1] * unit_ns > 0.06 * found.duration_ns:
-            middle = bars[i][0] + bars[i][1] / 2
-            axis.text(middle, row, spans[i][1][-14:], ha="center", va="center", fontsize=7, color="white")

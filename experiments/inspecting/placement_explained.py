@@ -13,7 +13,6 @@ from ...simulator.base.tiers import TIERS
 from ...simulator.cluster.topology import Topology
 from ...simulator.events.initialise import cluster_of, lay_cluster
 from ...simulator.network.allreduce import AllReduce
-from ...simulator.network.calibration import KINDS, ModelLayers
 from ...simulator.network.collectives import (
     collective_ns,
     finish_ns,
@@ -24,6 +23,7 @@ from ...simulator.network.collectives import (
     parallel_links,
     serve,
 )
+from ...simulator.network.tiers_and_layers import KINDS, ModelLayers
 from ...simulator.record.plain import Plain
 from ...simulator.record.state import LAYERS, Capacity, empty_state
 

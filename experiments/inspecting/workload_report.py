@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...simulator.base.durations import duration
 from ...simulator.base.errors import InputError
 from ...simulator.workloads import Workload
-from ..matplotlib_style import expect_installed
+from ..charts import axes, plots
+from ..charts.chart import Chart, Shape, segment, staircase
+from ..charts.chart_files import KINDS, expect_installed, save
+from ..charts.drawing import PANEL_PX, laid_out, stacked
+from ..charts.marks import Style, styles, variables_of
+from ..comparing.intervals import Estimate
 from .ps_report import ps_facts, ps_line, ps_tables
 from .regions_report import region_facts, region_line, region_tables
 
@@ -23,6 +30,8 @@ _DAY_S = 86400.0
 _HOUR_S = 3600.0
 _MOST_ROWS = 12  # of a text table; the rest is summed up in one row
 _BAR = 24
+OF_JOBS, OF_TIME = "of jobs", "of GPU time"
+EMPTY = axes.Axis(0.0, 1.0, False, ())  # of a panel that has nothing to show
 
 
 def summary(workload: Workload) -> dict[str, Any]:
@@ -128,7 +137,7 @@ def print_report(workload: Workload, console: Console) -> None:
     offered = "machines" if "ps" in facts else "GPUs"
     busy = "" if facts["busy_gpus"] is None else f", {facts['busy_gpus']:,.1f} {unit}s busy on average"
     lines = [
-        f"{facts['name']}: {facts['jobs']:,} jobs over {seconds(facts['span_s'])}, "
+        f"{facts['name']}: {facts['jobs']:,} jobs over {duration(facts['span_s'])}, "
         f"{facts['gpu_hours']:,.0f} {unit}-hours{busy}, {_load(facts['offered_gpus'], offered)}, "
         f"{facts['mean_gpus']:.2f} {unit}s a job"
     ]
@@ -159,7 +168,7 @@ def print_report(workload: Workload, console: Console) -> None:
         console,
         "Times",
         ("", "duration", "gap between arrivals"),
-        [(key, seconds(value), seconds(gaps[key])) for key, value in facts["duration_s"].items()],
+        [(key, duration(value), duration(gaps[key])) for key, value in facts["duration_s"].items()],
     )
     most = max(facts["models"].values())
     _print_table(
@@ -226,114 +235,68 @@ def _bar(share: float, mark: str) -> str:
     return mark * round(min(share, 1.0) * _BAR) or ("." if share > 0 else "")
 
 
-def seconds(value: float) -> str:
-    """Seconds in the unit that a person would use: 0.5 s, 12 s, 3.1 min, 2.4 h, 5.0 d."""
-    if np.isnan(value):
-        return "-"
-    for limit, size, unit in ((120, 1, "s"), (7200, 60, "min"), (172800, 3600, "h")):
-        if value < limit:
-            return f"{value / size:.3g} {unit}"
-    return f"{value / 86400:,.3g} d" if value < 86400 * 1000 else f"{value / 86400:,.0f} d"
-
-
-def draw(workload: Workload, path: str | Path) -> None:
-    """Draw GPU demand, durations, arrivals and gaps as one 2 x 2 picture (its ending chooses the format).
+def draw(workload: Workload, path: Path) -> None:
+    """Draw GPU demand, durations, arrivals and gaps as one 2 x 2 picture, svg, pdf or png by its ending.
 
     Raises:
-        MissingExtra: matplotlib is not installed.
+        MissingExtra: pdf and png, where matplotlib is not installed.
         InputError: the picture cannot be written there.
     """
-    expect_installed("drawings")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 7), layout="constrained")
-    FigureCanvasAgg(figure)  # no pyplot: no window, no global state
-    axes = figure.subplots(2, 2)
-    _draw_demand(axes[0, 0], summary(workload)["gpus"])
-    _draw_cdf(axes[0, 1], workload.duration_s, "Duration", "duration", "jobs")
-    _draw_arrivals(axes[1, 0], workload.arrival_s)
-    _draw_cdf(axes[1, 1], np.diff(workload.arrival_s), "Gap between arrivals", "gap", "gaps")
-    for axis in axes.flat:
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.title.set_fontweight("bold")
-    days = seconds(float(workload.arrival_s[-1] - workload.arrival_s[0]))
-    figure.suptitle(f"{workload.name}: {len(workload):,} jobs over {days}".replace("$", r"\$"))
+    kind = path.suffix[1:].lower()
+    if kind not in KINDS:
+        raise InputError(f"{path}: the picture cannot be written (expected a name in .{', .'.join(KINDS)})")
+    expect_installed([kind], "drawings")
+    looks = styles([], (OF_JOBS, OF_TIME))
+    charts = (
+        _demand(summary(workload)["gpus"], looks),
+        _distribution(workload.duration_s, looks, "Duration", "duration", "jobs"),
+        _arrivals(workload.arrival_s, looks),
+        _distribution(np.diff(workload.arrival_s), looks, "Gap between arrivals", "gap", "gaps"),
+    )
+    days = duration(float(workload.arrival_s[-1] - workload.arrival_s[0]))
+    drawn = [laid_out(chart, variables_of(looks), PANEL_PX) for chart in charts]
     try:
-        figure.savefig(path, dpi=120)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise InputError(f"{path}: the picture cannot be written ({reason})") from None
+        save(stacked(drawn, f"{workload.name}: {len(workload):,} jobs over {days}", columns=2), path)
+    except OSError as error:
+        raise InputError(f"{path}: the picture cannot be written ({error.strerror or error})") from None
 
 
-_BLUE, _ORANGE, _GREY = "#3b6fb6", "#e08a3c", "#8a8a8a"
-
-
-def _draw_demand(axis: Any, gpus: Sequence[Mapping[str, Any]]) -> None:
+def _demand(gpus: Sequence[Mapping[str, Any]], looks: Mapping[str, Style]) -> Chart:
     rows = _demand_rows(gpus)
-    place = np.arange(len(rows))
-    axis.bar(place - 0.2, [100 * row[2] for row in rows], 0.4, color=_BLUE, label="of jobs")
-    axis.bar(place + 0.2, [100 * row[3] for row in rows], 0.4, color=_ORANGE, label="of GPU time")
-    axis.set_xticks(place, [row[0] for row in rows], rotation=30 if max(len(row[0]) for row in rows) > 4 else 0)
-    axis.set(title="GPU demand", xlabel="GPUs of a job", ylabel="share [%]")
-    axis.legend(frameon=False)
+    shares = {OF_JOBS: [100.0 * row[2] for row in rows], OF_TIME: [100.0 * row[3] for row in rows]}
+    series = {label: [Estimate(one, one, one) for one in some] for label, some in shares.items()}
+    most = max(one.mean for values in series.values() for one in values)
+    y = axes.linear(0.0, 1.03 * most, "{:g} %".format)
+    return plots.bars([row[0] for row in rows], series, looks, y, title="GPU demand", x_label="GPUs of a job")
 
 
-def _draw_cdf(axis: Any, values: np.ndarray, title: str, what: str, shares_of: str) -> None:
-    """A cumulative distribution on a logarithmic axis of seconds; zeros appear as its starting height."""
-    axis.set(title=title, xlabel=f"{what} [s]", ylabel=f"share of {shares_of} [%]", ylim=(0, 101))
-    positive = np.sort(values[values > 0])
-    if not len(positive):
-        axis.text(
-            0.5,
-            0.5,
-            "all jobs arrive together" if len(values) else "one job",
-            ha="center",
-            transform=axis.transAxes,
-            color=_GREY,
-        )
-        axis.set_xticks([])
-        return
-    level = 100 * (len(values) - len(positive) + np.arange(1, len(positive) + 1)) / len(values)
-    if len(positive) > 5000:  # the curve of a million points looks the same
-        pick = np.unique(np.linspace(0, len(positive) - 1, 5000).astype(np.int64))
-        positive, level = positive[pick], level[pick]
-    axis.step(positive, level, where="post", color=_BLUE)
-    axis.set_xscale("log")
-    axis.grid(True, which="major", color="0.9")
-    for share in (50, 90):
-        value = float(np.quantile(values, share / 100))
-        if value > 0:
-            axis.plot([value], [share], "o", color=_ORANGE, markersize=5)
-            axis.annotate(
-                f"P{share} {seconds(value)}",
-                (value, share),
-                xytext=(7, -12),
-                textcoords="offset points",
-                fontsize=9,
-            )
+def _distribution(values: np.ndarray, looks: Mapping[str, Style], title: str, what: str, shares_of: str) -> Chart:
+    """A cumulative distribution on a log axis; zeros appear as its starting height."""
+    about: dict[str, Any] = {"title": title, "x_label": f"{what} (log scale)", "y_label": f"share of {shares_of}"}
+    found = plots.distribution({OF_JOBS: values}, looks, **about)
+    if found is None:
+        said = "all jobs arrive together" if len(values) else "one job"
+        return plots.curves({}, looks, EMPTY, EMPTY, note=said, **about)
+    half, most = (float(np.quantile(values, share)) for share in (0.5, 0.9))
+    note = f"Dots: half within {duration(half)}, 90 % within {duration(most)}."
+    dots = [segment(at, at, share) for share, at in ((0.5, float(found.x.at(half))), (0.9, float(found.x.at(most))))]
+    return replace(found, legend=(), note=note).with_shapes(Shape(f"mean {looks[OF_TIME].classes}", dots))
 
 
-def _draw_arrivals(axis: Any, arrival_s: np.ndarray) -> None:
+def _arrivals(arrival_s: np.ndarray, looks: Mapping[str, Style]) -> Chart:
     """Jobs per hour over time, in at most 240 bins of whole hours (60 equal ones below three days)."""
-    span_s = float(arrival_s[-1] - arrival_s[0])
-    axis.set(title="Arrivals", ylabel="jobs per hour")
+    begin_s, span_s = float(arrival_s[0]), float(arrival_s[-1] - arrival_s[0])
+    about: dict[str, Any] = {"title": "Arrivals", "y_label": "jobs per hour"}
     if span_s <= 0:
-        axis.text(
-            0.5,
-            0.5,
-            f"{len(arrival_s):,} at {seconds(float(arrival_s[0]))}",
-            ha="center",
-            transform=axis.transAxes,
-            color=_GREY,
-        )
-        axis.set(xticks=[], yticks=[], ylabel="")
-        return
+        note = f"{len(arrival_s):,} at {duration(begin_s)}"
+        return plots.curves({}, looks, EMPTY, EMPTY, note=note, **about)
     width_s = span_s / 60 if span_s < 3 * _DAY_S else _HOUR_S * max(1.0, np.ceil(span_s / _HOUR_S / 240))
     bins = int(np.floor(span_s / width_s)) + 1
-    counts, edges = np.histogram(
-        arrival_s, bins=bins, range=(float(arrival_s[0]), float(arrival_s[0]) + bins * width_s)
+    counts, edges_s = np.histogram(arrival_s, bins=bins, range=(begin_s, begin_s + bins * width_s))
+    rate = counts / (width_s / _HOUR_S)
+    x, y = axes.durations(begin_s, float(edges_s[-1])), axes.linear(0.0, 1.03 * float(rate.max()))
+    found = plots.curves({OF_JOBS: (edges_s, rate)}, looks, x, y, x_label="time", legend=(), **about)
+    steps = staircase(x.at(edges_s), y.at(rate))
+    return found.with_shapes(
+        Shape(f"band {looks[OF_JOBS].classes}", [np.vstack([[0.0, 0.0], steps, [1.0, 0.0]])], True)
     )
-    unit_s, unit = (_DAY_S, "d") if span_s >= 3 * _DAY_S else (_HOUR_S, "h") if span_s >= 3 * _HOUR_S else (60.0, "min")
-    axis.stairs(counts / (width_s / _HOUR_S), edges / unit_s, fill=True, color=_BLUE)
-    axis.set(xlabel=f"time [{unit}]", xlim=(edges[0] / unit_s, edges[-1] / unit_s))

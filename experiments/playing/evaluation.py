@@ -11,7 +11,7 @@ import numpy as np
 
 from ...policies import Handed, Policy, PolicyFailed, handed, make_for, playing, word_of
 from ...simulator.base.errors import InputError
-from ...simulator.configuration.cluster_options import SimulatedCluster
+from ...simulator.configuration.cluster_config import SimulatedCluster
 from ...simulator.engine.simulator import Simulator
 from ...simulator.engine.time_window import Window, windowed
 from ...simulator.jobs.estimates import Estimates
@@ -19,11 +19,10 @@ from ...simulator.profiles.skew import skewed_jobs
 from ...simulator.rules.rule import SKEW_PLACERS
 from ...simulator.workloads import Workload
 from ..settings.evaluation_setting import Setting, depends_on_seed, workload_of
-from ..storing.store import Store
 from .executors import Executor, elsewhere
 from .group_timeline import group_timeline, group_words
 from .recording import ABOUT_TABLES, HAPPENINGS, WORDS, Recorded, Timeline, decisions, timeline
-from .runs import Run, players_of
+from .runs import Run, RunStore, players_of
 
 Record = Literal["nothing", "first", "all"]
 Task = tuple[str | Handed, int, bool]  # who plays, on which seed, and whether that is recorded
@@ -136,7 +135,7 @@ def evaluate(
     executor: Executor | None = None,
     record: Record = "nothing",
     progress: Callable[[float], None] | None = None,
-    store: Store | None = None,
+    store: RunStore | None = None,
 ) -> list[Run]:
     """Play every policy on every seed; the workload of a seed is the same for all policies.
 
@@ -159,8 +158,8 @@ def evaluate(
         InputError: no policy, two of one name, or what one raised: at once, or with a store after all other runs.
     """
     players = players_of(policies)
-    wanted = {word: _seeds_of(setting, player, seeds) for word, player in players.items()}
-    recorded = seeds if record == "all" else seeds[:1] if record == "first" else ()
+    wanted = {word: frozenset(_seeds_of(setting, player, seeds)) for word, player in players.items()}
+    recorded = frozenset(seeds if record == "all" else seeds[:1] if record == "first" else ())
     tasks = [(word, seed, seed in recorded) for seed in seeds for word in players if seed in wanted[word]]
     played = {task[:2]: run for task in tasks if store is not None and (run := store.find(*task)) is not None}
     missing = [(players[word], seed, kept) for word, seed, kept in tasks if (word, seed) not in played]
@@ -190,7 +189,7 @@ def _seeds_of(setting: Setting, player: str | Handed, seeds: Sequence[int]) -> S
     return seeds if depends_on_seed(setting, make_for(player, setting.environment)) else seeds[:1]
 
 
-def _expect_none(failed: Sequence[PolicyFailed], played: int, store: Store | None) -> None:
+def _expect_none(failed: Sequence[PolicyFailed], played: int, store: RunStore | None) -> None:
     if failed and store is not None:  # without a store the first was raised at once
         others = f"{len(failed) - 1} more of its kind; " if failed[1:] else ""
         raise PolicyFailed(f"{failed[0]}; {others}the runs that ended, {played}, are in {store.folder}") from failed[0]
@@ -208,7 +207,7 @@ def _played(
     setting: Setting,
     tasks: Sequence[Task],
     asked: tuple[Executor | None, int],
-    store: Store | None,
+    store: RunStore | None,
     progress: Callable[[float], None],
 ) -> Iterator[Run | PolicyFailed]:
     """The runs of `tasks`, each in the store when it is handed out, or what stopped one."""
@@ -256,7 +255,7 @@ def _tell(setting: Setting, tasks: Sequence[Task]) -> None:
         skewed_jobs(workload)
 
 
-def _play_there(task: tuple[Setting, str | Handed, int, bool, Store | None]) -> Run | PolicyFailed:
+def _play_there(task: tuple[Setting, str | Handed, int, bool, RunStore | None]) -> Run | PolicyFailed:
     return _play(*task, None)
 
 
@@ -265,7 +264,7 @@ def _play(
     player: str | Handed,
     seed: int,
     record: bool,
-    store: Store | None,
+    store: RunStore | None,
     progress: Callable[[float], None] | None,
 ) -> Run | PolicyFailed:
     try:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from ...agents.sb3_zip import VARIABLE
+from ...agents.playing.sb3_zip import VARIABLE
 from ...simulator.files.own_code import TRUST
 
 TRUSTS = (TRUST, VARIABLE)  # in the environment: what a user allows to run

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from ...simulator.base.errors import InputError, MissingExtra
-from ..storing.identity import LIBRARIES, versions
-from ..terminal import say
+from ..console.terminal import say
+from ..console.versions import LIBRARIES, versions
 from . import shipping
 from .executors import Item, Result, quietly
 

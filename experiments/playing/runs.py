@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 
 from ...policies import Handed, handed, word_of
 from ...simulator.base.errors import InputError
+from ..settings.evaluation_setting import Setting
 from .recording import Timeline
 
 DECISION_COLUMNS = ("policy", "seed", "time_s", "job_id", "decision", "gpus", "shift_s", "why")
@@ -41,6 +43,23 @@ class Run:
     decisions: tuple[tuple[str, ...], ...] = ()
     timeline: Timeline | None = None
     knows_run_times: str = ""
+
+
+class RunStore(Protocol):
+    """Where runs go as soon as they have ended, as `storing/store.py` keeps them."""
+
+    @property
+    def folder(self) -> Path:
+        """Where they are."""
+
+    def find(self, policy: str, seed: int, recorded: bool = False) -> Run | None:
+        """The stored run; None: there is none of that kind."""
+
+    def keep(self, run: Run) -> None:
+        """Store a run that has just ended."""
+
+    def expect_unchanged(self, setting: Setting, player: str | Handed) -> None:
+        """Raise InputError if what its numbers depend on has changed since."""
 
 
 def players_of(policies: Sequence[Any]) -> dict[str, str | Handed]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from . import axes
+from ...simulator.base.durations import duration
 from .episodes import Decision, Episodes, Instant, JobDifference
 
 FIRST_ROWS, MOST_ROWS, MOST_AT_ONCE = 8, 80, 5
@@ -85,16 +85,9 @@ def most_changed(found: Episodes) -> list[JobDifference]:
     return list(found.jobs[:MOST_JOBS])
 
 
-def time_of(value_s: float) -> str:
-    """A job's completion time; `-` where it did not finish."""
-    return axes.duration(value_s) if math.isfinite(value_s) else "-"
-
-
 def gain_of(value_s: float) -> str:
     """A difference of completion times, with its sign."""
-    if not math.isfinite(value_s):
-        return "-"
-    return f"{'+' if value_s > 0 else '-'}{axes.duration(abs(value_s))}"
+    return f"{'+' * (0.0 < value_s < math.inf)}{duration(value_s)}"
 
 
 def as_json(found: Episodes) -> dict[str, Any]:

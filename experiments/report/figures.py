@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from ..over_time import bin_means
+from ...simulator.base.durations import duration
+from ..charts import axes
+from ..charts.chart import Chart, Label, Shape, box, grid, segment, upright
+from ..charts.plots import Styles, curves, distribution
+from ..playing.over_time import bin_means
 from ..playing.recording import Timeline
-from . import axes
-from .charts import Chart, Label, Shape, box, grid, polyline, segment, staircase, upright
-from .colours import Style
 from .episodes import Episodes, same_stretches
 from .gantt import gantt
 from .load import Entry, Section
 
 ROW_PX = 27
-CDF_POINTS = 140
 TIME_BINS = 110
 MOST_DOTS = 60
-PLOT_PX = 330
 WIDEST = 3.0  # an interval reaches at most so many times beyond its mean on the page
-
-Styles = Mapping[str, Style]
 
 
 def ratios(section: Section, styles: Styles) -> Chart | None:
@@ -36,15 +32,15 @@ def ratios(section: Section, styles: Styles) -> Chart | None:
     low = min(max(ratio.low, ratio.mean / WIDEST) for _, ratio in rows)  # of few seeds an interval may be no picture
     high = max(min(ratio.high, ratio.mean * WIDEST) for _, ratio in rows)
     x = axes.log_ratios(0.96 * min(low, *means), 1.04 * max(high, *means))
-    shapes = [grid(x, None), Shape("one", upright(float(x.at(1.0)), 0.0, 1.0))]
+    shapes = [grid(x, None), Shape("one", [upright(float(x.at(1.0)), 0.0, 1.0)])]
     for number, (entry, ratio) in enumerate(rows):
         y, classes = _row(number, len(rows)), styles[entry.label].classes
         inside = dots[entry.label][(dots[entry.label] >= x.low) & (dots[entry.label] <= x.high)]
         if entry.label != section.baseline:
-            shapes.append(Shape(f"seed {classes}", "".join(segment(at, at, y) for at in x.at(_few(inside)).tolist())))
-            shapes.append(Shape(f"interval {classes}", segment(float(x.at(ratio.low)), float(x.at(ratio.high)), y)))
+            shapes.append(Shape(f"seed {classes}", [segment(at, at, y) for at in x.at(_few(inside)).tolist()]))
+            shapes.append(Shape(f"interval {classes}", [segment(float(x.at(ratio.low)), float(x.at(ratio.high)), y)]))
         place = float(x.at(ratio.mean))
-        shapes.append(Shape(f"mean {classes}", segment(place, place, y)))
+        shapes.append(Shape(f"mean {classes}", [segment(place, place, y)]))
     return Chart(
         title=f"Mean JCT as a ratio to {section.baseline}",
         summary="; ".join(f"{entry.label} {r.mean:.3f} ({r.low:.3f} to {r.high:.3f})" for entry, r in rows),
@@ -77,12 +73,12 @@ def box_over_seeds(section: Section, styles: Styles) -> Chart | None:
     for number, (entry, values) in enumerate(rows):
         y, classes, half = _row(number, len(rows)), styles[entry.label].classes, 0.3 / len(rows)
         low, first, middle, third, high = x.at(np.quantile(values, (0.0, 0.25, 0.5, 0.75, 1.0))).tolist()
-        shapes.append(Shape(f"whisker {classes}", segment(low, first, y) + segment(third, high, y)))
-        shapes.append(Shape(f"box {classes}", box(first, third, y - half, y + half)))
-        shapes.append(Shape(f"median {classes}", upright(middle, y - half, y + half)))
+        shapes.append(Shape(f"whisker {classes}", [segment(low, first, y), segment(third, high, y)]))
+        shapes.append(Shape(f"box {classes}", [box(first, third, y - half, y + half)], closed=True))
+        shapes.append(Shape(f"median {classes}", [upright(middle, y - half, y + half)]))
     return Chart(
         title="Mean JCT over seeds",
-        summary="; ".join(f"{entry.label}: median {axes.duration(float(np.median(v)))}" for entry, v in rows),
+        summary="; ".join(f"{entry.label}: median {duration(float(np.median(v)))}" for entry, v in rows),
         height=ROW_PX * len(rows),
         x=x,
         y=None,
@@ -97,28 +93,12 @@ def box_over_seeds(section: Section, styles: Styles) -> Chart | None:
 
 def jct_cdf(entries: Sequence[Entry], styles: Styles) -> Chart | None:
     """Share of jobs done within a time, over all seeds of a policy."""
-    pooled = {entry.label: np.sort(np.concatenate([run.jct_s for run in entry.runs])) for entry in entries}
-    pooled = {label: values for label, values in pooled.items() if len(values)}
-    if not pooled:
-        return None
-    low_s = min(float(np.quantile(values, 0.005)) for values in pooled.values())
-    high_s = max(float(values[-1]) for values in pooled.values())
-    x, y = axes.log_durations(low_s, high_s), axes.linear(0.0, 100.0, "{:g} %".format)
-    share = np.linspace(0.0, 1.0, CDF_POINTS)
-    shapes = [
-        Shape(f"line {styles[label].classes}", polyline(x.at(np.quantile(pooled[label], share)), share))
-        for label in _agents_last(pooled, styles)
-    ]
-    return Chart(
+    return distribution(
+        {entry.label: np.concatenate([run.jct_s for run in entry.runs]) for entry in entries},
+        styles,
         title="Distribution of job completion time",
-        summary="; ".join(f"{label}: half within {axes.duration(float(np.median(v)))}" for label, v in pooled.items()),
-        height=PLOT_PX,
-        x=x,
-        y=y,
         x_label="job completion time (log scale)",
         y_label="finished jobs within it",
-        shapes=[grid(x, y), *shapes],
-        legend=_legend(pooled, styles),
         name="jct-cdf",
     )
 
@@ -147,32 +127,22 @@ def over_time_of(seed: int, timelines: Mapping[str, Timeline], styles: Styles) -
     ]
     queue = {label: bin_means(*line.queue_length(), edges[label]) for label, line in timelines.items()}
     most = max(1.0, *(float(values.max()) for values in queue.values()))
-    charts = []
-    for title, values, y, y_label in (
-        *shown,
-        ("queue", queue, axes.linear(0.0, 1.03 * most), "jobs waiting"),
-    ):
-        places = {label: x.at(edges[label] - timelines[label].begin_s) for label in timelines}
-        shapes = [
-            Shape(f"line {styles[label].classes}", staircase(places[label], y.at(values[label])))
-            for label in _agents_last(timelines, styles)
-        ]
-        means = "; ".join(f"{label}: mean {values[label].mean():.3g}" for label in timelines)
-        charts.append(
-            Chart(
-                title=f"{title[0].upper()}{title[1:]} over time",
-                summary=f"seed {seed}; {means}",
-                height=250,
-                x=x,
-                y=y,
-                x_label=f"time since the first arrival, seed {seed}",
-                y_label=y_label,
-                shapes=[grid(None, y), *shapes],
-                legend=_legend(timelines, styles),
-                name=title.lower().replace(" ", "-"),
-            )
+    shown.append(("queue", queue, axes.linear(0.0, 1.03 * most), "jobs waiting"))
+    return [
+        curves(
+            {label: (edges[label] - line.begin_s, values[label]) for label, line in timelines.items()},
+            styles,
+            x,
+            y,
+            title=f"{title[0].upper()}{title[1:]} over time",
+            summary=f"seed {seed}; " + "; ".join(f"{label}: mean {values[label].mean():.3g}" for label in timelines),
+            height=250,
+            x_label=f"time since the first arrival, seed {seed}",
+            y_label=y_label,
+            name=title.lower().replace(" ", "-"),
         )
-    return charts
+        for title, values, y, y_label in shown
+    ]
 
 
 def of_episodes(found: Episodes, styles: Styles) -> list[Chart]:
@@ -184,29 +154,24 @@ def of_episodes(found: Episodes, styles: Styles) -> list[Chart]:
     charts = [_in_system(lines, styles, stop_s, found.seed), *gantts]
     if found.parting is None:
         return charts
-    line = Shape("parting", upright(float(charts[0].x.at(found.parting.time_s)), 0.0, 1.0))
-    return [replace(chart, shapes=[*chart.shapes, line]) for chart in charts]
+    line = Shape("parting", [upright(float(charts[0].x.at(found.parting.time_s)), 0.0, 1.0)])
+    return [chart.with_shapes(line) for chart in charts]
 
 
 def _in_system(lines: Mapping[str, Timeline], styles: Styles, stop_s: float, seed: int) -> Chart:
     """Jobs that have come and not ended; the area between two curves is the difference of the sums of their JCTs."""
     edges = np.linspace(0.0, stop_s, 2 * TIME_BINS + 1)
     values = {label: bin_means(*line.in_system(), edges + line.begin_s) for label, line in lines.items()}
-    x = axes.durations(0.0, stop_s)
-    y = axes.linear(0.0, 1.03 * max(1.0, *(float(some.max()) for some in values.values())))
-    return Chart(
+    return curves(
+        {label: (edges, some) for label, some in values.items()},
+        styles,
+        axes.durations(0.0, stop_s),
+        axes.linear(0.0, 1.03 * max(1.0, *(float(some.max()) for some in values.values()))),
         title="Jobs in the system",
         summary="; ".join(f"{label}: mean {some.mean():.3g}" for label, some in values.items()),
         height=170,
-        x=x,
-        y=y,
         x_label="time since the first arrival",
         y_label="jobs that have come and not ended",
-        shapes=[
-            grid(None, y),
-            *(Shape(f"line {styles[label].classes}", staircase(x.at(edges), y.at(values[label]))) for label in lines),
-        ],
-        legend=_legend(lines, styles),
         note="The area between the curves is the difference of the sums of their completion times.",
         name=f"episodes-{seed}-jobs",
     )
@@ -246,16 +211,6 @@ def short_labels(labels: Sequence[str]) -> dict[str, str]:
         if len(set(ends.values())) == len(ends):
             return {label: ends.get(label, label) for label in labels}
     return {label: label for label in labels}
-
-
-def _legend(labels: Mapping[str, object], styles: Styles) -> list[tuple[str, str]]:
-    return [(styles[label].classes, label) for label in labels]
-
-
-def _agents_last(labels: Mapping[str, object], styles: Styles) -> list[str]:
-    """In the order of drawing: agents above heuristics, better above worse."""
-    best_last = list(labels)[::-1]
-    return [one for is_agent in (False, True) for one in best_last if styles[one].is_agent is is_agent]
 
 
 def _few(values: np.ndarray) -> np.ndarray:

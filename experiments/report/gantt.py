@@ -7,20 +7,21 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..gantt_boxes import gantt_boxes
-from ..over_time import MOST_GPU_ROWS, shares_in_use
+from ...simulator.base.durations import duration
+from ..charts import axes
+from ..charts.chart import WIDTH, Chart, Label, Shape, box, segment
+from ..charts.marks import JOB_COLOURS, SHADES
+from ..playing.gantt_boxes import gantt_boxes
+from ..playing.over_time import MOST_GPU_ROWS, shares_in_use
 from ..playing.recording import Timeline
-from ..tensorboard_log import folder_name
-from . import axes
-from .charts import HEIGHT, WIDTH, Chart, Label, Shape, segment
-from .colours import JOB_COLOURS
+from ..storing.event_file import folder_name
 
 Stretches = Mapping[int, Sequence[tuple[float, float]]]
 JOB_HUES = len(JOB_COLOURS)  # classes j0.. of the style sheet; a job has the same one under every policy
 MOST_BOXES = 6000
-LEVELS = 8
 TIME_BINS = 240
 MOST_ROWS = 64
+LEAST = 1.0 / WIDTH  # how wide the shortest stretch is drawn
 
 
 def gantt(label: str, timeline: Timeline, stop_s: float, seed: int, same: Stretches | None = None) -> Chart:
@@ -37,8 +38,8 @@ def gantt(label: str, timeline: Timeline, stop_s: float, seed: int, same: Stretc
     x = axes.durations(0.0, stop_s)
     drawn, rows = _jobs(timeline, x, same or {}) if by_gpu else _shades(timeline, x)
     stretches_s = timeline.end_s - timeline.start_s
-    each = axes.duration(float(stretches_s.mean())) if len(stretches_s) else "no time"
-    jobs, stop = len(set(timeline.job.tolist())), axes.duration(timeline.stop_s - timeline.begin_s)
+    each = duration(float(stretches_s.mean())) if len(stretches_s) else "no time"
+    jobs, stop = len(set(timeline.job.tolist())), duration(timeline.stop_s - timeline.begin_s)
     return Chart(
         title=label,
         summary=f"{label}, seed {seed}: {jobs} jobs in {len(stretches_s)} stretches of {each} each; ends after {stop}",
@@ -59,27 +60,25 @@ def _row_words(unit: str) -> str:
 
 
 def _jobs(timeline: Timeline, x: axes.Axis, same: Stretches) -> tuple[list[Shape], list[Label]]:
-    row = HEIGHT / timeline.num_gpus
-    parts: dict[str, list[str]] = {}
+    parts: dict[str, list[np.ndarray]] = {}
     boxes = gantt_boxes(timeline)
     lefts, rights = (
-        np.rint(WIDTH * x.at(np.array(times_s) - timeline.begin_s)).astype(int).tolist()
-        for times_s in ([box.start_s for box in boxes], [box.end_s for box in boxes])
+        x.at(np.array(times_s) - timeline.begin_s).tolist()
+        for times_s in ([one.start_s for one in boxes], [one.end_s for one in boxes])
     )
-    for box, left, right in zip(boxes, lefts, rights, strict=True):
-        top, height = round(box.top * row), round(box.bottom * row) - round(box.top * row)
-        pale = any(begin_s <= box.start_s and box.end_s <= end_s for begin_s, end_s in same.get(box.job, ()))
-        parts.setdefault(f"job j{box.job % JOB_HUES}{' same' * pale}", []).append(
-            f"M{left} {top}h{max(right - left, 1)}v{height}h{-max(right - left, 1)}z"
-        )
+    for one, left, right in zip(boxes, lefts, rights, strict=True):
+        top, bottom = (1.0 - row / timeline.num_gpus for row in (one.top, one.bottom))
+        pale = any(begin_s <= one.start_s and one.end_s <= end_s for begin_s, end_s in same.get(one.job, ()))
+        drawn = parts.setdefault(f"job j{one.job % JOB_HUES}{' same' * pale}", [])
+        drawn.append(box(left, max(right, left + LEAST), bottom, top))
     starts = np.flatnonzero(np.diff(timeline.gpu_machine, prepend=-1))
-    lines = "".join(segment(0.0, 1.0, 1.0 - start / timeline.num_gpus) for start in starts[1:].tolist())
+    lines = [segment(0.0, 1.0, 1.0 - start / timeline.num_gpus) for start in starts[1:].tolist()]
     ends = np.append(starts[1:], timeline.num_gpus)
     rows = [
         Label("machine", round(50.0 * (start + end) / timeline.num_gpus, 2), timeline.machine_name(number))
         for number, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True))
     ]
-    shapes = [Shape(classes, "".join(part)) for classes, part in sorted(parts.items())]
+    shapes = [Shape(classes, part, closed=True) for classes, part in sorted(parts.items())]
     return [*shapes, Shape("machines", lines)], rows
 
 
@@ -87,18 +86,16 @@ def _shades(timeline: Timeline, x: axes.Axis) -> tuple[list[Shape], list[Label]]
     bins = max(2, round(TIME_BINS * float(x.at(timeline.stop_s - timeline.begin_s))))
     share = shares_in_use(timeline, bins)
     groups = np.array_split(np.arange(len(share)), min(MOST_ROWS, len(share)))
-    level = np.stack([np.rint(LEVELS * share[group].mean(axis=0)) for group in groups]).astype(int)
-    place = np.rint(WIDTH * x.at(np.linspace(0.0, timeline.stop_s - timeline.begin_s, bins + 1))).astype(int)
-    row = HEIGHT / len(groups)
-    parts: dict[int, list[str]] = {number: [] for number in range(1, LEVELS + 1)}
+    level = np.stack([np.rint(SHADES * share[group].mean(axis=0)) for group in groups]).astype(int)
+    place = x.at(np.linspace(0.0, timeline.stop_s - timeline.begin_s, bins + 1)).tolist()
+    parts: dict[int, list[np.ndarray]] = {number: [] for number in range(1, SHADES + 1)}
     for number, values in enumerate(level):
-        top, height = round(number * row), round((number + 1) * row) - round(number * row)
+        top, bottom = (1.0 - row / len(groups) for row in (number, number + 1))
         cuts = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), bins]
         for first, end in itertools.pairwise(cuts):
             if values[first]:
-                width = int(place[end] - place[first])
-                parts[int(values[first])].append(f"M{place[first]} {top}h{width}v{height}h{-width}z")
-    shapes = [Shape(f"shade s{number}", "".join(part)) for number, part in parts.items() if part]
+                parts[int(values[first])].append(box(place[first], place[end], bottom, top))
+    shapes = [Shape(f"shade s{number}", part, closed=True) for number, part in parts.items() if part]
     return shapes, [
         Label("machine", round(100.0 * (number + 0.5) / len(groups), 2), timeline.machine_name(int(group[0])))
         for number, group in enumerate(groups)

@@ -12,11 +12,10 @@ import numpy as np
 
 from ...simulator.base.errors import InputError, MissingExtra
 from ..comparing.intervals import Estimate, estimate, paired_ratio, pairs
-from ..event_file import files, scalars_of
 from ..playing.runs import Run, distinct, is_same, same_as
 from ..settings.evaluation_setting import Setting
+from ..storing.event_file import AGENT, AGENT_WORDS, HEURISTIC, files, scalars_of
 from ..storing.run_files import StoredRunWarning
-from ..tensorboard_log import AGENT, AGENT_WORDS, HEURISTIC
 
 PREFERRED_BASELINE = "greedy"
 Curve = Sequence[tuple[int, float]]

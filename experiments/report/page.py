@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..charts import marks
+from ..charts.chart import HEIGHT, WIDTH, Chart
+from ..charts.marks import JOB_COLOURS, Style, styles
 from ..comparing.table import ranges
 from ..settings.evaluation_setting import Setting
-from ..tensorboard_log import folder_name
-from . import episode_words, figures, learning, marks, numbers, sweeps
-from .charts import HEIGHT, WIDTH, Chart
-from .colours import JOB_COLOURS, Style, styles
+from ..storing.event_file import folder_name
+from . import episode_words, figures, learning_curves, numbers, sweeps
 from .episodes import Episodes, chosen
 from .gantt import gantt
 from .load import Material, Section, Training
@@ -67,7 +68,7 @@ def render(
         title=title,
         sections=[_view(one, of_label, pairs.get(number)) for number, one in enumerate(material.sections)],
         swept=sweeps.charts(sweep, of_label) if (sweep := sweeps.found(material.sections)) is not None else (),
-        learning=[learning.charts(group, of_training, of_folder_name) for group in by_yardstick(material)],
+        learning=[learning_curves.charts(group, of_training, of_folder_name) for group in by_yardstick(material)],
         sources=material.sources,
         about=about,
         styles=[*of_label.values(), *of_training.values(), *of_folder_name.values()],
@@ -155,7 +156,7 @@ def made_by(command: str) -> dict[str, str]:
     import sys
     from datetime import UTC, datetime
 
-    from ..storing.identity import versions
+    from ..console.versions import versions
 
     libraries = ("numpy", "jinja2", "tensorboard")
     now = datetime.now(UTC).isoformat(timespec="seconds")

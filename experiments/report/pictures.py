@@ -8,44 +8,23 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...simulator.base.errors import InputError
+from ..charts import marks
+from ..charts.chart import Chart
+from ..charts.chart_files import is_ours, png, save
+from ..charts.drawing import Drawing, laid_out, stacked
+from ..charts.marks import Style, variables_of
 from ..playing.recording import Timeline
 from ..playing.runs import Run
 from ..settings.evaluation_setting import Setting
 from ..storing.run_files import StoredRunWarning
 from ..storing.store import Evaluation
-from ..terminal import written_whole
-from . import colours, figures, sweeps
-from .charts import Chart
-from .colours import Style
-from .drawing import Drawing, laid_out, stacked
+from . import figures, learning_curves, sweeps
 from .episodes import Episodes
 from .gantt import gantt
 from .load import Entry, Material, Section, section
-from .marks import variables_of
+from .page import by_yardstick, page_styles
 
 CARD_PX = 460.0  # the width of pictures on TensorBoard's cards, so that words are legible there
-KINDS = ("svg", "pdf", "png")
-
-
-def kinds_of(text: str) -> list[str]:
-    """Kinds of files from their names, as `svg` or `svg,pdf`.
-
-    Raises:
-        InputError: an unknown one.
-    """
-    kinds = text.replace(",", " ").lower().split()
-    unknown = [kind for kind in kinds if kind not in KINDS]
-    if unknown or not kinds:
-        raise InputError(f"{text!r}: expected kinds of pictures among {', '.join(KINDS)}, as svg,pdf")
-    return list(dict.fromkeys(kinds))
-
-
-def expect_installed(kinds: Sequence[str]) -> None:
-    """Raise MissingExtra where a kind needs a library that is not installed; SVG needs none."""
-    if set(kinds) - {"svg"}:
-        from ..matplotlib_style import expect_installed as expect_matplotlib
-
-        expect_matplotlib("pictures as PDF and PNG")
 
 
 def of_section(section: Section, styles: Mapping[str, Style]) -> list[Chart]:
@@ -73,20 +52,19 @@ def of_material(
     Raises:
         InputError: the folder cannot be made.
     """
-    from . import learning
-    from .page import by_yardstick, page_styles
-
     of_label, of_training, of_name = page_styles(material)
     paths = []
     for number, one in enumerate(material.sections):
         place = _made(folder / f"setting-{number + 1}" if material.sections[1:] else folder)
         paths += write(of_section(one, of_label), of_label, place, kinds)
         if (pair := pairs.get(number)) is not None:
-            paths += save(of_episodes(pair, of_label), place, f"episodes-seed-{pair.seed}", kinds)
+            both = of_episodes(pair, of_label)
+            paths += [save(both, place / f"episodes-seed-{pair.seed}.{kind}") for kind in kinds]
     if (sweep := sweeps.found(material.sections)) is not None:
         paths += write(sweeps.charts(sweep, of_label), of_label, _made(folder), kinds)
     found = {style.name: style for style in (*of_training.values(), *of_name.values())}
-    charts = [chart for group in by_yardstick(material) for chart in learning.charts(group, of_training, of_name)]
+    groups = by_yardstick(material)
+    charts = [chart for group in groups for chart in learning_curves.charts(group, of_training, of_name)]
     return paths + (write(charts, found, _made(folder), kinds) if charts else [])
 
 
@@ -103,8 +81,6 @@ def of_evaluation(found: Evaluation) -> list[Path]:
 
     A file of somebody else that has the name of one is left as it is, with a warning.
     """
-    from .page import page_styles
-
     one = section(found.setting, [(found.folder, found.runs)], None)
     styles = page_styles(Material((one,), (), ()))[0]
     return write(of_section(one, styles), styles, found.folder, keep_others=True)
@@ -122,8 +98,6 @@ def of_sweep(
         baseline: the policy that ratios are to; None: no ratios.
         folder: where to.
     """
-    from .page import page_styles
-
     sections = {
         value: replace(section(settings[value], [(folder, mine)], baseline), baseline=baseline)
         for value, mine in runs.items()
@@ -144,14 +118,12 @@ def of_runs(runs: Sequence[Run], beside: Sequence[Run] = ()) -> dict[str, bytes]
     for run in (*runs, *beside):
         by_policy.setdefault(run.policy, []).append(run)
     entries = [Entry(policy, policy, tuple(mine)) for policy, mine in by_policy.items()]
-    found = colours.styles([entries[0].label], [entry.label for entry in entries[1:]])
+    found = marks.styles([entries[0].label], [entry.label for entry in entries[1:]])
     seen = next((run for run in runs if run.timeline is not None), None)
     drawn = {"jct-cdf": figures.jct_cdf(entries, found)}
     if seen is not None and seen.timeline is not None:
         drawn["gantt"] = _gantt(seen.policy, seen.timeline, seen.timeline.stop_s - seen.timeline.begin_s, seen.seed)
     variables = variables_of(found)
-    from .printed import png
-
     shown = {name: one for name, one in drawn.items() if one is not None}
     return {name: png(laid_out(one, variables, CARD_PX), dpi=96) for name, one in shown.items()}
 
@@ -160,7 +132,7 @@ def of_run(run: Run) -> Drawing:
     """One recorded run: who held what when, how much was in use, and the queue, one under the other."""
     if run.timeline is None:
         raise ValueError("the run was not recorded")
-    found = colours.styles([], [run.policy])
+    found = marks.styles([], [run.policy])
     line = run.timeline
     above = _gantt(run.policy, line, line.stop_s - line.begin_s, run.seed)
     charts = [above, *figures.over_time_of(run.seed, {run.policy: line}, found)]
@@ -208,8 +180,6 @@ def write(
         kinds: of files.
         keep_others: write no SVG file in the place of one that was not drawn here; a warning says so.
     """
-    from .svg import is_ours
-
     variables = variables_of(styles)
     paths: list[Path] = []
     for chart in charts:
@@ -220,30 +190,6 @@ def write(
         if keep_others and path.exists() and not is_ours(path):
             warnings.warn(f"{path}: it is not clustergym's and is left as it is", StoredRunWarning, stacklevel=2)
             continue
-        paths += save(laid_out(chart, variables), folder, name, kinds)
+        drawing = laid_out(chart, variables)
+        paths += [save(drawing, folder / f"{name}.{kind}") for kind in kinds]
     return paths
-
-
-def save(drawing: Drawing, folder: Path, name: str, kinds: Sequence[str]) -> list[Path]:
-    """Write one drawing, once a kind; each file appears whole or not at all."""
-    paths = [folder / f"{name}.{kind}" for kind in kinds]
-    for path, kind in zip(paths, kinds, strict=True):
-        content = content_of(drawing, kind)
-        with written_whole(path) as draft:
-            draft.write_bytes(content)
-    return paths
-
-
-def content_of(drawing: Drawing, kind: str) -> bytes:
-    """A drawing as the content of a file of a kind.
-
-    Raises:
-        MissingExtra: of pdf and png, where matplotlib is not installed.
-    """
-    if kind == "svg":
-        from .svg import svg
-
-        return svg(drawing).encode()
-    from . import printed
-
-    return printed.pdf(drawing) if kind == "pdf" else printed.png(drawing)

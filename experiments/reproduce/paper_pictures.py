@@ -1,99 +1,88 @@
-"""What the pictures of reproductions share: figures in the house style, bars by cluster size, curves, saving."""
+"""What the pictures of reproductions share: the looks of their labels, axes for means, and files of several charts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Concatenate, ParamSpec
 
-import numpy as np
-
+from ...simulator.base.durations import duration
+from ..charts import axes, plots
+from ..charts.axes import Axis
+from ..charts.chart import Chart
+from ..charts.chart_files import save
+from ..charts.drawing import PANEL_PX, PAPER, laid_out, stacked
+from ..charts.marks import DASHES, Style, styles, variables_of
 from ..comparing.intervals import Estimate
-from ..matplotlib_style import COLOURS, DPI, LINES
-from ..terminal import written_whole
+from .findings import Options
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
+P = ParamSpec("P")
 HOUR_S, DAY_S = 3600.0, 86400.0
+MOST_LABELS = 32  # of a chart
 
 
-def figure(width: float, height: float) -> Figure:
-    """An empty figure; no pyplot, so no window and no global state."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+def if_asked(draw: Callable[Concatenate[Options, P], list[Path]]) -> Callable[Concatenate[Options, P], list[Path]]:
+    """Let a function draw where there is a folder for pictures alone; else there are none, and nothing is computed."""
 
-    made = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(made)
-    return made
+    @functools.wraps(draw)
+    def drawn(options: Options, /, *args: P.args, **kwargs: P.kwargs) -> list[Path]:
+        return [] if options.out is None else draw(options, *args, **kwargs)
 
-
-def save(drawn: Figure, folder: Path, name: str) -> Path:
-    """Write `name`.png into `folder`, whole or not at all."""
-    path = folder / f"{name}.png"
-    with written_whole(path) as draft:
-        drawn.savefig(draft, dpi=DPI, format="png")
-    return path
+    return drawn
 
 
-def style(number: int) -> dict[str, Any]:
-    """Colour and dashes of the curve of that number."""
-    return {
-        "color": COLOURS[number % len(COLOURS)],
-        "linestyle": LINES[number % len(LINES)],  # so that curves are told apart without colour too
-        "linewidth": 1.8,
-    }
+def looks(labels: Iterable[str]) -> dict[str, Style]:
+    """A colour and dashes a label, so that curves are told apart without colour too."""
+    found = styles([], list(labels))
+    return {label: replace(one, dash=DASHES[number % len(DASHES)]) for number, (label, one) in enumerate(found.items())}
 
 
-def finish(axis: Axes) -> None:
-    """The house style: no box, a light grid behind."""
-    axis.spines[["top", "right"]].set_visible(False)
-    axis.grid(True, which="major", color="0.9")
-    axis.set_axisbelow(True)
-
-
-def bars(
-    axis: Axes,
-    groups: Sequence[str],
-    series: Mapping[str, Sequence[Estimate]],
-    scale: float = 1.0,
-    *,
-    log: bool = False,
-) -> None:
-    """Bars side by side, a group a cluster size, with their 95 % intervals.
+def picture(
+    options: Options, name: str, charts: Sequence[Chart | None], title: str = "", columns: int = 1
+) -> list[Path]:
+    """Write `name`.png, whole or not at all.
 
     Args:
-        axis: to draw on.
-        groups: names below the axis.
-        series: label -> one estimate a group.
-        scale: what a unit of the axis is worth.
-        log: a logarithmic axis, from half of the least mean on.
+        options: they name the folder.
+        name: of the file.
+        charts: in order; their labels look as `looks` says; None is none.
+        title: of all charts together.
+        columns: how many charts are beside each other.
     """
-    width = 0.8 / len(series)
-    for number, (label, estimates) in enumerate(series.items()):
-        place = np.arange(len(groups)) + (number - (len(series) - 1) / 2) * width
-        height = np.array([one.mean for one in estimates]) / scale
-        spread = np.array([[one.mean - one.low, one.high - one.mean] for one in estimates]).T / scale
-        axis.bar(place, height, width * 0.92, label=label, color=COLOURS[number % len(COLOURS)])
-        axis.errorbar(place, height, np.maximum(spread, 0.0), fmt="none", ecolor="black", elinewidth=1.0, capsize=2.5)
-    axis.set_xticks(np.arange(len(groups)), groups)
-    least = min((one.mean / scale for estimates in series.values() for one in estimates if one.mean > 0.0), default=1.0)
-    if log:
-        axis.set_yscale("log")
-        axis.set_ylim(bottom=least / 2)
-    else:
-        axis.axhline(0.0, color="black", linewidth=0.8)
-    finish(axis)
-    axis.grid(False, axis="x")
+    assert options.out is not None, "whoever draws is decorated with `if_asked`"
+    colours = variables_of(looks(map(str, range(MOST_LABELS))))
+    drawn = [laid_out(chart, colours, PAPER if columns == 1 else PANEL_PX) for chart in charts if chart is not None]
+    return [save(stacked(drawn, title, columns), options.out / f"{name}.png")]
 
 
-def cdf(axis: Axes, curves: Mapping[str, np.ndarray], scale: float = DAY_S) -> None:
-    """Share of jobs within a time, in percent, a curve a policy; seconds on a log axis of units of `scale` (days)."""
-    for number, (label, values) in enumerate(curves.items()):
-        ordered = np.sort(values) / scale
-        share = 100.0 * np.arange(1, len(ordered) + 1) / len(ordered)
-        axis.step(ordered, share, where="post", label=label, **style(number))
-    axis.set_xscale("log")
-    axis.set_ylim(0, 100.5)
-    finish(axis)
+def bars_of_times(
+    groups: Sequence[str], series: Mapping[str, Sequence[Estimate]], title: str, y_label: str, *, log: bool = False
+) -> Chart:
+    """Bars of durations in seconds: from 0, or on a log axis from half of the least mean on."""
+    means = [one.mean for values in series.values() for one in values if one.mean > 0.0]
+    most = max((one.high for values in series.values() for one in values if one.mean > 0.0), default=1.0)
+    y = axes.log_durations(min(means, default=1.0) / 2.0, most) if log else axes.durations(0.0, 1.03 * most)
+    return plots.bars(groups, series, looks(series), y, duration, title=title, y_label=y_label)
+
+
+def in_seconds(hours: Estimate) -> Estimate:
+    """An estimate of hours in seconds."""
+    return replace(hours, mean=HOUR_S * hours.mean, low=HOUR_S * hours.low, high=HOUR_S * hours.high)
+
+
+def means_of_times(
+    values: Sequence[float], lines: Mapping[str, Sequence[Estimate]], y: Axis | None = None, **about: Any
+) -> Chart:
+    """Means of durations, seconds, over the values of a parameter.
+
+    Args:
+        values: of the parameter.
+        lines: label -> one estimate a value.
+        y: the axis; None: one on which all means lie.
+        about: more fields of the chart.
+    """
+    every = [one for line in lines.values() for one in line]
+    y = axes.between(min(one.low for one in every), max(one.high for one in every)) if y is None else y
+    return plots.means([f"{value:g}" for value in values], lines, looks(lines), y, duration, **about)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..terminal import plain_table
+from ..console.terminal import plain_table
 from .rows import Row
 
 if TYPE_CHECKING:

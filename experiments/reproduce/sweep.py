@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ...simulator.base.errors import InputError
+from ..console.terminal import progress
+from ..console.versions import LIBRARIES, versions
 from ..playing.executors import elsewhere
-from ..storing.identity import LIBRARIES, PLAYING, expect_sources, sources, versions
+from ..storing.identity import PLAYING, expect_sources, sources
 from ..storing.run_files import IDENTITY, load, remove_orphans, save, short_hash
-from ..terminal import progress
 from .case import Case, Outcome
 from .findings import Options
 

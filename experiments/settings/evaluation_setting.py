@@ -15,7 +15,7 @@ from ...envs.registration import ENVIRONMENTS, resolve
 from ...policies import Policy
 from ...simulator.base.names import parse_name
 from ...simulator.cluster.topology import Topology
-from ...simulator.configuration.cluster_options import SimulatedCluster
+from ...simulator.configuration.cluster_config import SimulatedCluster
 from ...simulator.configuration.network_choice import Network, load_network
 from ...simulator.engine.time_window import Window
 from ...simulator.files.own_code import is_own, own, shown_word

@@ -17,8 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ..terminal import typed, written_whole
-from .identity import LEARNING_LIBRARIES, LIBRARIES, versions
+from ..console.terminal import typed, written_whole
+from ..console.versions import LEARNING_LIBRARIES, LIBRARIES, versions
 from .run_files import StoredRunWarning
 
 NAME = "command.json"

@@ -5,10 +5,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
-import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from importlib import metadata
 from pathlib import Path, PurePath
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -18,6 +16,7 @@ import numpy as np
 from ...policies import Handed, Policy
 from ...simulator.base.errors import InputError
 from ...simulator.cluster.topology import Topology
+from ..console.versions import LEARNING_LIBRARIES, versions
 from ..settings.evaluation_setting import Setting, network_of, own_files, workload_of
 from .run_files import short_hash
 
@@ -27,8 +26,6 @@ PLAYING = (
     *("experiments/playing/evaluation.py", "experiments/playing/recording.py"),
 )
 LOOKING = ("envs", "agents")  # an agent sees through an environment's eyes
-LIBRARIES = ("numpy", "numba")
-LEARNING_LIBRARIES = ("torch", "stable-baselines3", "sb3-contrib")
 
 
 @functools.cache
@@ -49,19 +46,6 @@ def expect_sources(known: str, *places: str, what: str) -> None:
     """Raise InputError if this process has other sources than the one that started it."""
     if sources(*places) != known:
         raise InputError(f"{what}: the sources changed while it ran; start it again")
-
-
-def versions(*libraries: str) -> dict[str, str]:
-    """Versions of clustergym, python, and those of `libraries` that are installed."""
-    from ... import __version__
-
-    found = {"clustergym": __version__, "python": platform.python_version()}
-    for name in libraries:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def content(setting: Setting) -> dict[str, str]:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ...simulator.files.csv_cells import write_csv
+from ..console.terminal import written_whole
 from ..playing.runs import DECISION_COLUMNS, Run
 from ..settings.evaluation_setting import Setting
-from ..terminal import written_whole
 
 KEY = b"clustergym.results"
 

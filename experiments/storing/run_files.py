@@ -22,7 +22,7 @@ import numpy as np
 from ...simulator.files import sealed_parquet
 from ...simulator.files.regular_files import expect_plain_file
 from ...simulator.jobs.workload import WorkloadWarning
-from ..terminal import written_whole
+from ..console.terminal import written_whole
 
 IDENTITY = "identity"
 ORPHAN_S = 60.0  # a draft is written within milliseconds; one this old was left by a process that was killed

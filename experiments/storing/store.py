@@ -35,10 +35,10 @@ import numpy as np
 
 from ...policies import Handed, make_for, word_of
 from ...simulator.base.errors import InputError
+from ..console.terminal import BadArgument, expect_writable
 from ..playing.recording import Timeline
 from ..playing.runs import Run, players_of
 from ..settings.evaluation_setting import Setting, stamps
-from ..terminal import BadArgument, expect_writable
 from . import command_log, identity, results, summary
 from .run_files import StoredRunWarning, load, remove_orphans, save, short_hash
 

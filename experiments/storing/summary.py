@@ -18,8 +18,9 @@ from typing import Any
 
 from ...simulator.base.errors import InputError
 from ...simulator.files.regular_files import expect_plain_file
+from ..console.terminal import BadArgument, written_whole
+from ..console.versions import LIBRARIES
 from ..settings.evaluation_setting import Setting
-from ..terminal import BadArgument, written_whole
 from . import identity
 from .run_files import StoredRunWarning
 
@@ -36,7 +37,7 @@ def common(setting: Setting) -> dict[str, Any]:
         "setting": _words(setting),
         "content": identity.content(setting),
         "sources": identity.sources(*identity.PLAYING),
-        "versions": identity.versions(*identity.LIBRARIES),
+        "versions": identity.versions(*LIBRARIES),
     }
 
 

@@ -6,7 +6,6 @@ far is looked at, paired by seed, and it is stopped where all of that is on the 
 
 from __future__ import annotations
 
-import functools
 import inspect
 import math
 import types
@@ -15,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...policies import make_for, maker_of, spelt
+from ...policies import make_for, maker_of, parameters_of, spelt
 from ...simulator.base.names import choose, kinds_of
 from ..comparing.intervals import FEWEST_TO_TELL, paired_ratio
 from ..playing.evaluation import evaluate
@@ -85,13 +84,13 @@ class PolicyParameters:
     def kind_of(self, key: str) -> Kind:
         """What values a parameter takes, by its annotation."""
         factory = maker_of(self.policy)[0]
-        named = _parameters(factory)
+        named = parameters_of(factory)
         choose(key, named, f"parameter of policy {self.policy}:")
         return kind_of_annotation(kinds_of(factory, named).get(key))
 
     def default_of(self, key: str) -> Any:
         """The default of a parameter; None if it has none."""
-        default = _parameters(maker_of(self.policy)[0])[key].default
+        default = parameters_of(maker_of(self.policy)[0])[key].default
         return None if default is inspect.Parameter.empty else default
 
     def word(self, values: Mapping[str, str]) -> str:
@@ -170,16 +169,6 @@ def _paired(found: Sequence[float], others: Sequence[float]) -> tuple[Sequence[f
     if len(found) == 1:
         return [found[0]] * len(others), others
     return found, others[: len(found)]
-
-
-@functools.cache
-def _parameters(factory: Any) -> Mapping[str, inspect.Parameter]:
-    try:
-        found = inspect.signature(factory).parameters.values()
-    except (TypeError, ValueError):  # an object, or compiled
-        return {}
-    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return {one.name: one for one in found if one.kind in named and not one.name.startswith("_")}
 
 
 def kind_of_annotation(annotation: Any) -> Kind:

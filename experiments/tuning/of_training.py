@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from ...agents.config import Config, assign, expect_fitting, make_config
+from ...agents.training.config import Config, assign, expect_fitting, make_config
 from ...simulator.base.errors import InputError
 from ...simulator.base.names import choose
+from ..console.terminal import written_whole
+from ..learning.training import TrainingLog, read_config, setting_of, write_config
 from ..settings.evaluation_setting import Setting
 from ..storing import identity
-from ..terminal import written_whole
-from ..training import TrainingLog, read_config, setting_of, write_config
 from .of_policy import kind_of_annotation
 from .space import Kind
 from .trial_search import Direction, Going, Outcome
 
 if TYPE_CHECKING:
-    from ...agents.trainer import Evaluated
+    from ...agents.training.trainer import Evaluated
 
 TRIALS, BEST = "trials", "best.yaml"
 # What trials are compared on must be the same for all.
@@ -136,9 +136,9 @@ class TrainingParameters:
 
     def play(self, going: Going) -> Outcome:
         """One training, from its checkpoint if it was killed."""
-        from ...agents.checkpoint import read_checkpoint
-        from ...agents.folders import standing
-        from ...agents.trainer import CHECKPOINT, Training
+        from ...agents.files.checkpoint import read_checkpoint
+        from ...agents.files.folders import standing
+        from ...agents.training.trainer import CHECKPOINT, Training
 
         config = self.config_of(going.values or {})
         folder = self.folder_of(going.place)

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from ...simulator.base.names import short_name
 from ..comparing.table import ranges
-from ..terminal import plain_table
+from ..console.terminal import plain_table
 from .judging import Judged, overall
 from .of_training import BEST, TRIALS, TrainingParameters
 from .trial_search import Search, Trial
@@ -180,7 +181,7 @@ def _to_copy(found: Found) -> list[str]:
         first = subject.config.validation[0]
         places = {"topology": first.topology, "network": first.network, "workload": first.workloads[0]}
         options = shlex.join(part for name, value in places.items() for part in (f"--{name}", value))
-        short = subject.config.environment.removeprefix("clustergym/").removesuffix("-v0")
+        short = short_name(subject.config.environment)
         words = f"{subject.agent(best.place)} {subject.agent(0)}"
         return [
             *kept,

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 
 from ...simulator.base.errors import InputError, MissingExtra, Stalled
+from ..console.terminal import BadArgument
 from ..playing.executors import Processes
-from ..terminal import BadArgument
 from .space import Kind, Parameter, chosen
 
 try:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...simulator.files.csv_cells import write_csv
-from ..terminal import written_whole
+from ..console.terminal import written_whole
 from .space import Parameter
 from .trial_search import REFUSED, Search, Trial, quietly
 

@@ -34,7 +34,7 @@ import numpy as np
 from ...simulator.cluster.routes import LinkUse
 from ...simulator.contention.circle import MOST_ITERATIONS, Circle, Grid, demand
 from ...simulator.profiles.phases import Phases
-from .overlap import Laid, lay_levels, lay_turns
+from .overlap import Laid, lay_levels
 from .rotation_search import ABREAST, PADDED, SEEN, Lines, lay_amounts, lay_runs, search_all, search_by_descent
 
 if TYPE_CHECKING:
@@ -417,14 +417,3 @@ def lay_lines(overlay: Overlay, laid: Laid) -> Lines:
     lay_runs(laid, lines)
     lay_amounts(laid, lines)
     return lines
-
-
-def excess_by_rotation(overlay: Overlay, rotation: Sequence[int], job: int) -> np.ndarray:
-    """What each rotation of one job costs, the others as they are: float64 (rotations of the job,).
-
-    The sum over the overlay's links of the average excess demand, as a fraction of the capacity: 1 - Eq. 2 of paper
-    cassini, summed.
-    """
-    laid = lay(overlay)
-    lay_turns(laid, np.asarray(rotation, np.int64), job)
-    return laid.cost[: laid.turns[job]] / float(laid.room[0] * overlay.demand.shape[1])

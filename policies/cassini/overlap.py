@@ -273,19 +273,6 @@ def _lay_sums(laid, link, folds, more):
     laid.sums[2 * around] = 2 * total
 
 
-@entry
-def lay_turns(laid, rotation, job):
-    """Modify `cost`: the excess of all links at each rotation of a job, the others at `rotation`, int64 (n,)."""
-    clear(laid)
-    for other in range(rotation.shape[0]):
-        if other != job:
-            put(laid, other, rotation[other], 1)
-    lay_costs(laid, job)
-    rest = settled(laid, job)
-    for step in range(laid.turns[job]):
-        laid.cost[step] += rest
-
-
 @kernel
 def best_step(laid, job):
     """The rotation of the least cost, the smallest on a tie."""

@@ -41,6 +41,7 @@ Where jobs run in groups on parameter servers it is another rule, harmony/oracle
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal
 
 from ...simulator.base.errors import InputError
@@ -82,7 +83,9 @@ def greedy(
         exponent: of the GPUs, in the weights; 0 to 8; with `preempt=on` only, where it is 0.5 by default.
         remaining, power, steps, holds_s, disk: among groups only, as of `harmony.searching.Greedy`.
     """
-    groups = Greedy(remaining, power, steps, holds_s, disk)
+    groups = partial(Greedy, remaining, power, steps, holds_s, disk)
+    if (power, steps, holds_s) != (None, STEPS, HOLDS_S):
+        groups()  # a mistake in these is told now, whoever plays
     rule = _on_gpus(margin, placer, preemption_cost, round, preempt, theta, exponent)
     return Twofold(RulePolicy("greedy", rule), groups, FOR_GROUPS, FOR_GPUS)
 

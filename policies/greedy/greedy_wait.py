@@ -23,9 +23,9 @@ from ...simulator.base.tiers import MACHINE, RACK
 from ...simulator.compiler.jit import kernel
 from ...simulator.jobs.remaining_time import expected_end_s, known_left
 from ...simulator.numerics import heap
+from ...simulator.record.feature_groups import gpu_of, has_berths
 from ...simulator.running.gpu_allocation import tier_of_gang
 from ...simulator.running.iteration_time import gang_iteration_s
-from ...simulator.sharing.berths import gpu_of, has_berths
 
 IN_MACHINE, IN_RACK, WHOLE = 0, 1, 2  # rooms: GPUs of one machine, GPUs of one rack, wholly free machines of one rack
 LESS = 1.0 - 1e-9  # a slowdown that is equal but for rounding is not better

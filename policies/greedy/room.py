@@ -26,9 +26,9 @@ from ...simulator.compiler.jit import kernel
 from ...simulator.jobs.remaining_time import isolated_left_s
 from ...simulator.lifecycle.lifecycle import migrate, preempt
 from ...simulator.numerics.rounding import rounded
+from ...simulator.record.feature_groups import gpu_of, has_berths
 from ...simulator.rules.orders import is_leased, restore_cost_s
 from ...simulator.running.placers import find_at, find_in_machine
-from ...simulator.sharing.berths import gpu_of, has_berths
 from ..passes.eviction import pop_pick, push_pick
 from ..passes.starts import start
 

@@ -33,7 +33,6 @@ OBJECTIVES = ("utilisation", "rates", "known")
 STEPS = 20_000
 HEAT = 0.02
 POWER = 0.4  # of the remaining hours, from scratch; .4 to 1 are within 6 %
-POWER_STICKY = 0.7  # from the present grouping
 HOUR_S = 3600.0
 LEAST_S = 1.0  # of remaining time: a job about to end is not worth everything
 

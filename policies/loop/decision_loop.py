@@ -17,24 +17,23 @@ from ...simulator.base.codes import ASK, DECIDE, ENDLESS, FINISHED, HORIZON, STA
 from ...simulator.compiler.jit import kernel
 from ...simulator.events.clock import happen, next_event_s, pass_time
 from ...simulator.events.network_clock import play_on
-from ...simulator.flows.link_use import has_links
 from ...simulator.flows.sessions import let_go
 from ...simulator.lifecycle.rerating import settle_rates
-from ...simulator.numerics.event_queue import schedule_event
+from ...simulator.numerics.heap import schedule_event
 from ...simulator.numerics.rounding import SAME_INSTANT
-from ...simulator.regions.region_starts import has_regions
+from ...simulator.record.feature_groups import has_berths, has_links, has_regions
 from ...simulator.regions.table_copies import sweep
 from ...simulator.running.patience import AT_ONCE, is_endless
 from ...simulator.running.round_times import next_round_s, round_from_s
-from ...simulator.sharing.berths import forget_eased, has_berths
+from ...simulator.sharing.berths import forget_eased
 from ..bsbf.restore import restore
 from ..bsbf.sjf_bsbf_pass import share_pass
 from ..dally import set_rings
-from ..gandiva import pack, unpack
+from ..gandiva.gandiva import pack, unpack
+from ..gandiva.time_slicing import plan_turn
 from ..passes.backfill import backfill
 from ..passes.order_pass import commit, order_pass
 from ..passes.tier_holds import serve_holds
-from ..passes.time_slicing import plan_turn
 from .offer_pass import make_offers
 
 

@@ -19,11 +19,11 @@ from ...simulator.rules.orders import comes_before, is_leased
 from ...simulator.running.gpu_allocation import is_spread
 from ...simulator.running.placers import find_better, find_gang
 from ..dally import find_accepted, find_upgrade, patience
+from ..gandiva.time_slicing import may_stop, pick_turns_over, turn_is_over
 from ..greedy.greedy_wait import forget, takes_now
 from ..greedy.room import starts_for_room
 from ..passes.eviction import evict_for, pick_evictable, pick_leases_over, pop_pick
 from ..passes.starts import start
-from ..passes.time_slicing import may_stop, pick_turns_over, turn_is_over
 
 
 @kernel

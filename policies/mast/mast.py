@@ -224,7 +224,7 @@ class _Arrays:
     """What the kernels work on, for one workload in one topology."""
 
     ranking: gms.Ranking
-    regions: kernels.Regions
+    regions: kernels.RegionUnits
     queue: auction.Queue
 
     @classmethod

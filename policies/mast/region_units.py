@@ -17,10 +17,10 @@ NONE = -1
 PARTS = 4  # of a workload at most
 IMPORTANCES = 7
 NEVER = 2**62  # units that nobody asks
-TAKEN, LEAVES, LOGGED, LOGGED_UNITS, ASKED, SPARED, CHOSEN = 0, 1, 2, 3, 4, 5, 6  # of `count`
+TAKEN, LEAVES, LOGGED, LOGGED_UNITS, ASKED, SPARED, CHOSEN = 0, 1, 2, 3, 4, 5, 6  # places in `RegionUnits.count`
 
 
-class Regions(NamedTuple):
+class RegionUnits(NamedTuple):
     """Arrays, int64 unless said otherwise; R regions, T types, C clusters, K racks, M machines, U units, J workloads.
 
     A group is region x T + type. The first part never changes, the second is who holds what, the third a plan.

@@ -121,7 +121,7 @@ class Hardware:
         )
 
 
-def lay_regions(hardware: Hardware, workloads: int) -> kernels.Regions:
+def lay_regions(hardware: Hardware, workloads: int) -> kernels.RegionUnits:
     """The regions with nobody in them, for workloads 0 to `workloads` - 1."""
     clusters, racks = len(hardware.region), len(hardware.rack_cluster)
     machines, units = len(hardware.machine_units), int(hardware.machine_units.sum())
@@ -145,7 +145,7 @@ def lay_regions(hardware: Hardware, workloads: int) -> kernels.Regions:
     }
     arrays = {name: np.zeros(shape, np.int64) for name, shape in shapes.items()}
     arrays["cluster"][:] = kernels.NONE
-    found = kernels.Regions(
+    found = kernels.RegionUnits(
         shape=np.array([hardware.regions, hardware.types]),
         first_cluster=_ends(group, groups),
         clusters=np.argsort(group, kind="stable").astype(np.int64),

@@ -42,11 +42,11 @@ from ...simulator.jobs.remaining_time import expected_end_s, isolated_left_s
 from ...simulator.lifecycle.lifecycle import began_now
 from ...simulator.numerics import heap
 from ...simulator.numerics.rounding import SAME_INSTANT
+from ...simulator.record.feature_groups import gpu_of, has_berths
 from ...simulator.rules.orders import plain_key, restore_cost_s
 from ...simulator.running.gpu_allocation import tier_of_gang
 from ...simulator.running.iteration_time import gang_iteration_s
 from ...simulator.running.placers import find_gang
-from ...simulator.sharing.berths import gpu_of, has_berths
 from .starts import start
 
 ANY_SIZE = 1 << 40

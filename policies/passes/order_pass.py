@@ -13,6 +13,7 @@ decides for itself are in `offer_pass.py`, rules that share GPUs in `bsbf/`; `de
 from ...simulator.base.codes import COUNT, RUNNING, WAITING
 from ...simulator.compiler.jit import kernel
 from ...simulator.lifecycle.lifecycle import enter_queue, grant_lease, leave_queue, plan, preempt
+from ...simulator.record.feature_groups import has_berths
 from ...simulator.rules.orders import (
     has_levels,
     is_running_place,
@@ -22,7 +23,6 @@ from ...simulator.rules.orders import (
     stopped_key,
 )
 from ...simulator.running.placers import find_gang
-from ...simulator.sharing.berths import has_berths
 from .eviction import evict_for, give_up, gpus_behind, pick_evictable
 from .starts import start
 

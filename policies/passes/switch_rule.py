@@ -5,10 +5,11 @@ import math
 from ...simulator.base.codes import HELD, RATED, RUNNING, WAITING
 from ...simulator.compiler.jit import kernel
 from ...simulator.lifecycle.lifecycle import enqueue, plan
-from ...simulator.numerics.event_queue import schedule_event
+from ...simulator.numerics.heap import schedule_event
+from ...simulator.record.feature_groups import has_berths
 from ...simulator.rules.orders import arrival_key, attained_now_s, has_levels, settle_place
 from ...simulator.running.round_times import next_round_s
-from ...simulator.sharing.berths import ask_rate, ease, forget_eased, has_berths
+from ...simulator.sharing.berths import ask_rate, ease, forget_eased
 from ...simulator.sharing.exclusive_gpus import lay_alone
 
 

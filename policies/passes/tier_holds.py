@@ -15,7 +15,7 @@ from ...simulator.base.tiers import MACHINE
 from ...simulator.compiler.jit import kernel
 from ...simulator.lifecycle.lifecycle import hold, unhold
 from ...simulator.lifecycle.standing_holds import join_standing
-from ...simulator.numerics.event_queue import schedule_event
+from ...simulator.numerics.heap import schedule_event
 from ...simulator.rules.orders import comes_before
 from ...simulator.running.gpu_allocation import tier_of_gang
 from ...simulator.running.placers import find_at, find_gang

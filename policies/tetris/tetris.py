@@ -52,7 +52,6 @@ from ...simulator.engine.view import ClusterView
 from ...simulator.table_placement import replicas as kernels
 from ...simulator.table_placement.placement import DAY_S, KIB, Objective, Placement, kib, seconds
 from ...simulator.table_placement.placement import Move as HomeMove
-from ...simulator.table_placement.projected import expected_warehouse
 from ...simulator.warehouse.warehouse import Jobs, Warehouse
 from ..base import Policy
 from ..planning import PlanningPolicy
@@ -262,7 +261,7 @@ class DataPolicy(PlanningPolicy):
 
     def plan(self, view: ClusterView) -> Iterable[TableDecision]:
         """What leads to the tables as they are planned on this day."""
-        warehouse = expected_warehouse(view)
+        warehouse = view.projected_warehouse()
         quota_bytes = self.quota * float(warehouse.tables.size_bytes.sum())
         plan = Tetris(self.version, quota_bytes, self.search(len(warehouse.tables))).plan(warehouse)
         return decisions_of(plan, warehouse, view)

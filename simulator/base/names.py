@@ -177,6 +177,11 @@ def text_of(value: Any) -> str:
     return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def short_name(env_id: str) -> str:
+    """What people call an environment: `Delay` of `clustergym/Delay-v0`; a short name is itself."""
+    return env_id.removeprefix("clustergym/").removesuffix("-v0")
+
+
 def loaded(place: str) -> Any:
     """What `module:name` names: it is imported when it is needed."""
     module, _, attribute = place.partition(":")

@@ -1,15 +1,167 @@
-"""What a simulated GPU cluster is, as one value: `Simulator` simulates it, and whoever else needs one asks for it."""
+"""What a simulated cluster is, as one value: a dataclass whose fields are its options, wherever options are told.
+
+Commands (`--set`, `--help`), environments (keyword arguments), stored runs (columns, identities) and simulators ask the
+description for them, so a new option is a new field. A field with the metadata `group` holds a dataclass of
+its own, whose fields are options as well; its `of(**options)` makes one, or None where they say that there is none.
+Other metadata: `feature` and `needs` of `Option`, and `said`, False where no word of a user's says the field.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import inspect
+import re
+import typing
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from functools import cache
 from typing import Any, ClassVar, Self
 
 from ..base.arguments import seconds
+from ..base.errors import InputError
+from ..base.names import choose, convert, loaded
+from ..cluster.topology import Topology
+from ..events.initialise import Failures
+from ..files.own_code import shown_word
+from ..jobs.estimates import Estimates
 from ..network.simulated import Pace
+from ..rules.semantics import Semantics, events, load_semantics
 from ..sharing.sharing_model import Sharing
-from .cluster_options import REGIONS, SHARING, UNSAID, SimulatedCluster
 from .network_choice import Contention, load_network, network_for
+
+RUN_TIMES, LEASES, SHARING, REGIONS = "run times", "leases", "sharing", "regions"
+EXACT, EVENTS = Estimates(), events()
+WITHOUT = {  # what a user is told where a cluster lacks the feature that an option is about
+    RUN_TIMES: "nobody asks for run times in {}",
+    LEASES: "{} has no leases",
+    SHARING: "jobs of {} do not share GPUs",
+    REGIONS: "{} has no regions",
+}
+UNSAID: Mapping[str, Any] = {"said": False}  # of a field that is no option: it is told otherwise, or not in words
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a simulated cluster.
+
+    Attributes:
+        name: its key.
+        group: the field whose dataclass it is a field of; "": none.
+        kind: its type.
+        default: its value if nobody gives another, in words.
+        feature: what a cluster must have for it to mean anything; "": nothing.
+        needs: it means something only where one of these options has a value.
+        summary: what it is, from the docstring of its class.
+    """
+
+    name: str
+    group: str
+    kind: Any
+    default: Any
+    feature: str
+    needs: tuple[str, ...]
+    summary: str
+
+
+@dataclass(frozen=True)
+class SimulatedCluster:
+    """What every simulator is told of its cluster.
+
+    Args:
+        topology: a `Topology`, a preset (`"dally:racks=2"`), a specification or its path.
+        network: the network, by its word or as an object.
+        horizon_s: stop after so many seconds from the first arrival, > 0; None: never.
+        estimates: what policies and observations know of run times: exact, none, lognormal:sigma=S, user, or such an
+            object; what happens does not depend on it.
+        semantics: how leases end and when passes are made: events, artist-sim, or such an object.
+        failures: failures of machines and regions; None: none.
+
+    Raises:
+        InputError: a value that does not fit.
+    """
+
+    simulator: ClassVar[str]  # `module:name` of the class that simulates it, which imports this module
+    unit: ClassVar[str] = "GPUs"  # what jobs run on
+
+    topology: Topology | str | dict[str, Any]
+    network: Any = field(default="none", hash=False, metadata=UNSAID)
+    horizon_s: float = float("inf")
+    estimates: Estimates = field(default=EXACT, metadata={"feature": RUN_TIMES})
+    semantics: Semantics = field(default=EVENTS, metadata={"feature": LEASES})
+    failures: Failures | None = field(default=None, metadata={"group": Failures})
+
+    def __post_init__(self) -> None:
+        self._keep(
+            horizon_s=seconds("horizon_s", self.horizon_s),
+            estimates=Estimates.load(self.estimates),
+            semantics=load_semantics(self.semantics),
+        )
+
+    def _keep(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def options(cls) -> dict[str, Option]:
+        """The options by name, in the order of the fields."""
+        found: dict[str, Option] = _options(cls)  # type: ignore[arg-type]
+        return found
+
+    @classmethod
+    def of(cls, topology: Any, network: Any = None, **given: Any) -> Self:
+        """A description from options and fields by name.
+
+        Raises:
+            InputError: an unknown one, or a value that does not fit.
+        """
+        place = {} if network is None else {"network": network}
+        return cls(topology, **place, **_gathered(cls, None, given))
+
+    @classmethod
+    def from_words(cls, words: Mapping[str, Any], what: str) -> dict[str, Any]:
+        """Values of options; text is turned into what they are, `what` is what an error calls them."""
+        known = cls.options()
+        return {
+            key: convert(value, known[key].kind, f"{what}: {key}") if isinstance(value, str) else value
+            for key, value in words.items()
+        }
+
+    def copy_with(self, **changes: Any) -> Self:
+        """A description with other values of some options or fields."""
+        return replace(self, **_gathered(type(self), self, changes))
+
+    def values(self) -> dict[str, Any]:
+        """The value of every option by name; None of one whose group is not there."""
+        holders = {key: getattr(self, one.group) if one.group else self for key, one in self.options().items()}
+        return {key: None if holder is None else getattr(holder, key) for key, holder in holders.items()}
+
+    def words(self) -> dict[str, Any]:
+        """Topology, network and the values of all options, as one can write them down."""
+        places = {"topology": shown_word(self.topology), "network": shown_word(self.network)}
+        return places | {key: _word(value) for key, value in self.values().items()}
+
+    def unusual(self) -> dict[str, Any]:
+        """The words of the options that have not their usual values."""
+        usual = {key: one.default for key, one in self.options().items()}
+        return {key: word for key, word in self.words().items() if word not in (None, usual.get(key, word))}
+
+    def terms(self) -> dict[str, str]:
+        """What is simulated, field by field, in words by which a simulation of something else can be told."""
+        return {one.name: _told(getattr(self, one.name)) for one in fields(self) if one.name != "pace"}
+
+    def check(self) -> None:
+        """InputError for a word that names what cannot be opened, beside those of topology and network."""
+
+    def build(self, rule: Any = None) -> Any:
+        """A simulator of it; `rule`: what holds there whoever decides; None: the usual."""
+        return loaded(self.simulator)(self, rule=rule)
+
+    def on_network_for(self, policy: Any) -> Self:
+        """The cluster on the network on which a policy is played."""
+        return self
+
+    def for_policy(self, policy: Any) -> Self:
+        """The cluster as it is while a policy plays, which may bring something along."""
+        return self
 
 
 @dataclass(frozen=True)
@@ -62,3 +214,70 @@ class ClusterConfig(SimulatedCluster):
         if self.pace is not None or isinstance(there.network, Contention):
             return there
         return replace(there, pace=policy.pace(Sharing.gpu if self.sharing is None else self.sharing.gpu))
+
+
+@cache
+def _options(kind: Any, group: str = "", feature: str = "") -> dict[str, Option]:
+    kinds, about = typing.get_type_hints(kind), summaries(kind)
+    found: dict[str, Option] = {}
+    for one in fields(kind):
+        told = one.metadata
+        if "group" in told:
+            found |= _options(told["group"], one.name, told.get("feature", ""))
+        elif told.get("said", one.name != "topology"):
+            own = (told.get("feature", feature), tuple(told.get("needs", ())), about.get(one.name, ""))
+            found[one.name] = Option(one.name, group, kinds[one.name], _default(one), *own)
+    return found
+
+
+def _default(one: Field[Any]) -> Any:
+    return None if one.default is MISSING else _word(one.default)
+
+
+def summaries(kind: type) -> dict[str, str]:
+    """What the `Args` of a class, and of those that it is made from, say of each field."""
+    found: dict[str, str] = {}
+    for one in reversed(kind.__mro__):
+        _, _, told = (inspect.cleandoc(one.__doc__ or "")).partition("Args:\n")
+        for block in re.split(r"\n(?=    \w)", re.split(r"\n(?=\S)", told)[0]):
+            names, _, text = block.strip().partition(":")
+            found |= dict.fromkeys(re.split(r",\s*", names), " ".join(text.split()))
+    return found
+
+
+def _gathered(kind: Any, before: SimulatedCluster | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields from options and fields by name; what is not given of a group is as `before`, or as usual."""
+    known = kind.options()
+    own = {one.name for one in fields(kind)}
+    found: dict[str, Any] = {}
+    groups: dict[str, dict[str, Any]] = {}
+    for key, value in given.items():
+        group = known[key].group if key in known else ""
+        if not group and key not in own:
+            choose(key, known, "option of a simulated cluster")
+        (groups.setdefault(group, {}) if group else found)[key] = value
+    for group, values in groups.items():
+        held = None if before is None else getattr(before, group)
+        stays = {} if held is None else {one.name: getattr(held, one.name) for one in fields(held)}
+        kinds = next(one.metadata["group"] for one in fields(kind) if one.name == group)
+        found[group] = kinds.of(**{**stays, **values})
+    return found
+
+
+def _word(value: Any) -> Any:
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return value.describe() if hasattr(value, "describe") else shown_word(value)
+
+
+def _told(value: Any) -> str:
+    if hasattr(value, "machine_rack"):
+        return f"{value.name} ({value.num_gpus} GPUs, {value.num_machines} machines, {value.num_racks} racks)"
+    found = value.describe() if hasattr(value, "describe") else repr(value)
+    return re.sub(r" at 0x[0-9a-f]+", "", str(found))  # which differs from process to process
+
+
+def expect_feature(option: Option, features: frozenset[str], where: str) -> None:
+    """InputError where a cluster, `where`, has not what an option is about."""
+    if option.feature and option.feature not in features:
+        raise InputError(f"{option.name}: {WITHOUT[option.feature].format(where)}")

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal
+
+import numpy as np
 
 from ..base.errors import InputError
 from ..base.names import bind, choose, parse_name
+from ..base.tiers import TIERS
+from ..cluster.topology import Topology
 from ..contention.contention import Contention
 from ..files.own_code import is_own, made_of, shown_word
 from ..network.allreduce import AllReduce
@@ -15,10 +20,25 @@ from ..network.allreduce import allreduce as rings
 from ..network.isolated import ISOLATED, Duration
 from ..network.looked_up import LookedUp
 from ..network.measured import Measured, measured
-from ..network.network_model import Network
-from ..network.no_network import NoNetwork
+from ..network.network_model import Jobs, Network
 from ..network.penalty import Penalty, penalty
 from ..network.written import on_topology
+
+
+@dataclass(frozen=True)
+class NoNetwork:
+    """No network: every placement runs at full speed, so `duration_s` means the same either way (isolated.py)."""
+
+    duration: Duration = ISOLATED
+    name: str = "none"
+
+    def describe(self) -> str:
+        """Its text, for `load_network`."""
+        return self.name
+
+    def tier_factors(self, workload: Jobs | Any, topology: Topology | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """One profile, 1 on every tier; see `Network`."""
+        return np.zeros(len(workload.gpus), np.int64), np.ones((1, TIERS))
 
 
 def none(duration: Duration = ISOLATED) -> NoNetwork:

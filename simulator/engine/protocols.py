@@ -5,12 +5,12 @@ What finds a policy by its name is installed by the root package (`install_polic
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from ..base.errors import InputError
+from ..base.names import loaded
 
 if TYPE_CHECKING:
     from ..base.decisions import Decision
@@ -80,16 +80,16 @@ class Remembers(Protocol):
         """A simulator now stands where one stood of whose run `memory` was remembered."""
 
 
-_makers: list[Callable[[str], Any]] = []
+_maker: list[str] = []
 
 
-def install_policies(make: Callable[[str], Any]) -> None:
-    """From now on `make` turns a policy's name into the policy."""
-    _makers[:] = [make]
+def install_policies(place: str) -> None:
+    """From now on what lies at `place`, `module:name`, turns a policy's name into the policy."""
+    _maker[:] = [place]
 
 
 def policy_of(word: str) -> Any:
     """The policy of a name (`sjf`, `dally:history=24`); InputError if there is none."""
-    if not _makers:
+    if not _maker:
         raise InputError(f"policy {word!r}: nothing that knows policies by name is installed; import clustergym")
-    return _makers[0](word)
+    return loaded(_maker[0])(word)

@@ -7,7 +7,9 @@ policies/loop/loop_calls.py.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
@@ -40,23 +42,20 @@ class Loop(Protocol):
     timer_left_s: Callable[[np.recarray, int, int, int], float]
 
 
-_finders: list[Callable[[], Loop]] = []
-_found: list[Loop] = []
+_place: list[str] = []
 
 
-def install_loop(find: Callable[[], Loop]) -> None:
-    """From now on `find` gives the loop; it is asked once, at the first use."""
-    _finders[:] = [find]
-    _found.clear()
+def install_loop(module: str) -> None:
+    """From now on the loop is this module; it is imported at the first use."""
+    _place[:] = [module]
 
 
+@cache
 def rule_loop() -> Loop:
     """The loop; InputError if there is none."""
-    if not _found:
-        if not _finders:
-            raise InputError("nothing that plays a simulator is installed; import clustergym")
-        _found[:] = [_finders[0]()]
-    return _found[0]
+    if not _place:
+        raise InputError("nothing that plays a simulator is installed; import clustergym")
+    return cast(Loop, import_module(_place[0]))
 
 
 def hand_over(states: np.recarray, s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Semantics) -> None:

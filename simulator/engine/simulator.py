@@ -17,6 +17,7 @@ from ..checks.check_gangs import STATUS_WORDS, VERBS, check_passes, lay_gang
 from ..checks.table_decisions import apply_table
 from ..checks.time_shifts import apply_shift, check_time_shift
 from ..cluster.topology import Topology
+from ..compiler.compile_messages import about
 from ..configuration.cluster_config import ClusterConfig
 from ..configuration.network_choice import Contention, Network, load_network, on_topology
 from ..contention.entering import lay_network
@@ -26,10 +27,13 @@ from ..events.initialise import (
     cluster_of,
     copy_state,
     gpus_of,
-    lay_cluster,
+    lay_classes,
+    lay_event_ids,
     lay_jobs,
-    lay_rule,
+    lay_machines,
     lay_semantics,
+    lay_sizes,
+    lay_terms,
 )
 from ..events.journal import logged
 from ..jobs.workload import Workload
@@ -42,7 +46,6 @@ from ..regions.initialise_regions import lay_regions
 from ..rules.rule import SKEW_PLACERS, Rule
 from ..sharing.sharing_model import lay_sharing
 from ..table_placement.placement_metrics import table_metrics
-from .announce import announced
 from .last_asked import NEVER, Happened, LastAsked
 from .metrics import job_table, totals
 from .rule_loop import hand_over, rule_loop
@@ -109,6 +112,7 @@ class Simulator(Stops):
         self._lists_partners = False
         self.records: np.recarray
         self._cluster: Cluster | None = None
+        self._terms: tuple[Rule, Capacity, np.ndarray] | None = None  # the head of a record to lay jobs into
         self.plain: Plain
         self._copy: Plain | None = None
         self._plan: list[Decision] = []
@@ -179,30 +183,42 @@ class Simulator(Stops):
             self.move_to(capacity.empty(), capacity, keep=False)
         self.plain.clear(len(workload), self.topology.num_gpus)
         s = self.plain.record
-        if self._cluster is None:
-            self._cluster = cluster_of(self.topology)
-        lay_cluster(self.plain, self._cluster)
-        lay_jobs(s, workload, self.topology, self.network)
+        self._lay_terms()
+        lay_jobs(self.plain, workload, self.topology, self.network)
         lay_semantics(s, self.semantics, workload)
         s["seed"] = seed
         self.estimates.lay(s, workload, seed)
         s["horizon_s"] = s["start_s"] + self.config.horizon_s
         if capacity.berths > 1:
-            with announced("the simulator", capacity):
+            with about(f"the simulator for up to {capacity.words}"):
                 self._lay_sharing(s)
                 if capacity.links:
                     lay_network(self, seed)
         if capacity.regions > 0:
             lay_regions(s, self.topology, workload, self.config.tables_every_s)
-        lay_rule(s, self.rule, self._skewed(), self.semantics)
+        lay_classes(s, self.rule, self._skewed())
         self._code = codes.DECIDE
-        if self.config.failures is not None:
-            self.config.failures.lay(s)
-        if begin or self.config.failures is not None:
-            with announced("the simulator", capacity):
+        with about(f"the simulator for up to {capacity.words}"):
+            if self.config.failures is not None:
                 clock_calls.lay_failures(self.records, 0)
-                if begin:
-                    self._go(rule_loop().advance)
+            if begin:
+                self._go(rule_loop().advance)
+
+    def _lay_terms(self) -> None:
+        """Write what is the same in every run into a cleared record; its numbers are kept, since they are many."""
+        if self._cluster is None:
+            self._cluster = cluster_of(self.topology)
+        if self._terms is None or self._terms[0] is not self.rule or self._terms[1] != self.capacity:
+            s = self.plain.record
+            lay_sizes(s, self._cluster)
+            lay_event_ids(s)
+            lay_terms(s, self.rule, self.semantics)
+            if self.config.failures is not None:
+                self.config.failures.lay(s)
+            self._terms = self.rule, self.capacity, self.plain.head.copy()
+        else:
+            self.plain.head[:] = self._terms[2]
+        lay_machines(self.plain, self._cluster)
 
     def _capacity_for(self, workload: Workload) -> Capacity:
         geo, topology = workload.geo, self.topology

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..base.codes import GONE, HELD, RUNNING, TIMES_EXACT
 from ..base.errors import InputError
-from ..base.tiers import MACHINE, RACK
+from ..base.names import choose
+from ..base.tiers import MACHINE, NETWORK, RACK
 from ..checks.table_decisions import TableDecision, check_table
 from ..contention.link_network import LinkNetwork
 from ..events.initialise import gpus_of
@@ -18,8 +19,8 @@ from ..jobs.estimates import is_outlived, known_left
 from ..numerics.bitset import members
 from ..record.record_view import sealed
 from ..regions.region_view import RegionView
-from ..rules.find_gpus import find_gpus, find_gpus_within
-from ..rules.rule_calls import solo_gang_s
+from ..rules.rule import PLACERS
+from ..rules.rule_calls import find_gang, find_within, solo_gang_s
 from ..sharing.sharing_calls import largest_sub_batch, slowdown_beside
 from .rule_loop import rule_loop
 from .viewed import Viewed
@@ -396,11 +397,19 @@ class ClusterView(RegionView):
 
     def find_gpus(self, job: int, placer: str = "tier") -> list[int] | None:
         """Free GPUs for the job by a placer's rule (running/placers.py), or None if it finds none."""
-        return find_gpus(self._simulator.records, job, placer)
+        code = PLACERS[choose(placer, PLACERS, "placer")]
+        return self._gang() if find_gang(self._simulator.records, 0, job, code) else None
 
     def find_gpus_within(self, job: int, tier: int) -> list[int] | None:
         """Free GPUs for the job inside one machine, inside one rack, or anywhere (tier MACHINE, RACK, NETWORK)."""
-        return find_gpus_within(self._simulator.records, job, tier)
+        if tier not in (MACHINE, RACK, NETWORK):
+            raise InputError(f"tier {tier!r}: expected {MACHINE} (machine), {RACK} (rack) or {NETWORK} (network)")
+        need = int(self._simulator.state.gpus[job])
+        return self._gang() if find_within(self._simulator.records, 0, need, tier) else None
+
+    def _gang(self) -> list[int]:
+        s = self._simulator.state
+        return s.gang[: s.gang_size].tolist()
 
 
 def simulator_behind(view: Any) -> Any:

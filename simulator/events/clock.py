@@ -9,18 +9,17 @@ import math
 
 from ..base.codes import HELD, WAITING
 from ..compiler.jit import kernel
-from ..flows.link_use import has_links
 from ..lifecycle import lifecycle
 from ..lifecycle.outages import machine_event, region_event
 from ..lifecycle.rerating import end_phase
-from ..numerics.event_queue import schedule_event
-from ..regions.region_starts import has_regions, pass_region_time
+from ..numerics.heap import schedule_event
+from ..record.feature_groups import has_berths, has_links, has_regions
+from ..regions.region_starts import pass_region_time
 from ..regions.wan import end_transfers
 from ..running.auctions import call_auction, open_auction
 from ..running.deadlines import pass_deadlines
 from ..running.patience import AT_ONCE, renew
 from ..running.round_times import next_round_s
-from ..sharing.berths import has_berths
 
 
 @kernel

@@ -24,7 +24,7 @@ from ..network.network_model import Network
 from ..numerics.bitset import words
 from ..numerics.rounding import EQUAL
 from ..record.plain import Plain
-from ..record.state import CLASSES, CLUSTER_ARRAYS, PER_BERTH, PROFILES
+from ..record.state import CLASSES, CLUSTER_ARRAYS, JOB_FLOATS, JOB_INTEGERS, PER_BERTH, PROFILES
 from ..rules.rule import COST_SPLIT_GPUS, ORDERS, PLACERS, SHARINGS, Rule
 from ..rules.semantics import LEASE_S, Semantics
 
@@ -145,9 +145,19 @@ def _cluster_values(topology: Topology) -> dict[str, Any]:
 
 def lay_cluster(plain: Plain, cluster: Cluster) -> None:
     """Write a cluster into a cleared record."""
-    s = plain.record
+    lay_sizes(plain.record, cluster)
+    lay_machines(plain, cluster)
+
+
+def lay_sizes(s: np.void, cluster: Cluster) -> None:
+    """Write the numbers of a cluster."""
     for name, value in cluster.scalars.items():
         s[name] = value
+
+
+def lay_machines(plain: Plain, cluster: Cluster) -> None:
+    """Write the arrays of a cluster."""
+    s = plain.record
     plain.cluster[:, : cluster.arrays.shape[1]] = cluster.arrays
     plain.berths[:, :, : cluster.arrays.shape[1]] = cluster.berths
     for name, level in cluster.sets.items():
@@ -219,12 +229,24 @@ def _expect_factors(network: Network, jobs: int, profile: np.ndarray, factors: n
         raise InputError(f"{said} profiles from {np.min(profile)} to {np.max(profile)}; there are {len(factors)}")
 
 
-def lay_jobs(s: np.void, workload: Workload, topology: Topology, network: Network) -> None:
+def _column(names: tuple[str, ...], **values: float) -> np.ndarray:
+    """What stands in the arrays of a job that nobody has seen yet, (names, 1): 0 unless told."""
+    return np.array([values.get(name, 0) for name in names]).reshape(-1, 1)
+
+
+_NEVER = dict.fromkeys(("first_start_s", "finish_s", "stopped_s", "left_s", "begun_s"), -1.0)
+_NEXT = dict.fromkeys(("check_s", "lease_end_s", "planned_finish_s"), math.inf)
+NEW_FLOATS = _column(JOB_FLOATS, **_NEVER, **_NEXT)
+NEW_INTEGERS = _column(JOB_INTEGERS, queue_place=-1, first_gpu=FREE, tier=UNPLACED)
+
+
+def lay_jobs(plain: Plain, workload: Workload, topology: Topology, network: Network) -> None:
     """Write the jobs and the slowdowns of their profiles; nobody has arrived."""
-    n = len(workload)
+    s, n = plain.record, len(workload)
     if n == 0:
         raise InputError(f"workload {workload.name!r} has no jobs")
-    s["n_jobs"] = n
+    s["n_jobs"], s["last_end_s"] = n, -1.0
+    plain.job_floats[:, :n], plain.job_integers[:, :n] = NEW_FLOATS, NEW_INTEGERS
     s["arrival_s"][:n] = workload.arrival_s
     s["deadline_s"][:n] = workload.deadline_s
     lay_due(s, workload.deadline_s)
@@ -245,16 +267,9 @@ def lay_jobs(s: np.void, workload: Workload, topology: Topology, network: Networ
     s["compute_iteration_s"][:n], s["base_iteration_s"][:n] = times_s
     if hasattr(network, "lay"):  # a ShapedNetwork; asking so by isinstance takes longer than all the rest
         network.lay(s, workload, profile)
-    s["check_s"][:n] = s["lease_end_s"][:n] = s["planned_finish_s"][:n] = np.inf
-    for last in ("first_start_s", "finish_s", "stopped_s", "left_s", "begun_s"):
-        s[last][:n] = -1.0
-    s["last_end_s"] = -1.0
     s["event_of"][:] = -1
-    s["queue_place"][:n] = -1
-    s["first_gpu"][:n] = s["next_first_gpu"][:n] = FREE
-    s["tier"][:n] = UNPLACED
+    s["next_first_gpu"][:n] = FREE
     s["rank"][:n] = s["job_at_rank"][:n] = np.arange(n)
-    lay_event_ids(s)
     s["now_s"] = s["start_s"] = workload.arrival_s[0]
 
 
@@ -299,12 +314,17 @@ def lay_rule(s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Seman
         skewed: bool (n,), the jobs whose model asks for consolidation under the placers that look at skew; None: none.
         semantics: with auctions, its lease holds instead of the rule's.
     """
+    lay_terms(s, rule, semantics)
+    lay_classes(s, rule, skewed)
+
+
+def lay_terms(s: np.void, rule: Rule, semantics: Semantics) -> None:
+    """Write what a rule says whatever the jobs: numbers and arrays of a few; arguments as for `lay_rule`."""
     if rule.backfills and semantics.auctions:
         raise InputError(
             f"head={rule.head} plans the ends of jobs, semantics={semantics.name} ends leases and holds auctions; "
             "expected semantics=events, or head=skip"
         )
-    n = int(s["n_jobs"])
     s["order"], s["placer"] = ORDERS[rule.order], PLACERS[rule.placer]
     s["strict"], s["backfills"], s["preemptive"] = rule.head == "strict", rule.backfills, rule.preemptive
     s["round_s"], s["quantum_s"] = rule.round, rule.quantum
@@ -316,9 +336,14 @@ def lay_rule(s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Seman
     s["cost_split"] = COST_SPLIT_GPUS
     # Every rule has them: whoever decides may ask for room.
     s["preempts"], s["theta"], s["survey_version"] = rule.preempt, rule.theta, 0
-    s["weight"][:n] = s["gpus"][:n] ** rule.exponent
     s["n_thresholds"] = len(rule.thresholds)
     s["thresholds"][: len(rule.thresholds)] = rule.thresholds
+
+
+def lay_classes(s: np.void, rule: Rule, skewed: np.ndarray | None) -> None:
+    """Write how a rule tells the jobs apart; arguments as for `lay_rule`."""
+    n = int(s["n_jobs"])
+    s["weight"][:n] = s["gpus"][:n] ** rule.exponent
     demands = s["own_gpus" if len(s["own_gpus"]) > 1 else "gpus"][:n] * 2
     if skewed is not None:
         demands += skewed

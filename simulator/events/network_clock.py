@@ -4,7 +4,7 @@ from ..base.codes import SHIFT
 from ..compiler.jit import kernel
 from ..flows.phase_clock import play
 from ..flows.sessions import keep_up, set_mean, shift_stay
-from ..numerics.event_queue import schedule_event
+from ..numerics.heap import schedule_event
 from ..running.decision_log import log, note
 
 

@@ -63,7 +63,11 @@ class Own:
         Raises:
             InputError: a parameter that it does not take, or what it raised.
         """
-        if not (inspect.isclass(self.factory) or inspect.isroutine(self.factory) or _is_partial(self.factory)):
+        if not (
+            inspect.isclass(self.factory)
+            or inspect.isroutine(self.factory)
+            or isinstance(self.factory, functools.partial)
+        ):
             if self.params:
                 raise InputError(f"{self}: this is no class and no function, so it takes no parameters")
             return self.factory
@@ -162,10 +166,6 @@ def _offered(source: Any, what: str, offered: Mapping[str, Any]) -> Own:
 def shown_word(value: Any) -> str:
     """A word as it is; of a function or an object what to call it in tables."""
     return value if isinstance(value, str) else _named(value)
-
-
-def _is_partial(thing: Any) -> bool:
-    return isinstance(thing, functools.partial)
 
 
 def _named(thing: Any) -> str:

@@ -11,49 +11,27 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from ..base.errors import InputError
+from . import regular_files
 
 MAX_FILE_BYTES = 4 * 2**20
 MAX_DEPTH = 100  # of lists and mappings in each other
 MAX_NODES = 200_000  # values in one file, aliases counted as often as they are used
 
 
-def read_text(path: str | os.PathLike[str], what: str, max_bytes: int = MAX_FILE_BYTES) -> str:
-    """The text of a UTF-8 file.
+def read_text(path: str | os.PathLike[str], what: str) -> str:
+    """The text of a UTF-8 file of at most MAX_FILE_BYTES.
 
     Args:
         path: the file.
-        max_bytes: the largest size that is read.
         what: how to call it in an error, e.g. "topology".
 
     Raises:
-        InputError: no such file, a folder, unreadable, empty, larger than `max_bytes`, or not text.
+        InputError: no such file, a folder, unreadable, empty, too large, or not text.
     """
-    place = f"{what} {os.fspath(path)!r}"
-    try:
-        if os.path.isdir(path):
-            raise InputError(f"{place} is a folder, expected a file")
-        if os.path.exists(path) and not os.path.isfile(path):
-            raise InputError(f"{place} is a pipe or a device, expected a file")
-        if os.path.getsize(path) > max_bytes:
-            raise InputError(f"{place} has {os.path.getsize(path)} bytes, expected at most {max_bytes}")
-        text = Path(path).read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{place} is not text: byte {error.start} is not UTF-8") from None
-    except InputError:
-        raise
-    except FileNotFoundError:
-        raise InputError(f"{place}: there is no such file") from None
-    except (OSError, ValueError) as error:  # ValueError: a path with a NUL character
-        raise InputError(f"{place} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    if "\0" in text:
-        raise InputError(f"{place} is not text: it contains NUL characters")
-    if not text.strip():
-        raise InputError(f"{place} is empty")
-    return text
+    return regular_files.read_text(path, place=f"{what} {os.fspath(path)!r}", most=MAX_FILE_BYTES)
 
 
 def load_mapping(path: str | os.PathLike[str], what: str = "file") -> dict[str, Any]:

@@ -8,14 +8,8 @@ sums of them are exact in whatever order they are made.
 
 import math
 
-from ..compiler.jit import kernel, known
+from ..compiler.jit import kernel
 from .bottlenecks import sieve
-
-
-@known
-def has_links(s):
-    """True if the record has room for a network."""
-    return s.link_capacity.size > 1
 
 
 @kernel

@@ -15,8 +15,9 @@ With `averages` jobs on the network have a rate as others do, which is computed 
 from ..base.codes import BACK, GONE
 from ..compiler.jit import kernel
 from ..numerics.instructions import ceil, floor
+from ..record.feature_groups import has_links
 from .iterations import WHOLE, bin_of
-from .link_use import has_links, leave_links
+from .link_use import leave_links
 from .phase_clock import begin, leave, position, set_shift
 
 NEVER_S = 1e30  # seconds per iteration of a job that has made no progress
@@ -142,7 +143,7 @@ def down_s(s, job):
 @kernel
 def note_local(s, job, ran_s, sign):
     """Modify `s`: whole iterations of a job that is not played join those of others (`sign` = 1), or leave (-1)."""
-    if has_links(s) and (s.stays[job] == 0 or s.averages):
+    if s.stays[job] == 0 or s.averages:
         seconds = s.iteration_s[job]
         rounds = int(sign * floor(ran_s / seconds + LEAST_S))
         s.iteration_count += rounds

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..base.names import bind, choose
-from ..configuration.cluster_options import SimulatedCluster
+from ..configuration.cluster_config import SimulatedCluster
 from ..configuration.network_choice import NoNetwork
 from .group_codes import MERGED, NAIVE, SPLIT, SUBTASKS
 from .group_memory import DISK_BANDWIDTH, EXPANSION, GC_SLOPE, GC_THRESHOLD, PASS_FRACTION, RAM_BYTES

@@ -12,8 +12,8 @@ from ..base import codes
 from ..base.decisions import Advance, AssignGroup, Decision, Preempt, SetMachines, SetSpill
 from ..base.errors import InputError, InvalidDecision, Stalled
 from ..cluster.topology import Topology
+from ..compiler.compile_messages import about
 from ..configuration.network_choice import NoNetwork
-from ..engine.announce import announced
 from ..engine.stops import Stops
 from ..jobs.workload import Workload
 from ..network.simulated import Pace
@@ -114,7 +114,7 @@ class GroupSimulator(Stops):
         if self.config.failures is not None:
             self.config.failures.lay(s)
         if begin or self.config.failures is not None:
-            with announced("job groups", capacity):
+            with about(f"job groups for up to {capacity.words}"):
                 group_calls.lay_failures(self.records, 0)
                 if begin:
                     self._stop(group_calls.advance(self.records, 0))

@@ -21,48 +21,14 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..files.csv_cells import unguarded
-from ..files.regular_files import expect_plain_file
+from ..files.regular_files import read_text
 from .workload import LONGEST_S, Workload, WorkloadWarning, clip, first_bad_text, first_duplicate
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?")
 _JSON_KINDS = {dict: "object", str: "string", int: "number", float: "number", bool: "boolean"}
+A_TRACE = "a trace file"
 LONGEST_LINE = 2**22  # characters: a line of commas alone is a list of as many cells, which fill the memory
 _BLANKS = frozenset({"", "nan", "NaN", "None", "null", "NA", "N/A"})
-
-
-def read_text(path: str | Path) -> str:
-    """The whole file as text.
-
-    Raises:
-        InputError: missing, a directory, not readable, empty, binary, or not UTF-8.
-    """
-    data = read_bytes(path)
-    if not data.strip():
-        raise InputError(f"{path}: the file is empty; expected at least one row")
-    if (position := data.find(b"\0")) >= 0:
-        line = data.count(b"\n", 0, position) + 1
-        raise InputError(f"{path}, line {line}: a NUL byte; expected a text file")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"{path}, line {line}: byte 0x{data[error.start]:02x} is not UTF-8; expected UTF-8 text"
-        ) from None
-
-
-def read_bytes(path: str | Path, size: int = -1) -> bytes:
-    """The first `size` bytes of a file (-1: all); raises InputError where it cannot be read."""
-    try:
-        expect_plain_file(path, "a trace file")
-        with open(path, "rb") as file:
-            return file.read(size)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file; expected a trace file") from None
-    except InputError:
-        raise
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
 
 
 def read_csv(
@@ -86,7 +52,7 @@ def read_csv(
         InputError: unreadable, no rows, a row of another length than the header, broken quoting, a cell above
             128 KiB, a line above 4 MiB.
     """
-    text = read_text(path)
+    text = read_text(path, A_TRACE)
     skipped = 0
     stream = io.StringIO(text, newline="")
     while header is None and (position := stream.tell()) >= 0 and (line := stream.readline()):
@@ -143,7 +109,7 @@ def read_json_list(path: str | Path) -> list[dict[str, Any]]:
     Raises:
         InputError: not JSON (with line and column), not a list, or an item that is not an object.
     """
-    text = read_text(path)
+    text = read_text(path, A_TRACE)
     try:
         items = json.loads(text)
     except json.JSONDecodeError as error:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..base.errors import InputError
-from .trace_columns import read_bytes
+from ..files.regular_files import read_bytes
+from .trace_columns import A_TRACE
 
 HEAD_BYTES = 1 << 16
 _CONTENT = re.compile(rb"^[ \t]*[^#\s]", re.M)
@@ -47,10 +48,10 @@ def _is_comment(data: bytes) -> bool:
 
 def read_head(path: str | Path) -> Head:
     """Raises InputError where the file is missing, a directory, unreadable or empty."""
-    data, size = read_bytes(path, HEAD_BYTES), HEAD_BYTES
+    data, size = read_bytes(path, A_TRACE, size=HEAD_BYTES), HEAD_BYTES
     while len(data) == size and _is_comment(data):  # the header follows, however long that is
         size *= 4
-        data = read_bytes(path, size)
+        data = read_bytes(path, A_TRACE, size=size)
     if not data.strip():
         raise InputError(f"{path}: the file is empty; expected a trace with at least one job")
     text = data.decode("utf-8-sig", errors="replace")

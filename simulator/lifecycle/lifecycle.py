@@ -7,8 +7,9 @@ from ..compiler.jit import kernel
 from ..flows.sessions import note_local, plays
 from ..numerics import heap
 from ..numerics.bitset import exclude, include
-from ..numerics.event_queue import schedule_event
-from ..regions.region_starts import enter_region, has_regions, is_late, leave_region, note_arrival, set_up
+from ..numerics.heap import schedule_event
+from ..record.feature_groups import has_berths, has_links, has_regions
+from ..regions.region_starts import enter_region, is_late, leave_region, note_arrival, set_up
 from ..rules.orders import (
     arrival_key,
     demoted_key,
@@ -25,7 +26,7 @@ from ..running.grants import book_grant, overrun_s, plan_grant
 from ..running.iteration_time import iteration_time_s
 from ..running.patience import renew
 from ..running.placers import dedicate
-from ..sharing.berths import has_berths, largest_sub_batch, rest_sub_batch
+from ..sharing.berths import largest_sub_batch, rest_sub_batch
 from ..sharing.exclusive_gpus import enlist
 from .standing_holds import leave_standing
 
@@ -174,7 +175,7 @@ def plan(s, job):
 @kernel
 def own_end_s(s, job):
     """When a running job will end; infinity where the network will say so, and `planned_finish_s` is but a guess."""
-    return math.inf if plays(s, job) else s.planned_finish_s[job]
+    return math.inf if has_links(s) and plays(s, job) else s.planned_finish_s[job]
 
 
 @kernel
@@ -203,7 +204,7 @@ def start(s, job):
     include(s.running_low, s.running_mid, s.running_top, s.rank[job])
     if has_regions(s):
         enter_region(s, job)
-    rates.take_rate(s, job, back)
+    s.iteration_s[job] = rates.shared_iteration_s(s, job, back) if has_berths(s) else iteration_time_s(s, job)
     if back:
         undo(s, job)
     else:
@@ -248,7 +249,8 @@ def book(s, job, sign):
     computed = ran / s.iteration_s[job] * s.compute_iteration_s[job]
     restoring = min(held, max(0.0, s.since_s[job] - begun_s))
     gpus = sign * s.gpus[job]
-    note_local(s, job, ran, sign)
+    if has_links(s):
+        note_local(s, job, ran, sign)
     if has_berths(s) and s.iteration_s[job] != s.solo_s[job]:
         hindered = ran - ran / s.iteration_s[job] * s.solo_s[job]
         s.interference_s[job] += sign * hindered
@@ -522,7 +524,7 @@ def migrate(s, job):
     if has_regions(s):
         leave_region(s, job)
         enter_region(s, job)
-    rates.take_rate(s, job, back)
+    s.iteration_s[job] = rates.shared_iteration_s(s, job, back) if has_berths(s) else iteration_time_s(s, job)
     if back:
         undo(s, job)
     elif fresh and has_regions(s):

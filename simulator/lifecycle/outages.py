@@ -2,9 +2,10 @@
 
 from ..base.codes import DOWN, FAILED, FREE, REGION_FAILED
 from ..compiler.jit import kernel
-from ..numerics.event_queue import schedule_event
+from ..numerics.heap import schedule_event
 from ..numerics.random import exponential
-from ..regions.region_starts import has_regions, note_data
+from ..record.feature_groups import has_regions
+from ..regions.region_starts import note_data
 from ..regions.wan import resume_transfers, stop_transfers
 from ..running.auctions import call_auction
 from ..running.gpu_allocation import count_free, count_taken, note_change

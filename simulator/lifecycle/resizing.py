@@ -2,13 +2,13 @@
 
 from ..base.codes import ASKED, FREE, RESIZE, RUNNING
 from ..compiler.jit import kernel
-from ..flows.link_use import has_links
+from ..record.feature_groups import gpu_of, has_links
 from ..rules.orders import restore_cost_s
 from ..running.decision_log import log, note
 from ..running.gpu_allocation import is_spread, occupy, rate_partners, vacate
 from ..running.iteration_time import iteration_time_s
-from ..running.rates import begin_stretch, is_as_it_was, take_rate
-from ..sharing.berths import ask_rate, gpu_of, largest_sub_batch, memory_taken, own_sub_batch, slowdown_now
+from ..running.rates import begin_stretch, is_as_it_was, shared_iteration_s
+from ..sharing.berths import ask_rate, largest_sub_batch, memory_taken, own_sub_batch, slowdown_now
 from ..sharing.exclusive_gpus import gain_again
 from .lifecycle import began_now, is_back, offer, plan, recount, remember, settle, undo
 from .rerating import cut
@@ -34,7 +34,7 @@ def resize(s, job, batch):
     back = stays and is_as_it_was(s, job)
     s.tier[job] = occupy(s, job)
     s.spread += is_spread(s, job)
-    take_rate(s, job, back)
+    s.iteration_s[job] = shared_iteration_s(s, job, back)
     if back:
         undo(s, job)
     elif stays:

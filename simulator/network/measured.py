@@ -29,10 +29,10 @@ from ..base.errors import InputError
 from ..base.names import choose
 from ..base.tiers import MACHINE, RACK, TIERS
 from ..profiles.models import Profiles, load_profiles
-from .calibration import CALIBRATIONS, Link, load_fabric
 from .isolated import COMPUTE, ISOLATED, Duration
 from .network_model import Jobs, Network, name_of_job
 from .step_time import A, B, step_time_s
+from .tiers_and_layers import CALIBRATIONS, Link, load_fabric
 from .written import Used
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..cluster.topology import Topology
 
 MOST_MARKS = 4096
-MOST_KNOWN = 256
+MOST_KNOWN = 4096
 
 
 @dataclass(frozen=True)
@@ -53,20 +53,12 @@ class Penalty:
         # All jobs of one GPU are one profile.
         pairs = np.where(gpus == 1, 1, codes * (int(gpus.max()) + 1) + gpus)
         first_job, profiles = _distinct(pairs)
-        kinds = tuple(workload.model[first_job].tolist()), tuple(gpus[first_job].tolist())
-        factors = self._known.get(kinds)
-        if factors is None:
-            factors = np.array([self._factors(workload, job) for job in first_job.tolist()])
-            factors.setflags(write=False)
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-            self._known[kinds] = factors
-        return profiles, factors
+        return profiles, self._known.rows(self, workload, first_job)
 
     @cached_property
-    def _known(self) -> dict[tuple[tuple[str, ...], tuple[int, ...]], np.ndarray]:
-        """Slowdowns by the models and gang sizes of the profiles: most workloads of a generator have the same."""
-        return {}
+    def _known(self) -> _Known:
+        """Slowdowns that were looked up already: most workloads of a generator have the same."""
+        return _Known()
 
     def _factors(self, workload: Any, job: int) -> Factors:
         model, gpus = str(workload.model[job]), int(workload.gpus[job])
@@ -80,6 +72,27 @@ class Penalty:
             f"{self.table.name!r} does not list ({', '.join(self.table.models())}); choose another table=, give "
             "default=MACHINE/RACK/NETWORK for such models, e.g. default=1/1.2/1.5, or take the network 'none'"
         )
+
+
+class _Known:
+    """Slowdowns by model and gang size, each looked up once."""
+
+    def __init__(self) -> None:
+        self._place_of: dict[tuple[str, int], int] = {}
+        self._factors = np.ones((0, TIERS))
+
+    def rows(self, network: Penalty, workload: Any, jobs: np.ndarray) -> np.ndarray:
+        """Slowdowns of `jobs`, float64 (jobs, TIERS)."""
+        kinds = list(zip(workload.model[jobs].tolist(), workload.gpus[jobs].tolist(), strict=True))
+        place_of = self._place_of
+        if len(place_of) > MOST_KNOWN:
+            place_of.clear()
+        new = [place for place, kind in enumerate(kinds) if kind not in place_of]
+        if new:
+            found = np.array([network._factors(workload, job) for job in jobs[new].tolist()])
+            self._factors = np.concatenate([self._factors[: len(place_of)], found])
+            place_of.update((kinds[place], len(place_of)) for place in new)
+        return self._factors[[place_of[kind] for kind in kinds]]
 
 
 def _distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -2,8 +2,10 @@
 
 A heap is a slice of three arrays: `key` and `item` from `base` on, and `place[item]`, the item's offset from `base`, or
 -1. Several heaps may share the arrays, as the queues of the demand classes do. Four children a node: fewer cache lines
-than two.
+than two. What happens next stands in such a heap: one event an item at most (state.event_fields).
 """
+
+import math
 
 from ..compiler.jit import entry, kernel
 
@@ -88,3 +90,18 @@ def _move(key, item, place, base, count, hole, new_key, new_item):
 def change(key, item, place, base, count, moved_item, new_key):
     """Modify the heap in place: give an item that is in it a new key."""
     _move(key, item, place, base, count, place[moved_item], new_key, moved_item)
+
+
+@kernel
+def schedule_event(s, item, time_s):
+    """Modify `s`: the next event of `item` is at `time_s`; infinity takes it off the heap."""
+    place = s.event_of[item]
+    if time_s == math.inf:
+        if place >= 0:
+            remove(s.event_key, s.event_item, s.event_of, 0, s.event_count, item)
+            s.event_count -= 1
+    elif place >= 0:
+        change(s.event_key, s.event_item, s.event_of, 0, s.event_count, item, time_s)
+    else:
+        push(s.event_key, s.event_item, s.event_of, 0, s.event_count, time_s, item)
+        s.event_count += 1

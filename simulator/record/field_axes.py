@@ -26,6 +26,8 @@ COUNTED = "counted"  # as long: but only as far as a count, a flag or a list say
 MEMO = "memo"  # whatever is laid: it needs clearing only if there is something in it
 CALL = "call"  # until the kernel returns
 
+FEW = 16  # entries of an array that lies with the numbers
+
 
 class Axis(NamedTuple):
     """What an array has an entry for.
@@ -67,9 +69,21 @@ def held(field: Field) -> str:
 
 
 def dtype_of(fields: Iterable[Field]) -> np.dtype:
-    """The record that has them, numbers first: most of them are looked at together."""
-    listed = sorted(fields, key=lambda field: len(shape_of(field)) > 0)
+    """The record that has them, numbers first: most of them are looked at together; then arrays of a few."""
+    listed = sorted(fields, key=_rank)
     return np.dtype([(field[0], field[1], _numbers(shape_of(field))) for field in listed], align=True)
+
+
+def _rank(field: Field) -> int:
+    """Where in a record a field lies: 0 for numbers, 1 for arrays of a few, 2 for the others."""
+    shape = shape_of(field)
+    return 0 if not shape else 1 if len(shape) == 1 and isinstance(shape[0], int) and shape[0] <= FEW else 2
+
+
+def head_bytes(fields: Iterable[Field], dtype: np.dtype) -> int:
+    """How long the numbers and arrays of a few are, at the front of a record."""
+    behind = (first for field, _, first in declared(list(fields), dtype) if _rank(field) == 2)
+    return next(behind, dtype.itemsize)
 
 
 def _numbers(shape: Shape) -> tuple[int, ...]:

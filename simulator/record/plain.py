@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .extents import Block, blocks_of, used_parts
-from .field_axes import COUNTED, GPU, JOB, LAID, LINK, LOGGED, MEMO, READ, RUN, SEAT, USE, holding
-from .state import CLUSTER_ARRAYS, PER_BERTH, Capacity, state_dtype, state_fields
+from .field_axes import COUNTED, GPU, JOB, LAID, LINK, LOGGED, MEMO, READ, RUN, SEAT, USE, head_bytes, holding
+from .state import CLUSTER_ARRAYS, JOB_FLOATS, JOB_INTEGERS, PER_BERTH, Capacity, state_dtype, state_fields
 from .zeroed import SPARSE_BYTES
 
 STEP = 1024  # in which some are counted, so that what is in use is rarely looked up anew
@@ -39,6 +39,11 @@ def _blocks(capacity: Capacity, is_running: bool) -> list[Block]:
 
 
 @cache
+def _head_bytes(capacity: Capacity) -> int:
+    return head_bytes(state_fields(capacity), state_dtype(capacity))
+
+
+@cache
 def _names(capacity: Capacity, *holds: str) -> list[str]:
     return holding(state_fields(capacity), *holds)
 
@@ -50,8 +55,10 @@ class Plain:
         records: the array.
         record: its fields.
         data: its bytes.
+        head: the bytes of its numbers, and of arrays of a few.
         cluster: int64 (arrays of CLUSTER_ARRAYS, GPUs), which follow each other.
         berths: int64 (arrays of PER_BERTH, layers, GPUs).
+        job_floats: float64 (JOB_FLOATS, jobs). job_integers: int64 (JOB_INTEGERS, jobs).
     """
 
     def __init__(self, records: np.recarray, capacity: Capacity) -> None:
@@ -59,14 +66,18 @@ class Plain:
         self.records, self.capacity, self.data = records, capacity, array.view(np.uint8)
         dtype = state_dtype(capacity)
         self.record: np.void = array.view(dtype)[0]
-        first = dtype.fields[CLUSTER_ARRAYS[0]][1]  # type: ignore[index]
-        size = 8 * len(CLUSTER_ARRAYS) * capacity.gpus
-        self.cluster = self.data[first : first + size].view(np.int64).reshape(-1, capacity.gpus)
-        first = dtype.fields[PER_BERTH[0]][1]  # type: ignore[index]
-        size = 8 * len(PER_BERTH) * capacity.seats
-        self.berths = self.data[first : first + size].view(np.int64).reshape(-1, capacity.berths, capacity.gpus)
+        self.head = self.data[: _head_bytes(capacity)]
+        self.cluster = self._together(CLUSTER_ARRAYS, np.int64, capacity.gpus)
+        self.berths = self._together(PER_BERTH, np.int64, capacity.seats).reshape(-1, capacity.berths, capacity.gpus)
+        self.job_floats = self._together(JOB_FLOATS, np.float64, capacity.jobs)
+        self.job_integers = self._together(JOB_INTEGERS, np.int64, capacity.jobs)
         self._known: tuple[Extent, bool] | None = None
         self._parts: list[np.ndarray] = []
+
+    def _together(self, names: tuple[str, ...], kind: type, length: int) -> np.ndarray:
+        """Arrays that follow each other, as one (names, length)."""
+        first = self.record.dtype.fields[names[0]][1]  # type: ignore[index]
+        return self.data[first : first + 8 * len(names) * length].view(kind).reshape(-1, length)
 
     @property
     def extent(self) -> Extent:

@@ -16,7 +16,7 @@ def rule_fields(jobs: Axis, seats: Axis) -> list[Field]:
         ("preemptive", "i8"),
         ("round_s", "f8"),
         ("lease_s", "f8"),
-        ("slicing_s", "f8"),  # time slices (passes/time_slicing.py); 0 = none
+        ("slicing_s", "f8"),  # time slices (policies/gandiva/time_slicing.py); 0 = none
         ("turn_s", "f8"),  # when the present ones end; infinity while nobody waits
         ("cost_small_s", "f8"),  # restore after a preemption, gangs of up to cost_split GPUs
         ("cost_large_s", "f8"),
@@ -35,13 +35,13 @@ def rule_fields(jobs: Axis, seats: Axis) -> list[Field]:
         ("n_joined", "i8"),
         ("untimed", "i8", (jobs,)),  # waiting jobs of which the rule has still to say when it wakes them
         ("n_untimed", "i8"),
-        ("is_untimed", "i8", (jobs,)),
+        ("is_untimed", "i1", (jobs,)),
         ("offered", "i8", (jobs,)),  # jobs that are held until GPUs are freed
         ("n_offered", "i8"),
         ("standing", "i8", (jobs,)),  # jobs that are held for a tier (tier_holds.py)
         ("n_standing", "i8"),
-        ("hold_tier", "i8", (jobs,)),  # of a held job the worst tier at which it starts by itself; 0 = it does not
-        ("hold_over", "i8", (jobs,)),  # 1: it is back in the queue once those in `standing` have been served
+        ("hold_tier", "i1", (jobs,)),  # of a held job the worst tier at which it starts by itself; 0 = it does not
+        ("hold_over", "i1", (jobs,)),  # 1: it is back in the queue once those in `standing` have been served
         ("holds_over", "i8"),  # the time of one of them may be over
         ("pick_key", "f8", (seats,)),  # scratch: heap of running jobs that may be stopped, worst first
         ("pick_job", "i8", (seats,)),
@@ -95,7 +95,7 @@ def delay_fields(classes: int, waits: int) -> list[Field]:
         ("wait_time_s", "f8", (waits,), COUNTED),
         ("wait_value", "f8", (waits,), COUNTED),
         ("wait_list", "i2", (waits,)),  # list of an entry, from 1; 0 = none
-        ("wait_after", "i2", (waits,), COUNTED),
+        ("wait_after", "i8", (waits,), COUNTED),  # looked up most often, and quicker so than shorter
         ("waits_first", "i2", (lists,)),
         ("waits_last", "i2", (lists,)),
         ("waits_count", "i2", (lists,)),
@@ -142,7 +142,7 @@ def room_fields(jobs: Axis, gpus: Axis, seats: Axis) -> list[Field]:
         ("victims_moved", "i8"),
         ("victims_left_s", "f8"),  # the sum of their isolated run times left
         ("victim", "i8", (seats,), COUNTED),
-        ("victim_moves", "i8", (seats,), COUNTED),  # 1: it is moved, 0: stopped
+        ("victim_moves", "i1", (seats,), COUNTED),  # 1: it is moved, 0: stopped
         (
             "victim_claim",
             "i8",

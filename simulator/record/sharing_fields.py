@@ -145,7 +145,7 @@ def _pass_fields(gpus: Axis, classes: int, models: int) -> list[Field]:
     steps = 1 if models == 1 else STEPS
     return [
         ("shares", "i8"),  # which of them
-        ("packs", "i8"),  # jobs of one GPU share GPUs (policies/gandiva.py),
+        ("packs", "i8"),  # jobs of one GPU share GPUs (policies/gandiva/gandiva.py),
         ("slices", "i8"),  # and take turns where sharing is no gain
         ("free_first", "i8"),  # free GPUs are in the gang before shared ones,
         ("free_last", "i8"),  # or behind them; else in none that is shared

@@ -184,65 +184,67 @@ def clock_fields() -> list[Field]:
     ]
 
 
+JOB_FLOATS = (
+    "arrival_s",
+    "deadline_s",  # absolute; inf = none
+    "iterations",
+    "base_iteration_s",  # isolated: seconds per iteration on the best placement of the empty cluster;
+    "compute_iteration_s",  # of these what the network does not add: `tier_factor` is relative to it
+    "iterations_left",  # when last settled
+    "iteration_s",  # seconds per iteration at the present placement
+    "started_s",  # present stretch on GPUs: when it began,
+    "since_s",  # and when its progress began (after the restore)
+    "planned_finish_s",
+    "check_s",  # next instant at which the rule looks at the running job (demotion); inf = none
+    "lease_end_s",
+    "stopped_s",  # last time that it lost its GPUs; -1 = never
+    "left_s",  # last instant at which it left the GPUs that it held when the instant began; -1 = never
+    "stop_left",  # what it had then, in case that it is back on them before the instant ends
+    "stop_since_s",
+    "stop_started_s",
+    "stop_attained_s",
+    "waiting_since_s",
+    "held_since_s",
+    "first_start_s",
+    "finish_s",
+    "queued_s",  # total time without GPUs since arrival
+    "attained_s",  # total time on GPUs, settled at the last stop
+    "begun_s",  # last time that it got GPUs, or a lease of those that it has; -1 = never
+    "comm_s",
+    "restore_s",
+    "order_key",  # place in the order while waiting
+    "run_key",  # place in the order while running (LAS)
+    "active_at_arrival",  # active_integral when it arrived
+    "mean_active",  # mean number of active jobs over its life
+)
+JOB_INTEGERS = (
+    "gpus",
+    "status",
+    "profile",
+    "demand",  # its demand class
+    "level",  # LAS
+    "preempted",
+    "migrated",
+    "starts",
+    "stop_preempted",  # see left_s
+    "stop_migrated",
+    "stop_starts",
+    "tier",
+    "first_gpu",  # head of its gang's list
+    "runner_place",  # in `runner`
+    "queue_place",  # in its class's heap; -1 = not queued
+    "offer_place",  # in `offered`, from 1; 0 = not in it
+    "is_joined",
+    "rank",  # place in the window's order, and back:
+    "job_at_rank",
+    "due",  # the jobs with a deadline, the next one first
+)
+
+
 def job_fields(jobs: Axis) -> list[Field]:
     """One entry a job, in order of arrival."""
-    floats = (
-        "arrival_s",
-        "deadline_s",  # absolute; inf = none
-        "iterations",
-        "base_iteration_s",  # isolated: seconds per iteration on the best placement of the empty cluster;
-        "compute_iteration_s",  # of these what the network does not add: `tier_factor` is relative to it
-        "iterations_left",  # when last settled
-        "iteration_s",  # seconds per iteration at the present placement
-        "started_s",  # present stretch on GPUs: when it began,
-        "since_s",  # and when its progress began (after the restore)
-        "planned_finish_s",
-        "check_s",  # next instant at which the rule looks at the running job (demotion); inf = none
-        "lease_end_s",
-        "stopped_s",  # last time that it lost its GPUs; -1 = never
-        "left_s",  # last instant at which it left the GPUs that it held when the instant began; -1 = never
-        "stop_left",  # what it had then, in case that it is back on them before the instant ends
-        "stop_since_s",
-        "stop_started_s",
-        "stop_attained_s",
-        "waiting_since_s",
-        "held_since_s",
-        "first_start_s",
-        "finish_s",
-        "queued_s",  # total time without GPUs since arrival
-        "attained_s",  # total time on GPUs, settled at the last stop
-        "begun_s",  # last time that it got GPUs, or a lease of those that it has; -1 = never
-        "comm_s",
-        "restore_s",
-        "order_key",  # place in the order while waiting
-        "run_key",  # place in the order while running (LAS)
-        "active_at_arrival",  # active_integral when it arrived
-        "mean_active",  # mean number of active jobs over its life
-    )
-    integers = (
-        "gpus",
-        "status",
-        "profile",
-        "demand",  # its demand class
-        "level",  # LAS
-        "preempted",
-        "migrated",
-        "starts",
-        "stop_preempted",  # see left_s
-        "stop_migrated",
-        "stop_starts",
-        "tier",
-        "first_gpu",  # head of its gang's list
-        "runner_place",  # in `runner`
-        "queue_place",  # in its class's heap; -1 = not queued
-        "offer_place",  # in `offered`, from 1; 0 = not in it
-        "is_joined",
-        "rank",  # place in the window's order, and back:
-        "job_at_rank",
-        "due",  # the jobs with a deadline, the next one first
-    )
-    columns: list[Field] = [(name, "f8", (jobs,)) for name in floats]
-    columns += [(name, "i8", (jobs,)) for name in integers]
+    columns: list[Field] = [(name, "f8", (jobs,)) for name in JOB_FLOATS]
+    columns += [(name, "i8", (jobs,)) for name in JOB_INTEGERS]
     return columns
 
 

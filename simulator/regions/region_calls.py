@@ -1,7 +1,7 @@
 """The kernels of regions and tables as Python calls them, by array of records and row; see clock_calls.py."""
 
 from ..compiler.jit import entry
-from . import region_starts, wan
+from . import region_starts, table_copies, wan
 
 
 @entry
@@ -50,3 +50,12 @@ def takes_units(states, row, job, units):
 def left_bytes(states, row, transfer):
     """`wan.left_bytes`."""
     return wan.left_bytes(states[row], transfer)
+
+
+@entry
+def lay_projected(states, row, first, homes, copies):
+    """Modify `homes` and `copies`, int64 (n,): where n tables will be, from `first` on; see table_copies.py."""
+    s = states[row]
+    for i in range(homes.size):
+        homes[i] = table_copies.projected_home(s, first + i)
+        copies[i] = table_copies.projected_copies(s, first + i)

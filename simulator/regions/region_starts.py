@@ -6,15 +6,9 @@ that was stopped for it at the same instant (Sec. 2: a checkpoint is saved befor
 """
 
 from ..base.codes import FREE
-from ..compiler.jit import entry, kernel, known
+from ..compiler.jit import entry, kernel
 from .table_copies import begin_reading, end_reading, readable
 from .usage_history import book
-
-
-@known
-def has_regions(s):
-    """True if the record has room for regions."""
-    return s.cluster_region.size > 1
 
 
 @entry

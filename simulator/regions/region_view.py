@@ -10,7 +10,7 @@ from ..base.errors import InputError
 from ..network.simulated import Simulated
 from ..record.record_view import RecordView, sealed
 from .initialise_regions import parts_of
-from .region_calls import candidate_regions, left_bytes, missing_bytes
+from .region_calls import candidate_regions, lay_projected, left_bytes, missing_bytes
 
 if TYPE_CHECKING:
     from ..warehouse.demands import Demands
@@ -159,3 +159,18 @@ class RegionView(RecordView):
         bits = (s["table_copies"] & ~s["table_doomed"])[: s["n_tables"]]
         copies = (bits[:, None] >> np.arange(int(s["n_regions"])) & 1).astype(bool)
         return demands.warehouse(self._simulator.topology, s["table_home"][: s["n_tables"]].astype(np.int64), copies)
+
+    def projected(self, first: int = 0, count: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Where tables will be when everything that is on the way has arrived, of so many from `first` on.
+
+        Returns:
+            Their homes, int64 (n,), and where they lie, bool (n, regions).
+        """
+        s = self._fields
+        homes, bits = np.zeros((2, int(s["n_tables"]) - first if count is None else count), np.int64)
+        lay_projected(self._simulator.records, 0, first, homes, bits)
+        return homes, (bits[:, None] >> np.arange(int(s["n_regions"])) & 1).astype(bool)
+
+    def projected_warehouse(self) -> Warehouse:
+        """The tables so, with what is known of those who read them: what the slow path plans on."""
+        return self.warehouse().at(*self.projected())

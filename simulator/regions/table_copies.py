@@ -28,6 +28,29 @@ def bytes_at(s, table, region):
 
 
 @kernel
+def projected_home(s, table):
+    """The home of a table once it does not move any more."""
+    return s.table_home[table] if s.table_target[table] < 0 else s.table_target[table]
+
+
+@kernel
+def projected_copies(s, table):
+    """Set of the regions where a table will lie when everything that is on the way has arrived.
+
+    Neither what is to be deleted, nor a home that is left.
+    """
+    copies = s.table_copies[table] & ~s.table_doomed[table]
+    home = s.table_home[table]
+    if s.table_target[table] >= 0 and s.table_wanted[table] >> home & 1 == 0:
+        copies &= ~(1 << home)
+    transfer = s.table_transfer[table]
+    while transfer >= 0:
+        copies |= 1 << s.transfer_to[transfer]
+        transfer = s.transfer_after[transfer]
+    return copies | 1 << projected_home(s, table)
+
+
+@kernel
 def begin_reading(s, job):
     """Modify `s`: a workload is in the lists of the tables that it reads."""
     first = s.first_read[job]

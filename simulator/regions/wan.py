@@ -10,7 +10,7 @@ import math
 
 from ..base.codes import DROP, MOVE, REPLICATE
 from ..compiler.jit import kernel
-from ..numerics.event_queue import schedule_event
+from ..numerics.heap import schedule_event
 from ..running.decision_log import log_table, note
 from .region_starts import note_copy
 from .table_copies import bytes_at, doom, readable, shrink, spare

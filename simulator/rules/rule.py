@@ -112,7 +112,7 @@ class Rule:
             as soon as a job waits, all whose lease has ended give their GPUs back and are offered GPUs like those that
             wait (policies/loop/offer_pass.py).
         slicing: seconds; while jobs wait, running jobs make way for them in turns whenever so much time has passed
-            (policies/passes/time_slicing.py; 0: no slices), which must be more than a restart costs. The order is
+            (policies/gandiva/time_slicing.py; 0: no slices), which must be more than a restart costs. The order is
             `turns` then, jobs migrate, and there are no leases, rounds, delay timers or packing.
         timers: delay timers: seconds for which a job refuses GPUs outside one machine, and outside one rack, counted
             from when it arrived or lost its GPUs; inf: for ever. The placer is `tier` or `first` then.
@@ -136,7 +136,7 @@ class Rule:
         free: `last`: free GPUs complete a gang that shared ones do not fill; `first`: shared ones complete a gang that
             free ones do not fill; `never`: a gang has free GPUs or shared ones, else the job waits.
         packing: where GPUs may hold several jobs, those of one GPU that find none free share one
-            (policies/gandiva.py).
+            (policies/gandiva/gandiva.py).
         restore: with `sharing`: jobs whose partners have left get the largest sub-batch that fits
             (policies/bsbf/restore.py).
         fallback: `most-free`, or `last`: the defect of the authors' Gandiva (placers.py).

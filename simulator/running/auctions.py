@@ -3,7 +3,7 @@
 import math
 
 from ..compiler.jit import kernel
-from ..numerics.event_queue import schedule_event
+from ..numerics.heap import schedule_event
 
 
 @kernel

@@ -2,7 +2,7 @@
 
 from ..base.codes import HOLD
 from ..compiler.jit import kernel
-from ..sharing.berths import gpu_of
+from ..record.feature_groups import gpu_of
 from .rates import logged_value
 
 

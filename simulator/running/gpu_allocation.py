@@ -5,7 +5,8 @@ from ..base.tiers import MACHINE, NETWORK, RACK, SLOT
 from ..compiler.jit import entry, kernel
 from ..flows.sessions import go
 from ..numerics.bitset import exclude, include
-from ..sharing.berths import ask_rate, ease, excess, free_berth, gpu_of, has_berths, memory_taken, other_on, slowed
+from ..record.feature_groups import gpu_of, has_berths
+from ..sharing.berths import ask_rate, ease, excess, free_berth, memory_taken, other_on, slowed
 from ..sharing.exclusive_gpus import hold_alone
 
 

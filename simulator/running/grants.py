@@ -3,7 +3,7 @@
 import math
 
 from ..compiler.jit import kernel
-from ..numerics.event_queue import schedule_event
+from ..numerics.heap import schedule_event
 
 MOST_CHUNKS = 5_000_000  # in one grant; where there would be more, one is too short to matter
 

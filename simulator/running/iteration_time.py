@@ -3,7 +3,7 @@
 from ..compiler.jit import kernel
 from ..network.collectives import gang_fraction
 from ..network.step_time import stretch
-from ..sharing.berths import has_berths
+from ..record.feature_groups import has_berths
 from .gpu_allocation import recall_gang
 
 

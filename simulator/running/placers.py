@@ -9,7 +9,7 @@ from ..base.tiers import MACHINE, NETWORK, RACK
 from ..compiler.jit import kernel
 from ..numerics.bitset import next_member
 from ..numerics.random import random_word
-from ..sharing.berths import gpu_of
+from ..record.feature_groups import gpu_of
 
 
 @kernel

@@ -9,27 +9,25 @@ import math
 from ..base.codes import ASKED, RATED, RESIZE, START
 from ..compiler.jit import kernel
 from ..flows.sessions import come_back
-from ..sharing.berths import ask_rate, has_berths, slowdown_now
+from ..record.feature_groups import has_berths
+from ..sharing.berths import ask_rate, slowdown_now
 from .iteration_time import iteration_time_s
 
 
 @kernel
-def take_rate(s, job, back):
-    """Modify `s`: the iteration time of a job that has just got GPUs; `back`: those that it had when the instant began.
+def shared_iteration_s(s, job, back):
+    """Modify `s`: the iteration time, beside its partners, of a job that has just got GPUs.
 
-    Alone, where it cannot have partners.
+    `back`: those that it had when the instant began.
     """
-    time_s = iteration_time_s(s, job)
-    if has_berths(s):
-        s.solo_s[job] = time_s
-        s.slowdown[job] = slowdown_now(s, job)
-        time_s *= s.slowdown[job]
-        if back:
-            come_back(s, job)
-            ask_rate(s, job, RATED)
-        elif s.asks:
-            ask_rate(s, job, ASKED)
-    s.iteration_s[job] = time_s
+    s.solo_s[job] = iteration_time_s(s, job)
+    s.slowdown[job] = slowdown_now(s, job)
+    if back:
+        come_back(s, job)
+        ask_rate(s, job, RATED)
+    elif s.asks:
+        ask_rate(s, job, ASKED)
+    return s.solo_s[job] * s.slowdown[job]
 
 
 @kernel

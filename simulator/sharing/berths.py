@@ -9,19 +9,8 @@ every job down by a fixed factor, and each job has memory of its own there.
 """
 
 from ..base.codes import FREE
-from ..compiler.jit import kernel, known
-
-
-@known
-def has_berths(s):
-    """True if the record has room for several jobs on a GPU."""
-    return s.gpu_job.size > s.gpu_slot.size
-
-
-@kernel
-def gpu_of(s, berth):
-    """The GPU that a berth belongs to."""
-    return berth % s.gpu_slot.size if has_berths(s) else berth
+from ..compiler.jit import kernel
+from ..record.feature_groups import gpu_of, has_berths
 
 
 @kernel

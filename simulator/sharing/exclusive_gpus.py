@@ -9,7 +9,8 @@ nobody has read it.
 from ..base.codes import FREE, NOT_SHARED, RUNNING, TIMES_EXACT
 from ..compiler.jit import kernel
 from ..jobs.remaining_time import weighed_left
-from .berths import gpu_of, has_berths, kind_now, memory_taken
+from ..record.feature_groups import gpu_of, has_berths
+from .berths import kind_now, memory_taken
 
 
 @kernel

@@ -10,7 +10,6 @@ from ..regions.region_view import RegionView
 from ..warehouse.warehouse import Warehouse
 from . import replicas as kernels
 from .placement import DAY_S, Objective, Placement
-from .projected import expected_warehouse
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ def _percent(those: np.ndarray, weight: np.ndarray | None = None) -> float:
 
 def table_metrics(view: RegionView) -> dict[str, float]:
     """How the tables stand once everything that is on the way has arrived, by name; see metrics.py."""
-    warehouse = expected_warehouse(view)
+    warehouse = view.projected_warehouse()
     standing = standing_of(warehouse)
     return {
         "placement_cost": Placement(warehouse, Objective()).cost,

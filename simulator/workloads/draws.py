@@ -1,15 +1,26 @@
-"""What generators share: the check of their parameters; draws from quantile tables, on a weekly clock, in bursts."""
+"""What generators share: the check of their parameters; draws from quantile tables, on a weekly clock, in bursts.
+
+Deadlines for the jobs of any of them are drawn here too: `deadlines=LOW/HIGH` beside the parameters that are its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from ..base.errors import InputError
+from ..jobs.workload import Workload
 
 MOST_JOBS = 10_000_000
 WEEK_S = 7 * 86400.0
+DEADLINES = (
+    0xDEAD  # stream of a seed's random numbers: the generator's own are a different one, so they stay as they are
+)
 
 
 def check_parameters(what: str, **values: float) -> None:
@@ -19,6 +30,12 @@ def check_parameters(what: str, **values: float) -> None:
             raise InputError(f"workload {what}: jobs={value}; expected 1 to {MOST_JOBS}")
         if not 0 < value < 1e12:
             raise InputError(f"workload {what}: {key}={value:g}; expected a number above 0, below 1e12")
+
+
+def shares_of(counts: Mapping[int, int] | tuple[float, ...]) -> np.ndarray:
+    """Counts or weights as probabilities, in their order."""
+    weights = np.array(list(counts.values()) if isinstance(counts, Mapping) else counts, dtype=np.float64)
+    return weights / weights.sum()
 
 
 def choose_values(rng: np.random.Generator, n: int, values: Sequence[int], shares: np.ndarray) -> np.ndarray:
@@ -100,3 +117,44 @@ def tilt_to_mean(values: Sequence[int], shares: np.ndarray, mean: float) -> floa
         else:
             high = middle
     return (low + high) / 2
+
+
+def with_deadlines(name: str, generator: Callable[..., Workload]) -> Callable[..., Workload]:
+    """The generator, which also takes `deadlines`: (LOW, HIGH), or one number for both; empty: none.
+
+    A job's deadline is then its arrival + its isolated run time x a factor, drawn uniformly from LOW to HIGH, which are
+    numbers above 0: below 1 nobody can be in time. Everything else of the workload is as without.
+
+    Args:
+        name: how messages call it.
+        generator: with a parameter `seed`, which has a default.
+    """
+    signature = inspect.signature(generator)
+
+    @functools.wraps(generator)
+    def drawn(*args: Any, deadlines: tuple[float, ...] = (), **given: Any) -> Workload:
+        if not deadlines:
+            return generator(*args, **given)
+        low, high = _range(name, deadlines)
+        workload = generator(*args, **given)
+        bound = signature.bind(*args, **given)
+        bound.apply_defaults()
+        seed = np.random.SeedSequence(bound.arguments["seed"], spawn_key=(DEADLINES,))
+        factor = np.random.default_rng(seed).uniform(low, high, len(workload))
+        return replace(workload, deadline_s=workload.arrival_s + workload.duration_s * factor)
+
+    added = inspect.Parameter("deadlines", inspect.Parameter.KEYWORD_ONLY, default=(), annotation="tuple[float, ...]")
+    drawn.__annotations__ = {**generator.__annotations__, "deadlines": added.annotation}
+    parameters = [*signature.parameters.values(), added]
+    drawn.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return drawn
+
+
+def _range(name: str, deadlines: tuple[float, ...]) -> tuple[float, float]:
+    low, high = deadlines[0], deadlines[-1]
+    if len(deadlines) > 2 or not 0.0 < low <= high < 1e6:
+        given = "/".join(f"{value:g}" for value in deadlines)
+        raise InputError(
+            f"workload {name}: deadlines={given}; expected LOW/HIGH, in isolated run times: 0 < LOW <= HIGH < 1e6"
+        )
+    return low, high

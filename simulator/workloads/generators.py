@@ -1,7 +1,7 @@
 """Generators of workloads: any size, vectorised, seeded (the same parameters and seed give the same arrays).
 
 Each returns a `Workload`; its keyword parameters are those of the word `poisson:jobs=200,load=0.9`, where all but
-`mast-like` also take `deadlines=LOW/HIGH` (drawn_deadlines.py). The statistics that they are fitted to are in
+`mast-like` also take `deadlines=LOW/HIGH` (draws.py). The statistics that they are fitted to are in
 trace_statistics.py, with their sources.
 """
 
@@ -19,7 +19,6 @@ from ..jobs.workload import LARGEST_GANG, LONGEST_S, Workload, first_bad_text
 from . import trace_statistics
 from .bsbf_jobs import bsbf_table2, bsbf_tables
 from .cassini_jobs import cassini_dynamic, cassini_dynamic_mp, cassini_multigpu, cassini_poisson, cassini_snapshot
-from .drawn_deadlines import with_deadlines
 from .draws import (
     bursts,
     check_parameters,
@@ -27,9 +26,11 @@ from .draws import (
     choose_values,
     from_quantiles,
     lognormal_gaps,
+    shares_of,
     tilt_to_mean,
     tilted_shares,
     weekly_clock,
+    with_deadlines,
 )
 from .harmony_jobs import harmony_like
 from .mast_jobs import mast_like
@@ -140,16 +141,14 @@ def dally_like(
     choose(scale, ("none", "gang"), "scale of workload dally-like:")
     chosen = np.array([not models or name in models for name in trace_statistics.DALLY_MODELS])
     rng = np.random.default_rng(seed)
-    sizes = choose_values(
-        rng, jobs, list(trace_statistics.DALLY_GPUS), trace_statistics.shares(trace_statistics.DALLY_GPUS)
-    )
+    sizes = choose_values(rng, jobs, list(trace_statistics.DALLY_GPUS), shares_of(trace_statistics.DALLY_GPUS))
     duration_s = _durations_by_gang(rng, sizes, trace_statistics.DALLY_PROBABILITIES, trace_statistics.DALLY_DURATION_S)
     model = np.zeros(jobs, dtype=np.int64)
     for members, counts in _classes(sizes, trace_statistics.DALLY_MODEL_JOBS):
         options = range(len(trace_statistics.DALLY_MODELS))
         weights = tuple((np.array(counts) * chosen).tolist())
         weights = weights if any(weights) else tuple(chosen.astype(float).tolist())
-        model[members] = choose_values(rng, len(members), list(options), trace_statistics.shares(weights))
+        model[members] = choose_values(rng, len(members), list(options), shares_of(weights))
     arrival_s = np.zeros(jobs) if arrivals == "batch" else np.cumsum(rng.exponential(86400.0 / jobs_per_day, jobs))
     iterations = duration_s / np.array(trace_statistics.DALLY_ITERATION_S)[model]
     if scale == "gang":
@@ -191,15 +190,13 @@ def philly_like(
     """
     check_parameters("philly-like", jobs=jobs, jobs_per_day=jobs_per_day)
     rng = np.random.default_rng(seed)
-    sizes = choose_values(
-        rng, jobs, list(trace_statistics.PHILLY_GPUS), trace_statistics.shares(trace_statistics.PHILLY_GPUS)
-    )
+    sizes = choose_values(rng, jobs, list(trace_statistics.PHILLY_GPUS), shares_of(trace_statistics.PHILLY_GPUS))
     duration_s = _durations_by_gang(
         rng, sizes, trace_statistics.PHILLY_PROBABILITIES, trace_statistics.PHILLY_DURATION_S
     )
     tenants = np.array(list(trace_statistics.PHILLY_TENANTS), dtype=object)
     tenant = choose_values(
-        rng, jobs, list(range(len(tenants))), trace_statistics.shares(tuple(trace_statistics.PHILLY_TENANTS.values()))
+        rng, jobs, list(range(len(tenants))), shares_of(tuple(trace_statistics.PHILLY_TENANTS.values()))
     )
     names = _models(rng, jobs, models)
     steps_s = lognormal_gaps(
@@ -243,7 +240,7 @@ def helios_like(
         raise InputError(f"workload helios-like: mean_gpus={mean_gpus:g}; expected 1.5 to 45")
     rng = np.random.default_rng(seed)
     gangs = list(trace_statistics.VENUS_SLICE_GPUS)
-    slice_shares = trace_statistics.shares(trace_statistics.VENUS_SLICE_GPUS)
+    slice_shares = shares_of(trace_statistics.VENUS_SLICE_GPUS)
     sizes = choose_values(
         rng, jobs, gangs, tilted_shares(gangs, slice_shares, tilt_to_mean(gangs, slice_shares, mean_gpus))
     )
@@ -329,7 +326,7 @@ def _sizes(what: str, gpus: tuple[int, ...], gpu_shares: tuple[float, ...]) -> t
             f"workload {what}: gpu_shares={'/'.join(f'{share:g}' for share in shares)}; "
             f"expected {len(gpus)} weights >= 0, one for each of gpus"
         )
-    return np.asarray(gpus, dtype=np.int64), trace_statistics.shares(tuple(shares)).cumsum()
+    return np.asarray(gpus, dtype=np.int64), shares_of(tuple(shares)).cumsum()
 
 
 def _models(rng: np.random.Generator, jobs: int, models: tuple[str, ...]) -> np.ndarray:

@@ -18,8 +18,6 @@ HARMONY   PUBLISHED: Table I of paper harmony. Its text gives MLR and Lasso both
 
 from __future__ import annotations
 
-import numpy as np
-
 _P = (0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 1)
 
 PHILLY_GPUS = {1: 76627, 2: 1818, 4: 1870, 8: 1643, 12: 7, 16: 199, 24: 7, 32: 67, 64: 6, 128: 3}  # jobs
@@ -161,13 +159,6 @@ DALLY_ITERATION_S = (1.2283e-3, 8.3395e-3, 7.6658e-4, 5.6692e-4, 1.4910e-3, 2.81
 
 # the models of Chronus's measured placement table (github S-Lab-System-Group/ChronusArtifact)
 CHRONUS_MODELS = ("alexnet", "vgg16", "resnet101", "mobilenet_v2", "inception_v3")
-
-
-def shares(counts: dict[int, int] | tuple[float, ...]) -> np.ndarray:
-    """Counts or weights as probabilities, in their order."""
-    weights = np.array(list(counts.values()) if isinstance(counts, dict) else counts, dtype=np.float64)
-    return weights / weights.sum()
-
 
 # application and data set: input and model, 10^9 bytes
 HARMONY_GB: dict[str, tuple[float, float]] = {

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from clustergym import policies
-from clustergym.experiments.commands.setting import described_setting
+from clustergym.experiments.commands.options import described_setting
 from clustergym.experiments.playing.evaluation import evaluate, play
 from clustergym.simulator.base.errors import InputError
 

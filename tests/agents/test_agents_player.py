@@ -24,10 +24,11 @@ from clustergym.simulator.workloads import open_workload
 torch = pytest.importorskip("torch", reason="needs the extra `agents`")
 pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
 
-from clustergym.agents import player, shipped  # noqa: E402
-from clustergym.agents.player import AgentPolicy  # noqa: E402
-from clustergym.agents.saved import Normalisation, save_agent  # noqa: E402
-from clustergym.agents.windows import LOOKOUTS  # noqa: E402
+from clustergym.agents import shipped  # noqa: E402
+from clustergym.agents.files.saved import Normalisation, save_agent  # noqa: E402
+from clustergym.agents.playing import player  # noqa: E402
+from clustergym.agents.playing.player import AgentPolicy  # noqa: E402
+from clustergym.agents.playing.windows import LOOKOUTS  # noqa: E402
 from clustergym.tests.support.small_agents import DELAY, WINDOW, agent  # noqa: E402
 
 SMALL = {"topology": "dally:racks=2,machines=2", "workload": "poisson:jobs=16,backlog=8"}
@@ -110,7 +111,7 @@ def test_through_steps_it_does_what_it_does_alone(window, mode):
 
 
 def _delays(window):
-    from clustergym.envs.delay.codec import DELAYS_S
+    from clustergym.envs.delay.delay_interface import DELAYS_S
 
     return tuple(WINDOWS[window].get("delays", DELAYS_S))
 

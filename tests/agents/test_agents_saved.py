@@ -21,9 +21,9 @@ pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
 from safetensors.torch import load_file, save_file  # noqa: E402
 
 from clustergym import policies  # noqa: E402
-from clustergym.agents import saved  # noqa: E402
-from clustergym.agents.saved import DESCRIPTION, WEIGHTS, load_agent, save_agent  # noqa: E402
-from clustergym.agents.tensors import write_tensors  # noqa: E402
+from clustergym.agents.files import saved  # noqa: E402
+from clustergym.agents.files.saved import DESCRIPTION, WEIGHTS, load_agent, save_agent  # noqa: E402
+from clustergym.agents.files.tensors import write_tensors  # noqa: E402
 from clustergym.tests.support.small_agents import agent, description  # noqa: E402
 
 
@@ -283,6 +283,6 @@ def test_a_full_disk_is_one_sentence(tmp_path, monkeypatch):
     def full(*arguments):
         raise SafetensorError("I/O error: No space left on device (os error 28)")
 
-    monkeypatch.setattr("clustergym.agents.tensors.save_file", full)
+    monkeypatch.setattr("clustergym.agents.files.tensors.save_file", full)
     with pytest.raises(InputError, match=r"w.safetensors: it cannot be written \(.*No space left on device"):
         write_tensors(tmp_path / "w.safetensors", agent().policy.state_dict())

@@ -19,8 +19,8 @@ from clustergym.simulator.base.errors import InputError
 torch = pytest.importorskip("torch", reason="needs the extra `agents`")
 pytest.importorskip("safetensors", reason="needs the extra `agents`")
 
-from clustergym.agents import checkpoint as module  # noqa: E402
-from clustergym.agents.checkpoint import Checkpoint, read_checkpoint, write_checkpoint  # noqa: E402
+from clustergym.agents.files import checkpoint as module  # noqa: E402
+from clustergym.agents.files.checkpoint import Checkpoint, read_checkpoint, write_checkpoint  # noqa: E402
 
 
 def example(step=3) -> Checkpoint:
@@ -107,7 +107,7 @@ def test_a_kill_between_any_two_calls_to_the_system_leaves_a_whole_one(tmp_path,
                 return call(*arguments)
             return maybe
         os.rename, os.fsync, os.mkdir = dying(os.rename), dying(os.fsync), dying(os.mkdir)
-        from clustergym.agents.checkpoint import Checkpoint, write_checkpoint
+        from clustergym.agents.files.checkpoint import Checkpoint, write_checkpoint
         write_checkpoint({os.fspath(tmp_path / "c")!r}, Checkpoint(2))
     """
     done = subprocess.run([sys.executable, "-P", "-c", textwrap.dedent(code)], check=False)
@@ -121,7 +121,7 @@ def test_a_kill_between_any_two_calls_to_the_system_leaves_a_whole_one(tmp_path,
 @pytest.mark.slow
 def test_killed_again_and_again(tmp_path):
     code = f"""
-        from clustergym.agents.checkpoint import Checkpoint, write_checkpoint
+        from clustergym.agents.files.checkpoint import Checkpoint, write_checkpoint
         import numpy as np
         for step in range(10**6):
             write_checkpoint({os.fspath(tmp_path / "c")!r}, Checkpoint(step, arrays={{"a": np.full(10**6, step)}}))

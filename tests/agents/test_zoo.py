@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("torch", reason="needs the extra agents")
 pytest.importorskip("sb3_contrib", reason="needs the extra agents")
 
-from clustergym.agents.saved import read_description
+from clustergym.agents.files.saved import read_description
 from clustergym.experiments.comparing.intervals import paired_ratio
 from clustergym.experiments.playing.evaluation import play
 from clustergym.experiments.settings.describing import semantics_of

@@ -17,7 +17,6 @@ from clustergym.simulator.base.errors import InputError, InvalidDecision
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.table_placement.placement import Objective, Placement
 from clustergym.simulator.table_placement.placement_metrics import table_metrics
-from clustergym.simulator.table_placement.projected import expected_warehouse
 from clustergym.tests.support import geo_small
 from clustergym.tests.support.env_terms import differences
 
@@ -107,7 +106,7 @@ def test_a_home_that_was_made_a_replica_too_keeps_its_readers_when_it_moves():
     found = env.step(home_to(WEST))[0]
     assert env.view.home(ADS) == WEST and readers_left(found, home_to(EAST)) == 0.0
     env.step(home_to(EAST))
-    assert WEST in expected_warehouse(env.view).tables.copies[ADS].nonzero()[0]
+    assert WEST in env.view.projected_warehouse().tables.copies[ADS].nonzero()[0]
 
 
 def test_the_quota_masks_what_is_beyond_it():
@@ -349,7 +348,7 @@ def test_a_batch_goes_on_from_its_state():
 
 def test_pictures_show_what_lies_where():
     pytest.importorskip("PIL")
-    from clustergym.envs.rendering.table_scene import COLOURS, COMES, HOME, read_tables
+    from clustergym.envs.rendering.scenes.table_scene import COLOURS, COMES, HOME, read_tables
 
     env = begun(render_mode="rgb_array")
     empty = env.render()

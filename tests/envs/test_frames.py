@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from clustergym import policies
-from clustergym.envs.rendering import film, palette
-from clustergym.envs.rendering.seen import Seen, done_words, mean_jct_s, run_words
+from clustergym.envs.rendering import film
+from clustergym.envs.rendering.drawing import palette
+from clustergym.envs.rendering.scenes.seen import Seen, done_words, mean_jct_s, run_words
 from clustergym.experiments.cli import run
 from clustergym.simulator.table_placement.placement import Objective, Placement
 from clustergym.tests.support import geo_small
@@ -81,8 +82,8 @@ def test_frames_of_every_environment_say_who_plays(short):
 
 def test_what_was_seen_of_links_stays_in_pale_while_nobody_meets():
     """After jobs have met, a frame without meetings has their circles in greys, where a fresh look has nothing."""
-    from clustergym.envs.rendering.network_picture import Boxes
-    from clustergym.envs.rendering.picture import draw_rgb
+    from clustergym.envs.rendering.pictures.network_picture import Boxes
+    from clustergym.envs.rendering.pictures.picture import draw_rgb
 
     env = gymnasium.make("clustergym/TimeShift-v0").unwrapped
     env.reset(seed=1)

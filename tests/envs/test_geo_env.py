@@ -363,14 +363,14 @@ def test_text_and_pictures_show_the_regions():
     text = draw_ansi(env.simulator)
     assert "east" in text and "32/48" in text
     pytest.importorskip("PIL")
-    from clustergym.envs.rendering.picture import draw_rgb
+    from clustergym.envs.rendering.pictures.picture import draw_rgb
 
     for size in ((960, 640), (640, 420)):
         assert draw_rgb(env.simulator, size).shape == (size[1], size[0], 3)
 
 
 def test_how_much_was_in_use_when_adds_up():
-    from clustergym.envs.rendering.region_scene import read_regions
+    from clustergym.envs.rendering.scenes.region_scene import read_regions
 
     env, rng = geo(workload=random_workload(6), mtbf_s=50_000.0), np.random.default_rng(6)
     env.reset(seed=6)

@@ -10,7 +10,7 @@ import pytest
 
 from clustergym.envs.grouping.grouping_interface import GroupingInterface
 from clustergym.envs.grouping.observation import CANDIDATES, GROUP, QUEUE
-from clustergym.envs.rendering.group_picture import draw_groups
+from clustergym.envs.rendering.pictures.group_picture import draw_groups
 from clustergym.policies.base import Policy
 from clustergym.simulator.base.decisions import Advance, AssignGroup, Hold, Preempt, SetMachines, SetSpill
 from clustergym.simulator.base.errors import InputError, InvalidDecision

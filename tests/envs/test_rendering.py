@@ -9,13 +9,14 @@ import sys
 import numpy as np
 import pytest
 
-from clustergym.envs.rendering import film, palette
+from clustergym.envs.rendering import film
 from clustergym.envs.rendering.ansi import SYMBOLS, draw_ansi
-from clustergym.envs.rendering.floor import BODY, STRATA, plan_floor
+from clustergym.envs.rendering.drawing import palette
+from clustergym.envs.rendering.drawing.picture_words import clock, cut, span
 from clustergym.envs.rendering.human_window import Window
-from clustergym.envs.rendering.picture import draw_rgb, stage_of
-from clustergym.envs.rendering.picture_words import clock, cut, span
-from clustergym.envs.rendering.scene import ClusterShape, read_scene
+from clustergym.envs.rendering.pictures.floor import BODY, STRATA, plan_floor
+from clustergym.envs.rendering.pictures.picture import draw_rgb, stage_of
+from clustergym.envs.rendering.scenes.scene import ClusterShape, read_scene
 from clustergym.experiments import cli
 from clustergym.policies import make
 from clustergym.simulator.base import codes

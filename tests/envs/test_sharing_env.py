@@ -326,9 +326,9 @@ def test_a_decision_that_no_candidate_stands_for_is_one_sentence():
 
 def test_pictures_split_shared_gpus():
     pytest.importorskip("PIL")
-    from clustergym.envs.rendering.palette import job_colour
-    from clustergym.envs.rendering.picture import draw_rgb, stage_of
-    from clustergym.envs.rendering.scene import read_scene
+    from clustergym.envs.rendering.drawing.palette import job_colour
+    from clustergym.envs.rendering.pictures.picture import draw_rgb, stage_of
+    from clustergym.envs.rendering.scenes.scene import read_scene
 
     env = by_hand([(0, 4, 100), (0, 2, 50), (9, 1, 1)])
     env.step(act(0, FREE))

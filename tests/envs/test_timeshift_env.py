@@ -84,7 +84,7 @@ def place_apart(env):
 
 
 def stage(env):
-    return SHIFTING if env.interface.turning else PLACING
+    return SHIFTING if env.interface.at.turning else PLACING
 
 
 def legal(env):
@@ -104,7 +104,7 @@ def test_in_lockstep_both_jobs_send_at_the_same_time():
 def test_half_a_turn_apart_nobody_waits():
     env = by_hand([(0, 100), (0, 100)])
     place_apart(env)
-    assert env.interface.turning == [0, 1]
+    assert env.interface.at.turning == [0, 1]
     env.step((SHIFT, 0))
     env.step((SHIFT, 36))
     *_, terminated, _, info = env.step((0, 0))  # the first has ended; the other meets nobody
@@ -129,10 +129,10 @@ def test_the_stages_of_an_instant():
     assert legal(env) == [0, SHIFT, LEAVE]
     assert observation["cluster"][CLUSTER.index("1: a placement is chosen; 0: shifts are")] == 0.0
     env.step((SHIFT, 10))
-    assert env.interface.turning == [1]
+    assert env.interface.at.turning == [1]
     env.step((LEAVE, 5))  # its shift stays as it is: it has none
     # The shorter one ends; the other meets nobody any more, but has a shift, which may be taken away.
-    assert env.view.running.tolist() == [0] and env.interface.turning == [0]
+    assert env.view.running.tolist() == [0] and env.interface.at.turning == [0]
     assert env.view.shift_s(0) == bucket_s(10, VGG.iteration_s) and env.view.shift_s(1) is None
     assert legal(env) == [0, SHIFT, LEAVE, FREE]
     env.step((FREE, 0))
@@ -157,7 +157,7 @@ def test_shifts_are_asked_for_where_a_component_has_changed():
     env.step((0, 0))
     assert env.view.now_s == 20.0 and stage(env) == PLACING
     env.step((1, 0))  # on servers 2 and 5: no others are free
-    assert env.view.gpus_of(2) == [2, 5] and env.interface.turning == [0, 1, 2]
+    assert env.view.gpus_of(2) == [2, 5] and env.interface.at.turning == [0, 1, 2]
 
 
 def test_a_bucket_out_of_range_becomes_the_nearest():
@@ -306,9 +306,9 @@ def test_decisions_of_an_action_are_what_a_step_carries_out():
 
 def test_pictures_show_links_and_circles():
     pytest.importorskip("PIL")
-    from clustergym.envs.rendering.circles import MANNERS
-    from clustergym.envs.rendering.link_scene import read_network
-    from clustergym.envs.rendering.network_picture import load_colour
+    from clustergym.envs.rendering.pictures.circles import MANNERS
+    from clustergym.envs.rendering.pictures.network_picture import load_colour
+    from clustergym.envs.rendering.scenes.link_scene import read_network
 
     env = by_hand([(0, 100), (0, 100), (1000, 1)], render_mode="rgb_array")
     empty = env.render()

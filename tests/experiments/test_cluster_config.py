@@ -14,7 +14,7 @@ import pytest
 from clustergym.envs import registration
 from clustergym.envs.delay.env import DelayEnv
 from clustergym.experiments.cli import run
-from clustergym.experiments.commands.setting import described_setting
+from clustergym.experiments.commands.options import described_setting
 from clustergym.experiments.settings.evaluation_setting import Setting
 from clustergym.experiments.storing import summary
 from clustergym.simulator.base.errors import InputError

@@ -200,7 +200,7 @@ def test_one_seed_and_equal_values_have_no_interval():
 
 
 def test_nothing_half_written_is_left_behind(tmp_path: Path):
-    from clustergym.experiments.terminal import written_whole
+    from clustergym.experiments.console.terminal import written_whole
 
     path = tmp_path / "result"
     path.write_text("old")

@@ -21,6 +21,7 @@ import pytest
 from clustergym import policies
 from clustergym.experiments.cli import run
 from clustergym.experiments.comparing.intervals import Estimate, against, paired_difference, paired_ratio
+from clustergym.experiments.console.terminal import BadArgument
 from clustergym.experiments.playing import evaluation
 from clustergym.experiments.playing.evaluation import play
 from clustergym.experiments.playing.runs import Run
@@ -29,7 +30,6 @@ from clustergym.experiments.settings.evaluation_setting import Setting
 from clustergym.experiments.storing import command_log, identity, store
 from clustergym.experiments.storing.identity import fingerprint
 from clustergym.experiments.storing.run_files import ORPHAN_S, StoredRunWarning
-from clustergym.experiments.terminal import BadArgument
 from clustergym.policies import registry
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.engine.metrics import NAMES
@@ -551,7 +551,9 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(capsys, tmp_path, monke
         status, out, err = command(capsys, *SMALL, "--policies", "fifo", "--seed", "0", "--logdir", folder)
         assert (status, out, err.count("\n")) == (1, "", 1)
         assert str(folder) in err
-    monkeypatch.setattr("clustergym.experiments.terminal.os.access", lambda path, mode: False)  # root may write all
+    monkeypatch.setattr(
+        "clustergym.experiments.console.terminal.os.access", lambda path, mode: False
+    )  # root may write all
     status, out, err = command(capsys, *SMALL, "--policies", "fifo", "--seed", "0", "--logdir", tmp_path / "logs")
     assert (status, out, err.count("\n")) == (1, "", 1)
     assert "permission denied" in err

@@ -10,7 +10,8 @@ import pytest
 
 from clustergym.envs import registration
 from clustergym.experiments.cli import run
-from clustergym.experiments.commands.setting import described_setting
+from clustergym.experiments.commands.options import described_setting
+from clustergym.experiments.console.terminal import BadArgument
 from clustergym.experiments.playing.evaluation import simulator_of
 from clustergym.experiments.playing.group_timeline import group_timeline
 from clustergym.experiments.playing.recording import Recorded, Timeline
@@ -18,7 +19,6 @@ from clustergym.experiments.report import load, numbers
 from clustergym.experiments.settings.describing import describe_topology
 from clustergym.experiments.settings.evaluation_setting import Setting
 from clustergym.experiments.storing import store
-from clustergym.experiments.terminal import BadArgument
 from clustergym.policies import Policy, make, registry
 from clustergym.simulator.base.codes import ASSIGN, JOINED, LEFT, SIZED
 from clustergym.simulator.base.decisions import Advance, AssignGroup, Preempt, SetMachines, SetSpill

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from clustergym.experiments import cli, interrupt
+from clustergym.experiments import cli
+from clustergym.experiments.console import interrupt
 
 PATIENCE_S = 10.0  # of these tests; machines may be loaded
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from clustergym.experiments.console import versions
 from clustergym.experiments.playing import on_ray, shipping
 from clustergym.experiments.playing.evaluation import evaluate
 from clustergym.experiments.playing.executors import Processes, elsewhere
@@ -127,7 +128,7 @@ def test_what_editors_leave_among_the_sources_is_none_of_them(tmp_path, monkeypa
 
 
 def test_a_machine_with_other_libraries_plays_nothing():
-    known = identity.versions(*identity.LIBRARIES)
+    known = versions.versions(*versions.LIBRARIES)
     on_ray.expect_libraries(known)
     with pytest.raises(InputError, match=r"numpy is \S+ on \S+ and 1\.0 where results are kept"):
         on_ray.expect_libraries(known | {"numpy": "1.0"})

@@ -7,16 +7,17 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from clustergym.experiments import over_time
+from clustergym.experiments.charts import axes, chart_files, plots
+from clustergym.experiments.charts.chart import Chart, Label, Shape, box
+from clustergym.experiments.charts.chart_files import svg
+from clustergym.experiments.charts.drawing import laid_out, shortened, stacked, width_of, wrapped
+from clustergym.experiments.charts.marks import css, properties, styles, variables_of
+from clustergym.experiments.comparing.intervals import UNKNOWN, Estimate
+from clustergym.experiments.learning.tensorboard_log import folder_names
+from clustergym.experiments.playing import over_time
 from clustergym.experiments.playing.evaluation import evaluate
-from clustergym.experiments.report import axes, figures, load, page, pictures
-from clustergym.experiments.report.charts import HEIGHT, WIDTH, Chart, Label
-from clustergym.experiments.report.drawing import laid_out, points_of, stacked
-from clustergym.experiments.report.lettering import shortened, width_of, wrapped
-from clustergym.experiments.report.marks import css, properties, variables_of
-from clustergym.experiments.report.svg import svg
+from clustergym.experiments.report import figures, load, page, pictures
 from clustergym.experiments.settings.evaluation_setting import Setting
-from clustergym.experiments.tensorboard_log import folder_names
 from clustergym.simulator.base.errors import InputError
 
 ENVIRONMENT = "clustergym/Delay-v0"
@@ -87,8 +88,8 @@ def test_legends_and_words_cover_nothing(many):
             left, top, right, bottom = word.extent
             assert left >= 0.0 and right <= drawing.width + 0.01 and top >= 0.0 and bottom <= drawing.height
             boxes = [*drawing.plots, *(other.extent for other in drawing.words[:number])]
-            for box in boxes:
-                apart = right <= box[0] or left >= box[2] or bottom <= box[1] + 1.5 or top >= box[3] - 1.5
+            for other in boxes:
+                apart = right <= other[0] or left >= other[2] or bottom <= other[1] + 1.5 or top >= other[3] - 1.5
                 assert apart, f"{chart.name}: {word.text!r} covers something"
         for stroke in drawing.strokes:
             for path in stroke.paths:
@@ -110,16 +111,15 @@ def test_the_distribution_ends_at_all_jobs_and_at_the_longest(runs):
     section = section_of(runs)
     chart = figures.jct_cdf(section.entries, styles_of(section))
     longest = {policy: max(run.jct_s.max() for run in runs if run.policy == policy) for policy in ("fifo", "srtf")}
-    ends = {tuple(points_of(shape.d)[0][-1]) for shape in chart.shapes if shape.classes.startswith("line")}
-    assert ends == {(round(WIDTH * float(chart.x.at(value))), 0.0) for value in longest.values()}
+    ends = {tuple(shape.paths[0][-1]) for shape in chart.shapes if shape.classes.startswith("line")}
+    assert ends == {(float(chart.x.at(value)), 1.0) for value in longest.values()}
 
 
-def test_paths_are_read_as_they_were_written():
-    assert points_of("") == []
-    first, second = points_of("M1 2l3 4 -1 0M5 5h2v3h-2z")
-    assert first.tolist() == [[1, 2], [4, 6], [3, 6]]
-    assert second.tolist() == [[5, 5], [7, 5], [7, 8], [5, 8]]
-    assert points_of(f"M0 {HEIGHT}H7V0H0z")[0].tolist() == [[0, HEIGHT], [7, HEIGHT], [7, 0], [0, 0]]
+def test_a_path_on_a_page_is_relative_steps_from_above():
+    """0, 0 is below at the left; of 2,000 x 1,000 steps, and a line of no length is a dot."""
+    shape = Shape("box", [box(0.0, 0.5, 0.25, 1.0), np.array([[1.0, 1.0], [1.0, 1.0]])], closed=True)
+    assert shape.d == "M0 750l1000 0 0 -750 -1000 0zM2000 0h0z"
+    assert Shape("line", []).d == ""
 
 
 def test_a_file_looks_as_the_page_does():
@@ -133,18 +133,16 @@ def test_a_file_looks_as_the_page_does():
 
 def test_pdf_and_png_have_every_stroke_and_word_of_the_svg(runs):
     pytest.importorskip("matplotlib")
-    from clustergym.experiments.report import printed
-
     section = section_of(runs, "fifo")
     styles = styles_of(section)
     drawing = laid_out(pictures.of_section(section, styles)[0], variables_of(styles))
-    figure = printed.figure_of(drawing)
+    figure = chart_files.figure_of(drawing)
     assert [text.get_text() for text in figure.axes[0].texts] == [word.text for word in drawing.words]
     assert len(figure.axes[0].patches) == len(drawing.strokes)
-    content = printed.pdf(drawing)
+    content = chart_files.pdf(drawing)
     assert content.startswith(b"%PDF") and b"FontFile2" in content, "letters are TrueType"
-    assert content == printed.pdf(drawing)
-    png = printed.png(drawing)
+    assert content == chart_files.pdf(drawing)
+    png = chart_files.png(drawing)
     size = tuple(int.from_bytes(png[at : at + 4], "big") for at in (16, 20))
     assert size == (2 * drawing.width, 2 * drawing.height)
 
@@ -155,14 +153,12 @@ def test_dots_are_seen_on_paper(runs):
     image = pytest.importorskip("PIL.Image")
     import io
 
-    from clustergym.experiments.report import printed
-
     section = section_of(runs, "fifo")
     styles = styles_of(section)
     drawing = laid_out(figures.ratios(section, styles), variables_of(styles))
     dot = next(stroke for stroke in drawing.strokes if stroke.look.get("stroke-width") == "9px")
     x, y = (2.0 * dot.paths[0][0]).round().astype(int)
-    pixels = np.array(image.open(io.BytesIO(printed.png(drawing))).convert("RGB"))
+    pixels = np.array(image.open(io.BytesIO(chart_files.png(drawing))).convert("RGB"))
     colour = tuple(int(dot.look["stroke"][at : at + 2], 16) for at in (1, 3, 5))
     assert tuple(pixels[y, x + 4]) == colour and tuple(pixels[y + 4, x]) == colour
 
@@ -210,9 +206,9 @@ def test_charts_one_under_the_other_keep_apart(runs):
 
 
 def test_kinds_of_pictures_are_told_apart():
-    assert pictures.kinds_of("svg, PDF svg") == ["svg", "pdf"]
+    assert chart_files.kinds_of("svg, PDF svg") == ["svg", "pdf"]
     with pytest.raises(InputError, match=r"'svg,gif': expected kinds of pictures among svg, pdf, png"):
-        pictures.kinds_of("svg,gif")
+        chart_files.kinds_of("svg,gif")
 
 
 def test_bin_means_of_a_step_function():
@@ -225,3 +221,44 @@ def test_policies_that_look_alike_get_folders_of_their_own():
     names = folder_names(["las:thresholds=1/2", "las:thresholds=1,2", "a" * 300, "a" * 301])
     assert len(set(names.values())) == 4
     assert all("/" not in name and ":" not in name and len(name) <= 160 for name in names.values())
+
+
+def test_bars_stand_on_zero_and_have_their_intervals():
+    """10 (5 to 20) is half of an axis to 20; what is not known has no bar, one run no interval."""
+    series = {"a": [Estimate(10.0, 5.0, 20.0), Estimate(-5.0, -5.0, -5.0)], "b": [UNKNOWN, Estimate(20.0, 20.0, 20.0)]}
+    chart = plots.bars(["x", "y"], series, styles([], "ab"), axes.linear(-20.0, 20.0), title="t")
+    first, second = (shape for shape in chart.shapes if shape.classes.startswith("bar"))
+    assert [path[:, 1].tolist() for path in first.paths] == [[0.5, 0.5, 0.75, 0.75], [0.5, 0.5, 0.375, 0.375]]
+    (only,) = second.paths
+    assert only[:, 0].min() > first.paths[1][:, 0].max() and only[:, 1].max() == 1.0
+    (error,) = next(shape for shape in chart.shapes if shape.classes == "error").paths
+    assert error[:, 1].tolist() == [0.625, 1.0]
+    assert chart.summary == "x, y. a: 10, -5; b: nan, 20"
+
+
+def test_a_distribution_begins_with_what_takes_no_time():
+    """Half of the jobs take no time: the curve rises at its left edge first."""
+    chart = plots.distribution({"a": np.array([0.0, 0.0, 100.0, 200.0])}, styles([], "a"), title="t")
+    (line,) = (shape.paths[0] for shape in chart.shapes if shape.classes.startswith("line"))
+    assert line[line[:, 0] == 0.0][:, 1].max() > 0.32 and tuple(line[-1]) == (1.0, 1.0)
+    assert plots.distribution({"a": np.zeros(3)}, styles([], "a"), title="t") is None
+
+
+def test_a_curve_of_one_more_x_than_y_is_a_step_function():
+    x, y = axes.linear(0.0, 4.0), axes.linear(0.0, 10.0)
+    lines = {
+        "line": (np.array([0.0, 4.0]), np.array([0.0, 10.0])),
+        "steps": (np.array([0.0, 2.0, 4.0]), np.array([5, 10])),
+    }
+    chart = plots.curves(lines, styles([], lines), x, y, title="t")
+    steps, line = (shape.paths[0].tolist() for shape in chart.shapes if shape.classes.startswith("line"))
+    assert line == [[0.0, 0.0], [1.0, 1.0]] and steps == [[0.0, 0.5], [0.5, 0.5], [0.5, 1.0], [1.0, 1.0]]
+
+
+def test_charts_beside_each_other_are_under_their_title(runs):
+    section = section_of(runs)
+    looks = styles_of(section)
+    one, two = (laid_out(chart, variables_of(looks), 500.0) for chart in figures.over_time(section, looks))
+    both = stacked([one, two], "over time", columns=2)
+    assert both.width == 1000.0 and both.plots[1][0] == 500.0 + two.plots[0][0]
+    assert both.words[0].text == "over time" and min(word.y for word in both.words[1:]) > both.words[0].y

@@ -16,11 +16,13 @@ import pytest
 
 pytest.importorskip("tensorboard")
 
-from clustergym.experiments import cli, over_time
+from clustergym.experiments import cli
+from clustergym.experiments.charts import axes, chart, marks
+from clustergym.experiments.learning.tensorboard_log import AgentLog, write_heuristics
+from clustergym.experiments.playing import over_time
 from clustergym.experiments.playing.evaluation import evaluate
-from clustergym.experiments.report import axes, charts, figures, gantt, load, numbers, page
+from clustergym.experiments.report import figures, gantt, load, numbers, page
 from clustergym.experiments.settings.evaluation_setting import Setting
-from clustergym.experiments.tensorboard_log import AgentLog, write_heuristics
 
 SETTING = Setting.of("clustergym/Delay-v0", "flat:machines=4", "poisson:jobs=30,backlog=10", "none")
 WORDS = ("fifo", "srtf", "las")
@@ -309,11 +311,10 @@ def test_the_gantt_shows_all_time_that_jobs_held(machines):
     chart = gantt.gantt("fifo", line, stop_s, 0)
     area = 0.0
     for shape in chart.shapes:
-        share = int(shape.classes[-1]) / gantt.LEVELS if shape.classes.startswith("shade") else 1.0
-        boxes = re.findall(r"M\d+ \d+h(\d+)v(\d+)h", shape.d)
-        area += share * sum(int(width) * int(height) for width, height in boxes)
+        share = int(shape.classes[-1]) / marks.SHADES if shape.classes.startswith("shade") else 1.0
+        area += share * sum(float(np.prod(np.ptp(corners, axis=0))) for corners in shape.paths)
     held = sum(len(gpus) * (end - start) for gpus, start, end in zip(line.gpus, line.start_s, line.end_s, strict=True))
-    assert area / (charts.WIDTH * charts.HEIGHT) == pytest.approx(held / (line.num_gpus * stop_s), rel=0.05, abs=0.01)
+    assert area == pytest.approx(held / (line.num_gpus * stop_s), rel=0.05, abs=0.01)
 
 
 def test_shares_in_use_add_up(runs):
@@ -334,9 +335,9 @@ def test_axes_have_round_ticks_inside():
 
 
 def test_labels_at_the_edge_never_touch():
-    places = charts.spread([50.0, 50.0, 51.0, 99.0, 100.0, 0.0], 200)
+    places = chart.spread([50.0, 50.0, 51.0, 99.0, 100.0, 0.0], 200)
     apart = np.diff(sorted(places))
-    assert apart.min() >= 100.0 * charts.LABEL_PX / 200 - 0.02
+    assert apart.min() >= 100.0 * chart.LABEL_PX / 200 - 0.02
     assert places[5] == 0.0 and max(places) <= 100.0
 
 

@@ -10,11 +10,10 @@ import pytest
 pytest.importorskip("jinja2")
 
 from clustergym.experiments import cli
+from clustergym.experiments.charts import axes
 from clustergym.experiments.comparing.intervals import estimate
 from clustergym.experiments.playing.runs import Run
 from clustergym.experiments.report import load, page, sweeps
-from clustergym.experiments.report.charts import HEIGHT, WIDTH
-from clustergym.experiments.report.drawing import points_of
 from clustergym.experiments.settings.evaluation_setting import Setting
 
 SETTING = Setting.of("clustergym/Delay-v0", "flat:machines=4", "poisson:jobs=30,load=0.5", "none")
@@ -66,12 +65,12 @@ def test_a_band_is_the_interval_and_a_line_the_mean():
     (band,), (line,) = shapes(chart, "band"), shapes(chart, "line")
     interval = estimate([90.0, 100.0, 110.0])
     assert interval.low < 90.0 and interval.high > 110.0
-    expected = [(1.0, interval.high), (2.0, 200.0), (1.0, interval.low)]
-    points = [(WIDTH * float(chart.x.at(x)), HEIGHT * (1.0 - float(chart.y.at(y)))) for x, y in expected]
-    assert points_of(band.d)[0] == pytest.approx(np.array(points), abs=1.01)
-    means = [(WIDTH * float(chart.x.at(x)), HEIGHT * (1.0 - float(chart.y.at(y)))) for x, y in ((1, 100), (2, 200))]
-    assert points_of(line.d)[0] == pytest.approx(np.array(means), abs=1.01)
-    assert band.d.endswith("z") and [end.text for end in chart.ends] == ["fifo"]
+    expected = [(1.0, interval.high), (2.0, 200.0), (2.0, 200.0), (1.0, interval.low)]
+    points = [(float(chart.x.at(x)), float(chart.y.at(y))) for x, y in expected]
+    assert band.paths[0] == pytest.approx(np.array(points))
+    means = [(float(chart.x.at(x)), float(chart.y.at(y))) for x, y in ((1, 100), (2, 200))]
+    assert line.paths[0] == pytest.approx(np.array(means))
+    assert band.closed and [end.text for end in chart.ends] == ["fifo"]
 
 
 def test_ratios_are_paired_and_the_baseline_is_the_line_at_one():
@@ -92,8 +91,8 @@ def test_one_value_is_left_out_where_nothing_finished():
         "3": at_load(3, None, fifo=[9]),
     }
     (chart,) = drawn(sweeps.swept("workload.load", sections))
-    assert points_of(shapes(chart, "line")[0].d)[0][:, 0].tolist() == [0.0, WIDTH]
-    assert len(points_of(shapes(chart, "dot")[0].d)) == 2
+    assert shapes(chart, "line")[0].paths[0][:, 0].tolist() == [0.0, 1.0]
+    assert len(shapes(chart, "dot")[0].paths) == 2
     assert drawn(sweeps.swept("workload.load", {"1": at_load(1, fifo=[np.nan])})) == []
 
 
@@ -107,7 +106,7 @@ def test_one_value_is_left_out_where_nothing_finished():
     ],
 )
 def test_values_lie_by_size_or_beside_each_other(values, places, is_long):
-    axis, at = sweeps._x_axis(values)
+    axis, at = axes.of_values(values)
     assert at == pytest.approx(places) and axis.log is is_long
     assert [text for _, text in axis.ticks] == list(values)
 

@@ -18,10 +18,7 @@ import pytest
 pytest.importorskip("tensorboard")
 
 from clustergym.experiments.comparing.intervals import by_policy
-from clustergym.experiments.event_file import EventFile, events, files, scalars_of
-from clustergym.experiments.playing.evaluation import evaluate
-from clustergym.experiments.settings.evaluation_setting import Setting
-from clustergym.experiments.tensorboard_log import (
+from clustergym.experiments.learning.tensorboard_log import (
     TAGS,
     AgentLog,
     applying,
@@ -30,6 +27,9 @@ from clustergym.experiments.tensorboard_log import (
     write_evaluation,
     write_heuristics,
 )
+from clustergym.experiments.playing.evaluation import evaluate
+from clustergym.experiments.settings.evaluation_setting import Setting
+from clustergym.experiments.storing.event_file import EventFile, events, files, scalars_of
 
 SETTING = Setting.of("clustergym/Delay-v0", "flat:machines=4", "poisson:jobs=20,backlog=10", "none")
 LAST = 3000

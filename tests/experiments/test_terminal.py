@@ -7,7 +7,7 @@ import time
 from rich.text import Text
 
 from clustergym.experiments.cli import run
-from clustergym.experiments.terminal import out, plain_table, progress, shown
+from clustergym.experiments.console.terminal import out, plain_table, progress, shown
 from clustergym.simulator.compiler import compile_messages
 
 TRACE = "job_id,arrival_s,gpus,duration_s\na,0,1,5\n"
@@ -45,7 +45,7 @@ def test_the_name_of_a_file_is_not_obeyed(capsys, tmp_path):
     said = capsys.readouterr()
     assert "\x1b" not in said.out + said.err and "e\\x1b[31mvil" in said.out
     assert run(["workload", "inspect", str(tmp_path / "no\x1b[31mne.csv")]) == 2
-    assert "no\\x1b[31mne.csv: no such file" in capsys.readouterr().err
+    assert "no\\x1b[31mne.csv: there is no such file" in capsys.readouterr().err
 
 
 def test_quiet_says_nothing_of_compiling(capsys, monkeypatch):

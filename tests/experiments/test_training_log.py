@@ -10,11 +10,11 @@ import pytest
 pytest.importorskip("tensorboard")
 pytest.importorskip("torch")
 
-from clustergym.agents.trainer import Evaluated
-from clustergym.agents.validation import Played
-from clustergym.experiments import training
-from clustergym.experiments.event_file import scalars_of
-from clustergym.experiments.training import TrainingLog
+from clustergym.agents.training.trainer import Evaluated
+from clustergym.agents.training.validation import Played
+from clustergym.experiments.learning import training
+from clustergym.experiments.learning.training import TrainingLog
+from clustergym.experiments.storing.event_file import scalars_of
 
 SCENARIOS = ("congested", "low-load")
 METRICS = {"jct_p99": 9.0, "makespan": 20.0, "queueing_delay_mean": 1.0, "gpu_utilisation": 0.5, "failures": 0.0}

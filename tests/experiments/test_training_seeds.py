@@ -11,7 +11,7 @@ pytest.importorskip("torch", reason="needs the extra agents")
 pytest.importorskip("sb3_contrib", reason="needs the extra agents")
 
 from clustergym.experiments.cli import run
-from clustergym.experiments.training_seeds import standing_of, train_piece, train_seeds
+from clustergym.experiments.learning.training_seeds import standing_of, train_piece, train_seeds
 
 SCENARIO = {
     "name": "own",
@@ -84,7 +84,7 @@ def test_the_same_command_goes_on_where_it_was_stopped(tmp_path, tiny, capsys, m
     monkeypatch.setattr(
         "clustergym.experiments.playing.executors.Processes.each", lambda self, work, items: map(work, items)
     )
-    monkeypatch.setattr("clustergym.experiments.training_seeds.train_piece", stopped)
+    monkeypatch.setattr("clustergym.experiments.learning.training_seeds.train_piece", stopped)
     assert run(words) == 130
     assert f"is in {tmp_path / 'both'}. Go on with: clustergym train Delay" in capsys.readouterr().err
     assert run(words) == 0

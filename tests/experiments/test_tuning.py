@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import io
 import json
 import sys
 import warnings
@@ -208,10 +210,18 @@ def test_a_file_that_is_no_database_is_named(capsys, tmp_path):
     assert status == 1 and "study.db: it holds no trials" in err and err.count("\n") == 1
 
 
+@pytest.fixture(scope="module")
+def thirty() -> list[tuple]:
+    """Thirty trials in one go."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        assert run(["tune", *GREEDY, "--trials", "30", "--json"]) == 0
+    return tried(json.loads(said.getvalue()))
+
+
 @pytest.mark.parametrize("pages", [0, 1], ids=["no page more", "one page more"])
-def test_a_full_disk_is_told_in_one_sentence_and_the_trials_before_it_stay(capsys, tmp_path, pages):
+def test_a_full_disk_is_told_in_one_sentence_and_the_trials_before_it_stay(capsys, tmp_path, thirty, pages):
     """A database that must not grow stands for the disk; with room again the trials are those of a folder with room."""
-    whole = call_json(capsys, *GREEDY, "--trials", 30, "--logdir", tmp_path / "whole")
     assert call(capsys, *GREEDY, "--trials", 2, "--logdir", tmp_path / "parts")[0] == 0
     most = (tmp_path / "parts" / "study.db").stat().st_size // 4096 + pages
 
@@ -226,7 +236,7 @@ def test_a_full_disk_is_told_in_one_sentence_and_the_trials_before_it_stay(capsy
     place = tmp_path / "parts" / "study.db"
     assert (status, out) == (1, "")
     assert err == f"clustergym: {place}: trials cannot be kept there (database or disk is full)\n"
-    assert tried(call_json(capsys, *GREEDY, "--trials", 30, "--logdir", tmp_path / "parts")) == tried(whole)
+    assert tried(call_json(capsys, *GREEDY, "--trials", 30, "--logdir", tmp_path / "parts")) == thirty
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ pytest.importorskip("torch", reason="needs the extra agents")
 pytest.importorskip("sb3_contrib", reason="needs the extra agents")
 optuna = pytest.importorskip("optuna", reason="needs the extra tune")
 
-from clustergym.agents.trainer import Training  # noqa: E402
+from clustergym.agents.training.trainer import Training  # noqa: E402
 from clustergym.experiments.cli import run  # noqa: E402
 from clustergym.experiments.tuning.of_training import TrainingParameters  # noqa: E402
 from clustergym.experiments.tuning.space import Parameter, check_ends, parse, read_space  # noqa: E402
@@ -103,7 +103,7 @@ def test_trainings_at_the_same_time_are_judged_and_the_best_values_are_kept(caps
 
 
 def subject_in(folder) -> TrainingParameters:
-    from clustergym.agents.config import default_config, make_config
+    from clustergym.agents.training.config import default_config, make_config
 
     config = make_config(default_config("Delay") | TINY, "test")
     return TrainingParameters(config.model_dump(mode="json"), folder)
@@ -123,7 +123,7 @@ def test_a_trial_behind_half_of_the_others_at_the_same_evaluation_is_stopped(tmp
                 of_training._Log.evaluated(self.log, evaluated, None)
             return {"score": self.factor, "reference": "greedy", "ratios": {}}
 
-    monkeypatch.setattr("clustergym.agents.trainer.Training", Fake)
+    monkeypatch.setattr("clustergym.agents.training.trainer.Training", Fake)
     monkeypatch.setattr(of_training.TrainingLog, "evaluated", lambda *arguments: None)
     search = Search(subject_in(tmp_path), (Parameter("learning_rate", 1e-4, 1e-2, log=True),), None)
     search.begin()
@@ -160,7 +160,7 @@ def test_a_study_of_trainings_needs_a_folder(capsys, study):
 
 
 def test_the_shipped_space_fits_every_training(tmp_path):
-    from clustergym.agents.config import FOLDER, make_config, read_yaml
+    from clustergym.agents.training.config import FOLDER, make_config, read_yaml
 
     for path in FOLDER.glob("*.yaml"):
         config = make_config(read_yaml(path), path.stem)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from clustergym.experiments.cli import run
-from clustergym.experiments.commands.setting import described_setting
+from clustergym.experiments.commands.options import described_setting
 from clustergym.experiments.playing.evaluation import play
 from clustergym.experiments.settings.evaluation_setting import Setting
 from clustergym.simulator.base.errors import InputError

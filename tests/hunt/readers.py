@@ -132,9 +132,9 @@ def _networks_and_profiles(folder: Path) -> Iterator[tuple[str, list[Path], Read
 def _trained(folder: Path) -> Iterator[tuple[str, list[Path], Reader]]:
     if importlib.util.find_spec("sb3_contrib") is None:
         return
-    from clustergym.agents.config import make_config, read_yaml
-    from clustergym.agents.saved import load_agent
-    from clustergym.experiments.training import CONFIG, read_config
+    from clustergym.agents.files.saved import load_agent
+    from clustergym.agents.training.config import make_config, read_yaml
+    from clustergym.experiments.learning.training import CONFIG, read_config
 
     for path in sorted((PACKAGE / "agents" / "configs").iterdir())[:2]:
         place = _written(folder, f"config-{path.name}", path.read_text())

@@ -24,7 +24,7 @@ import gymnasium
 import numpy as np
 
 import clustergym
-from clustergym.experiments.commands.setting import described_setting
+from clustergym.experiments.commands.options import described_setting
 from clustergym.experiments.playing.evaluation import evaluate
 from clustergym.policies.tetris import table_search as search
 from clustergym.tests.support.small_envs import SMALL, random_actions

@@ -7,7 +7,7 @@ import pytest
 
 from clustergym.experiments.reproduce.case import Outcome
 from clustergym.experiments.reproduce.findings import Options
-from clustergym.experiments.reproduce.mast import mast_fast
+from clustergym.experiments.reproduce.mast import mast_fast_path
 from clustergym.experiments.reproduce.reproductions import reproductions
 
 pytestmark = pytest.mark.reproduction
@@ -25,7 +25,7 @@ def rows(tmp_path_factory):
 
 def test_mast_keeps_more_gpus_allocated_than_early_binding(rows):
     """Two traces of twelve hours: enough to tell (6) and (3) from the others, not to tell those apart."""
-    allocated = {name: rows[f"GPUs allocated, {name}"].ours for name in mast_fast.PREFERENCE}
+    allocated = {name: rows[f"GPUs allocated, {name}"].ours for name in mast_fast_path.PREFERENCE}
     assert min(allocated["(6)"], allocated["(3)"]) > max(allocated["(5)"], allocated["(2)"], allocated["(1)"])
 
 
@@ -45,15 +45,15 @@ def test_the_cache_is_counted_by_the_length_of_the_queue():
         "pass_spared": np.array([20.0, 240.0, 440.0]),
     }
     outcome = Outcome({}, passes)
-    assert mast_fast.hit_share(outcome) == pytest.approx(100.0 * 700.0 / 900.0)
-    assert mast_fast.hit_share(outcome, 0.0, 50.0) == pytest.approx(20.0)
-    assert mast_fast.hit_share(outcome, 50.0, 100.0) == pytest.approx(85.0)
-    assert np.isnan(mast_fast.hit_share(outcome, 100.0))
+    assert mast_fast_path.hit_share(outcome) == pytest.approx(100.0 * 700.0 / 900.0)
+    assert mast_fast_path.hit_share(outcome, 0.0, 50.0) == pytest.approx(20.0)
+    assert mast_fast_path.hit_share(outcome, 50.0, 100.0) == pytest.approx(85.0)
+    assert np.isnan(mast_fast_path.hit_share(outcome, 100.0))
 
 
 def test_more_is_allocated_where_more_is_asked(rows):
     """And the CPU machines are more than are needed."""
-    heavier = f"load {mast_fast.HEAVIER:g}"
+    heavier = f"load {mast_fast_path.HEAVIER:g}"
     assert rows[f"GPU allocation rate, mast, {heavier}"].ours > rows["GPU allocation rate, mast"].ours
     asked = rows["GPU-hours asked over those that there are"].ours
     assert rows["the same in the trace that asks least"].ours <= asked
@@ -78,7 +78,7 @@ def test_hardly_any_wait_for_data_and_not_more_where_tetris_has_placed_the_table
 @pytest.mark.slow
 def test_fewer_wait_for_data_over_weeks_where_tetris_has_placed_the_tables(tmp_path):
     options = Options(cache=tmp_path, quiet=True)
-    tetris, users = waiting_for_data({row.quantity: row for row in mast_fast.noncollocated(options).rows})
+    tetris, users = waiting_for_data({row.quantity: row for row in mast_fast_path.noncollocated(options).rows})
     assert tetris < 0.1 and tetris < users
 
 
@@ -97,6 +97,6 @@ def test_gms_and_rms_are_faster_than_the_papers(rows):
 @pytest.mark.slow
 def test_the_order_of_table_1_holds_over_weeks(tmp_path):
     options = Options(cache=tmp_path, quiet=True)
-    found = {row.quantity: row for row in mast_fast.designspace(options).rows}
+    found = {row.quantity: row for row in mast_fast_path.designspace(options).rows}
     assert all(row.ok for name, row in found.items() if " / " in name)
     assert found["traces on which (9), one at a time, starts all as (6) does"].ok

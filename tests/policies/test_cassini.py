@@ -23,7 +23,6 @@ from clustergym.policies.cassini.compatibility import (
     components,
     descent,
     exact,
-    excess_by_rotation,
     has_loop,
     link_scores,
     meetings,
@@ -296,16 +295,6 @@ def test_hundred_searches_of_five_jobs_against_all_rotations(periods, best):
 def test_thirty_searches_of_four_jobs_at_five_degrees():
     gaps = gaps_of(4, "equal", 30, best_of_all)
     assert gaps.min() > -1e-9 and (gaps < 1e-9).sum() >= 29
-
-
-def test_excess_by_rotation_is_one_minus_the_scores():
-    random = np.random.default_rng(4)
-    jobs = [job(time, up * time, rate) for time, up, rate in random.uniform([0.1, 0.15, 0.3], [0.5, 0.6, 1], (3, 3))]
-    circle = unify([one.iteration_s for one in jobs])
-    overlay = Overlay.of(jobs, circle, [SharedLink((0, 1, 2), (1, 1, 2), 1.0), SharedLink((0, 1), (1, 3), 1.5)], Grid())
-    found = excess_by_rotation(overlay, (3, 5, 7), 1)
-    lost = [(1.0 - link_scores(overlay, (3, step, 7))).sum() for step in range(72)]
-    assert found.shape == (72,) and found == pytest.approx(np.array(lost), abs=1e-9)
 
 
 def test_shares_that_add_up_to_the_capacity_fit():

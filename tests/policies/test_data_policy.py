@@ -18,7 +18,6 @@ from clustergym.simulator.events.initialise import Failures
 from clustergym.simulator.table_placement.placement import Move as PlannedMove
 from clustergym.simulator.table_placement.placement import Objective, Placement
 from clustergym.simulator.table_placement.placement_metrics import runs_in
-from clustergym.simulator.table_placement.projected import expected_warehouse
 from clustergym.simulator.workloads import open_workload
 
 
@@ -46,9 +45,9 @@ def day_of(simulator, half):
 @pytest.mark.parametrize("name", DATA_POLICIES)
 def test_a_day_keeps_the_quota_and_costs_no_more_than_before(simulator, name, quota):
     view = begin(simulator)
-    before = expected_warehouse(view)
+    before = view.projected_warehouse()
     found, copied = day_of(simulator, data_policy(f"{name}:quota={quota}"))
-    after = expected_warehouse(view)
+    after = view.projected_warehouse()
     assert copied <= quota * float(before.tables.size_bytes.sum())
     moved = [decision for decision in found if isinstance(decision, Move)]
     assert not moved or name != "static"
@@ -61,9 +60,9 @@ def test_a_day_keeps_the_quota_and_costs_no_more_than_before(simulator, name, qu
 
 def test_without_bounds_the_tables_come_to_lie_as_planned(simulator):
     view = begin(simulator, seed=1)
-    plan = Tetris(VERSIONS["tetris-v1"]).plan(expected_warehouse(view))
+    plan = Tetris(VERSIONS["tetris-v1"]).plan(view.projected_warehouse())
     day_of(simulator, data_policy("tetris-v1:quota=1e9,kicks=0"))
-    after = expected_warehouse(view)
+    after = view.projected_warehouse()
     assert (after.tables.home == plan.home).all() and (after.tables.copies >= plan.copies).all()
     training = after.jobs.training & after.jobs.recurring
     assert runs_in(after)[training].any(axis=1).all()
@@ -80,7 +79,7 @@ def test_what_was_found_before_is_what_would_be_found_again(simulator):
     """Kept results are those of the search itself, and belong to one placement, quota and number of kicks."""
     found = []
     for seed in (3, 4):
-        warehouse = expected_warehouse(begin(simulator, seed))
+        warehouse = begin(simulator, seed).projected_warehouse()
         bytes_ = float(warehouse.tables.size_bytes.sum())
         for quota, kicks in ((0.25 * bytes_, 20), (0.05 * bytes_, 20), (0.25 * bytes_, 1)):
             plain = Placement(warehouse, Objective())
@@ -117,12 +116,12 @@ def test_what_was_copied_for_a_waiting_workload_stays_while_it_waits():
 
 def test_the_old_home_of_a_table_is_given_up_even_if_it_was_a_replica_before(simulator):
     view = begin(simulator)
-    table = int(expected_warehouse(view).tables.size_bytes.argmin())
+    table = int(view.projected_warehouse().tables.size_bytes.argmin())
     first, second, third = [view.home(table), *(region for region in range(4) if region != view.home(table))][:3]
     for decision in (Replicate(table, second), Move(table, second)):
         simulator.apply(decision)
     play_until_all_lies(simulator)
-    before = expected_warehouse(view)
+    before = view.projected_warehouse()
     home, copies = before.tables.home.copy(), before.tables.copies.copy()
     home[table], copies[table] = third, [region in (first, third) for region in range(4)]
     plan = DayPlan([PlannedMove(table, second, third)], home, copies, (0.0, 0.0), 0.0)

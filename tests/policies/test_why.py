@@ -10,8 +10,7 @@ import pytest
 from clustergym import policies
 from clustergym.experiments.cli import run
 from clustergym.experiments.playing.evaluation import evaluate, play
-from clustergym.experiments.playing.explaining import Asking
-from clustergym.experiments.playing.recording import WORDS, decisions
+from clustergym.experiments.playing.recording import WORDS, Asking, decisions
 from clustergym.experiments.settings.evaluation_setting import Setting
 from clustergym.experiments.storing import store
 from clustergym.policies import Policy, RulePolicy

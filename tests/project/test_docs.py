@@ -59,7 +59,7 @@ def parsed(words: list[str]) -> tuple[str, dict[str, Any]]:
 def expect_known(name: str, options: dict[str, Any]) -> None:
     """Environments, policies, workloads, keys of --set ... that a command names exist."""
     from clustergym.experiments.commands.bench import _programs
-    from clustergym.experiments.commands.setting import chosen_policies, described_setting, open_setting
+    from clustergym.experiments.commands.options import chosen_policies, described_setting, open_setting
     from clustergym.experiments.reproduce.reproductions import reproductions
 
     if name in EVALUATIONS:
@@ -73,8 +73,8 @@ def expect_known(name: str, options: dict[str, Any]) -> None:
             )
         open_setting(setting)
     elif name == "train":
-        from clustergym.agents.config import assign, default_config, make_config
-        from clustergym.experiments.commands.setting import pairs
+        from clustergym.agents.training.config import assign, default_config, make_config
+        from clustergym.experiments.commands.options import pairs
 
         values = default_config(options["env"])
         for key, text in pairs(options["set_"] or ()).items():

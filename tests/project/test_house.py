@@ -13,7 +13,7 @@ import tomllib
 
 import pytest
 
-from clustergym.tests.support import face_docs
+from clustergym.tests.support import face_docs, house
 from clustergym.tests.support.paths import ROOT
 
 ROOMS = ("simulator", "policies", "envs", "agents", "experiments")
@@ -46,6 +46,14 @@ def test_rooms_import_one_way():
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
 
 
+@pytest.mark.parametrize("room", ["simulator", "policies", "agents"])
+def test_no_modules_and_no_folders_of_a_room_import_each_other(room):
+    """By whatever import: at the top, in a function, or for types; of `simulator` the contract has the folders."""
+    found = house.House()
+    assert [cycle for cycle in found.cycles() if cycle[0].startswith(room)] == []
+    assert room == "simulator" or found.both_ways(room) == []
+
+
 def test_import_pulls_nothing_heavy():
     code = f"import sys, clustergym; print([name for name in {HEAVY} if name in sys.modules])"
     outcome = run("-c", code)
@@ -72,9 +80,9 @@ def test_no_function_is_longer_than_60_lines():
 
 
 def test_no_module_name_occurs_twice():
-    """But for those that say what they are by their folder: an environment's class, codec and columns."""
+    """But for those that say what they are by their folder: an environment's class and columns."""
     names = collections.Counter(path.stem for path in MODULES)
-    by_folder = {"__init__", "env", "codec", "observation"}
+    by_folder = {"__init__", "env", "observation"}
     assert {name for name, times in names.items() if times > 1} <= by_folder
 
 

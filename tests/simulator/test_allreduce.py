@@ -25,7 +25,9 @@ from clustergym.simulator.cluster.topology import Topology
 from clustergym.simulator.configuration.network_choice import list_networks, load_network
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.network.allreduce import AllReduce
-from clustergym.simulator.network.calibration import (
+from clustergym.simulator.network.collectives import compute_fraction, flatten, fresh_fraction
+from clustergym.simulator.network.network_model import ShapedNetwork
+from clustergym.simulator.network.tiers_and_layers import (
     LAYER_COLUMNS,
     Calibration,
     Fabric,
@@ -33,8 +35,6 @@ from clustergym.simulator.network.calibration import (
     ModelLayers,
     load_calibration,
 )
-from clustergym.simulator.network.collectives import compute_fraction, flatten, fresh_fraction
-from clustergym.simulator.network.network_model import ShapedNetwork
 from clustergym.simulator.record.state import LAYERS, SHAPES, Capacity, empty_state
 from clustergym.simulator.rules.rule import Rule
 from clustergym.simulator.workloads import Workload

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from clustergym.experiments.cli import run, with_settings_apart
-from clustergym.experiments.commands.setting import pairs
+from clustergym.experiments.commands.options import pairs
 from clustergym.policies import make
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.elastic.applications import fitted_applications, measured_applications

@@ -155,7 +155,7 @@ BROKEN = {
     "spaces": ({"tables_csv": cell(1, "table", "two words", TABLES)}, "'two words'; expected a name without spaces"),
     "no home": ({"tables_csv": "table,size_tb\nclicks,1\n"}, "column 'home' is missing"),
     "cut off": ({"tables_csv": "table,size_tb,home,replicas\nclicks,1\n"}, "line 2: 2 fields; expected 4"),
-    "empty": ({"tables_csv": ""}, "mine.tables.csv: the file is empty; expected at least one row"),
+    "empty": ({"tables_csv": ""}, "mine.tables.csv: the file is empty; expected a trace file"),
     "not json": ({"regions_json": "{"}, "mine.regions.json': line 1, column 2: not JSON"),
     "key": ({"regions_json": '{"region": []}'}, "region: unknown key; did you mean 'regions'"),
     "slo": ({"regions_json": '{"slo_s": [1, 2]}'}, "slo_s = a list: expected a list with at least 7 items"),

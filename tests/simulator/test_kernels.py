@@ -22,10 +22,10 @@ import pytest
 
 from clustergym.envs.delay.delay_window import window_dtype
 from clustergym.simulator.compiler.jit import entry, kernel
-from clustergym.simulator.flows.link_use import has_links
 from clustergym.simulator.groups.group_fields import GroupCapacity, group_dtype
 from clustergym.simulator.numerics import bitset, heap
 from clustergym.simulator.numerics.random import exponential, random_word, uniform
+from clustergym.simulator.record.feature_groups import has_links
 from clustergym.simulator.record.state import Capacity, empty_state, state_dtype
 from clustergym.tests.support import random_workloads
 from clustergym.tests.support.paths import ROOT, SUPPORT

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 
 from clustergym import Simulator, Workload
@@ -10,18 +12,23 @@ from clustergym.simulator.engine import rule_loop
 from clustergym.simulator.rules.rule import Rule
 
 
-def test_the_loop_is_asked_for_at_the_first_use_and_once(monkeypatch):
-    found = []
-    monkeypatch.setattr(rule_loop, "_finders", [])
-    monkeypatch.setattr(rule_loop, "_found", [])
-    rule_loop.install_loop(lambda: found.append(len(found)) or "a loop")
-    assert found == []
-    assert [rule_loop.rule_loop(), rule_loop.rule_loop()] == ["a loop", "a loop"] and found == [0]
+@pytest.fixture
+def place(monkeypatch):
+    """Where the loop is; forgotten afterwards."""
+    place: list[str] = []
+    monkeypatch.setattr(rule_loop, "_place", place)
+    rule_loop.rule_loop.cache_clear()
+    yield place
+    rule_loop.rule_loop.cache_clear()
 
 
-def test_a_simulator_without_a_loop_says_so_in_a_sentence(monkeypatch):
-    monkeypatch.setattr(rule_loop, "_finders", [])
-    monkeypatch.setattr(rule_loop, "_found", [])
+def test_the_loop_is_imported_at_the_first_use(place):
+    rule_loop.install_loop("clustergym.tests.support.paths")
+    assert place == ["clustergym.tests.support.paths"]
+    assert rule_loop.rule_loop() is rule_loop.rule_loop() is importlib.import_module("clustergym.tests.support.paths")
+
+
+def test_a_simulator_without_a_loop_says_so_in_a_sentence(place):
     with pytest.raises(InputError, match="import clustergym"):
         rule_loop.rule_loop()
 

@@ -8,7 +8,7 @@ import pytest
 
 from clustergym import policies
 from clustergym.experiments.cli import run
-from clustergym.experiments.commands.setting import described_setting
+from clustergym.experiments.commands.options import described_setting
 from clustergym.experiments.playing.recording import decisions
 from clustergym.simulator.base.codes import START
 from clustergym.simulator.base.decisions import Hold, Migrate, Start

@@ -10,7 +10,7 @@ import pytest
 
 from clustergym.envs.delay.env import DelayEnv
 from clustergym.experiments.cli import run
-from clustergym.experiments.commands.setting import described_setting
+from clustergym.experiments.commands.options import described_setting
 from clustergym.experiments.inspecting.placement_explained import explain
 from clustergym.simulator.base import said_once
 from clustergym.simulator.base.errors import InputError

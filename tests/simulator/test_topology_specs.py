@@ -156,7 +156,7 @@ BAD_FILES = [
     (b"", "is empty"),
     (b"  \n\n", "is empty"),
     (b"\x00\x01\x02", "not text"),
-    (b"\xff\xfe\x00r", "byte 0 is not UTF-8"),
+    (b"\xff\xfe\x00r", "is not text"),
     (b"racks: [1, 2", "not YAML"),
     (b"racks: 2\n  machines: 3\n", "line 2, column"),
     (b"- 1\n- 2\n", "expected a mapping"),

@@ -199,7 +199,7 @@ def test_there_are_enough_of_them():
 
 def test_missing_directory_unreadable(tmp_path):
     expect_one_sentence(tmp_path / "nowhere.csv", "no such file")
-    expect_one_sentence(tmp_path, "is a directory")
+    expect_one_sentence(tmp_path, "is a folder")
     expect_one_sentence(tmp_path / ("x" * 5000 + ".csv"), "cannot be read")
     with pytest.raises(InputError, match="cannot be read"):
         open_workload("nul\0.csv")
@@ -485,4 +485,4 @@ def test_a_folder_is_told_once(tmp_path):
     folder.mkdir()
     with pytest.raises(InputError) as refusal:
         open_workload(folder)
-    assert str(refusal.value) == f"{folder}: is a directory; expected a trace file"
+    assert str(refusal.value) == f"{folder}: is a folder; expected a trace file"

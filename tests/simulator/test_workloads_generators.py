@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from clustergym.experiments.inspecting.workload_report import draw, print_report, seconds, summary
+from clustergym.experiments.inspecting.workload_report import draw, print_report, summary
 from clustergym.simulator.base.errors import InputError, MissingExtra
 from clustergym.simulator.jobs.workload import COLUMNS
 from clustergym.simulator.workloads import GENERATORS, Workload, open_workload
@@ -425,13 +425,3 @@ def test_without_matplotlib_the_message_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingExtra, match=r"clustergym\[report\]"):
         draw(open_workload("poisson:jobs=5"), tmp_path / "w.png")
-
-
-def test_seconds_reads_like_a_person_would_say_it():
-    assert [seconds(value) for value in (0.5, 90, 600, 9000, 864000)] == [
-        "0.5 s",
-        "90 s",
-        "10 min",
-        "2.5 h",
-        "10 d",
-    ]

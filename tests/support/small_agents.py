@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from clustergym.agents.saved import AgentDescription, SavedAgent, build_policy
+from clustergym.agents.files.saved import AgentDescription, SavedAgent, build_policy
 from clustergym.envs.delay.delay_interface import DelayInterface
 from clustergym.envs.delay.observation import CANDIDATES, CLUSTER, QUEUE, RUNNING
 from clustergym.envs.observation_layout import Part, Table, Tables

@@ -16,9 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
+from ...charts import axes
+from ...charts import chart as charts
+from ...charts.chart import Chart, Label, Shape, segment, upright
 from ...comparing.intervals import Estimate, paired_ratio
 from ..findings import Findings, Options
-from ..paper_pictures import figure, finish, save, style
+from ..paper_pictures import if_asked, looks, picture
 from ..rows import Row, order, printed
 from ..sweep import sweep_by
 from . import bsbf_published as published
@@ -226,26 +229,36 @@ def _most(jobs: int, verdicts: Sequence[Verdict]) -> Row:
     return printed(f"{jobs} jobs: cells in which all {len(mine)} hold, of {len(held)}", float(held.sum()))
 
 
+@if_asked
 def _picture(options: Options, verdicts: Sequence[Verdict]) -> list[Path]:
     """A row an order, a dot a cell in which it is another number: the ratio of the two average completion times."""
-    if options.out is None:
-        return []
-    drawn = figure(9.0, 0.3 * len(verdicts) + 1.8)
-    axis = drawn.subplots()
-    for row, one in enumerate(verdicts):
-        ratios = one.ratios[list(one.different)]
-        shift = np.random.default_rng(row).uniform(-0.25, 0.25, len(ratios))
-        axis.plot(ratios, row + shift, ".", color=style(0)["color"], alpha=0.35, markersize=5, markeredgewidth=0)
-    rows = np.arange(len(verdicts))
-    base = [one.ratios[one.cells.index(type(one.cells[0])())] for one in verdicts]
-    axis.plot([one.paper for one in verdicts], rows, "D", color="black", markersize=4, label="published")
-    axis.plot(base, rows, "o", mfc="none", color=style(1)["color"], markersize=8, mew=1.6, label="base cell")
-    axis.axvline(1.0, color="black", linewidth=0.8)
-    axis.set(xlabel="ratio of average completion times", xscale="log", ylim=(len(verdicts) - 0.5, -0.5))
-    axis.set_yticks(rows, [one.name for one in verdicts])
-    axis.xaxis.set_major_formatter("{x:g}")
-    axis.xaxis.set_minor_formatter("{x:g}")
-    axis.legend(frameon=False, loc="lower left")
-    finish(axis)
-    axis.set_title("Orders of average completion time, over all readings", fontweight="bold")
-    return [save(drawn, options.out, "bsbf-orders")]
+    base = [float(one.ratios[one.cells.index(type(one.cells[0])())]) for one in verdicts]
+    papers = [one.paper for one in verdicts]
+    every = [*(float(ratio) for one in verdicts for ratio in one.ratios), *(one for one in papers if one == one)]
+    x, look = axes.log_ratios(0.97 * min(every), 1.03 * max(every)), looks(("a cell", "base cell", "published"))
+    kinds = zip(("seed", "mean", "dot"), look.values(), strict=True)
+    cell, at_base, published_at = (f"{kind} {style.classes}" for kind, style in kinds)
+    shapes = [charts.grid(x, None), Shape("one", [upright(float(x.at(1.0)), 0.0, 1.0)])]
+    rows = []
+    for row, (one, mine, paper) in enumerate(zip(verdicts, base, papers, strict=True)):
+        y = 1.0 - (row + 0.5) / len(verdicts)
+        shift = np.random.default_rng(row).uniform(-0.25, 0.25, len(one.different)) / len(verdicts)
+        places = zip(x.at(one.ratios[list(one.different)]).tolist(), shift.tolist(), strict=True)
+        shapes.append(Shape(cell, [segment(at, at, y + by) for at, by in places]))
+        for ratio, classes in ((mine, at_base), (paper, published_at)):
+            at = float(x.at(ratio))
+            shapes += [Shape(classes, [segment(at, at, y)])] if ratio == ratio else []
+        rows.append(Label("", 100.0 * (1.0 - y), one.name))
+    chart = Chart(
+        title="Orders of average completion time, over all readings",
+        summary="; ".join(f"{one.name} {mine:.2f} in the base cell" for one, mine in zip(verdicts, base, strict=True)),
+        height=27 * len(verdicts),
+        x=x,
+        y=None,
+        x_label="ratio of average completion times (log scale)",
+        y_label="",
+        shapes=shapes,
+        rows=rows,
+        legend=list(zip((cell, at_base, published_at), look, strict=True)),
+    )
+    return picture(options, "bsbf-orders", [chart])

@@ -16,7 +16,7 @@ import numpy as np
 
 from ....simulator.base.errors import InputError
 from ....simulator.workloads import Workload, open_workload
-from ...terminal import written_whole
+from ...console.terminal import written_whole
 from ..findings import Options
 
 PACKAGE = Path(__file__).resolve().parents[3]

@@ -18,10 +18,10 @@ import numpy as np
 
 from ....simulator.base.errors import InputError
 from ....simulator.workloads import open_workload
+from ...console.terminal import progress
 from ...playing.evaluation import play
 from ...playing.runs import Run
 from ...settings.evaluation_setting import workload_of
-from ...terminal import progress
 from ..findings import Findings, Options
 from ..rows import Row, table
 from .dally_grid import AS_THE_PAPER

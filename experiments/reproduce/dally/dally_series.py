@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ....simulator.base.errors import InputError
-from ...over_time import bin_means
 from ...playing.evaluation import play
+from ...playing.over_time import bin_means
 from ..case import Case
 
 POINTS = 1000  # of a series

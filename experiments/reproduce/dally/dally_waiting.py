@@ -11,24 +11,23 @@ Poisson arrivals at a load.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
+from ...charts import axes, plots
+from ...charts.chart import Chart, Shape, segment, upright
 from ...comparing.intervals import Estimate, paired_ratio
 from ..case import Case
 from ..case_runs import improvement
 from ..findings import Findings, Options
 from ..loads import offered_load_note
-from ..paper_pictures import figure, finish, save, style
+from ..paper_pictures import if_asked, looks, picture
 from ..rows import Row, printed
 from ..sweep import sweep_by
 from .dally_grid import NATIVE
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 RACKS, GPUS = 2, 128
 JOBS = 400
@@ -45,8 +44,7 @@ WAITS: Mapping[str, str] = {
     "tuned": "dally",
 }
 
-
-TICKS = (0.25, 0.5, 1.0, 2.0, 4.0)
+LOWEST, HIGHEST = 0.25, 4.0  # of the pictures
 
 Columns = Mapping[str, list[float]]  # wait -> average JCT, one a job set
 Curves = Mapping[str, Mapping[str, Mapping[float, Columns]]]  # by semantics, mix and load
@@ -107,7 +105,7 @@ def waiting(options: Options) -> Findings:
         "timers",
         offered_load_note({f"at load {load:g}": _words(cases, load) for load in loads}, GPUS),
     ]
-    return Findings(_rows(curves), notes, _pictures(options.out, curves) if options.out is not None else [])
+    return Findings(_rows(curves), notes, _pictures(options, curves))
 
 
 def _case(semantics: str, mix: Mix, load: float, policy: str, seed: int) -> Case:
@@ -138,38 +136,35 @@ def _rows(curves: Curves) -> list[Row]:
     ]
 
 
-def _pictures(folder: Path, curves: Curves) -> list[Path]:
+@if_asked
+def _pictures(options: Options, curves: Curves) -> list[Path]:
     """A picture a semantics, a panel a mix: average JCT over that of not waiting by wait, a curve a load."""
-    return [_picture(folder, semantics, mixes) for semantics, mixes in curves.items()]
+    paths = []
+    for semantics, mixes in curves.items():
+        charts = [_panel(f"{name}: {MIXES[name].says}", loads) for name, loads in mixes.items()]
+        title = f"Where waiting for a better tier pays: below 1 (semantics={semantics})"
+        paths += picture(options, f"dally-waiting-{semantics}", charts, title, columns=3)
+    return paths
 
 
-def _picture(folder: Path, semantics: str, mixes: Mapping[str, Mapping[float, Columns]]) -> Path:
-    drawn = figure(15.0, 7.5)
-    axes = list(drawn.subplots(2, 3, sharey=True).flat)
-    for axis, (name, loads) in zip(axes, mixes.items(), strict=True):
-        for number, (load, columns) in enumerate(loads.items()):
-            ratios = [paired_ratio(jct, columns["0"]) for jct in columns.values()]
-            _curve(axis, ratios, f"load {load:g}", number)
-        axis.axhline(1.0, color="black", linewidth=0.8)
-        axis.set_xticks(np.arange(len(WAITS)), list(WAITS))
-        axis.set(title=f"{name}: {MIXES[name].says}", xlabel="machine timer", yscale="log")
-        axis.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
-        axis.minorticks_off()
-        finish(axis)
-    for axis in axes[::3]:
-        axis.set_ylabel("average JCT / not waiting")
-    axes[0].legend(loc="lower left", frameon=False)
-    drawn.suptitle(f"Where waiting for a better tier pays: below 1 (semantics={semantics})", fontweight="bold")
-    return save(drawn, folder, f"dally-waiting-{semantics}")
-
-
-def _curve(axis: Axes, ratios: list[Estimate], label: str, number: int) -> None:
-    """Fixed timers are joined by a line; the tuned one stands apart."""
-    x = np.arange(len(ratios)) + 0.06 * (number - 1)
-    mean = np.array([one.mean for one in ratios])
-    spread = np.array([[one.mean - one.low, one.high - one.mean] for one in ratios]).T
-    look = style(number)
-    axis.plot(x[:-1], mean[:-1], label=label, **look)
-    axis.errorbar(
-        x, mean, np.maximum(spread, 0.0), fmt="o", color=look["color"], markersize=4, capsize=2.5, linewidth=1
-    )
+def _panel(title: str, loads: Mapping[float, Columns]) -> Chart:
+    """Fixed timers are joined by a line; the tuned one, the last, stands apart."""
+    lines: dict[str, list[Estimate | None]] = {
+        f"load {load:g}": [paired_ratio(jct, columns["0"]) for jct in columns.values()]
+        for load, columns in loads.items()
+    }
+    y = axes.log_ratios(LOWEST, HIGHEST)
+    joined = {label: [*line[:-1], None] for label, line in lines.items()}
+    about: dict[str, Any] = {
+        "title": title,
+        "x_label": "machine timer",
+        "y_label": "JCT / not waiting (log scale)",
+    }
+    chart = plots.means(list(WAITS), joined, looks(lines), y, "{:.3f}".format, **about)
+    tuned = []
+    for number, (label, line) in enumerate(lines.items()):
+        last, classes = line[-1], looks(lines)[label].classes
+        assert last is not None
+        x, (low, mean, high) = 1.0 - 0.01 * number, y.at(np.array([last.low, last.mean, last.high])).tolist()
+        tuned += [Shape(f"whisker {classes}", [upright(x, low, high)]), Shape(f"dot {classes}", [segment(x, x, mean)])]
+    return replace(chart, ends=()).with_shapes(Shape("one", [segment(0.0, 1.0, float(y.at(1.0)))]), *tuned)

@@ -8,16 +8,20 @@ length of every job, or search longer.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from ...charts import axes, plots
+from ...charts.chart import Shape, upright
 from ...comparing.intervals import Estimate, estimate, paired_ratio
-from ...over_time import bin_means
+from ...playing.over_time import bin_means
 from ..case import Outcome
 from ..case_runs import metric
 from ..findings import Findings, Options
-from ..paper_pictures import HOUR_S, figure, finish, save, style
+from ..paper_pictures import if_asked, looks, picture
 from ..rows import Row, bounded, order, printed, ratio, table, up_to
 from . import harmony_published as published
 from .harmony_runs import (
@@ -240,31 +244,28 @@ def google(options: Options) -> Findings:
     return Findings(rows, [said(options), offered(options, {**cells, **bursts}), note, MEMORY])
 
 
+@if_asked
 def of_use(options: Options, runs: GroupRuns, cell: Cell) -> list[Path]:
     """Figure 11: CPU above, network below, of the first workload; an upright line where a policy's last job is done."""
-    if options.out is None:
-        return []
-    drawn = figure(9.0, 6.0)
-    axes = drawn.subplots(2, 1, sharex=True)
     outcomes = {policy: runs.of(policy, cell)[0] for policy in ("isolated", HARMONY)}
-    for number, (policy, outcome) in enumerate(outcomes.items()):
-        for axis, share, mean in zip(
-            axes, (outcome["cpu_use"], outcome["network_use"]), (CPU(outcome), NETWORK(outcome)), strict=True
-        ):
-            edges_s, values = binned(outcome, share)
-            axis.stairs(
-                100.0 * values, edges_s / HOUR_S, baseline=None, **style(number), label=f"{policy} ({mean:.0f} %)"
-            )
-            axis.axvline(edges_s[-1] / HOUR_S, color=style(number)["color"], linewidth=1.0, alpha=0.7)
-    for axis, what in zip(axes, ("CPU", "network"), strict=True):
-        axis.set(ylabel=f"{what} use [%]", ylim=(0, 102))
-        axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, title="mean of the run")
-        finish(axis)
-    axes[-1].set(xlabel="time [h]; upright: all jobs are done")
-    axes[-1].set_xlim(left=0)
-    jobs = jobs_of(options)
-    drawn.suptitle(f"{jobs} jobs on 100 machines, first workload (Figure 11)", fontweight="bold")
-    return [save(drawn, options.out, "harmony-use")]
+    stop_s = max(float(one["use_s"][-1] - one["use_s"][0]) for one in outcomes.values())
+    x, y = axes.durations(0.0, stop_s), axes.linear(0.0, 102.0)
+    look, charts = looks(outcomes), []
+    for what, key, mean in (("CPU", "cpu_use", CPU), ("network", "network_use", NETWORK)):
+        lines = {policy: binned(one, 100.0 * one[key]) for policy, one in outcomes.items()}
+        names = {policy: f"{policy} (mean {mean(one):.0f} %)" for policy, one in outcomes.items()}
+        about: dict[str, Any] = {"x_label": "time; upright: all jobs are done", "y_label": f"{what} use [%]"}
+        title = f"{jobs_of(options)} jobs on 100 machines, first workload: {what} (Figure 11)"
+        chart = plots.curves(
+            lines, look := looks(outcomes), x, y, title=title, summary="; ".join(names.values()), **about
+        )
+        ends = [
+            Shape(f"thin {look[policy].classes}", [upright(float(x.at(edges_s[-1])), 0.0, 1.0)])
+            for policy, (edges_s, _) in lines.items()
+        ]
+        named = [(look[policy].classes, name) for policy, name in names.items()]
+        charts.append(replace(chart, legend=named).with_shapes(*ends))
+    return picture(options, "harmony-use", charts)
 
 
 def binned(outcome: Outcome, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -17,7 +17,7 @@ from ....simulator.warehouse import mast_statistics
 from ....simulator.warehouse.mast_data import mast_like
 from ....simulator.warehouse.warehouse import HIGH_LEVELS
 from ...comparing.intervals import Estimate, estimate, paired_difference
-from ...terminal import progress
+from ...console.terminal import progress
 from ..findings import Findings, Options
 from ..rows import Row, order, printed, ratio
 

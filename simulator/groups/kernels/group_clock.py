@@ -4,7 +4,7 @@ import math
 
 from ...base.codes import DECIDE, DOWN, ENDLESS, FINISHED, HORIZON, STALLED, WAITING
 from ...compiler.jit import kernel
-from ...numerics.event_queue import schedule_event
+from ...numerics.heap import schedule_event
 from ...numerics.random import exponential
 from ...running.patience import is_endless, renew
 from ..group_codes import CPU_QUEUE, LOADING, NAIVE, NET_QUEUE, NONE

@@ -10,7 +10,7 @@ import math
 from ...base.codes import DONE, DOWN, JOINED, LEFT, RUNNING, SIZED, WAITING
 from ...compiler.jit import kernel
 from ...numerics.bitset import exclude, include
-from ...numerics.event_queue import schedule_event
+from ...numerics.heap import schedule_event
 from ...running.patience import renew
 from ..group_codes import CPU_QUEUE, LOADING, NAIVE, NET_QUEUE, NONE, ON_NET, OUT
 from .group_log import note

@@ -12,8 +12,9 @@ import numpy as np
 
 from ...base.errors import InputError
 from ...files import sealed_parquet
+from ...files.regular_files import read_bytes
 from ...jobs import ps_jobs, region_columns
-from ...jobs.trace_columns import Table, read_bytes, read_csv
+from ...jobs.trace_columns import A_TRACE, Table, read_csv
 from ...jobs.trace_head import Head
 from ...jobs.workload import COLUMNS, LARGEST_GANG, PARQUET_NAME_KEY, Workload, WorkloadWarning, clip
 from .ps_reading import has_ps, read_ps
@@ -69,7 +70,7 @@ def read_parquet(path: str | Path) -> Workload:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    data = read_bytes(path)
+    data = read_bytes(path, A_TRACE)
     if sealed_parquet.state(data) == "damaged":
         raise InputError(f"{path}: its checksum is wrong: the file was damaged after it was written")
     try:

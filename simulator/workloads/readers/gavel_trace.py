@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from ...base.errors import InputError
-from ...jobs.trace_columns import Table, read_text
+from ...files.regular_files import read_text
+from ...jobs.trace_columns import A_TRACE, Table
 from ...jobs.trace_head import Head
 from ...jobs.workload import LARGEST_GANG, Workload
 
@@ -144,7 +145,7 @@ def v100_steps_per_s(model: str, batch: int, gpus: int) -> float:
 
 def _table(path: str | Path) -> Table:
     rows, lines, columns = [], [], None
-    for number, line in enumerate(re.split(r"\r\n|\n|\r", read_text(path)), start=1):
+    for number, line in enumerate(re.split(r"\r\n|\n|\r", read_text(path, A_TRACE)), start=1):
         if not line.strip():
             continue
         row = line.split("\t")

@@ -1,0 +1,200 @@
+"""Where a training stands, on disk: enough to go on as if nothing had stopped it, bit for bit. Never a pickle.
+
+A checkpoint is a folder of three files: `tensors.safetensors` (weights, the optimizer's moments), `arrays.zip` (numpy
+arrays, one .npy each: the clusters, random numbers) and `checkpoint.json` (everything else, and the checksums of the
+other two). It is replaced whole: a kill at any moment leaves the one before or the new one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import random
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...simulator.base.errors import InputError
+from ...simulator.files.regular_files import expect_plain_file
+from .folders import replaced_whole, standing
+from .tensors import read_tensors, write_tensors
+
+VERSION = 1
+MANIFEST, TENSORS, ARRAYS = "checkpoint.json", "tensors.safetensors", "arrays.zip"
+COMPRESSION = 1  # the records of clusters are mostly zeros; the fastest level makes them small
+LONGEST_HEADER = 2**20  # characters; the dtype of a cluster's record names some hundred fields
+CHUNK_BYTES = 2**20
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a training stands.
+
+    Attributes:
+        step: training steps done.
+        tensors: by name, of any dtype and shape.
+        arrays: by name, of any dtype but object, structured ones too.
+        data: anything that JSON holds; keys are text. Numbers come back exactly, tuples as lists.
+    """
+
+    step: int
+    tensors: dict[str, torch.Tensor] = field(default_factory=dict)
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+def write_checkpoint(folder: str | Path, checkpoint: Checkpoint) -> None:
+    """Put `checkpoint` in the place of the one in `folder`, if there is one.
+
+    Raises:
+        InputError: the folder cannot be written.
+    """
+    with replaced_whole(Path(folder)) as draft:
+        write_tensors(draft / TENSORS, checkpoint.tensors)
+        _write_arrays(draft / ARRAYS, checkpoint.arrays)
+        manifest = {
+            "schema_version": VERSION,
+            "step": int(checkpoint.step),
+            "sha256": {name: _checksum(draft / name) for name in (TENSORS, ARRAYS)},
+            "sha256_of_data": _checksum_of(checkpoint.data),
+            "data": checkpoint.data,
+        }
+        (draft / MANIFEST).write_text(json.dumps(manifest) + "\n", encoding="utf-8")
+
+
+def read_checkpoint(folder: str | Path) -> Checkpoint:
+    """The checkpoint in `folder`; the one before it, if a kill came while a new one was put in place.
+
+    Raises:
+        InputError: there is none, it is torn or edited, or a newer version wrote it.
+    """
+    folder = standing(Path(folder))
+    path = folder / MANIFEST
+    for name in (MANIFEST, TENSORS, ARRAYS):
+        expect_plain_file(folder / name)
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        version = manifest["schema_version"]
+        if version == VERSION:
+            step, data = int(manifest["step"]), dict(manifest["data"])
+            checksums = dict(manifest["sha256"]) | {MANIFEST: manifest["sha256_of_data"]}
+    except OSError as error:
+        raise InputError(f"{folder}: no checkpoint to go on from ({MANIFEST}: {error.strerror})") from None
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise InputError(f"{path}: torn or edited; this checkpoint cannot be gone on from") from None
+    if version != VERSION:
+        raise InputError(f"{path}: schema_version = {version!r}: this clustergym reads version {VERSION}; train anew")
+    if checksums[MANIFEST] != _checksum_of(data):
+        raise InputError(f"{path}: torn or edited, its checksum does not fit; this checkpoint cannot be gone on from")
+    for name in (TENSORS, ARRAYS):
+        if checksums.get(name) != _checksum(folder / name):
+            raise InputError(f"{folder / name}: torn or edited, its checksum does not fit the one in {MANIFEST}")
+    return Checkpoint(step, read_tensors(folder / TENSORS), _read_arrays(folder / ARRAYS), data)
+
+
+def _checksum(path: Path) -> str:
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while part := file.read(CHUNK_BYTES):
+                digest.update(part)
+    except OSError as error:
+        raise InputError(f"{path}: it cannot be read: {error.strerror}") from None
+    return digest.hexdigest()
+
+
+def _checksum_of(data: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+
+
+def _write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, np.asarray(array), allow_pickle=False)
+
+
+def _read_arrays(path: Path) -> dict[str, np.ndarray]:
+    with zipfile.ZipFile(path) as archive:
+        return {name.removesuffix(".npy"): _array(archive.read(name)) for name in archive.namelist()}
+
+
+def _array(content: bytes) -> np.ndarray:
+    """An array from the bytes of a .npy file; unlike `numpy.load` it keeps what lies between the fields of records."""
+    file = io.BytesIO(content)
+    major, _ = np.lib.format.read_magic(file)
+    read_header = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
+    shape, in_columns, dtype = read_header(file, max_header_size=LONGEST_HEADER)
+    assert not dtype.hasobject
+    return np.frombuffer(bytearray(file.read()), dtype).reshape(shape, order="F" if in_columns else "C")
+
+
+def random_states() -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The states of the process's random numbers (torch, numpy's global one, `random`): arrays and JSON."""
+    version, words, gauss = random.getstate()
+    kind, keys, place, has_gauss, cached = np.random.get_state(legacy=True)  # noqa: NPY002  stable-baselines3 uses it
+    arrays = {
+        "random/torch": torch.get_rng_state().numpy().copy(),
+        "random/numpy": np.array(keys, np.uint32),
+        "random/python": np.array(words, np.uint64),
+    }
+    return arrays, {
+        "python": [version, gauss],
+        "numpy": [str(kind), int(place), int(has_gauss), float(cached)],
+    }
+
+
+def restore_random_states(arrays: dict[str, np.ndarray], data: dict[str, Any]) -> None:
+    """Put the random numbers where `random_states` found them; `arrays` may hold others too."""
+    version, gauss = data["python"]
+    kind, place, has_gauss, cached = data["numpy"]
+    torch.set_rng_state(torch.from_numpy(arrays["random/torch"].copy()))
+    np.random.set_state((kind, arrays["random/numpy"], place, has_gauss, cached))  # noqa: NPY002
+    random.setstate((version, tuple(int(word) for word in arrays["random/python"]), gauss))
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+    """The state of an optimizer: tensors by name, and in JSON what is no tensor (rates, numbers of its groups)."""
+    state = optimizer.state_dict()
+    tensors: dict[str, torch.Tensor] = {}
+    plain: dict[str, dict[str, Any]] = {}
+    for index, values in state["state"].items():
+        for key, value in values.items():
+            if isinstance(value, torch.Tensor):
+                tensors[f"optimizer/{index}/{key}"] = value
+            else:
+                plain.setdefault(str(index), {})[key] = value
+    return tensors, {"state": plain, "param_groups": state["param_groups"]}
+
+
+def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, torch.Tensor], data: dict[str, Any]) -> None:
+    """Put an optimizer over the same parameters where `optimizer_tensors` found it; `tensors` may hold others too.
+
+    Raises:
+        InputError: it is over other parameters.
+    """
+    state: dict[int, dict[str, Any]] = {int(index): dict(values) for index, values in data["state"].items()}
+    for name, tensor in tensors.items():
+        place, _, rest = name.partition("/")
+        if place == "optimizer":
+            number, _, key = rest.partition("/")
+            state.setdefault(int(number), {})[key] = tensor
+    groups = [
+        {key: tuple(value) if isinstance(value, list) and key != "params" else value for key, value in group.items()}
+        for group in data["param_groups"]
+    ]
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    for index, values in state.items():
+        for key, value in values.items():
+            fits = index < len(parameters) and (key == "step" or value.shape == parameters[index].shape)
+            if isinstance(value, torch.Tensor) and not fits:
+                raise InputError(f"checkpoint: the optimizer's {key} of parameter {index} does not fit this policy")
+    try:
+        optimizer.load_state_dict({"state": state, "param_groups": groups})
+    except ValueError as error:
+        raise InputError(f"checkpoint: the optimizer's state does not fit this policy ({error})") from None

@@ -1,0 +1,282 @@
+"""A trained agent on disk: a folder that holds numbers and names, and nothing that could run.
+
+`agent.json` says what it is (`AgentDescription`), `weights.safetensors` holds its weights. What the file names (the
+algorithm, the network) is looked up in this package's tables, never imported; weights must fit, one by one, the policy
+that is built from the description. docs/tutorials/agents.md says what that protects from.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from pydantic import BaseModel, ConfigDict, Field
+
+from ...envs.observation_layout import Tables
+from ...simulator.base.errors import InputError
+from ...simulator.base.names import choose
+from ...simulator.files.own_code import expect_trusted, is_own, own
+from ...simulator.files.regular_files import expect_plain_file
+from ...simulator.files.yaml_files import validated
+from ..networks import NETWORKS
+from ..policies import ALGORITHMS, policy_class
+from .folders import replaced_whole, standing
+from .tensors import read_tensors, write_tensors
+
+if TYPE_CHECKING:
+    from stable_baselines3.common.policies import BasePolicy
+
+SCHEMA_VERSION = 1
+DESCRIPTION, WEIGHTS = "agent.json", "weights.safetensors"
+MOST_DESCRIPTION_BYTES = 2**24
+MOST_FEATURES = 2**16  # of an observation; 256 waiting and 256 running jobs have 24,000
+MOST_WIDTH = 4096  # of a layer, and of any other whole number that shapes a network
+POLICY_KWARGS = ("tables", "holds", "critic", "options")
+PACKAGES = ("stable-baselines3", "sb3-contrib", "torch", "numpy", "gymnasium")
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Normalisation(BaseModel):
+    """How observations are scaled before the network sees them: (x - mean) / sqrt(var + epsilon), cut at +-clip.
+
+    Attributes:
+        mean, var: one number a feature.
+        epsilon, clip: as in stable-baselines3's `VecNormalize`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mean: list[Finite]
+    var: list[Annotated[float, Field(ge=0.0, allow_inf_nan=False)]]
+    epsilon: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] = 1e-8
+    clip: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] = 10.0
+
+
+class AgentDescription(BaseModel):
+    """What an agent is and where it comes from: the content of `agent.json`.
+
+    Attributes:
+        schema_version: of this description.
+        algo: `maskable-ppo` or `ppo`.
+        network: `candidates`, `mlp`, or the word of a user's own (networks.py).
+        policy_kwargs: of the policy class (policies.py): `tables`, `holds`, `critic`, `options`; plain values.
+        environment: the id that it was trained in.
+        env_kwargs: keyword arguments of that environment; through this window it looks at any cluster.
+        mode: `argmax` plays the likeliest action, `sampled` draws from the probabilities.
+        normalisation: of observations; None: as they are.
+        command: what was typed to train it.
+        config: the training configuration.
+        versions: of Python and of the packages; filled in when it is saved.
+        seed, steps: of the training.
+        evaluation: what it reached, metric by metric or setting by setting.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    schema_version: Literal[1] = 1
+    algo: str
+    network: str
+    policy_kwargs: dict[str, Any] = Field(default_factory=dict)
+    environment: str
+    env_kwargs: dict[str, Any] = Field(default_factory=dict)
+    mode: Literal["argmax", "sampled"] = "argmax"
+    normalisation: Normalisation | None = None
+    command: str = ""
+    config: dict[str, Any] = Field(default_factory=dict)
+    versions: dict[str, str] = Field(default_factory=dict)
+    seed: int | None = None
+    steps: int = 0
+    evaluation: dict[str, Any] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SavedAgent:
+    """An agent that was loaded.
+
+    Attributes:
+        policy: with its weights, on the CPU, in evaluation mode.
+        description: what it is.
+        files: where it was read from.
+    """
+
+    policy: BasePolicy
+    description: AgentDescription
+    files: tuple[Path, ...]
+
+
+def save_agent(folder: str | Path, policy: BasePolicy, description: AgentDescription) -> None:
+    """Put an agent in the place of the one in `folder`, if there is one; a kill leaves the old one or the new one.
+
+    Raises:
+        InputError: the description does not describe this policy, or the folder cannot be written.
+    """
+    folder = Path(folder)
+    weights = policy.state_dict()
+    _expect_fitting(weights, build_policy(description, str(folder)), folder / WEIGHTS)
+    described = description.model_copy(update={"versions": description.versions or _versions()})
+    text = json.dumps(described.model_dump(mode="json"), indent=2, ensure_ascii=False)
+    with replaced_whole(folder) as draft:
+        write_tensors(draft / WEIGHTS, weights)
+        (draft / DESCRIPTION).write_text(text + "\n", encoding="utf-8")
+
+
+def load_agent(path: str | Path) -> SavedAgent:
+    """The agent in a folder that `save_agent` wrote.
+
+    Raises:
+        InputError: there is no agent, or it is not what it should be: one sentence.
+    """
+    path = Path(path)
+    if path.is_file():
+        raise InputError(
+            f"{path}: this is a file; expected the folder of an agent (a .zip of stable-baselines3 is played by the "
+            "policy's word sb3:FILE.zip)"
+        )
+    folder = standing(path)
+    if not folder.is_dir():
+        raise InputError(f"{path}: there is no such folder; expected one with {DESCRIPTION} and {WEIGHTS}")
+    description = read_description(folder)
+    policy = build_policy(description, str(folder / DESCRIPTION))
+    weights = read_tensors(folder / WEIGHTS)
+    _expect_fitting(weights, policy, folder / WEIGHTS)
+    policy.load_state_dict(weights)
+    policy.set_training_mode(False)
+    _expect_playing(policy, folder)
+    files = own(description.network, "network").files if is_own(description.network) else ()
+    return SavedAgent(policy, description, (folder / DESCRIPTION, folder / WEIGHTS, *files))
+
+
+def read_description(folder: str | Path) -> AgentDescription:
+    """The description of the agent in a folder, without its weights.
+
+    Raises:
+        InputError: it is missing, not as it should be, or of a newer version.
+    """
+    path = Path(folder) / DESCRIPTION
+    expect_plain_file(path)
+    try:
+        if path.stat().st_size > MOST_DESCRIPTION_BYTES:
+            raise InputError(f"{path}: {path.stat().st_size:,} bytes; expected at most {MOST_DESCRIPTION_BYTES:,}")
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        nearer = next((one.parent for one in sorted(Path(folder).glob(f"*/{DESCRIPTION}"))), None)
+        hint = f"; did you mean {nearer}?" if nearer is not None else ""
+        raise InputError(f"{path}: it cannot be read: {error.strerror}{hint}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: this is not JSON ({error})") from None
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: expected keys and values")
+    found = content.get("schema_version")
+    if found != SCHEMA_VERSION:
+        newer = isinstance(found, int) and found > SCHEMA_VERSION
+        advice = "a newer clustergym wrote it; update to load it" if newer else f"expected {SCHEMA_VERSION}"
+        raise InputError(f"{path}: schema_version = {found!r}: {advice}")
+    return validated(AgentDescription, content, str(path))
+
+
+def build_policy(description: AgentDescription, source: str = "agent") -> BasePolicy:
+    """The policy that a description describes, with random weights.
+
+    Raises:
+        InputError: it names no such policy, or values that no policy takes; `source` says where they stand.
+    """
+    algo = choose(description.algo, ALGORITHMS, f"algo in {source}:")
+    network = description.network
+    if is_own(network):
+        expect_trusted(network, f"network in {source}")
+    else:
+        choose(network, NETWORKS, f"network in {source}:")
+    kwargs = description.policy_kwargs
+    expect_trusted([description.env_kwargs, kwargs], f"arguments in {source}")
+    for key in kwargs:
+        choose(key, POLICY_KWARGS, f"key of policy_kwargs in {source}:")
+    _expect_plain(kwargs, "policy_kwargs", source)
+    try:
+        tables = Tables.from_json(kwargs["tables"])
+        size, candidates, parts = tables.size, tables.candidates, [part.size for part in tables.parts]
+    except (KeyError, TypeError, AttributeError):
+        raise InputError(f"{source}: policy_kwargs.tables: expected the layout of an observation") from None
+    if not (0 < size <= MOST_FEATURES and 0 < candidates <= MOST_FEATURES and all(part > 0 for part in parts)):
+        raise InputError(f"{source}: policy_kwargs.tables: {size:,} features, {candidates:,} candidates: not sane")
+    normalisation = description.normalisation
+    if normalisation is not None and {len(normalisation.mean), len(normalisation.var)} != {size}:
+        raise InputError(f"{source}: normalisation: expected mean and var of {size:,} features each")
+    observed: spaces.Space = spaces.Box(0.0, 1.0, (size,), np.float32)
+    actions = spaces.MultiDiscrete([candidates, *parts]) if parts else spaces.Discrete(candidates)
+    try:
+        with torch.random.fork_rng(devices=[]):  # a training that saves draws the same numbers as one that does not
+            return policy_class(algo)(observed, actions, _no_learning, network=network, **kwargs)
+    except Exception as error:  # whatever torch says of numbers that do not go together
+        raise InputError(f"{source}: policy_kwargs: no policy can be built of them ({_one_line(error)})") from None
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def _no_learning(progress: float) -> float:
+    return 0.0
+
+
+def _expect_plain(value: Any, place: str, source: str) -> None:
+    """Refuse what is not plain numbers, text, lists and mappings, and numbers that would fill the memory."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _expect_plain(item, f"{place}.{key}", source)
+    elif isinstance(value, list | tuple):
+        for number, item in enumerate(value):
+            _expect_plain(item, f"{place}[{number}]", source)
+    elif isinstance(value, int) and abs(value) > MOST_WIDTH:
+        raise InputError(f"{source}: {place} = {value!r:.40}: expected a number of at most {MOST_WIDTH:,}")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise InputError(f"{source}: {place} = {value!r}: expected a finite number")
+    elif not isinstance(value, bool | int | float | str | None):
+        raise InputError(f"{source}: {place} = {value!r:.40}: expected a number, text, a list or a mapping")
+
+
+def _expect_fitting(weights: dict[str, torch.Tensor], policy: BasePolicy, path: Path) -> None:
+    """Refuse weights whose names, shapes or types are not those of the policy, or that are not finite."""
+    expected = policy.state_dict()
+    for word, names in (("missing", expected.keys() - weights.keys()), ("unknown", weights.keys() - expected.keys())):
+        if names:
+            raise InputError(f"{path}: tensor {min(names)!r} is {word}; {DESCRIPTION} describes another policy")
+    for name, tensor in weights.items():
+        wanted = expected[name]
+        if tensor.shape != wanted.shape or tensor.dtype != wanted.dtype:
+            found, should = (f"{list(t.shape)} {str(t.dtype).removeprefix('torch.')}" for t in (tensor, wanted))
+            raise InputError(f"{path}: tensor {name!r} is {found}; {DESCRIPTION} describes {should}")
+        if not torch.isfinite(tensor).all():
+            raise InputError(f"{path}: tensor {name!r} holds numbers that are not finite")
+
+
+def _expect_playing(policy: BasePolicy, folder: Path) -> None:
+    """Refuse a policy that cannot say anything about an observation of the right size."""
+    size = policy.observation_space.shape or ()
+    try:
+        with torch.inference_mode():
+            policy.get_distribution(torch.zeros((1, *size)))  # type: ignore[operator]
+    except Exception as error:
+        raise InputError(
+            f"{folder / DESCRIPTION}: policy_kwargs: the policy cannot be played ({_one_line(error)})"
+        ) from None
+
+
+def _versions() -> dict[str, str]:
+    from ... import __version__
+
+    found = {"python": platform.python_version(), "clustergym": __version__}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:  # it lies on the path without having been installed
+            continue
+    return found

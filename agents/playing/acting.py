@@ -1,0 +1,101 @@
+"""Agents of any other library as policies: objects with `act(observation, mask)`.
+
+    class Mine:
+        env_kwargs = {"observation": "flat", "action": "discrete", "slots": 8}
+
+        def __init__(self, weights: str = "mine.pt") -> None:
+            self.net = torch.load(weights, weights_only=False)
+
+        def act(self, observation, mask):
+            scores = self.net(torch.as_tensor(observation)).detach().numpy()
+            return np.where(mask, scores, -np.inf).argmax()
+
+`py:mine.py:Mine,weights=best.pt` names it wherever a policy's name is taken. It is asked at the moments, and shown the
+observations and masks, of an environment with these keyword arguments; what it answers is carried out as `env.step`
+does, an illegal action too.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...envs.registration import ENVIRONMENTS, resolve
+from ...policies.own import environments_in
+from ...simulator.base.errors import InputError
+from ...simulator.base.names import choose
+from ...simulator.files.own_code import blamed
+from .player import PlayedAgent
+from .windows import Window, arguments
+
+
+class ActingPolicy(PlayedAgent):
+    """An object with `act(observation, mask)` that decides.
+
+    Args:
+        thing: the object. What else it may have: `env_kwargs`, keyword arguments of the environment that it was trained
+            in; `environment` or `environments`, where it plays (ids or short names); `begin(seed)`, called when a run
+            begins, for who remembers something; `files`, paths of what it reads, so that stored results notice edits.
+        said: how to call it in an error.
+        files: those that it is written in.
+
+    Raises:
+        InputError: what it has is not as it should be.
+    """
+
+    def __init__(self, thing: Any, said: str, files: Sequence[Path] = ()) -> None:
+        self.thing = thing
+        env_kwargs = getattr(thing, "env_kwargs", {})
+        if not isinstance(env_kwargs, Mapping) or not all(isinstance(key, str) for key in env_kwargs):
+            raise InputError(f"{said}: env_kwargs = {env_kwargs!r:.60}: expected keyword arguments in a dict")
+        _expect_two_arguments(thing.act, said)
+        places = [choose(name, ENVIRONMENTS, f"environment of {said}:") for name in _places(thing, said)]
+        only = places[0] if len(places) == 1 else None
+        super().__init__(type(thing).__name__, only, env_kwargs, tuple(files), said)
+        self.environments = tuple(places) or self.environments
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies, also those in other processes, look at runs of their own."""
+        home = self._window.environment if self._window is not None else None
+        return _restored, (self.thing, self._source, self.files, self.name, home)
+
+    def _enter(self, environment: str) -> None:
+        self.env_kwargs = arguments(environment, self.env_kwargs, f"{self._source}: env_kwargs")
+        super()._enter(environment)
+
+    def _begin(self, seed: int) -> None:
+        super()._begin(seed)
+        if callable(getattr(self.thing, "begin", None)):
+            with blamed(self._source, self.files):
+                self.thing.begin(seed)
+
+    def _parts(self, window: Window, seed: int, instant: int, number: int, turn: int) -> Any:
+        with blamed(self._source, self.files):
+            action = self.thing.act(*window.observed())
+        try:
+            return window.read(action)
+        except InputError as error:
+            raise InputError(f"{self._source}: act gave {error}") from None
+
+
+def _restored(thing: Any, said: str, files: tuple[Path, ...], name: str, home: str | None) -> PlayedAgent:
+    policy = ActingPolicy(thing, said, files)
+    policy.name = name
+    return policy if home is None else policy.playing_in(home)
+
+
+def _places(thing: Any, said: str) -> Sequence[str]:
+    """The ids of where it says that it plays."""
+    home = getattr(thing, "environment", None)
+    return environments_in(thing, said) or ((resolve(home),) if isinstance(home, str) else ())
+
+
+def _expect_two_arguments(act: Any, said: str) -> None:
+    try:
+        inspect.signature(act).bind(None, None)
+    except ValueError:  # compiled: nothing is known of it
+        return
+    except TypeError as error:
+        raise InputError(f"{said}: act is to take two arguments, the observation and the mask: {error}") from None

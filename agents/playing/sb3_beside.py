@@ -1,0 +1,180 @@
+"""What stands beside an agent of stable-baselines3: where and how it was trained, and how it saw its observations.
+
+`save_sb3(model, "mine.zip")` (sb3_saving.py) writes FILE.json beside FILE.zip; it holds plain values: reading it runs
+nothing. What `VecNormalize.save` wrote is a pickle, opened where the user allows it.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+from pydantic import BaseModel, ConfigDict, Field
+
+from ...envs.registration import ENVIRONMENTS
+from ...simulator.base.errors import InputError
+from ...simulator.base.names import choose
+from ...simulator.files.own_code import expect_trusted
+from ...simulator.files.yaml_files import validated
+from .sb3_zip import FLAG, VARIABLE
+from .windows import telling_keys
+
+SCHEMA_VERSION = 1
+MOST_BYTES = 2**24
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Statistics(BaseModel):
+    """Of observations; see `Normaliser`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mean: dict[str, list[Finite]]
+    var: dict[str, list[Annotated[float, Field(ge=0.0, allow_inf_nan=False)]]]
+    epsilon: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+    clip: Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+
+
+class Description(BaseModel):
+    """The content of the file.
+
+    Attributes:
+        schema_version: of this description.
+        environment: the id that the agent was trained in.
+        env_kwargs: keyword arguments of that environment, those that its window and its terms hang on.
+        mode: `argmax` or `sampled`.
+        normalise: the statistics of a `VecNormalize` around its environment.
+        steps: of the training.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    schema_version: Literal[1] = 1
+    environment: str
+    env_kwargs: dict[str, Any] = Field(default_factory=dict)
+    mode: Literal["argmax", "sampled"] = "argmax"
+    normalise: Statistics | None = None
+    steps: int = 0
+
+
+@dataclass(frozen=True)
+class Normaliser:
+    """The statistics of a `VecNormalize`, at work.
+
+    Attributes:
+        mean, var: of the features, by key of a Dict; where the observation is one Box the key is "".
+        epsilon, clip: as there.
+    """
+
+    mean: Mapping[str, np.ndarray]
+    var: Mapping[str, np.ndarray]
+    epsilon: float
+    clip: float
+
+    @classmethod
+    def of(cls, wrapper: Any) -> Normaliser | None:
+        """That of a `VecNormalize`; None if it leaves observations as they are."""
+        if not wrapper.norm_obs:
+            return None
+        kept = wrapper.obs_rms if isinstance(wrapper.obs_rms, dict) else {"": wrapper.obs_rms}
+        mean, var = ({key: np.array(getattr(one, name)) for key, one in kept.items()} for name in ("mean", "var"))
+        return cls(mean, var, float(wrapper.epsilon), float(wrapper.clip_obs))
+
+    def expect_fitting(self, space: spaces.Space[Any], source: str) -> None:
+        """InputError where these are not the statistics of observations of a space: of another agent's, perhaps."""
+        parts = space.spaces if isinstance(space, spaces.Dict) else {"": space}
+        expected = {key: part.shape for key, part in parts.items()}
+        for what, kept in (("mean", self.mean), ("var", self.var)):
+            found = {key: one.shape for key, one in kept.items()}
+            if kept.keys() != self.mean.keys() or not found or not found.items() <= expected.items():
+                raise InputError(
+                    f"{source}: normalise: {what} of observations {_shapes(found)}; its observations are "
+                    f"{_shapes(expected)}"
+                )
+
+    def __call__(self, observation: Any) -> Any:
+        """The observation as the network has learned to see it, float32."""
+        if not isinstance(observation, dict):
+            return self._scaled("", observation)
+        return {key: self._scaled(key, value) if key in self.mean else value for key, value in observation.items()}
+
+    def _scaled(self, key: str, seen: np.ndarray) -> np.ndarray:
+        scaled = (seen - self.mean[key]) / np.sqrt(self.var[key] + self.epsilon)
+        return np.clip(scaled, -self.clip, self.clip).astype(np.float32)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        plain = {name: {key: one.tolist() for key, one in getattr(self, name).items()} for name in ("mean", "var")}
+        return {**plain, "epsilon": self.epsilon, "clip": self.clip}
+
+
+def _shapes(found: Mapping[str, Any]) -> str:
+    return str(found[""] if found.keys() == {""} else dict(sorted(found.items())))
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What was read, and from where."""
+
+    path: Path
+    environment: str
+    env_kwargs: dict[str, Any]
+    mode: str
+    normaliser: Normaliser | None
+
+
+def read_beside(path: Path) -> Beside | None:
+    """The description beside the agent in `path`; None if there is none.
+
+    Raises:
+        InputError: it is not what `save_sb3` writes, or it names code of somebody's own that is not to be run.
+    """
+    file = path.with_suffix(".json")
+    if not file.is_file():
+        return None
+    try:
+        if file.stat().st_size > MOST_BYTES:
+            raise InputError(f"{file}: {file.stat().st_size:,} bytes; expected at most {MOST_BYTES:,}")
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{file}: this is not what save_sb3 writes ({error})") from None
+    if not isinstance(content, dict):
+        raise InputError(f"{file}: this is not what save_sb3 writes (expected keys and values)")
+    found = validated(Description, content, str(file))
+    expect_trusted(found.env_kwargs, f"{file}: env_kwargs")
+    choose(found.environment, ENVIRONMENTS, f"environment in {file}:")
+    for key in found.env_kwargs:
+        choose(key, telling_keys(found.environment), f"key of env_kwargs in {file}:")
+    normaliser = None
+    if found.normalise is not None:
+        kept = found.normalise.mean, found.normalise.var
+        mean, var = ({key: np.array(one) for key, one in values.items()} for values in kept)
+        normaliser = Normaliser(mean, var, epsilon=found.normalise.epsilon, clip=found.normalise.clip)
+    return Beside(file, found.environment, found.env_kwargs, found.mode, normaliser)
+
+
+def read_normaliser(path: Path, allow_pickle: bool) -> Normaliser | None:
+    """The statistics in a file that `VecNormalize.save` wrote. It is a pickle: opening it can run any code.
+
+    Raises:
+        InputError: it may not be opened, or is something else.
+    """
+    if not path.is_file():
+        raise InputError(f"normalise = {path}: there is no such file; expected what VecNormalize.save wrote")
+    if not allow_pickle:
+        raise InputError(
+            f"{path}: this is a pickle, which can run any code when opened; if you trust who wrote it, allow it with "
+            f"{FLAG} (or {VARIABLE}=1, or allow_pickle=True)"
+        )
+    try:
+        with path.open("rb") as file:
+            return Normaliser.of(pickle.load(file))
+    except Exception as error:  # a pickle has a hundred ways to fail
+        raise InputError(f"{path}: this is not what VecNormalize.save writes ({type(error).__name__})") from None

@@ -1,0 +1,157 @@
+"""Agents in the .zip files of stable-baselines3. They hold pickles: opening one can run any code.
+
+Which algorithm wrote a file is read from its names, before any pickle in it is opened.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...simulator.base.errors import InputError
+from ...simulator.base.names import choose
+
+if TYPE_CHECKING:
+    from stable_baselines3.common.policies import BasePolicy
+
+FLAG, VARIABLE = "--trust-sb3-zip", "CLUSTERGYM_TRUST_SB3_ZIP"
+MOST_BYTES = 2**26  # of the description in a file; a policy of one's own may be in it
+ALGORITHMS = {  # module and class of each
+    "ppo": "stable_baselines3:PPO",
+    "a2c": "stable_baselines3:A2C",
+    "dqn": "stable_baselines3:DQN",
+    "maskable-ppo": "sb3_contrib:MaskablePPO",
+    "recurrent-ppo": "sb3_contrib:RecurrentPPO",
+    "trpo": "sb3_contrib:TRPO",
+    "qr-dqn": "sb3_contrib:QRDQN",
+    "ars": "sb3_contrib:ARS",
+}
+ONE_ANSWER = ("dqn", "qr-dqn", "ars")  # they have no probabilities to draw from
+OF_ONE = {"n_quantiles": "qr-dqn", "exploration_fraction": "dqn", "cg_max_steps": "trpo", "n_delta": "ars"}
+
+
+def load_zip(path: Path, allow_pickle: bool, algo: str | None = None) -> tuple[str, BasePolicy]:
+    """The algorithm that wrote a .zip by `model.save`, and its policy, on the CPU, in evaluation mode.
+
+    Args:
+        path: the file.
+        allow_pickle: open it.
+        algo: the algorithm; None: what the file looks like.
+
+    Raises:
+        InputError: it may not be opened, or cannot be.
+    """
+    if path.is_dir():
+        raise InputError(f"{path}: this is a folder; expected a .zip of stable-baselines3")
+    if not path.is_file():
+        raise InputError(f"{path}: there is no such file; expected a .zip of stable-baselines3")
+    if path.suffix != ".zip":
+        raise InputError(f"{path}: this is a file; expected the folder of an agent, or a .zip of stable-baselines3")
+    found = choose(algo, ALGORITHMS, "algorithm") if algo is not None else recognised(path)
+    if not allow_pickle:
+        raise InputError(
+            f"{path}: files of stable-baselines3 hold pickles, which can run any code when opened; if you trust who "
+            f"wrote it, allow it with {FLAG} (or {VARIABLE}=1, or allow_pickle=True)"
+        )
+    try:
+        policy: Any = _learner(found).load(path, device="cpu", custom_objects=_not_needed()).policy
+    except Exception as error:  # zip files, pickles and torch have a hundred ways to fail
+        raise InputError(f"{path}: it cannot be opened as an agent of {found} ({_line(error)})") from None
+    policy.set_training_mode(False)
+    return found, policy
+
+
+def recognised(path: Path) -> str:
+    """The algorithm that wrote a .zip, by the names of what it holds; no pickle is opened.
+
+    Raises:
+        InputError: it is no .zip of stable-baselines3, or of an algorithm whose actions no environment has.
+    """
+    data = _described(path)
+    for key, algo in OF_ONE.items():
+        if key in data:
+            return algo
+    classes = [_module(data.get(key)) for key in ("policy_class", "rollout_buffer_class")]
+    for part, algo in (("maskable", "maskable-ppo"), ("recurrent", "recurrent-ppo")):
+        if any(part in module for module in classes):
+            return algo
+    if "clip_range" in data:
+        return "ppo"
+    if "gae_lambda" in data:
+        return "a2c"
+    raise InputError(
+        f"{path}: it is of no algorithm that can play here; expected one of {', '.join(ALGORITHMS)}, or algo=... that "
+        "says which it is"
+    )
+
+
+def _module(told: Any) -> str:
+    """Where a class is from, by what a file says about it."""
+    return str(told.get("__module__", "")) if isinstance(told, dict) else ""
+
+
+def _described(path: Path) -> dict[str, Any]:
+    """The values in a file by name; those that are pickled are dicts with text about them."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if archive.getinfo("data").file_size > MOST_BYTES:
+                raise InputError(f"{path}: its description has more than {MOST_BYTES:,} bytes")
+            data = json.loads(archive.read("data"))
+    except (OSError, zipfile.BadZipFile, KeyError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: this is no .zip of stable-baselines3 ({_line(error)})") from None
+    if not isinstance(data, dict) or "policy_class" not in data:
+        raise InputError(f"{path}: this is no .zip of stable-baselines3 (nothing in it says what its policy is)")
+    return data
+
+
+def _not_needed() -> dict[str, Any]:
+    """What a player has no use for, in place of what the file holds: schedules, and room for experience."""
+    return {
+        "learning_rate": 0.0,
+        "lr_schedule": _none,
+        "clip_range": _none,
+        "clip_range_vf": None,
+        "exploration_schedule": _none,
+        "delta_std_schedule": _none,
+        "replay_buffer_class": None,
+        "rollout_buffer_class": None,
+        "buffer_size": 1,
+        "n_envs": 1,
+        "_last_obs": None,
+        "_last_original_obs": None,
+        "_last_episode_starts": None,
+        "ep_info_buffer": None,
+        "ep_success_buffer": None,
+    }
+
+
+def _none(progress: float) -> float:
+    return 0.0
+
+
+def _line(error: Exception) -> str:
+    """An error's text on one line."""
+    return " ".join(str(error).split())[:300] or type(error).__name__
+
+
+def _learner(algo: str) -> Any:
+    import importlib
+
+    module, _, name = ALGORITHMS[algo].partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def algorithm_of(model: Any) -> str:
+    """The algorithm of a model in memory.
+
+    Raises:
+        InputError: none of `ALGORITHMS`.
+    """
+    for kind in type(model).__mro__:
+        for algo, place in ALGORITHMS.items():
+            module, _, name = place.partition(":")
+            if kind.__name__ == name and kind.__module__.partition(".")[0] == module:
+                return algo
+    raise InputError(f"{type(model).__name__}: expected a model of {', '.join(ALGORITHMS)}")

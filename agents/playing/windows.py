@@ -1,0 +1,123 @@
+"""How an agent looks at a run, and what its actions mean there: the window and the form that it was trained with."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...envs.agent_interface import AgentInterface
+from ...envs.dataplacement.dataplacement_interface import DataPlacementInterface
+from ...envs.delay.delay_interface import DelayInterface
+from ...envs.forms import Form
+from ...envs.geo.geo_interface import GeoInterface
+from ...envs.grouping.grouping_interface import GroupingInterface
+from ...envs.registration import env_class
+from ...envs.sharing.sharing_interface import SharingInterface
+from ...envs.step import candidate_played
+from ...envs.timeshift.timeshift_interface import TimeShiftInterface
+from ...simulator.base.decisions import Decision
+from ...simulator.base.errors import InputError
+from ...simulator.base.names import arguments_of, choose
+from ...simulator.rules.rule import Rule
+
+LOOKOUTS: dict[str, type[AgentInterface]] = {  # how to look at a run, by the environment that an agent knows
+    "clustergym/Delay-v0": DelayInterface,
+    "clustergym/Sharing-v0": SharingInterface,
+    "clustergym/TimeShift-v0": TimeShiftInterface,
+    "clustergym/Geo-v0": GeoInterface,
+    "clustergym/DataPlacement-v0": DataPlacementInterface,
+    "clustergym/Grouping-v0": GroupingInterface,
+}
+FORM = ("observation", "action", "mask")  # keyword arguments that shape what is seen and said, not what is shown
+OF_TERMS = ("placer", "preemption_cost", "migration", "round", "lease", "tuner")  # what holds, whoever decides
+KNOWN = ("estimates", "elastic")  # whether it has seen run times, and whether its jobs are elastic
+
+
+class Window:
+    """What an agent sees of a run, and the decisions that its actions stand for.
+
+    Args:
+        environment: the id.
+        env_kwargs: keyword arguments of the environment; those that say nothing about the window (workload, reward,
+            render mode and so on) play no part.
+        source: where they come from, for messages.
+
+    Attributes:
+        interface: the window on a run.
+        form: how an observation comes, and how an action is said.
+        terms: what holds, whoever decides.
+        features, mask: float32 (F,), int8 (M,): the present as it was last looked at, of all parts.
+
+    Raises:
+        InputError: no such environment, or a value that does not fit.
+    """
+
+    def __init__(self, environment: str, env_kwargs: Mapping[str, Any], source: str) -> None:
+        self.environment = choose(environment, LOOKOUTS, f"environment in {source}:")
+        try:
+            self.interface = interface_of(environment, env_kwargs)
+            self.form = Form.of(self.interface, **{key: env_kwargs[key] for key in FORM if key in env_kwargs})
+            self.terms: Rule = getattr(self.interface, "clock", None) or self.interface.terms(env_kwargs)
+        except (InputError, TypeError, ValueError) as error:
+            raise InputError(f"{source}: env_kwargs: {error}") from None
+        self.features = np.zeros(sum(self.interface.sizes.values()), np.float32)
+        self.mask = np.zeros(sum(self.interface.parts), np.int8)
+        self._parts = np.zeros(len(self.interface.parts), np.int64)
+
+    def look(self) -> bool:
+        """Look at the run as it is now; False where the environment would pass over it."""
+        self.interface.look_into(self.features, self.mask)
+        return self.interface.can_act
+
+    def observed(self) -> tuple[Any, np.ndarray]:
+        """What the environment would show now, and its mask, bool, as it is said outside; new arrays."""
+        mask = self.mask.copy()
+        return self.form.observed(self.features.copy(), mask), self.form.mask(mask).astype(np.bool_)
+
+    def read(self, action: Any) -> np.ndarray:
+        """All parts, int64 (parts,), of an action of the environment's action space; what it does not say is 0.
+
+        Raises:
+            InputError: it is none.
+        """
+        self._parts[:] = 0
+        self.form.read(action, self._parts)
+        return self._parts
+
+    def decisions(self, parts: Any) -> list[Decision]:
+        """What an action with these parts, legal or not, comes to by `env.step`."""
+        played = max(candidate_played(self.mask, self.interface.candidates, int(parts[0])), 0)
+        return self.interface.decisions([played, *(int(part) for part in parts[1:])])
+
+
+def interface_of(environment: str, env_kwargs: Mapping[str, Any]) -> AgentInterface:
+    """The window of an environment with these keyword arguments."""
+    known = window_keys(environment)
+    given = {key: value for key, value in env_kwargs.items() if key in known}
+    if "elastic" in given:  # an environment takes a pace too
+        given["elastic"] = given["elastic"] is not False
+    return LOOKOUTS[environment](**given)
+
+
+def window_keys(environment: str) -> set[str]:
+    """The keyword arguments of an environment that its window has."""
+    own = {*inspect.signature(LOOKOUTS[environment]).parameters, *inspect.signature(AgentInterface).parameters}
+    return own - {"window", "kinds", "others", "plans", "more"}
+
+
+def telling_keys(environment: str) -> set[str]:
+    """The keyword arguments of an environment that an agent's play depends on."""
+    known = inspect.signature(env_class(environment)).parameters
+    return {*window_keys(environment), *FORM, *OF_TERMS, *KNOWN} & {*known}
+
+
+def arguments(environment: str, words: Mapping[str, Any], what: str) -> dict[str, Any]:
+    """Keyword arguments of an environment, text turned into the types that they have there.
+
+    Raises:
+        InputError: one that it does not have, or a value that cannot be meant.
+    """
+    return arguments_of(env_class(environment), words, what)

@@ -1,0 +1,263 @@
+"""What a training run is: one checked value, from the environment's configuration file and what the user changes.
+
+The files are `agents/configs/<environment>.yaml`, and others beside them; docs/tutorials/training.md says which runs
+chose their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from inspect import signature
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_serializer,
+    field_validator,
+    model_validator,
+)
+
+from ...envs.registration import ENVIRONMENTS
+from ...simulator.base.errors import InputError
+from ...simulator.base.names import choose, loaded, short_name
+from ...simulator.files.own_code import is_own, shown_word
+from ...simulator.files.yaml_files import load_mapping
+
+FOLDER = Path(__file__).resolve().parents[1] / "configs"
+NETS = ("candidates", "mlp")
+# Not to be set by `env`: what training gives, and what our networks see and say.
+OF_TRAINING = ("topology", "workload", "network", "observation", "action", "mask", "reference", "render_mode")
+
+Positive = Annotated[int, Field(ge=1)]
+Rate = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class _Checked(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Scenario(_Checked):
+    """A setting that workloads are drawn from.
+
+    Attributes:
+        name: how tables and logs call it.
+        topology, network: words, as on the command line.
+        workloads: words of generators, or paths; each episode draws one of them.
+        share: rows of the batch that play it, relative to the other scenarios.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]
+    topology: str
+    network: str
+    workloads: Annotated[tuple[str, ...], Field(min_length=1)]
+    share: Positive = 1
+
+    @property
+    def variant(self) -> dict[str, Any]:
+        """As keyword arguments of the environment."""
+        return {"topology": self.topology, "network": self.network, "workload": self.workloads}
+
+
+class Config(_Checked):
+    """A training run.
+
+    Attributes:
+        environment: the id.
+        algo: `maskable-ppo` or `ppo`.
+        net: `candidates`, `mlp`, or a class of your own, `py:FILE.py:NAME` (networks.py says what it needs);
+            `net_options`: its width and so on.
+        holds: whether the agent may hold single jobs; else it only starts them or advances.
+        env: keyword arguments of the environment; `reward` may be a function or `py:FILE.py:NAME`.
+        training: what it trains on.
+        validation: what checkpoint and mode are chosen on; workloads of other seeds than any that it trains on.
+        validation_seeds: how many of each.
+        variance: how the variance of workloads is tamed: `reference`, the reward is the difference to what the
+            policy `reference` reaches on the same workload; `group`, the advantage is the difference to the mean of
+            `replicas` runs of the same workload; or `none`.
+            Unless given, `reference` is `greedy`; where the environment lets jobs be stopped, the greedy that does so
+            at the same cost (under `semantics=artist-sim` none does).
+        imitate: a policy to clone before PPO: `imitation_steps` of its decisions, gone through `imitation_epochs`
+            times; then logits are divided by `soften`, so that there is something left to explore.
+        timesteps: decisions to train for, all rows together; no more are taken, unless the first rollout is longer.
+        num_envs, n_steps, batch_size, n_epochs, learning_rate (falls linearly to 0), gamma, gae_lambda, clip_range,
+        ent_coef, vf_coef, max_grad_norm, normalise: of PPO, as in stable-baselines3; `normalise` scales rewards by the
+            spread of returns. With `variance: group` a rollout is one episode of every row, nothing is discounted and
+            advantages have a scale of their own, so n_steps, gamma, gae_lambda, vf_coef and normalise play no part.
+        evaluations: periodic evaluations in all.
+        seed: of everything.
+    """
+
+    environment: str
+    algo: Literal["maskable-ppo", "ppo"] = "maskable-ppo"
+    net: str = "candidates"
+    net_options: dict[str, float | int] = Field(default_factory=dict)
+    holds: bool = False
+    env: dict[str, Any] = Field(default_factory=dict)
+    training: Annotated[tuple[Scenario, ...], Field(min_length=1)]
+    validation: Annotated[tuple[Scenario, ...], Field(min_length=1)]
+    validation_seeds: Positive = 20
+    variance: Literal["reference", "group", "none"] = "group"
+    reference: str = ""
+    replicas: Annotated[int, Field(ge=2)] = 16
+    imitate: str | None = None
+    imitation_steps: Positive = 30_000
+    imitation_epochs: Positive = 10
+    soften: Annotated[float, Field(ge=1.0)] = 4.0
+    timesteps: Positive = 4_000_000
+    num_envs: Positive = 128
+    n_steps: Positive = 256
+    batch_size: Annotated[int, Field(ge=2)] = 2048
+    n_epochs: Positive = 2
+    learning_rate: Annotated[float, Field(gt=0.0, le=1.0)] = 2e-3
+    gamma: Rate = 1.0
+    gae_lambda: Rate = 1.0
+    clip_range: Annotated[float, Field(gt=0.0)] = 0.2
+    ent_coef: Annotated[float, Field(ge=0.0)] = 0.001
+    vf_coef: Annotated[float, Field(ge=0.0)] = 0.5
+    max_grad_norm: Annotated[float, Field(gt=0.0)] = 0.5
+    normalise: bool = False
+    evaluations: Positive = 16
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
+
+    @field_validator("net")
+    @classmethod
+    def _is_network(cls, net: str) -> str:
+        return net if is_own(net) else choose(net, NETS, "network")
+
+    @field_serializer("env")
+    def _named(self, env: dict[str, Any]) -> dict[str, Any]:
+        return {key: shown_word(value) if callable(value) else value for key, value in env.items()}
+
+    @model_validator(mode="after")
+    def _fits(self) -> Config:
+        if self.variance == "reference" and not self.pays_jct:
+            raise ValueError("variance = 'reference' compares mean JCTs; with another reward give 'group' or 'none'")
+        if not self.reference:
+            object.__setattr__(self, "reference", _better_greedy(self.environment, self.env))
+        if self.variance == "group" and self.num_envs % self.replicas:
+            raise ValueError(f"num_envs = {self.num_envs}: expected a multiple of replicas = {self.replicas}")
+        if self.batch_size > self.num_envs * self.n_steps:
+            raise ValueError(f"batch_size = {self.batch_size}: a rollout has only num_envs x n_steps = {self.rollout}")
+        return self
+
+    @property
+    def rollout(self) -> int:
+        """Decisions between two updates."""
+        return self.num_envs * self.n_steps
+
+    @property
+    def steps_of_rollout(self) -> int:
+        """`n_steps`, or as many as it takes not to train for more than is asked."""
+        return max(1 if self.num_envs > 1 else 2, min(self.n_steps, self.timesteps // self.num_envs))
+
+    @property
+    def pays_jct(self) -> bool:
+        """Whether the reward is the environment's own."""
+        return self.env.get("reward", "jct") == "jct"
+
+
+def _better_greedy(environment: str, env: Mapping[str, Any]) -> str:
+    """The better of the two that plays by the same rules as an environment with these keyword arguments."""
+    entry = ENVIRONMENTS.get(environment)
+    if entry is not None and loaded(entry.config).unit != "GPUs":  # jobs are no gangs; there is one of the name
+        return "greedy"
+    if not env.get("preemption", True) or env.get("semantics", "events") != "events":
+        return "greedy"
+    cost = env.get("preemption_cost", 0.0)
+    seconds = "/".join(f"{float(part):g}" for part in (cost if isinstance(cost, list | tuple) else (cost,)))
+    return f"greedy:preempt=on,preemption_cost={seconds},round={float(env.get('round', 0.0)):g}".removesuffix(
+        ",round=0"
+    )
+
+
+def default_config(environment: str) -> dict[str, Any]:
+    """The shipped configuration of an environment, by its id, its short name, or its own name (`Delay-preemptive`).
+
+    Returns:
+        Plain values.
+
+    Raises:
+        InputError: there is none.
+    """
+    files = {path.stem.capitalize(): path for path in FOLDER.glob("*.yaml")}
+    names = {name.lower(): name for name in map(short_name, ENVIRONMENTS)}
+    files = {names.get(name.lower(), name): path for name, path in files.items()}
+    return read_yaml(files[choose(short_name(environment), files, "environment with a training configuration")])
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """A mapping from a YAML file.
+
+    Raises:
+        InputError: the file cannot be read, or holds something else.
+    """
+    return load_mapping(path, "training configuration")
+
+
+def make_config(values: Mapping[str, Any], source: str) -> Config:
+    """Check the values of a configuration; `source` is where they come from, for the error.
+
+    Raises:
+        InputError: naming the key, the value and what was expected.
+    """
+    try:
+        return Config.model_validate(dict(values))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
+            choose(key, Config.model_fields, f"key of {source}:")
+        if first["type"] == "missing":
+            raise InputError(f"{source}: {key} is missing") from None
+        message = first["msg"].removeprefix("Value error, ")
+        if not key:
+            raise InputError(f"{source}: {message}") from None
+        raise InputError(f"{source}: {key} = {first['input']!r}: {message[0].lower()}{message[1:]}") from None
+
+
+def expect_fitting(config: Config) -> None:
+    """Build one environment, and look at every key of `env` and `net_options`.
+
+    Raises:
+        InputError: a key that is unknown or set by training itself, or a value that the environment refuses.
+    """
+    from ...envs.registration import env_class
+    from ..networks import network_class
+
+    factory = env_class(config.environment)
+    own = [key for key in signature(factory).parameters if key not in OF_TRAINING]
+    for key in config.env:
+        choose(key, own, "key of env:")
+    factory(**config.env)
+    network, _ = network_class(config.net)
+    options = [key for key in signature(network).parameters if key not in ("tables", "critic")]
+    if config.imitate is not None and config.soften != 1.0 and not hasattr(network, "soften"):
+        raise InputError(f"soften = {config.soften:g}: {config.net} has no soften(factor); set soften=1")
+    for key, value in config.net_options.items():
+        choose(key, options, "key of net_options:")
+        if key in ("width", "heads") and not (isinstance(value, int) and value >= 1):
+            raise InputError(f"net_options.{key} = {value!r}: expected a whole number of at least 1")
+
+
+def assign(values: dict[str, Any], key: str, text: str) -> None:
+    """Modify `values`: give the key, dots between the names of nested ones, the value that YAML reads in `text`.
+
+    Raises:
+        InputError: there is no such key, or no such value.
+    """
+    *parents, last = key.split(".")
+    choose(key.split(".", maxsplit=1)[0], Config.model_fields, "key of the configuration:")
+    place = values
+    for name in parents:
+        place = place.setdefault(name, {})
+        if not isinstance(place, dict):
+            raise InputError(f"configuration: {key!r}: {name} has no keys")
+    try:
+        place[last] = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: dates such as 2024-13-45
+        raise InputError(f"configuration: {key} = {text!r}: not a value that YAML reads") from None

@@ -1,0 +1,209 @@
+"""The group baseline: PPO whose advantage is the difference to other runs of the same workload.
+
+Rows come in groups of replicas that play the same workload under different random choices. A rollout is one whole
+episode of every row. The advantage of a decision at time t is what the row gets from t on, less the mean of what the
+other replicas of its workload get from t on, in units of the spread of these differences within the group: a workload
+on which much can go wrong counts no more than a calm one. Nothing is discounted, no value is bootstrapped, and there is
+no value network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.buffers import MaskableRolloutBufferSamples
+from stable_baselines3 import PPO
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.type_aliases import RolloutBufferSamples
+from stable_baselines3.common.vec_env import VecEnv
+
+from ..vec_env import ClusterVecEnv
+
+LARGEST_SEED = 2**31 - 1
+SMALL = 1e-8
+LEAST_ROOM = 4096  # decisions
+
+
+class Episodes:
+    """The steps of one rollout, with what PPO's update asks of a rollout buffer.
+
+    Args:
+        masked: whether the samples carry masks.
+
+    Attributes:
+        count: how many decisions it holds.
+    """
+
+    def __init__(self, masked: bool) -> None:
+        self.masked = masked
+        self.count = 0
+        self._room: dict[str, np.ndarray] = {}
+
+    @property
+    def columns(self) -> dict[str, np.ndarray]:
+        """By name, one row a decision, in the order in which they were taken; views."""
+        return {name: column[: self.count] for name, column in self._room.items()}
+
+    def clear(self) -> None:
+        """Forget the steps, but keep their memory: fresh pages cost as much as a step of the environment."""
+        self.count = 0
+
+    def add(self, **columns: np.ndarray) -> None:
+        """One step of some rows: `row` (k,), and arrays (k, ...) by name."""
+        end = self.count + len(columns["row"])
+        for name, column in columns.items():
+            self._column(name, end, column)[self.count : end] = column
+        self.count = end
+
+    def _column(self, name: str, size: int, like: np.ndarray) -> np.ndarray:
+        """The column `name`, with room for `size` rows."""
+        room = self._room.get(name)
+        if room is None or len(room) < size:
+            larger = np.empty((max(LEAST_ROOM, size + size // 2), *like.shape[1:]), like.dtype)
+            if room is not None:
+                kept = min(self.count, len(room))
+                larger[:kept] = room[:kept]
+            self._room[name] = room = larger
+        return room
+
+    def finish(self, replicas: int) -> None:
+        """Compute returns and advantages once every row has ended."""
+        columns = self.columns
+        order = np.argsort(columns["row"], kind="stable")
+        row, reward, after_s = (columns[name][order] for name in ("row", "reward", "after_s"))
+        returns, advantages = np.empty(len(row)), np.empty(len(row))
+        bounds = np.searchsorted(row, np.arange(row[-1] + 2))
+        parts = [slice(first, last) for first, last in pairwise(bounds)]
+        for part in parts:
+            returns[part] = np.cumsum(reward[part][::-1])[::-1]
+        # What a row still gets, as a function of time: at each decision, and nothing at its end.
+        curves = [(np.concatenate([[0.0], after_s[part]]), np.concatenate([returns[part], [0.0]])) for part in parts]
+        for number, part in enumerate(parts):
+            group = number - number % replicas
+            before_s = curves[number][0][:-1]
+            others = [np.interp(before_s, *curves[j]) for j in range(group, group + replicas) if j != number]
+            advantages[part] = returns[part] - np.mean(others, axis=0)
+        for first in range(0, len(parts), replicas):
+            members = slice(parts[first].start, parts[first + replicas - 1].stop)
+            advantages[members] /= advantages[members].std() + SMALL
+        for name, found in (("return", returns), ("advantage", advantages)):
+            self._column(name, self.count, found.astype(np.float32))[order] = found
+
+    @property
+    def values(self) -> np.ndarray:
+        """Of the value network, for the log."""
+        return self.columns["value"]
+
+    @property
+    def returns(self) -> np.ndarray:
+        """What was reached."""
+        return self.columns["return"]
+
+    def get(self, batch_size: int) -> Iterator[Any]:
+        """The steps once, in random order, `batch_size` at a time."""
+        columns = self.columns
+        order = np.random.permutation(self.count)  # noqa: NPY002  as SB3's own buffers, whose state we keep
+        names = ["observation", "action", "value", "log_prob", "advantage", "return"] + ["mask"] * self.masked
+        kind = MaskableRolloutBufferSamples if self.masked else RolloutBufferSamples
+        tensors = [torch.as_tensor(columns[name]) for name in names]
+        for first in range(0, len(order), batch_size):
+            pick = torch.as_tensor(order[first : first + batch_size])
+            if len(pick) < 2:
+                break  # one sample has no spread to be scaled by
+            yield kind(*[tensor.index_select(0, pick) for tensor in tensors])
+
+
+class _Grouped:
+    """What both learners share.
+
+    Attributes:
+        replicas: rows in a group.
+        each: decisions that an episode of a row is thought to take: the longest of the last rollout; 0: nobody knows.
+    """
+
+    replicas: int
+    each: float = 0.0
+    masked: bool
+    policy: Any
+    num_timesteps: int
+    _total_timesteps: int
+    rollout_buffer: Any
+    ep_info_buffer: Any
+
+    def collect_rollouts(
+        self, env: VecEnv, callback: BaseCallback, rollout_buffer: Any, n_rollout_steps: int, *_: Any, **__: Any
+    ) -> bool:
+        """Play one episode of every row, or of as many as still may; a row that has ended waits until all have."""
+        assert isinstance(env, ClusterVecEnv)
+        count = rows_of_rollout(
+            env.num_envs, self.replicas, self.each, self._total_timesteps - self.num_timesteps, self.num_timesteps == 0
+        )
+        if not count:
+            return False
+        callback.on_rollout_start()
+        self.policy.set_training_mode(False)
+        env.seed(int(np.random.randint(LARGEST_SEED)))  # noqa: NPY002
+        rows = np.arange(count)
+        observation = env.reset()[:count]
+        episodes = self._episodes = getattr(self, "_episodes", None) or Episodes(self.masked)
+        episodes.clear()
+        clock_s, total, length = (np.zeros(count) for _ in range(3))
+        while len(rows):
+            masks = env.action_masks(rows) if self.masked else None
+            with torch.no_grad():
+                drawn = self.policy(torch.as_tensor(observation), **({"action_masks": masks} if self.masked else {}))
+            actions, values, log_probs = (tensor.numpy() for tensor in drawn)
+            step = {"row": rows, "observation": observation, "action": actions, "log_prob": log_probs}
+            step |= {"value": values[:, 0]} | ({} if masks is None else {"mask": masks})
+            observation, rewards, ended, elapsed_s = env.play(rows, actions)
+            clock_s[rows] += elapsed_s
+            total[rows] += rewards
+            length[rows] += 1
+            episodes.add(**step, reward=rewards, after_s=clock_s[rows])
+            self.num_timesteps += len(rows)
+            callback.update_locals(locals())
+            if not callback.on_step():
+                return False
+            if ended.any():
+                rows, observation = rows[~ended], observation[~ended]
+        episodes.finish(min(self.replicas, count))
+        self.each = float(length.max())
+        self.ep_info_buffer.extend({"r": r, "l": n, "t": 0.0} for r, n in zip(total, length, strict=True))
+        self.rollout_buffer = episodes
+        callback.on_rollout_end()
+        return True
+
+
+def rows_of_rollout(rows: int, replicas: int, each: float, left: int, is_first: bool) -> int:
+    """How many rows play a rollout, so that no more decisions are taken than are left to be trained on.
+
+    All of them, or as many whole groups as fit. The first rollout is played in any case: by a part of a group, at least
+    two rows, if no whole one fits.
+
+    Args:
+        rows, replicas: of the batch.
+        each: decisions that an episode of a row takes; 0: nobody knows.
+        left: decisions.
+        is_first: whether nothing has been played yet.
+    """
+    fitting = rows if each * rows <= left else int(left / each)
+    if fitting >= replicas or not is_first:
+        return fitting - fitting % replicas
+    return max(2, fitting)
+
+
+class GroupMaskablePPO(_Grouped, MaskablePPO):
+    """MaskablePPO with the group baseline."""
+
+    masked = True
+
+
+class GroupPPO(_Grouped, PPO):
+    """PPO with the group baseline."""
+
+    masked = False

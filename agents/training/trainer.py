@@ -1,0 +1,353 @@
+"""Training: warm start, PPO, periodic evaluation on held-out workloads, checkpoints, and going on after a kill.
+
+Everything that a run's numbers depend on is in its checkpoint: weights, optimizer, random states, and the clusters as
+they stand. So a run that was killed and resumed has the very weights of one that was not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import KVWriter, Logger
+from stable_baselines3.common.vec_env import VecNormalize
+
+from ...policies import make_for
+from ...simulator.base.errors import InputError, InvalidDecision
+from ...simulator.files.own_code import is_own, own
+from ..files.checkpoint import (
+    Checkpoint,
+    optimizer_tensors,
+    random_states,
+    read_checkpoint,
+    restore_optimizer,
+    restore_random_states,
+    write_checkpoint,
+)
+from ..files.saved import AgentDescription, save_agent
+from .config import Config
+from .groups import rows_of_rollout
+from .imitation import clone
+from .learners import decisions_expected, make_env, make_learner, policy_kwargs
+from .validation import MODES, Mode, Played, Validation, ratios
+
+CHECKPOINT, BEST = "checkpoint", "best"
+CHECKPOINT_EVERY_S = 30.0
+CALIBRATION_STEPS = 200  # of every row
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A periodic evaluation.
+
+    Attributes:
+        step: training steps before it.
+        played: by mode, the agent on every validation workload.
+        ratios: by mode and scenario, its mean JCT over that of the reference.
+        mode: the better mode.
+        score: mean of that mode's ratios; lower is better.
+        is_best: no evaluation before it had a lower score.
+    """
+
+    step: int
+    played: dict[Mode, list[Played]]
+    ratios: dict[Mode, dict[str, float]]
+    mode: Mode
+    score: float
+    is_best: bool
+
+
+class Listener(Protocol):
+    """Who wants to know how a training goes."""
+
+    def scalars(self, step: int, values: dict[str, float]) -> None:
+        """Figures of an update, by tag."""
+
+    def evaluated(self, evaluated: Evaluated, agent: Path) -> None:
+        """A periodic evaluation; the best agent so far is saved in `agent`."""
+
+    def progressed(self, step: int) -> None:
+        """So many training steps are done."""
+
+
+@dataclass
+class _Standing:
+    """What the loop remembers between rollouts, beside SB3's own."""
+
+    next_evaluation: int = 0
+    evaluated: int = -1  # the step of the last one
+    best: dict[str, Any] = field(default_factory=dict)
+
+
+class Training:
+    """One training run in one folder.
+
+    Args:
+        config: what to do.
+        folder: where checkpoint and best agent go.
+        listener: told of everything.
+        command: what was typed, for the agent's record.
+    """
+
+    def __init__(self, config: Config, folder: Path, listener: Listener, command: str = "") -> None:
+        torch.set_num_threads(1)
+        self.config, self.folder, self.listener, self.command = config, folder, listener, command
+        self.env = make_env(config)
+        self.learner = make_learner(config, self.env)
+        self.learner.each = decisions_expected(config)
+        self.learner.set_logger(Logger(None, [_Tell(self)]))
+        self.validation = Validation(config)
+        self.reference = self.validation.play_heuristic(config.reference)
+        self.standing = _Standing()
+        self._noted: Checkpoint | None = None
+        self._written: Checkpoint | None = None
+        self._writing = threading.Lock()
+
+    @property
+    def best(self) -> Path:
+        """The folder of the best agent so far."""
+        return self.folder / BEST
+
+    @property
+    def step(self) -> int:
+        """Training steps done."""
+        return int(self.learner.num_timesteps)
+
+    @property
+    def _asked(self) -> int:
+        """The step to train to: no rollout but the first goes past what the configuration asks for."""
+        config, rollout = self.config, self.config.num_envs * self.config.steps_of_rollout
+        if config.variance == "group":  # whose learner sees to it
+            return config.timesteps
+        return max(1, config.timesteps // rollout) * rollout
+
+    @property
+    def about(self) -> str:
+        """What one rollout is, and how much of it fits into the decisions that are asked for; one sentence."""
+        config, asked = self.config, f"{self.config.timesteps:,} are asked for"
+        if config.variance == "group":
+            each = self.learner.each
+            rows = rows_of_rollout(config.num_envs, config.replicas, each, config.timesteps, True)
+            found = f"one whole episode of each of {config.num_envs} rows, some {each * config.num_envs:,.0f} decisions"
+            fewer = f", so the first is of {rows} rows, some {each * rows:,.0f} decisions"
+            cut = "" if rows == config.num_envs else fewer
+        else:
+            steps = config.steps_of_rollout
+            found = f"{steps} steps of {config.num_envs} rows, {steps * config.num_envs:,} decisions"
+            cut = "" if steps == config.n_steps else f", so it is cut from {config.n_steps} steps"
+        return f"a rollout is {found}; {asked}{cut}"
+
+    def run(self, resume: bool = False) -> dict[str, Any]:
+        """Train to the end; returns what the best agent reached on the validation workloads.
+
+        Args:
+            resume: go on from the folder's checkpoint.
+
+        Raises:
+            InputError: there is no checkpoint, or it does not belong to this configuration.
+        """
+        if resume:
+            self._restore(read_checkpoint(self.folder / CHECKPOINT))
+        else:
+            self._calibrate()
+        if not resume and self.config.imitate is not None:
+            share = clone(self.learner.policy, make_env(self.config), self.config)
+            self.listener.scalars(0, {"imitation/agreement": share})
+        left = self._asked - self.step
+        if left > 0:
+            self.learner.learn(left, callback=_Loop(self), reset_num_timesteps=False)
+        if self.standing.evaluated != self.step:
+            self.evaluate()
+        self.checkpoint()
+        return self.standing.best
+
+    @property
+    def _own(self) -> dict[str, str]:
+        """The user's own words, with hashes of the files that they are written in."""
+        words = [word for word in (self.config.net, self.config.env.get("reward", "jct")) if is_own(word)]
+        return {word: hashed(own(word, "own code").files) for word in words}
+
+    def _calibrate(self) -> None:
+        """Have the network scale features as they are spread where the reference decides."""
+        env = make_env(self.config)
+        # Policies keep what they know of a run.
+        policies = [make_for(self.config.reference, self.config.environment) for _ in range(env.num_envs)]
+        rng = np.random.default_rng(self.config.seed)
+        seen = [env.reset()]
+        for _ in range(CALIBRATION_STEPS):
+            actions = [_decided(one, policy, rng) for one, policy in zip(env.envs, policies, strict=True)]
+            seen.append(env.step(np.stack(actions))[0])
+        if hasattr(self.learner.policy.network, "calibrate"):
+            self.learner.policy.network.calibrate(torch.as_tensor(np.concatenate(seen)))
+
+    def evaluate(self) -> None:
+        """Play the validation workloads in both modes; keep the agent if it is the best so far."""
+        played = {mode: self.validation.play(self.learner.policy, mode) for mode in MODES}
+        by_mode = {mode: ratios(played[mode], self.reference) for mode in MODES}
+        scores = {mode: float(np.mean(list(by_mode[mode].values()))) for mode in MODES}
+        mode = min(MODES, key=lambda one: scores[one])
+        is_best = scores[mode] < self.standing.best.get("score", np.inf)
+        evaluated = Evaluated(self.step, played, by_mode, mode, scores[mode], is_best)
+        if is_best:
+            self.standing.best = {
+                "score": scores[mode],
+                "mode": mode,
+                "step": self.step,
+                "reference": self.config.reference,
+                "ratios": by_mode[mode],
+            }
+            save_agent(self.best, self.learner.policy, self._description())
+        self.standing.evaluated = self.step
+        spacing = self.config.timesteps / self.config.evaluations
+        self.standing.next_evaluation = int((self.step // spacing + 1) * spacing)
+        self.listener.evaluated(evaluated, self.best)
+
+    def _description(self) -> AgentDescription:
+        best = self.standing.best
+        return AgentDescription(
+            algo=self.config.algo,
+            network=self.config.net,
+            policy_kwargs={k: v for k, v in policy_kwargs(self.config, self.env).items() if k != "network"},
+            environment=self.config.environment,
+            env_kwargs={key: value for key, value in self.config.env.items() if key != "reward"},  # nobody is paid
+            mode=best["mode"],
+            command=self.command,
+            config=self.config.model_dump(mode="json"),
+            seed=self.config.seed,
+            steps=self.step,
+            evaluation={"validation": best},
+        )
+
+    def checkpoint(self) -> None:
+        """Put on disk all that is needed to go on."""
+        self.note()
+        self.keep()
+
+    def keep(self) -> None:
+        """Put on disk what was noted last, in whatever thread; nothing if nothing was."""
+        with self._writing:
+            noted = self._noted
+            if noted is not None and noted is not self._written:
+                write_checkpoint(self.folder / CHECKPOINT, noted)
+                self._written = noted
+
+    def note(self) -> None:
+        """Keep in mind all that is needed to go on from here."""
+        learner, standing = self.learner, self.standing
+        tensors = {f"policy/{name}": tensor for name, tensor in learner.policy.state_dict().items()}
+        moments, optimizer = optimizer_tensors(learner.policy.optimizer)
+        random_arrays, random_data = random_states()
+        env_arrays, env_data = self.env.get_state()
+        arrays = {**random_arrays, **{f"env/{name}": array for name, array in env_arrays.items()}}
+        if learner._last_obs is not None:
+            arrays |= {"last/observation": learner._last_obs, "last/starts": learner._last_episode_starts}
+        data: dict[str, Any] = {
+            "config": self.config.model_dump(mode="json"),
+            "optimizer": optimizer,
+            "random": random_data,
+            "env": env_data,
+            "updates": learner._n_updates,
+            "next_evaluation": standing.next_evaluation,
+            "evaluated": standing.evaluated,
+            "best": standing.best,
+            "own": self._own,
+            "each": float(getattr(learner, "each", 0.0)),
+        }
+        if isinstance(learner.env, VecNormalize):
+            spread = learner.env.ret_rms
+            data["returns"] = [float(spread.mean), float(spread.var), float(spread.count)]
+            arrays["returns"] = learner.env.returns.copy()
+        tensors = {name: tensor.clone() for name, tensor in {**tensors, **moments}.items()}
+        self._noted = Checkpoint(self.step, tensors, arrays, data)
+
+    def _restore(self, saved: Checkpoint) -> None:
+        learner, data = self.learner, saved.data
+        if data["config"] != self.config.model_dump(mode="json"):
+            raise InputError(f"{self.folder / CHECKPOINT}: it belongs to another configuration than this one")
+        if data.get("own", {}) != self._own:
+            raise InputError(f"{self.folder / CHECKPOINT}: the user's own code has changed since; train anew")
+        learner.each = data.get("each", 0.0)
+        weights = {k.removeprefix("policy/"): v for k, v in saved.tensors.items() if k.startswith("policy/")}
+        learner.policy.load_state_dict(weights)
+        restore_optimizer(learner.policy.optimizer, saved.tensors, data["optimizer"])
+        self.env.reset()
+        env_arrays = {k.removeprefix("env/"): v for k, v in saved.arrays.items() if k.startswith("env/")}
+        self.env.set_state(env_arrays, data["env"])
+        if "last/observation" in saved.arrays:
+            learner._last_obs = saved.arrays["last/observation"]
+            learner._last_episode_starts = saved.arrays["last/starts"]
+        if isinstance(learner.env, VecNormalize):
+            spread = learner.env.ret_rms
+            mean, var, spread.count = data["returns"]
+            spread.mean, spread.var = np.array(mean), np.array(var)
+            learner.env.returns = saved.arrays["returns"]
+        learner.num_timesteps, learner._n_updates = saved.step, data["updates"]
+        self.standing.next_evaluation, self.standing.best = data["next_evaluation"], data["best"]
+        self.standing.evaluated = data.get("evaluated", -1)
+        learner._current_progress_remaining = 1.0 - saved.step / self.config.timesteps
+        restore_random_states(saved.arrays, data["random"])
+
+
+def hashed(files: Sequence[Path]) -> str:
+    """A hash of the content of files."""
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _decided(env: Any, policy: Any, rng: np.random.Generator) -> np.ndarray:
+    """What a policy does in an environment, or anything legal where its actions do not go so far."""
+    try:
+        return np.asarray(env.act_of(policy))
+    except InvalidDecision:
+        form = env.form
+        masks = np.split(env.action_masks(), np.cumsum(form.parts)[: len(form.told) - 1])
+        chosen = np.array([rng.choice(np.flatnonzero(mask)) for mask in masks])
+        return np.asarray(form.said(chosen))
+
+
+class _Loop(BaseCallback):
+    """Between two rollouts: evaluate if it is time, then put a checkpoint on disk."""
+
+    def __init__(self, training: Training) -> None:
+        super().__init__()
+        self.training = training
+        self.saved_s = time.monotonic()
+
+    def _on_rollout_start(self) -> None:
+        training = self.training
+        due = training.standing.next_evaluation <= training.step
+        if due:
+            training.evaluate()
+        training.note()
+        if due or time.monotonic() - self.saved_s > CHECKPOINT_EVERY_S:
+            training.keep()
+            self.saved_s = time.monotonic()
+        training.listener.progressed(training.step)
+
+    def _on_step(self) -> bool:
+        return True
+
+
+class _Tell(KVWriter):
+    """SB3's log, handed on to the listener."""
+
+    def __init__(self, training: Training) -> None:
+        self.training = training
+
+    def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
+        """One line of the log."""
+        numbers = {key: float(value) for key, value in key_values.items() if isinstance(value, int | float | np.number)}
+        self.training.listener.scalars(step, numbers)
+
+    def close(self) -> None:
+        """Nothing is open."""

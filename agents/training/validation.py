@@ -1,0 +1,129 @@
+"""Playing an agent on workloads that it does not train on: many at once, beside a reference heuristic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from ...envs.reference import job_ends_s
+from ...policies import Policy, make_for
+from ...simulator.cluster.topology import Topology
+from ...simulator.engine.simulator import Simulator
+from ...simulator.workloads import Workload, open_workload
+from ..vec_env import sb3_vec_env
+from .config import Config, Scenario
+
+FIRST_SEED = 10_000  # of validation workloads; evaluations begin at 0
+Mode = Literal["argmax", "sampled"]
+MODES: tuple[Mode, ...] = ("argmax", "sampled")
+
+
+@dataclass(frozen=True)
+class Played:
+    """One policy on one workload.
+
+    Attributes:
+        scenario: the scenario's name.
+        seed: of the workload.
+        metrics: by the names of `simulator/engine/metrics.py`.
+        jct_s: its mean JCT, seconds; a job that it leaves unfinished counts as the reward charges it (envs/reward.py),
+            so that nobody looks better for never starting one.
+    """
+
+    scenario: str
+    seed: int
+    metrics: dict[str, float]
+    jct_s: float
+
+
+class Validation:
+    """The validation workloads of a configuration, laid out once: one row of a batch each.
+
+    Args:
+        config: of the training.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.cases = [
+            (scenario, FIRST_SEED + number, _workload(scenario, FIRST_SEED + number))
+            for scenario in config.validation
+            for number in range(config.validation_seeds)
+        ]
+        variants = [
+            {"topology": scenario.topology, "network": scenario.network, "workload": workload}
+            for scenario, _, workload in self.cases
+        ]
+        self.env = sb3_vec_env(
+            config.environment,
+            len(self.cases),
+            seed=0,
+            variants=variants,
+            **{**config.env, "observation": "flat", "reward": "jct", "reference": None},
+        )
+
+    def play(self, policy: Any, mode: Mode) -> list[Played]:
+        """`policy` (of SB3) on every workload. Random numbers outside are left alone."""
+        metrics: dict[int, dict[str, float]] = {}
+        returns = np.zeros(len(self.cases))
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            torch.manual_seed(0)
+            self.env.seed(0)
+            observation = self.env.reset()
+            while len(metrics) < len(self.cases):
+                actions = policy._predict(torch.as_tensor(observation), deterministic=mode == "argmax")
+                observation, rewards, ended, infos = self.env.step(actions.numpy())
+                first = [row not in metrics for row in range(len(self.cases))]
+                returns[first] += rewards[first]
+                for row in np.flatnonzero(ended & first):
+                    metrics[int(row)] = infos[row]["metrics"]
+        return [
+            Played(scenario.name, seed, metrics[row], self._jct_s(row, len(workload), metrics[row], returns[row]))
+            for row, (scenario, seed, workload) in enumerate(self.cases)
+        ]
+
+    def _jct_s(self, row: int, jobs: int, metrics: Mapping[str, float], total: float) -> float:
+        """The mean JCT of an episode, from what it was paid if it was cut off."""
+        if metrics["jobs_finished"] == jobs:
+            return metrics["jct_mean"]
+        return float(-total * self.env.envs[row].interface.window.reward_scale / jobs)
+
+    def play_heuristic(self, word: str) -> list[Played]:
+        """A heuristic on every workload; what else is drawn for a run, as failures, is what `play` meets."""
+        policy = make_for(word, self.config.environment)
+        self.env.seed(0)
+        self.env.reset()
+        return [
+            Played(scenario.name, seed, *_simulate(env.simulator, workload, policy))
+            for (scenario, seed, workload), env in zip(self.cases, self.env.envs, strict=True)
+        ]
+
+
+def ratios(played: Sequence[Played], reference: Sequence[Played]) -> dict[str, float]:
+    """By scenario, the ratio of the mean JCTs of two policies on the same workloads."""
+    totals: dict[str, list[float]] = {}
+    for own, other in zip(played, reference, strict=True):
+        pair = totals.setdefault(own.scenario, [0.0, 0.0])
+        pair[0] += own.jct_s
+        pair[1] += other.jct_s
+    return {scenario: own / other for scenario, (own, other) in totals.items()}
+
+
+def _workload(scenario: Scenario, seed: int) -> Workload:
+    word = scenario.workloads[seed % len(scenario.workloads)]
+    return open_workload(word, seed=seed, cluster_gpus=Topology.load(scenario.topology).num_gpus)
+
+
+def _simulate(own: Simulator, workload: Workload, policy: Policy) -> tuple[dict[str, float], float]:
+    """A heuristic alone, where an environment plays on `own`: metrics, and the mean JCT, seconds."""
+    policy.expect_known(own.estimates)
+    simulator: Simulator = own.config.for_policy(policy).build(policy.rule_under(own.semantics))
+    simulator.reset(workload, seed=int(own.state.seed))
+    metrics = simulator.run(policy.decider(simulator))
+    if metrics["jobs_finished"] == len(workload):
+        return metrics, metrics["jct_mean"]
+    return metrics, float(np.mean(job_ends_s(simulator.state) - workload.arrival_s))

@@ -1,0 +1,1 @@
+"""What pictures are drawn with: a pen, colours, words."""

@@ -1,0 +1,1 @@
+"""Pictures as pixels: of a cluster, of its network, of regions, of tables, of groups."""

@@ -1,0 +1,125 @@
+"""The jobs on one link: their circles before and after rotation, and what they send over time.
+
+As in Figures 4, 5 and 15 of paper cassini, of the jobs that are there now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ....simulator.cluster.links import GBPS
+from ..drawing import palette
+from ..drawing.palette import job_colour
+from ..drawing.pen import Pen, new_image, pillow
+from ..scenes.link_scene import Crossing
+from .floor import Box
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+OVERSAMPLING = 3  # arcs are drawn larger and scaled down: Pillow does not smooth them
+MOST_RINGS = 8
+MANNERS = ("all begin at once", "as they are turned")
+
+
+def draw_circles(pen: Pen, box: Box, crossing: Crossing | None, labels: Mapping[int, str], when: str = "") -> None:
+    """Two circles side by side: a ring a job, coloured where it wants the link; the score in the middle."""
+    u = pen.unit
+    pen.text((box[0] + u(12), box[1] + u(9)), f"Circles{when}", 12, palette.INK, bold=True)
+    if crossing is None:
+        pen.text((box[0] + u(12), box[1] + u(30)), "no jobs meet on a link", 10, palette.FAINT)
+        return
+    told = f"{crossing.link}, {1000 * crossing.perimeter_s:,.0f} ms around"
+    pen.text((box[2] - u(12), box[1] + u(11)), told, 9, palette.FAINT, anchor="ra")
+    half = (box[2] - box[0]) // 2
+    side = min(half - u(20), box[3] - box[1] - u(86))
+    top = box[1] + u(46)
+    for number, manner in enumerate(MANNERS):
+        middle = box[0] + half // 2 + number * half
+        pen.text((middle, box[1] + u(30)), manner, 10, palette.FAINT, anchor="ma")
+        begins_s = crossing.begins_s if number else (0.0,) * len(crossing.jobs)
+        disc = _disc(crossing, begins_s, side)
+        pen.image.paste(disc, (middle - side // 2, top))
+        pen.text(
+            (middle, top + side // 2 - u(2)), f"{crossing.scores[number]:.2f}", 15, palette.INK, bold=True, anchor="mm"
+        )
+        pen.text((middle, top + side // 2 + u(11)), "score", 9, palette.FAINT, anchor="mm")
+    _draw_jobs(pen, (box[0] + u(12), box[3] - u(20), box[2] - u(12), box[3]), crossing, labels)
+
+
+def _disc(crossing: Crossing, begins_s: tuple[float, ...], side: int) -> Image:
+    """Rings from the outside in, time clockwise from the top; a job's iterations once around one after the other."""
+    large = OVERSAMPLING * side
+    pen = Pen(new_image((large, large), palette.CARD), 1.0)
+    rings = min(MOST_RINGS, len(crossing.jobs))
+    width = round(large / 2 * 0.58 / rings)
+    ring = max(2, round(width * 0.8))
+    for number in range(rings):
+        inset = number * width
+        box = (inset, inset, large - inset, large - inset)
+        pen.arc(box, 0.0, 360.0, palette.TRACK, ring)
+        phases, job = crossing.phases[number], crossing.jobs[number]
+        for turn in range(crossing.iterations[number]):
+            origin = begins_s[number] + turn * crossing.periods_s[number]
+            for start, duration, rate in zip(phases.start_s, phases.duration_s, phases.rate, strict=True):
+                first = 360.0 * ((origin + start) % crossing.perimeter_s) / crossing.perimeter_s
+                last = first + 360.0 * duration / crossing.perimeter_s
+                shade = palette.mix(palette.TRACK, job_colour(job), 0.35 + 0.65 * rate / phases.peak)
+                pen.arc(box, first, last, shade, ring)
+    return pen.image.resize((side, side), pillow().Image.Resampling.BOX)
+
+
+def draw_use(pen: Pen, box: Box, crossing: Crossing | None, when: str = "") -> None:
+    """What the jobs send over the link in the long run, one on the other: all at once above, as turned below."""
+    u = pen.unit
+    pen.text((box[0] + u(12), box[1] + u(9)), f"Use of the link{when}", 12, palette.INK, bold=True)
+    if crossing is None:
+        pen.text((box[0] + u(12), box[1] + u(30)), "no jobs share a link", 10, palette.FAINT)
+        return
+    told = f"{crossing.capacity / GBPS:g} Gbps"
+    pen.text((box[2] - u(12), box[1] + u(11)), told, 9, palette.FAINT, anchor="ra")
+    top, bottom = box[1] + u(30), box[3] - u(22)
+    height = (bottom - top - u(16)) // 2
+    for number, manner in enumerate(MANNERS):
+        first = top + number * (height + u(16))
+        pen.text((box[0] + u(12), first), manner, 9, palette.FAINT)
+        _draw_strip(pen, (box[0] + u(12), first + u(13), box[2] - u(12), first + height), crossing, number)
+    length_s = float(crossing.use[0][0][-1])
+    pen.text((box[0] + u(12), box[3] - u(16)), "0 s", 9, palette.FAINT)
+    pen.text((box[2] - u(12), box[3] - u(16)), f"{length_s:.3g} s", 9, palette.FAINT, anchor="ra")
+
+
+def _draw_strip(pen: Pen, box: Box, crossing: Crossing, number: int) -> None:
+    """A column of pixels a moment; the height of the box is the capacity."""
+    pen.box(box, palette.TRACK)
+    when, sent = crossing.use[number]
+    columns, height = box[2] - box[0], box[3] - box[1]
+    moments = (np.arange(columns) + 0.5) / columns * when[-1]
+    rows = sent[np.searchsorted(when, moments, side="right") - 1] / crossing.capacity
+    levels = np.round(np.minimum(1.0, rows.cumsum(axis=1)) * height).astype(int)
+    start = 0
+    for column in range(1, columns + 1):  # columns alike are one box
+        if column < columns and np.array_equal(levels[column], levels[start]):
+            continue
+        floor = 0
+        for job, level in zip(crossing.jobs, levels[start].tolist(), strict=True):
+            pen.box((box[0] + start, box[3] - level, box[0] + column, box[3] - floor), job_colour(job))
+            floor = level
+        start = column
+
+
+def _draw_jobs(pen: Pen, box: Box, crossing: Crossing, labels: Mapping[int, str]) -> None:
+    """The colours of the jobs, and by how much each is turned, of its period."""
+    u = pen.unit
+    x, y = box[0], (box[1] + box[3]) // 2
+    x = pen.text((x, y), "turned by", 9, palette.FAINT, anchor="lm") + u(8)
+    for job, begins_s, period_s in zip(crossing.jobs, crossing.begins_s, crossing.periods_s, strict=True):
+        words = f"{labels.get(job, job)}: {1000 * (begins_s % period_s):.0f} ms"
+        if x + u(80) > box[2]:
+            pen.text((x, y), "...", 9, palette.FAINT, anchor="lm")
+            return
+        pen.box((x, y - u(5), x + u(10), y + u(5)), job_colour(job))
+        x = pen.text((x + u(14), y), words, 9, palette.FAINT, anchor="lm") + u(12)

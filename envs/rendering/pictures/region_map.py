@@ -1,0 +1,311 @@
+"""Regions as pixels: a map of demand over supply with the tables on their way, and how much was in use when.
+
+Regions stand around the edge, in order clockwise from the top left, so that what flows between two of them crosses
+nothing but the middle. Where on earth they are is not known.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ....simulator.engine.simulator import Simulator
+from ..drawing import palette
+from ..drawing.palette import Colour
+from ..drawing.pen import Pen, new_image, scale_of
+from ..drawing.picture_words import amount, clock, span
+from ..scenes.region_scene import Flow, Region, RegionScene, Supply, read_regions
+from ..scenes.seen import Seen, draw_run
+from .floor import Box
+from .panels import draw_queue, draw_running, draw_total
+
+LOW, EVEN, HIGH = palette.TIER_COLOURS[0], palette.TIER_COLOURS[2], palette.TIER_COLOURS[3]
+GPUS, CPUS = palette.USED, palette.HUES[1]
+ASKED = palette.mix(HIGH, palette.WHITE, 0.62)
+FLOW = palette.HUES[3]
+TAG_AT = 0.28  # of an arrow, from its start: both ways between two regions have theirs in different places
+GRID = 4  # lines of the plot
+
+
+def load_colour(load: float) -> Colour:
+    """Green up to a demand over supply of 1/2, amber at 1, red from 2 on."""
+    if load <= 1.0:
+        return palette.mix(LOW, EVEN, min(1.0, max(0.0, 2.0 * load - 1.0)))
+    return palette.mix(EVEN, HIGH, min(1.0, load - 1.0))
+
+
+class Boxes:
+    """Where the parts of a picture of this size are."""
+
+    def __init__(self, size: tuple[int, int], scale: float) -> None:
+        def u(units: float) -> int:
+            return max(1, round(units * scale))
+
+        margin, head, foot, gap, side = u(14), u(76), u(50), u(10), u(256)
+        right, bottom = size[0] - margin, size[1] - foot
+        middle = head + round((bottom - head) * 0.56)
+        self.map = (margin, head, right - side - gap, head + round((bottom - head) * 0.7))
+        self.course = (margin, self.map[3] + gap, self.map[2], bottom)
+        self.queue = (right - side, head, right, middle)
+        self.running = (right - side, middle + gap, right, bottom)
+        self.foot = bottom
+
+
+def draw_regions(simulator: Simulator, size: tuple[int, int], seen: Seen | None = None) -> np.ndarray:
+    """The picture; see `picture.draw_rgb`, which draws it where there are regions."""
+    return draw_region_scene(read_regions(simulator), size, seen)
+
+
+def draw_region_scene(world: RegionScene, size: tuple[int, int], seen: Seen | None = None) -> np.ndarray:
+    """A scene of regions as a picture."""
+    scale = scale_of(size)
+    boxes = Boxes(size, scale)
+    pen = Pen(new_image(size, palette.PAGE), scale)
+    for box in (boxes.map, boxes.course, boxes.queue, boxes.running):
+        pen.card(box, palette.CARD, palette.CARD_EDGE, 8)
+    _draw_totals(pen, boxes.map[0], size[0], world)
+    draw_run(pen, world.scene.jct_s, seen, round(size[0] * 0.3))
+    _draw_map(pen, boxes.map, world)
+    _draw_course(pen, boxes.course, world)
+    draw_queue(pen, boxes.queue, world.scene)
+    draw_running(pen, boxes.running, world.scene, bands=False)
+    _draw_legend(pen, boxes)
+    return pen.pixels()
+
+
+def _draw_totals(pen: Pen, margin: int, width: int, world: RegionScene) -> None:
+    scene = world.scene
+    pen.text((margin, pen.unit(14)), clock(scene.now_s), 24, palette.INK, bold=True)
+    words = f"{scene.name} · {len(world.regions)} regions"
+    words += f" · {world.late:,} started too late" if world.late else ""
+    pen.text((margin + 2, pen.unit(44)), words, 10, palette.FAINT, within=round(width * 0.3))
+    down = f"GPUs used, {scene.down:,} units down" if scene.down else "GPUs used"
+    draw_total(pen, round(width * 0.33), _of(world.gpus), down, [(world.gpus[0], GPUS)], world.gpus[1])
+    draw_total(pen, round(width * 0.505), _of(world.cpus), "CPU machines used", [(world.cpus[0], CPUS)], world.cpus[1])
+    waits = "waiting" + (f", {world.homeless:,} for data" if world.homeless else "")
+    draw_total(pen, round(width * 0.661), f"{len(scene.running):,}", "running")
+    draw_total(pen, round(width * 0.713), f"{scene.waiting + scene.held_jobs:,}", waits)
+    done = [(scene.done, palette.TIER_COLOURS[0])]
+    draw_total(pen, round(width * 0.838), f"{scene.done:,} / {scene.jobs:,}", "done", done, scene.jobs)
+
+
+def _of(pair: tuple[int, int]) -> str:
+    return f"{pair[0]:,} / {pair[1]:,}"
+
+
+def _draw_map(pen: Pen, box: Box, world: RegionScene) -> None:
+    u = pen.unit
+    pen.text((box[0] + u(12), box[1] + u(9)), "Regions", 12, palette.INK, bold=True)
+    told = _flow_words(world)
+    pen.text((box[2] - u(12), box[1] + u(11)), told, 9, palette.FAINT, anchor="ra")
+    inner = (box[0] + u(10), box[1] + u(30), box[2] - u(10), box[3] - u(10))
+    places = place_regions(len(world.regions), inner, u(12), u(118))
+    tags = [_draw_flow(pen, places, flow, world) for flow in world.flows]
+    for at, words in tags:
+        if words:
+            pen.tag(at, words, 9, FLOW, palette.CARD)
+    for region, place in zip(world.regions, places, strict=True):
+        _draw_region(pen, place, region)
+
+
+def _flow_words(world: RegionScene) -> str:
+    tables = sum(flow.tables for flow in world.flows)
+    if not tables and not world.stuck:
+        return "no tables on the way"
+    left = amount(sum(flow.left_bytes for flow in world.flows))
+    stuck = f", {world.stuck:,} without a source" if world.stuck else ""
+    return f"copies on the way: {tables:,}, {left} left{stuck}"
+
+
+def place_regions(count: int, inner: Box, gap: int, most_high: int) -> list[Box]:
+    """A box for each region around the edge of `inner`, clockwise from the top left; at most `most_high` high."""
+    beside = 0 if count <= 6 else max(1, (count - 4) // 4)
+    top = math.ceil((count - 2 * beside) / 2)
+    below = count - 2 * beside - top
+    rows = 2 + beside
+    height = min(most_high, (inner[3] - inner[1] - (rows - 1) * gap) // rows)
+    width = (inner[2] - inner[0] - (max(top, 2) - 1) * gap) // max(top, 2)
+    widest = (inner[2] - inner[0] - gap) * 2 // 5
+    width = min(width, widest)
+    right, bottom = inner[2] - width, inner[3] - height
+    steps = [inner[1] + (bottom - inner[1]) * (row + 1) // (beside + 1) for row in range(beside)]
+    corners = [(x, inner[1]) for x in _spread(inner[0], right, top)]
+    corners += [(right, y) for y in steps]
+    corners += [(x, bottom) for x in reversed(_spread(inner[0], right, below))]
+    corners += [(inner[0], y) for y in reversed(steps)]
+    return [(x, y, x + width, y + height) for x, y in corners]
+
+
+def _spread(first: int, last: int, count: int) -> list[int]:
+    """So many places from the first to the last; a lone one in the middle."""
+    if count == 1:
+        return [(first + last) // 2]
+    return [first + (last - first) * i // (count - 1) for i in range(count)]
+
+
+def _draw_region(pen: Pen, place: Box, region: Region) -> None:
+    """A card: the name, a bar for each type of units, a bar for storage; small ones only say how loaded they are."""
+    u = pen.unit
+    left, top, right, bottom = place
+    edge = load_colour(region.load) if region.is_up else palette.GPU_DOWN
+    pen.card(place, palette.MACHINE if region.is_up else palette.mix(palette.GPU_DOWN, palette.WHITE, 0.6), edge, 6)
+    pen.box((left + u(1), top + u(6), left + u(5), bottom - u(6)), edge)
+    pad = left + u(12)
+    rows = len(region.supplies) + 1
+    line = min(u(18), (bottom - top - u(22)) // max(1, rows))
+    if right - left < u(84) or line < u(9):
+        told = pen.text((right - u(5), (top + bottom) // 2), f"{region.load:.2f}x", 9, edge, bold=True, anchor="rm")
+        room = right - pad - (told - right) - u(12)
+        pen.text((pad, (top + bottom) // 2), region.name, 9, palette.INK, anchor="lm", within=room)
+        return
+    state = "down" if not region.is_up else ""
+    end = pen.text((right - u(8), top + u(6)), state, 9, HIGH, anchor="ra") if state else right - u(8)
+    pen.text((pad, top + u(5)), region.name, 11, palette.INK, bold=True, within=end - pad)
+    for number, supply in enumerate(region.supplies):
+        _draw_supply(pen, (pad, top + u(21) + number * line, right - u(8), line), supply)
+    _draw_storage(pen, (pad, top + u(21) + (rows - 1) * line, right - u(8), line), region)
+
+
+def _draw_supply(pen: Pen, row: Box, supply: Supply) -> None:
+    """A line of a card: the type, a track of all units, filled as far as they are used, what is asked behind, a ratio.
+
+    Where more is asked than there is, the track is all that is asked, and a tick shows how much there is.
+    """
+    u = pen.unit
+    left, top, right, line = row
+    middle = top + line // 2
+    narrow = right - left < u(150)
+    pen.text((left, middle), supply.kind, 9, palette.INK, anchor="lm", within=u(34 if narrow else 44))
+    pen.text((right, middle), f"{supply.load:.2f}x", 9, load_colour(supply.load), bold=True, anchor="rm")
+    track = (left + u(36 if narrow else 46), middle - u(4), right - u(34 if narrow else 92), middle + u(4))
+    if not narrow:
+        pen.text((right - u(36), middle), f"{supply.used:,} / {supply.units:,}", 9, palette.FAINT, anchor="rm")
+    if track[2] - track[0] < u(12):
+        return
+    whole = max(float(supply.units), supply.used + supply.down + supply.asked)
+    parts = [
+        (supply.used, CPUS if supply.kind == "CPU" else GPUS),
+        (supply.down, palette.GPU_DOWN),
+        (round(supply.asked), ASKED),
+    ]
+    pen.bar(track, parts, whole)
+    at = track[0] + round((track[2] - track[0]) * supply.units / whole)
+    if whole > supply.units:
+        pen.box((at - 1, track[1] - u(2), at + 1, track[3] + u(2)), palette.INK)
+
+
+def _draw_storage(pen: Pen, row: Box, region: Region) -> None:
+    u = pen.unit
+    left, top, right, line = row
+    middle = top + line // 2
+    narrow = right - left < u(150)
+    pen.text((left, middle), "data", 9, palette.FAINT, anchor="lm", within=u(34))
+    track = (left + u(36 if narrow else 46), middle - u(2), right - u(34 if narrow else 92), middle + u(2))
+    share = region.stored_bytes / max(1.0, region.storage_bytes)
+    pen.text((right, middle), f"{100 * share:.0f} %", 9, palette.FAINT, anchor="rm")
+    if not narrow:
+        pen.text((right - u(36), middle), amount(region.storage_bytes), 9, palette.FAINT, anchor="rm")
+    if track[2] - track[0] >= u(12):
+        there = region.stored_bytes - region.coming_bytes
+        parts = [(round(1000 * part / max(1.0, region.storage_bytes)), colour) for part, colour in (
+            (there, palette.FAINT), (region.coming_bytes, FLOW))]  # fmt: skip
+        pen.bar(track, parts, 1000)
+
+
+def _draw_flow(pen: Pen, places: list[Box], flow: Flow, world: RegionScene) -> tuple[tuple[int, int], str]:
+    """An arrow from card to card, the wider the more is left; two ways side by side. Returns where to say what."""
+    source, target = (_middle(places[region]) for region in (flow.source, flow.target))
+    angle = math.atan2(target[1] - source[1], target[0] - source[0])
+    aside = 5 * pen.scale
+    shift = -math.sin(angle) * aside, math.cos(angle) * aside
+    start = _on_edge(places[flow.source], source, angle, shift)
+    end = _on_edge(places[flow.target], target, angle + math.pi, shift)
+    largest = max(other.left_bytes for other in world.flows)
+    width = 1.0 + 3.0 * math.sqrt(flow.left_bytes / largest) if largest > 0.0 else 1.0
+    pen.arrow(start, end, FLOW, width)
+    place = tuple(round(a + TAG_AT * (b - a)) for a, b in zip(start, end, strict=True))
+    words = f"{amount(flow.left_bytes)}" + (f" ({flow.tables})" if flow.tables > 1 else "")
+    return (place[0], place[1]), words if math.hypot(end[0] - start[0], end[1] - start[1]) > 40 * pen.scale else ""
+
+
+def _middle(place: Box) -> tuple[float, float]:
+    return (place[0] + place[2]) / 2, (place[1] + place[3]) / 2
+
+
+def _on_edge(place: Box, middle: tuple[float, float], angle: float, shift: tuple[float, float]) -> tuple[int, int]:
+    """Where a ray from the middle of a box, moved aside, leaves it."""
+    dx, dy = math.cos(angle), math.sin(angle)
+    half = (place[2] - place[0]) / 2 + 3, (place[3] - place[1]) / 2 + 3
+    far = min(half[0] / abs(dx) if abs(dx) > 1e-9 else math.inf, half[1] / abs(dy) if abs(dy) > 1e-9 else math.inf)
+    return round(middle[0] + dx * far + shift[0]), round(middle[1] + dy * far + shift[1])
+
+
+def _draw_course(pen: Pen, box: Box, world: RegionScene) -> None:
+    """The share of GPUs and of CPU machines in use since the first arrival."""
+    u = pen.unit
+    pen.text((box[0] + u(12), box[1] + u(9)), "In use", 12, palette.INK, bold=True)
+    x = box[0] + u(64)
+    for words, colour in (("GPUs", GPUS), ("CPU machines", CPUS)):
+        pen.box((x, box[1] + u(14), x + u(12), box[1] + u(17)), colour)
+        x = pen.text((x + u(16), box[1] + u(11)), words, 9, palette.FAINT) + u(12)
+    plot = (box[0] + u(42), box[1] + u(32), box[2] - u(16), box[3] - u(22))
+    for step in range(GRID + 1):
+        y = plot[3] - (plot[3] - plot[1]) * step // GRID
+        pen.box((plot[0], y, plot[2], y + 1), palette.TRACK)
+        if step % 2 == 0:
+            pen.text((plot[0] - u(5), y), f"{100 * step // GRID} %", 9, palette.FAINT, anchor="rm")
+    bins = world.course.shape[1]
+    if bins == 0:
+        pen.text((plot[0], plot[3] + u(5)), "nothing has happened yet", 9, palette.FAINT)
+        return
+    pen.text((plot[0], plot[3] + u(5)), "first arrival", 9, palette.FAINT)
+    pen.text((plot[2], plot[3] + u(5)), f"{span(world.elapsed_s)} later", 9, palette.FAINT, anchor="ra")
+    for number, colour in ((1, CPUS), (0, GPUS)):
+        _draw_line(pen, plot, world, world.course[number], colour)
+
+
+def _draw_line(pen: Pen, plot: Box, world: RegionScene, shares: np.ndarray, colour: Colour) -> None:
+    """A stepped line, a step a bin."""
+    before: tuple[int, int] | None = None
+    for number, share in enumerate(shares.tolist()):
+        y = plot[3] - round((plot[3] - plot[1]) * min(1.0, share))
+        begin, end = (min(world.elapsed_s, edge * world.bin_s) for edge in (number, number + 1))
+        left, right = (plot[0] + round((plot[2] - plot[0]) * at / world.elapsed_s) for at in (begin, end))
+        if before is not None:
+            pen.line(before, (left, y), colour, 1.6)
+        pen.line((left, y), (right, y), colour, 1.6)
+        before = right, y
+
+
+def _draw_legend(pen: Pen, boxes: Boxes) -> None:
+    """Two lines at the foot: the parts of the bars; what frames, the bars at their left and ratios say."""
+    u = pen.unit
+    x, y, side = boxes.map[0], boxes.foot + u(7), u(12)
+    entries = [
+        ("GPUs used", GPUS),
+        ("CPU machines used", CPUS),
+        ("asked by who waits", ASKED),
+        ("down", palette.GPU_DOWN),
+        ("tables on the way", FLOW),
+    ]
+    for words, colour in entries:
+        pen.box((x, y, x + side, y + side), colour)
+        x = pen.text((x + side + u(5), y + side // 2), words, 10, palette.FAINT, anchor="lm") + u(14)
+    pen.box((x, y + u(2), x + u(30), y + side - u(2)), ASKED)
+    pen.box((x, y + u(2), x + u(18), y + side - u(2)), GPUS)
+    pen.box((x + u(18) - 1, y, x + u(18) + 1, y + side), palette.INK)
+    told = "black tick: all there is, where more is asked"
+    pen.text((x + u(35), y + side // 2), told, 10, palette.FAINT, anchor="lm")
+    x, y = boxes.map[0], boxes.foot + u(32)
+    words = "1.00x: held and asked over what there is; a region's frame has the colour of its scarcest units"
+    x = pen.text((x, y), words, 10, palette.FAINT, anchor="lm") + u(12)
+    x = pen.text((x, y), "0.5 or less", 10, palette.FAINT, anchor="lm") + u(5)
+    steps, width = 30, u(150)
+    for step in range(steps):
+        part = (x + width * step // steps, y - u(4), x + width * (step + 1) // steps, y + u(4))
+        pen.box(part, load_colour(0.5 + 1.5 * step / (steps - 1)))
+    pen.text((x + width // 3, y), "1", 9, palette.INK, anchor="mm")
+    x = pen.text((x + width + u(5), y), "2 or more", 10, palette.FAINT, anchor="lm") + u(12)
+    pen.box((x, y - u(6), x + side, y + u(6)), palette.GPU_DOWN)
+    pen.text((x + side + u(5), y), "region is down", 10, palette.FAINT, anchor="lm")

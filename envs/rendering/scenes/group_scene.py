@@ -1,0 +1,114 @@
+"""Job groups at an instant, as pictures and text need them: machines, jobs, and the subtasks that come next."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ....simulator.groups.group_simulator import GroupSimulator, Subtask
+from ....simulator.groups.use import UseOverTime
+from .seen import mean_jct_s
+
+ROUNDS = 3.0  # of the slowest group that are shown
+SHORTEST_S, LONGEST_S = 5.0, 3600.0
+
+
+@dataclass(frozen=True)
+class GroupLane:
+    """One group.
+
+    Attributes:
+        group: its number. machines: how many it has. members: jobs that are to be in it; loading: those that load.
+        round_s: predicted (paper harmony, Eq. 1), nan where times are not measured. cpu, net: its use by that, 0 to 1.
+        memory: share of its memory that is in use. subtasks: by end.
+    """
+
+    group: int
+    machines: int
+    members: tuple[int, ...]
+    loading: frozenset[int]
+    round_s: float
+    cpu: float
+    net: float
+    memory: float
+    subtasks: tuple[Subtask, ...]
+
+
+@dataclass(frozen=True)
+class GroupScene:
+    """All groups.
+
+    Attributes:
+        now_s: the clock. seconds: how far the subtasks go. machines, free, down: counts of machines.
+        lanes: the groups. waiting: jobs that wait. running, done, jobs: counts of jobs.
+        past: how busy all machines have been so far. jct_s: mean JCT of the jobs that are done; nan: none is.
+        cpu, net: use of all machines, 0 to 1.
+    """
+
+    now_s: float
+    seconds: float
+    machines: int
+    free: int
+    down: int
+    lanes: tuple[GroupLane, ...]
+    waiting: tuple[int, ...]
+    running: int
+    done: int
+    jobs: int
+    past: UseOverTime
+    jct_s: float
+
+    @property
+    def cpu(self) -> float:
+        """CPU use of all machines as predicted."""
+        return sum(lane.cpu * lane.machines for lane in self.lanes) / self.machines
+
+    @property
+    def net(self) -> float:
+        """Network use of all machines as predicted."""
+        return sum(lane.net * lane.machines for lane in self.lanes) / self.machines
+
+
+def read_groups(simulator: GroupSimulator) -> GroupScene:
+    """The groups of a simulator at the present instant, and what they do next if nothing more is decided."""
+    view, s = simulator.view, simulator.plain.record
+    groups = view.groups.tolist()
+    rounds = {group: view.cycle_s(group) for group in groups}
+    longest_s = max((seconds for seconds in rounds.values() if math.isfinite(seconds)), default=0.0)
+    seconds = min(LONGEST_S, max(SHORTEST_S, ROUNDS * longest_s))
+    until_s = seconds + longest_s  # those that go on at the end too
+    lanes = tuple(_lane(simulator, group, rounds[group], until_s) for group in groups)
+    return GroupScene(
+        now_s=view.now_s,
+        seconds=seconds,
+        machines=int(s["n_machines"]),
+        free=view.free_machines,
+        down=int(s["down_machines"]),
+        lanes=lanes,
+        waiting=tuple(view.queue.tolist()),
+        running=len(view.running),
+        done=int(s["done"]),
+        jobs=int(s["n_jobs"]),
+        past=simulator.meter.over_time(),
+        jct_s=mean_jct_s(s),
+    )
+
+
+def _lane(simulator: GroupSimulator, group: int, round_s: float, until_s: float) -> GroupLane:
+    view = simulator.view
+    machines, members = view.machines_of(group), view.members(group)
+    cpu = net = 0.0
+    if math.isfinite(round_s):
+        cpu = sum(view.comp_machine_s(job) for job in members) / machines / round_s
+        net = sum(view.comm_s(job) for job in members) / round_s
+    return GroupLane(
+        group=group,
+        machines=machines,
+        members=tuple(members),
+        loading=frozenset(job for job in members if view.is_loading(job)),
+        round_s=round_s,
+        cpu=cpu,
+        net=net,
+        memory=float(simulator.plain.record["group_occupancy"][group]),
+        subtasks=tuple(simulator.subtasks(group, until_s)) if not simulator.ended else (),
+    )

@@ -1,0 +1,163 @@
+"""What a picture says about links that jobs share: how loaded each is, and the jobs that meet on one of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....simulator.contention.phase_run import Contender, PhaseRun
+from ....simulator.engine.simulator import Simulator
+from ....simulator.profiles.phases import Phases
+from ...timeshift.shared_links import Component, SharedLinks, shared_links_now, shift_now, turned_now
+
+WARM_UP = 4  # iterations of the slowest job that pass before what is shown of their use of a link
+SHOWN = (2, 6)  # iterations of it that are shown: enough for
+QUICK = 24  # of the quickest job, as far as that goes
+
+
+@dataclass(frozen=True, eq=False)
+class Crossing:
+    """The jobs that meet on one link, and how they are turned.
+
+    Attributes:
+        link: its name. capacity: bytes per second.
+        jobs: ascending; phases, flows, periods_s, iterations: of each; iterations are those once around the circle.
+        perimeter_s: of their unified circle.
+        begins_s: at which second of the circle an iteration of each begins, as they are turned now.
+        scores: compatibility of the link if all begin at once, and as they are turned now.
+        use: by manner (at once, as they are turned): seconds (k,) and bytes per second of each job on the link from
+            then on (k, jobs); shown is the time from the first to the last.
+    """
+
+    link: str
+    capacity: float
+    jobs: tuple[int, ...]
+    phases: tuple[Phases, ...]
+    flows: tuple[float, ...]
+    periods_s: tuple[float, ...]
+    iterations: tuple[int, ...]
+    perimeter_s: float
+    begins_s: tuple[float, ...]
+    scores: tuple[float, float]
+    use: tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkScene:
+    """The network now.
+
+    Attributes:
+        load: float64 (links,), mean demand of the jobs on each link, of its capacity.
+        sharers: int64 (links,), how many jobs use it.
+        contending: jobs that meet others. components: groups of them that links join.
+        crossing: the link on which most is wanted above its capacity if all begin at once; None: nobody meets.
+    """
+
+    load: np.ndarray
+    sharers: np.ndarray
+    contending: int
+    components: int
+    crossing: Crossing | None
+
+
+def has_contention(simulator: Simulator) -> bool:
+    """Whether jobs of a simulator share links."""
+    return hasattr(simulator.network, "alone") and simulator.topology.links is not None
+
+
+def read_network(simulator: Simulator) -> NetworkScene:
+    """The network of a simulator whose jobs share links, at the present instant."""
+    links = simulator.topology.links
+    assert links is not None
+    meetings = shared_links_now(simulator)
+    load, sharers = np.zeros(links.num_links), np.zeros(links.num_links, np.int64)
+    for place in meetings.places.values():
+        load[place.use.links] += place.use.flows * (place.phases.bytes / place.phases.iteration_s)
+        sharers[place.use.links] += 1
+    return NetworkScene(
+        load / links.capacity,
+        sharers,
+        len(meetings.component_of),
+        len(meetings.components),
+        _crossing(simulator, meetings),
+    )
+
+
+def _crossing(simulator: Simulator, meetings: SharedLinks) -> Crossing | None:
+    """The worst link of all components if all jobs begin at once; of equal ones the first."""
+    best: tuple[float, float] = (-1.0, -1.0)
+    chosen: tuple[Component, int] | None = None
+    for component in meetings.components:
+        excess = component.circle.links_at(np.zeros(len(component.jobs), np.int64))
+        for number, wanted in enumerate(zip(excess.tolist(), component.load.tolist(), strict=True)):
+            if wanted > best:
+                best, chosen = wanted, (component, number)
+    return None if chosen is None else _describe(simulator, meetings, *chosen)
+
+
+def _describe(simulator: Simulator, meetings: SharedLinks, component: Component, number: int) -> Crossing:
+    links = simulator.topology.links
+    assert links is not None
+    wheel = component.circle
+    turned = turned_now(simulator, component)
+    on = np.flatnonzero(component.flows[number] > 0)
+    jobs = [component.jobs[position] for position in on]
+    link = component.links[number]
+    seconds = turned * (wheel.circle.perimeter_s / wheel.demand.shape[1])
+    excess = [wheel.links_at(at)[number] for at in (np.zeros_like(turned), turned)]
+    return Crossing(
+        link=links.link_names[link],
+        capacity=float(links.capacity[link]),
+        jobs=tuple(jobs),
+        phases=tuple(component.phases[position] for position in on),
+        flows=tuple(component.flows[number, on].tolist()),
+        periods_s=tuple(wheel.circle.periods_s[position] for position in on),
+        iterations=tuple(wheel.circle.iterations[position] for position in on),
+        perimeter_s=wheel.circle.perimeter_s,
+        begins_s=tuple(seconds[on].tolist()),
+        scores=(1.0 - float(excess[0]), 1.0 - float(excess[1])),
+        use=(
+            _use(simulator, meetings, component, link, on, None),
+            _use(simulator, meetings, component, link, on, (seconds, wheel.circle.periods_s)),
+        ),
+    )
+
+
+def _use(
+    simulator: Simulator,
+    meetings: SharedLinks,
+    component: Component,
+    link: int,
+    on: np.ndarray,
+    turned: tuple[np.ndarray, tuple[float, ...]] | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """What the jobs at `on` send over a link in the long run: all begin at once, or `turned` by (seconds, periods)."""
+    links, s = simulator.topology.links, simulator.plain.record
+    assert links is not None
+    contenders = []
+    for position, job in enumerate(component.jobs):
+        place = meetings.places[job]
+        if turned is None:
+            contenders.append(Contender(place.phases, place.use))
+            continue
+        seconds, periods = float(turned[0][position]), turned[1][position]
+        begin_s = seconds % periods
+        shift_s, period_s = (begin_s, periods) if shift_now(s, job) is not None else (None, None)
+        contenders.append(Contender(place.phases, place.use, shift_s, period_s, begin_s))
+    times_s = [phases.iteration_s for phases in component.phases]
+    longest_s = max(times_s)
+    begin_s = WARM_UP * longest_s
+    end_s = begin_s + min(SHOWN[1] * longest_s, max(SHOWN[0] * longest_s, QUICK * min(times_s)))
+    run = PhaseRun(links.capacity, contenders, log=True)
+    run.play(end_s)
+    when, who, rate, _ = run.log()
+    steps = np.unique(np.concatenate([[begin_s, end_s], when[(when > begin_s) & (when < end_s)]]))
+    sent = np.zeros((len(steps), len(on)))
+    for column, position in enumerate(on.tolist()):
+        place = contenders[position].use
+        flows = float(place.flows[place.links == link].sum())
+        own = (who == position) & (rate >= 0)
+        at = np.searchsorted(when[own], steps, side="right") - 1
+        sent[:, column] = np.where(at >= 0, rate[own][np.maximum(at, 0)], 0.0) * flows if own.any() else 0.0
+    return steps - begin_s, sent

@@ -1,0 +1,210 @@
+"""What a picture says about regions: demand over supply, storage, tables on the way, and how much was in use when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ....simulator.engine.simulator import Simulator
+from .scene import RunningJob, Scene, WaitingJob, read_scene
+
+MOST_LEVEL = 6
+
+
+@dataclass(frozen=True)
+class Supply:
+    """Units of one type in a region.
+
+    Attributes:
+        kind: the type's name.
+        units: all, >= 1.
+        used: held by workloads. down: on failed machines.
+        asked: by workloads that wait, each divided evenly among the regions that could run it.
+    """
+
+    kind: str
+    units: int
+    used: int
+    down: int
+    asked: float
+
+    @property
+    def load(self) -> float:
+        """Demand over supply: what is held and what is asked, over all units."""
+        return (self.used + self.asked) / self.units
+
+
+@dataclass(frozen=True)
+class Region:
+    """One region: its types in the order of the workload's, GPUs before CPU machines; bytes.
+
+    `coming_bytes`: for which room is kept, since they are on the way; they are in `stored_bytes` too.
+    """
+
+    name: str
+    is_up: bool
+    supplies: tuple[Supply, ...]
+    stored_bytes: float
+    coming_bytes: float
+    storage_bytes: float
+
+    @property
+    def load(self) -> float:
+        """The largest demand over supply of its types."""
+        return max((supply.load for supply in self.supplies), default=0.0)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Tables that are copied from one region to another now: how many, and the bytes that are left."""
+
+    source: int
+    target: int
+    tables: int
+    left_bytes: float
+
+
+@dataclass(frozen=True, eq=False)
+class RegionScene:
+    """The regions now.
+
+    Attributes:
+        scene: everything else; of each job the model says its priority, and where it runs.
+        regions: in order.
+        flows: by source, then target. stuck: copies that wait for a source.
+        gpus, cpus: (used, all) of GPUs and of CPU machines.
+        homeless: waiting workloads that no region can run.
+        late: workloads whose first start was too late.
+        bin_s: width of the bins of `course` from the first arrival on, seconds.
+        course: float64 (2, k): share of the GPUs, and of the CPU machines, that was in use in each bin; of the last
+            one as far as it has gone by.
+        elapsed_s: since the first arrival.
+    """
+
+    scene: Scene
+    regions: tuple[Region, ...]
+    flows: tuple[Flow, ...]
+    stuck: int
+    gpus: tuple[int, int]
+    cpus: tuple[int, int]
+    homeless: int
+    late: int
+    bin_s: float
+    course: np.ndarray
+    elapsed_s: float
+
+
+def has_regions(simulator: Simulator) -> bool:
+    """Whether a simulator plays a workload of regions."""
+    return simulator.workload.geo is not None
+
+
+def read_regions(simulator: Simulator) -> RegionScene:
+    """The regions of a simulator at the present instant."""
+    s, view = simulator.plain.record, simulator.view
+    demands, cpu = view.demands, int(s["cpu_type"])
+    asked, homeless = _asked(simulator)
+    flows, stuck = _flows(simulator)
+    units, held = (s[name][: int(s["n_types"])] for name in ("type_gpus", "type_held"))
+    is_gpu = np.arange(len(units)) != cpu
+    elapsed_s = float(s["now_s"] - s["start_s"])
+    bins = max(1, int(np.ceil(elapsed_s / float(s["course_s"])))) if elapsed_s > 0.0 else 0
+    lasted_s = np.minimum(float(s["course_s"]), elapsed_s - np.arange(bins) * float(s["course_s"]))
+    whole = np.array([max(1, int(units[is_gpu].sum())), max(1, int(units[cpu]))])
+    return RegionScene(
+        scene=_told(simulator, read_scene(simulator)),
+        regions=tuple(_region(simulator, region, asked[region]) for region in range(len(demands.regions))),
+        flows=flows,
+        stuck=stuck,
+        gpus=(int(held[is_gpu].sum()), int(units[is_gpu].sum())),
+        cpus=(int(held[cpu]), int(units[cpu])),
+        homeless=homeless,
+        late=int(s["late_starts"]),
+        bin_s=float(s["course_s"]),
+        course=s["course_held_s"][:, :bins] / (whole[:, None] * lasted_s),
+        elapsed_s=elapsed_s,
+    )
+
+
+def _asked(simulator: Simulator) -> tuple[np.ndarray, int]:
+    """Units that waiting workloads ask by region and type, float64 (regions, types); how many no region can run."""
+    s, view = simulator.plain.record, simulator.view
+    asked = np.zeros((int(s["n_regions"]), int(s["n_types"])))
+    homeless = 0
+    for job in [*view.queue.tolist(), *view.held.tolist()]:
+        regions = view.regions_of(job)
+        homeless += not regions
+        for kind, units in zip(s["part_type"][job].tolist(), s["part_units"][job].tolist(), strict=True):
+            if units > 0 and regions:
+                asked[regions, kind] += units / len(regions)
+    return asked, homeless
+
+
+def _region(simulator: Simulator, region: int, asked: np.ndarray) -> Region:
+    s, view = simulator.plain.record, simulator.view
+    clusters = np.flatnonzero(s["cluster_region"][: int(s["n_clusters"])] == region)
+    kinds, names = s["cluster_type"][clusters], simulator.topology.cluster_gpu_type
+    first, machines = int(s["region_first_machine"][region]), int(s["region_machines"][region])
+    is_down = s["machine_down"][first : first + machines] != 0
+    where = s["machine_cluster"][first : first + machines]
+    supplies = []
+    for kind in np.unique(kinds).tolist():
+        own = clusters[kinds == kind]
+        units, free = int(s["cluster_gpus"][own].sum()), int(s["cluster_free"][own].sum())
+        down = int(s["machine_gpus"][first : first + machines][is_down & np.isin(where, own)].sum())
+        supplies.append(Supply(names[int(own[0])], units, max(0, units - free - down), down, float(asked[kind])))
+    coming = sum(
+        int(s["transfer_room"][transfer]) for transfer in _transfers(s) if int(s["transfer_to"][transfer]) == region
+    )
+    return Region(
+        name=view.demands.regions[region],
+        is_up=bool(int(s["up_regions"]) >> region & 1),
+        supplies=tuple(supplies),
+        stored_bytes=float(s["stored_bytes"][region]),
+        coming_bytes=float(coming),
+        storage_bytes=float(s["storage_bytes"][region]),
+    )
+
+
+def _transfers(s: np.void) -> list[int]:
+    """The copies on the way, by table."""
+    found = []
+    for first in s["table_transfer"][: int(s["n_tables"])].tolist() if int(s["n_transfers"]) else ():
+        transfer = first
+        while transfer >= 0:
+            found.append(transfer)
+            transfer = int(s["transfer_after"][transfer])
+    return found
+
+
+def _flows(simulator: Simulator) -> tuple[tuple[Flow, ...], int]:
+    by_link: dict[tuple[int, int], tuple[int, float]] = {}
+    stuck = 0
+    for _table, source, target, left in simulator.view.transfers:
+        if source is None:
+            stuck += 1
+            continue
+        tables, total = by_link.get((source, target), (0, 0.0))
+        by_link[source, target] = tables + 1, total + left
+    return tuple(Flow(*link, *by_link[link]) for link in sorted(by_link)), stuck
+
+
+def _told(simulator: Simulator, scene: Scene) -> Scene:
+    """The scene with what matters of workloads in regions in place of their models."""
+    view, names = simulator.view, simulator.view.demands.regions
+
+    def running(job: RunningJob) -> RunningJob:
+        region = view.region_of(job.job)
+        where = "" if region is None else names[region]
+        return replace(job, model=f"P{view.level(job.job)} {where}")
+
+    def waiting(job: WaitingJob) -> WaitingJob:
+        return replace(job, model=f"P{view.level(job.job)} {view.parts(job.job)[0][0]}")
+
+    return replace(
+        scene,
+        running=tuple(map(running, scene.running)),
+        queue=tuple(map(waiting, scene.queue)),
+        held=tuple(map(waiting, scene.held)),
+    )

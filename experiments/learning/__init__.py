@@ -1,0 +1,1 @@
+"""What a training leaves beside its agent: its log, its configuration, several seeds of it."""

@@ -1,0 +1,399 @@
+"""Metrics as TensorBoard scalars, under tags that heuristics and agents share, so that their curves overlay.
+
+Every run has a folder of its own: an agent one that grows while it learns (`AgentLog`), a heuristic one with level
+lines (`write_heuristics`). What was evaluated by itself, on other workloads, has tags of its own (`write_evaluation`),
+so that a chart never shows both. Each carries the layout of the Custom Scalars page and a row of the HParams page.
+
+TensorBoard shows groups of tags by their names and opens the first two: what matters most comes first in the alphabet
+(`against_greedy`, `gpu_utilisation`, `jct`; of evaluations `by_seed`, `test`), the rest stands under `more`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..comparing.intervals import by_policy
+from ..comparing.table import ranges
+from ..playing.runs import Run, grouped
+from ..report.pictures import of_runs
+from ..storing.event_file import (
+    AGENT,
+    AGENT_WORDS,
+    HEURISTIC,
+    EventFile,
+    expect_installed,
+    files,
+    folder_name,
+    folder_names,
+    scalars_of,
+)
+from ..storing.run_files import short_hash
+
+if TYPE_CHECKING:
+    from tensorboard.compat.proto.summary_pb2 import Summary
+
+__all__ = [
+    "TAGS",
+    "AgentLog",
+    "applying",
+    "expect_installed",
+    "extend_heuristics",
+    "folder_name",
+    "folder_names",
+    "tag",
+    "write_evaluation",
+    "write_heuristics",
+]
+
+TAGS: Mapping[str, str] = {
+    "jct_mean": "jct/mean_s",
+    "jct_median": "jct/median_s",
+    "jct_p95": "jct/p95_s",
+    "jct_p99": "jct/p99_s",
+    "makespan": "makespan_s",
+    "queueing_delay_mean": "queueing_delay/mean_s",
+    "queueing_delay_p95": "queueing_delay/p95_s",
+    "queueing_delay_p99": "queueing_delay/p99_s",
+    "gpu_utilisation": "gpu_utilisation",
+    "comm_time_mean": "more/comm_time_mean_s",
+    "slowdown_mean": "more/slowdown_mean",
+    "finish_time_fairness_mean": "more/finish_time_fairness_mean",
+    "finish_time_fairness_max": "more/finish_time_fairness_max",
+    "allocation_rate": "more/allocation_rate",
+    "cpu_allocation_rate": "more/cpu_allocation_rate",
+    "fragmentation": "more/fragmentation",
+    "jobs_finished": "more/jobs_finished",
+    "preemptions": "more/preemptions",
+    "migrations": "more/migrations",
+    "failures": "more/failures",
+    "gpu_hours_lost": "more/gpu_hours_lost",
+    "slo_violation_rate": "more/slo_violation_rate",
+    "congestion_bytes": "more/congestion_bytes",
+    "bytes_moved": "more/bytes_moved",
+    "data_wait_rate": "more/data_wait_rate",
+    "data_wait_mean": "more/data_wait_mean_s",
+    "iteration_time_mean": "more/iteration_time_mean_s",
+    "iteration_time_p99": "more/iteration_time_p99_s",
+    "shift_adjustments": "more/shift_adjustments",
+}
+# What the Custom Scalars page shows: chart -> metrics. A chart draws its tags for every run.
+CHARTS: Mapping[str, Sequence[str]] = {
+    "mean JCT [s]": ("jct_mean",),
+    "99th percentile of JCT [s]": ("jct_p99",),
+    "makespan [s]": ("makespan",),
+    "mean queueing delay [s]": ("queueing_delay_mean",),
+    "GPU utilisation": ("gpu_utilisation",),
+    "preemptions": ("preemptions",),
+    "CPU and network utilisation": ("cpu_utilisation", "network_utilisation"),
+    "jobs in groups, and groups": ("jobs_running_mean", "groups_mean"),
+    "moves": ("moves",),
+}
+LEARNING: Mapping[str, str] = {
+    "return of training episodes": "rollout/ep_rew_mean",
+    "loss": "train/loss",
+    "entropy loss": "train/entropy_loss",
+}
+CRITICS: Mapping[str, str] = {"explained variance": "train/explained_variance", "value loss": "train/value_loss"}
+COMPARED = "Agents and heuristics"  # the category of `CHARTS`
+# The metrics that are logged for every scenario of a training, and the columns of the HParams page.
+HEADLINES = ("jct_mean", "jct_p99", "makespan", "queueing_delay_mean", "gpu_utilisation")
+FINAL = "outcome/"
+VALIDATION = "validation workloads"
+AGAINST = r"against_(.+)/mean"  # ratios of mean JCT to a reference's, the mean over the scenarios of a training
+TEST, BY_SEED = "test/", "by_seed/jct/mean_s"
+# A heuristic does not learn: its scalar is a level line, from the start to where agents' curves usually end.
+LAST_STEP = 1_000_000
+
+
+def tag(metric: str) -> str:
+    """The tag of a metric; one that an environment adds keeps its name."""
+    return TAGS.get(metric, metric)
+
+
+def applying(runs: Iterable[Run]) -> set[str]:
+    """The metrics that say something of these runs: neither missing nor 0 in all of them.
+
+    How many jobs finished says something where that is not simply all of them.
+    """
+    by_seed: dict[int, list[Run]] = {}
+    found: set[str] = set()
+    for run in runs:
+        by_seed.setdefault(run.seed, []).append(run)
+        found |= {name for name, value in run.metrics.items() if value and math.isfinite(value)}
+    finished = [[run.metrics.get("jobs_finished", run.jobs) for run in mine] for mine in by_seed.values()]
+    most = [max(run.jobs for run in mine) for mine in by_seed.values()]
+    if all(min(counts) >= jobs for counts, jobs in zip(finished, most, strict=True)):
+        found.discard("jobs_finished")
+    return found
+
+
+class AgentLog:
+    """The TensorBoard run of an agent that learns: curves over training steps, pictures, its row of HParams.
+
+    What is written is on disk when the call returns: after a kill at any moment the log can be opened again. A metric
+    is written from when on it says something (`applying`).
+
+    Args:
+        folder: of the run, by custom `DIR/agent`.
+        resume_at: go on from this training step: what an earlier log holds up to it stays, what lies beyond it
+            (written after the checkpoint that training resumes from) goes. None: an earlier log there is replaced.
+        critic: whether there is one; without, nothing is written of it.
+    """
+
+    def __init__(self, folder: Path, resume_at: int | None = None, critic: bool = True) -> None:
+        self._file = EventFile(folder, resume_at, AGENT)
+        self._left_out = () if critic else tuple(CRITICS.values())
+        self._shown = {name for name in TAGS if tag(name) in self._file.tags}
+        if self._file.last_step < 0:
+            learning = {**LEARNING, **(CRITICS if critic else {})}
+            charts = {title: (name,) for title, name in learning.items()}
+            self._file.write(0, summary=_layout({COMPARED: _charts(HEADLINES), "Learning": charts}))
+
+    def scalars(self, step: int, values: Mapping[str, float]) -> None:
+        """Write {tag: value} at a training step; nan values are left out."""
+        self._file.write(step, summary=_scalars({k: v for k, v in values.items() if k not in self._left_out}))
+
+    def show(self, metrics: Collection[str]) -> None:
+        """Write these metrics from now on even where they are 0, because they are not for others beside the agent."""
+        self._shown |= set(metrics)
+
+    def evaluation(self, step: int, runs: Sequence[Run], beside: Sequence[Run] = ()) -> None:
+        """Write what an agent reached at a training step: mean metrics over seeds, and pictures.
+
+        Args:
+            step: training steps so far.
+            runs: of the agent alone, one a seed; the first that has a timeline gives the Gantt chart.
+            beside: runs of heuristics on the same workloads, drawn into the picture of the distribution.
+        """
+        self.show(applying([*runs, *beside]))
+        means = next(iter(by_policy(runs).values()))
+        self.scalars(step, {tag(name): value.mean for name, value in means.items() if name in self._shown})
+        for name, png in _pictures(runs, beside):
+            self._file.write(step, summary=_image(name, png))
+
+    def hparams(self, config: Mapping[str, Any], metrics: Mapping[str, float]) -> None:
+        """Write the run's row of the HParams page.
+
+        Args:
+            config: parameters, nested or not; what is neither number, text nor truth value is shown as text.
+            metrics: final results by their names in `simulator/engine/metrics.py` or others; tags `outcome/...`.
+        """
+        folder = self._file.path.parent
+        flat = _about(folder.name, "agent", VALIDATION) | flattened(config)
+        finals = {FINAL + tag(name): value for name, value in metrics.items()}
+        step = max(self._file.last_step, 0)
+        first, *others = map(tag, HEADLINES)
+        self._file.write(step, summary=_experiment(flat, (first, *finals, *others)))
+        self._file.write(step, summary=_session(flat, folder))
+        self._file.write(step, summary=_scalars(finals))
+
+    @property
+    def last_step(self) -> int:
+        """The latest training step of which something is written; -1: nothing is."""
+        return self._file.last_step
+
+    def close(self) -> None:
+        """Nothing is written after this."""
+        self._file.close()
+
+
+def write_heuristics(
+    runs: Sequence[Run],
+    logdir: Path,
+    last_step: int = LAST_STEP,
+    more: Mapping[str, Mapping[str, float]] | None = None,
+) -> None:
+    """Write one TensorBoard run a policy, `logdir`/<policy>: the mean over seeds of every metric as a level line.
+
+    What was written for the same policy there before is replaced.
+
+    Args:
+        runs: of any policies, on the workloads on which the agents beside them are evaluated while they learn.
+        logdir: of those agents.
+        last_step: where the lines end: the last training step of those agents.
+        more: policy -> tag -> level, beside the metrics.
+    """
+    shown = applying(runs)
+    names = folder_names(list(estimates := by_policy(runs)))
+    for policy, row in estimates.items():
+        levels = {tag(name): value.mean for name, value in row.items() if name in shown}
+        levels |= (more or {}).get(policy, {})
+        with _level_lines(logdir / names[policy], policy, VALIDATION) as file:
+            file.write(0, summary=_layout({COMPARED: {**_ratios(levels), **_charts(shown)}}))
+            for step in (0, max(last_step, 1)):
+                file.write(step, summary=_scalars(levels))
+
+
+def write_evaluation(runs: Sequence[Run], logdir: Path) -> None:
+    """Write one TensorBoard run a policy, trained agents included, of what `clustergym evaluate` played.
+
+    The steps are seeds: `by_seed/jct/mean_s` has the mean JCT of each, in `test/...` the mean over all of them is a
+    level line. The tags are others than those of a training, which plays other workloads.
+    """
+    shown = applying(runs)
+    names = folder_names(list(estimates := by_policy(runs)))
+    of_policy = grouped(runs)
+    seeds = sorted({run.seed for run in runs})
+    for policy, row in estimates.items():
+        levels = {TEST + tag(name): value.mean for name, value in row.items() if name in shown}
+        mine = sorted(of_policy[policy], key=lambda run: run.seed)
+        played_on = f"seeds {ranges([run.seed for run in mine])}"
+        charts = {"mean JCT of each seed [s]": (BY_SEED,), **_charts(shown, TEST)}
+        with _level_lines(logdir / names[policy], policy, played_on, TEST) as file:
+            file.write(0, summary=_layout({"Evaluation": charts}))
+            for step in (seeds[0], max(seeds[-1], seeds[0] + 1)):
+                file.write(step, summary=_scalars(levels))
+            for run in mine:
+                file.write(run.seed, summary=_scalars({BY_SEED: run.metrics["jct_mean"]}))
+
+
+def extend_heuristics(logdir: Path, last_step: int) -> None:
+    """Let the level lines that `write_heuristics` wrote reach to a later step: agents may learn for longer than meant.
+
+    Args:
+        logdir: of the agents beside which they are seen.
+        last_step: where the lines end from now on; lines that are longer stay as they are.
+    """
+    for folder in sorted(path for path in logdir.iterdir() if path.is_dir() and files(path, HEURISTIC)):
+        levels = {name: curve[-1] for name, curve in scalars_of(folder).items()}
+        shorter = {name: value for name, (step, value) in levels.items() if step < last_step}
+        if shorter:
+            file = EventFile(folder, last_step, HEURISTIC)
+            file.write(last_step, summary=_scalars(shorter))
+            file.close()
+
+
+def _about(policy: str, kind: str, played_on: str) -> dict[str, bool | float | str]:
+    """The parameters that every row of the HParams page has, which shows columns in the order of the alphabet."""
+    return {"about/policy": policy, "about/kind": kind, "about/played_on": played_on}
+
+
+@contextmanager
+def _level_lines(folder: Path, policy: str, played_on: str, prefix: str = "") -> Iterator[EventFile]:
+    """A new event file for a policy that does not learn, with its row of the HParams page."""
+    kind = "agent" if policy.partition(":")[0] in AGENT_WORDS else "heuristic"
+    config = _about(policy, kind, played_on)
+    file = EventFile(folder, None, HEURISTIC)
+    if prefix:  # in a training the agent's row says what the columns are
+        file.write(0, summary=_experiment(config, [prefix + tag(name) for name in HEADLINES]))
+    file.write(0, summary=_session(config, folder))
+    yield file
+    file.close()
+
+
+def flattened(config: Mapping[str, Any], prefix: str = "") -> dict[str, bool | float | str]:
+    """Nested parameters with names joined by "/"; lists and other values as text."""
+    flat: dict[str, bool | float | str] = {}
+    for key, value in config.items():
+        if isinstance(value, Mapping):
+            flat |= flattened(value, f"{prefix}{key}/")
+        else:
+            flat[f"{prefix}{key}"] = value if isinstance(value, bool | int | float | str) else _as_text(value)
+    return flat
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return " ".join(map(str, value))
+    return "none" if value is None else str(value)
+
+
+def _scalars(values: Mapping[str, float]) -> Summary:
+    from tensorboard.compat.proto.summary_pb2 import Summary
+
+    return Summary(
+        value=[Summary.Value(tag=name, simple_value=value) for name, value in values.items() if not math.isnan(value)]
+    )
+
+
+def _image(name: str, png: bytes) -> Summary:
+    from tensorboard.compat.proto.summary_pb2 import Summary
+
+    width, height = (int.from_bytes(png[at : at + 4], "big") for at in (16, 20))  # of the IHDR chunk
+    picture = Summary.Image(width=width, height=height, colorspace=4, encoded_image_string=png)
+    return Summary(value=[Summary.Value(tag=name, image=picture)])
+
+
+def _pictures(runs: Sequence[Run], beside: Sequence[Run]) -> list[tuple[str, bytes]]:
+    """The distribution of JCT and the Gantt chart; none where matplotlib, which the page of images needs, is absent."""
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        return []
+    return [(f"pictures/{name.replace('-', '_')}", png) for name, png in of_runs(runs, beside).items()]
+
+
+def _charts(metrics: Collection[str], prefix: str = "") -> dict[str, tuple[str, ...]]:
+    """Chart -> tags, of the charts whose metrics are among these."""
+    return {
+        title: tuple(prefix + tag(name) for name in names)
+        for title, names in CHARTS.items()
+        if set(names) <= set(metrics)
+    }
+
+
+def _ratios(tags: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Chart -> tags, of the mean ratios to a reference."""
+    found = {name: match[1] for name in tags if (match := re.fullmatch(AGAINST, name))}
+    return {f"mean JCT over that of {reference}": (name,) for name, reference in found.items()}
+
+
+def _layout(shown: Mapping[str, Mapping[str, Sequence[str]]]) -> Summary:
+    """The layout of the Custom Scalars page, category -> chart -> tags; TensorBoard merges those of all runs."""
+    from tensorboard.compat.proto.summary_pb2 import Summary
+    from tensorboard.compat.proto.tensor_pb2 import TensorProto
+    from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
+    from tensorboard.compat.proto.types_pb2 import DT_STRING
+    from tensorboard.plugins.custom_scalar import layout_pb2, metadata
+
+    categories = [
+        layout_pb2.Category(
+            title=title,
+            chart=[
+                layout_pb2.Chart(
+                    title=chart,
+                    multiline=layout_pb2.MultilineChartContent(tag=[f"^{re.escape(name)}$" for name in tags]),
+                )
+                for chart, tags in charts.items()
+            ],
+        )
+        for title, charts in shown.items()
+    ]
+    content = layout_pb2.Layout(category=categories).SerializeToString()
+    tensor = TensorProto(dtype=DT_STRING, string_val=[content], tensor_shape=TensorShapeProto())
+    return Summary(
+        value=[
+            Summary.Value(tag=metadata.CONFIG_SUMMARY_TAG, tensor=tensor, metadata=metadata.create_summary_metadata())
+        ]
+    )
+
+
+def _session(config: Mapping[str, bool | float | str], folder: Path) -> Summary:
+    """A run's parameters for the HParams page, which averages rows of one name: each folder has a name of its own."""
+    from tensorboard.plugins.hparams.summary_v2 import hparams_pb
+
+    place = folder.resolve()
+    name = f"{place.parent.name}/{place.name} {short_hash(str(place))[:4]}"
+    return hparams_pb(dict(config), trial_id=name, start_time_secs=time.time())
+
+
+def _experiment(config: Mapping[str, bool | float | str], metrics: Sequence[str]) -> Summary:
+    """The columns of the HParams page."""
+    from tensorboard.compat.proto.summary_pb2 import Summary
+    from tensorboard.plugins.hparams import api_pb2, metadata, plugin_data_pb2
+
+    kinds = {bool: api_pb2.DATA_TYPE_BOOL, str: api_pb2.DATA_TYPE_STRING}
+    columns = [
+        api_pb2.HParamInfo(name=name, type=kinds.get(type(value), api_pb2.DATA_TYPE_FLOAT64))
+        for name, value in config.items()
+    ]
+    shown = [api_pb2.MetricInfo(name=api_pb2.MetricName(tag=name)) for name in dict.fromkeys(metrics)]
+    experiment = api_pb2.Experiment(hparam_infos=columns, metric_infos=shown, time_created_secs=time.time())
+    about = metadata.create_summary_metadata(plugin_data_pb2.HParamsPluginData(experiment=experiment))
+    return Summary(value=[Summary.Value(tag=metadata.EXPERIMENT_TAG, tensor=metadata.NULL_TENSOR, metadata=about)])

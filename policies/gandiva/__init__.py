@@ -1,0 +1,1 @@
+"""Gandiva: its placement, migration and packing, and its time slices."""

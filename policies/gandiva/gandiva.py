@@ -1,0 +1,181 @@
+"""Gandiva as the authors of paper dally read it: placement by affinity, and migration to a better tier with room.
+
+Source: Gandiva (Xiao et al., OSDI'18) as the simulator of paper dally's authors has it (paper dally, Sec. V-C: "it
+addresses this limitation by migrating jobs to more favorable GPU consolidation whenever resources become available");
+its code is not public. This reading has no time slicing, which is the core of Gandiva itself: a job that starts keeps
+running, and who waits waits. `slicing` adds it. simulator/running/placers.py has the placement (`affinity`) and the
+moves (`find_better`).
+* A gang that fits a machine goes to a machine dedicated to its size; a larger one takes random free GPUs at once.
+* A running job that lies on several machines moves as soon as a machine (or, for a larger gang that crosses racks, a
+  rack) has room beside it.
+* GPUs are offered in decreasing order of the job's first start; who never started comes last, by arrival.
+Under `semantics=artist-sim` a job that moves holds both gangs until its present chunk is done, as there; otherwise it
+moves at once.
+* `slicing=SECONDS` (Gandiva: "GPU time-slicing", paper sjf-bsbf, Sec. I; suspend and resume, in rounds of about a
+  minute): while jobs wait, running jobs make way for them in turns at the end of each slice, round robin over the
+  whole cluster (time_slicing.py); who is stopped pays `preemption_cost` when it starts again. GPUs are
+  offered to who has waited longest then. Gandiva itself slices machine by machine; that slices end together in the
+  whole cluster, so that large gangs find room, is our choice.
+* `packing=on`, where GPUs may hold several jobs: jobs of one GPU that find none free are packed on GPUs that hold
+  such jobs, or take turns there (`pack`). Larger gangs never share.
+
+Packing is as paper sjf-bsbf describes it (Sec. I and II: time-slicing and packing, "limiting GPU sharing to single-GPU
+jobs"); the rest is our choice:
+* A waiting job of one GPU that finds none free shares one that holds such jobs only, and has the memory for it as it
+  runs alone: Gandiva accumulates no gradients. It takes the GPU whose jobs then get most done in all, in units of a job
+  alone: the sum of 1 / slowdown, with the new job less without it; the lowest index on ties. Jobs come in the order of
+  the rule.
+* Two jobs that get more done together than one alone are packed: they run side by side, slowed down by each other.
+  Others take turns on the GPU, each at half its speed (`sharing.berths.excess`), which costs nothing else.
+* While nobody waits and a GPU is free, the most slowed down of the sharing jobs moves there, ties to the lowest index;
+  a move costs a restore.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ...simulator.compiler.jit import kernel
+from ...simulator.lifecycle.lifecycle import leave_queue, migrate
+from ...simulator.numerics.bitset import next_member
+from ...simulator.rules.orders import is_leased
+from ...simulator.rules.rule import Rule
+from ...simulator.running.placers import find_gang
+from ...simulator.sharing.berths import alone_sub_batch, excess, excess_on, fits
+from ..base import RulePolicy
+from ..passes.order_pass import bring_back
+from ..passes.starts import start
+
+NONE = -1
+
+
+def gandiva(
+    fallback: Literal["most-free", "last"] = "most-free",
+    preemption_cost: tuple[float, ...] = (0.0,),
+    round: float = 0.0,
+    lease: float = 0.0,
+    packing: Literal["on", "off"] = "off",
+    slicing: float = 0.0,
+) -> RulePolicy:
+    """Gandiva; `fallback=last` is a defect of the authors' simulator that spreads gangs which a machine could hold.
+
+    `slicing`: seconds of a time slice; 0: a job that runs is never stopped.
+
+    Paper: gandiva, migration, as in paper dally, Sec. V-C.
+    """
+    rule = Rule(
+        "turns" if slicing else "latest",
+        placer="affinity",
+        preemption_cost=preemption_cost,
+        round=round,
+        lease=lease,
+        migrates=True,
+        fallback=fallback,
+        packing=packing == "on",
+        slicing=slicing,
+    )
+    return RulePolicy("gandiva", rule)
+
+
+@kernel
+def pack(s):
+    """Modify `s`: jobs of one GPU that no free one is left for share GPUs; returns the number of jobs started.
+
+    Paper: gandiva, packing, as in paper sjf-bsbf, Sec. I and II.
+    """
+    started = 0
+    aside = 0
+    while s.free_gpus == 0:
+        c = _first_single(s)
+        if c == NONE:
+            break
+        job = s.queue_item[s.class_base[c]]
+        gpu = _best_host(s, job)
+        if gpu == NONE:  # another one may need less memory
+            leave_queue(s, job)
+            s.bid[aside] = job
+            aside += 1
+            continue
+        s.gang[0] = gpu
+        s.gang_size = 1
+        s.sub_batch[job] = alone_sub_batch(s, job)
+        start(s, job)
+        started += 1
+    bring_back(s, aside)
+    return started
+
+
+@kernel
+def _first_single(s):
+    """The class of jobs of one GPU whose first one comes next; or NONE."""
+    best = NONE
+    for c in range(s.n_classes):
+        if s.class_gpus[c] > 1:
+            break
+        if s.class_count[c] > 0 and (best == NONE or _comes_before(s, c, best)):
+            best = c
+    return best
+
+
+@kernel
+def _comes_before(s, c, other):
+    place, other_place = s.class_base[c], s.class_base[other]
+    key, other_key = s.queue_key[place], s.queue_key[other_place]
+    return key < other_key or (key == other_key and s.queue_item[place] < s.queue_item[other_place])
+
+
+@kernel
+def _best_host(s, job):
+    """The GPU that gains most by a waiting job of one GPU; NONE if there is none with room."""
+    best = NONE
+    best_gain = 0.0
+    sub_batch = alone_sub_batch(s, job)
+    gpu = next_member(s.open_low, s.open_mid, s.open_top, 0)
+    while gpu >= 0:
+        if _holds_singles(s, gpu) and fits(s, job, sub_batch, gpu):
+            gain = _gain(s, job, gpu)
+            if best == NONE or gain > best_gain:
+                best, best_gain = gpu, gain
+        gpu = next_member(s.open_low, s.open_mid, s.open_top, gpu + 1)
+    return best
+
+
+@kernel
+def _holds_singles(s, gpu):
+    for layer in range(s.jobs_per_gpu):
+        other = s.gpu_job[layer * s.gpu_slot.size + gpu]
+        if other >= 0 and s.gpus[other] > 1:
+            return False
+    return True
+
+
+@kernel
+def _gain(s, job, gpu):
+    """What a GPU gets done more with another job on it, in jobs alone."""
+    gain = 1.0 / (1.0 + excess_on(s, job, gpu))
+    for layer in range(s.jobs_per_gpu):
+        other = s.gpu_job[layer * s.gpu_slot.size + gpu]
+        if other >= 0:
+            before = 1.0 + excess_on(s, other, gpu)
+            gain += 1.0 / (before + excess(s, other, job)) - 1.0 / before
+    return gain
+
+
+@kernel
+def unpack(s):
+    """Modify `s`: while nobody waits and a GPU is free, the most slowed down of the sharing jobs moves there.
+
+    Paper: gandiva, packing, as in paper sjf-bsbf, Sec. I and II.
+    """
+    while s.waiting == 0 and s.free_gpus > 0 and s.shared_gpus > 0:
+        worst = NONE
+        worst_slowdown = 1.0
+        for i in range(s.running):
+            job = s.runner[i]
+            if s.gpus[job] == 1 and not is_leased(s, job):
+                slowdown = 1.0 + excess_on(s, job, s.first_gpu[job] % s.gpu_slot.size)
+                if slowdown > worst_slowdown or (slowdown == worst_slowdown and worst != NONE and job < worst):
+                    worst, worst_slowdown = job, slowdown
+        if worst == NONE or not find_gang(s, worst, s.placer):
+            return
+        migrate(s, worst)

@@ -1,0 +1,57 @@
+"""Time slicing: while jobs wait, running ones make way for them in turns (round robin).
+
+Slices end together: `slicing_s` seconds after a job began to wait while others ran, and every `slicing_s` from then on
+as long as somebody waits. At such an end the jobs that wait are offered GPUs in the order in which they began to wait
+(order TURNS), and those that find too few stop running ones: who has been on its GPUs longest goes first, best first
+those that are not needed after all keep theirs (eviction.py). Who is stopped waits behind all others.
+
+So whoever waits longest has a whole cluster to choose from at the end of each slice, whatever the size of its gang, and
+the n-th to wait runs within n slices. (If each job had slices of its own, the GPUs of a large gang would never be free
+at the same time.) A gang that finds no place even so, as while machines are down, is passed over. While nobody waits no
+slice is counted, and nothing is different from a rule without slices.
+"""
+
+import math
+
+from ...simulator.compiler.jit import kernel
+from ...simulator.numerics.heap import schedule_event
+from ..passes.eviction import push_pick
+
+
+@kernel
+def plan_turn(s):
+    """Modify `s`, at the end of an instant: when the present slices end; never while nobody waits or nobody runs.
+
+    Paper: gandiva, time-slicing, as in paper sjf-bsbf, Sec. I.
+    """
+    if s.waiting == 0 or s.running == 0:
+        s.turn_s = math.inf
+    elif s.turn_s <= s.now_s or s.turn_s == math.inf:
+        s.turn_s = s.now_s + s.slicing_s
+    schedule_event(s, s.round_event, s.turn_s)
+
+
+@kernel
+def turn_is_over(s):
+    """True if slices end at this instant."""
+    return s.slicing_s > 0.0 and s.turn_s <= s.now_s
+
+
+@kernel
+def pick_turns_over(s):
+    """Modify `s.pick_*`: a heap of the running jobs, those first that have been on their GPUs longest.
+
+    Their keys lie behind those of all that wait.
+
+    Paper: gandiva, time-slicing, as in paper sjf-bsbf, Sec. I.
+    """
+    for i in range(s.running):
+        job = s.runner[i]
+        if s.started_s[job] < s.now_s:
+            push_pick(s, s.now_s + (s.now_s - s.started_s[job]), job)
+
+
+@kernel
+def may_stop(s, job):
+    """True if a waiting job may stop running ones; who has just been stopped itself may not, where jobs take turns."""
+    return s.slicing_s <= 0.0 or s.stopped_s[job] < s.now_s

@@ -1,0 +1,1 @@
+"""`random`: on GPUs, in regions and among groups."""

@@ -1,0 +1,102 @@
+"""`random`: a random order and random places, drawn from the seed: what everything should beat.
+
+Without regions it is a compiled rule. With regions every waiting workload, in a random order, is offered to one region
+of those that have its tables, drawn at random, and there to the clusters of its first part's type, in a random order;
+it starts at the first where it fits without preemption. Tables are copied where no region can run a workload
+(policies/mast/copies_on_demand.py). Where jobs run in groups on parameter servers see harmony/group_baselines.py.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...simulator.base.decisions import Decision, Start
+from ...simulator.engine.view import ClusterView
+from ..base import RulePolicy
+from ..harmony.group_baselines import AnyGroup
+from ..mast.copies_on_demand import on_demand
+from ..mast.rms import Hardware, RegionalScheduler
+from ..ordered import Head, Placer, ordered
+from ..planning import PlanningPolicy, rng_of
+from ..twofold import Twofold
+
+
+class RandomRegions(PlanningPolicy):
+    """Random places in regions; see the module."""
+
+    def __init__(self) -> None:
+        super().__init__("random")
+        self._laid: tuple[Any, Any] | None = None
+        self._scheduler: RegionalScheduler
+
+    def why(self, view: ClusterView, decision: Decision) -> str:
+        """Chance; tables are copied where no region has all that a workload reads."""
+        return (
+            "drawn at random" if isinstance(decision, Start) else "a waiting workload finds all its tables in no region"
+        )
+
+    def plan(self, view: ClusterView) -> list[Decision]:
+        """Who starts where, drawn."""
+        demands = view.demands
+        if self._laid is None or self._laid[0] is not view.workload or self._laid[1] is not view.topology:
+            self._laid = (view.workload, view.topology)
+            self._scheduler = RegionalScheduler(Hardware.of(view.topology, demands), len(view.workload), False)
+        rng = rng_of(view)
+        self._scheduler.follow(view, demands.level)
+        clusters = self._scheduler.hardware
+        found: list[Decision] = []
+        lacking: list[int] = []
+        for job in rng.permutation(view.queue).tolist():
+            regions = view.regions_of(job)
+            if not regions:
+                lacking.append(job)
+                continue
+            region = int(rng.choice(regions))
+            parts = list(zip(demands.part_type[job].tolist(), demands.part_units[job].tolist(), strict=True))
+            parts = [part for part in parts if part[0] >= 0]
+            there = np.flatnonzero((clusters.region == region) & (clusters.kind == parts[0][0]))
+            for cluster in rng.permutation(there).tolist():
+                plan = self._scheduler.start(
+                    job, demands.level[job], parts, view.now_s, cluster=cluster, preempts=False
+                )
+                if plan is not None:
+                    found.append(Start(job, plan.gpus))
+                    break
+        return [*on_demand(view, sorted(lacking)), *found]
+
+
+class RandomPolicy(Twofold):
+    """The compiled rule, in regions `RandomRegions`, or `AnyGroup`."""
+
+    def __init__(self, rule: RulePolicy) -> None:
+        super().__init__(rule, AnyGroup, for_gpus=("head", "placer", "preemption_cost", "round", "lease"))
+
+    @cached_property
+    def _in_regions(self) -> RandomRegions:
+        return RandomRegions()
+
+    def clock_for(self, view: Any) -> Any:
+        """The rule, or the terms among groups; in regions nothing."""
+        return None if view.workload.geo is not None else super().clock_for(view)
+
+    def decide(self, view: Any) -> Decision:
+        """The next decision at this instant."""
+        return self._in_regions.decide(view) if view.workload.geo is not None else super().decide(view)
+
+    def why(self, view: Any, decision: Decision) -> str:
+        """What whoever plays there says."""
+        return self._in_regions.why(view, decision) if view.workload.geo is not None else super().why(view, decision)
+
+
+def random_policy(
+    head: Head = "skip",
+    placer: Placer = "random",
+    preemption_cost: tuple[float, ...] = (0.0,),
+    round: float = 0.0,
+    lease: float = 0.0,
+) -> RandomPolicy:
+    """The policy `random`; its parameters are those of `ordered`, for clusters without regions."""
+    return RandomPolicy(ordered("random", head, placer, preemption_cost, round, lease))

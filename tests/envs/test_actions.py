@@ -1,0 +1,88 @@
+"""What an action means is said once: kernels carry it out and the interfaces ask the same kernels."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+from clustergym.envs.delay.delay_window import UNTIL_OFFER, hold_of
+from clustergym.envs.geo.geo_window import candidate_of, start_of
+from clustergym.envs.step import NO_CANDIDATE, candidate_played
+from clustergym.envs.window import choice_of, running_candidate, waiting_candidate
+from clustergym.simulator.base.tiers import MACHINE, RACK
+from clustergym.tests.support.small_envs import SMALL
+
+
+def begun(name: str, **options: Any) -> Any:
+    """A small environment at its first decision."""
+    env = gymnasium.make(f"clustergym/{name}-v0", **{**SMALL[f"clustergym/{name}-v0"], **options}).unwrapped
+    env.reset(seed=0)
+    return env
+
+
+@pytest.mark.parametrize(
+    ("legal", "candidate", "played"),
+    [
+        ([1, 0, 1], 2, 2),
+        ([1, 0, 1], 1, 0),
+        ([1, 0, 1], 3, 0),
+        ([0, 0, 1], 1, 2),
+        ([0, 1, 1], -1, 1),
+        ([0, 0, 0], -1, NO_CANDIDATE),
+    ],
+)
+def test_a_candidate_that_is_not_legal_lets_time_pass_or_is_the_first_that_is(legal, candidate, played):
+    for kind in (np.int8, np.bool_):
+        assert candidate_played(np.array(legal, kind), len(legal), candidate) == played
+
+
+def test_a_candidate_behind_those_that_count_is_none():
+    assert candidate_played(np.array([1, 1, 1], np.int8), 2, 2) == 0
+
+
+@pytest.mark.parametrize("name", ["Delay", "Sharing", "Grouping"])
+def test_candidates_and_slots_are_one_another(name):
+    env = begun(name, slots=3, running_slots=2)
+    w, (waiting, running, *_) = env.interface.window, env.tables.tables
+    first = 1
+    for is_waiting, table, at in ((True, waiting, waiting_candidate), (False, running, running_candidate)):
+        for slot in range(table.rows):
+            for kind in range(table.kinds):
+                job = (w.waiting_job if is_waiting else w.running_job)[slot]
+                assert at(w, slot, kind) == first and choice_of(w, first) == (is_waiting, slot, job, kind)
+                first += 1
+    assert w.candidates == env.tables.candidates == first + sum(table.rows for table in env.tables.tables[2:])
+
+
+def test_a_hold_takes_the_nearest_delay_and_tier():
+    """Delays: until the next offer, until the timer, 60 s; tiers: machine, rack."""
+    env = begun("Delay", delays=(60.0,))
+    s, w = env.simulator.state, env.interface.window
+    job, now_s = int(w.waiting_job[0]), float(s.now_s)
+    assert hold_of(s, w, job, UNTIL_OFFER, 0) == hold_of(s, w, job, -7, 0) == (math.inf, MACHINE)
+    assert hold_of(s, w, job, 2, 1) == hold_of(s, w, job, 99, 99) == (now_s + 60.0, RACK)
+    assert hold_of(s, w, job, 2, -1) == (now_s + 60.0, MACHINE)
+
+
+def test_starts_in_regions_and_candidates_are_one_another():
+    env = begun("Geo")
+    w = env.interface.window
+    legal = np.flatnonzero(env.action_masks())[1:].tolist()
+    assert legal and [candidate_of(w, *start_of(w, candidate)) for candidate in legal] == legal
+    assert candidate_of(w, -5, 0, 0) == 0
+
+
+def test_where_some_tables_will_be_is_a_part_of_where_all_will():
+    env = begun("DataPlacement")
+    for _ in range(4):
+        env.step(int(np.flatnonzero(env.action_masks())[-1]))
+    homes, copies = env.view.projected()
+    few_homes, few_copies = env.view.projected(2, 3)
+    assert (homes[2:5] == few_homes).all() and (copies[2:5] == few_copies).all()
+    assert copies[np.arange(len(homes)), homes].all()
+    day = env.interface.day
+    assert day is not None and (day.copies == copies).all() and (day.placement.home == homes).all()
