@@ -18,9 +18,8 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from ..envs.batch import Batch
 from ..envs.batch_state import restore, state_of
-from ..envs.outcome import ELAPSED_S, IS_ADJUSTED, IS_FORCED, IS_INVALID, REWARD, TERMINATED, TRUNCATED
+from ..envs.outcome import ELAPSED_S, IS_ADJUSTED, IS_FORCED, IS_INVALID, REWARD, TERMINATED, TRUNCATED, counts_of
 from ..envs.registration import env_class, resolve
-from ..envs.snapshot import counts_of
 
 
 def sb3_vec_env(

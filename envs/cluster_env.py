@@ -32,11 +32,11 @@ from .configured import config_of, expect_option, options_of
 from .forms import Form
 from .moment import Moment, complete, copied_extras, go_back, made_again, moment_of, parts_of
 from .observation_layout import Tables
-from .outcome import BEGINS, REWARD, TERMINATED, TRUNCATED
+from .outcome import BEGINS, REWARD, TERMINATED, TRUNCATED, counts_of
 from .reference import Reference
 from .registration import ENVIRONMENTS
 from .reward import JCT, REWARDS, reward_scale
-from .snapshot import Reward, Snapshot, counts_of, own_reward, paid
+from .snapshot import Reward, Snapshot, own_reward, paid
 
 if TYPE_CHECKING:
     from .rendering.scenes.seen import Seen

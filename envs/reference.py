@@ -13,7 +13,7 @@ from ..simulator.engine.rule_loop import rule_loop
 from ..simulator.engine.simulator import Simulator
 from ..simulator.events.initialise import lay_rule
 from ..simulator.groups.group_simulator import GroupSimulator
-from ..simulator.profiles.skew import skewed_jobs
+from ..simulator.profiles.skew import jobs_taken_for_skewed
 from ..simulator.record.plain import Plain
 from ..simulator.rules.rule import SKEW_PLACERS, Rule
 
@@ -82,7 +82,7 @@ class Reference:
             self._copy = simulator.capacity.empty()
             self._plain = Plain(self._copy, simulator.capacity)
         self._plain.become(simulator.plain)
-        skewed = skewed_jobs(simulator.workload) if rule.placer in SKEW_PLACERS else None
+        skewed = jobs_taken_for_skewed(simulator.workload) if rule.placer in SKEW_PLACERS else None
         lay_rule(self._plain.record, rule, skewed, simulator.semantics)
         code = rule_loop().run(self._copy, 0, ALL_EVENTS)
         if code == codes.ENDLESS:

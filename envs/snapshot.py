@@ -24,8 +24,6 @@ from ..simulator.base.errors import InputError
 from ..simulator.files.own_code import is_own, own
 from .outcome import FINISHED_JOBS, RUNNING_JOBS, TERMINATED, TRUNCATED, USED_GPUS, WAITING_JOBS
 
-COUNTS = ("waiting_jobs", "running_jobs", "finished_jobs", "used_gpus")  # as in outcome.py, from WAITING_JOBS on
-
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -99,18 +97,6 @@ def _late(s: np.void) -> int:
         late += int(s["status"][s["due"][due]] != DONE)
         due += 1
     return late
-
-
-def counts_of(outcome: Sequence[float]) -> dict[str, int]:
-    """What every `info` says of jobs and GPUs, of what a step came to."""
-    waiting, running, finished, used = (int(count) for count in outcome[WAITING_JOBS : USED_GPUS + 1])
-    return {
-        "active_jobs": waiting + running,
-        "waiting_jobs": waiting,
-        "running_jobs": running,
-        "finished_jobs": finished,
-        "used_gpus": used,
-    }
 
 
 def own_reward(reward: Any) -> Reward | None:

@@ -14,8 +14,7 @@ from ..simulator.base.errors import InputError
 from . import autoreset
 from .batch import Batch
 from .moment import Moment
-from .outcome import ELAPSED_S, IS_ADJUSTED, IS_FORCED, IS_INVALID, REWARD, USED_GPUS, WAITING_JOBS
-from .snapshot import COUNTS
+from .outcome import COUNTS, ELAPSED_S, IS_ADJUSTED, IS_FORCED, IS_INVALID, REWARD, USED_GPUS, WAITING_JOBS
 
 OF_BATCH = ("envs",)  # attributes that copies take from their batch
 FLAGS = {"invalid_action": IS_INVALID, "forced_action": IS_FORCED, "adjusted_action": IS_ADJUSTED}

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...policies.mast.copies_on_demand import on_demand
-from ...policies.mast.gms import lay_ranking
-from ...policies.mast.rms import Hardware, lay_regions
+from ...policies.mast.global_scheduler import lay_ranking
+from ...policies.mast.regional_scheduler import Hardware, lay_regions
 from ...simulator.base.arguments import check_range
 from ...simulator.base.decisions import Decision, Hold, Preempt, Start
 from ...simulator.base.errors import InputError

@@ -14,7 +14,7 @@ from functools import cache
 
 import numpy as np
 
-from ...policies.mast.gms import rank
+from ...policies.mast.global_scheduler import rank
 from ...policies.mast.place_search import NO_PLAN, begin_plan, bid, place, refuse, undo, was_refused
 from ...policies.mast.region_units import IMPORTANCES, LEAVES, forget_all, lay
 from ...simulator.base.codes import FINISHED, HORIZON

@@ -141,9 +141,9 @@ def expect_installed() -> None:
 
 def _expect_free(logdir: Path) -> None:
     from ..learning.training import CONFIG
-    from ..storing import summary
+    from ..storing import evaluation_file
 
-    if (logdir / summary.NAME).exists():
+    if (logdir / evaluation_file.NAME).exists():
         raise BadArgument(f"--logdir {logdir}: an evaluation is there; train into a folder of its own")
     if (logdir / CONFIG).exists():
         raise BadArgument(

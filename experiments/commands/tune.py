@@ -175,9 +175,9 @@ def _expect_one(policy: str | None, train: bool, of_training: Mapping[str, Any],
 
 def _expect_free(logdir: Path | None) -> None:
     from ..learning.training import CONFIG
-    from ..storing import summary
+    from ..storing import evaluation_file
 
-    for name, what in ((summary.NAME, "an evaluation"), (CONFIG, "a training")):
+    for name, what in ((evaluation_file.NAME, "an evaluation"), (CONFIG, "a training")):
         if logdir is not None and (logdir / name).exists():
             raise BadArgument(f"--logdir {logdir}: {what} is there; tune into a folder of its own")
 

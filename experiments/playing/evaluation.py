@@ -15,7 +15,7 @@ from ...simulator.configuration.cluster_config import SimulatedCluster
 from ...simulator.engine.simulator import Simulator
 from ...simulator.engine.time_window import Window, windowed
 from ...simulator.jobs.estimates import Estimates
-from ...simulator.profiles.skew import skewed_jobs
+from ...simulator.profiles.skew import jobs_taken_for_skewed
 from ...simulator.rules.rule import SKEW_PLACERS
 from ...simulator.workloads import Workload
 from ..settings.evaluation_setting import Setting, depends_on_seed, workload_of
@@ -252,7 +252,7 @@ def _tell(setting: Setting, tasks: Sequence[Task]) -> None:
         for player in {word_of(player): player for player, _, _ in tasks}.values()
     ]
     if any(rule is not None and rule.placer in SKEW_PLACERS for rule in rules):
-        skewed_jobs(workload)
+        jobs_taken_for_skewed(workload)
 
 
 def _play_there(task: tuple[Setting, str | Handed, int, bool, RunStore | None]) -> Run | PolicyFailed:

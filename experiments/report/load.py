@@ -161,7 +161,7 @@ def load(folders: Sequence[Path], baseline: str | None = None) -> Material:
         InputError: a folder that is none, or holds neither; a baseline that was played nowhere.
         MissingExtra: there are trainings alone, and TensorBoard, which reads their curves, is not installed.
     """
-    from ..storing import command_log, store, summary
+    from ..storing import command_log, evaluation_file, store
 
     evaluations, trainings, sources = [], [], []
     unread: dict[Path, MissingExtra] = {}
@@ -175,7 +175,7 @@ def load(folders: Sequence[Path], baseline: str | None = None) -> Material:
             training = _training(folder)
         except MissingExtra as error:
             unread[folder] = error
-        if (folder / summary.NAME).exists() or (training is None and folder not in unread):
+        if (folder / evaluation_file.NAME).exists() or (training is None and folder not in unread):
             evaluations.append(store.read(folder))
         if training is not None:
             trainings.append(training)

@@ -2,7 +2,7 @@
 
 A folder holds the runs of one setting, from any number of commands: policies and seeds add up.
 
-    DIR/evaluation.json   the setting, hashes of what its words name, versions, and the policies (see `summary.py`)
+    DIR/evaluation.json   setting, hashes of what its words name, versions, policies (see `evaluation_file.py`)
     DIR/runs/KEY.parquet  one run: a row (columns below); KEY is a hash of policy and seed
     DIR/results.parquet   all runs as one table for other programs: written at the end and every minute or so
     DIR/command.json      the commands that made it (see `command_log.py`)
@@ -39,10 +39,10 @@ from ..console.terminal import BadArgument, expect_writable
 from ..playing.recording import Timeline
 from ..playing.runs import Run, players_of
 from ..settings.evaluation_setting import Setting, stamps
-from . import command_log, identity, results, summary
+from . import command_log, evaluation_file, identity, results
 from .run_files import StoredRunWarning, load, remove_orphans, save, short_hash
 
-RUNS, TABLE, SUMMARY = "runs", "results.parquet", summary.NAME
+RUNS, TABLE, SUMMARY = "runs", "results.parquet", evaluation_file.NAME
 RUN_NAME = re.compile(r"[0-9a-f]{20}\.parquet")
 RECORDED = ("timeline_", "decision_")
 DECISION = ("time_s", "job_id", "decision", "gpus", "shift_s", "why")
@@ -106,17 +106,19 @@ def read(folder: Path, timelines: bool = True) -> Evaluation:
     Raises:
         InputError: the folder holds no evaluation, or one that this version cannot read.
     """
-    about = summary.read(folder)
+    about = evaluation_file.read(folder)
     if about is None:
         raise InputError(f"{folder}: it holds no evaluation; make one with: clustergym evaluate ENV --logdir {folder}")
     place = {word: number for number, word in enumerate(about["policies"])}
-    without, seals = () if timelines else RECORDED, about["schema"] > summary.WITHOUT_CHECKSUMS
+    without, seals = () if timelines else RECORDED, about["schema"] > evaluation_file.WITHOUT_CHECKSUMS
     if not seals:
         warnings.warn(f"{folder}: an older clustergym wrote it, without checksums", StoredRunWarning, stacklevel=2)
     found = (_read_run(path, without, seals, about["policies"]) for path in sorted((folder / RUNS).glob("*.parquet")))
     runs = [run for run in found if run is not None]
     runs.sort(key=lambda run: (place[run.policy], run.seed))
-    return Evaluation(folder, summary.setting_of(about), tuple(runs), about["versions"], command_log.read(folder))
+    return Evaluation(
+        folder, evaluation_file.setting_of(about), tuple(runs), about["versions"], command_log.read(folder)
+    )
 
 
 def _read_run(path: Path, without: tuple[str, ...], seals: bool, identities: Mapping[str, str]) -> Run | None:
@@ -220,36 +222,36 @@ def open_store(folder: Path, setting: Setting, policies: Sequence[Any], fresh: b
         expect_writable(path, "--logdir")
     if fresh:
         _forget(folder)
-    before = summary.read(folder)
+    before = evaluation_file.read(folder)
     if before is not None:
-        summary.expect_setting(folder, before, setting)
-    common = summary.common(setting)
+        evaluation_file.expect_same_setting(folder, before, setting)
+    common = evaluation_file.common(setting)
     players = players_of(policies)
     files = {word: identity.of_policy(make_for(player, setting.environment)) for word, player in players.items()}
     held = {word: identity.of_object(player) for word, player in players.items()}
     told = json.dumps(common, sort_keys=True)
     identities = {word: short_hash(told, word, files[word] + held[word]) for word in players}
-    for change in summary.changes(before, common, identities) if before is not None else ():
+    for change in evaluation_file.changes(before, common, identities) if before is not None else ():
         warnings.warn(
             f"{folder}: {change}; earlier results are not used and leave the tables; a folder of its own keeps them",
             StoredRunWarning,
             stacklevel=2,
         )
-    if before is not None and before["schema"] == summary.WITHOUT_CHECKSUMS:
+    if before is not None and before["schema"] == evaluation_file.WITHOUT_CHECKSUMS:
         (folder / TABLE).unlink(missing_ok=True)  # of runs that are not used; it does not say who wrote it
     remove_orphans(folder / RUNS)
-    summary.declare(folder, common, identities)
+    evaluation_file.declare(folder, common, identities)
     return Store(folder, identities, common["content"], files, common["sources"])
 
 
 def _expect_ours(folder: Path) -> None:
     """Raise BadArgument if a file of somebody else lies where the evaluation's would be written."""
     path, table = folder / SUMMARY, folder / TABLE
-    about = summary.read(folder)
+    about = evaluation_file.read(folder)
     runs = (folder / RUNS).glob("*.parquet")
-    if about is None and not summary.is_blank(path) and not any(RUN_NAME.fullmatch(run.name) for run in runs):
+    if about is None and not evaluation_file.is_blank(path) and not any(RUN_NAME.fullmatch(run.name) for run in runs):
         _refuse(path)
-    _expect_our_table(table, about is not None and about["schema"] == summary.WITHOUT_CHECKSUMS)
+    _expect_our_table(table, about is not None and about["schema"] == evaluation_file.WITHOUT_CHECKSUMS)
 
 
 def _expect_our_table(path: Path, older: bool = False) -> None:

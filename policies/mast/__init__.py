@@ -1,5 +1,5 @@
 """MAST, the fast path of paper mast: which workload, which region, which cluster, which machines, and who leaves."""
 
-from .rms import Hardware, Plan, RegionalScheduler
+from .regional_scheduler import Hardware, Plan, RegionalScheduler
 
 __all__ = ["Hardware", "Plan", "RegionalScheduler"]

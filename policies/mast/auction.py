@@ -176,7 +176,7 @@ def _move(r, q, earlier, job, now_s):
 
 @entry
 def open_queue(states, row, r, g, q, count):
-    """Modify in place: the pending workloads of a ranking `g` (gms.py) queue. Returns how many lack tables.
+    """Modify in place: the pending workloads of a ranking `g` of GMS queue. Returns how many lack tables.
 
     Of each the regions with its tables and room for it are set; nobody is bound to a cluster.
     """

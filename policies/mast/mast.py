@@ -1,6 +1,6 @@
 """MAST, the fast path of paper mast: one pass over the queue after the other; and the other cells of its Table 1.
 
-At every pass GMS ranks the pending workloads (gms.py); in this order each is offered to the regions that have its
+At every pass GMS ranks the pending workloads; in this order each is offered to the regions that have its
 tables and could hold it, and gets the best plan of RMS (place_search.py), or is passed. Where workloads were preempted,
 the pass is made again at the same instant, with them in the queue. Workloads that no region can run have their tables
 copied (copies_on_demand.py).
@@ -59,12 +59,12 @@ from ...simulator.rules.rule import Rule
 from ...simulator.warehouse.demands import Demands, packs
 from ..planning import PlanningPolicy, is_round
 from ..two_paths import Paths
-from . import auction, gms
+from . import auction, global_scheduler
 from . import region_units as kernels
 from .auction import Queue
 from .copies_on_demand import on_demand
-from .gms import DAY_S, lay_ranking
-from .rms import Hardware, lay_regions
+from .global_scheduler import DAY_S, lay_ranking
+from .regional_scheduler import Hardware, lay_regions
 
 if TYPE_CHECKING:
     from ..tetris.tetris import DataPolicy
@@ -223,7 +223,7 @@ class Weights:
 class _Arrays:
     """What the kernels work on, for one workload in one topology."""
 
-    ranking: gms.Ranking
+    ranking: global_scheduler.Ranking
     regions: kernels.RegionUnits
     queue: auction.Queue
 
@@ -367,7 +367,7 @@ class Passes(PlanningPolicy):
     def _open(self, view: ClusterView) -> int:
         """Rank the pending workloads. Returns how many of them lack tables."""
         arrays = self._arrays
-        self._pending = view.read_by(gms.scan, arrays.ranking)
+        self._pending = view.read_by(global_scheduler.scan, arrays.ranking)
         return int(view.read_by(auction.open_queue, arrays.regions, arrays.ranking, arrays.queue, self._pending))
 
     def _place(self, view: ClusterView) -> list[Decision]:
@@ -439,7 +439,7 @@ def scoped_scheduler(
         scan_s: seconds from one pass over the queue to the next; 0: at every event.
         joint: workloads that global allocation places jointly, 8 unless told; 1: one at a time.
         demand: which demand binds a workload to a region: `now`, unless told, or `day` (binding.py).
-        age_weight, age_cap_s, fair_weight, window_s: of the credit, see `simulator.geo.gms.lay_ranking`.
+        age_weight, age_cap_s, fair_weight, window_s: of the credit, see `global_scheduler.lay_ranking`.
         cache: whether RMS keeps its negative cache.
 
     Raises:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ..base.errors import InputError
 from ..cluster.routes import NO_LINKS
-from ..network.network_model import name_of_job
+from ..jobs.workload import name_of_job
 from ..network.simulated import Simulated
 from ..numerics.random import uniform
 from . import network_calls

@@ -27,9 +27,10 @@ import numpy as np
 from ..base.errors import InputError
 from ..base.tiers import RACK, TIERS
 from ..cluster.routes import NO_LINKS, LinkUse, link_use, machines_of, sharing
+from ..jobs.workload import name_of_job
 from ..network.isolated import ISOLATED, Duration
 from ..network.measured import batch_of, factors_by_batch
-from ..network.network_model import Jobs, name_of_job
+from ..network.network_model import Jobs
 from ..network.simulated import Simulated
 from ..profiles.phases import Phases
 from ..record.state import PROFILES

@@ -39,7 +39,7 @@ from ..events.journal import logged
 from ..jobs.workload import Workload
 from ..lifecycle import job_calls
 from ..network.simulated import Pace
-from ..profiles.skew import skewed_jobs
+from ..profiles.skew import jobs_taken_for_skewed
 from ..record.plain import Plain
 from ..record.state import Capacity
 from ..regions.initialise_regions import lay_regions
@@ -323,7 +323,7 @@ class Simulator(Stops):
             self._asked = NEVER
 
     def _skewed(self) -> np.ndarray | None:
-        return skewed_jobs(self.workload) if self.rule.placer in SKEW_PLACERS else None
+        return jobs_taken_for_skewed(self.workload) if self.rule.placer in SKEW_PLACERS else None
 
     def advance(self) -> None:
         """Close this instant and run to the next decision point.

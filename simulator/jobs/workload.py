@@ -519,3 +519,9 @@ def _write_parquet(workload: Workload, path: Path) -> None:
 
 
 assert tuple(field.name for field in fields(Workload))[1:-4] == COLUMNS
+
+
+def name_of_job(workload: Any, job: int) -> str:
+    """How an error calls a job: by its id, or by its number where the workload has no ids."""
+    job_ids = getattr(workload, "job_id", None)
+    return f"job {job_ids[job]}" if job_ids is not None else f"job number {job}"

@@ -16,10 +16,11 @@ import numpy as np
 from ..base.errors import InputError
 from ..base.said_once import say_once
 from ..base.tiers import MACHINE, NETWORK, RACK, SLOT, TIERS
+from ..jobs.workload import name_of_job
 from ..record.state import LAYERS, MODELS, PROFILES, Capacity, empty_state
 from .collectives import best_fraction, compute_fraction, flatten
 from .isolated import ISOLATED, Duration, Shape, best_shape
-from .network_model import Jobs, name_of_job
+from .network_model import Jobs
 from .tiers_and_layers import KINDS, MOST_PASS_NS, Calibration, Link, ModelLayers, load_calibration
 from .written import EVERYTHING, Used
 

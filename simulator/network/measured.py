@@ -28,9 +28,10 @@ import numpy as np
 from ..base.errors import InputError
 from ..base.names import choose
 from ..base.tiers import MACHINE, RACK, TIERS
+from ..jobs.workload import name_of_job
 from ..profiles.models import Profiles, load_profiles
 from .isolated import COMPUTE, ISOLATED, Duration
-from .network_model import Jobs, Network, name_of_job
+from .network_model import Jobs, Network
 from .step_time import A, B, step_time_s
 from .tiers_and_layers import CALIBRATIONS, Link, load_fabric
 from .written import Used

@@ -40,12 +40,6 @@ class Jobs(Protocol):
         """Gang sizes, int64 >= 1, (n,)."""
 
 
-def name_of_job(workload: Any, job: int) -> str:
-    """How an error calls a job: by its id, or by its number where the workload has no ids."""
-    job_ids = getattr(workload, "job_id", None)
-    return f"job {job_ids[job]}" if job_ids is not None else f"job number {job}"
-
-
 @runtime_checkable
 class Network(Protocol):
     """A network model."""

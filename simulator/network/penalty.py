@@ -11,9 +11,10 @@ import numpy as np
 from ..base.errors import InputError
 from ..base.names import numbered
 from ..base.tiers import TIERS
+from ..jobs.workload import name_of_job
 from ..profiles.slowdown_tables import MAX_FACTOR, Factors, PenaltyTable, load_table
 from .isolated import ISOLATED, Duration
-from .network_model import Jobs, name_of_job
+from .network_model import Jobs
 
 if TYPE_CHECKING:
     from ..cluster.topology import Topology

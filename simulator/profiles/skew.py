@@ -104,7 +104,7 @@ def is_skewed(models: np.ndarray, threshold: float = DEFAULT_THRESHOLD, unknown:
     return np.fromiter((verdicts[model] for model in models), dtype=bool, count=len(models))
 
 
-def skewed_jobs(workload: Workload) -> np.ndarray:
+def jobs_taken_for_skewed(workload: Workload) -> np.ndarray:
     """Which jobs of a workload Tiresias consolidates (`is_skewed`), bool (n,).
 
     Warns where models of its jobs on several GPUs are not known: those are consolidated.

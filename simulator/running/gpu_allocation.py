@@ -312,7 +312,7 @@ def lower(s, job):
 def gang_was_held_by(s, job):
     """True if `s.gang` is the very set of GPUs that `job` held at the last `sign_gpus`."""
     if has_berths(s):
-        return _gang_was_in_berths_of(s, job)
+        return _berths_were_held_by(s, job)
     if s.gang_size != s.gpus[job]:
         return False
     for i in range(s.gang_size):
@@ -323,7 +323,7 @@ def gang_was_held_by(s, job):
 
 
 @kernel
-def _gang_was_in_berths_of(s, job):
+def _berths_were_held_by(s, job):
     if s.gang_size != s.stop_gpus[job]:
         return False
     for i in range(s.gang_size):

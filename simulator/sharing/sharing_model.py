@@ -15,8 +15,8 @@ import numpy as np
 from ..base.errors import InputError
 from ..base.names import bind, choose, parse_name
 from ..jobs.job_kinds import Slowdowns, lay_kinds
-from ..jobs.workload import Workload
-from ..network.network_model import Network, name_of_job
+from ..jobs.workload import Workload, name_of_job
+from ..network.network_model import Network
 from ..profiles.models import load_profiles
 from ..record.sharing_fields import FIT_TERMS, SHARED_MODELS
 from ..record.state import BERTH_SIZES

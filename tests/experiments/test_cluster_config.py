@@ -16,7 +16,7 @@ from clustergym.envs.delay.env import DelayEnv
 from clustergym.experiments.cli import run
 from clustergym.experiments.commands.options import described_setting
 from clustergym.experiments.settings.evaluation_setting import Setting
-from clustergym.experiments.storing import summary
+from clustergym.experiments.storing import evaluation_file
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.configuration.cluster_config import ClusterConfig
 from clustergym.simulator.engine.simulator import Simulator
@@ -78,10 +78,10 @@ def test_stored_runs_are_told_apart_by_a_declared_field(tmp_path, capsys):
     folders = tmp_path / "none", tmp_path / "seven"
     for folder, more in zip(folders, ((), ("--set", "cooling_kw=7")), strict=True):
         assert run([*SMALL, *WORKLOAD, *more, "--logdir", str(folder)]) == 0
-    told = [json.loads((folder / summary.NAME).read_text()) for folder in folders]
+    told = [json.loads((folder / evaluation_file.NAME).read_text()) for folder in folders]
     assert [one["setting"]["cooling_kw"] for one in told] == [0.0, 7.0]
     assert told[0]["policies"]["fifo"] != told[1]["policies"]["fifo"]
-    assert summary.setting_of(told[1]).config.cooling_kw == 7.0
+    assert evaluation_file.setting_of(told[1]).config.cooling_kw == 7.0
     capsys.readouterr()
     assert run([*SMALL, *WORKLOAD, "--logdir", str(folders[1])]) == 2
     assert "cooling_kw 7.0, not 0.0" in capsys.readouterr().err

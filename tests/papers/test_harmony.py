@@ -50,15 +50,15 @@ def test_a_job_bound_group_takes_longer_where_push_and_pull_are_apart():
     """Case 2 of the review: COMP 1, 6, 1 s and COMM 1, 5, 1 s: Eq. 1 says 11 s; 12 s where all begin with PULL."""
     jobs = group((8.0, 1.0), (48.0, 5.0), (8.0, 1.0))
     assert jobs.predicted_s == 11.0
-    assert execute(jobs, harmony_model.executor()).period_s == pytest.approx([11.0] * 3)
-    split = execute(jobs, harmony_model.executor(comm="split"))
+    assert execute(jobs, harmony_model.executor_config()).period_s == pytest.approx([11.0] * 3)
+    split = execute(jobs, harmony_model.executor_config(comm="split"))
     assert split.period_s == pytest.approx([12.0] * 3)
     assert split.error == pytest.approx(12.0 / 11.0 - 1.0)
 
 
 def test_a_secondary_comm_makes_a_network_bound_group_faster_than_predicted():
     """The review's case 4: COMP 1 and 1 s, COMM 4 and 2 s, busy .8: Eq. 1 says 6 s, it takes 5.2 s."""
-    found = execute(group((8.0, 4.0), (8.0, 2.0)), harmony_model.executor(busy=0.8))
+    found = execute(group((8.0, 4.0), (8.0, 2.0)), harmony_model.executor_config(busy=0.8))
     assert found.predicted_s == 6.0
     assert found.period_s == pytest.approx([5.2, 5.2])
 

@@ -55,14 +55,14 @@ def drawn_group(seed: int) -> tuple[Group, np.ndarray]:
     return Group(comp_machine_s, comm_s, none, none, MACHINES), starts_s
 
 
-def executor(**words: object) -> GroupConfig:
+def executor_config(**words: object) -> GroupConfig:
     """A configuration in which metrics are known and jobs are there at once."""
     return GroupConfig(**{**AT_ONCE, **words})  # type: ignore[arg-type]
 
 
 def errors(words: Mapping[str, object], groups: Sequence[tuple[Group, np.ndarray | None]]) -> np.ndarray:
     """How much longer an iteration of the slowest job takes than predicted, %, float64 (groups,)."""
-    config = executor(**words)
+    config = executor_config(**words)
     return 100.0 * np.array(
         [execute(group, config, starts_s, seed).error for seed, (group, starts_s) in enumerate(groups)]
     )

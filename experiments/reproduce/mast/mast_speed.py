@@ -12,8 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from ....policies.mast.gms import lay_ranking, scan
-from ....policies.mast.rms import Hardware, RegionalScheduler
+from ....policies.mast.global_scheduler import lay_ranking, scan
+from ....policies.mast.regional_scheduler import Hardware, RegionalScheduler
 from ....simulator.base.codes import WAITING
 from ....simulator.record.state import Capacity, empty_state
 from ....simulator.warehouse import mast_statistics

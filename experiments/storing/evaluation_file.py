@@ -99,7 +99,7 @@ def setting_of(about: Mapping[str, Any]) -> Setting:
     return Setting.from_words(about["setting"])
 
 
-def expect_setting(folder: Path, about: Mapping[str, Any], setting: Setting) -> None:
+def expect_same_setting(folder: Path, about: Mapping[str, Any], setting: Setting) -> None:
     """Raise BadArgument if `evaluation.json` names another setting."""
     there, here = _words(setting_of(about)), _words(setting)
     for name, value in here.items():
