@@ -51,7 +51,7 @@ def test_a_command_that_is_interrupted_has_status_130_and_a_word(monkeypatch, ca
 
 SWALLOWS = """
 import hashlib, sys, time
-from clustergym.experiments import interrupt
+from clustergym.experiments.console import interrupt
 interrupt.watch()
 with interrupt.leaving("go on so", lambda: open(sys.argv[1], "w").write("kept")):
     print("ready", flush=True)
@@ -81,7 +81,7 @@ def test_who_does_not_listen_is_ended_by_another_thread(busy: str, tmp_path):
 
 WORKS_ELSEWHERE = """
 import os, sys, time
-from clustergym.experiments import interrupt
+from clustergym.experiments.console import interrupt
 from clustergym.experiments.playing.executors import Processes
 
 def work(item):

@@ -126,7 +126,7 @@ def test_a_snapshot_of_a_large_record_goes_on_the_same():
 
 
 def test_blocks_are_all_bytes_once():
-    """By hand: n (8 bytes), a and b (3 x 8 each), skip (3 x 8), grid (2 rows of 3 x 8), odd (5 x 8).
+    """By hand: first what is short and of no axis, n (8 bytes) and odd (5 x 8); a, b, skip (3 x 8), grid (2 x 3 x 8).
 
     Of `odd`, which has as many entries as `others`, nobody has counted how many are in use; `others` has two more.
     """
@@ -135,8 +135,8 @@ def test_blocks_are_all_bytes_once():
     fields += [("grid", "i8", (2, jobs)), ("odd", "i8", (5,)), ("others", "i8", (others,))]
     dtype = dtype_of(fields)
     blocks = blocks_of(fields, dtype, {"job", "other"}, (RUN,))
-    grid = [Block(80, 2, 8, 3, "job"), Block(128, 1, 40, 1), Block(168, 1, 8, 5, "other", 2)]
-    assert blocks == [Block(0, 1, 8, 1), Block(8, 2, 8, 3, "job"), *grid]
+    grid = [Block(120, 2, 8, 3, "job"), Block(168, 1, 8, 5, "other", 2)]
+    assert blocks == [Block(0, 1, 48, 1), Block(48, 2, 8, 3, "job"), *grid]
     data = np.zeros(1, dtype).view(np.uint8)
     for part in used_parts(data, blocks, {"job": 2, "other": 1}):
         part.fill(1)
