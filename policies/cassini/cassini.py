@@ -176,7 +176,7 @@ def interleave(
         exact_jobs: up to how many jobs on a link every rotation is tried.
         tolerance: how much longer than its iteration a job's period may be before a larger circle is looked for.
             Small ones keep every job fast and give 8 : 7 where 1 : 1 would interleave at the cost of one job's wait.
-        if_worth: leave out shifts that cost more than they save (worth.py); links then have the score that is expected
+        if_worth: leave out shifts that cost more than they save, `is_worth`; links then have the score that is expected
             without.
 
     Paper: cassini, Sec. 4.2.
@@ -271,7 +271,7 @@ def best_candidate(
     """Algorithm 2: the candidate of the highest value, the first of them on a tie.
 
     Args:
-        ranking: what a candidate is worth: mean (the paper's) or worst; see rank.py. The rest as in `interleave`.
+        ranking: what a candidate is worth: mean (the paper's) or worst; see `RANKINGS`. The rest as in `interleave`.
 
     Raises:
         InputError: no candidates, or no such ranking.
@@ -304,7 +304,7 @@ class Cassini(PlacementPolicy):
         source: whose candidates these are.
         clock: the rule of the source: its preemption cost, rounds and leases hold.
         candidates: how many are looked at, >= 1.
-        ranking: what a candidate is worth: mean (the paper's) or worst; see rank.py.
+        ranking: what a candidate is worth: mean (the paper's) or worst; see `RANKINGS`.
         degrees: steps of the rotations that are tried, a divisor of 360.
         shifts: `worth`: only where they save more than the padding of periods costs; `always`: for every job that
             shares a link, whatever its padding.

@@ -140,7 +140,7 @@ def _as_given(begun: Plan, start: Plan | None) -> Plan:
 
 
 class _State:
-    """The arrays of `kernels/climbing.py`."""
+    """The arrays of `climbing.py`."""
 
     def __init__(self, problem: Problem, gains: np.ndarray, start: Plan, move_worth: float) -> None:
         c, n, most = climbing, problem.jobs, max(min(problem.jobs, problem.machines), 1)

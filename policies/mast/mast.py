@@ -438,7 +438,7 @@ def scoped_scheduler(
         slow: the policy that places tables, or `none`.
         scan_s: seconds from one pass over the queue to the next; 0: at every event.
         joint: workloads that global allocation places jointly, 8 unless told; 1: one at a time.
-        demand: which demand binds a workload to a region: `now`, unless told, or `day` (binding.py).
+        demand: which demand binds a workload to a region: `now`, unless told, or `day` (`Binding`).
         age_weight, age_cap_s, fair_weight, window_s: of the credit, see `global_scheduler.lay_ranking`.
         cache: whether RMS keeps its negative cache.
 

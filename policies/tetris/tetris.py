@@ -295,7 +295,7 @@ def _v0(quota: float = QUOTA) -> DataPolicy:
 
 
 def _v1(quota: float = QUOTA, kicks: int | None = None) -> DataPolicy:
-    """V1; `kicks`: how often a climb is thrown out of a local optimum (search.py).
+    """V1; `kicks`: how often a climb is thrown out of a local optimum (table_search.py).
 
     0: the paper's climb; None: 300 where there are at most 500 tables, else 0.
     """
@@ -308,7 +308,7 @@ def _v2(quota: float = QUOTA, kicks: int | None = None) -> DataPolicy:
 
 
 def _best(quota: float = QUOTA) -> DataPolicy:
-    """The best homes by HiGHS (blocks.py), then replicas as V2."""
+    """The best homes by HiGHS (milp.py), then replicas as V2."""
     return DataPolicy("milp", VERSIONS["tetris-v2"], _quota(quota), lambda tables: best_homes)
 
 
@@ -393,7 +393,7 @@ SCHEDULER = "mast"
 
 
 def static(scheduler: str = SCHEDULER, quota: float = QUOTA) -> Paths:
-    """V0; `scheduler`: the policy that places workloads; the rest: data_policy.py."""
+    """V0; `scheduler`: the policy that places workloads; the rest: see `DataPolicy`."""
     return _beside("static", scheduler, _v0(quota))
 
 

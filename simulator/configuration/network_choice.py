@@ -61,7 +61,7 @@ def allreduce(
 
     Args:
         calibration: measured, artist (the simulator behind paper dally), or the path of a tiers file.
-        tiers: path of a tiers file (calibration.py) in place of the calibration's.
+        tiers: path of a tiers file (tiers_and_layers.py) in place of the calibration's.
         layers: path of a layer table in place of the calibration's.
         uneven: shape of gangs that divide unevenly, flattened or largest; None: as the tiers file says.
         default: the listed model that stands in for models that are not.

@@ -1,8 +1,8 @@
 """Fields of a record where jobs share links: what they use, the part of their iteration that they are in, the rates.
 
 They have their size where the record has links; elsewhere each is one entry that nobody reads. A record may also have
-these fields alone (contention/phase_run.py), so flows/link_use.py, binding.py, max_min.py, max_min_sparse.py, table.py,
-rounds.py and phases.py touch no others.
+these fields alone (contention/phase_run.py), so link_use, bottlenecks, max_min, max_min_dense, max_min_sparse,
+iterations and phase_clock of flows/ touch no others.
 """
 
 from __future__ import annotations

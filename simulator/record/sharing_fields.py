@@ -47,7 +47,7 @@ def _scalars() -> list[Field]:
         ("elastic", "i8"),  # jobs may run on other numbers of GPUs than they ask
         ("restores_first", "i8"),  # the first start costs a restore too
         ("n_asked", "i8"),
-        ("restores", "i8"),  # the rule gives jobs larger passes when partners have left (passes/restore.py)
+        ("restores", "i8"),  # the rule gives jobs larger passes when partners have left (policies/bsbf/restore.py)
         ("eases", "i8"),  # those whom partners have left are noted, for it or for whoever looks
         ("n_eased", "i8"),
         ("n_kinds", "i8"),  # rows of `xi`,

@@ -3,7 +3,7 @@
 The reference logs (traces/dally/peer) hold every grant of three policies on the batch set at 2 racks, machines in
 natural order. Where ours departs, the longest identical prefix is printed and the first difference is told; who has the
 authors' jobs alone holds ours against hashes of the logs (dally_peer_marks.py). Two jobs are cut in that set and no
-other (readers/artist_sim.py): how long they run in the Poisson set is printed too.
+other (readers/artist_sim_trace.py): how long they run in the Poisson set is printed too.
 """
 
 from __future__ import annotations
