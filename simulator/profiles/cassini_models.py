@@ -12,6 +12,12 @@ iteration times by batch nor phases, so computing follows one rule per kind of m
 Communication follows the sizes: a ring all-reduce of fp32 gradients at 45 Gbps gives VGG16 148 ms, WideResNet101 135,
 VGG19 153 and RoBERTa 133 with 4 workers (RoBERTa 163 with 12); Table 2 has 148-168, 138, 166-168 and 164-180.
 
+Table 3's "memory requirement" is the parameters in fp32 for VGG and ResNet50, so its low ends are read the same way for
+the models that have a range: data parallel GPTs of 170, 425 and 512 M parameters (the large instances of Figure 1(b) to
+(d) are split, and keep their sizes), and a DLRM that replicates 890 MiB. The paper does not say what part of DLRM's
+memory are embeddings, which are not replicated: anything from nothing to 1,962 MiB is allowed, and 890 is a choice,
+by which its duty (the part of an iteration that is Up) is more than VGG16's, as the text's "network-intensive" wants.
+
 Setting: cassini, Table 3.
 """
 
@@ -60,11 +66,17 @@ class CassiniModel:
     batch: tuple[int, int]
     numbers: Mapping[str, float]
 
-    def parameters(self, hidden: int | None = None) -> float:
+    def width(self, strategy: str, hidden: int | None = None) -> int:
+        """Hidden size of a decoder that is trained so: `hidden`, or the listed one."""
+        if hidden is not None:
+            return hidden
+        return int(self.numbers.get(f"{strategy}_hidden", self.numbers["hidden"]))
+
+    def parameters(self, strategy: str, hidden: int | None = None) -> float:
         """Number of parameters; of a decoder 12 x layers x hidden^2 and the embedding of its vocabulary."""
         if self.kind != "decoder":
             return float(self.numbers["parameters"])
-        width = self.numbers["hidden"] if hidden is None else hidden
+        width = self.width(strategy, hidden)
         return float(12 * self.numbers["layers"] * width**2 + self.numbers["vocabulary"] * width)
 
 
@@ -111,7 +123,7 @@ def phases_of(
         model: one of Table 3. workers: GPUs, on a server each. batch: samples per GPU (of all stages together where a
             decoder is split), in Table 3's range or not: the rule is the same.
         strategy: data, pipeline, tensor, hybrid (decoders) or embeddings (DLRM); None: the model's own, as in Figure 1.
-        hidden: hidden size of a decoder, where it is not the listed one (GPT2-B has 1184).
+        hidden: hidden size of a decoder, where it is not the one listed for the strategy (GPT2-B has 1184).
         rate_gbps: what the network gives, more than 0; None: 45.
 
     Raises:
@@ -129,7 +141,7 @@ def phases_of(
     if not 0 < rate < float("inf"):
         raise InputError(f"model {model}: rate_gbps = {rate_gbps!r}, expected more than 0")
     if workers == 1:
-        return in_order([(_compute_s(known, batch, known.parameters(hidden)), 0.0)])
+        return in_order([(_compute_s(known, batch, known.parameters(plan, hidden)), 0.0)])
     return _PATTERNS[plan](known, workers, batch, hidden, rate)
 
 
@@ -145,7 +157,7 @@ def _compute_s(model: CassiniModel, batch: int, parameters: float) -> float:
 
 
 def _data(model: CassiniModel, workers: int, batch: int, hidden: int | None, rate: float) -> Phases:
-    parameters = model.parameters(hidden)
+    parameters = model.parameters("data", hidden)
     shortest_s = float(model.numbers.get("shortest_up_s", 0.0))
     return data_parallel(_compute_s(model, batch, parameters), FP32 * parameters, workers, rate, shortest_s)
 
@@ -155,22 +167,22 @@ def _activations(model: CassiniModel, samples: float, hidden: float) -> float:
 
 
 def _pipeline(model: CassiniModel, workers: int, batch: int, hidden: int | None, rate: float) -> Phases:
-    width = float(model.numbers["hidden"] if hidden is None else hidden)
-    compute_s = _compute_s(model, batch, model.parameters(hidden)) / workers
+    width = float(model.width("pipeline", hidden))
+    compute_s = _compute_s(model, batch, model.parameters("pipeline", hidden)) / workers
     shared = FP32 * model.numbers["vocabulary"] * width
     return pipeline(compute_s, _activations(model, batch / MINIBATCHES, width), shared, rate, MINIBATCHES)
 
 
 def _tensor(model: CassiniModel, workers: int, batch: int, hidden: int | None, rate: float) -> Phases:
-    compute_s = _compute_s(model, batch, model.parameters(hidden)) / workers
+    compute_s = _compute_s(model, batch, model.parameters("tensor", hidden)) / workers
     return tensor_parallel(compute_s, min(constant("tensor_gbps") * GBPS, rate))
 
 
 def _hybrid(model: CassiniModel, workers: int, batch: int, hidden: int | None, rate: float) -> Phases:
     if workers % HYBRID_SERVERS:
         raise InputError(f"model {model.name}: hybrid on {workers} workers, expected a multiple of {HYBRID_SERVERS}")
-    width = int(model.numbers.get("hybrid_hidden", model.numbers["hidden"]) if hidden is None else hidden)
-    parameters = model.parameters(width)
+    width = model.width("hybrid", hidden)
+    parameters = model.parameters("hybrid", hidden)
     return hybrid(
         _compute_s(model, batch, parameters) / HYBRID_SERVERS,
         min(constant("tensor_gbps") * GBPS, rate),
@@ -184,7 +196,7 @@ def _hybrid(model: CassiniModel, workers: int, batch: int, hidden: int | None, r
 
 def _embeddings(model: CassiniModel, workers: int, batch: int, hidden: int | None, rate: float) -> Phases:
     exchanged = FP32 * model.numbers["tables"] * model.numbers["dimension"] * batch
-    parameters = model.parameters()
+    parameters = model.parameters("embeddings")
     return embeddings(_compute_s(model, batch, parameters), exchanged, FP32 * parameters, workers, rate)
 
 
