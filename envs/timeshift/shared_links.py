@@ -264,4 +264,4 @@ def shared_links_now(simulator: Simulator) -> SharedLinks:
 
     view = simulator.view
     gangs = {job: tuple(view.gpus_of(job)) for job in view.running.tolist()}
-    return shared_links_of(gangs, place_of, links.capacity, network.padding)
+    return shared_links_of(gangs, place_of, links.capacity, network.padding)  # type: ignore[attr-defined]

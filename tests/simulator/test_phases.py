@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from clustergym.policies.cassini.compatibility import Overlay, SharedLink, solve
 from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.cluster.traffic import streams_of
 from clustergym.simulator.contention.circle import Grid, unify
-from clustergym.simulator.profiles.cassini_models import DATA, GBPS, cassini_models, phases_of
+from clustergym.simulator.profiles.cassini_models import DATA, GBPS, cassini_models, phases_and_traffic, phases_of
 from clustergym.simulator.profiles.phases import (
     Phases,
     data_parallel,
@@ -186,6 +187,22 @@ def test_data_parallel_gpts_are_the_low_ends_of_table_3(model, millions):
     assert known.parameters("data", int(known.numbers["hidden"])) == known.parameters("tensor")
     sent = phases_of(model, 4, 32, "data").bytes
     assert sent == pytest.approx(1.5 * 4 * known.parameters("data"))
+
+
+@given(name=st.sampled_from(TABLE_3), workers=st.integers(2, 12), strategy=st.integers(0, 3))
+@settings(max_examples=80, deadline=None)
+def test_all_bytes_go_from_somebody_to_somebody(name, workers, strategy):
+    """What goes where adds up to the bytes of the phases, and traffic.py knows who sends it."""
+    model = cassini_models()[name]
+    plan = model.strategies[strategy % len(model.strategies)]
+    workers = 4 * (1 + workers // 4) if plan == "hybrid" else workers
+    phases, traffic = phases_and_traffic(name, workers, model.batch[0], plan)
+    assert sum(traffic.values()) == pytest.approx(phases.bytes, rel=1e-9)
+    for pattern in traffic:
+        streams_of(pattern, range(workers))
+    expected = {"data": {"ring"}, "tensor": {"ring"}, "pipeline": {"line", "first-last"}}
+    expected |= {"hybrid": {"halves", "stages", "ends", "replicas"}, "embeddings": {"all-to-all", "ring"}}
+    assert set(traffic) == expected[plan]
 
 
 def test_a_hybrid_computes_alone_what_it_computes_split():

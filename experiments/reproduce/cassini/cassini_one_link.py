@@ -1,7 +1,7 @@
 """Jobs on one link of 50 Gbps, of which a job alone takes 45: their rotations, and what they do with and without them.
 
-Paper cassini, Sec. 2.2 and 5.1. The second reading (cassini_traces.py) is a link of `MEASURED`. What two jobs offer together is more than the link has, so sharing carries 50 where one
-job alone carries 45.
+Paper cassini, Sec. 2.2 and 5.1. What two jobs offer together is more than the link has, so sharing carries 50 where one
+job alone carries 45; on a link of `MEASURED`, the second reading (cassini_traces.py), both carry 45.
 """
 
 from __future__ import annotations
