@@ -545,16 +545,14 @@ class Simulator(Stops):
             raise InvalidDecision(f"{verb} job {job} ({self.workload.job_id[job]}): it {STATUS_WORDS[status]}")
 
     def _expect_no_lease(self, job: int, verb: str) -> None:
-        s = self.state
+        s, what = self.state, f"{verb} job {job} ({self.workload.job_id[job]})"
         if verb == "migrate" and self.semantics.auctions:
             if s.next_first_gpu[job] >= 0:
-                raise InvalidDecision(f"migrate job {job} ({self.workload.job_id[job]}): it is about to move already")
+                raise InvalidDecision(f"{what}: it is about to move already")
             return
         since_s = min(s.started_s[job], s.begun_s[job])  # a job that was resized at this instant keeps its lease
         if s.lease_s > 0.0 and since_s < s.now_s < s.lease_end_s[job]:
-            raise InvalidDecision(
-                f"{verb} job {job} ({self.workload.job_id[job]}): its lease runs until {s.lease_end_s[job]:g} s"
-            )
+            raise InvalidDecision(f"{what}: its lease runs until {s.lease_end_s[job]:g} s")
 
     def _stop(self, code: int) -> None:
         self._code = int(code)
