@@ -65,7 +65,7 @@ ROUNDING = 1e-9  # of sums that are equal
 
 
 @functools.lru_cache(maxsize=4096)
-def free_score(phases: tuple[Phases, ...], flows: tuple[int, ...], capacity: float) -> float:
+def free_score(phases: tuple[Phases, ...], flows: tuple[float, ...], capacity: float) -> float:
     """The expected compatibility score of a link whose jobs run as they like, offsets uniform and independent.
 
     Args:
