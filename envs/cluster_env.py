@@ -432,7 +432,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
             Stalled: jobs wait, and nothing can be started any more.
             Endless: time passes, but nothing gets done and nothing will.
         """
-        code = int(self._window.code)
+        code = int(self.interface.plain["code"])
         self.simulator.note(code)
         self.simulator.expect_end()
         if code == codes.STALLED and not self._window.can_act:
