@@ -259,7 +259,7 @@ class Batch:
         for i, env in enumerate(self.envs):
             env.join(self.stepper, i)
         self.metrics: dict[int, dict[str, float]] = {}
-        self._codes = self.rows.windows.view(np.ndarray)["code"]  # as a field of records it takes as long as all the rest
+        self._codes = self.rows.windows.view(np.ndarray)["code"]  # numpy looks fields of records up in Python
 
     def snapshot(self) -> list[Moment]:
         """The present of every row; of the environments `snapshot` gives that of one."""
