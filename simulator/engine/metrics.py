@@ -48,6 +48,7 @@ Metrics of a window of time, without warm-up, are made of these in time_window.p
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -163,7 +164,7 @@ def gpu_seconds(s: np.void) -> dict[str, float]:
     )  # as lifecycle/lifecycle.py books it
     ran = ran - over
     done = ran / s["iteration_s"][running]
-    computed = done * s["compute_iteration_s"][running]
+    computed = done * s["compute_iteration_s"][running] / _size_ratio(s, running)
     hindered = ran - done * s["solo_s"][running] if is_shared else np.zeros(len(running))
     restoring = np.minimum(held, np.maximum(0.0, s["since_s"][running] - begun))
     idle = np.zeros(len(running))
@@ -246,7 +247,7 @@ def _network(s: np.void) -> dict[str, float]:
     count, total_s, bins = int(s["iteration_count"]), float(s["iteration_sum_s"]), s["iteration_bins"].copy()
     for job in s["runner"][: s["running"]]:
         if s["stays"][job] == 0 or s["averages"]:  # its iterations are counted when it leaves its GPUs
-            seconds = float(s["iteration_s"][job])
+            seconds = float(s["iteration_s"][job] * _size_ratio(s, job))
             rounds = int(max(0.0, s["now_s"] - s["since_s"][job]) / seconds + LEAST_S)
             count, total_s = count + rounds, total_s + rounds * seconds
             bins[max(0, min(len(bins) - 1, int(PER_FOLD * math.log(seconds / SHORTEST_S))))] += rounds
@@ -256,6 +257,11 @@ def _network(s: np.void) -> dict[str, float]:
         "iteration_time_p99": _binned_quantile(bins, 0.99),
         "shift_adjustments": float(s["adjustments"]),
     }
+
+
+def _size_ratio(s: np.void, jobs: Any) -> Any:
+    """Of jobs on links, GPUs over those that they ask, as flows/sessions.py has it; else 1."""
+    return s["gpus"][jobs] / s["own_gpus"][jobs] if int(s["n_links"]) else 1.0
 
 
 def _binned_quantile(bins: np.ndarray, share: float) -> float:

@@ -14,7 +14,7 @@ from ..base import codes
 from ..base.decisions import TABLE_DECISIONS, Advance, Decision, Hold, Migrate, Preempt, Resize, Shift, Start
 from ..base.errors import InputError, InvalidDecision, Stalled
 from ..base.tiers import MACHINE, NETWORK, RACK
-from ..checks.check_gangs import STATUS_WORDS, VERBS, check_passes, lay_gang
+from ..checks.check_gangs import STATUS_WORDS, VERBS, check_passes, keeps_place, lay_gang
 from ..checks.table_decisions import apply_table
 from ..checks.time_shifts import apply_shift, check_time_shift
 from ..cluster.topology import Topology
@@ -476,7 +476,8 @@ class Simulator(Stops):
         elif isinstance(decision, Migrate | Resize):
             verb = VERBS[type(decision)]
             self._expect(job, (codes.RUNNING,), verb)
-            self._expect_no_lease(job, verb)
+            if not keeps_place(self, decision):
+                self._expect_no_lease(job, verb)
             if isinstance(decision, Migrate):
                 lay_gang(self, decision)
                 job_calls.migrate(self.records, 0, job)
@@ -544,15 +545,14 @@ class Simulator(Stops):
             raise InvalidDecision(f"{verb} job {job} ({self.workload.job_id[job]}): it {STATUS_WORDS[status]}")
 
     def _expect_no_lease(self, job: int, verb: str) -> None:
-        s = self.state
+        s, what = self.state, f"{verb} job {job} ({self.workload.job_id[job]})"
         if verb == "migrate" and self.semantics.auctions:
             if s.next_first_gpu[job] >= 0:
-                raise InvalidDecision(f"migrate job {job} ({self.workload.job_id[job]}): it is about to move already")
+                raise InvalidDecision(f"{what}: it is about to move already")
             return
-        if s.lease_s > 0.0 and s.started_s[job] < s.now_s < s.lease_end_s[job]:
-            raise InvalidDecision(
-                f"{verb} job {job} ({self.workload.job_id[job]}): its lease runs until {s.lease_end_s[job]:g} s"
-            )
+        since_s = min(s.started_s[job], s.begun_s[job])  # a job that was resized at this instant keeps its lease
+        if s.lease_s > 0.0 and since_s < s.now_s < s.lease_end_s[job]:
+            raise InvalidDecision(f"{what}: its lease runs until {s.lease_end_s[job]:g} s")
 
     def _stop(self, code: int) -> None:
         self._code = int(code)
