@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
@@ -128,7 +129,7 @@ class AgentInterface:
         """
         workload = simulator.workload
         if self.order == "arrival":
-            return np.arange(len(workload))
+            return _first_numbers(len(workload))
         if self.order == "smallest":
             return np.argsort(workload.gpus, kind="stable")
         s = simulator.plain.record
@@ -209,6 +210,14 @@ class AgentInterface:
     def decision(self, action: Any) -> Decision:
         """The decision that an action stands for now; `Advance` for 0 or an illegal one."""
         raise TypeError(f"{type(self).__name__} does not say what actions mean: define decision")
+
+
+@lru_cache(maxsize=16)
+def _first_numbers(count: int) -> np.ndarray:
+    """0, 1, ..., int64 (count,), read-only."""
+    numbers = np.arange(count, dtype=np.int64)
+    numbers.setflags(write=False)
+    return numbers
 
 
 def _kinds(gpus: np.ndarray) -> np.ndarray:

@@ -259,6 +259,7 @@ class Batch:
         for i, env in enumerate(self.envs):
             env.join(self.stepper, i)
         self.metrics: dict[int, dict[str, float]] = {}
+        self._codes = self.rows.windows.view(np.ndarray)["code"]  # numpy looks fields of records up in Python
 
     def snapshot(self) -> list[Moment]:
         """The present of every row; of the environments `snapshot` gives that of one."""
@@ -345,7 +346,9 @@ class Batch:
         if self.metrics:
             self.metrics = {}
         if odd:
-            stopped = self.terminated | self.truncated | (self.rows.windows["code"] != codes.DECIDE)
+            outcomes = self.rows.outcomes
+            ended = outcomes[:, TERMINATED] + outcomes[:, TRUNCATED] > 0.0
+            stopped = ended | (self._codes != codes.DECIDE)
             for i in chosen[stopped[chosen]].tolist():
                 metrics = self.envs[i].settle()
                 if metrics is not None:

@@ -266,8 +266,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
     def draw(self, seed: int | None, options: dict[str, Any] | None) -> None:
         """Lay a new episode, which the first step begins, whatever the action; for `reset` and batches."""
         super().reset(seed=seed)
-        unknown = set(options or {}) - {"workload"}
-        if unknown:
+        if options and (unknown := set(options) - {"workload"}):
             raise InputError(f"reset options: unknown key {min(unknown)!r}; expected workload")
         drawn = int(self.np_random.integers(2**31))
         sources = self._sources_of(options["workload"]) if options and "workload" in options else self.sources
@@ -433,7 +432,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
             Stalled: jobs wait, and nothing can be started any more.
             Endless: time passes, but nothing gets done and nothing will.
         """
-        code = int(self._window.code)
+        code = int(self.interface.plain["code"])
         self.simulator.note(code)
         self.simulator.expect_end()
         if code == codes.STALLED and not self._window.can_act:

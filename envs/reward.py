@@ -148,7 +148,7 @@ def reward_scale(s: np.void, kind: int, workload: str) -> float:
     n = int(s["n_jobs"])
     isolated_s = s["iterations"][:n] * s["base_iteration_s"][:n]
     if kind == JCT:
-        return float(isolated_s.sum())
+        return float(np.add.reduce(isolated_s))  # as `sum`, which takes twice as long to begin
     if kind == MAKESPAN:
         return float((isolated_s * s["gpus"][:n]).sum() / s["n_gpus"])
     if kind == SLOWDOWN:

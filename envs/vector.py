@@ -131,10 +131,12 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         outcomes = batch.rows.outcomes
         rewards, terminated, truncated = outcomes[:, REWARD].copy(), batch.terminated, batch.truncated
         infos = self._stepped(begun)
-        if begun is not None:
-            rewards[begun], terminated[begun], truncated[begun] = 0.0, False, False
+        if begun is None:
+            self._add_present(infos)
+        else:
             batch.reset(np.flatnonzero(begun))
             self._add_begun(infos, begun)
+            rewards[begun], terminated[begun], truncated[begun] = 0.0, False, False
         self._ended = terminated | truncated
         if metrics and self.autoreset_mode == AutoresetMode.SAME_STEP:
             self._renew(infos, metrics)
@@ -143,7 +145,7 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         return self._observed(), rewards, terminated, truncated, infos
 
     def _stepped(self, begun: np.ndarray | None) -> dict[str, Any]:
-        """The infos of the rows that were stepped; masks last, when all rows have them."""
+        """What only the rows say that were stepped."""
         if begun is not None and begun.all():
             return {}
         stepped = np.ones(self.num_envs, np.bool_) if begun is None else ~begun
@@ -154,7 +156,6 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         infos: dict[str, Any] = {"elapsed_s": elapsed_s, "_elapsed_s": stepped}
         for key, column in FLAGS.items():
             infos[key], infos["_" + key] = flags[column], stepped
-        self._add_present(infos)
         return infos
 
     def _add_present(self, infos: dict[str, Any]) -> None:
@@ -182,17 +183,21 @@ class ClusterVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
     def _add_ends(self, infos: dict[str, Any], rows: list[int], metrics: Mapping[int, Mapping[str, float]]) -> None:
         """Modify `infos`: what only rows say whose episode has ended; as `_add_info` would row by row, in no time."""
         self._add_limits(infos, rows)
-        place_of = {name: place for place, name in enumerate(dict.fromkeys(chain(*metrics.values())))}
-        values = np.zeros((len(place_of), self.num_envs))
-        told = np.zeros(values.shape, np.bool_)
-        for i, totals in metrics.items():
-            places = [place_of[name] for name in totals]
-            values[places, i], told[places, i] = list(totals.values()), True
+        names = list(dict.fromkeys(chain(*metrics.values())))
+        values, ended = np.zeros((len(names), self.num_envs)), np.zeros(self.num_envs, np.bool_)
+        ended[list(metrics)] = True
+        told = [ended] * len(names)
+        if all(len(totals) == len(names) for totals in metrics.values()):
+            values[:, list(metrics)] = np.array([[totals[name] for name in names] for totals in metrics.values()]).T
+        else:  # some have regions
+            told = [np.zeros(self.num_envs, np.bool_) for _ in names]
+            for place, name in enumerate(names):
+                for i in (i for i, totals in metrics.items() if name in totals):
+                    values[place, i], told[place][i] = metrics[i][name], True
         by_name = infos["metrics"] = {}
-        for name, place in place_of.items():
-            by_name[name], by_name["_" + name] = values[place], told[place]
-        infos["_metrics"] = np.zeros(self.num_envs, np.bool_)
-        infos["_metrics"][list(metrics)] = True
+        for name, of_rows, rows_told in zip(names, values, told, strict=True):
+            by_name[name], by_name["_" + name] = of_rows, rows_told
+        infos["_metrics"] = ended
 
     def _renew(self, infos: dict[str, Any], metrics: dict[int, dict[str, float]]) -> None:
         """Modify `infos`: reset the rows that have ended, and keep what they ended with."""

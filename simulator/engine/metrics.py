@@ -151,9 +151,9 @@ def gpu_seconds(s: np.void) -> dict[str, float]:
     regions gpu_compute is the compute of GPUs alone. The stretches of jobs that still run are counted until now.
     """
     is_shared = len(s["gpu_job"]) > len(s["gpu_slot"])
-    running = s["runner"][: s["running"]]
-    if not len(running):
+    if not s["running"]:
         return _all_booked(s, is_shared)
+    running = s["runner"][: s["running"]]
     gpus, now = s["gpus"][running], s["now_s"]
     begun = s["booked_s" if is_shared else "started_s"][running]
     held = now - begun

@@ -196,7 +196,7 @@ class Simulator(Stops):
                     lay_network(self, seed)
         if capacity.regions > 0:
             lay_regions(s, self.topology, workload, self.config.tables_every_s)
-        lay_classes(self.plain, self.rule, self._skewed())
+        lay_classes(s, self.rule, self._skewed())
         self._code = codes.DECIDE
         if self.config.failures is not None:
             self.plain.call(clock_calls.lay_failures)
@@ -312,7 +312,7 @@ class Simulator(Stops):
         self.rule = rule
         self._asked = NEVER
         if self.capacity.jobs > 0:
-            hand_over(self.plain, rule, self._skewed(), self.semantics)
+            hand_over(self.records, self.plain.record, rule, self._skewed(), self.semantics)
 
     def list_partners(self) -> None:
         """From now on, list the running jobs that could have partners (exclusive_gpus.py), whatever the rule."""
@@ -321,7 +321,7 @@ class Simulator(Stops):
         self._lists_partners = True
         if self.capacity.jobs > 0 and self.view.jobs_per_gpu > 1:
             self.plain.record["lists_always"] = 1
-            hand_over(self.plain, self.rule, self._skewed(), self.semantics)
+            hand_over(self.records, self.plain.record, self.rule, self._skewed(), self.semantics)
             self._asked = NEVER
 
     def _skewed(self) -> np.ndarray | None:

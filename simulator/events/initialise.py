@@ -85,13 +85,13 @@ class Cluster:
         scalars: int by field.
         arrays: int64 (arrays of CLUSTER_ARRAYS, GPUs).
         berths: int64 (arrays of PER_BERTH,): the same for every berth.
-        sets: int64, the three levels of a set (bitset.py): every GPU is free.
+        sets: int64 by field: every GPU is free.
     """
 
     scalars: Mapping[str, int]
     arrays: np.ndarray
     berths: np.ndarray
-    sets: tuple[np.ndarray, np.ndarray, np.ndarray]
+    sets: Mapping[str, np.ndarray]
 
 
 OURS = f"{__package__.partition('.')[0]}."  # beginning of the names of modules of networks that need no look
@@ -105,9 +105,10 @@ def cluster_of(topology: Topology) -> Cluster:
     arrays = np.zeros((len(CLUSTER_ARRAYS), topology.num_gpus), np.int64)
     for name in values.keys() - scalars.keys():
         arrays[CLUSTER_ARRAYS.index(name), : len(values[name])] = values[name]
-    low, mid, top = (np.zeros(size, np.int64) for size in words(topology.num_gpus))
-    _fill_set(low, mid, top, topology.num_gpus)
-    return Cluster(scalars, arrays, np.array([EMPTY_BERTH[name] for name in PER_BERTH], np.int64), (low, mid, top))
+    names = ("free_low", "free_mid", "free_top")
+    sets = {name: np.zeros(size, np.int64) for name, size in zip(names, words(topology.num_gpus), strict=True)}
+    _fill_set(sets["free_low"], sets["free_mid"], sets["free_top"], topology.num_gpus)
+    return Cluster(scalars, arrays, np.array([EMPTY_BERTH[name] for name in PER_BERTH], np.int64), sets)
 
 
 def _cluster_values(topology: Topology) -> dict[str, Any]:
@@ -156,7 +157,10 @@ def lay_sizes(s: np.void, cluster: Cluster) -> None:
 
 def lay_machines(plain: Plain, cluster: Cluster) -> None:
     """Write the arrays of a cluster."""
-    plain.call(lay_gpus, plain.cluster, cluster.arrays, plain.berths, cluster.berths, *cluster.sets)
+    s = plain.record
+    lay_gpus(plain.cluster, cluster.arrays, plain.berths, cluster.berths)
+    for name, level in cluster.sets.items():
+        s[name][: len(level)] = level
 
 
 def _fill_set(low: np.ndarray, mid: np.ndarray, top: np.ndarray, items: int) -> None:
@@ -260,7 +264,7 @@ def lay_due(s: np.void, deadline_s: np.ndarray) -> None:
 def lay_window_order(s: np.void, order: np.ndarray) -> None:
     """Order the window of waiting jobs, and that of running ones: job `order[0]` first; also on a run in progress."""
     n = len(order)
-    if (s["job_at_rank"][:n] == order).all():
+    if s["job_at_rank"][:n].tobytes() == order.tobytes():  # in a fifth of the time that comparing them takes
         return
     s["job_at_rank"][:n] = order
     s["rank"][order] = np.arange(n)
@@ -283,17 +287,17 @@ def lay_semantics(s: np.void, semantics: Semantics) -> None:
     s["auctions"], s["release_s"] = semantics.auctions, semantics.release_s
 
 
-def lay_rule(plain: Plain, rule: Rule, skewed: np.ndarray | None, semantics: Semantics) -> None:
+def lay_rule(s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Semantics) -> None:
     """Write a rule into a record where nobody has arrived; see `engine.rule_loop.hand_over` for other ones.
 
     Args:
-        plain: a record with jobs laid.
+        s: a record with jobs laid.
         rule: the scheduler.
         skewed: bool (n,), the jobs whose model asks for consolidation under the placers that look at skew; None: none.
         semantics: with auctions, its lease holds instead of the rule's.
     """
-    lay_terms(plain.record, rule, semantics)
-    lay_classes(plain, rule, skewed)
+    lay_terms(s, rule, semantics)
+    lay_classes(s, rule, skewed)
 
 
 def lay_terms(s: np.void, rule: Rule, semantics: Semantics) -> None:
@@ -320,18 +324,25 @@ def lay_terms(s: np.void, rule: Rule, semantics: Semantics) -> None:
         _lay_sharing_terms(s, rule)
 
 
-def lay_classes(plain: Plain, rule: Rule, skewed: np.ndarray | None) -> None:
+def lay_classes(s: np.void, rule: Rule, skewed: np.ndarray | None) -> None:
     """Write how a rule tells the jobs apart; arguments as for `lay_rule`."""
-    s = plain.record
     n = int(s["n_jobs"])
-    s["weight"][:n] = s["gpus"][:n] ** rule.exponent
-    kinds, kind = _lay_shares(s, rule, n) if _may_share(s) else (1, NOTHING)
-    asked = NOBODY if skewed is None else skewed
-    if plain.call(lay_demands, asked, kind, kinds) < 0:
-        demands = [column for column in (s["gpus"][:n], asked, kind) if len(column)]
-        classes = len(np.unique(np.column_stack(demands), axis=0))
+    gpus = s["gpus"][:n]
+    s["weight"][:n] = gpus**rule.exponent
+    kinds, kind = 1, NOTHING
+    if _may_share(s):
+        gpus = s["own_gpus"][:n]
+        kinds, kind = _lay_shares(s, rule, n)
+    elif len(s["stored_bytes"]) > 1:  # compiled rules, which ask by demand, place nothing in regions
+        gpus = np.zeros(n, np.int64)
+    asked, table = NOBODY if skewed is None else skewed, (s["class_gpus"], s["class_skewed"], s["class_base"])
+    classes = lay_demands(gpus, asked, kind, kinds, s["demand"][:n], *table)
+    if classes < 0:
+        columns = [column for column in (gpus, asked, kind) if len(column)]
+        different = len(np.unique(np.column_stack(columns), axis=0))
         what = "GPU demands" if kinds == 1 else "triples of GPUs, model and batch"
-        raise InputError(f"{classes} different {what}; one simulator tells at most {CLASSES} apart")
+        raise InputError(f"{different} different {what}; one simulator tells at most {CLASSES} apart")
+    s["n_classes"] = classes
 
 
 NOBODY, NOTHING = np.zeros(0, np.bool_), np.zeros(0, np.int64)

@@ -8,21 +8,17 @@ from ..base.codes import FREE
 from ..base.tiers import UNPLACED
 from ..compiler.jit import entry, kernel
 from ..numerics.bisection import lower_place
-from ..record.feature_groups import has_berths, has_regions
+from ..record.feature_groups import has_berths
 
 
 @entry
-def lay_gpus(states, row, cluster, arrays, berths, empty, low, mid, top):
-    """Modify the record in `row`: the GPUs, slots, machines and racks of a cluster where all is free.
+def lay_gpus(cluster, arrays, berths, empty):
+    """Modify `cluster` and `berths`: the GPUs, slots, machines and racks of a cluster where all is free.
 
     Args:
-        states: records (n,).
-        row: which.
-        cluster, berths: int64 (arrays, room), (arrays, layers, room): `Plain.cluster` and `Plain.berths` of the same.
+        cluster, berths: int64 (arrays, room), (arrays, layers, room): those of a `Plain`.
         arrays, empty: int64 (arrays, GPUs), (arrays,): what they become; of berths all the same.
-        low, mid, top: int64, the set of all GPUs (bitset.py).
     """
-    s = states[row]
     for i in range(arrays.shape[0]):
         for gpu in range(arrays.shape[1]):
             cluster[i, gpu] = arrays[i, gpu]
@@ -30,12 +26,6 @@ def lay_gpus(states, row, cluster, arrays, berths, empty, low, mid, top):
         for layer in range(berths.shape[1]):
             for gpu in range(arrays.shape[1]):
                 berths[i, layer, gpu] = empty[i]
-    for i in range(low.size):
-        s.free_low[i] = low[i]
-    for i in range(mid.size):
-        s.free_mid[i] = mid[i]
-    for i in range(top.size):
-        s.free_top[i] = top[i]
 
 
 @entry
@@ -92,59 +82,54 @@ def lay_columns(states, row, arrival_s, deadline_s, gpus, iterations, profile, c
 
 
 @entry
-def lay_demands(states, row, skewed, kind, kinds):
-    """Modify the record in `row`: the demand classes of its jobs, by GPUs, then whether skewed, then kind.
-
-    Compiled rules, which ask by demand, place nothing in regions: there all jobs are one class.
+def lay_demands(gpus, skewed, kind, kinds, demand, class_gpus, class_skewed, class_base):
+    """Modify the last four: demand classes of jobs, by GPUs, then whether skewed, then kind.
 
     Args:
-        states: records (n,); jobs are laid in that in `row`.
-        row: which.
+        gpus: int64 (jobs,), what they ask.
         skewed: bool (jobs,), who asks for consolidation; (0,): nobody.
         kind: int64 (jobs,), from 0 to kinds - 1, what a rule tells apart beside their GPUs; (0,): nothing.
         kinds: how many.
+        demand: int64 (jobs,), the class of each.
+        class_gpus, class_skewed, class_base: int64 (room,), its GPUs, whether skewed, and how many jobs are in those
+            before it.
 
     Returns:
         How many classes there are; -1: more than there is room for.
     """
-    s = states[row]
     classes = 0
-    for job in range(s.n_jobs):
-        demand = _demand(s, job, skewed, kind, kinds)
-        place = lower_place(s.class_gpus, classes, demand)
-        if place == classes or s.class_gpus[place] != demand:
-            if classes == s.class_gpus.size:
+    for job in range(gpus.size):
+        asked = _demand(gpus, skewed, kind, kinds, job)
+        place = lower_place(class_gpus, classes, asked)
+        if place == classes or class_gpus[place] != asked:
+            if classes == class_gpus.size:
                 return -1
             for other in range(classes, place, -1):
-                s.class_gpus[other] = s.class_gpus[other - 1]
-            s.class_gpus[place] = demand
+                class_gpus[other] = class_gpus[other - 1]
+            class_gpus[place] = asked
             classes += 1
     for place in range(classes):
-        s.class_base[place] = 0
-    for job in range(s.n_jobs):
-        place = lower_place(s.class_gpus, classes, _demand(s, job, skewed, kind, kinds))
-        s.demand[job] = place
-        s.class_base[place] += 1
+        class_base[place] = 0
+    for job in range(gpus.size):
+        demand[job] = lower_place(class_gpus, classes, _demand(gpus, skewed, kind, kinds, job))
+        class_base[demand[job]] += 1
     base = 0
     for place in range(classes):
-        count = s.class_base[place]
-        s.class_base[place] = base
+        count = class_base[place]
+        class_base[place] = base
         base += count
-        demand = s.class_gpus[place] // kinds
-        s.class_gpus[place] = demand // 2
-        s.class_skewed[place] = demand % 2
-    s.n_classes = classes
+        asked = class_gpus[place] // kinds
+        class_gpus[place] = asked // 2
+        class_skewed[place] = asked % 2
     return classes
 
 
 @kernel
-def _demand(s, job, skewed, kind, kinds):
+def _demand(gpus, skewed, kind, kinds, job):
     """A number that jobs of one class share, ascending with their GPUs."""
-    if has_regions(s):
-        return 0
-    demand = 2 * (s.own_gpus[job] if has_berths(s) else s.gpus[job])
+    asked = 2 * gpus[job]
     if skewed.size > 0:
-        demand += skewed[job]
+        asked += skewed[job]
     if kind.size > 0:
-        demand = demand * kinds + kind[job]
-    return demand
+        asked = asked * kinds + kind[job]
+    return asked
