@@ -31,8 +31,8 @@ from .draws import (
     weekly_clock,
     with_deadlines,
 )
-from .episode_draws import draws_of, lay_lognormal
 from .harmony_jobs import harmony_like
+from .lognormal_jobs import lay_lognormal
 from .mast_jobs import mast_like
 from .sharing_jobs import bsbf_physical, philly_sample
 
@@ -70,11 +70,12 @@ def poisson(
     check_parameters("poisson", jobs=jobs, load=load, cluster_gpus=cluster_gpus, median_s=median_s)
     if not 0 <= backlog <= jobs:
         raise InputError(f"workload poisson: backlog={backlog}; expected 0 to jobs={jobs}")
-    sizes, duration_s, code, gaps = _lognormal_jobs("poisson", seed, jobs, gpus, gpu_shares, median_s, sigma, models)
+    rng = np.random.default_rng(seed)
+    sizes, duration_s, code = _lognormal_jobs("poisson", rng, jobs, gpus, gpu_shares, median_s, sigma, models)
     if rate is None:
         rate = 3600.0 * load * cluster_gpus / (_mean_gpus(gpus, gpu_shares) * median_s * np.exp(sigma**2 / 2))
     check_parameters("poisson", rate=rate)
-    gaps_s = 3600.0 / rate * gaps
+    gaps_s = rng.exponential(3600.0 / rate, jobs)
     gaps_s[:backlog] = 0.0
     arrival_s = gaps_s.cumsum()
     if arrival_s[-1] <= LONGEST_S and _are_sound(gpus, models):
@@ -97,7 +98,8 @@ def batch(
         InputError: a parameter out of range.
     """
     check_parameters("batch", jobs=jobs, median_s=median_s)
-    sizes, duration_s, code, _ = _lognormal_jobs("batch", seed, jobs, gpus, gpu_shares, median_s, sigma, models)
+    rng = np.random.default_rng(seed)
+    sizes, duration_s, code = _lognormal_jobs("batch", rng, jobs, gpus, gpu_shares, median_s, sigma, models)
     return Workload.from_arrays("batch", np.zeros(jobs), sizes, duration_s, model=_options(tuple(models))[code])
 
 
@@ -295,25 +297,22 @@ GENERATORS: Mapping[str, Callable[..., Workload]] = {
 
 def _lognormal_jobs(
     what: str,
-    seed: int,
+    rng: np.random.Generator,
     jobs: int,
     gpus: tuple[int, ...],
     gpu_shares: tuple[float, ...],
     median_s: float,
     sigma: float,
     models: tuple[str, ...],
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """(gpus, duration_s, index of the model, standard exponential number) of every job, drawn in this order.
-
-    So `batch` and `poisson` agree.
-    """
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(gpus, duration_s, index of the model) of every job; drawn in this order, so `batch` and `poisson` agree."""
     values, edges = _sizes(what, tuple(gpus), tuple(gpu_shares))
     if not 0 <= sigma <= 5:
         raise InputError(f"workload {what}: sigma={sigma:g}; expected 0 to 5")
-    uniform, normal, code, exponential = draws_of(seed, jobs, max(1, len(models)))
-    growth, sizes, duration_s = np.exp(sigma * normal), np.empty(jobs, np.int64), np.empty(jobs)
+    uniform, growth = rng.random(jobs), np.exp(sigma * rng.standard_normal(jobs))
+    sizes, duration_s = np.empty(jobs, np.int64), np.empty(jobs)
     lay_lognormal(uniform, values, edges, growth, float(median_s), LONGEST_S, sizes, duration_s)
-    return sizes, duration_s, code, exponential
+    return sizes, duration_s, rng.integers(0, max(1, len(models)), jobs)
 
 
 @lru_cache(maxsize=64)

@@ -14,7 +14,7 @@ from clustergym.simulator.network.pairs import MOST_GPUS, number_pairs
 from clustergym.simulator.rules.rule import Rule
 from clustergym.simulator.workloads import open_workload
 from clustergym.simulator.workloads.draws import choose_between
-from clustergym.simulator.workloads.episode_draws import lay_lognormal
+from clustergym.simulator.workloads.lognormal_jobs import lay_lognormal
 
 
 def simulated(word="poisson:jobs=60", rule=None, topology="flat:machines=8,gpus_per_machine=8", **options):
