@@ -29,6 +29,8 @@ class Policy:
         rule: the compiled rule that it is, or None for a policy that decides in Python.
         elastic: its jobs must be elastic: their simulator needs a pace that lets them (simulator/elastic/elastic.py).
         dedicated: its jobs are to meet nobody on their links: the network is put into the mode `dedicated` for it.
+        tunes_workers: it gives data-parallel jobs on links other numbers of workers than they ask: the network is one
+            that lets them (`contention:workers=elastic`) for it.
         given: names of the parameters that whoever made it by name gave (registry.py).
         clock: what holds while one plays that decides in Python, if it says so: a rule, whose preemption cost, rounds
             and leases the simulator keeps; of job groups their terms.
@@ -42,6 +44,7 @@ class Policy:
     clock: Rule | GroupTerms | None = None
     elastic: bool = False
     dedicated: bool = False
+    tunes_workers: bool = False
     knows_run_times: bool = False
     given: frozenset[str] = frozenset()
     files: tuple[Path, ...] = ()

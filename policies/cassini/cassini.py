@@ -330,6 +330,7 @@ class Cassini(PlacementPolicy):
             raise InputError(f"policy {name}: candidates = {candidates}: expected a whole number of at least 1")
         self.source = source
         self.knows_run_times = getattr(source, "knows_run_times", False)
+        self.tunes_workers = getattr(source, "tunes_workers", False)
         self.most = int(candidates)
         self.ranking = choose(ranking, RANKINGS, f"ranking of policy {name}")
         self.grid = Grid(degrees)

@@ -105,6 +105,7 @@ __all__ = [
     "network_for",
     "on_topology",
     "penalty",
+    "resizing_for",
 ]
 
 
@@ -135,17 +136,34 @@ def load_network(source: str | Network | Callable[..., Network], duration: Durat
 
 
 def network_for(policy: Any, network: Network) -> Network:
-    """The network on which a policy is played: for one that is `dedicated`, this one where no job meets another.
+    """The network on which a policy is played.
+
+    For one that is `dedicated`, this one where no job meets another; for one that `tunes_workers`, this one where jobs
+    may have other numbers of workers than they ask.
 
     Raises:
         InputError: the network has no such mode.
     """
-    if not getattr(policy, "dedicated", False):
+    if getattr(policy, "dedicated", False):
+        if not isinstance(network, Contention):
+            expected = "expected contention, whose mode dedicated it is played in"
+            raise InputError(f"policy {policy.name}: network {network.describe()!r}, {expected}")
+        network = network.dedicated()
+    return resizing_for(policy, network)
+
+
+def resizing_for(policy: Any, network: Network) -> Network:
+    """The network where jobs may have other numbers of workers than they ask, for a policy that `tunes_workers`.
+
+    Raises:
+        InputError: another than contention, which alone says how fast they are then.
+    """
+    if not getattr(policy, "tunes_workers", False):
         return network
     if not isinstance(network, Contention):
-        expected = "expected contention, whose mode dedicated it is played in"
+        expected = "expected contention, which says how fast other numbers of workers are, or workers=fixed"
         raise InputError(f"policy {policy.name}: network {network.describe()!r}, {expected}")
-    return network.dedicated()
+    return network.resizing()
 
 
 def list_networks() -> list[dict[str, Any]]:

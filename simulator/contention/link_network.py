@@ -39,7 +39,7 @@ from ..profiles.phases import Phases
 from ..record.state import PROFILES
 from .circle import TOLERANCE, unify
 from .own_patterns import read_patterns
-from .patterns import has_pattern, pattern_of, scaled, throttled
+from .patterns import has_pattern, is_data_parallel, pattern_of, scaled, throttled
 
 if TYPE_CHECKING:
     from ..cluster.topology import Topology
@@ -94,6 +94,10 @@ class LinkNetwork:
         models: path of the user's own phases (own_patterns.py); "": none.
         default: silent: jobs whose model has no phases or whose batch is not known send nothing; None: an error.
         duration: isolated or compute: what `duration_s` means (isolated.py). Computing is an iteration on one machine.
+        workers: fixed: a job runs on as many GPUs as it asks; elastic: one that is data parallel (`may_resize`) runs on
+            any number, and each of its workers has as many samples an iteration as before. So an iteration computes as
+            long, all-reduces among more or fewer, and does more or less of the job's work, in proportion: that is ours,
+            as Pollux' gradient noise of these models is published nowhere. Schedulers that resize jobs set it.
 
     Raises:
         InputError: a number out of range, or a file of phases that cannot be used.
@@ -110,6 +114,7 @@ class LinkNetwork:
     models: str = ""
     default: Literal["silent"] | None = None
     duration: Duration = ISOLATED
+    workers: Literal["fixed", "elastic"] = "fixed"
     name: str = field(default="contention", init=False)
     _alone: dict[tuple[Any, ...], _Own] = field(default_factory=dict, init=False, repr=False)
     _routes: dict[tuple[Any, ...], LinkUse] = field(default_factory=dict, init=False, repr=False)
@@ -133,7 +138,7 @@ class LinkNetwork:
         values = {
             one.name: getattr(self, one.name)
             for one in dataclasses.fields(self)
-            if one.init and (one.name not in ("models", "default") or getattr(self, one.name))
+            if one.init and (one.name not in ("models", "default", "workers") or getattr(self, one.name) != one.default)
         }
         values["pacing"] = "on" if self.pacing else "off"
         words = (
@@ -167,6 +172,16 @@ class LinkNetwork:
             return False
         return int(workload.batch_size[job]) == 0 or not has_pattern(str(workload.model[job]), self.models)
 
+    def may_resize(self, workload: Workload, job: int) -> bool:
+        """Whether a job may have another number of GPUs than it asks.
+
+        One whose model is data parallel may, as text names it (patterns.py). A model that is split needs as many GPUs
+        as it has parts; of a user's own phases, and of a job that sends nothing known, nobody knows how they scale.
+        """
+        if self.workers == "fixed" or int(workload.batch_size[job]) == 0:
+            return False
+        return is_data_parallel(str(workload.model[job]), self.models)
+
     def _factors(self, model: str, gpus: int, batch: int, largest_machine: int) -> np.ndarray:
         pattern = pattern_of(model, gpus, batch, self.gbps, self.collective, self.models)
         between = max(1.0, pattern.phases.iteration_s / pattern.local_s)
@@ -188,28 +203,31 @@ class LinkNetwork:
             self._alone.clear()
             self._routes.clear()
         workers = tuple(np.sort(topology.gpu_machine[np.asarray(gpus, np.int64)]).tolist())
-        number, is_spread = len(workers), workers[0] != workers[-1]
+        number, asked, is_spread = len(workers), int(workload.gpus[job]), workers[0] != workers[-1]
         base_s = float(workload.iteration_s[job])
         model, batch = None, 0
-        if number > 1 and not self._is_silent(workload, job):
+        if max(number, asked) > 1 and not self._is_silent(workload, job):
             model, batch = str(workload.model[job]), batch_of(self, workload, job)
-        key = (model, number, batch, base_s, workers if is_spread else ())
+        key = (model, number, asked, batch, base_s, workers if is_spread else ())
         if key not in self._alone:
             if len(self._alone) >= MOST_ALONE:  # a training goes on for days
                 self._alone.clear()
                 self._routes.clear()
             try:
-                self._alone[key] = self._own(topology, model, batch, base_s, workers)
+                self._alone[key] = self._own(topology, model, asked, batch, base_s, workers)
             except InputError as error:
                 raise InputError(f"{name_of_job(workload, job)}: {error}") from None
         return self._alone[key]
 
-    def _own(self, topology: Topology, model: str | None, batch: int, base_s: float, workers: tuple[int, ...]) -> _Own:
+    def _own(
+        self, topology: Topology, model: str | None, asked: int, batch: int, base_s: float, workers: tuple[int, ...]
+    ) -> _Own:
         if model is None:
             return Phases(base_s), NO_LINKS
         pattern = pattern_of(model, len(workers), batch, self.gbps, self.collective, self.models)
-        is_local = self.duration != ISOLATED or len(workers) <= int(topology.machine_gpus.max())
-        factor = base_s / (pattern.local_s if is_local else pattern.phases.iteration_s)
+        whole = pattern_of(model, asked, batch, self.gbps, self.collective, self.models)
+        is_local = self.duration != ISOLATED or asked <= int(topology.machine_gpus.max())
+        factor = base_s / (whole.local_s if is_local else whole.phases.iteration_s)
         factor = 1.0 if abs(factor - 1.0) <= SAME else factor
         if workers[0] == workers[-1]:
             return Phases(pattern.local_s * factor), NO_LINKS

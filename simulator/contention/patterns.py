@@ -71,6 +71,14 @@ def has_pattern(model: str, models: str = "") -> bool:
     return model.partition("/")[0] in cassini_models() or (bool(models) and model in read_patterns(models))
 
 
+def is_data_parallel(model: str, models: str = "") -> bool:
+    """Whether a model is trained by replicas alone; not known of a user's own. `models` as for `pattern_of`."""
+    if (models and model in read_patterns(models)) or not has_pattern(model):
+        return False
+    name, strategy, _ = _parts(model, models)
+    return (strategy or cassini_models()[name].strategies[0]) == "data"
+
+
 def _parts(model: str, models: str) -> tuple[str, str | None, int | None]:
     name, *rest = model.split("/")
     if name not in cassini_models():

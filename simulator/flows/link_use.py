@@ -35,6 +35,7 @@ def clear_links(s, n_links, n_jobs):
         s.first_use[job] = s.first_binding[job] = s.phase_of[job] = s.phase[job] = s.seat_of[job] = -1
         s.is_sending[job] = s.may_join[job] = s.draws[job] = s.job_rounds[job] = s.sieve_mark[job] = 0
         s.job_congestion[job] = s.job_rounds_s[job] = s.job_up_s[job] = s.last_round_s[job] = s.send_rate[job] = 0.0
+        s.job_alone_s[job] = 0.0
         s.shift_s[job] = -1.0
         s.stretch[job] = s.fill_rate[job] = 1.0
         s.rounds_left[job] = math.inf

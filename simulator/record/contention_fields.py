@@ -117,6 +117,7 @@ def _job_fields(jobs: Axis, phases: int) -> list[Field]:
         "slot",  # the last that it began in; -inf = none yet
         "job_congestion",  # its part of the congestion of its links, bytes
         "job_rounds_s",  # durations of its whole iterations,
+        "job_alone_s",  # what they had taken with nobody else on the links,
         "job_up_s",  # and seconds in their Up phases, together
         "round_up_s",  # seconds in Up phases of the present iteration that are over
     )

@@ -125,8 +125,9 @@ MULTI_GPU = Trace(
 def on_links(case: Case) -> Mapping[str, Any]:
     """Play it; arrays of shape (jobs,), in order of arrival.
 
-    `slowdown`: each job's mean iteration time, over that alone at its best placement; `congestion_bytes`: its part of
-    the congestion; `model`: names, without how they are parallelised.
+    `slowdown`: each job's mean iteration time, over that alone with as many workers; `congestion_bytes`: its part of
+    the congestion; `model`: names, without how they are parallelised. One number: `jobs_at_once`, how many hold GPUs on
+    average until the last has finished.
     """
     simulator, policy = case.begun()
     simulator.run(policy.decider(simulator))
@@ -134,10 +135,12 @@ def on_links(case: Case) -> Mapping[str, Any]:
     jobs = len(workload)
     rounds = s.job_rounds[:jobs]
     # Of a job that never was in the network no iterations are counted: it ran as if alone.
-    mean_s = np.where(rounds > 0, s.job_rounds_s[:jobs] / np.maximum(rounds, 1), workload.iteration_s)
+    alone_s = np.where(rounds > 0, s.job_alone_s[:jobs], 1.0)
+    metrics, played = simulator.metrics(), simulator.jobs()
+    running_s = float((played["jct_s"] - played["queueing_delay_s"]).sum())
     return {
-        "metrics": simulator.metrics(),
-        "slowdown": mean_s / workload.iteration_s,
+        "metrics": {**metrics, "jobs_at_once": running_s / metrics["makespan"]},
+        "slowdown": np.where(rounds > 0, s.job_rounds_s[:jobs], 1.0) / alone_s,
         "congestion_bytes": s.job_congestion[:jobs].copy(),
         "model": [str(name).partition("/")[0] for name in workload.model],
     }
@@ -151,6 +154,16 @@ def mean_s(outcome: Outcome) -> float:
 def p99_s(outcome: Outcome) -> float:
     """99th percentile of iteration times, seconds."""
     return outcome.metrics["iteration_time_p99"]
+
+
+def load(outcome: Outcome) -> float:
+    """Sec. 5.1: "the average fraction of GPUs that are serving active jobs", until the last has finished, %."""
+    return 100.0 * outcome.metrics["allocation_rate"]
+
+
+def jobs_at_once(outcome: Outcome) -> float:
+    """Jobs that hold GPUs, on average."""
+    return outcome.metrics["jobs_at_once"]
 
 
 def slowdown(outcome: Outcome) -> float:
@@ -195,6 +208,11 @@ def _play(name: str, options: Options, traces: Sequence[Trace]) -> Runs:
 def _total(runs: Runs, number: Take, policy: str, trace: Trace) -> float:
     """Sum over the traces."""
     return float(sum(runs.each(number, policy, trace.name)))
+
+
+def _mean(runs: Runs, number: Take, policy: str, trace: Trace) -> float:
+    """Mean over the traces."""
+    return _total(runs, number, policy, trace) / len(runs.of(policy, trace.name))
 
 
 def _slowdowns(trace: Trace, runs: Runs) -> list[Row]:
@@ -243,14 +261,12 @@ def _rows(trace: Trace, runs: Runs) -> list[Row]:
     if not any(marks.model is None for marks in trace.marks):
         rows.append(_pooled(trace, runs, THEMIS, CASSINI, None))
     rows.append(_pooled(trace, runs, THEMIS, LEAST, None))
-    rows += [
-        printed(
-            f"{trace.name}: mean iteration time, {policy}",
-            _total(runs, mean_s, policy, trace) / len(runs.of(policy, trace.name)),
-            "s",
-        )
-        for policy in trace.policies
-    ]
+    for policy in trace.policies:
+        told = (("mean iteration time", mean_s, "s"), ("realised load", load, "%"), ("jobs at once", jobs_at_once, ""))
+        rows += [
+            printed(f"{trace.name}: {what}, {policy}", _mean(runs, number, policy, trace), unit)
+            for what, number, unit in told
+        ]
     return rows
 
 
@@ -302,7 +318,10 @@ NOTES = (
     "congestion: bytes offered above capacity, all traces together; the paper counts marked packets per iteration",
     f"cables of {MEASURED_GBPS:g} Gbps: two jobs together get what one has alone, as Sec. 2.2 measured; a job alone "
     "sends at its profile's rate on both",
-    "gangs are whole, all jobs start at once when they are placed, pacing keeps shifts (network contention, defaults)",
+    "all jobs start at once when they are placed, pacing keeps shifts (network contention, defaults)",
+    "themis and those on it tune the number of workers (workers=elastic), and their candidates are equal in fairness; "
+    "random and pollux give jobs the workers that they ask",
+    'realised load: "the average fraction of GPUs that are serving active jobs" (Sec. 5.1), until the last job ends',
 )
 
 poisson = _reproduction("cassini-poisson", POISSON, POISSON_MP)
