@@ -90,7 +90,7 @@ def room(options: Options) -> Findings:
     notes = [
         f"{ENVIRONMENT} as it is by default, {playing.setting.workload}, seeds {seeds[0]} to {seeds[-1]}; a shift "
         f"matters where the job's rotations differ by more than {100 * MATTERS:g} % of a link, themis+cassini deciding",
-        "Themis tunes the number of workers; with workers=fixed gangs are whole. best-rotations is best at each instant "
-        "for the jobs that are there, no bound of a whole episode in the strict sense",
+        "Themis tunes the number of workers; with workers=fixed gangs are whole. best-rotations is best at each "
+        "instant for the jobs that are there, no bound of a whole episode in the strict sense",
     ]
     return Findings(rows, notes)
