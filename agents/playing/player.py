@@ -88,6 +88,7 @@ class PlayedAgent(Policy):
             raise InputError(f"{self._source}: env_kwargs: {error}") from None
         self.elastic = self.env_kwargs.get("elastic", False) is not False
         self.clock = self._window.terms
+        self.tunes_workers = getattr(getattr(self._window.interface, "scheduler", None), "tunes_workers", False)
         self._expect_fitting(self._window)
 
     def _expect_fitting(self, window: Window) -> None:

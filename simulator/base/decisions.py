@@ -109,7 +109,8 @@ class Resize:
 
     Args:
         job: which.
-        gpus: all that it shall hold; other ones than before cost a restore.
+        gpus: all that it shall hold; other ones than before cost a restore. While its lease runs: its own and more, or
+            some of its own.
         batch: samples of an iteration over all GPUs, of an elastic job; None: as many a GPU as before.
         sub_batch: samples in one pass on each GPU, of a job that is not elastic: its batch a GPU, halved so and so
             often, that fits its GPUs beside those who are there.

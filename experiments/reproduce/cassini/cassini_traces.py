@@ -320,7 +320,9 @@ NOTES = (
     "sends at its profile's rate on both",
     "all jobs start at once when they are placed, pacing keeps shifts (network contention, defaults)",
     "themis and those on it tune the number of workers (workers=elastic), and their candidates are equal in fairness; "
-    "random and pollux give jobs the workers that they ask",
+    "random and pollux give jobs the workers that they ask. So iterations under ideal are of other numbers of workers "
+    "than under themis: the bound is one of slowdowns, over iterations alone of the same workers, and not strictly one "
+    "of mean iteration times",
     'realised load: "the average fraction of GPUs that are serving active jobs" (Sec. 5.1), until the last job ends',
 )
 
