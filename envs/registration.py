@@ -70,7 +70,9 @@ ENVIRONMENTS: dict[str, Entry] = {
         features=frozenset({"run times", "leases", "sharing"}),
     ),
     # Paper cassini, section 5: its testbed of 24 servers with one GPU each and links of 50 Gbps, at an oversubscription
-    # of 2 : 1, its 13 models, and jobs that come at random so that it is about as busy as in its Poisson traces.
+    # of 2 : 1, its 13 models, and jobs that come at random, at a load as in its Poisson traces. Unlike there, so that
+    # there is something to learn: gangs of 4 to 8, most of which lie on several racks of 4 servers, and iterations of
+    # 0.8 s, since shifts change nothing for jobs whose periods have no small common multiple.
     "clustergym/TimeShift-v0": Entry(
         summary="choose among a scheduler's placements on links that jobs share, then each job's time-shift",
         paper="cassini",
@@ -78,7 +80,7 @@ ENVIRONMENTS: dict[str, Entry] = {
         vector_entry_point="clustergym.envs.timeshift.env:TimeShiftVectorEnv",
         defaults={
             "topology": "cassini-testbed",
-            "workload": "cassini-poisson:jobs=24,load=0.9",
+            "workload": "cassini-poisson:jobs=24,load=0.9,workers=4/8,iteration_s=0.8",
             "network": "contention",
         },
         options={"gpu": "a100"},

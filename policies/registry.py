@@ -138,6 +138,11 @@ POLICIES: dict[str, Entry] = {
     "ideal": Entry(
         ".themis:ideal", "Themis where every job has all links to itself: the bound for the others", (TIME_SHIFT,)
     ),
+    "best-rotations": Entry(
+        ".cassini.best_rotations:BestRotations",
+        "of Themis' placements and all rotations those that are best when they are played: a nearer bound, and slow",
+        (TIME_SHIFT,),
+    ),
     "mast": Entry(
         ".mast.mast:scoped_scheduler",
         "MAST (OSDI'24): one queue by priority, quota and credit; each region's best plan, the best of all wins",

@@ -352,21 +352,23 @@ class Cassini(PlacementPolicy):
         network, links = network_of(view), view.topology.links
         assert links is not None
         placements = [_candidate(alone(view, plan)) for plan in plans]
-        best = best_candidate(
-            placements, links.capacity, self.ranking, self.grid, tolerance=network.padding, if_worth=self.if_worth
-        )
-        self._chosen = best
+        self._chosen = best = self.best_of(placements, links.capacity, network.padding)
         return plans[best.index]
+
+    def best_of(self, candidates: Sequence[Candidate], capacity: np.ndarray, padding: float) -> Choice:
+        """Which of several placements is best; `padding` of periods is the network's."""
+        return best_candidate(candidates, capacity, self.ranking, self.grid, tolerance=padding, if_worth=self.if_worth)
+
+    def interleaved(self, candidate: Candidate, capacity: np.ndarray, padding: float) -> Interleaving:
+        """What it makes of a placement."""
+        return interleave(candidate, capacity, self.grid, tolerance=padding, if_worth=self.if_worth)
 
     def finish(self, view: ClusterView) -> list[Decision]:
         """Shifts of the jobs as they are placed now, those that change, jobs ascending."""
         network, links = network_of(view), view.topology.links
         assert links is not None
         own = alone(view, plan_now(view))
-        found = interleave(
-            _candidate(own), links.capacity, self.grid, tolerance=network.padding, if_worth=self.if_worth
-        )
-        self._found = found
+        self._found = found = self.interleaved(_candidate(own), links.capacity, network.padding)
         meeting = {job for jobs in found.jobs_on.values() for job in jobs}
         decisions: list[Decision] = []
         for job in [job for job, (_, use) in own.items() if len(use.links)]:

@@ -12,12 +12,14 @@ of the model's phases alone on its links; a gang that one server holds does not 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 
 from ..base.errors import InputError
+from ..base.names import choose
 from ..jobs.workload import Workload
 from ..profiles.cassini_models import HYBRID_SERVERS, cassini_models, phases_of
 from .draws import check_parameters
@@ -47,6 +49,10 @@ def cassini_poisson(
     jobs: int = 100,
     hours: float | None = None,
     parallel: Parallel = "data",
+    models: tuple[str, ...] = (),
+    workers: tuple[int, ...] = (1, MOST_WORKERS),
+    iteration_s: float | None = None,
+    spread: float = 0.0,
     seed: int = 0,
 ) -> Workload:
     """Poisson arrivals of paper cassini's 13 models at a load.
@@ -63,6 +69,13 @@ def cassini_poisson(
         parallel: `data`: GPTs are data parallel, DLRM has its own pattern (Figure 11). `model`: GPT1, GPT2, GPT3 and
             DLRM only, GPTs split (Figure 12): pipeline, tensor, or, with a multiple of 4 workers, hybrid, and GPT2 of
             one of the two hidden sizes of Sec. 5.2, each equally likely.
+        models: only these of them, each equally likely; none: all.
+        workers: LOW/HIGH: the fewest and the most that are asked, 1 to 12; nobody asks more than the cluster has.
+        iteration_s: every job's iteration takes so long alone, computing and sending in proportion to what they take by
+            its model, batch and workers; None: as long as these say. The paper takes periods with a small common
+            multiple for granted (Sec. 3), which measured ones do not have.
+        spread: each job's iteration is drawn evenly up to so much shorter or longer than `iteration_s`, from 0 to
+            below 1.
         seed: same parameters and seed, same workload.
 
     Raises:
@@ -72,8 +85,10 @@ def cassini_poisson(
     """
     what = "cassini-poisson"
     check_parameters(what, load=load, cluster_gpus=cluster_gpus, jobs=jobs, hours=1.0 if hours is None else hours)
+    fewest, most = _asked(what, workers, cluster_gpus)
+    known = np.array(_names(parallel, models), dtype=object)
     rng = np.random.default_rng(seed)
-    gap_s = mean_gpu_s(parallel, _most(cluster_gpus)) / (load * cluster_gpus)
+    gap_s = mean_gpu_s(parallel, most, fewest, tuple(known.tolist()), iteration_s) / (load * cluster_gpus)
     if hours is not None:
         jobs = 1 + int(rng.poisson(hours * 3600.0 / gap_s))
         if jobs > MOST_DRAWN:
@@ -81,10 +96,9 @@ def cassini_poisson(
         arrival_s = np.concatenate([[0.0], np.sort(rng.random(jobs - 1)) * hours * 3600.0])
     else:
         arrival_s = np.concatenate([[0.0], rng.exponential(gap_s, jobs - 1).cumsum()])
-    known = np.array(_names(parallel), dtype=object)
     names = known[rng.integers(0, len(known), jobs)].tolist()
-    workers = rng.integers(1, _most(cluster_gpus) + 1, jobs)
-    return _workload(what, rng, arrival_s, _drawn(rng, names, parallel, workers))
+    drawn = _drawn(rng, names, parallel, rng.integers(fewest, most + 1, jobs))
+    return _with_periods(_workload(what, rng, arrival_s, drawn), rng, iteration_s, spread)
 
 
 def cassini_dynamic(cluster_gpus: int = 24, arrive_s: float = 5.0, seed: int = 0) -> Workload:
@@ -173,16 +187,24 @@ def cassini_snapshot(id: int = 1, workers: int = 4, seed: int = 0) -> Workload:
 
 
 @lru_cache(maxsize=64)
-def mean_gpu_s(parallel: Parallel, most_workers: int = MOST_WORKERS) -> float:
+def mean_gpu_s(
+    parallel: Parallel,
+    most_workers: int = MOST_WORKERS,
+    fewest_workers: int = 1,
+    models: tuple[str, ...] = (),
+    iteration_s: float | None = None,
+) -> float:
     """Mean GPU-seconds of a job of `cassini-poisson`, alone: over models, strategies, workers, iterations, batches.
 
     The mean over batches is that of 16, evenly spread over the model's range.
     """
+    if iteration_s is not None:
+        return (fewest_workers + most_workers) / 2 * iteration_s * sum(ITERATIONS) / 2
     per_iteration = []
-    for name in _names(parallel):
+    for name in _names(parallel, models):
         low, high = cassini_models()[name].batch
         batches = np.unique(np.rint(np.linspace(low, high, 2 * BATCHES + 1)[1::2]).astype(int)).tolist()
-        for workers in range(1, most_workers + 1):
+        for workers in range(fewest_workers, most_workers + 1):
             options = _variants(name, parallel, workers)
             seconds = [_iteration_s(option, workers, batch) for option in options for batch in batches]
             per_iteration.append(workers * float(np.mean(seconds)))
@@ -230,12 +252,28 @@ def _filling(rng: np.random.Generator, parallel: str, gpus: int) -> list[tuple[s
     return jobs
 
 
-def _most(cluster_gpus: int) -> int:
-    return min(cluster_gpus, MOST_WORKERS)
+def _with_periods(workload: Workload, rng: np.random.Generator, iteration_s: float | None, spread: float) -> Workload:
+    """The same jobs, with iterations of so many seconds, drawn evenly up to a part `spread` of it away."""
+    if not 0 <= spread < 1 or (spread and iteration_s is None):
+        raise InputError(f"workload {workload.name}: spread={spread:g}; expected 0, or below 1 beside iteration_s")
+    if iteration_s is None:
+        return workload
+    check_parameters(workload.name, iteration_s=iteration_s)
+    seconds = iteration_s * (1.0 + spread * rng.uniform(-1.0, 1.0, len(workload)))
+    return replace(workload, iteration_s=seconds, duration_s=workload.iterations * seconds)
 
 
-def _names(parallel: str) -> tuple[str, ...]:
-    return MODEL_PARALLEL if parallel == "model" else tuple(cassini_models())
+def _asked(what: str, workers: tuple[int, ...], cluster_gpus: int) -> tuple[int, int]:
+    """The fewest and the most workers that a job asks."""
+    if len(workers) != 2 or not 1 <= workers[0] <= workers[1] <= MOST_WORKERS or workers[0] > cluster_gpus:
+        most = min(cluster_gpus, MOST_WORKERS)
+        raise InputError(f"workload {what}: workers={'/'.join(map(str, workers))}; expected LOW/HIGH, 1/1 to 1/{most}")
+    return workers[0], min(cluster_gpus, workers[1])
+
+
+def _names(parallel: str, models: tuple[str, ...] = ()) -> tuple[str, ...]:
+    known = MODEL_PARALLEL if parallel == "model" else tuple(cassini_models())
+    return tuple(choose(name, known, "model of workload cassini-poisson:") for name in models) or known
 
 
 @lru_cache(maxsize=1024)

@@ -25,7 +25,7 @@ from clustergym.simulator.workloads import Workload
 from clustergym.tests.support.env_terms import differences
 
 TIMESHIFT = "clustergym/TimeShift-v0"
-SMALL = {"workload": "cassini-poisson:jobs=16,load=1.0", "slots": 8, "running_slots": 12}
+SMALL = {"workload": "cassini-poisson:jobs=16,load=1.0,iteration_s=0.8", "slots": 8, "running_slots": 12}
 PLACING, SHIFTING = "1: place", "1: shift"
 SHIFT, LEAVE, FREE = 1, 2, 3
 VGG = phases_of("VGG16", 2, 1400)

@@ -282,6 +282,39 @@ def test_cassini_poisson_offers_its_load(word):
     assert workload.gpus.max() == min(gpus, 12)
 
 
+def test_cassini_poisson_of_one_period():
+    """Every iteration takes 0.8 s alone, or evenly 20 % less to 20 % more; whatever else is drawn stays the same."""
+    own, one, spread = (
+        open_workload(f"cassini-poisson:jobs=2000,models=VGG16/BERT,workers=4/8{more}", seed=3)
+        for more in ("", ",iteration_s=0.8", ",iteration_s=0.8,spread=0.2")
+    )
+    assert set(one.model) == {"VGG16", "BERT"} and (one.gpus.min(), one.gpus.max()) == (4, 8)
+    assert (one.iteration_s == 0.8).all() and np.array_equal(one.duration_s, 0.8 * one.iterations)
+    assert 0.64 <= spread.iteration_s.min() < 0.65 and 0.95 < spread.iteration_s.max() <= 0.96
+    assert spread.iteration_s.mean() == pytest.approx(0.8, rel=0.01)
+    for column in ("model", "gpus", "batch_size", "iterations"):
+        assert np.array_equal(getattr(one, column), getattr(own, column))
+    for each in (own, one, spread):
+        assert (each.gpus * each.duration_s).sum() / (24 * each.arrival_s[-1]) == pytest.approx(0.8, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("workers=0/3", "workers=0/3; expected LOW/HIGH"),
+        ("workers=5", "workers=5; expected LOW/HIGH"),
+        ("workers=9/10,cluster_gpus=8", "expected LOW/HIGH, 1/1 to 1/8"),
+        ("spread=0.1", "expected 0, or below 1 beside iteration_s"),
+        ("iteration_s=0.8,spread=1", "expected 0, or below 1 beside iteration_s"),
+        ("iteration_s=0", "iteration_s=0; expected a number above 0"),
+        ("models=VGG-16", "did you mean 'VGG16'"),
+    ],
+)
+def test_mistakes_of_cassini_poisson_are_one_sentence(word, expected):
+    with pytest.raises(InputError, match=expected):
+        open_workload(f"cassini-poisson:{word}")
+
+
 def test_cassini_poisson_by_hours():
     """As many as the load asks for: five standard deviations of a Poisson number."""
     from clustergym.simulator.workloads.cassini_jobs import mean_gpu_s

@@ -148,7 +148,7 @@ TERMS: dict[str, Terms] = {
     ),
     "clustergym/TimeShift-v0": Terms(
         folder="timeshift",
-        small={"workload": "cassini-poisson:jobs=16,load=1.0", "slots": 8, "running_slots": 12},
+        small={"workload": "cassini-poisson:jobs=16,load=1.0,iteration_s=0.8", "slots": 8, "running_slots": 12},
         action=r"expected two whole numbers, \(candidate, rotation bucket\)",
         tables=("QUEUE", "RUNNING"),
         candidates=11,

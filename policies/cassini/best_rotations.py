@@ -1,0 +1,194 @@
+"""Best rotations: the time-shifts that are best when they are played, by trying them: a bound nearer than `ideal`.
+
+`ideal` lets nobody meet. What shifts can do for jobs that do meet is less: `best-rotations` says how much. It is
+CASSINI with the simulator in place of the score: of the scheduler's placements, and of the rotations of the jobs of a
+component, it takes those with which jobs are slowed down least when their phases are played. So it knows how long Up
+phases last on full links, which the score of Eq. 2 does not.
+
+A component of up to three jobs: all rotations by 15 degrees, the first job's aside, are played, then those 5 and 10
+degrees beside the best, job by job. Of larger ones all rotations of one job after the other, until nothing helps, from
+the rotations with the best score. What is least is the sum over jobs of iteration / iteration alone. Jobs run free
+where that is less, over offsets that are spread evenly.
+
+For jobs that are there from the beginning to the end, up to three on a link, nothing is better, up to the grid. It is
+no bound in the strict sense for an episode in which jobs come and go: at each instant it does what is best if nobody
+did any more. Pacing is taken to be on, and jitter to be none.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...simulator.cluster.routes import LinkUse
+from ...simulator.contention.circle import Circle, Grid, unify
+from ...simulator.contention.phase_run import Contender, steady_state
+from ...simulator.profiles.phases import Phases
+from ..themis import LEASE_S, MOST_WORKERS, Equal, Themis, Workers
+from .cassini import CANDIDATES, Candidate, Cassini, Choice, Interleaving
+from .compatibility import BUCKETS, Job, Overlay, SharedLink, Solution, components, link_scores, meetings, solution
+
+EXHAUSTIVE_JOBS = 3
+COARSE = 3  # buckets of 5 degrees
+WARM_UP, PLAYED = 3, 6  # iterations of the slowest job: paced ones come back to where they were
+FREE_PLAYED = 40  # of jobs that run free
+OFFSETS = (0.0, 0.618, 0.236, 0.854)  # of free jobs: multiples of the golden ratio, modulo 1
+ROUNDING = 1e-9
+REMEMBERED = 16_384
+
+
+@dataclass(frozen=True)
+class Best:
+    """What is best for jobs that are joined by links.
+
+    Attributes:
+        slowdown: sum over them of iteration / iteration alone.
+        found: their rotations; None: they run free.
+    """
+
+    slowdown: float
+    found: Solution | None
+
+
+@functools.lru_cache(maxsize=REMEMBERED)
+def best_rotations(phases: tuple[Phases, ...], circle: Circle, links: tuple[SharedLink, ...]) -> Best:
+    """The best of all; remembered: who the jobs are does not matter.
+
+    Args:
+        phases: of each job. circle: of all of them.
+        links: where they meet; `SharedLink.jobs` are positions in `phases`.
+    """
+    overlay = Overlay.of(phases, circle, links, Grid())
+    contenders = _Contenders(phases, circle, links)
+    scored = solution(phases, circle, links, Grid()).rotation
+    coarse = range(0, BUCKETS, COARSE)
+    best = (contenders.shifted(overlay, scored), tuple(scored))
+    if len(phases) <= EXHAUSTIVE_JOBS:
+        tried = ((0, *turned) for turned in itertools.product(coarse, repeat=len(phases) - 1))
+        best = min(best, *((contenders.shifted(overlay, one), one) for one in tried))
+    else:
+        best = _descent(contenders, overlay, best, coarse)
+    best = _descent(contenders, overlay, best, (-2, -1, 1, 2), beside=True)
+    free = contenders.free()
+    if free < best[0] - ROUNDING:
+        return Best(free, None)
+    return Best(best[0], Solution.of(overlay, best[1]))
+
+
+Turned = tuple[float, tuple[int, ...]]  # what it comes to, and the rotations
+
+
+def _descent(
+    contenders: _Contenders, overlay: Overlay, best: Turned, steps: Sequence[int], beside: bool = False
+) -> Turned:
+    """Turn one job after the other, to `steps` or by so many from where it is, until nothing helps."""
+    before = None
+    while before != best[0]:
+        before = best[0]
+        for job in range(1, len(best[1])):
+            for step in steps:
+                turned = list(best[1])
+                turned[job] = (turned[job] + step) % BUCKETS if beside else step
+                worth = contenders.shifted(overlay, tuple(turned))
+                if worth < best[0] - ROUNDING:
+                    best = worth, tuple(turned)
+    return best
+
+
+class _Contenders:
+    """Jobs that are played with rotations."""
+
+    def __init__(self, phases: tuple[Phases, ...], circle: Circle, links: tuple[SharedLink, ...]) -> None:
+        self.phases, self.circle = phases, circle
+        self.capacity = [link.capacity for link in links]
+        self.alone_s = np.array([one.iteration_s for one in phases])
+        crossed: list[list[tuple[int, float]]] = [[] for _ in phases]
+        for number, link in enumerate(links):
+            for job, flows in zip(link.jobs, link.flows, strict=True):
+                crossed[job].append((number, flows))
+        columns = [np.array(one, np.float64).T for one in crossed]
+        self.uses = [LinkUse(number.astype(np.int64), flows) for number, flows in columns]
+
+    def shifted(self, overlay: Overlay, rotation: Sequence[int]) -> float:
+        """The sum of slowdowns with these rotations."""
+        rows = zip(self.phases, self.uses, overlay.shifts_s(rotation), self.circle.periods_s, strict=True)
+        return self._slowdown([Contender(*row) for row in rows], PLAYED)
+
+    def free(self) -> float:
+        """The sum of slowdowns without shifts, the mean over offsets."""
+        found = []
+        for offset in OFFSETS:
+            begins = [(offset * job) % 1.0 * one.iteration_s for job, one in enumerate(self.phases)]
+            rows = zip(self.phases, self.uses, begins, strict=True)
+            found.append(self._slowdown([Contender(one, use, begin_s=at) for one, use, at in rows], FREE_PLAYED))
+        return float(np.mean(found))
+
+    def _slowdown(self, contenders: list[Contender], iterations: int) -> float:
+        played = steady_state(self.capacity, contenders, WARM_UP, iterations)
+        return float((played.iteration_s / self.alone_s).sum())
+
+
+class BestRotations(Cassini):
+    """Themis' placements and the rotations that are best when they are played; see the module.
+
+    Args:
+        candidates: how many placements are looked at, >= 1.
+        lease, preemption_cost, workers, equal, most: as of Themis.
+    """
+
+    def __init__(
+        self,
+        candidates: int = CANDIDATES,
+        lease: float = LEASE_S,
+        preemption_cost: float = 0.0,
+        workers: Workers = "elastic",
+        equal: Equal = "fairness",
+        most: int = MOST_WORKERS,
+    ) -> None:
+        source = Themis(lease, preemption_cost, workers, equal, most)
+        super().__init__("best-rotations", source, source.clock, candidates)
+
+    def best_of(self, candidates: Sequence[Candidate], capacity: np.ndarray, padding: float) -> Choice:
+        """The placement with the least sum of slowdowns, the first of them on a tie."""
+        made = [_played(candidate, capacity, padding) for candidate in candidates]
+        index = min(range(len(made)), key=lambda place: (round(made[place][1], 9), place))
+        return Choice(index, made[index][0], tuple(-slowdown for _, slowdown in made))
+
+    def interleaved(self, candidate: Candidate, capacity: np.ndarray, padding: float) -> Interleaving:
+        """What it makes of a placement."""
+        return _played(candidate, capacity, padding)[0]
+
+
+def _played(candidate: Candidate, capacity: np.ndarray, padding: float) -> tuple[Interleaving, float]:
+    """The best that can be made of a placement, and by how much the jobs that meet are slowed down, in all."""
+    shifts: dict[Job, float] = {}
+    periods: dict[Job, float] = {}
+    scores: dict[int, float] = {}
+    jobs_on: dict[int, tuple[Job, ...]] = {}
+    lost = 0.0
+    met = meetings(candidate.uses, {job: one.peak for job, one in candidate.phases.items()}, capacity)
+    for joined in components(met):
+        jobs = [job for job in candidate.uses if any(job in one.flows for one in joined)]
+        phases = tuple(candidate.phases[job] for job in jobs)
+        circle = unify([one.iteration_s for one in phases], padding)
+        links = tuple(_shared(jobs, one.flows, float(capacity[one.link])) for one in joined)
+        best = best_rotations(phases, circle, links)
+        lost += best.slowdown - len(jobs)
+        rotation = (0,) * len(jobs) if best.found is None else best.found.rotation
+        if best.found is not None:
+            shifts |= dict(zip(jobs, best.found.shifts_s, strict=True))
+            periods |= dict(zip(jobs, circle.periods_s, strict=True))
+        found = link_scores(Overlay.of(phases, circle, links, Grid()), rotation)
+        for one, score in zip(joined, found.tolist(), strict=True):
+            for member in one.members:
+                scores[member], jobs_on[member] = score, tuple(one.flows)
+    return Interleaving(shifts, periods, scores, jobs_on, False), lost
+
+
+def _shared(jobs: Sequence[Job], flows: Mapping[Job, float], capacity: float) -> SharedLink:
+    here = tuple(place for place, job in enumerate(jobs) if job in flows)
+    return SharedLink(here, tuple(flows[jobs[place]] for place in here), capacity)
