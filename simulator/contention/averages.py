@@ -102,6 +102,7 @@ class Averages:
             pacing=network.pacing,
             adjust=math.inf if network.adjust == "off" else network.adjust,
             jitter=network.jitter,
+            carried=network.carried,
             seed=seed,
         )
         self.played += 1

@@ -30,6 +30,7 @@ def lay_network(simulator: Simulated, seed: int) -> None:
     assert links is not None
     network_calls.clear_links(simulator.records, 0, links.num_links, int(s["n_jobs"]))
     s["link_capacity"][: links.num_links] = whole_capacity(links.capacity)
+    s["link_carried"][: links.num_links] = whole_capacity(whole_capacity(links.capacity) * network.carried)
     s["asked_shift_s"][: int(s["n_jobs"])] = -1.0
     s["phase_now_s"] = s["now_s"]
     s["net_seed"], s["jitter"], s["pacing"] = seed, network.jitter, network.pacing

@@ -87,6 +87,8 @@ class LinkNetwork:
             (paper cassini, Sec. 5.7: 0.05); off: any.
         padding: how much longer than an iteration the period of a shift may be for the sake of a short common circle
             (contention/circle.py), a fraction.
+        carried: what arrives of a link to which more is offered than fits, a part of its capacity, in (0, 1]; 1: all
+            of it. The paper's own figures leave no room for less (`clustergym reproduce cassini-congestion`).
         models: path of the user's own phases (own_patterns.py); "": none.
         default: silent: jobs whose model has no phases or whose batch is not known send nothing; None: an error.
         duration: isolated or compute: what `duration_s` means (isolated.py). Computing is an iteration on one machine.
@@ -103,6 +105,7 @@ class LinkNetwork:
     pacing: bool = True
     adjust: float | Literal["off"] = "off"
     padding: float = TOLERANCE
+    carried: float = 1.0
     models: str = ""
     default: Literal["silent"] | None = None
     duration: Duration = ISOLATED
@@ -121,6 +124,8 @@ class LinkNetwork:
             if not (value > least or (is_in and value == least)) or not math.isfinite(value):
                 bound = "of at least" if is_in else "above"
                 raise InputError(f"network contention: {key} = {value!r}: expected a finite number {bound} {least:g}")
+        if not 0.0 < self.carried <= 1.0:
+            raise InputError(f"network contention: carried = {self.carried!r}: expected a part above 0, at most 1")
         if self.models:
             read_patterns(self.models)
 

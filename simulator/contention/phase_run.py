@@ -63,6 +63,7 @@ class PhaseRun:
         pacing: bool = True,
         adjust: float = math.inf,
         jitter: float = 0.0,
+        carried: float = 1.0,
         seed: int = 0,
         log: bool = False,
     ) -> None:
@@ -74,6 +75,7 @@ class PhaseRun:
             adjust: an iteration that would begin later than its slot by more than this part of the job's iteration
                 alone waits for the next slot; paper cassini has 0.05 (Sec. 5.7); inf: never.
             jitter: coefficient of variation of Down times, >= 0. seed: of the jitter.
+            carried: what arrives of a link to which jobs offer more than fits, a part of its capacity, in (0, 1].
             log: keep every rate and duration, for `durations` and `timeline`.
 
         Raises:
@@ -81,16 +83,20 @@ class PhaseRun:
         """
         self.jobs = tuple(jobs)
         self.capacity = np.floor(np.asarray(capacity, np.float64))
+        self.carried = carried
         if self.capacity.ndim != 1 or not np.isfinite(self.capacity).all() or (self.capacity < 1).any():
             raise InputError(f"capacity {list(capacity)}: expected one finite number of at least 1 byte/s per link")
         if not adjust >= 0 or not 0 <= jitter < math.inf:
             raise InputError(f"adjust = {adjust!r}, jitter = {jitter!r}: expected numbers of at least 0")
+        if not 0 < carried <= 1:
+            raise InputError(f"carried = {carried!r}: expected a part above 0, at most 1")
         uses = sum(len(job.use.links) for job in self.jobs)
         self.records = np.zeros(1, _fitting(len(self.jobs), len(self.capacity), uses)).view(np.recarray)
         self._log: list[np.ndarray] = []
         rows.clear_links(self.records, 0, len(self.capacity), len(self.records["first_use"][0]))
         state = self.state
         state["link_capacity"][: len(self.capacity)] = self.capacity
+        state["link_carried"][: len(self.capacity)] = np.maximum(1.0, np.floor(self.capacity * carried))
         for name, value in {
             "pacing": pacing,
             "adjust": adjust,
@@ -301,6 +307,7 @@ def steady_state(
     pacing: bool = True,
     adjust: float = math.inf,
     jitter: float = 0.0,
+    carried: float = 1.0,
     seed: int = 0,
 ) -> SteadyState:
     """The averages over `averaged` iterations of the job with the longest ones, after `warm_up` of them.
@@ -311,7 +318,7 @@ def steady_state(
     Args:
         jobs: `rounds` and `begin_s` count as for PhaseRun, but they must go on for ever.
     """
-    run = PhaseRun(capacity, jobs, pacing=pacing, adjust=adjust, jitter=jitter, seed=seed)
+    run = PhaseRun(capacity, jobs, pacing=pacing, adjust=adjust, jitter=jitter, carried=carried, seed=seed)
     if any(job.rounds < math.inf for job in run.jobs):
         raise InputError("steady state: expected jobs without an end")
     _play_rounds(run, warm_up)

@@ -235,8 +235,7 @@ def _network(s: np.void) -> dict[str, float]:
     if links == 0:
         names = ("congestion_bytes", "iteration_time_mean", "iteration_time_p99", "shift_adjustments")
         return dict.fromkeys(names, 0.0)
-    excess = np.maximum(0.0, s["link_offered"][:links] - s["link_capacity"][:links])
-    unbooked = excess * (s["phase_now_s"] - s["link_since_s"][:links])
+    unbooked = s["link_unmet"][:links] * (s["phase_now_s"] - s["link_since_s"][:links])
     count, total_s, bins = int(s["iteration_count"]), float(s["iteration_sum_s"]), s["iteration_bins"].copy()
     for job in s["runner"][: s["running"]]:
         if s["stays"][job] == 0 or s["averages"]:  # its iterations are counted when it leaves its GPUs

@@ -1,8 +1,12 @@
 """Links of a network: who uses them, what is offered to them, and their congestion.
 
-Congestion of a link is what is offered above its capacity, integrated over time: bytes that would have to wait, our
-stand-in for the ECN marks of paper cassini, Sec. 5. A job's part of it is in proportion to what it offers there.
-Offered is the rate of a phase, whatever the job gets of it; rates and capacities are whole bytes per second, so that
+Congestion is what phases ask above what they get, integrated over time: bytes that would have to wait, our stand-in for
+the ECN marks of paper cassini, Sec. 5. They wait at the one link that holds the job back, which decides its rate: the
+others on the way see no more of the job than that lets through. So a queue counts once, however many links the same
+jobs share. Of a link whose jobs it alone holds back it is what is asked above its capacity.
+
+Offered to a link is the rate of a phase, or what the job's links leave to it if nobody else sends (`send_top`),
+whatever it gets of that; so a job alone never offers too much. Rates and capacities are whole bytes per second, so that
 sums of them are exact in whatever order they are made.
 """
 
@@ -27,14 +31,16 @@ def clear_links(s, n_links, n_jobs):
     for link in range(n_links):
         s.link_first[link] = -1
         s.link_offered[link] = s.link_bytes[link] = s.link_congestion[link] = s.link_since_s[link] = 0.0
-        s.link_share[link] = 0.0
+        s.link_unmet[link] = 0.0
         s.is_dirty[link] = s.link_place[link] = s.link_users[link] = 0
         s.is_slack[link] = 1
         s.column_of[link] = -1
     for job in range(n_jobs):
         s.first_use[job] = s.first_binding[job] = s.phase_of[job] = s.phase[job] = s.seat_of[job] = -1
+        s.held_at[job] = s.own_link[job] = s.stop_link[job] = -1
         s.is_sending[job] = s.may_join[job] = s.draws[job] = s.job_rounds[job] = s.sieve_mark[job] = 0
         s.job_congestion[job] = s.job_rounds_s[job] = s.job_up_s[job] = s.last_round_s[job] = s.send_rate[job] = 0.0
+        s.unmet_since_s[job] = s.unmet[job] = s.own_flows[job] = s.stop_flows[job] = 0.0
         s.shift_s[job] = -1.0
         s.stretch[job] = s.fill_rate[job] = 1.0
         s.rounds_left[job] = math.inf
@@ -78,6 +84,7 @@ def enter_links(s, job):
     """Modify `s`: a job whose phases and uses are laid is on its links from now on; it has no shift."""
     use = s.first_use[job]
     own = math.inf
+    s.own_link[job], s.own_flows[job] = -1, 0.0
     while use >= 0:
         link = s.use_link[use]
         head = s.link_first[link]
@@ -87,7 +94,9 @@ def enter_links(s, job):
             s.use_prev[head] = use
         s.link_first[link] = use
         s.link_users[link] += 1
-        own = min(own, max(1.0, s.link_capacity[link] // s.use_flows[use]))
+        most = max(1.0, s.link_capacity[link] // s.use_flows[use])
+        if most < own:
+            own, s.own_link[job], s.own_flows[job] = most, link, s.use_flows[use]
         use = s.use_after[use]
     s.own_rate[job] = own
     sieve(s, job)
@@ -129,12 +138,7 @@ def offer(s, link, change):
     before = s.link_offered[link]
     capacity = s.link_capacity[link]
     after = before + change
-    if before > capacity:
-        amount = (before - capacity) * (s.phase_now_s - s.link_since_s[link])
-        s.link_congestion[link] += amount
-        s.link_share[link] += amount / before
     s.link_offered[link] = after
-    s.link_since_s[link] = s.phase_now_s
     if (before > capacity or after > capacity) and not s.is_slack[link] and not s.is_dirty[link]:
         s.is_dirty[link] = 1
         s.dirty_link[s.n_dirty] = link
@@ -142,10 +146,41 @@ def offer(s, link, change):
 
 
 @kernel
+def hold(s, job, rate, link, flows):
+    """Modify `s`: a sending job has `rate` now, no more because of `link`, across which it has so many flows."""
+    unmet = flows * (s.phase_rate[job, s.phase[job]] - rate)
+    if unmet == 0.0:
+        link = -1
+    if unmet != s.unmet[job] or link != s.held_at[job]:
+        let_loose(s, job)
+        if link >= 0:
+            s.held_at[job] = link
+            s.unmet[job] = unmet
+            _change_unmet(s, link, unmet)
+
+
+@kernel
+def let_loose(s, job):
+    """Modify `s`: no link holds a job back; what has waited until now is booked."""
+    s.job_congestion[job] = job_congestion_now(s, job)
+    s.unmet_since_s[job] = s.phase_now_s
+    if s.held_at[job] >= 0:
+        _change_unmet(s, s.held_at[job], -s.unmet[job])
+        s.held_at[job] = -1
+        s.unmet[job] = 0.0
+
+
+@kernel
+def _change_unmet(s, link, change):
+    s.link_congestion[link] = link_congestion_now(s, link)
+    s.link_since_s[link] = s.phase_now_s
+    s.link_unmet[link] += change
+
+
+@kernel
 def link_congestion_now(s, link):
     """Bytes of congestion on a link until now."""
-    excess = max(0.0, s.link_offered[link] - s.link_capacity[link])
-    return s.link_congestion[link] + excess * (s.phase_now_s - s.link_since_s[link])
+    return s.link_congestion[link] + s.link_unmet[link] * (s.phase_now_s - s.link_since_s[link])
 
 
 @kernel
@@ -160,14 +195,4 @@ def congestion_now(s):
 @kernel
 def job_congestion_now(s, job):
     """A job's part of the congestion of its links, until now."""
-    total = s.job_congestion[job]
-    if s.is_sending[job]:
-        rate = s.phase_rate[job, s.phase[job]]
-        use = s.first_use[job]
-        while use >= 0:
-            link = s.use_link[use]
-            excess = max(0.0, 1.0 - s.link_capacity[link] / s.link_offered[link])
-            share = s.link_share[link] + excess * (s.phase_now_s - s.link_since_s[link])
-            total += s.use_flows[use] * rate * (share - s.use_share[use])
-            use = s.use_after[use]
-    return total
+    return s.job_congestion[job] + s.unmet[job] * (s.phase_now_s - s.unmet_since_s[job])

@@ -2,13 +2,15 @@
 
 A job has one rate on all its links and takes flows x rate of each, since the flows of a collective wait for each other.
 All rates of a component rise together until a link is full, where its jobs stop, or a job has the rate of its phase.
-A component is what is joined by hot links, those to which more is offered than fits; others never bind. Rates are
+A component is what is joined by hot links, those to which more is offered than fits; others never bind. Of a hot link
+may arrive less than it has (`link_carried`), as if congestion cost something; by default all of it does. Rates are
 whole bytes per second, rounded down, at least 1; of links that are full at the same whole rate that with the lowest
 number is first. So the rates of a component follow from who sends in it, whatever was before and however it is found.
 """
 
 from ..compiler.jit import kernel
 from ..numerics import heap
+from .link_use import hold
 from .max_min_dense import fill_table, has_table
 from .max_min_sparse import fill_lists
 
@@ -42,6 +44,7 @@ def fill(s):
         job = s.fill_job[i]
         if s.fill_rate[job] != s.send_rate[job]:
             _set_rate(s, job, s.fill_rate[job])
+        hold(s, job, s.fill_rate[job], s.stop_link[job], s.stop_flows[job])
 
 
 @kernel

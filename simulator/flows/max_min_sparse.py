@@ -39,7 +39,7 @@ def _gather(s):
             elif s.link_offered[link] > s.link_capacity[link]:
                 s.link_place[link] = base + links
                 s.fill_link[links] = link
-                s.fill_room[links] = s.link_capacity[link]
+                s.fill_room[links] = s.link_carried[link]
                 s.fill_flows[links] = s.use_flows[use]
                 links += 1
                 jobs = _take_jobs(s, link, jobs)
@@ -80,7 +80,8 @@ def _rise(s, jobs, links):
                 top = s.send_top[s.fill_job[i]]
                 if s.fill_rate[s.fill_job[i]] == 0.0:
                     if top <= level:
-                        _stop(s, s.fill_job[i], top)
+                        job = s.fill_job[i]
+                        _stop(s, job, top, s.own_link[job], s.own_flows[job])
                         rising -= 1
                     else:
                         least_top = min(least_top, top)
@@ -106,16 +107,18 @@ def _stop_at_link(s, link, rate):
     while use >= 0:
         job = s.use_job[use]
         if s.fill_rate[job] == 0.0:
-            _stop(s, job, rate)
+            _stop(s, job, rate, link, s.use_flows[use])
             stopped += 1
         use = s.use_next[use]
     return stopped
 
 
 @kernel
-def _stop(s, job, rate):
-    """Modify `s`: a job rises no higher."""
+def _stop(s, job, rate, link, flows):
+    """Modify `s`: a job rises no higher because of a link, across which it has so many flows."""
     s.fill_rate[job] = rate
+    s.stop_link[job] = link
+    s.stop_flows[job] = flows
     base = s.fills * s.fill_link.size
     use = s.first_binding[job]
     while use >= 0:

@@ -67,12 +67,13 @@ def _scalars() -> list[Field]:
 def _link_fields(links: Axis) -> list[Field]:
     return [
         ("link_capacity", "f8", (links,)),  # bytes per second, whole
+        ("link_carried", "f8", (links,)),  # and what arrives of it when more is offered than fits
         ("link_first", "i8", (links,)),  # head of its uses; -1 = none
-        ("link_offered", "f8", (links,)),  # flows x rate of the phases of all jobs that send
+        ("link_offered", "f8", (links,)),  # flows x `send_top` of all jobs that send
         ("link_bytes", "f8", (links,)),  # of phases that are over
-        ("link_congestion", "f8", (links,)),  # bytes, and
-        ("link_share", "f8", (links,)),  # their sum by byte per second that was offered, until
-        ("link_since_s", "f8", (links,)),  # when the offered sum last changed
+        ("link_congestion", "f8", (links,)),  # bytes that have waited there until
+        ("link_since_s", "f8", (links,)),  # when the sum last changed that has waited since, bytes per second:
+        ("link_unmet", "f8", (links,)),  # `unmet` of the jobs that it holds back
         ("link_users", "i8", (links,)),  # how many jobs are on it
         ("is_slack", "i8", (links,)),  # it never decides a rate (flows/bottlenecks.py)
     ]
@@ -88,7 +89,6 @@ def _use_fields(uses: Axis) -> list[Field]:
         ("use_prev", "i8", (uses,)),
         ("use_after", "i8", (uses,)),  # of the job; of the free ones
         ("use_binding", "i8", (uses,)),  # of the job, on links that can bind
-        ("use_share", "f8", (uses,)),  # `link_share` when the present Up phase began
     ]
 
 
@@ -115,7 +115,10 @@ def _job_fields(jobs: Axis, phases: int) -> list[Field]:
         "shift_s",  # iterations begin at this modulo the period; -1 = whenever the one before is over
         "period_s",
         "slot",  # the last that it began in; -inf = none yet
-        "job_congestion",  # its part of the congestion of its links, bytes
+        "own_flows",  # how many it has across `own_link`
+        "job_congestion",  # its part of the congestion of its links, bytes, until
+        "unmet_since_s",  # when the rate last changed at which more of it waits, bytes per second:
+        "unmet",  # what its flows across `held_at` would send if that did not hold them back
         "job_rounds_s",  # durations of its whole iterations,
         "job_up_s",  # and seconds in their Up phases, together
         "round_up_s",  # seconds in Up phases of the present iteration that are over
@@ -123,6 +126,8 @@ def _job_fields(jobs: Axis, phases: int) -> list[Field]:
     integers = (
         "first_use",  # -1 = not in the network
         "first_binding",
+        "own_link",  # the link that decides `own_rate`; -1 = none
+        "held_at",  # the link that decides its rate now; -1 = none, or it does not send
         "n_phases",
         "phase",  # the Up phase that it is in or before; n_phases: in the tail; -1: before the iteration
         "is_sending",
@@ -159,6 +164,8 @@ def _scratch_fields(jobs: Axis, links: Axis) -> list[Field]:
         ("sieve_flows", "f8", (jobs,)),  # with so many flows
         ("may_join", "i8", (jobs,)),  # by job: 1 = it sends and is not in the present fill
         ("fill_rate", "f8", (jobs,), COUNTED),  # its rate when it last was in a fill; 0 = it is in one, and rises
+        ("stop_link", "i8", (jobs,)),  # by job: the link at which it stopped to rise in its last fill, -1 = none
+        ("stop_flows", "f8", (jobs,)),  # and how many flows it has there
         ("fill_job", "i8", (jobs,), COUNTED),  # the jobs of the component
         ("link_place", "i8", (links,)),  # its place in the lists below + links of the record x number of the fill
         ("fill_link", "i8", (links,)),  # the hot links of the component,
@@ -178,6 +185,7 @@ def _table_fields(jobs: Axis, links: Axis) -> list[Field]:
         ("n_columns", "i8"),
         ("seat_job", "i8", (seats,), COUNTED),
         ("seat_rate", "f8", (seats,), COUNTED),  # `fill_rate`
+        ("seat_stop", "i8", (seats,), COUNTED),  # the column at which it stopped to rise, -1 = none
         ("seat_of", "i8", (jobs,)),  # -1 = none
         ("column_link", "i8", (columns,), COUNTED),  # ascending
         ("column_of", "i8", (links,)),  # -1 = none
@@ -190,6 +198,7 @@ def _table_fields(jobs: Axis, links: Axis) -> list[Field]:
             COUNTED,
         ),  # an even number: no padding, whose bytes are anything
         ("column_capacity", "f8", (columns,), COUNTED),
+        ("column_carried", "f8", (columns,), COUNTED),  # `link_carried`
         ("column_sending", "f8", (columns,), COUNTED),  # flows of the jobs that send
         ("column_offered", "f8", (columns,), COUNTED),  # `link_offered`
         ("column_joined", "i8", (columns,), COUNTED),  # these jobs, if more is offered than fits

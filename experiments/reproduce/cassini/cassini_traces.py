@@ -266,8 +266,9 @@ def _loads(options: Options, traces: Sequence[Trace]) -> list[str]:
 
 NOTES = (
     "in a model where links are shared fairly nobody is faster than with all links to himself: `ideal` bounds every "
-    "gain, and a published one above the bound cannot come out; the testbed's own protocol may lose more to congestion",
-    "congestion: bytes offered above capacity, all traces together; the paper counts marked packets per iteration",
+    "gain, and a published one above the bound cannot come out; that congestion lost more on the testbed than sharing "
+    "does is no reason, as cassini-congestion shows",
+    "congestion: bytes that had to wait, all traces together; the paper counts marked packets per iteration",
     "gangs are whole, all jobs start at once when they are placed, pacing keeps shifts (network contention, defaults)",
 )
 
