@@ -1,13 +1,13 @@
 """Links of a network: who uses them, what is offered to them, and their congestion.
 
-Congestion is what phases ask above what they get, integrated over time: bytes that would have to wait, our stand-in for
-the ECN marks of paper cassini, Sec. 5. They wait at the one link that holds the job back, which decides its rate: the
-others on the way see no more of the job than that lets through. So a queue counts once, however many links the same
-jobs share. Of a link whose jobs it alone holds back it is what is asked above its capacity.
-
 Offered to a link is the rate of a phase, or what the job's links leave to it if nobody else sends (`send_top`),
 whatever it gets of that; so a job alone never offers too much. Rates and capacities are whole bytes per second, so that
 sums of them are exact in whatever order they are made.
+
+Congestion is what jobs offer above what they get, integrated over time: bytes that would have to wait, our stand-in for
+the ECN marks of paper cassini, Sec. 5. They wait at the one link that holds the job back, which decides its rate: the
+others on the way see no more of the job than that lets through. So a queue counts once, however many links the same
+jobs share. Of a link whose jobs it alone holds back it is what is offered above its capacity.
 """
 
 import math
@@ -23,6 +23,7 @@ def clear_links(s, n_links, n_jobs):
     s.phase_now_s = 0.0
     s.adjustments = s.phase_events = s.iteration_count = s.phase_count = s.n_dirty = s.trace_count = 0
     s.fills = s.sievings = s.filled = s.n_binding = 0
+    s.is_weighted = s.weight_steps = 0
     s.is_laid = s.fits_table = s.n_seats = s.n_columns = s.seats_sending = 0
     s.iteration_sum_s = 0.0
     s.ended_job = -1
@@ -30,19 +31,19 @@ def clear_links(s, n_links, n_jobs):
     s.n_uses = 0
     for link in range(n_links):
         s.link_first[link] = -1
-        s.link_offered[link] = s.link_bytes[link] = s.link_congestion[link] = s.link_since_s[link] = 0.0
-        s.link_unmet[link] = 0.0
+        s.link_offered[link] = s.link_bytes[link] = s.link_congestion[link] = 0.0
         s.is_dirty[link] = s.link_place[link] = s.link_users[link] = 0
         s.is_slack[link] = 1
         s.column_of[link] = -1
     for job in range(n_jobs):
         s.first_use[job] = s.first_binding[job] = s.phase_of[job] = s.phase[job] = s.seat_of[job] = -1
-        s.held_at[job] = s.own_link[job] = s.stop_link[job] = -1
+        s.held_at[job] = s.stop_link[job] = -1
         s.is_sending[job] = s.may_join[job] = s.draws[job] = s.job_rounds[job] = s.sieve_mark[job] = 0
         s.job_congestion[job] = s.job_rounds_s[job] = s.job_up_s[job] = s.last_round_s[job] = s.send_rate[job] = 0.0
-        s.unmet_since_s[job] = s.unmet[job] = s.own_flows[job] = s.stop_flows[job] = 0.0
+        s.held_flows[job] = s.stop_flows[job] = 0.0
         s.shift_s[job] = -1.0
-        s.stretch[job] = s.fill_rate[job] = 1.0
+        s.stretch[job] = s.fill_rate[job] = s.flow_weight[job] = 1.0
+        s.flow_priority[job] = 0
         s.rounds_left[job] = math.inf
     for i in range(s.iteration_bins.size):
         s.iteration_bins[i] = 0
@@ -84,7 +85,6 @@ def enter_links(s, job):
     """Modify `s`: a job whose phases and uses are laid is on its links from now on; it has no shift."""
     use = s.first_use[job]
     own = math.inf
-    s.own_link[job], s.own_flows[job] = -1, 0.0
     while use >= 0:
         link = s.use_link[use]
         head = s.link_first[link]
@@ -94,11 +94,11 @@ def enter_links(s, job):
             s.use_prev[head] = use
         s.link_first[link] = use
         s.link_users[link] += 1
-        most = max(1.0, s.link_capacity[link] // s.use_flows[use])
-        if most < own:
-            own, s.own_link[job], s.own_flows[job] = most, link, s.use_flows[use]
+        own = min(own, max(1.0, s.link_capacity[link] // s.use_flows[use]))
         use = s.use_after[use]
     s.own_rate[job] = own
+    s.flow_weight[job] = 1.0
+    s.flow_priority[job] = 0
     sieve(s, job)
     alone_s = s.tail_s[job]
     for phase in range(s.n_phases[job]):
@@ -146,53 +146,56 @@ def offer(s, link, change):
 
 
 @kernel
-def hold(s, job, rate, link, flows):
-    """Modify `s`: a sending job has `rate` now, no more because of `link`, across which it has so many flows."""
-    unmet = flows * (s.phase_rate[job, s.phase[job]] - rate)
-    if unmet == 0.0:
-        link = -1
-    if unmet != s.unmet[job] or link != s.held_at[job]:
-        let_loose(s, job)
-        if link >= 0:
-            s.held_at[job] = link
-            s.unmet[job] = unmet
-            _change_unmet(s, link, unmet)
+def mark_full(s, job):
+    """Modify `s`: new rates are due for all who share a link with a job to which more is offered than fits."""
+    use = s.first_binding[job]
+    while use >= 0:
+        link = s.use_link[use]
+        if s.link_offered[link] > s.link_capacity[link] and not s.is_dirty[link]:
+            s.is_dirty[link] = 1
+            s.dirty_link[s.n_dirty] = link
+            s.n_dirty += 1
+        use = s.use_binding[use]
 
 
 @kernel
-def let_loose(s, job):
-    """Modify `s`: no link holds a job back; what has waited until now is booked."""
-    s.job_congestion[job] = job_congestion_now(s, job)
-    s.unmet_since_s[job] = s.phase_now_s
-    if s.held_at[job] >= 0:
-        _change_unmet(s, s.held_at[job], -s.unmet[job])
-        s.held_at[job] = -1
-        s.unmet[job] = 0.0
+def book_waiting(s, job):
+    """Modify `s`: what has waited of a sending job since it got its rate, which it is about to lose, is booked."""
+    waited = waiting_now(s, job)
+    if waited > 0.0:
+        s.job_congestion[job] += waited
+        s.link_congestion[s.held_at[job]] += waited
 
 
 @kernel
-def _change_unmet(s, link, change):
-    s.link_congestion[link] = link_congestion_now(s, link)
-    s.link_since_s[link] = s.phase_now_s
-    s.link_unmet[link] += change
+def waiting_now(s, job):
+    """Bytes of a sending job that have waited and are not booked yet."""
+    return s.held_flows[job] * (s.send_top[job] - s.send_rate[job]) * (s.phase_now_s - s.sent_since_s[job])
 
 
 @kernel
 def link_congestion_now(s, link):
     """Bytes of congestion on a link until now."""
-    return s.link_congestion[link] + s.link_unmet[link] * (s.phase_now_s - s.link_since_s[link])
+    total = s.link_congestion[link]
+    use = s.link_first[link]
+    while use >= 0:
+        job = s.use_job[use]
+        if s.is_sending[job] and s.held_at[job] == link:
+            total += waiting_now(s, job)
+        use = s.use_next[use]
+    return total
 
 
 @kernel
 def congestion_now(s):
-    """Bytes of congestion on all links until now."""
+    """Bytes of congestion of all jobs until now."""
     total = 0.0
-    for link in range(s.n_links):
-        total += link_congestion_now(s, link)
+    for job in range(s.job_congestion.size):
+        total += job_congestion_now(s, job)
     return total
 
 
 @kernel
 def job_congestion_now(s, job):
     """A job's part of the congestion of its links, until now."""
-    return s.job_congestion[job] + s.unmet[job] * (s.phase_now_s - s.unmet_since_s[job])
+    return s.job_congestion[job] + (waiting_now(s, job) if s.is_sending[job] else 0.0)

@@ -137,16 +137,20 @@ def fill_table(s):
         else:
             rate, stopping, at = max(1.0, level), s.column_users[full] & rising, full
             rising &= ~stopping
+            s.column_rate[full] = rate
         level, full = _lower(s, stopping, rate, at)
     jobs = 0
     while component != 0:
         seat = trailing_zeros(component)
         component &= component - 1
-        job, column = s.seat_job[seat], s.seat_stop[seat]
+        job, at = s.seat_job[seat], s.seat_stop[seat]
         s.fill_job[jobs] = job
-        s.fill_rate[job] = s.seat_rate[seat]
-        s.stop_link[job] = s.column_link[column] if column >= 0 else s.own_link[job]
-        s.stop_flows[job] = s.table_flows[seat, column] if column >= 0 else s.own_flows[job]
+        if at >= 0:
+            s.fill_rate[job] = s.column_rate[at]
+            s.stop_link[job] = s.column_link[at]
+            s.stop_flows[job] = s.table_flows[seat, at]
+        else:
+            s.fill_rate[job] = s.send_top[job]
         jobs += 1
     return jobs
 
@@ -202,7 +206,7 @@ def _at_top(s, rising, top):
 
 @kernel
 def _lower(s, stopping, rate, at):
-    """Modify `s`: some seats rise no higher, because of a column or their own (-1); where the next link is full, whole.
+    """Modify `s`: some seats rise no higher, at a column or their top (-1); where the next link is full, whole.
 
     Returned are how far it lets its jobs rise, and its column: of several the first. Four rows are taken at once, where
     there are fewer the last of all, which has no flows.
@@ -218,7 +222,6 @@ def _lower(s, stopping, rate, at):
         stopping &= stopping - 1
         d = trailing_zeros(stopping | last)
         stopping &= stopping - 1
-        s.seat_rate[a] = s.seat_rate[b] = s.seat_rate[c] = s.seat_rate[d] = rate
         s.seat_stop[a] = s.seat_stop[b] = s.seat_stop[c] = s.seat_stop[d] = at
         least = NEVER * step
         for column in range(columns):

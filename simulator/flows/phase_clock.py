@@ -10,7 +10,7 @@ import math
 from ..compiler.jit import kernel
 from ..numerics import heap
 from .iterations import draw_factor, is_last_round, next_start, note_round
-from .link_use import alone_up_s, hold, let_loose, offer
+from .link_use import alone_up_s, book_waiting, mark_full, offer
 from .max_min import fill, set_end, trace
 from .max_min_dense import note_sending
 
@@ -99,6 +99,8 @@ def _step(s, job):
             _begin_within(s, job, s.first_round[job] * s.alone_s[job])
         else:
             _go_on(s, job)
+    elif s.is_sending[job] and s.step_left[job] > 0.0:
+        _step_weight(s, job)
     elif s.is_sending[job]:
         _stop_sending(s, job, 0.0)
         s.phase[job] += 1
@@ -196,10 +198,21 @@ def _start_sending(s, job, amount):
     s.send_rate[job] = s.send_top[job] = rate
     note_sending(s, job, 1.0)
     s.bytes_due[job] = s.bytes_left[job] = amount
+    s.step_left[job] = 0.0
     s.sent_since_s[job] = s.up_began_s[job] = s.phase_now_s
-    hold(s, job, rate, s.own_link[job], s.own_flows[job])
     set_end(s, job, s.phase_now_s + amount / rate)
     trace(s, job, rate, offered)
+
+
+@kernel
+def _step_weight(s, job):
+    """Modify `s`: a job that is held back has sent so much that its weight grows by a step."""
+    book_waiting(s, job)
+    s.bytes_left[job] = s.step_left[job]
+    s.sent_since_s[job] = s.phase_now_s
+    s.step_left[job] = 0.0
+    set_end(s, job, s.phase_now_s + s.bytes_left[job] / s.send_rate[job])
+    mark_full(s, job)
 
 
 @kernel
@@ -207,7 +220,7 @@ def _stop_sending(s, job, left):
     """Modify `s`: an Up phase of a job is over; `left` of its bytes are not sent."""
     s.phase_events += 1
     sent = s.bytes_due[job] - left
-    let_loose(s, job)
+    book_waiting(s, job)
     use = s.first_use[job]
     while use >= 0:
         link = s.use_link[use]
