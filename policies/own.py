@@ -31,7 +31,8 @@ from .base import Policy
 GROUP = "clustergym.policies"
 # (thing, said, files): who has `act(observation, mask)`, as a policy
 ACTING = "clustergym.agents.playing.acting:ActingPolicy"
-SAID = ("name", "knows_run_times", "clock", "elastic", "dedicated", "rule")  # of `Policy`, what an object may have too
+# of `Policy`, what an object may have too
+SAID = ("name", "knows_run_times", "clock", "elastic", "dedicated", "on_links", "rule")
 _WORD = re.compile(r"[^\s:,=]+")
 _given: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # by words, by `id`
 

@@ -117,6 +117,9 @@ class TimeShiftEnv(PythonStepEnv):
         """
         if getattr(policy, "dedicated", False) and getattr(self.simulator.network, "mode", "") != "dedicated":
             raise InputError(f"policy {policy!r}: expected an environment with network='contention:mode=dedicated'")
+        for name, value in getattr(policy, "on_links", {}).items():
+            if getattr(self.simulator.network, name, None) != value:
+                raise InputError(f"policy {policy!r}: expected an environment with network='contention:{name}={value}'")
         return super().act_of(policy)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -135,17 +136,22 @@ def load_network(source: str | Network | Callable[..., Network], duration: Durat
 
 
 def network_for(policy: Any, network: Network) -> Network:
-    """The network on which a policy is played: for one that is `dedicated`, this one where no job meets another.
+    """The network on which a policy is played: this one with the options that it brings along.
+
+    For one that is `dedicated` it is this one where no job meets another.
 
     Raises:
-        InputError: the network has no such mode.
+        InputError: the network has no such mode or options.
     """
-    if not getattr(policy, "dedicated", False):
+    options, dedicated = getattr(policy, "on_links", {}), getattr(policy, "dedicated", False)
+    if not options and not dedicated:
         return network
     if not isinstance(network, Contention):
-        expected = "expected contention, whose mode dedicated it is played in"
+        said = "mode dedicated" if dedicated else ", ".join(f"{key}={value}" for key, value in options.items())
+        expected = f"expected contention, whose {said} it is played in"
         raise InputError(f"policy {policy.name}: network {network.describe()!r}, {expected}")
-    return network.dedicated()
+    network = network.dedicated() if dedicated else network
+    return dataclasses.replace(network, **options) if options else network
 
 
 def list_networks() -> list[dict[str, Any]]:

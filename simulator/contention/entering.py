@@ -12,6 +12,7 @@ from ..network.simulated import Simulated
 from ..numerics.random import uniform
 from . import network_calls
 from .averages import Averages
+from .crux import priorities
 from .link_network import LinkNetwork, whole_capacity
 from .network_calls import enter_stay
 from .phase_run import lay_phases
@@ -35,6 +36,9 @@ def lay_network(simulator: Simulated, seed: int) -> None:
     s["phase_now_s"] = s["now_s"]
     s["net_seed"], s["jitter"], s["pacing"] = seed, network.jitter, network.pacing
     s["averages"] = network.mode == "averaged"
+    s["asks_changes"] = s["averages"] or (network.rates == "crux" and network.mode == "exact")
+    if (growth := network.growth) is not None:
+        growth.lay(s)
     s["adjust"] = math.inf if network.adjust == "off" else network.adjust
 
 
@@ -68,11 +72,18 @@ class EnteringPace:
         return phases.iteration_s, 0.0
 
     def settle(self, simulator: Simulated) -> Iterator[tuple[int, float]]:
-        """The jobs that run at another average rate than before, where rates are averages; see simulated.py."""
-        if self.network.mode == "averaged":
-            s = simulator.state
+        """The jobs that run at another average rate than before, where rates are averages; see simulated.py.
+
+        Where Crux says who goes first, priorities are laid.
+        """
+        s, network = simulator.state, self.network
+        s.net_changed = 0
+        if network.mode == "exact" and network.rates == "crux":
+            for job, priority in priorities(simulator, network.joined(simulator), network.levels).items():
+                if s.stays[job]:
+                    network_calls.set_importance(simulator.records, 0, job, 1.0, priority)
+        if network.mode == "averaged":
             rates, s.averaged_rate = self.averages.rates(simulator)
-            s.net_changed = 0
             yield from ((job, rate) for job, rate in rates.items() if rate != s.solo_s[job])
 
     def _offset_s(self, simulator: Simulated, job: int, iteration_s: float) -> float:

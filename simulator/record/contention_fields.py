@@ -227,8 +227,9 @@ def stay_fields(jobs: Axis, links: int, entries: Axis) -> list[Field]:
         jobs, entries = Axis(JOB, 1), Axis(LOGGED, 1)
     return [
         ("averages", "i8"),  # jobs on the network run at average rates, not phase by phase;
-        ("net_changed", "i8"),  # who is there, or a shift, has changed since they were computed;
-        ("averaged_rate", "f8"),  # and the bytes of congestion per second that go with them,
+        ("asks_changes", "i8"),  # rates are asked too when who is there, or a shift, has changed:
+        ("net_changed", "i8"),  # it has since;
+        ("averaged_rate", "f8"),  # the bytes of congestion per second that go with average rates,
         ("averaged_bytes", "f8"),  # and that so far
         ("stays", "i8", (jobs,)),  # the stretch of the job on its GPUs is, or was until it ended, on the network
         ("stay_done", "f8", (jobs,)),  # iterations since `begin` that it had done at `since_s`
