@@ -35,8 +35,8 @@ from .observation_layout import Tables
 from .outcome import BEGINS, REWARD, TERMINATED, TRUNCATED, counts_of
 from .reference import Reference
 from .registration import ENVIRONMENTS
-from .reward import JCT, REWARDS, reward_scale
-from .snapshot import Reward, Snapshot, own_reward, paid
+from .reward import JCT, REWARDS, Reward, own_reward, paid, reward_scale
+from .snapshot import Snapshot
 
 if TYPE_CHECKING:
     from .rendering.scenes.seen import Seen

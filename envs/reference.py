@@ -83,7 +83,7 @@ class Reference:
             self._plain = Plain(self._copy, simulator.capacity)
         self._plain.become(simulator.plain)
         skewed = jobs_taken_for_skewed(simulator.workload) if rule.placer in SKEW_PLACERS else None
-        lay_rule(self._plain.record, rule, skewed, simulator.semantics)
+        lay_rule(self._plain, rule, skewed, simulator.semantics)
         code = rule_loop().run(self._copy, 0, ALL_EVENTS)
         if code == codes.ENDLESS:
             raise Endless(f"reference {self.name}: its run of workload {simulator.workload.name!r} has no end")

@@ -19,23 +19,40 @@ table above holds for it too, with these ends: at the horizon each ends as if it
 then on, or from its arrival; after too many decisions as if they did so one after another, in order of arrival. The
 first takes nothing for granted that time did not allow; the second is worse than any play that gets on, so nobody gains
 by not getting on. Where both cut it off at once, it is the horizon that does.
+
+`reward=` takes a function beside a name, or its word `py:FILE.py:NAME`:
+
+    def fewer_waiting(before, after):
+        return -(after.active_job_s - before.active_job_s) / 3600.0 - 0.1 * after.waiting_jobs
+
+It is called once a step with two snapshots, of the cluster as the step found and as it left it. As with the rewards
+that have a name, the first step of an episode is charged for what was before its decision: `before` is then the instant
+of the first arrival, with nobody there.
 """
 
 from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from ..simulator.base.codes import DONE, HORIZON
 from ..simulator.base.errors import InputError
 from ..simulator.compiler.jit import kernel
+from ..simulator.files.own_code import is_own, own
 from ..simulator.lifecycle.lifecycle import isolated_s
 from ..simulator.numerics.rounding import SAME_INSTANT
 from ..simulator.record.feature_groups import has_regions
 from ..simulator.rules.orders import left_now
 from ..simulator.running.deadlines import late_now
+from .snapshot import Snapshot
 
 JCT, MAKESPAN, SLOWDOWN, SLO = 0, 1, 2, 3
 REWARDS = {"jct": JCT, "makespan": MAKESPAN, "slowdown": SLOWDOWN, "slo": SLO}
+
+Reward = Callable[[Snapshot, Snapshot], float]
 
 
 @kernel
@@ -145,3 +162,31 @@ def reward_scale(s: np.void, kind: int, workload: str) -> float:
     if not limited:
         raise InputError(f"reward = 'slo': no job of workload {workload!r} {expected}")
     return float(limited)
+
+
+def own_reward(reward: Any) -> Reward | None:
+    """The function that the argument `reward` asks for; None: it is a name.
+
+    Raises:
+        InputError: a word `py:...` that names none.
+    """
+    if is_own(reward):
+        return own(reward, "reward").function(2)
+    return reward if callable(reward) else None
+
+
+def paid(reward: Reward, before: Snapshot, after: Snapshot) -> float:
+    """What a user's function pays.
+
+    Raises:
+        InputError: it is no finite number.
+    """
+    found = reward(before, after)
+    try:
+        value = float(found)
+    except (TypeError, ValueError, OverflowError):
+        value = math.nan
+    if not math.isfinite(value):
+        name = getattr(reward, "__name__", type(reward).__name__)
+        raise InputError(f"reward {name}: it gave {found!r}; expected a finite number")
+    return value

@@ -1,27 +1,13 @@
-"""What is told of a cluster in numbers: in every `info`, and to a reward that a user writes.
-
-`reward=` takes a function beside a name, or its word `py:FILE.py:NAME`:
-
-    def fewer_waiting(before, after):
-        return -(after.active_job_s - before.active_job_s) / 3600.0 - 0.1 * after.waiting_jobs
-
-It is called once a step with two snapshots, of the cluster as the step found and as it left it. As with the rewards
-that have a name, the first step of an episode is charged for what was before its decision: `before` is then the instant
-of the first arrival, with nobody there.
-"""
+"""What is told of a cluster in numbers: in every `info`, and to a reward that a user writes (envs/reward.py)."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..simulator.base.codes import DONE
-from ..simulator.base.errors import InputError
-from ..simulator.files.own_code import is_own, own
 from .outcome import FINISHED_JOBS, RUNNING_JOBS, TERMINATED, TRUNCATED, USED_GPUS, WAITING_JOBS
 
 
@@ -85,9 +71,6 @@ class Snapshot:
         return cls(float(s["start_s"]), 0, 0, 0, int(s["n_jobs"]), 0, int(s["n_gpus"]), 0.0, 0.0, 0, 0, False, False)
 
 
-Reward = Callable[[Snapshot, Snapshot], float]  # after the class: types of arguments are read at run time (names.py)
-
-
 def _late(s: np.void) -> int:
     """As `reward.total_cost` of `slo`."""
     if "late_starts" in (s.dtype.names or ()) and s["cluster_region"].size > 1:
@@ -97,31 +80,3 @@ def _late(s: np.void) -> int:
         late += int(s["status"][s["due"][due]] != DONE)
         due += 1
     return late
-
-
-def own_reward(reward: Any) -> Reward | None:
-    """The function that the argument `reward` asks for; None: it is a name.
-
-    Raises:
-        InputError: a word `py:...` that names none.
-    """
-    if is_own(reward):
-        return own(reward, "reward").function(2)
-    return reward if callable(reward) else None
-
-
-def paid(reward: Reward, before: Snapshot, after: Snapshot) -> float:
-    """What a user's function pays.
-
-    Raises:
-        InputError: it is no finite number.
-    """
-    found = reward(before, after)
-    try:
-        value = float(found)
-    except (TypeError, ValueError, OverflowError):
-        value = math.nan
-    if not math.isfinite(value):
-        name = getattr(reward, "__name__", type(reward).__name__)
-        raise InputError(f"reward {name}: it gave {found!r}; expected a finite number")
-    return value

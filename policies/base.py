@@ -31,6 +31,8 @@ class Policy:
         elastic: its jobs must be elastic: their simulator needs a pace that lets them (simulator/elastic/elastic.py).
         dedicated: its jobs are to meet nobody on their links: the network is put into the mode `dedicated` for it.
         on_links: options of network contention that hold while it plays, by name (transports.py); {}: as it is.
+        tunes_workers: it gives data-parallel jobs on links other numbers of workers than they ask: the network is one
+            that lets them (`contention:workers=elastic`) for it.
         given: names of the parameters that whoever made it by name gave (registry.py).
         clock: what holds while one plays that decides in Python, if it says so: a rule, whose preemption cost, rounds
             and leases the simulator keeps; of job groups their terms.
@@ -45,6 +47,7 @@ class Policy:
     elastic: bool = False
     dedicated: bool = False
     on_links: Mapping[str, Any] = MappingProxyType({})
+    tunes_workers: bool = False
     knows_run_times: bool = False
     given: frozenset[str] = frozenset()
     files: tuple[Path, ...] = ()

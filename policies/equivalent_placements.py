@@ -1,8 +1,9 @@
 """Gangs on free GPUs as close together as they lie, and other ways to do the same.
 
-Candidate placements must be equal to the scheduler that they come from. Here: each gang spans as many racks and as many
-machines as in the scheduler's own plan. That is what penalties by tier, such as Themis' and Dally's, can tell apart,
-and a bit more: a gang over three racks is worse for everybody else than one over two.
+Candidate placements must be equal to the scheduler that they come from. By locality: each gang spans as many racks and
+as many machines as in the scheduler's own plan. That is what penalties by tier, such as Themis' and Dally's, can tell
+apart, and a bit more: a gang over three racks is worse for everybody else than one over two. Or else only in how many
+GPUs everybody has.
 """
 
 from __future__ import annotations
@@ -79,7 +80,13 @@ def _any_of(groups: np.ndarray, rng: np.random.Generator) -> int:
 
 
 def equivalent_placements(
-    topology: Topology, plan: Plan, movers: Sequence[int], pool: Collection[int], n: int, rng: np.random.Generator
+    topology: Topology,
+    plan: Plan,
+    movers: Sequence[int],
+    pool: Collection[int],
+    n: int,
+    rng: np.random.Generator,
+    same_span: bool = True,
 ) -> list[Plan]:
     """Up to n plans, all distinct: `plan`, then others in which the movers have other GPUs of the pool.
 
@@ -88,13 +95,14 @@ def equivalent_placements(
         pool: GPUs that nobody else has.
         n: at least 1.
         rng: in which order the movers choose, and what.
+        same_span: every gang spans as many racks and machines as in the plan.
     """
     wanted = {job: locality(topology, plan.gangs[job]) for job in movers}
     found = {plan.placement: plan}
     for _ in range(TRIES * (n - 1) if movers else 0):
         if len(found) == n:
             break
-        gangs = _drawn(topology, wanted, plan.gangs, movers, pool, rng)
+        gangs = _drawn(topology, wanted if same_span else {}, plan.gangs, movers, pool, rng)
         if gangs is not None:
             other = Plan({job: gangs.get(job, gpus) for job, gpus in plan.gangs.items()}, plan.sub_batch, plan.held)
             found.setdefault(other.placement, other)
@@ -109,12 +117,12 @@ def _drawn(
     pool: Collection[int],
     rng: np.random.Generator,
 ) -> dict[int, tuple[int, ...]] | None:
-    """GPUs of the movers, or None where one of them would be spread otherwise than it should."""
+    """GPUs of the movers, or None where one of those in `wanted` would be spread otherwise than it should."""
     free, drawn = set(pool), {}
     for position in rng.permutation(len(movers)).tolist():
         job = movers[position]
         gpus = place(topology, free, len(gangs[job]), rng)
-        if locality(topology, gpus) != wanted[job]:
+        if job in wanted and locality(topology, gpus) != wanted[job]:
             return None
         drawn[job] = gpus
         free.difference_update(gpus)

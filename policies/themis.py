@@ -9,28 +9,35 @@ there:
 
 N is the mean number of jobs since it came, itself among them; a share that is smaller than its gang slows it down in
 proportion. Whoever has the largest rho is farthest from fair. Choices, where the papers leave some:
-* Gangs are whole: a job bids for all the workers that it asks and gets all or none. The paper's Themis also tunes
-  their number, "automatically", by a rule that it does not give; that is left out.
-* With such bids fairness improves most where the largest rho is served first: jobs win in this order as long as their
-  gangs fit, and whoever does not fit is passed. To offer GPUs to the worst part of the jobs first, and what they leave
-  to the others, would come to the same order.
-* At an auction are all free GPUs and those whose lease has ended; bidders are the jobs that wait or whose lease has
-  ended. A job whose lease runs keeps its GPUs.
-* Winners are placed as close together as the GPUs at the auction lie, in order of rho. One that has GPUs and would not
-  get closer ones elsewhere keeps them.
+* The number of workers is "automatically tuned" (Sec. 5.1) at every auction: worker_counts.py says how many a job gets,
+  worker_moves.py which. Data-parallel jobs have 1 to `most` of them, or up to what they ask if that is more: the paper
+  draws what a job asks at first from 1 to 12, and we take the same range later on. A model that is split over its
+  workers (DLRM, and GPTs under pipeline, tensor or hybrid parallelism) has what it asks or nothing. How fast a job is
+  on other numbers says network contention (`workers=elastic` there), and only that.
+* A lease is for a place, not for a number: at an auction everybody bids, but a job whose lease runs is there with at
+  least one worker, and those that it keeps stay where they are. "Placement changes are triggered by job arrivals, job
+  departures, and when the lease time of any of the servers expires" (Sec. 5.2).
+* `workers=fixed`: gangs are whole. A job bids for all the workers that it asks and gets all or none. Fairness improves
+  most then where the largest rho is served first: jobs win in this order as long as their gangs fit, and whoever does
+  not fit is passed. To offer GPUs to the worst part of the jobs first, and what they leave to the others, would come to
+  the same order. At an auction are all free GPUs and those whose lease has ended; bidders are the jobs that wait or
+  whose lease has ended, and a job whose lease runs keeps its GPUs. Winners are placed as close together as the GPUs at
+  the auction lie, in order of rho; one that has GPUs and would not get closer ones elsewhere keeps them.
 * Candidates (paper cassini, Sec. 4.2: "achieve the same finish-time fairness, but their worker placements are
-  different"): the same winners on other GPUs of the auction, each as close together as before
-  (equivalent_placements.py).
+  different"): `equal=fairness`: everybody has as many workers, on other GPUs of the auction, however they span racks
+  and machines; other workers of those who lose some are given up. `equal=locality`: each gang also spans as many racks
+  and machines as in Themis' own placement (equivalent_placements.py).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ..simulator.base.decisions import Decision, Migrate, Preempt, Start
+from ..simulator.base.decisions import Decision, Migrate, Preempt, Resize, Start
 from ..simulator.base.errors import InputError
+from ..simulator.base.names import choose
 from ..simulator.cluster.routes import sharing
 from ..simulator.engine.plans import Plan
 from ..simulator.engine.view import ClusterView
@@ -39,7 +46,12 @@ from .equivalent_placements import equivalent_placements, locality, place
 from .gang_links import uses
 from .planning import PlacementPolicy, rng_of
 from .reasons.mid_instant import Moment
+from .worker_counts import Bid, fair_counts
+from .worker_moves import Exchange
 
+Workers = Literal["elastic", "fixed"]
+Equal = Literal["fairness", "locality"]
+MOST_WORKERS = 12  # paper cassini, Sec. 5.1: "between 1 to 12 GPUs"
 LEASE_S = 600.0  # paper cassini, Sec. 5.1: "the bidding period (epoch) is set to 10 mins"
 CANDIDATES = 10  # paper cassini, Sec. 5.1: "up to 10 placement candidates"
 
@@ -49,35 +61,85 @@ class Themis(PlacementPolicy):
 
     Args:
         lease: seconds, > 0.
-        preemption_cost: seconds without progress when a job starts again or moves.
+        preemption_cost: seconds without progress when a job starts again, moves, or has other workers than before.
+        workers: `elastic`: their number is tuned; `fixed`: a job has all that it asks, or none.
+        equal: in what candidates are: `fairness`, how many workers everybody has; `locality`, that and how many racks
+            and machines each gang spans.
+        most: with workers=elastic, the most workers of a job, >= 1; of one that asks more, what it asks.
 
     Paper: themis, auctions of leased GPUs, as in paper cassini, Sec. 4.2 and 5.1.
     """
 
     knows_run_times = True
 
-    def __init__(self, lease: float = LEASE_S, preemption_cost: float = 0.0) -> None:
+    def __init__(
+        self,
+        lease: float = LEASE_S,
+        preemption_cost: float = 0.0,
+        workers: Workers = "elastic",
+        equal: Equal = "fairness",
+        most: int = MOST_WORKERS,
+    ) -> None:
         if not 0.0 < lease < float("inf"):
             raise InputError(f"policy themis: lease = {lease:g}: expected seconds > 0")
+        if most < 1:
+            raise InputError(f"policy themis: most = {most}: expected a whole number of at least 1")
         super().__init__("themis", Rule("fifo", preemption_cost=(preemption_cost,), lease=lease))
+        self.tunes_workers = choose(workers, get_args(Workers), "workers of policy themis") == "elastic"
+        self.same_span = choose(equal, get_args(Equal), "equal of policy themis") == "locality"
+        self.most = int(most)
 
     def candidates(self, view: ClusterView, n: int) -> list[Plan]:
-        """Up to n placements of this instant's auction."""
+        """Up to n placements of this instant's auction.
+
+        Raises:
+            InputError: the number of workers is tuned, and jobs have what they ask here.
+        """
+        if self.tunes_workers:
+            return self._exchange(view).plans(view.topology, n, rng_of(view), self.same_span)
         held = {job: tuple(view.gpus_of(job)) for job in view.running.tolist()}
         ended = [job for job in held if view.lease_end_s(job) <= view.now_s]
         pool = set(view.free_gpus.tolist()).union(*(held[job] for job in ended))
         winners = self._winners(view, [*view.queue.tolist(), *ended], len(pool))
         gangs = {job: gpus for job, gpus in held.items() if job not in ended}
         gangs |= _placed(view, winners, held, pool)
-        return equivalent_placements(view.topology, Plan(gangs), winners, pool, n, rng_of(view))
+        return equivalent_placements(view.topology, Plan(gangs), winners, pool, n, rng_of(view), self.same_span)
+
+    def _exchange(self, view: ClusterView) -> Exchange:
+        """How many workers everybody gets now, and what there is.
+
+        Paper: themis, auction, as in paper cassini, Sec. 4.2.
+        """
+        if not getattr(view.pace, "elastic", False):
+            raise InputError(
+                f"policy {self.name}: jobs have the workers that they ask in this simulator; expected network "
+                "contention:workers=elastic, or the policy with workers=fixed"
+            )
+        held = {job: tuple(view.gpus_of(job)) for job in view.running.tolist()}
+        leased = {job for job in held if view.lease_end_s(job) > view.now_s}
+        free = view.free_gpus.tolist()
+        jobs = _farthest_from_fair_first(view, [*view.queue.tolist(), *held])
+        bids = [self._bid(view, job, len(held[job]) if job in leased else 0) for job in jobs]
+        counts = fair_counts(bids, len(set(free).union(*held.values())))
+        won = {job: count for job, count in zip(jobs, counts, strict=True) if count}
+        return Exchange(won, held, leased, free)
+
+    def _bid(self, view: ClusterView, job: int, leased: int) -> Bid:
+        asked = view.asked_gpus(job)
+        if not view.may_resize(job):
+            return Bid(asked, asked, asked, leased)
+        return Bid(asked, 1, max(asked, self.most), leased)
 
     def why(self, view: ClusterView, decision: Decision) -> str:
         """How far the job is from fair, by which GPUs are auctioned; and what it has won."""
-        if not isinstance(decision, Start | Migrate | Preempt):
+        if not isinstance(decision, Start | Migrate | Preempt | Resize):
             return ""
         rho = f"T_shared / T_ideal {finish_time_fairness(view, [decision.job])[0]:.3g}"
         if isinstance(decision, Preempt):
             return f"its lease is over, and it has won no GPUs or others; {rho}"
+        if isinstance(decision, Resize):
+            asked = view.asked_gpus(decision.job)
+            return f"its fair number of workers is {len(decision.gpus)} now, where it asks {asked}; {rho}"
         return f"won at the auction by {rho}; {Moment(view).place(decision.gpus)}"
 
     def _winners(self, view: ClusterView, bidders: list[int], gpus: int) -> list[int]:
@@ -85,13 +147,17 @@ class Themis(PlacementPolicy):
 
         Paper: themis, auction, as in paper cassini, Sec. 4.2.
         """
-        unfair = dict(zip(bidders, finish_time_fairness(view, bidders).tolist(), strict=True))
         winners = []
-        for job in sorted(bidders, key=lambda job: (-unfair[job], view.arrived_s(job), job)):
+        for job in _farthest_from_fair_first(view, bidders):
             if view.gpus(job) <= gpus:
                 gpus -= view.gpus(job)
                 winners.append(job)
         return winners
+
+
+def _farthest_from_fair_first(view: ClusterView, jobs: list[int]) -> list[int]:
+    unfair = dict(zip(jobs, finish_time_fairness(view, jobs).tolist(), strict=True))
+    return sorted(jobs, key=lambda job: (-unfair[job], view.arrived_s(job), job))
 
 
 def finish_time_fairness(view: ClusterView, jobs: list[int]) -> np.ndarray:
@@ -103,7 +169,7 @@ def finish_time_fairness(view: ClusterView, jobs: list[int]) -> np.ndarray:
     for job in jobs:
         age_s = view.now_s - view.arrived_s(job)
         share = view.topology.num_gpus / max(1.0, view.active_mean(job))
-        alone_s = view.isolated_s(job) * max(1.0, view.gpus(job) / share)
+        alone_s = view.isolated_s(job) * max(1.0, view.asked_gpus(job) / share)
         found.append((age_s + view.remaining_s(job)) / alone_s)
     return np.array(found)
 
@@ -135,24 +201,34 @@ class LeastShared(Themis):
         candidates: how many are looked at, >= 1. The rest as of Themis.
     """
 
-    def __init__(self, candidates: int = CANDIDATES, lease: float = LEASE_S, preemption_cost: float = 0.0) -> None:
-        super().__init__(lease, preemption_cost)
+    def __init__(
+        self,
+        candidates: int = CANDIDATES,
+        lease: float = LEASE_S,
+        preemption_cost: float = 0.0,
+        workers: Workers = "elastic",
+        equal: Equal = "fairness",
+        most: int = MOST_WORKERS,
+    ) -> None:
+        super().__init__(lease, preemption_cost, workers, equal, most)
         self.name = "least-shared"
-        self.most = checked_count("least-shared", candidates)
+        self.looked_at = checked_count("least-shared", candidates)
 
     def choose(self, view: ClusterView) -> Plan:
         """The first candidate with the fewest shared links."""
-        return min(self.candidates(view, self.most), key=lambda plan: len(sharing(uses(view, plan))))
+        return min(self.candidates(view, self.looked_at), key=lambda plan: len(sharing(uses(view, plan))))
 
     def why(self, view: ClusterView, decision: Decision) -> str:
         """As of Themis, whose candidates these are."""
         words = super().why(view, decision)
-        return f"{words}; of up to {self.most} candidates the one with the fewest shared links" if words else ""
+        return f"{words}; of up to {self.looked_at} candidates the one with the fewest shared links" if words else ""
 
 
-def ideal(lease: float = LEASE_S, preemption_cost: float = 0.0) -> Themis:
+def ideal(
+    lease: float = LEASE_S, preemption_cost: float = 0.0, workers: Workers = "elastic", most: int = MOST_WORKERS
+) -> Themis:
     """Themis' placements where every job has the links to itself: "a dedicated cluster" for each (paper cassini)."""
-    policy = Themis(lease, preemption_cost)
+    policy = Themis(lease, preemption_cost, workers, most=most)
     policy.name, policy.dedicated = "ideal", True
     return policy
 

@@ -7,8 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from clustergym.tests.support.paths import TRACES
+
+# What is drawn first may have to be compiled, on a busy machine: how long a draw takes says nothing about it.
+settings.register_profile("kernels", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("kernels")
 
 
 @pytest.fixture(scope="session")

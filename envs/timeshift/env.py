@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...simulator.base.errors import InputError
 from ...simulator.cluster.topology import Topology
-from ...simulator.configuration.network_choice import Network
+from ...simulator.configuration.network_choice import Network, load_network, resizing_for
 from ...simulator.engine.protocols import CandidateSource
 from ...simulator.engine.simulator import Decider
 from ...simulator.workloads import Workload
@@ -101,9 +102,10 @@ class TimeShiftEnv(PythonStepEnv):
             skip_idle=skip_idle,
             horizon_s=config.horizon_s,
         )
-        simulator = config.build(interface.clock)
+        network = resizing_for(interface.scheduler, load_network(config.network, config.semantics.duration))
+        simulator = replace(config, network=network).build(interface.clock)
         if not hasattr(simulator.network, "alone"):
-            raise InputError(f"network = {network!r}: expected contention, with or without arguments")
+            raise InputError(f"network = {network.describe()!r}: expected contention, with or without arguments")
         if getattr(interface.scheduler, "knows_run_times", False):
             simulator.estimates.expect_known(f"scheduler {getattr(interface.scheduler, 'name', scheduler)}")
         super().__init__(simulator, interface, workload, manner)
@@ -112,7 +114,8 @@ class TimeShiftEnv(PythonStepEnv):
         """The action that plays what `policy` does next; mask and observation are then those that it belongs to.
 
         Raises:
-            InputError: its jobs are to meet nobody, and here they do.
+            InputError: its jobs are to meet nobody, or to have other numbers of workers than they ask, and here it is
+                otherwise.
             InvalidDecision: a time-shift that is none of the 72 rotations of a period.
         """
         if getattr(policy, "dedicated", False) and getattr(self.simulator.network, "mode", "") != "dedicated":
@@ -120,6 +123,9 @@ class TimeShiftEnv(PythonStepEnv):
         for name, value in getattr(policy, "on_links", {}).items():
             if getattr(self.simulator.network, name, None) != value:
                 raise InputError(f"policy {policy!r}: expected an environment with network='contention:{name}={value}'")
+        if getattr(policy, "tunes_workers", False) and not getattr(self.simulator.pace, "elastic", False):
+            expected = "expected an environment whose scheduler does so too, or network='contention:workers=elastic'"
+            raise InputError(f"policy {policy!r} tunes the number of workers: {expected}")
         return super().act_of(policy)
 
 

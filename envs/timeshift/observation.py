@@ -224,7 +224,8 @@ def _observe_running(s: np.void, w: np.void, shown: np.ndarray) -> np.ndarray:
     left_s = known_left(s, jobs, left) * s["base_iteration_s"][jobs]
     rows[:, 5] = _time(w, left_s)
     rows[:, 17] = _slack(s, w, jobs, left_s)
-    slowdown = np.maximum(1.0, s["iteration_s"][jobs] / s["base_iteration_s"][jobs])
+    iteration_s = s["iteration_s"][jobs] * (s["gpus"][jobs] / s["own_gpus"][jobs])  # of the workers that it has
+    slowdown = np.maximum(1.0, iteration_s / s["base_iteration_s"][jobs])
     rows[:, 6] = np.minimum(1.0, np.log(slowdown) / LOG_WORST)
     return jobs
 

@@ -14,7 +14,7 @@ import numpy as np
 from ...policies.cassini.compatibility import Job, Meeting, components, meetings
 from ...simulator.base.codes import GONE
 from ...simulator.cluster.routes import LinkUse
-from ...simulator.contention.circle import Circle, Grid, demand, unify
+from ...simulator.contention.circle import TOLERANCE, Circle, Grid, demand, unify
 from ...simulator.engine.simulator import Simulator
 from ...simulator.profiles.phases import Phases
 from .rotations import excess_of, turn_one
@@ -44,6 +44,7 @@ class Component:
         flows: float64 (links, jobs), flows of each job on each link that is shared.
         capacity: float64 (links,), bytes per second.
         links: the number of each. num_links: how many links they stand for.
+        padding: how much longer than an iteration a period may be (simulator/contention/circle.py), a fraction.
         key: hashable; equal for components that are alike in all of this but the jobs.
     """
 
@@ -53,11 +54,12 @@ class Component:
     capacity: np.ndarray
     links: tuple[int, ...]
     num_links: int
+    padding: float
 
     @cached_property
     def key(self) -> tuple[object, ...]:
         """See the class."""
-        return self.phases, self.flows.tobytes(), self.capacity.tobytes()
+        return self.phases, self.flows.tobytes(), self.capacity.tobytes(), self.padding
 
     @cached_property
     def load(self) -> np.ndarray:
@@ -99,6 +101,7 @@ class SharedLinks:
     Args:
         places: of every gang that uses links, by job.
         capacity: of every link, bytes per second.
+        padding: how much longer than an iteration the period of a shift may be, a fraction; the network's.
 
     Attributes:
         components: by their first job.
@@ -106,21 +109,22 @@ class SharedLinks:
         links_of: links that each job shares, by job; 0 for those that meet nobody.
     """
 
-    def __init__(self, places: Mapping[int, Place], capacity: np.ndarray) -> None:
+    def __init__(self, places: Mapping[int, Place], capacity: np.ndarray, padding: float = TOLERANCE) -> None:
         self.places = dict(sorted(places.items()))
         uses: dict[Job, LinkUse] = {job: place.use for job, place in self.places.items()}
         met = meetings(uses, {job: place.phases.peak for job, place in self.places.items()}, capacity)
         self.num_shared = sum(len(one.members) for one in met)
         self.links_of = {job: sum(len(one.members) for one in met if job in one.flows) for job in self.places}
-        found = [self._component(joined, capacity) for joined in components(met)]
+        found = [self._component(joined, capacity, padding) for joined in components(met)]
         self.components = tuple(sorted(found, key=lambda component: component.jobs))
 
-    def _component(self, met: Sequence[Meeting], capacity: np.ndarray) -> Component:
+    def _component(self, met: Sequence[Meeting], capacity: np.ndarray, padding: float) -> Component:
         jobs = tuple(job for job in self.places if any(job in one.flows for one in met))
         flows = np.array([[one.flows.get(job, 0) for job in jobs] for one in met], np.float64)
         links = tuple(one.link for one in met)
         phases = tuple(self.places[job].phases for job in jobs)
-        return Component(jobs, phases, flows, capacity[list(links)], links, sum(len(one.members) for one in met))
+        num_links = sum(len(one.members) for one in met)
+        return Component(jobs, phases, flows, capacity[list(links)], links, num_links, padding)
 
     @cached_property
     def component_of(self) -> dict[int, Component]:
@@ -139,7 +143,7 @@ class UnifiedCircle:
     def __init__(self, component: Component, grid: Grid = FINE) -> None:
         phases = component.phases
         self.component, self.grid = component, grid
-        self.circle: Circle = unify([one.iteration_s for one in phases])
+        self.circle: Circle = unify([one.iteration_s for one in phases], component.padding)
         self.demand = np.array([demand(one, self.circle, job, grid) for job, one in enumerate(phases)])
 
     def angle(self, job: int, time_s: float) -> int:
@@ -241,10 +245,12 @@ def _excess_estimate(key: _Key) -> ExcessEstimate:
     return ExcessEstimate(wheel.drawn(), wheel.links_at(wheel.settled()))
 
 
-def shared_links_of(gangs: Gangs, place_of: Callable[[int, Sequence[int]], Place], capacity: np.ndarray) -> SharedLinks:
+def shared_links_of(
+    gangs: Gangs, place_of: Callable[[int, Sequence[int]], Place], capacity: np.ndarray, padding: float
+) -> SharedLinks:
     """Where gangs meet; `place_of(job, gpus)` says what each does alone. Those that use no link meet nobody."""
     places = {job: place_of(job, gpus) for job, gpus in gangs.items()}
-    return SharedLinks({job: place for job, place in places.items() if len(place.use.links)}, capacity)
+    return SharedLinks({job: place for job, place in places.items() if len(place.use.links)}, capacity, padding)
 
 
 def shared_links_now(simulator: Simulator) -> SharedLinks:
@@ -257,4 +263,5 @@ def shared_links_now(simulator: Simulator) -> SharedLinks:
         return Place(*network.alone(simulator.topology, simulator.workload, job, gpus))
 
     view = simulator.view
-    return shared_links_of({job: tuple(view.gpus_of(job)) for job in view.running.tolist()}, place_of, links.capacity)
+    gangs = {job: tuple(view.gpus_of(job)) for job in view.running.tolist()}
+    return shared_links_of(gangs, place_of, links.capacity, network.padding)  # type: ignore[attr-defined]

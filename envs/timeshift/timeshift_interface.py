@@ -181,7 +181,7 @@ class TimeShiftInterface(PythonStepInterface):
         network, links = self.simulator.network, self.simulator.topology.links
         if getattr(network, "mode", "") == "dedicated" or links is None:
             return SharedLinks({}, np.zeros(0))
-        return shared_links_of(gangs, self._place_of, links.capacity)
+        return shared_links_of(gangs, self._place_of, links.capacity, network.padding)  # type: ignore[attr-defined]
 
     def _place_of(self, job: int, gpus: Sequence[int]) -> Place:
         key = job, tuple(gpus)

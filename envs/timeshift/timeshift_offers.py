@@ -69,7 +69,7 @@ def gangs_after(gangs: Gangs, decisions: Sequence[Decision]) -> dict[int, tuple[
 OFFER = (
     "place among the candidates: k / candidates",
     "jobs that start: n / (n + 32)",
-    "jobs that move: n / (n + 32)",
+    "jobs that move, or have other numbers of workers than now: n / (n + 32)",
     "jobs that stop: n / (n + 32)",
     "GPUs in use then",
     "GPUs of the jobs that start",
@@ -98,7 +98,7 @@ def describe_offer(offer: Offer, place: float, gpus: int, waiting: int, links: i
     starts = [d.job for d in offer.decisions if isinstance(d, Start)]
     stops = [d.job for d in offer.decisions if isinstance(d, Preempt)]
     again = set(starts) & set(stops)
-    moves = len(again) + sum(isinstance(d, Migrate) for d in offer.decisions)
+    moves = len(again) + sum(isinstance(d, Migrate | Resize) for d in offer.decisions)
     started, stopped = len(starts) - len(again), len(stops) - len(again)
     running = max(1, len(offer.gangs))
     used = len(set().union(*offer.gangs.values()))

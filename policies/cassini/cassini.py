@@ -65,7 +65,7 @@ ROUNDING = 1e-9  # of sums that are equal
 
 
 @functools.lru_cache(maxsize=4096)
-def free_score(phases: tuple[Phases, ...], flows: tuple[int, ...], capacity: float) -> float:
+def free_score(phases: tuple[Phases, ...], flows: tuple[float, ...], capacity: float) -> float:
     """The expected compatibility score of a link whose jobs run as they like, offsets uniform and independent.
 
     Args:
@@ -330,6 +330,7 @@ class Cassini(PlacementPolicy):
             raise InputError(f"policy {name}: candidates = {candidates}: expected a whole number of at least 1")
         self.source = source
         self.knows_run_times = getattr(source, "knows_run_times", False)
+        self.tunes_workers = getattr(source, "tunes_workers", False)
         self.most = int(candidates)
         self.ranking = choose(ranking, RANKINGS, f"ranking of policy {name}")
         self.grid = Grid(degrees)

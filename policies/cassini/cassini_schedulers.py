@@ -22,7 +22,7 @@ from ..equivalent_placements import equivalent_placements
 from ..planning import rng_of
 from ..pollux.pollux import Pollux
 from ..reasons import reasons
-from ..themis import LEASE_S, Themis
+from ..themis import LEASE_S, MOST_WORKERS, Equal, Themis, Workers
 from .cassini import CANDIDATES, DEGREES, Cassini, Shifts
 
 
@@ -86,12 +86,15 @@ def themis_cassini(
     shifts: Shifts = "worth",
     lease: float = LEASE_S,
     preemption_cost: float = 0.0,
+    workers: Workers = "elastic",
+    equal: Equal = "fairness",
+    most: int = MOST_WORKERS,
 ) -> Cassini:
     """Themis augmented: paper cassini's Th+CASSINI.
 
     Setting: cassini, Sec. 5.1.
     """
-    source = Themis(lease, preemption_cost)
+    source = Themis(lease, preemption_cost, workers, equal, most)
     return Cassini("themis+cassini", source, source.clock, candidates, ranking, degrees, shifts)
 
 

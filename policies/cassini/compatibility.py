@@ -55,7 +55,7 @@ class Meeting:
 
     link: int
     members: tuple[int, ...]
-    flows: Mapping[Job, int]
+    flows: Mapping[Job, float]
 
 
 def meetings(uses: Mapping[Job, LinkUse], peak: Mapping[Job, float], capacity: np.ndarray) -> list[Meeting]:
@@ -71,7 +71,7 @@ def meetings(uses: Mapping[Job, LinkUse], peak: Mapping[Job, float], capacity: n
 
     Paper: cassini, Sec. 4.1.
     """
-    flows_on: dict[int, dict[Job, int]] = {}
+    flows_on: dict[int, dict[Job, float]] = {}
     for job, use in uses.items():
         for link, flows in zip(use.links.tolist(), use.flows.tolist(), strict=True):
             flows_on.setdefault(link, {})[job] = flows
@@ -169,12 +169,12 @@ class SharedLink:
 
     Attributes:
         jobs: positions in the overlay.
-        flows: how often each job's collective crosses the link (`simulator/cluster/routes.py: LinkUse`).
+        flows: how many of each job's streams cross the link (`simulator/cluster/routes.py: LinkUse`).
         capacity: bytes per second, C.
     """
 
     jobs: tuple[int, ...]
-    flows: tuple[int, ...]
+    flows: tuple[float, ...]
     capacity: float
 
 
@@ -357,7 +357,7 @@ def lay(overlay: Overlay) -> Laid:
     shift = np.zeros((jobs, int(turns.max())), np.int64)
     for job, shifts in enumerate(overlay.shifts):
         shift[job, : len(shifts)] = shifts
-    flows = np.zeros((len(overlay.links), jobs), np.int64)
+    flows = np.zeros((len(overlay.links), jobs), np.float64)
     for position, link in enumerate(overlay.links):
         flows[position, list(link.jobs)] = link.flows
     capacity = np.array([link.capacity for link in overlay.links], np.float64)

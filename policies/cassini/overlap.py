@@ -21,7 +21,7 @@ class Laid(NamedTuple):
     Attributes:
         shift: int64 (n, K), rotations in angles, ascending, each less than A / folds. turns: int64 (n,), how many.
         folds: int64 (n,), how often the demand of a job repeats; divides A.
-        flows: int64 (L, n), 0 where a job does not use the link.
+        flows: float64 (L, n), 0 where a job does not use the link.
         levels: int64 (n,), how many different rates above 0 a job has, in ascending order.
         first: int64 (n, R + 1), the first run of each level; runs of a level are next to each other.
         start, end: int64 (n, R), angles, not rotated: a run is from start to before end, in [0, A / folds].

@@ -1,5 +1,6 @@
 """MAST, the fast path of paper mast: which workload, which region, which cluster, which machines, and who leaves."""
 
-from .regional_scheduler import Hardware, Plan, RegionalScheduler
+from .hardware import Hardware
+from .regional_scheduler import Plan, RegionalScheduler
 
 __all__ = ["Hardware", "Plan", "RegionalScheduler"]

@@ -64,7 +64,8 @@ from . import region_units as kernels
 from .auction import Queue
 from .copies_on_demand import on_demand
 from .global_scheduler import DAY_S, lay_ranking
-from .regional_scheduler import Hardware, lay_regions
+from .hardware import Hardware
+from .regional_scheduler import lay_regions
 
 if TYPE_CHECKING:
     from ..tetris.tetris import DataPolicy

@@ -161,7 +161,7 @@ class Pollux(RoundPolicy):
 
 
 def _expect_asked(view: ClusterView) -> None:
-    if getattr(view.pace, "elastic", False):
+    if getattr(view.pace, "elastic", False) and not isinstance(view.network, Contention):
         raise InputError(
             "policy pollux:adapt=off, or as a source of candidates: the jobs of this simulator are elastic; expected "
             "jobs that have what they ask (Sharing-v0 without elastic=True)"

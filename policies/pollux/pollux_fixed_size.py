@@ -80,9 +80,8 @@ def _kept(view: ClusterView, jobs: np.ndarray, cost_s: float, counts_first: bool
 
 
 def _problem(view: ClusterView, jobs: np.ndarray, held: np.ndarray, exponent: float, kept: np.ndarray) -> Problem:
-    s = view.record
     room = view.free_by_machine + held.sum(axis=0, dtype=np.int64)
-    asked = s["gpus"][jobs].astype(np.int64)
+    asked = view.workload.gpus[jobs].astype(np.int64)
     speedups = np.zeros((len(jobs), 2, int(asked.max()) + 1))
     for row, (job, gpus) in enumerate(zip(jobs.tolist(), asked.tolist(), strict=True)):
         speedups[row, :, gpus] = _speeds(view, job, gpus)

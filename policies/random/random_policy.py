@@ -18,7 +18,8 @@ from ...simulator.engine.view import ClusterView
 from ..base import RulePolicy
 from ..harmony.group_baselines import AnyGroup
 from ..mast.copies_on_demand import on_demand
-from ..mast.regional_scheduler import Hardware, RegionalScheduler
+from ..mast.hardware import Hardware
+from ..mast.regional_scheduler import RegionalScheduler
 from ..ordered import Head, Placer, ordered
 from ..planning import PlanningPolicy, rng_of
 from ..twofold import Twofold

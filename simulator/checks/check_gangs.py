@@ -8,7 +8,7 @@ from ..base.codes import DONE, DOWN, HELD, PENDING, RUNNING, WAITING
 from ..base.decisions import Migrate, Resize, Start
 from ..base.errors import InvalidDecision
 from ..events.initialise import gpus_of
-from ..network.simulated import Simulated
+from ..network.simulated import Simulated, may_resize
 from ..regions.region_calls import takes_units
 from .check_regions import check_parts
 
@@ -52,8 +52,8 @@ def check_gang(simulator: Simulated, decision: Start | Migrate | Resize) -> tupl
     """
     s, job, gpus = simulator.state, decision.job, decision.gpus
     what = f"{VERBS[type(decision)]} job {job} ({simulator.workload.job_id[job]})"
-    elastic = bool(s.elastic)
-    _check_size(what, len(gpus), int(s.gpus[job]), elastic and not isinstance(decision, Migrate), int(s.n_gpus))
+    elastic = bool(s.elastic) and not isinstance(decision, Migrate) and may_resize(simulator, job)
+    _check_size(what, len(gpus), int(s.gpus[job]), elastic, int(s.n_gpus))
     if len(set(gpus)) != len(gpus):
         raise InvalidDecision(f"{what}: a GPU is named twice in {list(gpus)}")
     own = () if isinstance(decision, Start) else tuple(gpus_of(s, job))
@@ -108,6 +108,12 @@ def check_passes(simulator: Simulated, decision: Resize) -> int | None:
             f"{what}: sub_batch = {asked}: expected its batch of {batch} samples a GPU, or that halved so and so often"
         )
     return asked
+
+
+def keeps_place(simulator: Simulated, decision: Migrate | Resize) -> bool:
+    """Whether a job goes on on all GPUs that it holds and more, or on some of them: a lease is for where it is."""
+    own, gpus = set(gpus_of(simulator.state, decision.job)), set(decision.gpus)
+    return isinstance(decision, Resize) and (own <= gpus or gpus <= own)
 
 
 def _check_size(what: str, given: int, need: int, elastic: bool, room: int) -> None:

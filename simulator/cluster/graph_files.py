@@ -31,6 +31,8 @@ from .topology import MAX_GPUS, NOTHING_WRITTEN, Topology, Written, builder, che
 if TYPE_CHECKING:
     import networkx
 
+OWN = "capacity_gbps"  # of an edge in a graph that the user wrote
+
 
 @builder("graph")
 def topology_from_graph(
@@ -38,7 +40,7 @@ def topology_from_graph(
     name: str = "custom",
     *,
     source: str | None = None,
-    capacities: str = "capacity_gbps",
+    capacities: str = OWN,
 ) -> Topology:
     """The topology of a graph with the attributes of this module's schema; its links are `Topology.links`.
 
@@ -46,6 +48,7 @@ def topology_from_graph(
         graph: any networkx graph, directed or not, with parallel edges or not.
         name: of the topology. source: how errors call it.
         capacities: the name under which the user gave the capacities of the links; "": all of the graph is a preset's.
+            With another name than `capacity_gbps` the rest of it is a preset's.
 
     Raises:
         InputError: what `LinkGraph.from_graph` refuses, gpus that are no whole number of at least 1, or too many.
@@ -71,7 +74,7 @@ def topology_from_graph(
         cluster_gpu_type=[gpu_type],
         tiers=tiers,
         links=links,
-        written=Written(tiers, bool(gpu_type), capacities) if capacities else NOTHING_WRITTEN,
+        written=Written(tiers, bool(gpu_type) and capacities == OWN, capacities) if capacities else NOTHING_WRITTEN,
     )
 
 

@@ -1,22 +1,21 @@
-"""Which links a job uses: routes by destination, the flows of its collective, and who shares which links.
+"""Which links a job uses: routes by destination, the flows of its collectives, and who shares which links.
 
 Everything is deterministic: the same graph and the same GPUs give the same links.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
-from ..base.names import choose
 from .links import LinkGraph
 from .topology import Topology
+from .traffic import Streams, streams_of
 
 Job = TypeVar("Job", bound=Hashable)
-Flow = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,8 +24,8 @@ class LinkUse:
 
     Attributes:
         links: int64 (k,), ascending, each once; empty for a job on one machine.
-        flows: int64 (k,), how many of the collective's flows cross the link, >= 1. A ring of g GPUs that all-reduces
-            B bytes sends 2 (g - 1) / g x B bytes over a link per flow; a tree sends B.
+        flows: float64 (k,), how many streams of one worker cross the link, > 0, in whole GRAINs. A ring of g GPUs that
+            all-reduces B bytes sends 2 (g - 1) / g x B bytes over a link per flow; a tree sends B.
     """
 
     links: np.ndarray
@@ -37,7 +36,8 @@ class LinkUse:
         return self.flows * float(flow_bytes)
 
 
-NO_LINKS = LinkUse(np.zeros(0, np.int64), np.zeros(0, np.int64))
+NO_LINKS = LinkUse(np.zeros(0, np.int64), np.zeros(0, np.float64))
+GRAIN = 2.0**-12  # of flows: whole rates times these can be added exactly, in whatever order, up to 17 Tbps on a link
 
 
 def route(links: LinkGraph, start: int, end: int) -> list[int]:
@@ -49,31 +49,6 @@ def route(links: LinkGraph, start: int, end: int) -> list[int]:
         path.append(link)
         node = int(links.target[link])
     return path
-
-
-def ring_flows(machines: Sequence[int]) -> list[Flow]:
-    """A ring through the machines in the given order: each sends to the next one, the last to the first."""
-    if len(machines) < 2:
-        return []
-    return list(zip(machines, [*machines[1:], machines[0]], strict=True))
-
-
-def tree_flows(machines: Sequence[int]) -> list[Flow]:
-    """A binary tree over the machines in the given order; every edge carries a reduction up and a broadcast down.
-
-    The tree of NCCL (src/graph/trees.cc, ncclGetBtree): machine 0 is the root, odd ones are leaves, and the parent of
-    another one is found at its lowest set bit, so neighbours in the order are near in the tree.
-    """
-    flows: list[Flow] = []
-    for rank in range(1, len(machines)):
-        bit = rank & -rank
-        parent = (rank ^ bit) | (bit << 1)
-        parent = rank ^ bit if parent >= len(machines) else parent
-        flows += [(machines[rank], machines[parent]), (machines[parent], machines[rank])]
-    return flows
-
-
-COLLECTIVES: dict[str, Callable[[Sequence[int]], list[Flow]]] = {"ring": ring_flows, "tree": tree_flows}
 
 
 def machines_of(topology: Topology, gpus: Sequence[int] | np.ndarray, ordered: bool = True) -> list[int]:
@@ -88,16 +63,42 @@ def machines_of(topology: Topology, gpus: Sequence[int] | np.ndarray, ordered: b
     return list(dict.fromkeys(machines.tolist()))
 
 
-def link_use(links: LinkGraph, machines: Sequence[int], collective: str = "ring") -> LinkUse:
-    """The links of a job on these machines, whose flows follow a `ring` or a `tree` over them in the given order.
+def link_use(links: LinkGraph, workers: Sequence[int], traffic: str | Mapping[str, float] = "ring") -> LinkUse:
+    """The links of a job, and how many of its streams cross each, rounded to GRAINs and at least one.
+
+    Args:
+        links: the network.
+        workers: the machine of each worker, in order; of a ring or a tree each machine once does.
+        traffic: who sends to whom: a pattern of traffic.py, or several with the part of the job's bytes that each
+            sends. A link has the mean of them then, in all phases: its bytes in an iteration are what they are, but
+            not when in the iteration they come.
 
     Raises:
-        InputError: no such collective.
+        InputError: no such pattern.
     """
-    flows = COLLECTIVES[choose(collective, COLLECTIVES, "collective")](list(machines))
-    crossed = [link for start, end in flows for link in route(links, start, end)]
-    found, times = np.unique(np.array(crossed, np.int64), return_counts=True)
-    return LinkUse(found, times.astype(np.int64))
+    parts = {traffic: 1.0} if isinstance(traffic, str) else traffic
+    total = np.zeros(links.num_links)
+    for pattern, part in parts.items():
+        total += part * crossings(links, streams_of(pattern, workers))
+    used = np.flatnonzero(total)
+    return LinkUse(used, np.maximum(1.0, np.rint(total[used] / GRAIN)) * GRAIN)
+
+
+def crossings(links: LinkGraph, streams: Streams) -> np.ndarray:
+    """How many streams cross each link, float64 (L,)."""
+    total = np.zeros(links.num_links)
+    if not streams:
+        return total
+    ends = np.array(list(streams), np.int64)
+    node, goal = links.machine_node[ends[:, 0]], links.machine_node[ends[:, 1]]
+    left, many = ends[:, 1], np.array(list(streams.values()), np.float64)
+    while len(node):
+        link = links.next_link[node, left].astype(np.int64)
+        total += np.bincount(link, many, links.num_links)
+        node = links.target[link]
+        on = node != goal
+        node, goal, left, many = node[on], goal[on], left[on], many[on]
+    return total
 
 
 def sharing(uses: Mapping[Job, LinkUse]) -> dict[int, list[Job]]:

@@ -106,6 +106,7 @@ __all__ = [
     "network_for",
     "on_topology",
     "penalty",
+    "resizing_for",
 ]
 
 
@@ -136,22 +137,36 @@ def load_network(source: str | Network | Callable[..., Network], duration: Durat
 
 
 def network_for(policy: Any, network: Network) -> Network:
-    """The network on which a policy is played: this one with the options that it brings along.
+    """The network on which a policy is played: this one with the options that it brings along (`on_links`).
 
-    For one that is `dedicated` it is this one where no job meets another.
+    For one that is `dedicated`, this one where no job meets another; for one that `tunes_workers`, this one where jobs
+    may have other numbers of workers than they ask.
 
     Raises:
         InputError: the network has no such mode or options.
     """
     options, dedicated = getattr(policy, "on_links", {}), getattr(policy, "dedicated", False)
-    if not options and not dedicated:
+    if options or dedicated:
+        if not isinstance(network, Contention):
+            said = "mode dedicated" if dedicated else ", ".join(f"{key}={value}" for key, value in options.items())
+            expected = f"expected contention, whose {said} it is played in"
+            raise InputError(f"policy {policy.name}: network {network.describe()!r}, {expected}")
+        network = dataclasses.replace(network.dedicated() if dedicated else network, **options)
+    return resizing_for(policy, network)
+
+
+def resizing_for(policy: Any, network: Network) -> Network:
+    """The network where jobs may have other numbers of workers than they ask, for a policy that `tunes_workers`.
+
+    Raises:
+        InputError: another than contention, which alone says how fast they are then.
+    """
+    if not getattr(policy, "tunes_workers", False):
         return network
     if not isinstance(network, Contention):
-        said = "mode dedicated" if dedicated else ", ".join(f"{key}={value}" for key, value in options.items())
-        expected = f"expected contention, whose {said} it is played in"
+        expected = "expected contention, which says how fast other numbers of workers are, or workers=fixed"
         raise InputError(f"policy {policy.name}: network {network.describe()!r}, {expected}")
-    network = network.dedicated() if dedicated else network
-    return dataclasses.replace(network, **options) if options else network
+    return network.resizing()
 
 
 def list_networks() -> list[dict[str, Any]]:

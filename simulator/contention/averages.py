@@ -28,7 +28,7 @@ OFFSETS = 1 << 26  # stream of random numbers
 REMEMBERED = 20_000  # components
 
 Shift = tuple[float, float] | None  # seconds, period
-Crossing = tuple[float, tuple[tuple[int, int], ...]]  # capacity of a link; (place of the job, its flows)
+Crossing = tuple[float, tuple[tuple[int, float], ...]]  # capacity of a link; (place of the job, its flows)
 Signature = tuple[tuple[tuple[Phases, Shift, int], ...], tuple[Crossing, ...]]  # the number: priority
 Average = tuple[tuple[float, ...], float]  # seconds per iteration of each job; congestion, bytes per second
 
@@ -89,18 +89,18 @@ class Averages:
 
     def _play(self, signature: Signature, seed: int) -> Average:
         jobs, crossings = signature
-        uses: list[list[tuple[int, int]]] = [[] for _ in jobs]
+        uses: list[list[tuple[int, float]]] = [[] for _ in jobs]
         for link, (_, users) in enumerate(crossings):
-            for place, flows in users:
-                uses[place].append((link, flows))
+            for place, many in users:
+                uses[place].append((link, many))
         contenders = []
         for place, ((phases, shift, priority), used) in enumerate(zip(jobs, uses, strict=True)):
-            crossed = np.array(used, np.int64).reshape(-1, 2)
+            links, flows = np.array(used, np.float64).reshape(-1, 2).T
             begin_s = 0.0
             if self.network.offsets == "random" and shift is None:
                 begin_s = float(uniform(seed, OFFSETS, place)) * phases.iteration_s
             seconds, period_s = shift or (None, None)
-            use = LinkUse(crossed[:, 0], crossed[:, 1])
+            use = LinkUse(links.astype(np.int64), flows)
             contenders.append(Contender(phases, use, seconds, period_s, begin_s, priority=priority))
         network = self.network
         found = steady_state(
@@ -128,7 +128,7 @@ def _key(phases: Phases, shift: Shift) -> tuple[Iterable[float], ...]:
 
 def _crossings(simulator: Simulated, joined: Joined, jobs: list[int]) -> Iterator[Crossing]:
     """The links that several of the jobs use; on others nobody is in anybody's way."""
-    users: dict[int, list[tuple[int, int]]] = {}
+    users: dict[int, list[tuple[int, float]]] = {}
     for place, job in enumerate(jobs):
         use = joined.uses[job]
         for link, flows in zip(use.links.tolist(), use.flows.tolist(), strict=True):

@@ -20,3 +20,7 @@ class Contention(LinkNetwork):
     def dedicated(self) -> Contention:
         """The same network where no job ever meets another."""
         return dataclasses.replace(self, mode="dedicated")
+
+    def resizing(self) -> Contention:
+        """The same network where data-parallel jobs may have any number of workers."""
+        return dataclasses.replace(self, workers="elastic")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 from ..base.errors import InputError
 from ..cluster.routes import NO_LINKS
@@ -45,11 +46,10 @@ def lay_network(simulator: Simulated, seed: int) -> None:
 class EnteringPace:
     """How fast jobs run on network contention: a `Pace` (simulated.py). Those that use the network are laid into it."""
 
-    elastic = False
     restores_first = False
 
     def __init__(self, network: LinkNetwork) -> None:
-        self.network = network
+        self.network, self.elastic = network, network.workers == "elastic"
         self.averages = Averages(network)
 
     def rate(self, simulator: Simulated, job: int) -> tuple[float, float]:
@@ -69,7 +69,11 @@ class EnteringPace:
                     f"holds, {len(s.use_job)} in all"
                 )
             enter_stay(records, 0, job, self._offset_s(simulator, job, phases.iteration_s))
-        return phases.iteration_s, 0.0
+        return phases.iteration_s / _size_ratio(s, job), 0.0
+
+    def may_resize(self, simulator: Simulated, job: int) -> bool:
+        """Whether a job may have another number of GPUs than it asks; see `LinkNetwork.may_resize`."""
+        return self.network.may_resize(simulator.workload, job)
 
     def settle(self, simulator: Simulated) -> Iterator[tuple[int, float]]:
         """The jobs that run at another average rate than before, where rates are averages; see simulated.py.
@@ -84,10 +88,18 @@ class EnteringPace:
                     network_calls.set_importance(simulator.records, 0, job, 1.0, priority)
         if network.mode == "averaged":
             rates, s.averaged_rate = self.averages.rates(simulator)
-            yield from ((job, rate) for job, rate in rates.items() if rate != s.solo_s[job])
+            for job, seconds in rates.items():
+                rate = seconds / _size_ratio(s, job)
+                if rate != s.solo_s[job]:
+                    yield job, rate
 
     def _offset_s(self, simulator: Simulated, job: int, iteration_s: float) -> float:
         if self.network.offsets == "none":
             return 0.0
         s = simulator.state
         return float(uniform(int(s.net_seed), OFFSETS + job, int(s.starts[job]))) * iteration_s
+
+
+def _size_ratio(s: Any, job: int) -> float:
+    """As flows/sessions.py has it."""
+    return float(s.gpus[job] / s.own_gpus[job])

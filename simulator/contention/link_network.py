@@ -1,8 +1,11 @@
 """Network contention: jobs on several machines share links, phase by phase (paper cassini, Sec. 2 and 3).
 
-A job's iteration has Up and Down phases (patterns.py). In an Up phase it sends over the links of its collective
-(routes.py), at max-min fair rates beside all others that send then (flows/max_min.py), so an iteration takes as long as
-the others let it. A job on one machine sends nothing over the network.
+A job's iteration has Up and Down phases (patterns.py). In an Up phase it sends over the links of its collectives
+(cluster/traffic.py, routes.py), at max-min fair rates beside all others that send then (flows/max_min.py), so an
+iteration takes as long as the others let it. A job on one machine sends nothing over the network.
+
+Of a job with several collectives (embeddings all-to-all, then gradients in a ring) a link has the mean, weighted by
+their bytes, in all phases: a job has one set of links and flows, which whatever looks at rotations goes by, too.
 
 How long an iteration is alone. The phases say how its time is divided between computing and sending; the workload's
 iteration time, which is that of the job placed best, says how long it is. Phases are stretched, Down times and bytes
@@ -26,7 +29,7 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..base.tiers import RACK, TIERS
-from ..cluster.routes import NO_LINKS, LinkUse, link_use, machines_of, sharing
+from ..cluster.routes import NO_LINKS, LinkUse, link_use, sharing
 from ..jobs.workload import name_of_job
 from ..network.isolated import ISOLATED, Duration
 from ..network.measured import batch_of, factors_by_batch
@@ -36,7 +39,7 @@ from ..profiles.phases import Phases
 from ..record.state import PROFILES
 from .circle import TOLERANCE, unify
 from .own_patterns import read_patterns
-from .patterns import has_pattern, pattern_of, scaled, throttled
+from .patterns import has_pattern, is_data_parallel, pattern_of, scaled, throttled
 from .phase_run import Growth
 
 if TYPE_CHECKING:
@@ -78,7 +81,8 @@ class LinkNetwork:
     Args:
         mode: exact: phases are carried on from event to event; averaged: the jobs that share links run at the average
             rate of their steady state; dedicated: no job ever meets another.
-        collective: ring or tree, over the machines of a gang in ascending order.
+        collective: ring or tree: the all-reduce of data parallel jobs, and phases of the user's own, over the machines
+            of a gang in ascending order. Others send as they are split (cluster/traffic.py).
         gbps: top rate of a flow, gigabits per second.
         offsets: random: the first iteration on new GPUs begins up to an iteration later, uniformly; none: at once.
             Of a job with a shift, the shift decides.
@@ -97,6 +101,10 @@ class LinkNetwork:
         models: path of the user's own phases (own_patterns.py); "": none.
         default: silent: jobs whose model has no phases or whose batch is not known send nothing; None: an error.
         duration: isolated or compute: what `duration_s` means (isolated.py). Computing is an iteration on one machine.
+        workers: fixed: a job runs on as many GPUs as it asks; elastic: one that is data parallel (`may_resize`) runs on
+            any number, and each of its workers has as many samples an iteration as before. So an iteration computes as
+            long, all-reduces among more or fewer, and does more or less of the job's work, in proportion: that is ours,
+            as Pollux' gradient noise of these models is published nowhere. Schedulers that resize jobs set it.
 
     Raises:
         InputError: a number out of range, or a file of phases that cannot be used.
@@ -118,9 +126,10 @@ class LinkNetwork:
     models: str = ""
     default: Literal["silent"] | None = None
     duration: Duration = ISOLATED
+    workers: Literal["fixed", "elastic"] = "fixed"
     name: str = field(default="contention", init=False)
     _alone: dict[tuple[Any, ...], _Own] = field(default_factory=dict, init=False, repr=False)
-    _routes: dict[tuple[int, ...], LinkUse] = field(default_factory=dict, init=False, repr=False)
+    _routes: dict[tuple[Any, ...], LinkUse] = field(default_factory=dict, init=False, repr=False)
     _joined: OrderedDict[tuple[Any, ...], Joined] = field(default_factory=OrderedDict, init=False, repr=False)
     _topology: list[Topology] = field(default_factory=list, init=False, repr=False)
 
@@ -144,7 +153,7 @@ class LinkNetwork:
         values = {
             one.name: getattr(self, one.name)
             for one in dataclasses.fields(self)
-            if one.init and (one.name not in ("models", "default") or getattr(self, one.name))
+            if one.init and (one.name not in ("models", "default", "workers") or getattr(self, one.name) != one.default)
         }
         values["pacing"] = "on" if self.pacing else "off"
         words = (
@@ -192,6 +201,16 @@ class LinkNetwork:
             return False
         return int(workload.batch_size[job]) == 0 or not has_pattern(str(workload.model[job]), self.models)
 
+    def may_resize(self, workload: Workload, job: int) -> bool:
+        """Whether a job may have another number of GPUs than it asks.
+
+        One whose model is data parallel may, as text names it (patterns.py). A model that is split needs as many GPUs
+        as it has parts; of a user's own phases, and of a job that sends nothing known, nobody knows how they scale.
+        """
+        if self.workers == "fixed" or int(workload.batch_size[job]) == 0:
+            return False
+        return is_data_parallel(str(workload.model[job]), self.models)
+
     def _factors(self, model: str, gpus: int, batch: int, largest_machine: int) -> np.ndarray:
         pattern = pattern_of(model, gpus, batch, self.gbps, self.collective, self.models)
         between = max(1.0, pattern.phases.iteration_s / pattern.local_s)
@@ -212,39 +231,41 @@ class LinkNetwork:
             self._topology[:] = [topology]
             self._alone.clear()
             self._routes.clear()
-        machines = tuple(machines_of(topology, gpus))
-        number = len(gpus)
+        workers = tuple(np.sort(topology.gpu_machine[np.asarray(gpus, np.int64)]).tolist())
+        number, asked, is_spread = len(workers), int(workload.gpus[job]), workers[0] != workers[-1]
         base_s = float(workload.iteration_s[job])
         model, batch = None, 0
-        if number > 1 and not self._is_silent(workload, job):
+        if max(number, asked) > 1 and not self._is_silent(workload, job):
             model, batch = str(workload.model[job]), batch_of(self, workload, job)
-        key = (model, number, batch, base_s, machines if len(machines) > 1 else ())
+        key = (model, number, asked, batch, base_s, workers if is_spread else ())
         if key not in self._alone:
             if len(self._alone) >= MOST_ALONE:  # a training goes on for days
                 self._alone.clear()
                 self._routes.clear()
             try:
-                self._alone[key] = self._own(topology, model, number, batch, base_s, machines)
+                self._alone[key] = self._own(topology, model, asked, batch, base_s, workers)
             except InputError as error:
                 raise InputError(f"{name_of_job(workload, job)}: {error}") from None
         return self._alone[key]
 
     def _own(
-        self, topology: Topology, model: str | None, gpus: int, batch: int, base_s: float, machines: tuple[int, ...]
+        self, topology: Topology, model: str | None, asked: int, batch: int, base_s: float, workers: tuple[int, ...]
     ) -> _Own:
         if model is None:
             return Phases(base_s), NO_LINKS
-        pattern = pattern_of(model, gpus, batch, self.gbps, self.collective, self.models)
-        is_local = self.duration != ISOLATED or gpus <= int(topology.machine_gpus.max())
-        factor = base_s / (pattern.local_s if is_local else pattern.phases.iteration_s)
+        pattern = pattern_of(model, len(workers), batch, self.gbps, self.collective, self.models)
+        whole = pattern_of(model, asked, batch, self.gbps, self.collective, self.models)
+        is_local = self.duration != ISOLATED or asked <= int(topology.machine_gpus.max())
+        factor = base_s / (whole.local_s if is_local else whole.phases.iteration_s)
         factor = 1.0 if abs(factor - 1.0) <= SAME else factor
-        if len(machines) == 1:
+        if workers[0] == workers[-1]:
             return Phases(pattern.local_s * factor), NO_LINKS
         links = topology.links
         assert links is not None
-        if machines not in self._routes:
-            self._routes[machines] = link_use(links, machines, self.collective)
-        use = self._routes[machines]
+        on = pattern.traffic, workers
+        if on not in self._routes:
+            self._routes[on] = link_use(links, workers, dict(pattern.traffic))
+        use = self._routes[on]
         most = float(np.min(whole_capacity(links.capacity[use.links]) // use.flows))
         return throttled(scaled(pattern.phases, factor), max(most, 1.0)), use
 

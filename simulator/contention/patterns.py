@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from ..base.errors import InputError
 from ..base.names import choose
-from ..profiles.cassini_models import HYBRID_SERVERS, cassini_models, phases_of
+from ..cluster.traffic import HYBRID_SERVERS
+from ..profiles.cassini_models import cassini_models, phases_and_traffic, phases_of
 from ..profiles.phases import Phases
 from .own_patterns import read_patterns
 
@@ -24,10 +25,12 @@ class Pattern:
     Attributes:
         phases: on several machines, alone on its links.
         local_s: seconds on one machine, where nothing goes over the network, > 0.
+        traffic: who sends to whom (cluster/traffic.py), and which part of the bytes that is, > 0, together 1.
     """
 
     phases: Phases
     local_s: float
+    traffic: tuple[tuple[str, float], ...] = (("ring", 1.0),)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -40,30 +43,40 @@ def pattern_of(
         model: NAME[/STRATEGY[/HIDDEN]].
         workers: GPUs. batch: samples per GPU.
         gbps: top rate of a flow, gigabits per second; a user's own phases have their own rates.
-        collective: `tree`: the all-reduce of data parallel training sends the gradients once over each link, not
-            2 (n - 1) / n times as a ring does; other strategies send the same.
+        collective: `tree`: the all-reduce of data parallel training, and a user's own phases, go over a tree. That
+            sends the gradients once over each link, not 2 (n - 1) / n times as a ring does; a user's own phases, and
+            other strategies, send the same.
         models: path of the user's own patterns; "": none.
 
     Raises:
         InputError: no such model, strategy or hidden size, or own patterns without these workers and batch.
     """
     if models and (own := read_patterns(models).get(model)) is not None:
-        return Pattern(*own.of(workers, batch))
+        return Pattern(*own.of(workers, batch), ((collective, 1.0),))
     name, strategy, hidden = _parts(model, models)
     known = cassini_models()[name]
     plan = known.strategies[0] if strategy is None else choose(strategy, known.strategies, f"strategy of {name}")
-    phases = phases_of(name, workers, batch, plan, hidden, gbps)
+    phases, sent = phases_and_traffic(name, workers, batch, plan, hidden, gbps)
+    traffic = tuple((who, count / phases.bytes) for who, count in sent.items() if count > 0.0)
     alone_s = phases_of(name, 1, batch, plan, hidden, gbps).iteration_s
     if plan == "data" and collective == "tree" and workers > 1:
-        phases = _stretched_up(phases, workers / (2.0 * (workers - 1)))
+        phases, traffic = _stretched_up(phases, workers / (2.0 * (workers - 1))), (("tree", 1.0),)
     # Stages and tensor halves split the model, replicas do not.
     split = {"pipeline": workers, "tensor": workers, "hybrid": HYBRID_SERVERS}.get(plan, 1)
-    return Pattern(phases, alone_s / split)
+    return Pattern(phases, alone_s / split, traffic)
 
 
 def has_pattern(model: str, models: str = "") -> bool:
     """Whether a model's phases are known, by its name; `models` as for `pattern_of`."""
     return model.partition("/")[0] in cassini_models() or (bool(models) and model in read_patterns(models))
+
+
+def is_data_parallel(model: str, models: str = "") -> bool:
+    """Whether a model is trained by replicas alone; not known of a user's own. `models` as for `pattern_of`."""
+    if (models and model in read_patterns(models)) or not has_pattern(model):
+        return False
+    name, strategy, _ = _parts(model, models)
+    return (strategy or cassini_models()[name].strategies[0]) == "data"
 
 
 def _parts(model: str, models: str) -> tuple[str, str | None, int | None]:

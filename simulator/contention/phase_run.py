@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 
 from ..base.errors import InputError
-from ..cluster.routes import LinkUse
+from ..cluster.routes import GRAIN, LinkUse
 from ..profiles.phases import Phases
 from ..record.contention_fields import MOST_PHASES, contention_fields
 from ..record.field_axes import dtype_of
@@ -138,9 +138,9 @@ class PhaseRun:
             self._enter(number, job)
 
     def _enter(self, number: int, job: Contender) -> None:
-        links, flows = job.use.links.astype(np.int64), job.use.flows.astype(np.int64)
-        if len(links) and (links.min() < 0 or links.max() >= len(self.capacity) or flows.min() < 1):
-            raise InputError(f"job {number}: a link that is not there, or fewer than 1 flow on one")
+        links, flows = job.use.links.astype(np.int64), job.use.flows.astype(np.float64)
+        if len(links) and (links.min() < 0 or links.max() >= len(self.capacity) or not flows.min() >= GRAIN):
+            raise InputError(f"job {number}: a link that is not there, or no flow on one")
         if not 0 <= job.begin_s < math.inf or not job.rounds > 0:
             raise InputError(f"job {number}: begin_s = {job.begin_s!r}, rounds = {job.rounds!r}, expected >= 0 and > 0")
         if not 0 < job.weight < math.inf:

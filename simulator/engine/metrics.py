@@ -48,6 +48,7 @@ Metrics of a window of time, without warm-up, are made of these in time_window.p
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -55,8 +56,9 @@ from ..base.codes import DONE, RUNNING
 from ..flows.iterations import PER_FOLD, SHORTEST_S
 from ..flows.sessions import LEAST_S
 from ..jobs.workload import Workload
-from ..numerics.rounding import SAME_INSTANT
+from ..record.plain import Plain
 from ..regions.region_metrics import in_regions
+from .finished_jobs import FAIRNESS, JCT, QUEUED, FinishedJobs
 
 NAMES = (
     "jct_mean",
@@ -91,56 +93,55 @@ NAMES = (
 )
 
 
-def totals(s: np.void, among: np.ndarray | None = None) -> dict[str, float]:
+def totals(plain: Plain, among: np.ndarray | None = None) -> dict[str, float]:
     """All metrics of the run so far, in the order of `NAMES`.
 
     Args:
-        s: the record of a run.
+        plain: the record of a run.
         among: bool (jobs,), the jobs whose times count; the makespan is then from the first arrival of these to their
             last finish. None: all.
     """
-    n = int(s["n_jobs"])
-    finished = s["status"][:n] == DONE
-    done: np.ndarray | slice = finished if among is None else finished & among
-    if all_done := bool((finished if among is None else finished[among]).all()):
-        done = slice(None) if among is None else among
-    finish, arrival = s["finish_s"][:n][done], s["arrival_s"][:n][done]
-    jct, queued = finish - arrival, s["queued_s"][:n][done]
-    jct_quantiles, queued_quantiles = quantiles(jct), quantiles(queued)
-    fairness = _fairness(s)[done]
-    end_s = float(finish.max()) if all_done else float(s["now_s"])
-    makespan = end_s - float(s["start_s"] if among is None else s["arrival_s"][:n][among][0])
+    s, jobs = plain.record, FinishedJobs(plain, among)
+    jct_mean, queued_mean, comm_mean, slowdown_mean, fairness_mean = jobs.means()
+    jct_median, jct_p95, jct_p99 = quantiles(jobs.times[JCT])
+    _, queued_p95, queued_p99 = quantiles(jobs.times[QUEUED])
+    fairness = jobs.times[FAIRNESS]
+    end_s = jobs.last_finish_s if jobs.are_all else float(s["now_s"])
+    start_s = float(s["start_s"] if among is None else s["arrival_s"][: s["n_jobs"]][among][0])
     gpu_s = gpu_seconds(s)
-    values = {
-        "jct_mean": _mean(jct),
-        "jct_median": jct_quantiles[0],
-        "jct_p95": jct_quantiles[1],
-        "jct_p99": jct_quantiles[2],
-        "makespan": makespan,
-        "queueing_delay_mean": _mean(queued),
-        "queueing_delay_p95": queued_quantiles[1],
-        "queueing_delay_p99": queued_quantiles[2],
-        "comm_time_mean": _mean(s["comm_s"][:n][done]),
-        "slowdown_mean": _mean(jct / _isolated_s(s)[done]),
-        "finish_time_fairness_mean": _mean(fairness),
-        "finish_time_fairness_max": float(fairness.max()) if len(fairness) else float("nan"),
+    return {
+        "jct_mean": jct_mean,
+        "jct_median": jct_median,
+        "jct_p95": jct_p95,
+        "jct_p99": jct_p99,
+        "makespan": end_s - start_s,
+        "queueing_delay_mean": queued_mean,
+        "queueing_delay_p95": queued_p95,
+        "queueing_delay_p99": queued_p99,
+        "comm_time_mean": comm_mean,
+        "slowdown_mean": slowdown_mean,
+        "finish_time_fairness_mean": fairness_mean,
+        "finish_time_fairness_max": float(fairness.max()) if jobs.count else float("nan"),
         "gpu_utilisation": _share(gpu_s["compute"], gpu_s["all"]),
         "allocation_rate": _share(gpu_s["busy"], gpu_s["all"]),
         "cpu_allocation_rate": 0.0,
         "fragmentation": _share(float(s["fragmented_integral"]), gpu_s["all"]),
-        "jobs_finished": float(len(finish)),
+        "jobs_finished": float(jobs.count),
         "preemptions": float(s["preemptions"]),
         "migrations": float(s["migrations"]),
         "failures": float(s["failures"]),
         "gpu_hours_lost": float(s["lost_gpu_s"]) / 3600.0,
-        "slo_violation_rate": _violations(s, among),
+        "slo_violation_rate": _share(jobs.late, jobs.due),
+        "congestion_bytes": 0.0,
         "bytes_moved": 0.0,
         "data_wait_rate": 0.0,
         "data_wait_mean": 0.0,
-        **_network(s),
+        "iteration_time_mean": 0.0,
+        "iteration_time_p99": 0.0,
+        "shift_adjustments": 0.0,
+        **(_network(s) if s["n_links"] else {}),
         **(in_regions(s, gpu_s["gpu_compute"], among) if s["n_regions"] else {}),
     }
-    return {name: float(values[name]) for name in NAMES}
 
 
 def gpu_seconds(s: np.void) -> dict[str, float]:
@@ -163,7 +164,7 @@ def gpu_seconds(s: np.void) -> dict[str, float]:
     )  # as lifecycle/lifecycle.py books it
     ran = ran - over
     done = ran / s["iteration_s"][running]
-    computed = done * s["compute_iteration_s"][running]
+    computed = done * s["compute_iteration_s"][running] / _size_ratio(s, running)
     hindered = ran - done * s["solo_s"][running] if is_shared else np.zeros(len(running))
     restoring = np.minimum(held, np.maximum(0.0, s["since_s"][running] - begun))
     idle = np.zeros(len(running))
@@ -187,10 +188,17 @@ def gpu_seconds(s: np.void) -> dict[str, float]:
 
 def _all_booked(s: np.void, is_shared: bool) -> dict[str, float]:
     """`gpu_seconds` where no job runs: the totals of the record."""
-    names = ("compute", "comm", "interference", "restore", "lost")
-    parts = {"all": float(s["n_gpus"] * (s["now_s"] - s["start_s"])), "held": float(s["used_gpu_s"])}
-    parts |= {name: float(s[f"{name}_gpu_s"]) for name in names}
-    parts |= {"down": float(s["down_integral"]), "shared": float(s["shared_integral"])}
+    parts = {
+        "all": float(s["n_gpus"] * (s["now_s"] - s["start_s"])),
+        "held": float(s["used_gpu_s"]),
+        "compute": float(s["compute_gpu_s"]),
+        "comm": float(s["comm_gpu_s"]),
+        "interference": float(s["interference_gpu_s"]),
+        "restore": float(s["restore_gpu_s"]),
+        "lost": float(s["lost_gpu_s"]),
+        "down": float(s["down_integral"]),
+        "shared": float(s["shared_integral"]),
+    }
     if s["n_regions"]:
         parts["gpu_compute"] = float(s["gpu_compute_s"])
     return _with_free(parts, s, is_shared)
@@ -203,12 +211,14 @@ def _with_free(parts: dict[str, float], s: np.void, is_shared: bool) -> dict[str
     return parts
 
 
-def job_table(s: np.void, workload: Workload) -> dict[str, np.ndarray]:
+def job_table(plain: Plain, workload: Workload) -> dict[str, np.ndarray]:
     """One row a job, in order of arrival; times are nan for what has not happened."""
-    n = int(s["n_jobs"])
+    s, n = plain.record, int(plain.record["n_jobs"])
     finished = s["status"][:n] == DONE
     finish = np.where(finished, s["finish_s"][:n], np.nan)
     first = s["first_start_s"][:n]
+    fairness = np.full(n, np.nan)
+    fairness[finished] = FinishedJobs(plain).times[FAIRNESS]
     interference_s = s["interference_s"][:n] if len(s["gpu_job"]) > len(s["gpu_slot"]) else np.zeros(n)
     return {
         "job_id": workload.job_id,
@@ -223,7 +233,7 @@ def job_table(s: np.void, workload: Workload) -> dict[str, np.ndarray]:
         "comm_time_s": np.where(finished, s["comm_s"][:n], np.nan),
         "restore_s": np.where(finished, s["restore_s"][:n], np.nan),
         "interference_s": np.where(finished, interference_s, np.nan),
-        "finish_time_fairness": np.where(finished, _fairness(s), np.nan),
+        "finish_time_fairness": fairness,
         "preemptions": s["preempted"][:n].copy(),
         "tier": np.where((s["status"][:n] == RUNNING) | finished, s["tier"][:n], -1),
     }
@@ -231,16 +241,13 @@ def job_table(s: np.void, workload: Workload) -> dict[str, np.ndarray]:
 
 def _network(s: np.void) -> dict[str, float]:
     """What only jobs that share links have."""
-    if int(s["n_links"]) == 0:
-        names = ("congestion_bytes", "iteration_time_mean", "iteration_time_p99", "shift_adjustments")
-        return dict.fromkeys(names, 0.0)
     jobs = np.flatnonzero(s["is_sending"][: s["n_jobs"]])
     unmet = s["send_top"][jobs] - s["send_rate"][jobs]
     unbooked = s["held_flows"][jobs] * unmet * (s["phase_now_s"] - s["sent_since_s"][jobs])
     count, total_s, bins = int(s["iteration_count"]), float(s["iteration_sum_s"]), s["iteration_bins"].copy()
     for job in s["runner"][: s["running"]]:
         if s["stays"][job] == 0 or s["averages"]:  # its iterations are counted when it leaves its GPUs
-            seconds = float(s["iteration_s"][job])
+            seconds = float(s["iteration_s"][job] * _size_ratio(s, job))
             rounds = int(max(0.0, s["now_s"] - s["since_s"][job]) / seconds + LEAST_S)
             count, total_s = count + rounds, total_s + rounds * seconds
             bins[max(0, min(len(bins) - 1, int(PER_FOLD * math.log(seconds / SHORTEST_S))))] += rounds
@@ -250,6 +257,11 @@ def _network(s: np.void) -> dict[str, float]:
         "iteration_time_p99": _binned_quantile(bins, 0.99),
         "shift_adjustments": float(s["adjustments"]),
     }
+
+
+def _size_ratio(s: np.void, jobs: Any) -> Any:
+    """Of jobs on links, GPUs over those that they ask, as flows/sessions.py has it; else 1."""
+    return s["gpus"][jobs] / s["own_gpus"][jobs] if int(s["n_links"]) else 1.0
 
 
 def _binned_quantile(bins: np.ndarray, share: float) -> float:
@@ -262,47 +274,20 @@ def _binned_quantile(bins: np.ndarray, share: float) -> float:
     return float(SHORTEST_S * np.exp((place + within) / PER_FOLD))
 
 
-def _isolated_s(s: np.void) -> np.ndarray:
-    return s["iterations"][: s["n_jobs"]] * s["base_iteration_s"][: s["n_jobs"]]
-
-
-def _fairness(s: np.void) -> np.ndarray:
-    """Finish-time fairness of Themis (NSDI'20): rho = T_shared / T_independent on 1/N of the GPUs."""
-    n = int(s["n_jobs"])
-    share = s["n_gpus"] / np.maximum(1.0, s["mean_active"][:n])
-    alone = _isolated_s(s) * np.maximum(1.0, s["gpus"][:n] / share)
-    return (s["finish_s"][:n] - s["arrival_s"][:n]) / alone
-
-
-def _violations(s: np.void, among: np.ndarray | None = None) -> float:
-    """Jobs that had not finished at their deadline, of those due by now, over all with a deadline."""
-    n = int(s["n_jobs"])
-    deadline_s = s["deadline_s"][:n]
-    ended_late = s["finish_s"][:n] > deadline_s * (1.0 + SAME_INSTANT)
-    is_late = np.where(s["status"][:n] == DONE, ended_late, deadline_s <= s["now_s"])
-    if among is None:
-        return _share(float(is_late.sum()), float(s["n_due"]))
-    return _share(float(is_late[among].sum()), float(np.isfinite(deadline_s[among]).sum()))
-
-
 def _share(part: float, whole: float) -> float:
     return part / whole if whole > 0.0 else 0.0
-
-
-def _mean(values: np.ndarray) -> float:
-    return float(values.sum() / len(values)) if len(values) else float("nan")
 
 
 def quantiles(values: np.ndarray) -> list[float]:
     """Median, 95th and 99th percentile, linear between neighbours: what np.quantile gives, in a tenth of its time."""
     if not len(values):
         return [float("nan")] * 3
-    ordered = np.sort(values).tolist()
+    ordered, last = np.sort(values), len(values) - 1
     found = []
     for share in (0.5, 0.95, 0.99):
-        place = share * (len(ordered) - 1)
+        place = share * last
         below = int(place)
-        low, high = ordered[below], ordered[min(below + 1, len(ordered) - 1)]
+        low, high = ordered.item(below), ordered.item(min(below + 1, last))
         weight = place - below
         found.append(low + (high - low) * weight if weight < 0.5 else high - (high - low) * (1.0 - weight))
     return found

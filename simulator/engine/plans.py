@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..base.decisions import Decision, Hold, Migrate, Preempt, Start
+from ..base.decisions import Decision, Hold, Migrate, Preempt, Resize, Start
 
 if TYPE_CHECKING:
     from .view import ClusterView
@@ -50,8 +50,8 @@ def plan_now(view: ClusterView) -> Plan:
 def decisions_of(view: ClusterView, plan: Plan) -> list[Decision]:
     """The decisions that lead from the present to `plan`, in an order in which each can be carried out.
 
-    First who is stopped, then who moves, as soon as its GPUs are free; where some wait for each other's GPUs in a
-    circle, one of them is stopped and starts again. Then who starts, and who is held.
+    First who is stopped, then who moves, or has more or fewer GPUs, as soon as those are free; where some wait for each
+    other's GPUs in a circle, one of them is stopped and starts again. Then who starts, and who is held.
     """
     room = view.jobs_per_gpu - view.load
     held = {job: view.gpus_of(job) for job in view.running.tolist()}
@@ -66,11 +66,14 @@ def decisions_of(view: ClusterView, plan: Plan) -> list[Decision]:
         job = next((job for job, gpus in moving.items() if _has_room(room, gpus, held[job])), None)
         if job is not None:
             gpus = moving.pop(job)
-            decisions.append(Migrate(job, gpus))
+            decisions.append(Migrate(job, gpus) if len(gpus) == len(held[job]) else Resize(job, gpus))
             room[held[job]] += 1
             room[np.array(gpus)] -= 1
         else:
-            job, _ = moving.popitem()
+            last = next(reversed(moving))
+            # Who only grows gives nobody room.
+            job = next((job for job in reversed(moving) if not set(held[job]) <= set(moving[job])), last)
+            del moving[job]
             stopped.add(job)
             decisions.append(Preempt(job))
             room[held[job]] += 1

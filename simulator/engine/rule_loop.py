@@ -16,6 +16,7 @@ import numpy as np
 from ..base.errors import InputError
 
 if TYPE_CHECKING:
+    from ..record.plain import Plain
     from ..rules.rule import Rule
     from ..rules.semantics import Semantics
 
@@ -58,13 +59,14 @@ def rule_loop() -> Loop:
     return cast(Loop, import_module(_place[0]))
 
 
-def hand_over(states: np.recarray, s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Semantics) -> None:
-    """Hand the cluster over to `rule`, now; `states` is an array of the one record `s`, the rest as for `lay_rule`."""
+def hand_over(plain: Plain, rule: Rule, skewed: np.ndarray | None, semantics: Semantics) -> None:
+    """Hand the cluster over to `rule`, now; arguments as for `lay_rule`."""
     from ..events.initialise import lay_rule  # with it the compiler comes, and who imports the project imports this
 
-    lay_rule(s, rule, skewed, semantics)
+    lay_rule(plain, rule, skewed, semantics)
+    s = plain.record
     s["class_count"][:] = 0
     s["waiting"] = 0
     for level in (s["window_low"], s["window_mid"], s["window_top"]):
         level[:] = 0
-    rule_loop().adopt(states, 0)
+    rule_loop().adopt(plain.records, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..base import codes
 from ..base.decisions import TABLE_DECISIONS, Advance, Decision, Hold, Migrate, Preempt, Resize, Shift, Start
 from ..base.errors import InputError, InvalidDecision, Stalled
 from ..base.tiers import MACHINE, NETWORK, RACK
-from ..checks.check_gangs import STATUS_WORDS, VERBS, check_passes, lay_gang
+from ..checks.check_gangs import STATUS_WORDS, VERBS, check_passes, keeps_place, lay_gang
 from ..checks.table_decisions import apply_table
 from ..checks.time_shifts import apply_shift, check_time_shift
 from ..cluster.topology import Topology
@@ -145,19 +146,19 @@ class Simulator(Stops):
         if self._berths > 1:
             rule.expect_alone("where GPUs are shared, or rates asked for; leave them out")
 
-    @property
+    @cached_property
     def _berths(self) -> int:
         """Jobs that a GPU must have room for; more than one where the rates of running jobs change at all."""
         if self.sharing is not None:
             return max(2, self.sharing.jobs_per_gpu)
         return 1 if self.pace is None else 2
 
-    @property
+    @cached_property
     def _is_layered(self) -> bool:
         """Whether a record must have room for layers of models, or for auctions."""
         return self.semantics.auctions or hasattr(self.network, "lay")
 
-    @property
+    @cached_property
     def _links(self) -> int:
         """Links that a record must have room for; none where jobs do not share them."""
         if not isinstance(self.network, Contention):
@@ -185,7 +186,6 @@ class Simulator(Stops):
         s = self.plain.record
         self._lay_terms()
         lay_jobs(self.plain, workload, self.topology, self.network)
-        lay_semantics(s, self.semantics, workload)
         s["seed"] = seed
         self.estimates.lay(s, workload, seed)
         s["horizon_s"] = s["start_s"] + self.config.horizon_s
@@ -196,28 +196,31 @@ class Simulator(Stops):
                     lay_network(self, seed)
         if capacity.regions > 0:
             lay_regions(s, self.topology, workload, self.config.tables_every_s)
-        lay_classes(s, self.rule, self._skewed())
+        lay_classes(self.plain, self.rule, self._skewed())
         self._code = codes.DECIDE
-        with about(f"the simulator for up to {capacity.words}"):
-            if self.config.failures is not None:
-                clock_calls.lay_failures(self.records, 0)
-            if begin:
+        if self.config.failures is not None:
+            self.plain.call(clock_calls.lay_failures)
+        if begin:
+            with about(f"the simulator for up to {capacity.words}"):
                 self._go(rule_loop().advance)
 
     def _lay_terms(self) -> None:
         """Write what is the same in every run into a cleared record; its numbers are kept, since they are many."""
         if self._cluster is None:
             self._cluster = cluster_of(self.topology)
+        s = self.plain.record
         if self._terms is None or self._terms[0] is not self.rule or self._terms[1] != self.capacity:
-            s = self.plain.record
             lay_sizes(s, self._cluster)
             lay_event_ids(s)
+            lay_semantics(s, self.semantics)
             lay_terms(s, self.rule, self.semantics)
             if self.config.failures is not None:
                 self.config.failures.lay(s)
             self._terms = self.rule, self.capacity, self.plain.head.copy()
         else:
             self.plain.head[:] = self._terms[2]
+        if self.semantics.chunk > 0.0:
+            s["chunk"] = self.semantics.chunk_on(self.workload)
         lay_machines(self.plain, self._cluster)
 
     def _capacity_for(self, workload: Workload) -> Capacity:
@@ -232,9 +235,8 @@ class Simulator(Stops):
         if geo is None:
             if self.config.failures is not None and self.config.failures.region_mtbf_s < math.inf:
                 raise InputError(f"workload {workload.name!r} asks nothing of regions: they cannot fail")
-            return Capacity.fitting(
-                len(workload), topology.num_gpus, self._berths, self._links, layered=self._is_layered
-            )
+            gpus, layered = topology.num_gpus, self._is_layered
+            return Capacity.fitting(len(workload), gpus, self._berths, self._links, layered=layered)
         if self._berths > 1 or self.semantics.auctions:
             raise InputError(
                 f"workload {workload.name!r} is for regions: there GPUs are not shared, rates are not asked for, and "
@@ -304,13 +306,13 @@ class Simulator(Stops):
 
     def use(self, rule: Rule) -> None:
         """Hand the cluster over to another rule, now and for the resets to come; nothing happens if it has it."""
-        if rule == self.rule:
+        if rule is self.rule or rule == self.rule:
             return
         self._check_rule(rule)
         self.rule = rule
         self._asked = NEVER
         if self.capacity.jobs > 0:
-            hand_over(self.records, self.plain.record, rule, self._skewed(), self.semantics)
+            hand_over(self.plain, rule, self._skewed(), self.semantics)
 
     def list_partners(self) -> None:
         """From now on, list the running jobs that could have partners (exclusive_gpus.py), whatever the rule."""
@@ -319,7 +321,7 @@ class Simulator(Stops):
         self._lists_partners = True
         if self.capacity.jobs > 0 and self.view.jobs_per_gpu > 1:
             self.plain.record["lists_always"] = 1
-            hand_over(self.records, self.plain.record, self.rule, self._skewed(), self.semantics)
+            hand_over(self.plain, self.rule, self._skewed(), self.semantics)
             self._asked = NEVER
 
     def _skewed(self) -> np.ndarray | None:
@@ -474,7 +476,8 @@ class Simulator(Stops):
         elif isinstance(decision, Migrate | Resize):
             verb = VERBS[type(decision)]
             self._expect(job, (codes.RUNNING,), verb)
-            self._expect_no_lease(job, verb)
+            if not keeps_place(self, decision):
+                self._expect_no_lease(job, verb)
             if isinstance(decision, Migrate):
                 lay_gang(self, decision)
                 job_calls.migrate(self.records, 0, job)
@@ -542,15 +545,14 @@ class Simulator(Stops):
             raise InvalidDecision(f"{verb} job {job} ({self.workload.job_id[job]}): it {STATUS_WORDS[status]}")
 
     def _expect_no_lease(self, job: int, verb: str) -> None:
-        s = self.state
+        s, what = self.state, f"{verb} job {job} ({self.workload.job_id[job]})"
         if verb == "migrate" and self.semantics.auctions:
             if s.next_first_gpu[job] >= 0:
-                raise InvalidDecision(f"migrate job {job} ({self.workload.job_id[job]}): it is about to move already")
+                raise InvalidDecision(f"{what}: it is about to move already")
             return
-        if s.lease_s > 0.0 and s.started_s[job] < s.now_s < s.lease_end_s[job]:
-            raise InvalidDecision(
-                f"{verb} job {job} ({self.workload.job_id[job]}): its lease runs until {s.lease_end_s[job]:g} s"
-            )
+        since_s = min(s.started_s[job], s.begun_s[job])  # a job that was resized at this instant keeps its lease
+        if s.lease_s > 0.0 and since_s < s.now_s < s.lease_end_s[job]:
+            raise InvalidDecision(f"{what}: its lease runs until {s.lease_end_s[job]:g} s")
 
     def _stop(self, code: int) -> None:
         self._code = int(code)
@@ -577,12 +579,12 @@ class Simulator(Stops):
 
     def metrics(self, among: np.ndarray | None = None) -> dict[str, float]:
         """Totals of the run so far, by the names of `metrics.py`; of jobs those of `among`, bool (jobs,), or of all."""
-        found = totals(self.plain.record, among)
+        found = totals(self.plain, among)
         return found | table_metrics(self.view) if self.capacity.regions > 0 else found
 
     def jobs(self) -> dict[str, np.ndarray]:
         """One row a job: arrival, first start, finish, JCT, queueing delay and so on; see `metrics.job_table`."""
-        return job_table(self.state, self.workload)
+        return job_table(self.plain, self.workload)
 
 
 PROGRESS_EVENTS = 200_000

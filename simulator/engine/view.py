@@ -16,6 +16,7 @@ from ..contention.link_network import LinkNetwork
 from ..events.initialise import gpus_of
 from ..flows.sessions import NEVER_S
 from ..jobs.estimates import is_outlived, known_left
+from ..network.simulated import may_resize
 from ..numerics.bitset import members
 from ..record.record_view import sealed
 from ..regions.region_view import RegionView
@@ -165,6 +166,14 @@ class ClusterView(RegionView):
     def gpus(self, job: int) -> int:
         """Gang size of a job."""
         return int(self._simulator.state.gpus[job])
+
+    def asked_gpus(self, job: int) -> int:
+        """How many GPUs a job asks, whatever an elastic one has now."""
+        return int(self.workload.gpus[job])
+
+    def may_resize(self, job: int) -> bool:
+        """Whether a job may run on another number of GPUs than it asks."""
+        return may_resize(self._simulator, job)
 
     def gpus_of(self, job: int) -> list[int]:
         """The GPUs that a running job holds; empty if it does not run."""
@@ -328,12 +337,14 @@ class ClusterView(RegionView):
     def iteration_s(self, job: int) -> float:
         """Seconds per iteration of a running job on its GPUs: the mean so far where it changes; nan: it does not run.
 
-        Of one that has made no progress yet, those that it takes alone.
+        Of one that has made no progress yet, those that it takes alone. On links an iteration is one of the workers
+        that the job has; else of those that it asks.
         """
         s = self._simulator.state
         if s.status[job] != RUNNING:
             return float("nan")
-        return float(s.iteration_s[job] if s.iteration_s[job] < NEVER_S else self.phases_of(job).iteration_s)
+        ratio = s.gpus[job] / s.own_gpus[job] if self._simulator.capacity.links else 1.0
+        return float(s.iteration_s[job] * ratio if s.iteration_s[job] < NEVER_S else self.phases_of(job).iteration_s)
 
     def phases_of(self, job: int, gpus: Sequence[int] | None = None) -> Phases:
         """An iteration of a job alone on these GPUs, or on those that it holds; only with network contention.

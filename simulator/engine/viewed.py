@@ -6,7 +6,7 @@ from typing import Protocol
 
 from ..base.decisions import Decision
 from ..jobs.estimates import Estimates
-from ..network.simulated import Pace, Simulated
+from ..network.simulated import Simulated
 from ..rules.rule import Rule
 from ..rules.semantics import Semantics
 from ..sharing.sharing_model import Sharing
@@ -26,10 +26,6 @@ class Viewed(Simulated, Protocol):
     @property
     def sharing(self) -> Sharing | None:
         """Several jobs a GPU; None: a job has its GPUs to itself."""
-
-    @property
-    def pace(self) -> Pace | None:
-        """Who says how fast a job runs on its GPUs."""
 
     @property
     def estimates(self) -> Estimates:

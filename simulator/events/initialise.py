@@ -24,9 +24,10 @@ from ..network.network_model import Network
 from ..numerics.bitset import words
 from ..numerics.rounding import EQUAL
 from ..record.plain import Plain
-from ..record.state import CLASSES, CLUSTER_ARRAYS, JOB_FLOATS, JOB_INTEGERS, PER_BERTH, PROFILES
+from ..record.state import CLASSES, CLUSTER_ARRAYS, PER_BERTH, PROFILES
 from ..rules.rule import COST_SPLIT_GPUS, ORDERS, PLACERS, SHARINGS, Rule
 from ..rules.semantics import LEASE_S, Semantics
+from .laying import lay_columns, lay_demands, lay_gpus
 
 
 @dataclass(frozen=True)
@@ -83,14 +84,14 @@ class Cluster:
     Attributes:
         scalars: int by field.
         arrays: int64 (arrays of CLUSTER_ARRAYS, GPUs).
-        berths: int64 (arrays of PER_BERTH, 1, 1): the same for every berth.
-        sets: int64 by field: every GPU is free.
+        berths: int64 (arrays of PER_BERTH,): the same for every berth.
+        sets: int64, the three levels of a set (bitset.py): every GPU is free.
     """
 
     scalars: Mapping[str, int]
     arrays: np.ndarray
     berths: np.ndarray
-    sets: Mapping[str, np.ndarray]
+    sets: tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 OURS = f"{__package__.partition('.')[0]}."  # beginning of the names of modules of networks that need no look
@@ -104,11 +105,9 @@ def cluster_of(topology: Topology) -> Cluster:
     arrays = np.zeros((len(CLUSTER_ARRAYS), topology.num_gpus), np.int64)
     for name in values.keys() - scalars.keys():
         arrays[CLUSTER_ARRAYS.index(name), : len(values[name])] = values[name]
-    names = ("free_low", "free_mid", "free_top")
-    sets = {name: np.zeros(size, np.int64) for name, size in zip(names, words(topology.num_gpus), strict=True)}
-    _fill_set(sets["free_low"], sets["free_mid"], sets["free_top"], topology.num_gpus)
-    berths = np.array([EMPTY_BERTH[name] for name in PER_BERTH]).reshape(-1, 1, 1)
-    return Cluster(scalars, arrays, berths, sets)
+    low, mid, top = (np.zeros(size, np.int64) for size in words(topology.num_gpus))
+    _fill_set(low, mid, top, topology.num_gpus)
+    return Cluster(scalars, arrays, np.array([EMPTY_BERTH[name] for name in PER_BERTH], np.int64), (low, mid, top))
 
 
 def _cluster_values(topology: Topology) -> dict[str, Any]:
@@ -157,11 +156,7 @@ def lay_sizes(s: np.void, cluster: Cluster) -> None:
 
 def lay_machines(plain: Plain, cluster: Cluster) -> None:
     """Write the arrays of a cluster."""
-    s = plain.record
-    plain.cluster[:, : cluster.arrays.shape[1]] = cluster.arrays
-    plain.berths[:, :, : cluster.arrays.shape[1]] = cluster.berths
-    for name, level in cluster.sets.items():
-        s[name][: len(level)] = level
+    plain.call(lay_gpus, plain.cluster, cluster.arrays, plain.berths, cluster.berths, *cluster.sets)
 
 
 def _fill_set(low: np.ndarray, mid: np.ndarray, top: np.ndarray, items: int) -> None:
@@ -229,30 +224,11 @@ def _expect_factors(network: Network, jobs: int, profile: np.ndarray, factors: n
         raise InputError(f"{said} profiles from {np.min(profile)} to {np.max(profile)}; there are {len(factors)}")
 
 
-def _column(names: tuple[str, ...], **values: float) -> np.ndarray:
-    """What stands in the arrays of a job that nobody has seen yet, (names, 1): 0 unless told."""
-    return np.array([values.get(name, 0) for name in names]).reshape(-1, 1)
-
-
-_NEVER = dict.fromkeys(("first_start_s", "finish_s", "stopped_s", "left_s", "begun_s"), -1.0)
-_NEXT = dict.fromkeys(("check_s", "lease_end_s", "planned_finish_s"), math.inf)
-NEW_FLOATS = _column(JOB_FLOATS, **_NEVER, **_NEXT)
-NEW_INTEGERS = _column(JOB_INTEGERS, queue_place=-1, first_gpu=FREE, tier=UNPLACED)
-
-
 def lay_jobs(plain: Plain, workload: Workload, topology: Topology, network: Network) -> None:
     """Write the jobs and the slowdowns of their profiles; nobody has arrived."""
     s, n = plain.record, len(workload)
     if n == 0:
         raise InputError(f"workload {workload.name!r} has no jobs")
-    s["n_jobs"], s["last_end_s"] = n, -1.0
-    plain.job_floats[:, :n], plain.job_integers[:, :n] = NEW_FLOATS, NEW_INTEGERS
-    s["arrival_s"][:n] = workload.arrival_s
-    s["deadline_s"][:n] = workload.deadline_s
-    lay_due(s, workload.deadline_s)
-    s["gpus"][:n] = workload.gpus
-    s["own_gpus"][:n] = workload.gpus[: len(s["own_gpus"])]  # one that nobody reads, where no job is elastic
-    s["iterations"][:n] = s["iterations_left"][:n] = workload.iterations
     profile, factors = network.tier_factors(workload, topology)
     if not type(network).__module__.startswith(OURS):
         _expect_factors(network, n, profile, factors)
@@ -261,16 +237,18 @@ def lay_jobs(plain: Plain, workload: Workload, topology: Topology, network: Netw
         factors = factors[used]
     if len(factors) > PROFILES:
         raise InputError(f"workload {workload.name!r}: {len(factors)} pairs of model and GPUs; at most {PROFILES}")
-    s["profile"][:n] = profile
     s["tier_factor"][: len(factors)] = factors
-    times_s = iteration_times_s(network, workload, topology, profile, factors)
-    s["compute_iteration_s"][:n], s["base_iteration_s"][:n] = times_s
+    compute_s, base_s = iteration_times_s(network, workload, topology, profile, factors)
+    # A workload that somebody has put together himself may have its columns in another way.
+    arrival_s, deadline_s, iterations, compute_s, base_s = (
+        np.ascontiguousarray(column, np.float64)
+        for column in (workload.arrival_s, workload.deadline_s, workload.iterations, compute_s, base_s)
+    )
+    gpus, profile = np.ascontiguousarray(workload.gpus, np.int64), np.ascontiguousarray(profile, np.int64)
+    if plain.call(lay_columns, arrival_s, deadline_s, gpus, iterations, profile, compute_s, base_s):
+        lay_due(s, deadline_s)
     if hasattr(network, "lay"):  # a ShapedNetwork; asking so by isinstance takes longer than all the rest
         network.lay(s, workload, profile)
-    s["event_of"][:] = -1
-    s["next_first_gpu"][:n] = FREE
-    s["rank"][:n] = s["job_at_rank"][:n] = np.arange(n)
-    s["now_s"] = s["start_s"] = workload.arrival_s[0]
 
 
 def lay_due(s: np.void, deadline_s: np.ndarray) -> None:
@@ -300,22 +278,22 @@ def _lay_set(low: np.ndarray, mid: np.ndarray, top: np.ndarray, is_member: np.nd
         is_member = level != 0
 
 
-def lay_semantics(s: np.void, semantics: Semantics, workload: Workload) -> None:
-    """Write how leases end, in which steps the jobs progress, and when passes are made."""
-    s["auctions"], s["chunk"], s["release_s"] = semantics.auctions, semantics.chunk_on(workload), semantics.release_s
+def lay_semantics(s: np.void, semantics: Semantics) -> None:
+    """Write how leases end, and when passes are made; whether the jobs progress in steps, `Semantics.chunk_on` says."""
+    s["auctions"], s["release_s"] = semantics.auctions, semantics.release_s
 
 
-def lay_rule(s: np.void, rule: Rule, skewed: np.ndarray | None, semantics: Semantics) -> None:
+def lay_rule(plain: Plain, rule: Rule, skewed: np.ndarray | None, semantics: Semantics) -> None:
     """Write a rule into a record where nobody has arrived; see `engine.rule_loop.hand_over` for other ones.
 
     Args:
-        s: a record with jobs laid.
+        plain: a record with jobs laid.
         rule: the scheduler.
         skewed: bool (n,), the jobs whose model asks for consolidation under the placers that look at skew; None: none.
         semantics: with auctions, its lease holds instead of the rule's.
     """
-    lay_terms(s, rule, semantics)
-    lay_classes(s, rule, skewed)
+    lay_terms(plain.record, rule, semantics)
+    lay_classes(plain, rule, skewed)
 
 
 def lay_terms(s: np.void, rule: Rule, semantics: Semantics) -> None:
@@ -338,49 +316,52 @@ def lay_terms(s: np.void, rule: Rule, semantics: Semantics) -> None:
     s["preempts"], s["theta"], s["survey_version"] = rule.preempt, rule.theta, 0
     s["n_thresholds"] = len(rule.thresholds)
     s["thresholds"][: len(rule.thresholds)] = rule.thresholds
+    if not _may_share(s):
+        _lay_sharing_terms(s, rule)
 
 
-def lay_classes(s: np.void, rule: Rule, skewed: np.ndarray | None) -> None:
+def lay_classes(plain: Plain, rule: Rule, skewed: np.ndarray | None) -> None:
     """Write how a rule tells the jobs apart; arguments as for `lay_rule`."""
+    s = plain.record
     n = int(s["n_jobs"])
     s["weight"][:n] = s["gpus"][:n] ** rule.exponent
-    demands = s["own_gpus" if len(s["own_gpus"]) > 1 else "gpus"][:n] * 2
-    if skewed is not None:
-        demands += skewed
-    if len(s["stored_bytes"]) > 1:  # compiled rules, which ask by demand, place nothing in regions
-        demands = np.zeros(n, np.int64)
-    kinds, kind = _lay_shares(s, rule, n)
-    if kinds > 1:
-        demands = demands * kinds + kind
-    jobs_by_demand = np.bincount(demands)
-    (classes,) = jobs_by_demand.nonzero()
-    counts = jobs_by_demand[classes]
-    jobs_by_demand[classes] = np.arange(len(classes))
-    if len(classes) > CLASSES:
+    kinds, kind = _lay_shares(s, rule, n) if _may_share(s) else (1, NOTHING)
+    asked = NOBODY if skewed is None else skewed
+    if plain.call(lay_demands, asked, kind, kinds) < 0:
+        demands = [column for column in (s["gpus"][:n], asked, kind) if len(column)]
+        classes = len(np.unique(np.column_stack(demands), axis=0))
         what = "GPU demands" if kinds == 1 else "triples of GPUs, model and batch"
-        raise InputError(f"{len(classes)} different {what}; one simulator tells at most {CLASSES} apart")
-    s["demand"][:n] = jobs_by_demand[demands]
-    s["n_classes"] = len(classes)
-    s["class_gpus"][: len(classes)] = classes // (2 * kinds)
-    s["class_skewed"][: len(classes)] = classes // kinds % 2
-    s["class_base"][: len(classes)] = counts.cumsum() - counts
+        raise InputError(f"{classes} different {what}; one simulator tells at most {CLASSES} apart")
 
 
-def _lay_shares(s: np.void, rule: Rule, n: int) -> tuple[int, np.ndarray | int]:
-    """Write how the rule shares GPUs, where they may hold several jobs.
+NOBODY, NOTHING = np.zeros(0, np.bool_), np.zeros(0, np.int64)
 
-    Returns:
-        How many kinds of jobs it tells apart beside their GPUs, and the kind of each job.
-    """
+
+def _may_share(s: np.void) -> bool:
+    """Whether the record has room for several jobs on a GPU."""
+    return len(s["gpu_job"]) > len(s["gpu_slot"])
+
+
+def _lay_sharing_terms(s: np.void, rule: Rule) -> None:
+    """Write whether and how the rule shares GPUs; where they may hold several jobs, the kinds of jobs are laid."""
     shares = SHARINGS[rule.sharing] if s["jobs_per_gpu"] > 1 else NOT_SHARED
-    limited = s["gpu_memory"] < np.inf
     s["shares"], s["free_first"], s["free_last"] = shares, rule.free == "first", rule.free == "last"
     s["packs"] = s["slices"] = rule.packing and s["jobs_per_gpu"] > 1
     s["restores"] = restores = rule.restore and shares != NOT_SHARED and not s["elastic"]
     s["eases"] = restores or (bool(s["lists_always"]) and not s["elastic"])
-    s["lists"] = lists = shares == BEST_BENEFIT or (shares == FIRST_FIT and limited) or bool(s["lists_always"])
-    if not lists:
-        return 1, 0
+    limited = s["gpu_memory"] < np.inf
+    s["lists"] = shares == BEST_BENEFIT or (shares == FIRST_FIT and limited) or bool(s["lists_always"])
+
+
+def _lay_shares(s: np.void, rule: Rule, n: int) -> tuple[int, np.ndarray]:
+    """Write how the rule shares GPUs that may hold several jobs.
+
+    Returns:
+        How many kinds of jobs it tells apart beside their GPUs, and the kind of each job; (0,) for one kind.
+    """
+    _lay_sharing_terms(s, rule)
+    if not s["lists"]:
+        return 1, NOTHING
     xi = s["xi"]
     ratio = xi * (2.0 - 1.0 / xi.T) - 1.0
     ratio = np.where(xi.T * (2.0 - 1.0 / xi) <= 2.0 * EQUAL, 0.0, np.maximum(0.0, ratio))
@@ -388,10 +369,10 @@ def _lay_shares(s: np.void, rule: Rule, n: int) -> tuple[int, np.ndarray | int]:
     s["pair_ratio"][:] = np.inf
     np.minimum.at(s["pair_ratio"], s["kind_model"][: s["n_kinds"]], ratio[: s["n_kinds"]])
     described, batch = first_kinds(s, n), s["own_batch"][:n]
-    if limited or s["kinds_by_pass"]:
+    if s["gpu_memory"] < np.inf or s["kinds_by_pass"]:
         described = described * (int(batch.max()) + 1) + batch
     values, kind = np.unique(described, return_inverse=True)
-    return len(values), kind
+    return len(values), kind.astype(np.int64, copy=False)
 
 
 def _lay_delays(s: np.void, rule: Rule, lease_s: float) -> None:

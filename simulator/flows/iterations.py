@@ -70,6 +70,7 @@ def note_round(s, job):
     s.last_round_s[job] = seconds
     s.job_rounds[job] += 1
     s.job_rounds_s[job] += seconds
+    s.job_alone_s[job] += s.alone_s[job]
     s.job_up_s[job] += up_s
     s.iteration_count += 1
     s.iteration_sum_s += seconds

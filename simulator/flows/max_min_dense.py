@@ -7,6 +7,7 @@ or gone.
 
 import math
 
+from ..cluster.routes import GRAIN
 from ..compiler.jit import kernel
 from ..numerics.instructions import floor, trailing_zeros
 
@@ -231,7 +232,7 @@ def _lower(s, stopping, rate, at):
             room = s.column_room[column] - rate * float(stopped)
             s.column_flows[column] = flows
             s.column_room[column] = room
-            height = floor((room if flows > 0.0 else float(NEVER)) / max(flows, 1.0))
+            height = floor((room if flows > 0.0 else NEVER * GRAIN) / max(flows, GRAIN))
             least = min(least, int(height) * step + column)
         if stopping == 0:
             return float(least // step), least % step

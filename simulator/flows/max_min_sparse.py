@@ -2,6 +2,7 @@
 
 import math
 
+from ..cluster.routes import GRAIN
 from ..compiler.jit import kernel
 from ..numerics.instructions import floor
 
@@ -127,5 +128,5 @@ def _stop(s, job, rate, link, flows):
             room = s.fill_room[place] - s.use_flows[use] * rate
             s.fill_flows[place] = flows
             s.fill_room[place] = room
-            s.fill_height[place] = floor((room if flows > 0.0 else math.inf) / max(flows, 1.0))
+            s.fill_height[place] = floor((room if flows > 0.0 else math.inf) / max(flows, GRAIN))
         use = s.use_binding[use]

@@ -9,6 +9,10 @@ is the mean since then, brought to date whenever the clock stops (`keep_up`). Wh
 would in computing and partners on the GPUs counts as communication, waiting for slots too. A checkpoint is taken as
 written at mean progress.
 
+Where jobs may have other numbers of workers than they ask, each worker goes on with the samples that it has in an
+iteration: one of n workers, of a job that asks m, is n / m of the workload's iterations. `iterations_left` and
+`iteration_s` count these; links, phases, slots and what is written down of iterations know those on the network.
+
 With `averages` jobs on the network have a rate as others do, which is computed anew when who is there has changed.
 """
 
@@ -37,6 +41,19 @@ def plays(s, job):
 
 
 @kernel
+def size_ratio(s, job):
+    """Workers that a job has over those that it asks: so many of the workload's iterations are one on the network."""
+    return s.gpus[job] / s.own_gpus[job]
+
+
+@kernel
+def computing_s(s, job, iterations):
+    """Seconds of computing of a job in so many of the workload's iterations, on as many GPUs as it has."""
+    seconds = iterations * s.compute_iteration_s[job]
+    return seconds / size_ratio(s, job) if has_links(s) else seconds
+
+
+@kernel
 def enter_stay(s, job, offset_s):
     """Modify `s`: a running job that has entered its links iterates from its restore on.
 
@@ -45,7 +62,7 @@ def enter_stay(s, job, offset_s):
     seconds = s.asked_shift_s[job]
     set_shift(s, job, seconds, s.asked_period_s[job])
     s.asked_shift_s[job] = -1.0
-    left = s.iterations_left[job]
+    left = s.iterations_left[job] / size_ratio(s, job)
     s.rounds_left[job] = left
     s.stays[job] = 1
     s.stay_done[job] = 0.0
@@ -104,8 +121,8 @@ def shift_stay(s, job, seconds, period_s):
 
 @kernel
 def done_in_stay(s, job):
-    """Iterations of a job since it began on the network."""
-    return s.rounds_done[job] + position(s, job) - s.first_round[job]
+    """Iterations of a job, as its workload counts them, since it began on the network."""
+    return (s.rounds_done[job] + position(s, job) - s.first_round[job]) * size_ratio(s, job)
 
 
 @kernel
@@ -116,7 +133,7 @@ def keep_up(s, job):
         return
     done = done_in_stay(s, job) - s.stay_done[job]
     set_mean(s, job, elapsed / done if done * NEVER_S > elapsed else NEVER_S)
-    pace_s = s.iteration_s[job] if done >= 1.0 else s.alone_s[job]
+    pace_s = s.iteration_s[job] if done >= 1.0 else s.alone_s[job] / size_ratio(s, job)
     left_s = (s.iterations_left[job] - done) * pace_s
     s.planned_finish_s[job] = s.phase_now_s + max(left_s, LEAST_S)
 
@@ -127,7 +144,7 @@ def set_mean(s, job, iteration_s):
     s.iteration_s[job] = iteration_s
     s.solo_s[job] = iteration_s
     if s.stretch[job] != 1.0:
-        hindered_s = (s.stretch[job] - 1.0) * down_s(s, job)
+        hindered_s = (s.stretch[job] - 1.0) * down_s(s, job) / size_ratio(s, job)
         s.solo_s[job] = min(iteration_s, max(s.base_iteration_s[job], iteration_s - hindered_s))
 
 
@@ -144,7 +161,7 @@ def down_s(s, job):
 def note_local(s, job, ran_s, sign):
     """Modify `s`: whole iterations of a job that is not played join those of others (`sign` = 1), or leave (-1)."""
     if s.stays[job] == 0 or s.averages:
-        seconds = s.iteration_s[job]
+        seconds = s.iteration_s[job] * size_ratio(s, job)
         rounds = int(sign * floor(ran_s / seconds + LEAST_S))
         s.iteration_count += rounds
         s.iteration_sum_s += rounds * seconds

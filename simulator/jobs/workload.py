@@ -181,26 +181,38 @@ class Workload:
         arrival_s: np.ndarray,
         gpus: np.ndarray,
         duration_s: np.ndarray,
-        model: np.ndarray,
+        model_names: tuple[str, ...],
         model_code: np.ndarray,
     ) -> Workload:
         """Take over columns of a generator, without checks: of the columns' types, in range, sorted, nobody else's.
 
-        `model_code`: see the attribute.
+        `model_names`, `model_code`: see the attributes.
         """
+        model = _options(model_names)[model_code]
         given = {"arrival_s": arrival_s, "gpus": gpus, "duration_s": duration_s, "model": model}
         for column in given.values():
             column.setflags(write=False)
         n = len(arrival_s)
         workload = cls.__new__(cls)  # without `__init__`, which takes as long as the draws
         vars(workload).update(_defaults(n), name=name, iterations=duration_s, iteration_s=_ones(n), **given)
-        vars(workload).update(geo=None, ps=None, iterations_known=False, window_s=None, model_code=model_code)
+        vars(workload).update(geo=None, ps=None, iterations_known=False, window_s=None)
+        vars(workload).update(model_names=model_names, model_code=model_code)
         return workload
 
     @cached_property
     def model_code(self) -> np.ndarray:
-        """A number for each job, int64 (n,), the same for jobs of the same model."""
+        """The number of each job's model among `model_names`, int64 (n,)."""
         return numbered(self.model.tolist())
+
+    @cached_property
+    def model_names(self) -> tuple[str, ...]:
+        """The models by `model_code`; of a generator all that it draws from."""
+        return tuple(dict.fromkeys(self.model.tolist()))
+
+    @cached_property
+    def largest_gang(self) -> int:
+        """The most GPUs that a job asks."""
+        return int(self.gpus.max())
 
     def offered_load(self, gpus: float, run_s: np.ndarray | None = None) -> float:
         """GPU-seconds of work that arrive per second, over `gpus`: above 1 the queue grows while jobs arrive.
@@ -277,7 +289,7 @@ class Workload:
                 several parts.
         """
         choose(action, ("error", "drop", "cap"), "value of oversize")
-        if self.gpus.max() <= cluster_gpus:
+        if self.largest_gang <= cluster_gpus:
             return self
         too_big = self.gpus > cluster_gpus
         count, first = int(too_big.sum()), int(np.argmax(too_big))
@@ -357,6 +369,11 @@ def _defaults(n: int) -> dict[str, np.ndarray]:
     for column in columns.values():
         column.setflags(write=False)
     return columns
+
+
+@lru_cache(maxsize=64)
+def _options(names: tuple[str, ...]) -> np.ndarray:
+    return np.array(names, dtype=object)
 
 
 @lru_cache(maxsize=16)

@@ -4,7 +4,7 @@ import math
 
 from ..base.codes import AFFINITY, DONE, FREE, HELD, HOLD, MIGRATE, PREEMPT, RUNNING, START, WAITING, WORD
 from ..compiler.jit import kernel
-from ..flows.sessions import note_local, plays
+from ..flows.sessions import computing_s, note_local, plays
 from ..numerics import heap
 from ..numerics.bitset import exclude, include
 from ..numerics.heap import schedule_event
@@ -246,7 +246,7 @@ def book(s, job, sign):
     held = s.now_s - begun_s
     over = overrun_s(s, job)
     ran = max(0.0, s.now_s - s.since_s[job]) - over
-    computed = ran / s.iteration_s[job] * s.compute_iteration_s[job]
+    computed = computing_s(s, job, ran / s.iteration_s[job])
     restoring = min(held, max(0.0, s.since_s[job] - begun_s))
     gpus = sign * s.gpus[job]
     if has_links(s):

@@ -5,11 +5,12 @@ from ..compiler.jit import kernel
 from ..record.feature_groups import gpu_of, has_links
 from ..rules.orders import restore_cost_s
 from ..running.decision_log import log, note
-from ..running.gpu_allocation import is_spread, occupy, rate_partners, vacate
+from ..running.gpu_allocation import is_spread, occupy, vacate
 from ..running.iteration_time import iteration_time_s
 from ..running.rates import begin_stretch, is_as_it_was, shared_iteration_s
 from ..sharing.berths import ask_rate, largest_sub_batch, memory_taken, own_sub_batch, slowdown_now
 from ..sharing.exclusive_gpus import gain_again
+from ..sharing.partners import rate_partners
 from .lifecycle import began_now, is_back, offer, plan, recount, remember, settle, undo
 from .rerating import cut
 

@@ -15,12 +15,13 @@ from ..jobs.workload import name_of_job
 from ..profiles.slowdown_tables import MAX_FACTOR, Factors, PenaltyTable, load_table
 from .isolated import ISOLATED, Duration
 from .network_model import Jobs
+from .pairs import MOST_GPUS, number_pairs
 
 if TYPE_CHECKING:
     from ..cluster.topology import Topology
 
-MOST_MARKS = 4096
-MOST_KNOWN = 4096
+MOST_PAIRS = 512  # of a model and a gang size that are told apart without sorting
+MOST_KNOWN, MOST_KNOWN_ROWS = 4096, 512
 
 
 @dataclass(frozen=True)
@@ -46,15 +47,21 @@ class Penalty:
         Raises:
             InputError: a job of several GPUs whose model the table does not list, and there is no default.
         """
-        gpus = np.asarray(workload.gpus, dtype=np.int64)
+        gpus = np.ascontiguousarray(workload.gpus, np.int64)
         if not len(gpus):
             return np.zeros(0, np.int64), np.ones((1, TIERS))
         known = getattr(workload, "model_code", None)
-        codes = numbered(workload.model.tolist()) if known is None else known
-        # All jobs of one GPU are one profile.
-        pairs = np.where(gpus == 1, 1, codes * (int(gpus.max()) + 1) + gpus)
-        first_job, profiles = _distinct(pairs)
-        return profiles, self._known.rows(self, workload, first_job)
+        codes = np.ascontiguousarray(numbered(workload.model.tolist()) if known is None else known, np.int64)
+        pairs, first_job, profiles = np.empty(MOST_PAIRS, np.int64), np.empty(MOST_PAIRS, np.int64), np.empty_like(gpus)
+        count = number_pairs(codes, gpus, pairs, first_job, profiles)
+        if count > MOST_PAIRS:  # seldom, so sorting them will do
+            numbers = np.where(gpus == 1, 1, codes * MOST_GPUS + gpus)
+            _, first_job, profiles = np.unique(numbers, return_index=True, return_inverse=True)
+            return profiles, self._known.rows(self, workload, first_job)
+        names = getattr(workload, "model_names", None)
+        if names is None:
+            return profiles, self._known.rows(self, workload, first_job[:count])
+        return profiles, self._known.rows_of(self, workload, first_job[:count], (names, pairs[:count].tobytes()))
 
     @cached_property
     def _known(self) -> _Known:
@@ -76,11 +83,23 @@ class Penalty:
 
 
 class _Known:
-    """Slowdowns by model and gang size, each looked up once."""
+    """Slowdowns by model and gang size, each looked up once; and those of whole workloads."""
 
     def __init__(self) -> None:
         self._place_of: dict[tuple[str, int], int] = {}
         self._factors = np.ones((0, TIERS))
+        self._rows: dict[Any, np.ndarray] = {}
+
+    def rows_of(self, network: Penalty, workload: Any, jobs: np.ndarray, key: Any) -> np.ndarray:
+        """As `rows`, read-only, of workloads that have the same models and gang sizes where they have the same key."""
+        found = self._rows.get(key)
+        if found is None:
+            found = self.rows(network, workload, jobs)
+            found.setflags(write=False)
+            if len(self._rows) >= MOST_KNOWN_ROWS:
+                self._rows.clear()
+            self._rows[key] = found
+        return found
 
     def rows(self, network: Penalty, workload: Any, jobs: np.ndarray) -> np.ndarray:
         """Slowdowns of `jobs`, float64 (jobs, TIERS)."""
@@ -94,20 +113,6 @@ class _Known:
             self._factors = np.concatenate([self._factors[: len(place_of)], found])
             place_of.update((kinds[place], len(place_of)) for place in new)
         return self._factors[[place_of[kind] for kind in kinds]]
-
-
-def _distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where each value >= 0 comes first, in their order, and for each place (n,) the number of its value."""
-    n, most = len(values), int(values.max())
-    if most > MOST_MARKS:
-        _, first, number = np.unique(values, return_index=True, return_inverse=True)
-        return first, number
-    first_of = np.full(most + 1, n)  # as np.unique, without sorting
-    first_of[values[::-1]] = np.arange(n - 1, -1, -1)
-    found = (first_of < n).nonzero()[0]
-    number_of = np.empty(most + 1, np.int64)
-    number_of[found] = np.arange(len(found))
-    return first_of[found], number_of[values]
 
 
 def penalty(table: str = "chronus", default: tuple[float, ...] | None = None, duration: Duration = ISOLATED) -> Penalty:

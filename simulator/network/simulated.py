@@ -64,6 +64,10 @@ class Simulated(Protocol):
         """How placement slows jobs down."""
 
     @property
+    def pace(self) -> Pace | None:
+        """Who says how fast a job runs on its GPUs."""
+
+    @property
     def capacity(self) -> Capacity:
         """How much its record has room for."""
 
@@ -92,7 +96,8 @@ class Pace(Protocol):
     """Who says how fast jobs run, where no table in the record does: measured look-ups, elastic jobs, shared links.
 
     One that also has `settle(simulator)` is called by it after `rate` has been: an iterable of (job, seconds per
-    iteration) of running jobs that go on at another rate from now on.
+    iteration) of running jobs that go on at another rate from now on. One whose jobs are not all elastic, though
+    `elastic`, has `may_resize(simulator, job)`.
 
     Attributes:
         elastic: jobs may run on other numbers of GPUs than they ask (`Start` and `Resize`), and a decision is due
@@ -113,3 +118,11 @@ class Pace(Protocol):
             Seconds per iteration on its GPUs with nobody beside it, > 0; and how many iterations are left when to ask
             again, less than are left now; 0: not before it moves.
         """
+
+
+def may_resize(simulator: Simulated, job: int) -> bool:
+    """Whether a job may run on another number of GPUs than it asks."""
+    pace = simulator.pace
+    if pace is None or not pace.elastic:
+        return False
+    return bool(pace.may_resize(simulator, job)) if hasattr(pace, "may_resize") else True

@@ -12,6 +12,12 @@ iteration times by batch nor phases, so computing follows one rule per kind of m
 Communication follows the sizes: a ring all-reduce of fp32 gradients at 45 Gbps gives VGG16 148 ms, WideResNet101 135,
 VGG19 153 and RoBERTa 133 with 4 workers (RoBERTa 163 with 12); Table 2 has 148-168, 138, 166-168 and 164-180.
 
+Table 3's "memory requirement" is the parameters in fp32 for VGG and ResNet50, so its low ends are read the same way for
+the models that have a range: data parallel GPTs of 170, 425 and 512 M parameters (the large instances of Figure 1(b) to
+(d) are split, and keep their sizes), and a DLRM that replicates 890 MiB. The paper does not say what part of DLRM's
+memory are embeddings, which are not replicated: anything from nothing to 1,962 MiB is allowed, and 890 is a choice,
+by which its duty (the part of an iteration that is Up) is more than VGG16's, as the text's "network-intensive" wants.
+
 Setting: cassini, Table 3.
 """
 
@@ -26,7 +32,18 @@ from typing import Any
 
 from ..base.errors import InputError
 from ..base.names import choose
-from .phases import Phases, data_parallel, embeddings, hybrid, in_order, pipeline, tensor_parallel
+from ..cluster.traffic import HYBRID_SERVERS
+from .phases import (
+    HYBRID_MINIBATCHES,
+    Phases,
+    data_parallel,
+    embeddings,
+    hybrid,
+    in_order,
+    pipeline,
+    ring_bytes,
+    tensor_parallel,
+)
 
 DATA = Path(__file__).resolve().parent / "data" / "cassini.json"
 FP32, FP16 = 4, 2  # bytes of a number: gradients of data parallel jobs; activations, and gradients of decoders
@@ -38,7 +55,7 @@ STRATEGIES = {
     "decoder": ("data", "pipeline", "tensor", "hybrid"),
     "recommendation": ("embeddings",),
 }
-HYBRID_SERVERS = 4  # Figure 1(d): two stages of two tensor halves; more servers are replicas of these
+Traffic = Mapping[str, float]  # bytes that a worker sends in an iteration, by who sends to whom (cluster/traffic.py)
 
 
 @dataclass(frozen=True)
@@ -60,11 +77,17 @@ class CassiniModel:
     batch: tuple[int, int]
     numbers: Mapping[str, float]
 
-    def parameters(self, hidden: int | None = None) -> float:
+    def width(self, strategy: str, hidden: int | None = None) -> int:
+        """Hidden size of a decoder that is trained so: `hidden`, or the listed one."""
+        if hidden is not None:
+            return hidden
+        return int(self.numbers.get(f"{strategy}_hidden", self.numbers["hidden"]))
+
+    def parameters(self, strategy: str, hidden: int | None = None) -> float:
         """Number of parameters; of a decoder 12 x layers x hidden^2 and the embedding of its vocabulary."""
         if self.kind != "decoder":
             return float(self.numbers["parameters"])
-        width = self.numbers["hidden"] if hidden is None else hidden
+        width = self.width(strategy, hidden)
         return float(12 * self.numbers["layers"] * width**2 + self.numbers["vocabulary"] * width)
 
 
@@ -105,13 +128,25 @@ def phases_of(
     hidden: int | None = None,
     rate_gbps: float | None = None,
 ) -> Phases:
-    """The phases of one iteration, alone on its links.
+    """The phases of one iteration, alone on its links; see `phases_and_traffic`."""
+    return phases_and_traffic(model, workers, batch, strategy, hidden, rate_gbps)[0]
+
+
+def phases_and_traffic(
+    model: str,
+    workers: int,
+    batch: int,
+    strategy: str | None = None,
+    hidden: int | None = None,
+    rate_gbps: float | None = None,
+) -> tuple[Phases, Traffic]:
+    """The phases of one iteration, alone on its links, and what part of the bytes goes from whom to whom.
 
     Args:
         model: one of Table 3. workers: GPUs, on a server each. batch: samples per GPU (of all stages together where a
             decoder is split), in Table 3's range or not: the rule is the same.
         strategy: data, pipeline, tensor, hybrid (decoders) or embeddings (DLRM); None: the model's own, as in Figure 1.
-        hidden: hidden size of a decoder, where it is not the listed one (GPT2-B has 1184).
+        hidden: hidden size of a decoder, where it is not the one listed for the strategy (GPT2-B has 1184).
         rate_gbps: what the network gives, more than 0; None: 45.
 
     Raises:
@@ -129,7 +164,7 @@ def phases_of(
     if not 0 < rate < float("inf"):
         raise InputError(f"model {model}: rate_gbps = {rate_gbps!r}, expected more than 0")
     if workers == 1:
-        return in_order([(_compute_s(known, batch, known.parameters(hidden)), 0.0)])
+        return in_order([(_compute_s(known, batch, known.parameters(plan, hidden)), 0.0)]), {}
     return _PATTERNS[plan](known, workers, batch, hidden, rate)
 
 
@@ -144,51 +179,62 @@ def _compute_s(model: CassiniModel, batch: int, parameters: float) -> float:
     return constant("dlrm_fixed_s") + batch * constant("dlrm_sample_s")
 
 
-def _data(model: CassiniModel, workers: int, batch: int, hidden: int | None, rate: float) -> Phases:
-    parameters = model.parameters(hidden)
+def _data(model: CassiniModel, workers: int, batch: int, hidden: int | None, rate: float) -> tuple[Phases, Traffic]:
+    parameters = model.parameters("data", hidden)
     shortest_s = float(model.numbers.get("shortest_up_s", 0.0))
-    return data_parallel(_compute_s(model, batch, parameters), FP32 * parameters, workers, rate, shortest_s)
+    phases = data_parallel(_compute_s(model, batch, parameters), FP32 * parameters, workers, rate, shortest_s)
+    return phases, {"ring": phases.bytes}
 
 
 def _activations(model: CassiniModel, samples: float, hidden: float) -> float:
     return samples * model.numbers["sequence"] * hidden * FP16
 
 
-def _pipeline(model: CassiniModel, workers: int, batch: int, hidden: int | None, rate: float) -> Phases:
-    width = float(model.numbers["hidden"] if hidden is None else hidden)
-    compute_s = _compute_s(model, batch, model.parameters(hidden)) / workers
+def _pipeline(model: CassiniModel, workers: int, batch: int, hidden: int | None, rate: float) -> tuple[Phases, Traffic]:
+    width = float(model.width("pipeline", hidden))
+    compute_s = _compute_s(model, batch, model.parameters("pipeline", hidden)) / workers
     shared = FP32 * model.numbers["vocabulary"] * width
-    return pipeline(compute_s, _activations(model, batch / MINIBATCHES, width), shared, rate, MINIBATCHES)
+    sent = _activations(model, batch / MINIBATCHES, width)
+    phases = pipeline(compute_s, sent, shared, rate, MINIBATCHES)
+    return phases, {"line": MINIBATCHES * sent, "first-last": ring_bytes(shared, 2)}
 
 
-def _tensor(model: CassiniModel, workers: int, batch: int, hidden: int | None, rate: float) -> Phases:
-    compute_s = _compute_s(model, batch, model.parameters(hidden)) / workers
-    return tensor_parallel(compute_s, min(constant("tensor_gbps") * GBPS, rate))
+def _tensor(model: CassiniModel, workers: int, batch: int, hidden: int | None, rate: float) -> tuple[Phases, Traffic]:
+    compute_s = _compute_s(model, batch, model.parameters("tensor", hidden)) / workers
+    phases = tensor_parallel(compute_s, min(constant("tensor_gbps") * GBPS, rate))
+    return phases, {"ring": phases.bytes}
 
 
-def _hybrid(model: CassiniModel, workers: int, batch: int, hidden: int | None, rate: float) -> Phases:
+def _hybrid(model: CassiniModel, workers: int, batch: int, hidden: int | None, rate: float) -> tuple[Phases, Traffic]:
     if workers % HYBRID_SERVERS:
         raise InputError(f"model {model.name}: hybrid on {workers} workers, expected a multiple of {HYBRID_SERVERS}")
-    width = int(model.numbers.get("hybrid_hidden", model.numbers["hidden"]) if hidden is None else hidden)
-    parameters = model.parameters(width)
-    return hybrid(
-        _compute_s(model, batch, parameters) / HYBRID_SERVERS,
-        min(constant("tensor_gbps") * GBPS, rate),
-        _activations(model, batch / 2, width),
-        FP16 * model.numbers["vocabulary"] * width,
-        FP16 * parameters / HYBRID_SERVERS,
-        workers // HYBRID_SERVERS,
-        rate,
-    )
+    width = model.width("hybrid", hidden)
+    parameters = model.parameters("hybrid", hidden)
+    compute_s = _compute_s(model, batch, parameters) / HYBRID_SERVERS
+    halves = min(constant("tensor_gbps") * GBPS, rate)
+    activations = _activations(model, batch / HYBRID_MINIBATCHES, width)
+    shared = FP16 * model.numbers["vocabulary"] * width
+    gradients, replicas = FP16 * parameters / HYBRID_SERVERS, workers // HYBRID_SERVERS
+    phases = hybrid(compute_s, halves, activations, shared, gradients, replicas, rate)
+    return phases, {
+        "halves": halves * compute_s,
+        "stages": 2 * HYBRID_MINIBATCHES * activations,
+        "ends": ring_bytes(shared, 2),
+        "replicas": ring_bytes(gradients, replicas),
+    }
 
 
-def _embeddings(model: CassiniModel, workers: int, batch: int, hidden: int | None, rate: float) -> Phases:
+def _embeddings(
+    model: CassiniModel, workers: int, batch: int, hidden: int | None, rate: float
+) -> tuple[Phases, Traffic]:
     exchanged = FP32 * model.numbers["tables"] * model.numbers["dimension"] * batch
-    parameters = model.parameters()
-    return embeddings(_compute_s(model, batch, parameters), exchanged, FP32 * parameters, workers, rate)
+    parameters = model.parameters("embeddings")
+    phases = embeddings(_compute_s(model, batch, parameters), exchanged, FP32 * parameters, workers, rate)
+    reduced = ring_bytes(FP32 * parameters, workers)
+    return phases, {"all-to-all": 2 * exchanged * (workers - 1) / workers, "ring": reduced}
 
 
-_PATTERNS: dict[str, Callable[[CassiniModel, int, int, int | None, float], Phases]] = {
+_PATTERNS: dict[str, Callable[[CassiniModel, int, int, int | None, float], tuple[Phases, Traffic]]] = {
     "data": _data,
     "pipeline": _pipeline,
     "tensor": _tensor,

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..base.errors import InputError
 
+HYBRID_MINIBATCHES = 2  # of Figure 1(d), assumed: see `hybrid`
 LOADING = 0.05  # near-zero demand between phases, as a part of the phase before: "a short period" in the text, assumed
 
 
@@ -167,7 +168,7 @@ def hybrid(
     Setting: cassini, Figure 1(d).
     """
     parts = []
-    for share in (1 / 6, 1 / 6, 2 / 6, 2 / 6):
+    for share in (1 / 6, 1 / 6, 2 / 6, 2 / 6):  # forward passes, backward passes
         sent = tensor_rate * share * compute_s + activation_bytes
         seconds = max(share * compute_s, sent / rate)
         parts += [(seconds, sent / seconds), (LOADING * seconds, 0.0)]

@@ -122,6 +122,7 @@ def _job_fields(jobs: Axis, phases: int) -> list[Field]:
         "job_congestion",  # its part of the congestion of its links, bytes, until its rate last changed
         "held_flows",  # how many it has across `held_at`
         "job_rounds_s",  # durations of its whole iterations,
+        "job_alone_s",  # what they had taken with nobody else on the links,
         "job_up_s",  # and seconds in their Up phases, together
         "round_up_s",  # seconds in Up phases of the present iteration that are over
     )

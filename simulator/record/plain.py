@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..compiler.compile_messages import about
+from ..compiler.jit import direct
 from .extents import Block, blocks_of, used_parts
 from .field_axes import COUNTED, GPU, JOB, LAID, LINK, LOGGED, MEMO, READ, RUN, SEAT, USE, head_bytes, holding
 from .state import CLUSTER_ARRAYS, JOB_FLOATS, JOB_INTEGERS, PER_BERTH, Capacity, state_dtype, state_fields
@@ -44,6 +47,12 @@ def _head_bytes(capacity: Capacity) -> int:
 
 
 @cache
+def _codes(capacity: Capacity) -> dict[Callable[..., Any], Callable[..., Any]]:
+    """Machine code of kernels for such records, once it has been asked for."""
+    return {}
+
+
+@cache
 def _names(capacity: Capacity, *holds: str) -> list[str]:
     return holding(state_fields(capacity), *holds)
 
@@ -71,6 +80,7 @@ class Plain:
         self.berths = self._together(PER_BERTH, np.int64, capacity.seats).reshape(-1, capacity.berths, capacity.gpus)
         self.job_floats = self._together(JOB_FLOATS, np.float64, capacity.jobs)
         self.job_integers = self._together(JOB_INTEGERS, np.int64, capacity.jobs)
+        self._codes = _codes(capacity)
         self._known: tuple[Extent, bool] | None = None
         self._parts: list[np.ndarray] = []
 
@@ -78,6 +88,15 @@ class Plain:
         """Arrays that follow each other, as one (names, length)."""
         first = self.record.dtype.fields[names[0]][1]  # type: ignore[index]
         return self.data[first : first + 8 * len(names) * length].view(kind).reshape(-1, length)
+
+    def call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
+        """`kernel(records, 0, *arguments)`, an entry that is given arguments of the same types by everybody."""
+        code = self._codes.get(kernel)
+        if code is None:
+            with about(f"the simulator for up to {self.capacity.words}"):
+                code = self._codes[kernel] = direct(kernel, self.records, 0, *arguments)
+                return code(self.records, 0, *arguments)
+        return code(self.records, 0, *arguments)
 
     @property
     def extent(self) -> Extent:

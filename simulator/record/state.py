@@ -8,7 +8,7 @@ assignment). Every distinct shape compiles once, so capacities come in few sizes
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -97,6 +97,7 @@ class Capacity:
         return empty_state(self, n)
 
     @classmethod
+    @lru_cache(maxsize=256)
     def fitting(cls, jobs: int, gpus: int, berths: int = 1, links: int = 0, *, layered: bool = False) -> Capacity:
         """The smallest size class that holds `jobs` jobs on `gpus` GPUs.
 

@@ -1,13 +1,13 @@
 """Which GPUs are free, and who holds the others. A gang is handed over in `s.gang[:s.gang_size]`."""
 
-from ..base.codes import FREE, RATED, SLOWED
+from ..base.codes import FREE
 from ..base.tiers import MACHINE, NETWORK, RACK, SLOT
 from ..compiler.jit import entry, kernel
 from ..flows.sessions import go
 from ..numerics.bitset import exclude, include
 from ..record.feature_groups import gpu_of, has_berths
-from ..sharing.berths import ask_rate, ease, excess, free_berth, memory_taken, other_on, slowed
-from ..sharing.exclusive_gpus import hold_alone
+from ..sharing.berths import free_berth, memory_taken
+from ..sharing.partners import join_gpu, leave_gpu
 
 
 @kernel
@@ -131,84 +131,10 @@ def _occupy_berths(s, job):
             run = 0
             slot = s.gpu_slot[gpu]
             tier = tier_between(s, tier, first, gpu)
-        run += _load(s, gpu, job)
+        run += join_gpu(s, gpu, job)
     change_free(s, slot, -run)
     s.gpu_next[previous] = FREE
     return tier
-
-
-@kernel
-def _load(s, gpu, job):
-    """Modify `s`: `job`, which lies in a berth of a GPU already, counts there; its partners may have to be rated anew.
-
-    Returns 1 if the GPU was free; the caller takes it off the counts.
-    """
-    load = s.gpu_load[gpu] + 1
-    s.gpu_load[gpu] = load
-    if load == 1:
-        exclude(s.free_low, s.free_mid, s.free_top, gpu)
-        s.busy_gpus += 1
-        hold_alone(s, job, 1)
-        if s.jobs_per_gpu > 1:
-            include(s.open_low, s.open_mid, s.open_top, gpu)
-        return 1
-    if load == s.jobs_per_gpu:
-        exclude(s.open_low, s.open_mid, s.open_top, gpu)
-    if load == 2:
-        s.shared_gpus += 1
-        other = other_on(s, gpu, job)
-        hold_alone(s, other, -1)
-        slowdown = slowed(s, excess(s, other, job))
-        if slowdown > s.slowdown[other]:  # else another GPU is as slow for it
-            s.slowdown[other] = slowdown
-            ask_rate(s, other, SLOWED)
-    else:
-        rate_partners(s, gpu, job)
-    return 0
-
-
-@kernel
-def _unload(s, gpu, job):
-    """Modify `s`: undo `_load`, before `job` leaves its berth; returns 1 if the GPU is free."""
-    load = s.gpu_load[gpu] - 1
-    s.gpu_load[gpu] = load
-    if load == 0:
-        include(s.free_low, s.free_mid, s.free_top, gpu)
-        s.busy_gpus -= 1
-        hold_alone(s, job, -1)
-        if s.jobs_per_gpu > 1:
-            exclude(s.open_low, s.open_mid, s.open_top, gpu)
-        return 1
-    if load + 1 == s.jobs_per_gpu:
-        include(s.open_low, s.open_mid, s.open_top, gpu)
-    if load == 1:
-        s.shared_gpus -= 1
-        other = other_on(s, gpu, job)
-        hold_alone(s, other, 1)
-        ease(s, other)
-        if slowed(s, excess(s, other, job)) >= s.slowdown[other]:  # else another GPU is slower for it
-            ask_rate(s, other, RATED)
-    else:
-        rate_partners(s, gpu, job)
-        _ease_partners(s, gpu, job)
-    return 0
-
-
-@kernel
-def _ease_partners(s, gpu, job):
-    for layer in range(s.jobs_per_gpu):
-        other = s.gpu_job[layer * s.gpu_slot.size + gpu]
-        if other >= 0 and other != job:
-            ease(s, other)
-
-
-@kernel
-def rate_partners(s, gpu, job):
-    """Modify `s`: those beside a job on a GPU are to be rated anew."""
-    for layer in range(s.jobs_per_gpu):
-        other = s.gpu_job[layer * s.gpu_slot.size + gpu]
-        if other >= 0 and other != job:
-            ask_rate(s, other, RATED)
 
 
 @kernel
@@ -266,7 +192,7 @@ def _vacate_berths(s, first):
             change_free(s, slot, run)
             run = 0
             slot = s.gpu_slot[gpu]
-        run += _unload(s, gpu, job)
+        run += leave_gpu(s, gpu, job)
         s.gpu_job[berth] = FREE
         berth = s.gpu_next[berth]
     change_free(s, slot, run)

@@ -8,7 +8,7 @@ import math
 
 from ..base.codes import ASKED, RATED, RESIZE, START
 from ..compiler.jit import kernel
-from ..flows.sessions import come_back
+from ..flows.sessions import come_back, computing_s
 from ..record.feature_groups import has_berths
 from ..sharing.berths import ask_rate, slowdown_now
 from .iteration_time import iteration_time_s
@@ -128,7 +128,7 @@ def lose_unsaved(s, job):
     gpus = s.gpus[job]
     lost_s = s.now_s - last_checkpoint_s(s, job)
     hindered = s.unsaved_hindered_s[job]
-    computed = iterations * s.compute_iteration_s[job]
+    computed = computing_s(s, job, iterations)
     s.iterations_left[job] += iterations
     s.lost_gpu_s += gpus * lost_s
     s.compute_gpu_s -= gpus * computed

@@ -22,7 +22,6 @@ from .cassini_jobs import cassini_dynamic, cassini_dynamic_mp, cassini_multigpu,
 from .draws import (
     bursts,
     check_parameters,
-    choose_between,
     choose_values,
     from_quantiles,
     lognormal_gaps,
@@ -33,6 +32,7 @@ from .draws import (
     with_deadlines,
 )
 from .harmony_jobs import harmony_like
+from .lognormal_jobs import lay_lognormal
 from .mast_jobs import mast_like
 from .sharing_jobs import bsbf_physical, philly_sample
 
@@ -72,7 +72,6 @@ def poisson(
         raise InputError(f"workload poisson: backlog={backlog}; expected 0 to jobs={jobs}")
     rng = np.random.default_rng(seed)
     sizes, duration_s, code = _lognormal_jobs("poisson", rng, jobs, gpus, gpu_shares, median_s, sigma, models)
-    names = _options(tuple(models))[code]
     if rate is None:
         rate = 3600.0 * load * cluster_gpus / (_mean_gpus(gpus, gpu_shares) * median_s * np.exp(sigma**2 / 2))
     check_parameters("poisson", rate=rate)
@@ -80,8 +79,8 @@ def poisson(
     gaps_s[:backlog] = 0.0
     arrival_s = gaps_s.cumsum()
     if arrival_s[-1] <= LONGEST_S and _are_sound(gpus, models):
-        return Workload.drawn("poisson", arrival_s, sizes, duration_s, names, code)
-    return Workload.from_arrays("poisson", arrival_s, sizes, duration_s, model=names)
+        return Workload.drawn("poisson", arrival_s, sizes, duration_s, tuple(models) or ("",), code)
+    return Workload.from_arrays("poisson", arrival_s, sizes, duration_s, model=_options(tuple(models))[code])
 
 
 def batch(
@@ -310,8 +309,9 @@ def _lognormal_jobs(
     values, edges = _sizes(what, tuple(gpus), tuple(gpu_shares))
     if not 0 <= sigma <= 5:
         raise InputError(f"workload {what}: sigma={sigma:g}; expected 0 to 5")
-    sizes = choose_between(rng, jobs, values, edges)
-    duration_s = np.minimum(np.maximum(median_s * np.exp(sigma * rng.standard_normal(jobs)), 1.0), LONGEST_S)
+    uniform, growth = rng.random(jobs), np.exp(sigma * rng.standard_normal(jobs))
+    sizes, duration_s = np.empty(jobs, np.int64), np.empty(jobs)
+    lay_lognormal(uniform, values, edges, growth, float(median_s), LONGEST_S, sizes, duration_s)
     return sizes, duration_s, rng.integers(0, max(1, len(models)), jobs)
 
 

@@ -123,6 +123,31 @@ def test_rotations_are_what_each_bucket_would_come_to():
     assert observation["rotations"].min() == 0.0 < observation["rotations"][0]
 
 
+@pytest.mark.parametrize("padding", [0.0, 0.01, 0.2])
+def test_the_observation_turns_the_circles_of_the_simulator(padding):
+    """Whatever the padding: in every decision the periods of a component are those that a shift would have now."""
+    env, policy = timeshift(network=f"contention:padding={padding}"), policies.make("random")
+    env.reset(seed=0)
+    decisions, ended = 0, False
+    while not ended:
+        action = policy.act(env)
+        for component in env.interface.at.present.meetings.components if stage(env) == SHIFTING else ():
+            network, periods = env.simulator.network, component.circle.circle.periods_s
+            assert list(periods) == [network.period_s(env.simulator, job) for job in component.jobs]
+            decisions += 1
+        *_, terminated, truncated, _ = env.step(action)
+        ended = terminated or truncated
+    assert decisions > 10
+
+
+def test_circles_of_another_padding_are_not_remembered():
+    """100 and 119 ms: 24 around with one padding, one and one with the other."""
+    phases = [in_order([(seconds - 0.05, 0.0), (0.05, 5e9)]) for seconds in (0.1, 0.119)]
+    places = {job: Place(one, LinkUse(np.array([0]), np.array([1]))) for job, one in enumerate(phases)}
+    found = [SharedLinks(places, np.array([6.25e9]), padding).components[0].circle for padding in (0.01, 0.2)]
+    assert found[1].circle.iterations == (1, 1) != found[0].circle.iterations
+
+
 def test_the_stages_of_an_instant():
     env = by_hand([(0, 100), (0, 50), (40, 10)])
     observation = place_apart(env)

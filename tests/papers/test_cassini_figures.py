@@ -116,3 +116,13 @@ def test_table_2(options):
     found = reproductions()["cassini-table2"].run(options)
     assert len(claimed(found)) == 19
     assert all("rule" in quantity for quantity in missed(found)) and len(missed(found)) == 6
+
+
+def test_profiles(options):
+    """Table 3 as it is read: all claimed rows hold, and more is replicated the higher DLRM's duty."""
+    found = reproductions()["cassini-profiles"].run(options)
+    assert len(claimed(found)) == 9 and not missed(found)
+    ours = {row.quantity: row.ours for row in found.rows}
+    duties = [ours[f"DLRM: duty with {mb} MiB replicated"] for mb in (9, 890, 1962)]
+    assert duties == sorted(duties) and duties[0] < ours["VGG16: duty"] < duties[1] == ours["DLRM: duty"]
+    assert 9 < ours["DLRM: replicated part, least with VGG16's duty"] < 890

@@ -12,6 +12,7 @@ from clustergym.experiments.reproduce.cassini import cassini_traces as traces
 
 def outcome(mean_s: float, congestion: float) -> Outcome:
     metrics = {"iteration_time_mean": mean_s, "iteration_time_p99": 3 * mean_s}
+    metrics |= {"allocation_rate": 0.8, "jobs_at_once": mean_s}
     columns = {"slowdown": np.array([1.0, mean_s]), "congestion_bytes": np.array([congestion, 0.0])}
     return Outcome(metrics, {**columns, "model": np.array(["DLRM", "ResNet50"])})
 
@@ -35,6 +36,31 @@ def test_orders_gains_and_bounds():
     assert found["dynamic: mean iteration time, themis / ideal: the bound"].ours == pytest.approx(4.0)
     assert found["dynamic: P99 iteration time, pollux / pollux+cassini"].ours == pytest.approx(2.0)
     assert found["dynamic: slowdown of newcomer ResNet50, themis / themis+cassini"].ours == pytest.approx(2.0)
+
+
+def test_the_load_that_came_about_stands_beside_every_policy():
+    found = rows(traces.DYNAMIC, 1e6)
+    for policy in traces.DYNAMIC.policies:
+        assert found[f"dynamic: realised load, {policy}"].ours == pytest.approx(80.0)
+    assert found["dynamic: jobs at once, random"].ours == pytest.approx(3.0)
+
+
+def test_slowdowns_come_first_of_all_jobs_and_by_model():
+    """1 and 2 times as long in the first trace, 1 and 1 in the second: DLRM 1, ResNet50 1.5, all 1.25; ideal 1 less."""
+    found = rows(traces.DYNAMIC, 1e6)
+    first = next(iter(found.values()))
+    assert first.quantity == "dynamic: slowdown of jobs, themis" and first.ours == pytest.approx(1.25)
+    assert found["dynamic: slowdown of DLRM, themis"].ours == 1.0
+    assert found["dynamic: slowdown of ResNet50, themis"].ours == pytest.approx(1.5)
+    assert found["dynamic: slowdown of ResNet50, themis / themis+cassini"].ours == pytest.approx(2.0)
+    assert not any("VGG" in quantity for quantity in found)
+
+
+def test_every_trace_has_a_second_reading():
+    trace = traces.MULTI_GPU.measured()
+    assert trace.topology == "cassini-two-gpu:link_gbps=45" and trace.name == "two GPUs a server, cables of 45 Gbps"
+    case = traces.ON_LINKS.on("themis", 1, topology=trace.topology, workload=trace.workload)
+    assert case.begun()[0].topology.links.capacity.max() == 45e9 / 8
 
 
 def test_congestion_is_pooled_and_none_at_all_is_met():

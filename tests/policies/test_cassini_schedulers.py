@@ -18,16 +18,19 @@ from clustergym.policies.pollux.pollux_search import Problem
 from clustergym.simulator.base.decisions import Advance, Migrate, Shift, Start
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.cluster.routes import sharing
+from clustergym.simulator.configuration.network_choice import load_network, network_for
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.jobs.workload import Workload
 from clustergym.simulator.workloads import open_workload
 
 TIME_SHIFT = ["random", "pollux", "themis", "themis+cassini", "pollux+cassini", "dally+cassini", "sjf-bsbf+cassini"]
+FIXED = ["themis:workers=fixed,equal=locality", "themis+cassini:workers=fixed", "least-shared:workers=fixed"]
 AUGMENTED = [word for word in TIME_SHIFT if "+" in word]
 
 
-def simulator_on(seed: int, jobs: int = 16, network: str = "contention") -> Simulator:
-    simulator = Simulator("cassini-testbed", network)
+def simulator_on(seed: int, jobs: int = 16, policy=None) -> Simulator:
+    """A run on contention, as the policy needs it."""
+    simulator = Simulator("cassini-testbed", network_for(policy, load_network("contention")))
     simulator.reset(open_workload(f"cassini-poisson:jobs={jobs},load=1.0", seed=seed), seed)
     return simulator
 
@@ -51,9 +54,9 @@ def two_vggs() -> Workload:
 
 def iteration_s(word: str) -> float:
     """Mean over two such jobs on three racks of two servers: both cross the one uplink of the rack in the middle."""
-    policy, simulator = make(word), Simulator("leaf-spine:leaves=3,spines=1,machines=2", "contention")
+    simulator = Simulator("leaf-spine:leaves=3,spines=1,machines=2", "contention")
     simulator.reset(two_vggs())
-    return simulator.run(policy)["iteration_time_mean"]
+    return simulator.run(make(f"{word}:workers=fixed"))["iteration_time_mean"]
 
 
 def test_two_jobs_on_one_link_are_interleaved():
@@ -70,7 +73,8 @@ def test_two_jobs_on_one_link_are_interleaved():
 
 @pytest.mark.parametrize("word", [*AUGMENTED, "themis+cassini:shifts=always"])
 def test_shifts_are_whole_buckets_and_only_for_jobs_in_the_network(word):
-    simulator, policy = simulator_on(1), make(word)
+    policy = make(word)
+    simulator = simulator_on(1, policy=policy)
     shifts = 0
     while not simulator.ended:
         while not isinstance(decision := simulator.ask(policy), Advance):
@@ -85,14 +89,15 @@ def test_shifts_are_whole_buckets_and_only_for_jobs_in_the_network(word):
     assert simulator.done and shifts > 0
 
 
-@pytest.mark.parametrize("word", [*TIME_SHIFT, "least-shared", "ideal"])
+@pytest.mark.parametrize("word", [*TIME_SHIFT, "least-shared", "ideal", "ideal:workers=fixed", *FIXED])
 def test_every_job_ends_and_gangs_are_whole(word):
     policy = make(word)
-    simulator = simulator_on(2, network="contention:mode=dedicated" if policy.dedicated else "contention")
+    simulator = simulator_on(2, policy=policy)
     while not simulator.ended:
         while not isinstance(decision := simulator.ask(policy), Advance):
             if isinstance(decision, Start | Migrate):
-                assert len(set(decision.gpus)) == simulator.workload.gpus[decision.job]
+                is_asked = len(set(decision.gpus)) == simulator.workload.gpus[decision.job]
+                assert is_asked or (policy.tunes_workers and simulator.view.may_resize(decision.job))
             simulator.apply(decision)
         simulator.advance()
     assert simulator.done
@@ -118,12 +123,15 @@ def test_ideal_needs_links():
 
 @pytest.mark.parametrize("word", ["themis+cassini", "least-shared"])
 def test_policies_that_look_at_links_need_them(word):
-    with pytest.raises(InputError, match="network 'none' knows no links"):
+    with pytest.raises(InputError, match=r"network 'none', expected contention, .* or workers=fixed"):
         metrics(word, 0, network="none")
+    with pytest.raises(InputError, match="network 'none' knows no links"):
+        metrics(f"{word}:workers=fixed", 0, network="none")
 
 
 def test_least_shared_takes_the_candidate_with_the_fewest_shared_links():
-    simulator, policy = simulator_on(4), make("least-shared")
+    policy = make("least-shared:workers=fixed,equal=locality")
+    simulator = simulator_on(4)
     chosen = 0
     while not simulator.ended:
         view = simulator.view

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from clustergym.policies import make
-from clustergym.policies.mast import global_scheduler
+from clustergym.policies.mast import Hardware, RegionalScheduler, global_scheduler
 from clustergym.policies.mast.copies_on_demand import _Storage, lacking, on_demand
 from clustergym.policies.mast.global_scheduler import lay_ranking
-from clustergym.policies.mast.regional_scheduler import Hardware, RegionalScheduler
 from clustergym.simulator.base.decisions import Hold, Move, Preempt, Replicate, Start
 from clustergym.simulator.base.errors import InputError, InvalidDecision
 from clustergym.simulator.engine.simulator import Simulator

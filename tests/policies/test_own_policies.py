@@ -363,7 +363,7 @@ def built(name):
 class Wrapped:
     def __init__(self, name):
         self.inner = policies.make(name)
-        self.clock = self.inner.clock or self.inner.rule
+        self.clock, self.tunes_workers = self.inner.clock or self.inner.rule, self.inner.tunes_workers
 
     def decide(self, view):
         return self.inner.decide(view)

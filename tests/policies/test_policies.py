@@ -260,7 +260,7 @@ def test_a_plan_is_made_anew_after_a_snapshot_was_restored():
 
 
 def test_asking_twice_gives_the_same_decision_and_changes_nothing():
-    on_tiers, on_links = Simulator(DALLY), Simulator("cassini-testbed", "contention")
+    on_tiers, on_links = Simulator(DALLY), Simulator("cassini-testbed", "contention:workers=elastic")
     on_tiers.reset(crowded(12), 1)
     on_links.reset(open_workload("cassini-poisson:jobs=20"), 1)
     elsewhere = {*policies.list("Geo"), *policies.list("DataPlacement"), *policies.list("Grouping")}

@@ -103,6 +103,17 @@ def test_a_link_that_a_job_crosses_twice_binds_it_alone():
     assert run.link_congestion[0] == 0.0  # nobody is in its way but itself
 
 
+def test_a_part_of_a_flow_takes_a_part_of_the_rate():
+    """A whole flow and a quarter on 50 Gbps: 40 each, of which the second takes 10; 45 alone."""
+    jobs = [Contender(down_up(0.1, 0.08, 45), use({0: flows, 1 + job: 1})) for job, flows in enumerate((1.0, 0.25))]
+    run = PhaseRun([C, C, C], jobs, log=True)
+    run.play(10.0)
+    for durations in run.durations:
+        assert durations == pytest.approx(0.1 + 0.08 * 45 / 40, abs=1e-8)
+    iterations = sum(len(durations) for durations in run.durations) / 2
+    assert run.link_bytes[0] == pytest.approx(1.25 * iterations * 0.08 * 45 * GBPS, rel=0.02)
+
+
 def test_a_job_goes_at_one_rate_on_all_its_links():
     """Max-min: on link 0 the second gets 30, since link 1 leaves the first 20 of 60 between three."""
     sending = Phases(10.0, (0.0,), (10.0,), (100 * GBPS,))
@@ -516,7 +527,7 @@ def test_the_steady_state_of_free_jobs_is_that_of_a_longer_run():
         ([C], {}, {"carried": 0.0}, "carried = 0.0: expected a part above 0, at most 1"),
         ([C], {}, {"carried": 1.5}, "carried = 1.5: expected a part above 0, at most 1"),
         ([C], {"use": {3: 1}}, {}, "not there"),
-        ([C], {"use": {0: 0}}, {}, "fewer than 1 flow"),
+        ([C], {"use": {0: 0}}, {}, "or no flow on one"),
         ([C], {"begin_s": -1.0}, {}, "begin_s"),
         ([C], {"rounds": 0}, {}, "rounds"),
         ([C], {"shift_s": -0.5}, {}, "shift"),

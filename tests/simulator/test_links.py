@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.cluster.links import GBPS
-from clustergym.simulator.cluster.routes import link_use, machines_of, ring_flows, route, sharing, tree_flows
+from clustergym.simulator.cluster.routes import GRAIN, link_use, machines_of, route, sharing
 from clustergym.simulator.cluster.topology import Topology
+from clustergym.simulator.cluster.traffic import ring_flows, streams_of, tree_flows
 
 PAIR = {
     "nodes": [{"id": "a", "gpus": 2}, {"id": "b", "gpus": 1}, {"id": "s"}],
@@ -156,6 +157,84 @@ def test_link_use_of_a_ring_counts_flows():
     assert len(use.links) == 6 + 4
     assert use.bytes(3.0).tolist() == [3.0] * 10
     assert len(link_use(topology.links, [7]).links) == 0
+
+
+def fabric(topology, use):
+    """Streams by link between switches."""
+    links = topology.links
+    switches = set(range(links.num_nodes)) - set(links.machine_node.tolist())
+    between = [int(links.source[link]) in switches and int(links.target[link]) in switches for link in use.links]
+    return dict(zip(use.links[between].tolist(), use.flows[between].tolist(), strict=True))
+
+
+def test_all_to_all_of_eight_on_two_leaves():
+    """16 pairs each way at 45 / 7 Gbps over two hops: 411 Gbps on 8 links, 51.4 on each; a ring: 180 over 4 of them."""
+    topology = Topology.load("cassini-testbed")
+    whole, ring = (fabric(topology, link_use(topology.links, range(8), name)) for name in ("all-to-all", "ring"))
+    assert len(whole) == 8 and len(ring) == 4
+    assert 45 * sum(whole.values()) == pytest.approx(411.4, abs=0.1) and 45 * sum(ring.values()) == 180
+    assert [45 * flows for flows in whole.values()] == pytest.approx([51.43] * 8, abs=0.02)
+    use = link_use(topology.links, range(8), "all-to-all")
+    assert len(use.links) == 8 + 16 and sorted(use.flows.tolist())[:16] == [1.0] * 16
+
+
+def test_a_pipeline_sends_down_the_line_and_between_its_ends():
+    """Stages on servers 0, 1 | 4, 5 of two leaves: up from 0, 1, 4, down to 1, 4, 5, once from leaf to leaf."""
+    topology = Topology.load("leaf-spine:leaves=2,spines=1")
+
+    def used(pattern):
+        use = link_use(topology.links, [0, 1, 4, 5], pattern)
+        return dict(zip((topology.links.link_names[link] for link in use.links), use.flows.tolist(), strict=True))
+
+    line = used("line")
+    assert set(line) == {
+        "server0->leaf0", "leaf0->server1", "server1->leaf0", "leaf0->spine0", "spine0->leaf1",
+        "leaf1->server4", "server4->leaf1", "leaf1->server5",
+    } and set(line.values()) == {1.0}  # fmt: skip
+    ends = used("first-last")
+    assert len(ends) == 8 and "server1->leaf0" not in ends and ends["leaf1->spine0"] == ends["leaf0->spine0"] == 1.0
+    both = used({"line": 0.25, "first-last": 0.75})
+    assert (both["server0->leaf0"], both["server1->leaf0"], both["leaf1->spine0"]) == (1.0, 0.25, 0.75)
+
+
+def test_streams_of_a_hybrid():
+    """Two replicas of two stages of two halves, on workers 0 to 7."""
+    workers = list(range(8))
+    assert set(streams_of("halves", workers)) == {(0, 1), (1, 0), (2, 3), (3, 2), (4, 5), (5, 4), (6, 7), (7, 6)}
+    ends = streams_of("ends", workers)
+    assert set(ends) == {(0, 2), (2, 0), (1, 3), (3, 1), (4, 6), (6, 4), (5, 7), (7, 5)} and set(ends.values()) == {1}
+    assert streams_of("stages", workers) == dict.fromkeys(ends, 0.5)
+    assert set(streams_of("replicas", workers)) == {(a, b) for a in range(4) for b in [a + 4]} | {
+        (a + 4, a) for a in range(4)
+    }
+    assert streams_of("replicas", range(4)) == {}
+
+
+@given(workers=st.lists(st.integers(0, 23), min_size=2, max_size=12).map(sorted))
+@settings(max_examples=60, deadline=None)
+def test_streams_leave_machines_as_often_as_they_arrive(workers):
+    """And each worker of an all-to-all sends one stream, less what stays on its machine."""
+    links = Topology.load("cassini-testbed").links
+    for pattern in ("ring", "tree", "all-to-all", "first-last", "line"):
+        streams = streams_of(pattern, workers)
+        assert all(a != b for a, b in streams)
+        use = link_use(links, workers, pattern)
+        by_hand = np.zeros(links.num_links)
+        for (start, end), many in streams.items():
+            by_hand[route(links, start, end)] += many
+        assert use.links.tolist() == np.flatnonzero(by_hand).tolist()
+        assert use.flows == pytest.approx(by_hand[use.links], abs=GRAIN)
+        assert (use.flows / GRAIN == np.rint(use.flows / GRAIN)).all() and (use.flows > 0).all()
+    if len(set(workers)) == len(workers):
+        sent = sum(streams_of("all-to-all", workers).values())
+        assert sent == pytest.approx(len(workers))
+
+
+def test_workers_of_one_machine_need_no_network_between_them():
+    """Four workers on two machines: of the three others of each two are elsewhere, 4 x 2 / 3 streams, half each way."""
+    assert streams_of("all-to-all", [3, 3, 5, 5]) == pytest.approx({(3, 5): 4 / 3, (5, 3): 4 / 3})
+    assert streams_of("ring", [3, 3, 5, 5]) == streams_of("line", [3, 3, 5]) | {(5, 3): 1}
+    assert streams_of("first-last", [3, 3]) == {}
 
 
 def test_an_unsorted_ring_crosses_the_fabric_more_often():

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from clustergym.policies.cassini.compatibility import Overlay, SharedLink, solve
 from clustergym.simulator.base.errors import InputError
+from clustergym.simulator.cluster.traffic import streams_of
 from clustergym.simulator.contention.circle import Grid, unify
-from clustergym.simulator.profiles.cassini_models import DATA, GBPS, cassini_models, phases_of
+from clustergym.simulator.profiles.cassini_models import DATA, GBPS, cassini_models, phases_and_traffic, phases_of
 from clustergym.simulator.profiles.phases import (
     Phases,
     data_parallel,
@@ -174,6 +175,51 @@ def test_gpt2_variants_differ_in_hidden_size():
     """Sec. 5.2: GPT2-A hidden 1536, GPT2-B 1184: the embedding that is all-reduced shrinks in proportion."""
     a, b = phases_of("GPT2", 2, 24), phases_of("GPT2", 2, 24, hidden=1184)
     assert b.duration_s[-1] / a.duration_s[-1] == pytest.approx(1184 / 1536)
+
+
+@pytest.mark.parametrize(("model", "millions"), [("GPT1", 170), ("GPT2", 425), ("GPT3", 512)])
+def test_data_parallel_gpts_are_the_low_ends_of_table_3(model, millions):
+    """650, 1,623 and 1,952 MiB in fp32; a word with a hidden size, and split ones, keep theirs."""
+    known = cassini_models()[model]
+    assert known.parameters("data") == pytest.approx(millions * 1e6, rel=0.005)
+    assert 4 * known.parameters("data") / 2**20 == pytest.approx(known.memory_mb[0], rel=0.002)
+    assert known.parameters("data", 1536) == known.parameters("pipeline", 1536) > known.parameters("data")
+    assert known.parameters("data", int(known.numbers["hidden"])) == known.parameters("tensor")
+    sent = phases_of(model, 4, 32, "data").bytes
+    assert sent == pytest.approx(1.5 * 4 * known.parameters("data"))
+
+
+@given(name=st.sampled_from(TABLE_3), workers=st.integers(2, 12), strategy=st.integers(0, 3))
+@settings(max_examples=80, deadline=None)
+def test_all_bytes_go_from_somebody_to_somebody(name, workers, strategy):
+    """What goes where adds up to the bytes of the phases, and traffic.py knows who sends it."""
+    model = cassini_models()[name]
+    plan = model.strategies[strategy % len(model.strategies)]
+    workers = 4 * (1 + workers // 4) if plan == "hybrid" else workers
+    phases, traffic = phases_and_traffic(name, workers, model.batch[0], plan)
+    assert sum(traffic.values()) == pytest.approx(phases.bytes, rel=1e-9)
+    for pattern in traffic:
+        streams_of(pattern, range(workers))
+    expected = {"data": {"ring"}, "tensor": {"ring"}, "pipeline": {"line", "first-last"}}
+    expected |= {"hybrid": {"halves", "stages", "ends", "replicas"}, "embeddings": {"all-to-all", "ring"}}
+    assert set(traffic) == expected[plan]
+
+
+def test_a_hybrid_computes_alone_what_it_computes_split():
+    """One server of four computes a quarter of what one alone does: both have the hidden size of the hybrid."""
+    alone, split = phases_of("GPT3", 1, 32, "hybrid"), phases_of("GPT3", 4, 32, "hybrid")
+    computing = [length / share for length, share in zip(split.duration_s, (1 / 6, 1 / 6, 2 / 6, 2 / 6), strict=False)]
+    assert computing == pytest.approx([alone.iteration_s / 4] * 4, rel=1e-9)
+
+
+@pytest.mark.parametrize("workers", [2, 4, 12])
+def test_dlrm_is_at_least_as_network_intensive_as_vgg16(workers):
+    """By its duty, at the middle of Table 3's batches (Sec. 5.6: "a network-intensive model DLRM")."""
+    duty = {}
+    for name in ("VGG16", "DLRM"):
+        found = phases_of(name, workers, sum(cassini_models()[name].batch) // 2)
+        duty[name] = found.up_s / found.iteration_s
+    assert duty["DLRM"] > duty["VGG16"]
 
 
 def test_number_of_phases_of_figure_1():

@@ -182,6 +182,13 @@ def test_a_capacity_that_is_a_presets_argument_acts_and_its_default_does_not():
     assert Topology.load("leaf-spine:link_gbps=50") != default == Topology.load("leaf-spine:link_gbps=none")
 
 
+def test_the_gpu_type_of_a_preset_is_not_the_users(said):
+    """Only the capacity was written, and contention uses that."""
+    assert not Topology.load("cassini-testbed:link_gbps=45").written.gpu_type
+    on_topology(load_network("contention"), Topology.load("cassini-testbed:link_gbps=45"))
+    assert not said()
+
+
 @pytest.mark.parametrize(
     ("word", "expected"),
     [

@@ -9,16 +9,17 @@ import sys
 import numpy as np
 
 from clustergym.simulator.cluster.links import GBPS
-from clustergym.simulator.cluster.routes import LinkUse
+from clustergym.simulator.cluster.routes import GRAIN, LinkUse
 from clustergym.simulator.contention.phase_run import Contender, PhaseRun
 from clustergym.simulator.profiles.phases import in_order
 
 PLAYED_S = 20.0
+FLOWS = [1, 1, 1, 2, 3, 0.25, round(8 / 7 / GRAIN) * GRAIN]  # on a link; the last: all-to-all of 8 over two leaves
 
 
-def use(flows: dict[int, int]) -> LinkUse:
+def use(flows: dict[int, float]) -> LinkUse:
     links = sorted(flows)
-    return LinkUse(np.array(links, np.int64), np.array([flows[link] for link in links], np.int64))
+    return LinkUse(np.array(links, np.int64), np.array([flows[link] for link in links], np.float64))
 
 
 def random_jobs(rng: random.Random, links: int, most: int = 8) -> list[Contender]:
@@ -31,7 +32,7 @@ def random_jobs(rng: random.Random, links: int, most: int = 8) -> list[Contender
             else (rng.choice([0.02, 0.1, rng.random() / 4]) + 1e-3, rng.choice([45, 50, 25, 50 * rng.random()]) * GBPS)
             for i in range(rng.randint(2, 8))
         ]
-        flows = {link: rng.choice([1, 1, 1, 2, 3]) for link in rng.sample(range(links), rng.randint(1, min(4, links)))}
+        flows = {link: rng.choice(FLOWS) for link in rng.sample(range(links), rng.randint(1, min(4, links)))}
         jobs.append(
             Contender(
                 in_order(parts, sum(seconds for seconds, _ in parts) + rng.choice([0.0, 0.02])),

@@ -1,7 +1,7 @@
 """Jobs on one link of 50 Gbps, of which a job alone takes 45: their rotations, and what they do with and without them.
 
 Paper cassini, Sec. 2.2 and 5.1. What two jobs offer together is more than the link has, so sharing carries 50 where one
-job alone carries 45.
+job alone carries 45; on a link of `MEASURED`, the second reading (cassini_traces.py), both carry 45.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from ....simulator.profiles.cassini_models import GBPS
 from ....simulator.profiles.phases import Phases
 
 LINK = 50.0 * GBPS
+MEASURED = 45.0 * GBPS
 RATE = 45.0 * GBPS
 ACROSS = LinkUse(np.array([0]), np.array([1]))
 WARM_UP, AVERAGED = 200, 800  # iterations: the paper's jobs have 200 to 1,000
 
 
-def rotated(phases: Sequence[Phases], circle: Circle) -> Solution:
-    """The best rotations of jobs on the link."""
-    link = SharedLink(tuple(range(len(phases))), (1,) * len(phases), LINK)
+def rotated(phases: Sequence[Phases], circle: Circle, capacity: float = LINK) -> Solution:
+    """The best rotations of jobs on the link, of so many bytes per second."""
+    link = SharedLink(tuple(range(len(phases))), (1,) * len(phases), capacity)
     return solution(tuple(phases), circle, (link,), Grid())
 
 

@@ -24,7 +24,7 @@ from ...comparing.intervals import estimate
 from ..findings import Findings, Options
 from ..rows import Row, printed, table
 from . import cassini_published as published
-from .cassini_one_link import LINK, from_random_offsets, rotated, shifted, steady
+from .cassini_one_link import LINK, MEASURED, from_random_offsets, rotated, shifted, steady
 from .cassini_published import SNAPSHOTS, Snapshot
 
 WORKERS = 4
@@ -143,7 +143,11 @@ def _rows_of(snapshot: Snapshot, how: str, phases: Sequence[Phases], claimed: bo
     played = play(phases)
     free = np.array([one.communication_s for one in from_random_offsets(phases, seeds)])
     name = f"snapshot {snapshot.number}, {how}"
-    rows = [Row(f"{name}: score", snapshot.score, played.score)]
+    measured = rotated(phases, unify([one.iteration_s for one in phases], PADDING), MEASURED).scores[0]
+    rows = [
+        Row(f"{name}: score", snapshot.score, played.score),
+        Row(f"{name}: score on a link of 45 Gbps", snapshot.score, measured),
+    ]
     for place, job in enumerate(snapshot.jobs):
         what = f"{name}: {job.model} ({job.batch})"
         with_s, without_s = played.communication_s[place], free[:, place]

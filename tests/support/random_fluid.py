@@ -1,0 +1,179 @@
+"""Random cases of link contention, played by our simulator and by the reference, and how far the two are apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from clustergym.simulator.cluster.routes import LinkUse
+from clustergym.simulator.contention.phase_run import Contender, PhaseRun
+from clustergym.simulator.profiles.phases import Phases
+from clustergym.tests.support.fluid_reference import FluidJob, FluidPlay, Played
+
+GBPS = 1e9 / 8  # bytes per second
+PARTED = 1e-4  # two plays have parted where an iteration differs by more than this part of itself
+
+Given = tuple[float, int, float, float]  # a shift that is decided in the middle: at, job, seconds, period
+
+
+@dataclass
+class Case:
+    """Jobs on links of so many bytes per second, and shifts that are decided on the way."""
+
+    capacity: np.ndarray
+    jobs: list[FluidJob]
+    given: tuple[Given, ...] = ()
+
+    def by_us(self, until_s: float, **terms: Any) -> PhaseRun:
+        """Play it by our simulator."""
+        run = PhaseRun(self.capacity, [contender(job.alone(self.capacity)) for job in self.jobs], log=True, **terms)
+        return self._play(run, until_s)
+
+    def by_reference(self, until_s: float, **terms: Any) -> Played:
+        """Play it by the reference."""
+        return self._play(FluidPlay(self.capacity, self.jobs, **terms), until_s).played
+
+    def _play(self, play: Any, until_s: float) -> Any:
+        for at_s, job, seconds, period_s in self.given:
+            play.play(at_s)
+            play.shift(job, seconds, period_s)
+        play.play(until_s)
+        return play
+
+
+def contender(job: FluidJob) -> Contender:
+    """A job as our simulator takes it."""
+    starts, durations, rates = zip(*job.ups, strict=True)
+    flows = np.array(job.flows)
+    return Contender(
+        Phases(job.iteration_s, starts, durations, rates),
+        LinkUse(np.flatnonzero(flows), flows[flows > 0]),
+        job.shift_s,
+        job.period_s,
+        job.begin_s,
+        job.rounds,
+    )
+
+
+def draw(seed: int, links: int = 6) -> Case:
+    """2 to 8 jobs of 1 to 3 Up phases on up to so many links of 25 to 100 Gbps; a flow in ten crosses its link twice.
+
+    Iterations are free (100 to 500 ms) or harmonic (100, 200, 300 or 400 ms), and all jobs run free, or shifted at
+    their own period, or at one that is padded: by up to a tenth, or to whole tenths of a second where harmonic.
+    """
+    rng = np.random.default_rng(seed)
+    capacity = rng.uniform(25, 100, rng.integers(1, links + 1)) * GBPS
+    harmonic, shifts = bool(rng.integers(2)), rng.choice(["free", "shifted", "padded"])
+    jobs = []
+    for _ in range(rng.integers(2, 9)):
+        iteration_s = 0.1 * float(rng.integers(1, 5)) if harmonic else float(rng.uniform(0.1, 0.5))
+        job = FluidJob(iteration_s, draw_ups(rng, iteration_s), draw_flows(rng, len(capacity)))
+        alone_s = job.alone(capacity).iteration_s
+        padded_s = 0.1 * math.ceil(10 * alone_s - 1e-9) if harmonic else alone_s * float(rng.uniform(1.0, 1.1))
+        period_s = padded_s if shifts == "padded" else alone_s
+        shift_s = None if shifts == "free" else float(rng.uniform(0, period_s))
+        jobs.append(replace(job, shift_s=shift_s, period_s=period_s, begin_s=float(rng.uniform(0, iteration_s))))
+    return Case(capacity, jobs)
+
+
+def draw_ups(rng: np.random.Generator, iteration_s: float) -> tuple[tuple[float, float, float], ...]:
+    """1 to 3 Up phases of 15 to 50 Gbps; of three iterations in ten the first begins with the iteration."""
+    edges = np.sort(rng.uniform(0, iteration_s, 2 * rng.integers(1, 4)))
+    edges[0] *= rng.random() >= 0.3
+    return tuple(
+        (float(start), float(end - start), float(rng.uniform(15, 50) * GBPS))
+        for start, end in zip(edges[::2], edges[1::2], strict=True)
+    )
+
+
+def draw_flows(rng: np.random.Generator, links: int) -> tuple[int, ...]:
+    """Some of the links, at least one."""
+    used = rng.random(links) < rng.uniform(0.2, 0.8)
+    used[rng.integers(links)] = True
+    return tuple(int(flows) for flows in used * (1 + (rng.random(links) < 0.1)))
+
+
+def with_departures(case: Case, seed: int) -> Case:
+    """Jobs come within 3 s, and leave after 1 to 14 iterations."""
+    rng = np.random.default_rng(seed)
+    jobs = [replace(j, begin_s=float(rng.uniform(0, 3)), rounds=float(rng.integers(1, 15))) for j in case.jobs]
+    return replace(case, jobs=jobs)
+
+
+def with_decisions(case: Case, seed: int) -> Case:
+    """Every half second a job gets another shift, at a period that is shorter or longer than its iteration alone."""
+    rng = np.random.default_rng(seed)
+    given = []
+    for at_s in np.arange(0.5, 6.0, 0.5):
+        job = int(rng.integers(len(case.jobs)))
+        period_s = case.jobs[job].alone(case.capacity).iteration_s * float(rng.uniform(0.5, 1.5))
+        given.append((float(at_s), job, float(rng.uniform(0, 2 * period_s)), period_s))
+    return replace(case, given=tuple(given))
+
+
+@dataclass
+class Apart:
+    """How far two plays of a case are apart.
+
+    Attributes:
+        iterations: how many were compared: those that both began before the plays parted.
+        worst: the largest relative difference of one of them.
+        mean: relative difference of the mean iteration of all jobs, to the end of the play.
+        carried, congestion: bytes that crossed a link, and those offered above its capacity: the largest difference as
+            a part of what the fullest link could carry.
+        adjustments: how often jobs waited for the slot after theirs: ours, and by the reference.
+        parted_s: when they parted; inf: they did not.
+    """
+
+    iterations: int
+    worst: float
+    mean: float
+    carried: float
+    congestion: float
+    adjustments: tuple[int, int]
+    parted_s: float
+
+
+def compare(case: Case, until_s: float, **terms: Any) -> Apart:
+    """Our play of a case against that of the reference."""
+    run, played = case.by_us(until_s, **terms), case.by_reference(until_s, **terms)
+    ours = [np.asarray(seconds) for seconds in run.durations]
+    theirs = [played.durations(job) for job in range(len(case.jobs))]
+    could = until_s * case.capacity.max()
+    return Apart(
+        *apart(ours, theirs, played.begins),
+        relative(np.concatenate(ours).mean(), np.concatenate(theirs).mean()),
+        float(np.abs(run.link_bytes - played.carried).max() / could),
+        float(np.abs(run.link_congestion - played.congestion).max() / could),
+        (int(run.adjustments), sum(played.adjustments)),
+        parting_s(ours, theirs, played.begins),
+    )
+
+
+def relative(ours: Any, theirs: Any) -> Any:
+    """By what part of it one differs from the other."""
+    return abs(ours / theirs - 1)
+
+
+def each(ours: list[np.ndarray], theirs: list[np.ndarray], begins: list[list[float]]) -> Iterator[Any]:
+    """Of each job, the differences of iterations that both have, and when these ended."""
+    for a, b, began in zip(ours, theirs, begins, strict=True):
+        both = min(len(a), len(b))
+        yield relative(a[:both], b[:both]), np.array(began[1 : both + 1])
+
+
+def parting_s(ours: list[np.ndarray], theirs: list[np.ndarray], begins: list[list[float]]) -> float:
+    """The end of the first iteration that differs by more than `PARTED`."""
+    ends = [end[off > PARTED] for off, end in each(ours, theirs, begins)]
+    return min((float(end[0]) for end in ends if len(end)), default=math.inf)
+
+
+def apart(ours: list[np.ndarray], theirs: list[np.ndarray], begins: list[list[float]]) -> tuple[int, float]:
+    """How many iterations there were before the plays parted, and the largest difference of one."""
+    parted_s = parting_s(ours, theirs, begins)
+    before = [off[end < parted_s] for off, end in each(ours, theirs, begins)]
+    return sum(map(len, before)), max((float(off.max()) for off in before if len(off)), default=0.0)
