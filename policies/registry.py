@@ -127,12 +127,12 @@ POLICIES: dict[str, Entry] = {
         (TIME_SHIFT,),
     ),
     "themis+crux": Entry(
-        ".transports:themis_crux",
+        ".themis:themis_crux",
         "Themis; on full links Crux (SIGCOMM'24) lets the jobs go first for whose bytes most computing waits",
         (TIME_SHIFT,),
     ),
     "themis+mltcp": Entry(
-        ".transports:themis_mltcp",
+        ".themis:themis_mltcp",
         "Themis; on full links MLTCP (HotNets'24) gives more to flows that have sent more of their iteration",
         (TIME_SHIFT,),
     ),

@@ -11,7 +11,6 @@ from typing import Any
 
 from ..simulator.base.names import bind
 from .base import Policy
-from .themis import LEASE_S, MOST_WORKERS, Themis, Workers
 
 LEVELS = 8  # Crux: "compressed to 8 levels"
 BASE, SLOPE = 0.25, 1.75  # of MLTCP
@@ -51,31 +50,4 @@ def with_transport(make: Callable[..., Policy], scheduler: str, transport: str, 
     policy.on_links = bind(options, given, f"policy {name}")
     policy.name = name + (":" + ",".join(f"{key}={value}" for key, value in params.items()) if params else "")
     policy.given = frozenset(params)
-    return policy
-
-
-def themis_crux(
-    levels: int = LEVELS,
-    lease: float = LEASE_S,
-    preemption_cost: float = 0.0,
-    workers: Workers = "elastic",
-    most: int = MOST_WORKERS,
-) -> Themis:
-    """Themis on links where Crux says who goes first."""
-    policy = Themis(lease, preemption_cost, workers, most=most)
-    policy.name, policy.on_links = "themis+crux", crux(levels)
-    return policy
-
-
-def themis_mltcp(
-    base: float = BASE,
-    slope: float = SLOPE,
-    lease: float = LEASE_S,
-    preemption_cost: float = 0.0,
-    workers: Workers = "elastic",
-    most: int = MOST_WORKERS,
-) -> Themis:
-    """Themis on links where flows share as MLTCP has it."""
-    policy = Themis(lease, preemption_cost, workers, most=most)
-    policy.name, policy.on_links = "themis+mltcp", mltcp(base, slope)
     return policy

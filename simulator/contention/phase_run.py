@@ -67,7 +67,7 @@ class Growth:
     slope: float
     steps: int = STEPS
 
-    def lay(self, state: np.record) -> None:
+    def lay(self, state: np.void) -> None:
         """Modify the record: all weights grow so."""
         state["is_weighted"] = 1
         state["weight_base"], state["weight_slope"], state["weight_steps"] = self.base, self.slope, self.steps
