@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from clustergym.simulator.numerics.sums import sum_in_order
+
 MOST_STEPS = 20_000
 TIERS = 2  # values of the last part of an action
 SLOTS = 32  # of the environment, unless told otherwise
@@ -68,7 +70,7 @@ def record(env: Any, seed: int, player: str = "random legal") -> Episode:
 def check(env: Any, episode: Episode) -> None:
     """Replay without a clock: it must earn the same again. It also compiles whatever is not compiled yet."""
     env.reset(seed=episode.seed)
-    total = sum(float(env.step(action)[1]) for action in episode.actions)
+    total = sum_in_order(float(env.step(action)[1]) for action in episode.actions)
     assert total == episode.total_reward, f"the replay of seed {episode.seed} earned {total}, not as recorded"
 
 

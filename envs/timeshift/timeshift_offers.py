@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ...simulator.base.decisions import Decision, Migrate, Preempt, Resize, Start
+from ...simulator.numerics.sums import sum_in_order
 from ..python_step import crowd
 from .shared_links import SharedLinks
 
@@ -129,8 +130,12 @@ def describe_shared_links(meetings: SharedLinks, running: int, links: int) -> li
     best = np.concatenate([look.best for look in looks])
     cycles = sum(_cycles(component.flows) for component in components)
     load = max(float(component.load.max()) for component in components)
-    worst_free = sum(_worst(component.flows, look.free) for component, look in zip(components, looks, strict=True))
-    worst_best = sum(_worst(component.flows, look.best) for component, look in zip(components, looks, strict=True))
+    worst_free = sum_in_order(
+        _worst(component.flows, look.free) for component, look in zip(components, looks, strict=True)
+    )
+    worst_best = sum_in_order(
+        _worst(component.flows, look.best) for component, look in zip(components, looks, strict=True)
+    )
     return [
         min(1.0, contending / running),
         shared / max(1, links),

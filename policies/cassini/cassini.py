@@ -41,6 +41,7 @@ from ...simulator.contention.circle import TOLERANCE, Grid, unify
 from ...simulator.engine.plans import Plan, plan_now
 from ...simulator.engine.protocols import CandidateSource
 from ...simulator.engine.view import ClusterView
+from ...simulator.numerics.sums import sum_in_order
 from ...simulator.profiles.phases import Phases
 from ...simulator.rules.rule import Rule
 from ..gang_links import alone, network_of
@@ -83,7 +84,7 @@ def free_score(phases: tuple[Phases, ...], flows: tuple[float, ...], capacity: f
             for more, part in parts:
                 after[total + more] = after.get(total + more, 0.0) + before * part
         chance = after
-    return 1.0 - sum(part * max(0.0, total - capacity) for total, part in chance.items()) / capacity
+    return 1.0 - sum_in_order(part * max(0.0, total - capacity) for total, part in chance.items()) / capacity
 
 
 def is_worth(
@@ -103,8 +104,8 @@ def is_worth(
     for jobs, without, score in zip(jobs_on, free, shifted, strict=True):
         for job in jobs:
             saved[job] = max(saved[job], score - without)
-    cost = sum(period_s[job] / seconds - 1.0 for job, seconds in iteration_s.items())
-    return sum(saved.values()) >= cost - ROUNDING
+    cost = sum_in_order(period_s[job] / seconds - 1.0 for job, seconds in iteration_s.items())
+    return sum_in_order(saved.values()) >= cost - ROUNDING
 
 
 def mean_score(found: Interleaving) -> float:
@@ -114,7 +115,7 @@ def mean_score(found: Interleaving) -> float:
 
     Paper: cassini, Algorithm 2.
     """
-    return sum(found.scores.values()) / len(found.scores) if found.scores else 1.0
+    return sum_in_order(found.scores.values()) / len(found.scores) if found.scores else 1.0
 
 
 def worst_links(found: Interleaving) -> float:
@@ -126,7 +127,7 @@ def worst_links(found: Interleaving) -> float:
     for link, jobs in found.jobs_on.items():
         for job in jobs:
             worst[job] = max(worst.get(job, 0.0), 1.0 - found.scores[link])
-    return -sum(worst.values())
+    return -sum_in_order(worst.values())
 
 
 RANKINGS: dict[str, Callable[[Interleaving], float]] = {"mean": mean_score, "worst": worst_links}

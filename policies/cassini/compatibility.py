@@ -33,6 +33,7 @@ import numpy as np
 
 from ...simulator.cluster.routes import LinkUse
 from ...simulator.contention.circle import MOST_ITERATIONS, Circle, Grid, demand
+from ...simulator.numerics.sums import sum_in_order
 from ...simulator.profiles.phases import Phases
 from .overlap import Laid, lay_levels
 from .rotation_search import ABREAST, PADDED, SEEN, Lines, lay_amounts, lay_runs, search_all, search_by_descent
@@ -81,7 +82,7 @@ def meetings(uses: Mapping[Job, LinkUse], peak: Mapping[Job, float], capacity: n
             alike.setdefault(frozenset(flows_on[link]), []).append(link)
 
     def load(link: int) -> float:
-        return sum(flows * peak[job] for job, flows in flows_on[link].items()) / float(capacity[link])
+        return sum_in_order(flows * peak[job] for job, flows in flows_on[link].items()) / float(capacity[link])
 
     chosen = ((max(members, key=load), members) for members in alike.values())  # the first of those loaded most
     return [Meeting(link, tuple(members), flows_on[link]) for link, members in chosen]

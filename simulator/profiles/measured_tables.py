@@ -22,6 +22,7 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..jobs.trace_columns import Table, read_csv
+from ..numerics.sums import sum_in_order
 from .goodput import gain, steps_at
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class MeasuredTables:
         """
         passed = np.diff(self.progress, prepend=0.0)
         scale = batch / self.smallest_batch
-        return round(float(sum(part / gain(self.noise(batch, epoch), scale) for epoch, part in enumerate(passed))), 1)
+        return round(sum_in_order(part / gain(self.noise(batch, epoch), scale) for epoch, part in enumerate(passed)), 1)
 
     def steps_of(self, batch: float) -> float:
         """Optimiser steps of a whole training at a batch, log-log between the validated ones; at least 1."""

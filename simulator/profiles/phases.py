@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base.errors import InputError
+from ..numerics.sums import sum_in_order
 
 HYBRID_MINIBATCHES = 2  # of Figure 1(d), assumed: see `hybrid`
 LOADING = 0.05  # near-zero demand between phases, as a part of the phase before: "a short period" in the text, assumed
@@ -54,12 +55,12 @@ class Phases:
     @property
     def up_s(self) -> float:
         """Seconds of all Up phases."""
-        return float(sum(self.duration_s))
+        return sum_in_order(self.duration_s)
 
     @property
     def bytes(self) -> float:
         """Bytes of all Up phases."""
-        return float(sum(duration * rate for duration, rate in zip(self.duration_s, self.rate, strict=True)))
+        return sum_in_order(duration * rate for duration, rate in zip(self.duration_s, self.rate, strict=True))
 
     @property
     def peak(self) -> float:

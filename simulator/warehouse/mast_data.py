@@ -24,6 +24,7 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..cluster.region_hardware import MOST_REGIONS, NO_GPU, Clusters, World
+from ..numerics.sums import sum_in_order
 from . import mast_statistics
 from .warehouse import HIGH_LEVELS, NO_APP, Jobs, Tables, Warehouse
 
@@ -146,7 +147,7 @@ def _demands(rng: np.random.Generator, training: np.ndarray, team: np.ndarray) -
     quantiles = mast_statistics.MACHINES
     machines = np.interp(rng.random(n), (0.0, *quantiles, 1.0), (1.0, *quantiles.values(), 256.0))
     level = np.searchsorted(
-        np.cumsum(mast_statistics.PRIORITIES), rng.random(n) * sum(mast_statistics.PRIORITIES), side="right"
+        np.cumsum(mast_statistics.PRIORITIES), rng.random(n) * sum_in_order(mast_statistics.PRIORITIES), side="right"
     )
     return {
         "training": training,

@@ -21,6 +21,7 @@ import numpy as np
 from ..base.errors import InputError
 from ..base.names import choose
 from ..jobs.workload import Workload
+from ..numerics.sums import sum_in_order
 from ..profiles.models import shipped_profiles
 from ..profiles.throughput import GPU_TYPES
 from .draws import check_parameters, choose_values
@@ -207,7 +208,7 @@ def _weights(what: str, name: str, weights: Sequence[float], gangs: Sequence[int
         raise InputError(
             f"workload {what}: {name}={listed(weights)}; expected {len(gangs)} weights >= 0, of {listed(gangs)} GPUs"
         )
-    return np.asarray(weights, dtype=np.float64) / sum(weights)
+    return np.asarray(weights, dtype=np.float64) / sum_in_order(weights)
 
 
 def _largest_batches(gpu: str) -> np.ndarray:

@@ -21,7 +21,7 @@ class FluidJob:
     Attributes:
         iteration_s: seconds of an iteration with room on every link.
         ups: (start_s, duration_s, bytes per second of a flow) of each Up phase, ascending; the rest is Down.
-        flows: how many flows of the job cross each link, (L,); 0: it does not use it.
+        flows: how many streams of the job cross each link, (L,); 0: it does not use it.
         shift_s: its iterations begin at this modulo its period; None: as soon as the one before is over.
         period_s: seconds from slot to slot; None: those of its iteration alone.
         begin_s: not before this.
@@ -30,7 +30,7 @@ class FluidJob:
 
     iteration_s: float
     ups: tuple[tuple[float, float, float], ...]
-    flows: tuple[int, ...]
+    flows: tuple[float, ...]
     shift_s: float | None = None
     period_s: float | None = None
     begin_s: float = 0.0

@@ -60,7 +60,7 @@ def contender(job: FluidJob) -> Contender:
 
 
 def draw(seed: int, links: int = 6) -> Case:
-    """2 to 8 jobs of 1 to 3 Up phases on up to so many links of 25 to 100 Gbps; a flow in ten crosses its link twice.
+    """2 to 8 jobs of 1 to 3 Up phases on up to so many links of 25 to 100 Gbps, by 1/3 to 2 streams on a link.
 
     Iterations are free (100 to 500 ms) or harmonic (100, 200, 300 or 400 ms), and all jobs run free, or shifted at
     their own period, or at one that is padded: by up to a tenth, or to whole tenths of a second where harmonic.
@@ -90,11 +90,12 @@ def draw_ups(rng: np.random.Generator, iteration_s: float) -> tuple[tuple[float,
     )
 
 
-def draw_flows(rng: np.random.Generator, links: int) -> tuple[int, ...]:
-    """Some of the links, at least one."""
+def draw_flows(rng: np.random.Generator, links: int) -> tuple[float, ...]:
+    """Streams on some of the links, at least one; of an all-to-all of 4 a third, as a whole number of 4096ths."""
     used = rng.random(links) < rng.uniform(0.2, 0.8)
     used[rng.integers(links)] = True
-    return tuple(int(flows) for flows in used * (1 + (rng.random(links) < 0.1)))
+    streams = rng.choice([1.0, 1.0, 1.0, 2.0, 0.5, 1365 / 4096], links)
+    return tuple(float(each) for each in used * streams)
 
 
 def with_departures(case: Case, seed: int) -> Case:
