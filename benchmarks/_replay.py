@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from clustergym.simulator.numerics.sums import sum_in_order
+from clustergym.simulator.numerics.float_sums import sum_in_order
 
 MOST_STEPS = 20_000
 TIERS = 2  # values of the last part of an action

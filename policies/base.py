@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ..simulator.base.decisions import Decision, Start
@@ -29,6 +30,7 @@ class Policy:
         rule: the compiled rule that it is, or None for a policy that decides in Python.
         elastic: its jobs must be elastic: their simulator needs a pace that lets them (simulator/elastic/elastic.py).
         dedicated: its jobs are to meet nobody on their links: the network is put into the mode `dedicated` for it.
+        on_links: options of network contention that hold while it plays, by name (transports.py); {}: as it is.
         tunes_workers: it gives data-parallel jobs on links other numbers of workers than they ask: the network is one
             that lets them (`contention:workers=elastic`) for it.
         given: names of the parameters that whoever made it by name gave (registry.py).
@@ -44,6 +46,7 @@ class Policy:
     clock: Rule | GroupTerms | None = None
     elastic: bool = False
     dedicated: bool = False
+    on_links: Mapping[str, Any] = MappingProxyType({})
     tunes_workers: bool = False
     knows_run_times: bool = False
     given: frozenset[str] = frozenset()

@@ -32,7 +32,7 @@ GROUP = "clustergym.policies"
 # (thing, said, files): who has `act(observation, mask)`, as a policy
 ACTING = "clustergym.agents.playing.acting:ActingPolicy"
 # Of `Policy`, what an object may have too.
-SAID = ("name", "knows_run_times", "clock", "elastic", "dedicated", "tunes_workers", "rule")
+SAID = ("name", "knows_run_times", "clock", "elastic", "dedicated", "tunes_workers", "on_links", "rule")
 _WORD = re.compile(r"[^\s:,=]+")
 _given: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # by words, by `id`
 

@@ -18,6 +18,7 @@ from ..simulator.files.own_code import PREFIX, Own, is_own, own
 from ..simulator.jobs.estimates import Estimates
 from .base import Policy
 from .own import by_word, declared, environments_in, handed, installed, package_of
+from .transports import TRANSPORTS, with_transport
 
 DELAY = "clustergym/Delay-v0"
 SHARING = "clustergym/Sharing-v0"
@@ -123,6 +124,16 @@ POLICIES: dict[str, Entry] = {
     "themis+cassini": Entry(
         ".cassini.cassini_schedulers:themis_cassini",
         "CASSINI (NSDI'24) on Themis: of its placements the most compatible, and time-shifts for jobs that share links",
+        (TIME_SHIFT,),
+    ),
+    "themis+crux": Entry(
+        ".themis:themis_crux",
+        "Themis; on full links Crux (SIGCOMM'24) lets the jobs go first for whose bytes most computing waits",
+        (TIME_SHIFT,),
+    ),
+    "themis+mltcp": Entry(
+        ".themis:themis_mltcp",
+        "Themis; on full links MLTCP (HotNets'24) gives more to flows that have sent more of their iteration",
         (TIME_SHIFT,),
     ),
     "pollux+cassini": Entry(
@@ -284,6 +295,9 @@ def make(name: str, **params: Any) -> Policy:
         return policy
     if (found := _brought(name)) is not None:
         return by_word(found, name.strip() if not params else spelt(name.strip(), params), params)
+    if (composed := split(name)) is not None:
+        base, transport, given = composed
+        return with_transport(make, base, transport, {**given, **params})
     _expect_known(name)
     word, given = parse_name(name, "policy")
     entry = POLICIES[word]
@@ -325,6 +339,18 @@ def able(env_id: str, estimates: str = "exact", plain: bool = False) -> builtins
     ]
 
 
+def split(name: str) -> tuple[str, str, dict[str, str]] | None:
+    """The scheduler, the transport and the parameters of a word such as `dally+crux:levels=4`; None: it is none such.
+
+    Those that the registry lists itself are none: they have their own entries.
+    """
+    word = name.strip().partition(":")[0] if isinstance(name, str) else ""
+    base, _, transport = word.rpartition("+")
+    if word in POLICIES or not base or transport not in TRANSPORTS:
+        return None
+    return base, transport, parse_name(name, "policy")[1]
+
+
 def is_agent(name: str) -> bool:
     """Whether a policy's word names a trained agent."""
     return isinstance(name, str) and name.strip().partition(":")[0] in AGENTS
@@ -339,6 +365,8 @@ def environments_of(name: str) -> tuple[str, ...]:
         return make(name).environments  # type: ignore[attr-defined]
     if (found := _brought(name)) is not None:
         return _named_by(found) or getattr(make(name), "environments", ()) or ENVIRONMENTS
+    if (composed := split(name)) is not None:
+        return tuple(env_id for env_id in environments_of(composed[0]) if env_id == TIME_SHIFT) or (TIME_SHIFT,)
     _expect_known(name)
     return POLICIES[parse_name(name, "policy")[0]].environments
 

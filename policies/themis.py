@@ -46,6 +46,7 @@ from .equivalent_placements import equivalent_placements, locality, place
 from .gang_links import uses
 from .planning import PlacementPolicy, rng_of
 from .reasons.mid_instant import Moment
+from .transports import BASE, LEVELS, SLOPE, crux, mltcp
 from .worker_counts import Bid, fair_counts
 from .worker_moves import Exchange
 
@@ -230,6 +231,33 @@ def ideal(
     """Themis' placements where every job has the links to itself: "a dedicated cluster" for each (paper cassini)."""
     policy = Themis(lease, preemption_cost, workers, most=most)
     policy.name, policy.dedicated = "ideal", True
+    return policy
+
+
+def themis_crux(
+    levels: int = LEVELS,
+    lease: float = LEASE_S,
+    preemption_cost: float = 0.0,
+    workers: Workers = "elastic",
+    most: int = MOST_WORKERS,
+) -> Themis:
+    """Themis on links where Crux says who goes first."""
+    policy = Themis(lease, preemption_cost, workers, most=most)
+    policy.name, policy.on_links = "themis+crux", crux(levels)
+    return policy
+
+
+def themis_mltcp(
+    base: float = BASE,
+    slope: float = SLOPE,
+    lease: float = LEASE_S,
+    preemption_cost: float = 0.0,
+    workers: Workers = "elastic",
+    most: int = MOST_WORKERS,
+) -> Themis:
+    """Themis on links where flows share as MLTCP has it."""
+    policy = Themis(lease, preemption_cost, workers, most=most)
+    policy.name, policy.on_links = "themis+mltcp", mltcp(base, slope)
     return policy
 
 

@@ -120,6 +120,9 @@ class TimeShiftEnv(PythonStepEnv):
         """
         if getattr(policy, "dedicated", False) and getattr(self.simulator.network, "mode", "") != "dedicated":
             raise InputError(f"policy {policy!r}: expected an environment with network='contention:mode=dedicated'")
+        for name, value in getattr(policy, "on_links", {}).items():
+            if getattr(self.simulator.network, name, None) != value:
+                raise InputError(f"policy {policy!r}: expected an environment with network='contention:{name}={value}'")
         if getattr(policy, "tunes_workers", False) and not getattr(self.simulator.pace, "elastic", False):
             expected = "expected an environment whose scheduler does so too, or network='contention:workers=elastic'"
             raise InputError(f"policy {policy!r} tunes the number of workers: {expected}")

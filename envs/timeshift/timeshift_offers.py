@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ...simulator.base.decisions import Decision, Migrate, Preempt, Resize, Start
-from ...simulator.numerics.sums import sum_in_order
+from ...simulator.numerics.float_sums import sum_in_order
 from ..python_step import crowd
 from .shared_links import SharedLinks
 

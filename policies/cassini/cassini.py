@@ -41,7 +41,7 @@ from ...simulator.contention.circle import TOLERANCE, Grid, unify
 from ...simulator.engine.plans import Plan, plan_now
 from ...simulator.engine.protocols import CandidateSource
 from ...simulator.engine.view import ClusterView
-from ...simulator.numerics.sums import sum_in_order
+from ...simulator.numerics.float_sums import sum_in_order
 from ...simulator.profiles.phases import Phases
 from ...simulator.rules.rule import Rule
 from ..gang_links import alone, network_of

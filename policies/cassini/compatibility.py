@@ -33,7 +33,7 @@ import numpy as np
 
 from ...simulator.cluster.routes import LinkUse
 from ...simulator.contention.circle import MOST_ITERATIONS, Circle, Grid, demand
-from ...simulator.numerics.sums import sum_in_order
+from ...simulator.numerics.float_sums import sum_in_order
 from ...simulator.profiles.phases import Phases
 from .overlap import Laid, lay_levels
 from .rotation_search import ABREAST, PADDED, SEEN, Lines, lay_amounts, lay_runs, search_all, search_by_descent

@@ -54,7 +54,8 @@ def route(links: LinkGraph, start: int, end: int) -> list[int]:
 def machines_of(topology: Topology, gpus: Sequence[int] | np.ndarray, ordered: bool = True) -> list[int]:
     """The machines of a gang, each once: ascending, which keeps racks together, or as the gang names its GPUs.
 
-    Rings over machines in another order than that of the racks cross the fabric more often than needed.
+    Rings over machines in another order than that of the racks cross the fabric more often than needed, and are mostly
+    in their own way. Network contention has them ascending, by choice (docs/concepts/network.md).
     """
     machines = topology.gpu_machine[np.asarray(gpus, np.int64)]
     if ordered:

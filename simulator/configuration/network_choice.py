@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -136,19 +137,21 @@ def load_network(source: str | Network | Callable[..., Network], duration: Durat
 
 
 def network_for(policy: Any, network: Network) -> Network:
-    """The network on which a policy is played.
+    """The network on which a policy is played: this one with the options that it brings along (`on_links`).
 
     For one that is `dedicated`, this one where no job meets another; for one that `tunes_workers`, this one where jobs
     may have other numbers of workers than they ask.
 
     Raises:
-        InputError: the network has no such mode.
+        InputError: the network has no such mode or options.
     """
-    if getattr(policy, "dedicated", False):
+    options, dedicated = getattr(policy, "on_links", {}), getattr(policy, "dedicated", False)
+    if options or dedicated:
         if not isinstance(network, Contention):
-            expected = "expected contention, whose mode dedicated it is played in"
+            said = "mode dedicated" if dedicated else ", ".join(f"{key}={value}" for key, value in options.items())
+            expected = f"expected contention, whose {said} it is played in"
             raise InputError(f"policy {policy.name}: network {network.describe()!r}, {expected}")
-        network = network.dedicated()
+        network = dataclasses.replace(network.dedicated() if dedicated else network, **options)
     return resizing_for(policy, network)
 
 

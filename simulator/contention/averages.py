@@ -20,6 +20,7 @@ from ..cluster.routes import LinkUse
 from ..network.simulated import Simulated
 from ..numerics.random import uniform
 from ..profiles.phases import Phases
+from .crux import priorities
 from .link_network import Joined, LinkNetwork
 from .phase_run import Contender, steady_state
 
@@ -28,7 +29,7 @@ REMEMBERED = 20_000  # components
 
 Shift = tuple[float, float] | None  # seconds, period
 Crossing = tuple[float, tuple[tuple[int, float], ...]]  # capacity of a link; (place of the job, its flows)
-Signature = tuple[tuple[tuple[Phases, Shift], ...], tuple[Crossing, ...]]
+Signature = tuple[tuple[tuple[Phases, Shift, int], ...], tuple[Crossing, ...]]  # the number: priority
 Average = tuple[tuple[float, ...], float]  # seconds per iteration of each job; congestion, bytes per second
 
 
@@ -47,15 +48,17 @@ class Averages:
     def rates(self, simulator: Simulated) -> tuple[dict[int, float], float]:
         """Seconds per iteration of every running job on the network, and bytes of congestion per second of them all."""
         joined = self.network.joined(simulator)
+        crux = self.network.rates == "crux"
+        first = priorities(simulator, joined, self.network.levels) if crux else dict.fromkeys(joined.phases, 0)
         seconds: dict[int, float] = {}
         congestion = 0.0
         for jobs in joined.groups():
-            rates, more = self._average(simulator, joined, jobs)
+            rates, more = self._average(simulator, joined, jobs, first)
             seconds.update(zip(jobs, rates, strict=True))
             congestion += more
         return seconds, congestion
 
-    def _average(self, simulator: Simulated, joined: Joined, jobs: list[int]) -> Average:
+    def _average(self, simulator: Simulated, joined: Joined, jobs: list[int], first: dict[int, int]) -> Average:
         """The averages of a component; of one job it is clear what they are."""
         shifts = {job: _shift(simulator, job) for job in jobs}
         if len(jobs) == 1:
@@ -63,10 +66,13 @@ class Averages:
             paced = shift is not None and self.network.pacing
             return (max(alone_s, shift[1]) if paced and shift else alone_s,), 0.0
         # In an order that does not depend on who they are, as far as what they do tells them apart.
-        order = sorted(range(len(jobs)), key=lambda place: _key(joined.phases[jobs[place]], shifts[jobs[place]]))
+        order = sorted(
+            range(len(jobs)),
+            key=lambda place: (*_key(joined.phases[jobs[place]], shifts[jobs[place]]), (first[jobs[place]],)),
+        )
         ordered = [jobs[place] for place in order]
         signature = (
-            tuple((joined.phases[job], shifts[job]) for job in ordered),
+            tuple((joined.phases[job], shifts[job], first[job]) for job in ordered),
             tuple(sorted(_crossings(simulator, joined, ordered))),
         )
         draws = self.network.offsets == "random" or self.network.jitter > 0.0
@@ -88,14 +94,14 @@ class Averages:
             for place, many in users:
                 uses[place].append((link, many))
         contenders = []
-        for place, ((phases, shift), used) in enumerate(zip(jobs, uses, strict=True)):
+        for place, ((phases, shift, priority), used) in enumerate(zip(jobs, uses, strict=True)):
             links, flows = np.array(used, np.float64).reshape(-1, 2).T
             begin_s = 0.0
             if self.network.offsets == "random" and shift is None:
                 begin_s = float(uniform(seed, OFFSETS, place)) * phases.iteration_s
             seconds, period_s = shift or (None, None)
             use = LinkUse(links.astype(np.int64), flows)
-            contenders.append(Contender(phases, use, seconds, period_s, begin_s))
+            contenders.append(Contender(phases, use, seconds, period_s, begin_s, priority=priority))
         network = self.network
         found = steady_state(
             [capacity for capacity, _ in crossings],
@@ -103,6 +109,8 @@ class Averages:
             pacing=network.pacing,
             adjust=math.inf if network.adjust == "off" else network.adjust,
             jitter=network.jitter,
+            carried=network.carried,
+            growth=network.growth,
             seed=seed,
         )
         self.played += 1

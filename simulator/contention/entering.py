@@ -13,6 +13,7 @@ from ..network.simulated import Simulated
 from ..numerics.random import uniform
 from . import network_calls
 from .averages import Averages
+from .crux import priorities
 from .link_network import LinkNetwork, whole_capacity
 from .network_calls import enter_stay
 from .phase_run import lay_phases
@@ -31,10 +32,14 @@ def lay_network(simulator: Simulated, seed: int) -> None:
     assert links is not None
     network_calls.clear_links(simulator.records, 0, links.num_links, int(s["n_jobs"]))
     s["link_capacity"][: links.num_links] = whole_capacity(links.capacity)
+    s["link_carried"][: links.num_links] = whole_capacity(whole_capacity(links.capacity) * network.carried)
     s["asked_shift_s"][: int(s["n_jobs"])] = -1.0
     s["phase_now_s"] = s["now_s"]
     s["net_seed"], s["jitter"], s["pacing"] = seed, network.jitter, network.pacing
     s["averages"] = network.mode == "averaged"
+    s["asks_changes"] = s["averages"] or (network.rates == "crux" and network.mode == "exact")
+    if (growth := network.growth) is not None:
+        growth.lay(s)
     s["adjust"] = math.inf if network.adjust == "off" else network.adjust
 
 
@@ -71,11 +76,18 @@ class EnteringPace:
         return self.network.may_resize(simulator.workload, job)
 
     def settle(self, simulator: Simulated) -> Iterator[tuple[int, float]]:
-        """The jobs that run at another average rate than before, where rates are averages; see simulated.py."""
-        if self.network.mode == "averaged":
-            s = simulator.state
+        """The jobs that run at another average rate than before, where rates are averages; see simulated.py.
+
+        Where Crux says who goes first, priorities are laid.
+        """
+        s, network = simulator.state, self.network
+        s.net_changed = 0
+        if network.mode == "exact" and network.rates == "crux":
+            for job, priority in priorities(simulator, network.joined(simulator), network.levels).items():
+                if s.stays[job]:
+                    network_calls.set_importance(simulator.records, 0, job, 1.0, priority)
+        if network.mode == "averaged":
             rates, s.averaged_rate = self.averages.rates(simulator)
-            s.net_changed = 0
             for job, seconds in rates.items():
                 rate = seconds / _size_ratio(s, job)
                 if rate != s.solo_s[job]:

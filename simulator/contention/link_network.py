@@ -40,6 +40,7 @@ from ..record.state import PROFILES
 from .circle import TOLERANCE, unify
 from .own_patterns import read_patterns
 from .patterns import has_pattern, is_data_parallel, pattern_of, scaled, throttled
+from .phase_run import Growth
 
 if TYPE_CHECKING:
     from ..cluster.topology import Topology
@@ -91,6 +92,12 @@ class LinkNetwork:
             (paper cassini, Sec. 5.7: 0.05); off: any.
         padding: how much longer than an iteration the period of a shift may be for the sake of a short common circle
             (contention/circle.py), a fraction.
+        carried: what arrives of a link to which more is offered than fits, a part of its capacity, in (0, 1]; 1: all
+            of it. The paper's own figures leave no room for less (`clustergym reproduce cassini-congestion`).
+        rates: who gets how much of a full link: fair: max-min; crux: the jobs of higher priority first (crux.py);
+            mltcp: in proportion to base + slope x the part of its iteration's bytes that a job has sent (`growth`).
+        levels: priorities of crux, >= 1.
+        base, slope: of mltcp, > 0 and >= 0.
         models: path of the user's own phases (own_patterns.py); "": none.
         default: silent: jobs whose model has no phases or whose batch is not known send nothing; None: an error.
         duration: isolated or compute: what `duration_s` means (isolated.py). Computing is an iteration on one machine.
@@ -111,6 +118,11 @@ class LinkNetwork:
     pacing: bool = True
     adjust: float | Literal["off"] = "off"
     padding: float = TOLERANCE
+    carried: float = 1.0
+    rates: Literal["fair", "crux", "mltcp"] = "fair"
+    levels: int = 8
+    base: float = 0.25
+    slope: float = 1.75
     models: str = ""
     default: Literal["silent"] | None = None
     duration: Duration = ISOLATED
@@ -123,6 +135,7 @@ class LinkNetwork:
 
     def __post_init__(self) -> None:
         limits = {"gbps": (0.0, False), "jitter": (0.0, True), "padding": (0.0, True)}
+        limits |= {"base": (0.0, False), "slope": (0.0, True), "levels": (1.0, True)}
         if self.adjust != "off":
             limits["adjust"] = (0.0, False)
         for key, (least, is_in) in limits.items():
@@ -130,6 +143,8 @@ class LinkNetwork:
             if not (value > least or (is_in and value == least)) or not math.isfinite(value):
                 bound = "of at least" if is_in else "above"
                 raise InputError(f"network contention: {key} = {value!r}: expected a finite number {bound} {least:g}")
+        if not 0.0 < self.carried <= 1.0:
+            raise InputError(f"network contention: carried = {self.carried!r}: expected a part above 0, at most 1")
         if self.models:
             read_patterns(self.models)
 
@@ -145,6 +160,20 @@ class LinkNetwork:
             f"{key}={value:.10g}" if isinstance(value, float) else f"{key}={value}" for key, value in values.items()
         )
         return f"{self.name}:{','.join(words)}"
+
+    @property
+    def growth(self) -> Growth | None:
+        """How the weights of jobs grow while they send; None: they do not.
+
+        Source: MLTCP (Rajasekaran et al., arXiv 2402.09589; HotNets'24): flows scale their window, or rate, by the
+        bytes that they have sent of this iteration, so that jobs which meet part from one iteration to the next. That
+        is all that we had of it; that a flow's part of a full link is in proportion to base + slope x the part that is
+        sent, with 0.25 and 1.75, and at once, is our reading. Nothing breaks a tie: equal jobs that begin together
+        stay together.
+
+        Paper: mltcp, the weight of a flow.
+        """
+        return Growth(self.base, self.slope) if self.rates == "mltcp" else None
 
     def tier_factors(self, workload: Jobs | Any, topology: Topology | None) -> tuple[np.ndarray, np.ndarray]:
         """Slowdowns per (model, gang size, batch), with nobody else on the links; see `base.Network`.

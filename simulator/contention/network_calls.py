@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..compiler.jit import entry
-from ..flows import link_use, phase_clock, sessions
+from ..flows import link_use, max_min_weighted, phase_clock, sessions
 
 
 @entry
@@ -44,6 +44,12 @@ def begin(states, row, job, begin_s, at):
 def set_shift(states, row, job, seconds, period_s):
     """`phase_clock.set_shift`."""
     phase_clock.set_shift(states[row], job, seconds, period_s)
+
+
+@entry
+def set_importance(states, row, job, weight, priority):
+    """`max_min_weighted.set_importance`."""
+    max_min_weighted.set_importance(states[row], job, weight, priority)
 
 
 @entry

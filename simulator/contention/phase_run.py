@@ -25,6 +25,7 @@ SIZES = ((40, 264, 2056), (520, 4104, 32_776), (8200, 65_544, 524_296))
 TRACE = 8192  # entries of the log, at least as many as jobs and some
 SHORTEST_S = 1e-6
 WARM_UP, AVERAGED = 10, 200  # iterations of `steady_state`
+STEPS = 32  # of a weight that grows, in an iteration: an Up phase is within 0.2 % of none at all
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class Contender:
         period_s: seconds, > 0; None: its iteration time alone on its links.
         begin_s: its first iteration may begin then, >= 0.
         rounds: iterations until it leaves, > 0; a fraction is run whole.
+        weight: its rate beside that of others on a full link, > 0; rounded to whole 2^-20ths.
+        priority: the highest goes first on a full link.
     """
 
     phases: Phases
@@ -46,6 +49,28 @@ class Contender:
     period_s: float | None = None
     begin_s: float = 0.0
     rounds: float = math.inf
+    weight: float = 1.0
+    priority: int = 0
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Weights that grow with what a job has sent of its iteration: base + slope x that part, instead of its own.
+
+    Attributes:
+        base: > 0. slope: >= 0.
+        steps: equal parts of an iteration's bytes in which the weight is taken as constant, >= 1
+            (flows/max_min_weighted.py).
+    """
+
+    base: float
+    slope: float
+    steps: int = STEPS
+
+    def lay(self, state: np.void) -> None:
+        """Modify the record: all weights grow so."""
+        state["is_weighted"] = 1
+        state["weight_base"], state["weight_slope"], state["weight_steps"] = self.base, self.slope, self.steps
 
 
 class PhaseRun:
@@ -63,6 +88,8 @@ class PhaseRun:
         pacing: bool = True,
         adjust: float = math.inf,
         jitter: float = 0.0,
+        carried: float = 1.0,
+        growth: Growth | None = None,
         seed: int = 0,
         log: bool = False,
     ) -> None:
@@ -74,6 +101,8 @@ class PhaseRun:
             adjust: an iteration that would begin later than its slot by more than this part of the job's iteration
                 alone waits for the next slot; paper cassini has 0.05 (Sec. 5.7); inf: never.
             jitter: coefficient of variation of Down times, >= 0. seed: of the jitter.
+            carried: what arrives of a link to which jobs offer more than fits, a part of its capacity, in (0, 1].
+            growth: of the weights of all jobs; None: they have their own.
             log: keep every rate and duration, for `durations` and `timeline`.
 
         Raises:
@@ -81,16 +110,20 @@ class PhaseRun:
         """
         self.jobs = tuple(jobs)
         self.capacity = np.floor(np.asarray(capacity, np.float64))
+        self.carried = carried
         if self.capacity.ndim != 1 or not np.isfinite(self.capacity).all() or (self.capacity < 1).any():
             raise InputError(f"capacity {list(capacity)}: expected one finite number of at least 1 byte/s per link")
         if not adjust >= 0 or not 0 <= jitter < math.inf:
             raise InputError(f"adjust = {adjust!r}, jitter = {jitter!r}: expected numbers of at least 0")
+        if not 0 < carried <= 1:
+            raise InputError(f"carried = {carried!r}: expected a part above 0, at most 1")
         uses = sum(len(job.use.links) for job in self.jobs)
         self.records = np.zeros(1, _fitting(len(self.jobs), len(self.capacity), uses)).view(np.recarray)
         self._log: list[np.ndarray] = []
         rows.clear_links(self.records, 0, len(self.capacity), len(self.records["first_use"][0]))
         state = self.state
         state["link_capacity"][: len(self.capacity)] = self.capacity
+        state["link_carried"][: len(self.capacity)] = np.maximum(1.0, np.floor(self.capacity * carried))
         for name, value in {
             "pacing": pacing,
             "adjust": adjust,
@@ -99,6 +132,8 @@ class PhaseRun:
             "tracing": log,
         }.items():
             state[name] = value
+        if growth is not None:
+            growth.lay(state)
         for number, job in enumerate(self.jobs):
             self._enter(number, job)
 
@@ -108,8 +143,12 @@ class PhaseRun:
             raise InputError(f"job {number}: a link that is not there, or no flow on one")
         if not 0 <= job.begin_s < math.inf or not job.rounds > 0:
             raise InputError(f"job {number}: begin_s = {job.begin_s!r}, rounds = {job.rounds!r}, expected >= 0 and > 0")
+        if not 0 < job.weight < math.inf:
+            raise InputError(f"job {number}: weight = {job.weight!r}: expected a finite number above 0")
         lay_phases(self.records, 0, number, job.phases)
         rows.enter_links(self.records, 0, number, links, flows)
+        if (job.weight, job.priority) != (1.0, 0):
+            rows.set_importance(self.records, 0, number, float(job.weight), int(job.priority))
         self.state["rounds_left"][number] = job.rounds
         if job.shift_s is not None:
             self.shift(number, job.shift_s, job.period_s)
@@ -301,6 +340,8 @@ def steady_state(
     pacing: bool = True,
     adjust: float = math.inf,
     jitter: float = 0.0,
+    carried: float = 1.0,
+    growth: Growth | None = None,
     seed: int = 0,
 ) -> SteadyState:
     """The averages over `averaged` iterations of the job with the longest ones, after `warm_up` of them.
@@ -311,7 +352,9 @@ def steady_state(
     Args:
         jobs: `rounds` and `begin_s` count as for PhaseRun, but they must go on for ever.
     """
-    run = PhaseRun(capacity, jobs, pacing=pacing, adjust=adjust, jitter=jitter, seed=seed)
+    run = PhaseRun(
+        capacity, jobs, pacing=pacing, adjust=adjust, jitter=jitter, carried=carried, growth=growth, seed=seed
+    )
     if any(job.rounds < math.inf for job in run.jobs):
         raise InputError("steady state: expected jobs without an end")
     _play_rounds(run, warm_up)

@@ -241,9 +241,9 @@ def job_table(plain: Plain, workload: Workload) -> dict[str, np.ndarray]:
 
 def _network(s: np.void) -> dict[str, float]:
     """What only jobs that share links have."""
-    links = int(s["n_links"])
-    excess = np.maximum(0.0, s["link_offered"][:links] - s["link_capacity"][:links])
-    unbooked = excess * (s["phase_now_s"] - s["link_since_s"][:links])
+    jobs = np.flatnonzero(s["is_sending"][: s["n_jobs"]])
+    unmet = s["send_top"][jobs] - s["send_rate"][jobs]
+    unbooked = s["held_flows"][jobs] * unmet * (s["phase_now_s"] - s["sent_since_s"][jobs])
     count, total_s, bins = int(s["iteration_count"]), float(s["iteration_sum_s"]), s["iteration_bins"].copy()
     for job in s["runner"][: s["running"]]:
         if s["stays"][job] == 0 or s["averages"]:  # its iterations are counted when it leaves its GPUs
@@ -252,7 +252,7 @@ def _network(s: np.void) -> dict[str, float]:
             count, total_s = count + rounds, total_s + rounds * seconds
             bins[max(0, min(len(bins) - 1, int(PER_FOLD * math.log(seconds / SHORTEST_S))))] += rounds
     return {
-        "congestion_bytes": float(s["link_congestion"][:links].sum() + unbooked.sum() + s["averaged_bytes"]),
+        "congestion_bytes": float(s["job_congestion"][: s["n_jobs"]].sum() + unbooked.sum() + s["averaged_bytes"]),
         "iteration_time_mean": total_s / count if count else float("nan"),
         "iteration_time_p99": _binned_quantile(bins, 0.99),
         "shift_adjustments": float(s["adjustments"]),

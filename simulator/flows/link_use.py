@@ -1,9 +1,13 @@
 """Links of a network: who uses them, what is offered to them, and their congestion.
 
-Congestion of a link is what is offered above its capacity, integrated over time: bytes that would have to wait, our
-stand-in for the ECN marks of paper cassini, Sec. 5. A job's part of it is in proportion to what it offers there.
-Offered is the rate of a phase, whatever the job gets of it; rates and capacities are whole bytes per second, so that
+Offered to a link is the rate of a phase, or what the job's links leave to it if nobody else sends (`send_top`),
+whatever it gets of that; so a job alone never offers too much. Rates and capacities are whole bytes per second, so that
 sums of them are exact in whatever order they are made.
+
+Congestion is what jobs offer above what they get, integrated over time: bytes that would have to wait, our stand-in for
+the ECN marks of paper cassini, Sec. 5. They wait at the one link that holds the job back, which decides its rate: the
+others on the way see no more of the job than that lets through. So a queue counts once, however many links the same
+jobs share. Of a link whose jobs it alone holds back it is what is offered above its capacity.
 """
 
 import math
@@ -19,6 +23,7 @@ def clear_links(s, n_links, n_jobs):
     s.phase_now_s = 0.0
     s.adjustments = s.phase_events = s.iteration_count = s.phase_count = s.n_dirty = s.trace_count = 0
     s.fills = s.sievings = s.filled = s.n_binding = 0
+    s.is_weighted = s.weight_steps = 0
     s.is_laid = s.fits_table = s.n_seats = s.n_columns = s.seats_sending = 0
     s.iteration_sum_s = 0.0
     s.ended_job = -1
@@ -26,18 +31,20 @@ def clear_links(s, n_links, n_jobs):
     s.n_uses = 0
     for link in range(n_links):
         s.link_first[link] = -1
-        s.link_offered[link] = s.link_bytes[link] = s.link_congestion[link] = s.link_since_s[link] = 0.0
-        s.link_share[link] = 0.0
+        s.link_offered[link] = s.link_bytes[link] = s.link_congestion[link] = 0.0
         s.is_dirty[link] = s.link_place[link] = s.link_users[link] = 0
         s.is_slack[link] = 1
         s.column_of[link] = -1
     for job in range(n_jobs):
         s.first_use[job] = s.first_binding[job] = s.phase_of[job] = s.phase[job] = s.seat_of[job] = -1
+        s.held_at[job] = s.stop_link[job] = -1
         s.is_sending[job] = s.may_join[job] = s.draws[job] = s.job_rounds[job] = s.sieve_mark[job] = 0
         s.job_congestion[job] = s.job_rounds_s[job] = s.job_up_s[job] = s.last_round_s[job] = s.send_rate[job] = 0.0
+        s.held_flows[job] = s.stop_flows[job] = 0.0
         s.job_alone_s[job] = 0.0
         s.shift_s[job] = -1.0
-        s.stretch[job] = s.fill_rate[job] = 1.0
+        s.stretch[job] = s.fill_rate[job] = s.flow_weight[job] = 1.0
+        s.flow_priority[job] = 0
         s.rounds_left[job] = math.inf
     for i in range(s.iteration_bins.size):
         s.iteration_bins[i] = 0
@@ -91,6 +98,8 @@ def enter_links(s, job):
         own = min(own, max(1.0, s.link_capacity[link] // s.use_flows[use]))
         use = s.use_after[use]
     s.own_rate[job] = own
+    s.flow_weight[job] = 1.0
+    s.flow_priority[job] = 0
     sieve(s, job)
     alone_s = s.tail_s[job]
     for phase in range(s.n_phases[job]):
@@ -130,12 +139,7 @@ def offer(s, link, change):
     before = s.link_offered[link]
     capacity = s.link_capacity[link]
     after = before + change
-    if before > capacity:
-        amount = (before - capacity) * (s.phase_now_s - s.link_since_s[link])
-        s.link_congestion[link] += amount
-        s.link_share[link] += amount / before
     s.link_offered[link] = after
-    s.link_since_s[link] = s.phase_now_s
     if (before > capacity or after > capacity) and not s.is_slack[link] and not s.is_dirty[link]:
         s.is_dirty[link] = 1
         s.dirty_link[s.n_dirty] = link
@@ -143,32 +147,56 @@ def offer(s, link, change):
 
 
 @kernel
+def mark_full(s, job):
+    """Modify `s`: new rates are due for all who share a link with a job to which more is offered than fits."""
+    use = s.first_binding[job]
+    while use >= 0:
+        link = s.use_link[use]
+        if s.link_offered[link] > s.link_capacity[link] and not s.is_dirty[link]:
+            s.is_dirty[link] = 1
+            s.dirty_link[s.n_dirty] = link
+            s.n_dirty += 1
+        use = s.use_binding[use]
+
+
+@kernel
+def book_waiting(s, job):
+    """Modify `s`: what has waited of a sending job since it got its rate, which it is about to lose, is booked."""
+    waited = waiting_now(s, job)
+    if waited > 0.0:
+        s.job_congestion[job] += waited
+        s.link_congestion[s.held_at[job]] += waited
+
+
+@kernel
+def waiting_now(s, job):
+    """Bytes of a sending job that have waited and are not booked yet."""
+    return s.held_flows[job] * (s.send_top[job] - s.send_rate[job]) * (s.phase_now_s - s.sent_since_s[job])
+
+
+@kernel
 def link_congestion_now(s, link):
     """Bytes of congestion on a link until now."""
-    excess = max(0.0, s.link_offered[link] - s.link_capacity[link])
-    return s.link_congestion[link] + excess * (s.phase_now_s - s.link_since_s[link])
+    total = s.link_congestion[link]
+    use = s.link_first[link]
+    while use >= 0:
+        job = s.use_job[use]
+        if s.is_sending[job] and s.held_at[job] == link:
+            total += waiting_now(s, job)
+        use = s.use_next[use]
+    return total
 
 
 @kernel
 def congestion_now(s):
-    """Bytes of congestion on all links until now."""
+    """Bytes of congestion of all jobs until now."""
     total = 0.0
-    for link in range(s.n_links):
-        total += link_congestion_now(s, link)
+    for job in range(s.job_congestion.size):
+        total += job_congestion_now(s, job)
     return total
 
 
 @kernel
 def job_congestion_now(s, job):
     """A job's part of the congestion of its links, until now."""
-    total = s.job_congestion[job]
-    if s.is_sending[job]:
-        rate = s.phase_rate[job, s.phase[job]]
-        use = s.first_use[job]
-        while use >= 0:
-            link = s.use_link[use]
-            excess = max(0.0, 1.0 - s.link_capacity[link] / s.link_offered[link])
-            share = s.link_share[link] + excess * (s.phase_now_s - s.link_since_s[link])
-            total += s.use_flows[use] * rate * (share - s.use_share[use])
-            use = s.use_after[use]
-    return total
+    return s.job_congestion[job] + (waiting_now(s, job) if s.is_sending[job] else 0.0)

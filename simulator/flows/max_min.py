@@ -2,15 +2,19 @@
 
 A job has one rate on all its links and takes flows x rate of each, since the flows of a collective wait for each other.
 All rates of a component rise together until a link is full, where its jobs stop, or a job has the rate of its phase.
-A component is what is joined by hot links, those to which more is offered than fits; others never bind. Rates are
+A component is what is joined by hot links, those to which more is offered than fits; others never bind. Of a hot link
+may arrive less than it has (`link_carried`), as if congestion cost something; by default all of it does. Rates are
 whole bytes per second, rounded down, at least 1; of links that are full at the same whole rate that with the lowest
 number is first. So the rates of a component follow from who sends in it, whatever was before and however it is found.
+Where jobs differ in weight or priority, max_min_weighted.py says how they share.
 """
 
 from ..compiler.jit import kernel
 from ..numerics import heap
+from .link_use import book_waiting
 from .max_min_dense import fill_table, has_table
 from .max_min_sparse import fill_lists
+from .max_min_weighted import fill_weighted, step_end
 
 
 @kernel
@@ -36,20 +40,27 @@ def trace(s, job, rate, offered):
 def fill(s):
     """Modify `s`: new rates for the jobs on dirty links and all that hot links join to them; nothing is dirty then."""
     s.fills += 1
-    jobs = fill_table(s) if has_table(s) else fill_lists(s)
+    if s.is_weighted:
+        jobs = fill_weighted(s)
+    else:
+        jobs = fill_table(s) if has_table(s) else fill_lists(s)
     s.filled += jobs
     for i in range(jobs):
         job = s.fill_job[i]
-        if s.fill_rate[job] != s.send_rate[job]:
+        if s.fill_rate[job] != s.send_rate[job] or s.weight_steps > 0:
             _set_rate(s, job, s.fill_rate[job])
 
 
 @kernel
 def _set_rate(s, job, rate):
-    """Modify `s`: a sending job goes on at another rate; the end of its phase moves."""
+    """Modify `s`: a sending job goes on at another rate; the end of its phase moves, or the next step of its weight."""
+    book_waiting(s, job)
+    s.held_at[job] = s.stop_link[job]
+    s.held_flows[job] = s.stop_flows[job]
     sent = s.send_rate[job] * (s.phase_now_s - s.sent_since_s[job])
     s.bytes_left[job] = max(0.0, s.bytes_left[job] - sent)
     s.sent_since_s[job] = s.phase_now_s
     s.send_rate[job] = rate
-    set_end(s, job, s.phase_now_s + s.bytes_left[job] / rate)
+    s.step_left[job] = step_end(s, job) if s.weight_steps > 0 and rate < s.send_top[job] else 0.0
+    set_end(s, job, s.phase_now_s + (s.bytes_left[job] - s.step_left[job]) / rate)
     trace(s, job, rate, s.phase_rate[job, s.phase[job]])

@@ -87,6 +87,7 @@ def _take_seats(s):
 def _clear_column(s, column):
     """Modify `s`: nobody is on a link."""
     s.column_capacity[column] = s.link_capacity[s.column_link[column]]
+    s.column_carried[column] = s.link_carried[s.column_link[column]]
     s.column_sending[column] = s.column_offered[column] = 0.0
     s.column_users[column] = 0
     for seat in range(s.n_seats):
@@ -116,7 +117,7 @@ def note_sending(s, job, sends):
     if seat < 0:
         return
     s.seats_sending ^= 1 << seat
-    offered = sends * s.phase_rate[job, s.phase[job]]
+    offered = sends * s.send_top[job]
     for column in range(columns):
         flows = float(s.table_flows[seat, column])
         s.column_sending[column] += sends * flows
@@ -128,22 +129,29 @@ def fill_table(s):
     """Modify `s`: `fill_rate` of the component of the dirty links, and its jobs; returns how many these are."""
     component = _component(s)
     rising, least_top = component, _least_top(s, component)
-    level, full = _lower(s, 0, 0.0)
+    level, full = _lower(s, 0, 0.0, -1)
     while rising != 0:
         if least_top <= level:
-            rate, stopping = least_top, _at_top(s, rising, least_top)
+            rate, stopping, at = least_top, _at_top(s, rising, least_top), -1
             rising &= ~stopping
             least_top = _least_top(s, rising)
         else:
-            rate, stopping = max(1.0, level), s.column_users[full] & rising
+            rate, stopping, at = max(1.0, level), s.column_users[full] & rising, full
             rising &= ~stopping
-        level, full = _lower(s, stopping, rate)
+            s.column_rate[full] = rate
+        level, full = _lower(s, stopping, rate, at)
     jobs = 0
     while component != 0:
         seat = trailing_zeros(component)
         component &= component - 1
-        s.fill_job[jobs] = s.seat_job[seat]
-        s.fill_rate[s.seat_job[seat]] = s.seat_rate[seat]
+        job, at = s.seat_job[seat], s.seat_stop[seat]
+        s.fill_job[jobs] = job
+        if at >= 0:
+            s.fill_rate[job] = s.column_rate[at]
+            s.stop_link[job] = s.column_link[at]
+            s.stop_flows[job] = s.table_flows[seat, at]
+        else:
+            s.fill_rate[job] = s.send_top[job]
         jobs += 1
     return jobs
 
@@ -172,7 +180,7 @@ def _component(s):
             found |= joined if joined & before != 0 else 0
     for column in range(columns):
         s.column_flows[column] = s.column_sending[column] if s.column_joined[column] & found != 0 else 0.0
-        s.column_room[column] = s.column_capacity[column]
+        s.column_room[column] = s.column_carried[column]
     return found
 
 
@@ -198,10 +206,11 @@ def _at_top(s, rising, top):
 
 
 @kernel
-def _lower(s, stopping, rate):
-    """Modify `s`: some seats rise no higher; how far, whole, the next link that is full lets its jobs, and its column.
+def _lower(s, stopping, rate, at):
+    """Modify `s`: some seats rise no higher, at a column or their top (-1); where the next link is full, whole.
 
-    Of several the first. Four rows are taken at once, where there are fewer the last of all, which has no flows.
+    Returned are how far it lets its jobs rise, and its column: of several the first. Four rows are taken at once, where
+    there are fewer the last of all, which has no flows.
     """
     columns, step = s.n_columns, s.column_link.size
     last = 1 << (s.seat_job.size - 1)
@@ -214,7 +223,7 @@ def _lower(s, stopping, rate):
         stopping &= stopping - 1
         d = trailing_zeros(stopping | last)
         stopping &= stopping - 1
-        s.seat_rate[a] = s.seat_rate[b] = s.seat_rate[c] = s.seat_rate[d] = rate
+        s.seat_stop[a] = s.seat_stop[b] = s.seat_stop[c] = s.seat_stop[d] = at
         least = NEVER * step
         for column in range(columns):
             stopped = s.table_flows[a, column] + s.table_flows[b, column]

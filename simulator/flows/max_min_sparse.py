@@ -10,7 +10,7 @@ from ..numerics.instructions import floor
 @kernel
 def fill_lists(s):
     """Modify `s`: `fill_rate` of the component of the dirty links, and its jobs; returns how many these are."""
-    jobs, links = _gather(s)
+    jobs, links = gather(s)
     _rise(s, jobs, links)
     for i in range(jobs):
         s.may_join[s.fill_job[i]] = 1
@@ -18,7 +18,7 @@ def fill_lists(s):
 
 
 @kernel
-def _gather(s):
+def gather(s):
     """Modify `s`: the component of the dirty links; returns how many jobs and hot links it has."""
     base = s.fills * s.fill_link.size
     jobs = links = 0
@@ -40,7 +40,7 @@ def _gather(s):
             elif s.link_offered[link] > s.link_capacity[link]:
                 s.link_place[link] = base + links
                 s.fill_link[links] = link
-                s.fill_room[links] = s.link_capacity[link]
+                s.fill_room[links] = s.link_carried[link]
                 s.fill_flows[links] = s.use_flows[use]
                 links += 1
                 jobs = _take_jobs(s, link, jobs)
@@ -81,16 +81,16 @@ def _rise(s, jobs, links):
                 top = s.send_top[s.fill_job[i]]
                 if s.fill_rate[s.fill_job[i]] == 0.0:
                     if top <= level:
-                        _stop(s, s.fill_job[i], top)
+                        _stop(s, s.fill_job[i], top, -1, 0.0)
                         rising -= 1
                     else:
                         least_top = min(least_top, top)
         else:
-            rising -= _stop_at_link(s, _first_at(s, links, level), max(1.0, level))
+            rising -= _stop_at_link(s, first_at(s, links, level), max(1.0, level))
 
 
 @kernel
-def _first_at(s, links, level):
+def first_at(s, links, level):
     """Of the links that are full at a level that with the lowest number."""
     first = s.n_links
     for i in range(links):
@@ -107,16 +107,18 @@ def _stop_at_link(s, link, rate):
     while use >= 0:
         job = s.use_job[use]
         if s.fill_rate[job] == 0.0:
-            _stop(s, job, rate)
+            _stop(s, job, rate, link, s.use_flows[use])
             stopped += 1
         use = s.use_next[use]
     return stopped
 
 
 @kernel
-def _stop(s, job, rate):
-    """Modify `s`: a job rises no higher."""
+def _stop(s, job, rate, link, flows):
+    """Modify `s`: a job rises no higher, because of a link, across which it has so many flows, or of none, -1."""
     s.fill_rate[job] = rate
+    s.stop_link[job] = link
+    s.stop_flows[job] = flows
     base = s.fills * s.fill_link.size
     use = s.first_binding[job]
     while use >= 0:

@@ -10,7 +10,7 @@ import math
 from ..compiler.jit import kernel
 from ..numerics import heap
 from .iterations import draw_factor, is_last_round, next_start, note_round
-from .link_use import alone_up_s, offer
+from .link_use import alone_up_s, book_waiting, mark_full, offer
 from .max_min import fill, set_end, trace
 from .max_min_dense import note_sending
 
@@ -99,6 +99,8 @@ def _step(s, job):
             _begin_within(s, job, s.first_round[job] * s.alone_s[job])
         else:
             _go_on(s, job)
+    elif s.is_sending[job] and s.step_left[job] > 0.0:
+        _step_weight(s, job)
     elif s.is_sending[job]:
         _stop_sending(s, job, 0.0)
         s.phase[job] += 1
@@ -190,33 +192,41 @@ def _start_sending(s, job, amount):
     use = s.first_use[job]
     while use >= 0:
         link = s.use_link[use]
-        offer(s, link, s.use_flows[use] * offered)
-        s.use_share[use] = s.link_share[link]
+        offer(s, link, s.use_flows[use] * rate)
         use = s.use_after[use]
     s.is_sending[job] = s.may_join[job] = 1
+    s.send_rate[job] = s.send_top[job] = rate
     note_sending(s, job, 1.0)
     s.bytes_due[job] = s.bytes_left[job] = amount
-    s.send_rate[job] = s.send_top[job] = rate
+    s.step_left[job] = 0.0
     s.sent_since_s[job] = s.up_began_s[job] = s.phase_now_s
     set_end(s, job, s.phase_now_s + amount / rate)
     trace(s, job, rate, offered)
 
 
 @kernel
+def _step_weight(s, job):
+    """Modify `s`: a job that is held back has sent so much that its weight grows by a step."""
+    book_waiting(s, job)
+    s.bytes_left[job] = s.step_left[job]
+    s.sent_since_s[job] = s.phase_now_s
+    s.step_left[job] = 0.0
+    set_end(s, job, s.phase_now_s + s.bytes_left[job] / s.send_rate[job])
+    mark_full(s, job)
+
+
+@kernel
 def _stop_sending(s, job, left):
     """Modify `s`: an Up phase of a job is over; `left` of its bytes are not sent."""
     s.phase_events += 1
-    offered = s.phase_rate[job, s.phase[job]]
     sent = s.bytes_due[job] - left
-    part = 0.0
+    book_waiting(s, job)
     use = s.first_use[job]
     while use >= 0:
         link = s.use_link[use]
-        offer(s, link, -s.use_flows[use] * offered)
-        part += s.use_flows[use] * (s.link_share[link] - s.use_share[use])
+        offer(s, link, -s.use_flows[use] * s.send_top[job])
         s.link_bytes[link] += s.use_flows[use] * sent
         use = s.use_after[use]
-    s.job_congestion[job] += part * offered
     s.is_sending[job] = s.may_join[job] = 0
     note_sending(s, job, -1.0)
     s.send_rate[job] = 0.0

@@ -101,7 +101,7 @@ def let_go(s):
             leave_links(s, job)
             s.stays[job] = 0
             s.shift_s[job] = -1.0
-            s.net_changed = s.averages
+            s.net_changed = s.asks_changes
         s.is_leaver[job] = 0
     s.n_leavers = 0
     if s.phase_count == 0:
@@ -113,7 +113,7 @@ def shift_stay(s, job, seconds, period_s):
     """Modify `s`: a running job has a shift from its next iteration on (seconds < 0: none), or will begin with it."""
     if stays(s, job) and s.is_leaver[job] != GONE:
         set_shift(s, job, seconds, period_s)
-        s.net_changed = s.averages
+        s.net_changed = s.asks_changes
     else:
         s.asked_shift_s[job] = seconds
         s.asked_period_s[job] = period_s

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..jobs.trace_columns import Table, read_csv
-from ..numerics.sums import sum_in_order
+from ..numerics.float_sums import sum_in_order
 from .goodput import gain, steps_at
 
 if TYPE_CHECKING:

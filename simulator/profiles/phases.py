@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base.errors import InputError
-from ..numerics.sums import sum_in_order
+from ..numerics.float_sums import sum_in_order
 
 HYBRID_MINIBATCHES = 2  # of Figure 1(d), assumed: see `hybrid`
 LOADING = 0.05  # near-zero demand between phases, as a part of the phase before: "a short period" in the text, assumed

@@ -59,6 +59,10 @@ def _scalars() -> list[Field]:
         ("filled", "i8"),  # for how many jobs, all times together,
         ("sievings", "i8"),  # and how often it was whether a link can bind
         ("n_binding", "i8"),  # links that can
+        ("is_weighted", "i8"),  # some job has or had a weight or priority of its own
+        ("weight_base", "f8"),  # a weight that grows: this and
+        ("weight_slope", "f8"),  # this x the part of the iteration's bytes that was sent,
+        ("weight_steps", "f8"),  # in so many steps; 0 = weights do not grow
         ("iteration_count", "i8"),  # whole iterations of all jobs, and their durations together
         ("iteration_sum_s", "f8"),
     ]
@@ -67,12 +71,11 @@ def _scalars() -> list[Field]:
 def _link_fields(links: Axis) -> list[Field]:
     return [
         ("link_capacity", "f8", (links,)),  # bytes per second, whole
+        ("link_carried", "f8", (links,)),  # and what arrives of it when more is offered than fits
         ("link_first", "i8", (links,)),  # head of its uses; -1 = none
-        ("link_offered", "f8", (links,)),  # flows x rate of the phases of all jobs that send
+        ("link_offered", "f8", (links,)),  # flows x `send_top` of all jobs that send
         ("link_bytes", "f8", (links,)),  # of phases that are over
-        ("link_congestion", "f8", (links,)),  # bytes, and
-        ("link_share", "f8", (links,)),  # their sum by byte per second that was offered, until
-        ("link_since_s", "f8", (links,)),  # when the offered sum last changed
+        ("link_congestion", "f8", (links,)),  # bytes that have waited there, as far as they are booked
         ("link_users", "i8", (links,)),  # how many jobs are on it
         ("is_slack", "i8", (links,)),  # it never decides a rate (flows/bottlenecks.py)
     ]
@@ -88,7 +91,6 @@ def _use_fields(uses: Axis) -> list[Field]:
         ("use_prev", "i8", (uses,)),
         ("use_after", "i8", (uses,)),  # of the job; of the free ones
         ("use_binding", "i8", (uses,)),  # of the job, on links that can bind
-        ("use_share", "f8", (uses,)),  # `link_share` when the present Up phase began
     ]
 
 
@@ -110,12 +112,15 @@ def _job_fields(jobs: Axis, phases: int) -> list[Field]:
         "sent_since_s",  # when its rate last changed
         "send_rate",  # bytes per second of a flow now
         "send_top",  # and the most that it could be in this phase
+        "step_left",  # bytes left when the next step of its weight is due; 0 = none in this phase
+        "flow_weight",  # its rate beside others' on a full link, whole 2^-20ths
         "up_began_s",  # when the present Up phase began
         "phase_end_s",  # when the present part of the iteration ends, if no rate changes
         "shift_s",  # iterations begin at this modulo the period; -1 = whenever the one before is over
         "period_s",
         "slot",  # the last that it began in; -inf = none yet
-        "job_congestion",  # its part of the congestion of its links, bytes
+        "job_congestion",  # its part of the congestion of its links, bytes, until its rate last changed
+        "held_flows",  # how many it has across `held_at`
         "job_rounds_s",  # durations of its whole iterations,
         "job_alone_s",  # what they had taken with nobody else on the links,
         "job_up_s",  # and seconds in their Up phases, together
@@ -124,9 +129,11 @@ def _job_fields(jobs: Axis, phases: int) -> list[Field]:
     integers = (
         "first_use",  # -1 = not in the network
         "first_binding",
+        "held_at",  # the link that held it back when it got its present rate; -1 = none
         "n_phases",
         "phase",  # the Up phase that it is in or before; n_phases: in the tail; -1: before the iteration
         "is_sending",
+        "flow_priority",  # the highest goes first on a full link
         "draws",  # iterations begun, in all its life: counts the random numbers
         "job_rounds",  # whole iterations in `job_rounds_s`
     )
@@ -160,6 +167,8 @@ def _scratch_fields(jobs: Axis, links: Axis) -> list[Field]:
         ("sieve_flows", "f8", (jobs,)),  # with so many flows
         ("may_join", "i8", (jobs,)),  # by job: 1 = it sends and is not in the present fill
         ("fill_rate", "f8", (jobs,), COUNTED),  # its rate when it last was in a fill; 0 = it is in one, and rises
+        ("stop_link", "i8", (jobs,)),  # by job: the link at which it stopped to rise; -1 = at its top
+        ("stop_flows", "f8", (jobs,)),  # and how many flows it has there
         ("fill_job", "i8", (jobs,), COUNTED),  # the jobs of the component
         ("link_place", "i8", (links,)),  # its place in the lists below + links of the record x number of the fill
         ("fill_link", "i8", (links,)),  # the hot links of the component,
@@ -178,7 +187,7 @@ def _table_fields(jobs: Axis, links: Axis) -> list[Field]:
         ("n_seats", "i8"),
         ("n_columns", "i8"),
         ("seat_job", "i8", (seats,), COUNTED),
-        ("seat_rate", "f8", (seats,), COUNTED),  # `fill_rate`
+        ("seat_stop", "i8", (seats,), COUNTED),  # the column at which it stopped to rise; -1 = at its top
         ("seat_of", "i8", (jobs,)),  # -1 = none
         ("column_link", "i8", (columns,), COUNTED),  # ascending
         ("column_of", "i8", (links,)),  # -1 = none
@@ -191,11 +200,13 @@ def _table_fields(jobs: Axis, links: Axis) -> list[Field]:
             COUNTED,
         ),  # an even number: no padding, whose bytes are anything
         ("column_capacity", "f8", (columns,), COUNTED),
+        ("column_carried", "f8", (columns,), COUNTED),  # `link_carried`
         ("column_sending", "f8", (columns,), COUNTED),  # flows of the jobs that send
         ("column_offered", "f8", (columns,), COUNTED),  # `link_offered`
         ("column_joined", "i8", (columns,), COUNTED),  # these jobs, if more is offered than fits
         ("column_room", "f8", (columns,), COUNTED),  # capacity that is left to
         ("column_flows", "f8", (columns,), COUNTED),  # flows that are still rising
+        ("column_rate", "f8", (columns,), COUNTED),  # that of the jobs that stopped there
     ]
 
 
@@ -217,8 +228,9 @@ def stay_fields(jobs: Axis, links: int, entries: Axis) -> list[Field]:
         jobs, entries = Axis(JOB, 1), Axis(LOGGED, 1)
     return [
         ("averages", "i8"),  # jobs on the network run at average rates, not phase by phase;
-        ("net_changed", "i8"),  # who is there, or a shift, has changed since they were computed;
-        ("averaged_rate", "f8"),  # and the bytes of congestion per second that go with them,
+        ("asks_changes", "i8"),  # rates are asked too when who is there, or a shift, has changed:
+        ("net_changed", "i8"),  # it has since;
+        ("averaged_rate", "f8"),  # the bytes of congestion per second that go with average rates,
         ("averaged_bytes", "f8"),  # and that so far
         ("stays", "i8", (jobs,)),  # the stretch of the job on its GPUs is, or was until it ended, on the network
         ("stay_done", "f8", (jobs,)),  # iterations since `begin` that it had done at `since_s`

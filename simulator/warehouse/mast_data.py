@@ -24,7 +24,7 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..cluster.region_hardware import MOST_REGIONS, NO_GPU, Clusters, World
-from ..numerics.sums import sum_in_order
+from ..numerics.float_sums import sum_in_order
 from . import mast_statistics
 from .warehouse import HIGH_LEVELS, NO_APP, Jobs, Tables, Warehouse
 

@@ -21,7 +21,7 @@ import numpy as np
 from ..base.errors import InputError
 from ..base.names import choose
 from ..jobs.workload import Workload
-from ..numerics.sums import sum_in_order
+from ..numerics.float_sums import sum_in_order
 from ..profiles.models import shipped_profiles
 from ..profiles.throughput import GPU_TYPES
 from .draws import check_parameters, choose_values

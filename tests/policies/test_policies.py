@@ -317,7 +317,8 @@ def test_the_list_of_policies():
     elastic = ["pollux", "tiresias-rounds"]
     sharing = ["random", "fifo", "sjf", "edf", "tiresias", "sjf-ffs", "sjf-bsbf", *elastic, "gandiva"]
     assert policies.list("Sharing") == sharing
-    augmented = ["themis+cassini", "pollux+cassini", "dally+cassini", "sjf-bsbf+cassini"]
+    rivals = ["themis+crux", "themis+mltcp"]
+    augmented = ["themis+cassini", *rivals, "pollux+cassini", "dally+cassini", "sjf-bsbf+cassini"]
     time_shift = ["random", "pollux", "themis", *augmented, "least-shared", "ideal", "best-rotations"]
     assert policies.list("TimeShift") == time_shift
     geo, placement = policies.list("Geo"), ["static", "tetris-v1", "tetris-v2", "milp"]

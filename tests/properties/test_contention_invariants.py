@@ -33,13 +33,14 @@ def check_rates(run):
     rate = np.where(sending, state.send_rate[:jobs], 0.0)
     phase = np.maximum(state.phase[:jobs], 0)
     top = np.where(sending, state.phase_rate[np.arange(jobs), np.minimum(phase, 7)], 0.0)
-    carried = flows @ rate
-    assert (state.link_offered[: len(run.capacity)] == flows @ top).all()
-    assert (carried <= run.capacity).all() and (rate <= top).all() and (rate[sending] >= 1.0).all()
+    offered, carried = flows @ np.minimum(top, state.own_rate[:jobs]), flows @ rate
+    assert (state.link_offered[: len(run.capacity)] == offered).all()
+    capacity = np.where(offered > run.capacity, np.maximum(1.0, np.floor(run.capacity * run.carried)), run.capacity)
+    assert (carried <= capacity).all() and (rate <= top).all() and (rate[sending] >= 1.0).all()
     assert (rate == np.floor(rate)).all()
     for job in np.flatnonzero(rate < top):
         on = np.flatnonzero(flows[:, job])
-        full = on[carried[on] + flows[on].sum(axis=1) > run.capacity[on]]
+        full = on[carried[on] + flows[on].sum(axis=1) > capacity[on]]
         most = [(rate * (flows[link] > 0)).max() for link in full]
         assert any(rate[job] >= other for other in most), "no link binds the job"
 

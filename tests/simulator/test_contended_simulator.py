@@ -68,7 +68,7 @@ def test_two_in_lockstep_and_two_with_shifts():
     simulator = contended(*[(0.0, 2, "half", 100.0)] * 2)
     metrics = simulator.run(Script(*starts))
     assert simulator.jobs()["jct_s"] == pytest.approx(26.0, rel=1e-9)
-    assert metrics["congestion_bytes"] == pytest.approx(100 * 0.16 * 50e9 / 8 * 2)  # of the cable's two directions
+    assert metrics["congestion_bytes"] == pytest.approx(100 * 0.16 * 50e9 / 8)  # once, not in both directions
     assert metrics["comm_time_mean"] == pytest.approx(8.0) and metrics["iteration_time_mean"] == pytest.approx(0.26)
 
     simulator = contended(*[(0.0, 2, "half", 100.0)] * 2)
@@ -412,7 +412,7 @@ def test_a_horizon_stops_the_clock_in_the_middle():
     assert simulator.at_horizon and simulator.state.now_s == 10.0
     assert simulator.view.remaining_s(0) == pytest.approx((100 - 10 / 0.26) * 0.18, rel=0.01)
     assert metrics["iteration_time_mean"] == pytest.approx(0.26)
-    assert metrics["congestion_bytes"] == pytest.approx(10 / 0.26 * 0.16 * 50e9 / 8 * 2, rel=0.02)
+    assert metrics["congestion_bytes"] == pytest.approx(10 / 0.26 * 0.16 * 50e9 / 8, rel=0.02)
     parts = gpu_seconds(simulator.plain.record)
     assert parts["held"] == pytest.approx(40.0) == pytest.approx(parts["compute"] + parts["comm"])
 

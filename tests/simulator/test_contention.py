@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import math
@@ -72,11 +73,34 @@ def test_two_that_interleave_take_compute_plus_once_communication():
     assert run.congestion_bytes == 0.0
 
 
+@pytest.mark.parametrize("carried", [1.0, 0.88, 0.5, 0.07])
+def test_of_a_link_to_which_too_much_is_offered_a_part_arrives(carried):
+    """k equal jobs in lockstep: each Up phase takes k / carried times as long; alone, or within the link, nothing."""
+    for jobs in (1, 2, 3):
+        run = one_link([down_up(0.1, 0.08)] * jobs, [None] * jobs, carried=carried)
+        run.play(100.0)
+        assert run.iteration_s == pytest.approx(0.1 + (jobs * 0.08 / carried if jobs > 1 else 0.08), abs=1e-7)
+    within = one_link([down_up(0.1, 0.08, 25)] * 2, [None] * 2, carried=carried)
+    within.play(10.0)
+    assert within.iteration_s == pytest.approx(0.18) and within.congestion_bytes == 0.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_less_a_hot_link_carries_the_less_has_who_has_least(seed):
+    drawn, least = random_run(seed), []
+    for carried in (1.0, 0.9, 0.7, 0.3):
+        jobs = [Contender(Phases(9.0, (0.0,), (9.0,), (max(job.phases.rate),)), job.use) for job in drawn.jobs]
+        run = PhaseRun(drawn.capacity, jobs, carried=carried)
+        run.play(1e-6)
+        least.append(float(run.state.send_rate[: len(jobs)].min()))
+    assert least == sorted(least, reverse=True)
+
+
 def test_a_link_that_a_job_crosses_twice_binds_it_alone():
     run = PhaseRun([C], [Contender(down_up(0.1, 0.1, 45), use({0: 2}))])
     run.play(5.0)
     assert [*run.alone_s, *run.iteration_s] == pytest.approx([0.1 + 0.1 * 45 / 25] * 2)
-    assert run.link_congestion[0] > 0
+    assert run.link_congestion[0] == 0.0  # nobody is in its way but itself
 
 
 def test_a_part_of_a_flow_takes_a_part_of_the_rate():
@@ -205,8 +229,8 @@ def test_without_pacing_a_shift_is_lost_by_drift():
     assert free.congestion_bytes > 0.0
 
 
-def test_who_is_early_waits_and_who_is_late_skips_no_slot():
-    """A job that is held up once begins at once afterwards, and catches up with its slots."""
+def test_who_is_early_waits_and_who_is_a_little_late_skips_no_slot():
+    """A job that is held up for less than a period begins at once afterwards, and catches up with its slots."""
     late = Contender(down_up(0.4, 0.4), use({0: 1}), shift_s=0.0, period_s=1.0)
     once = Contender(down_up(0.01, 0.5), use({0: 1}), begin_s=2.5, rounds=1)
     run = PhaseRun([C], [late, once], log=True)
@@ -214,6 +238,20 @@ def test_who_is_early_waits_and_who_is_late_skips_no_slot():
     # Up from 2.4 on, shared from 2.51: ends at 3.09 instead of 2.8; then 0.8 s to 3.89, and the slot at 4 is met.
     assert run.durations[0][:6] == pytest.approx([1.0, 1.0, 1.09, 0.91, 1.0, 1.0])
     assert run.adjustments == 0
+
+
+def test_slots_that_are_over_are_skipped():
+    """Who is more than a period late begins at once, in the last slot that has begun, and makes that delay good."""
+    late = Contender(down_up(0.4, 0.4), use({0: 1}), shift_s=0.0, period_s=1.0)
+    once = Contender(down_up(0.01, 2.5), use({0: 1}), begin_s=2.5, rounds=1)
+    run = PhaseRun([C], [late, once, once], log=True)
+    run.play(14.0)
+    # Up from 2.4 to 2.51 alone, then a third each: 0.87 s for the 0.29 left, until 3.38; the next Up takes 1.2 s.
+    assert run.durations[0][:3] == pytest.approx([1.0, 1.0, 1.38])
+    assert run.durations[0][3] == pytest.approx(1.6) and run.durations[0][4] == pytest.approx(1.6)
+    begun = np.concatenate([[0.0], np.cumsum(run.durations[0])])
+    assert begun[4:6] == pytest.approx([4.98, 6.58])  # slots 4 and 6: the one at 5 is skipped
+    assert run.durations[0][-1] == pytest.approx(1.0) and begun[-1] == pytest.approx(round(begun[-1]))
 
 
 def test_with_adjust_who_is_late_waits_for_the_next_slot():
@@ -320,12 +358,50 @@ def test_bytes_and_congestion_are_what_the_log_adds_up_to(seed):
         length = np.diff(when, append=PLAYED_S)
         assert (carried <= run.capacity[link]).all() and (carried <= offered).all()
         assert (carried * length).sum() == pytest.approx(sent[link], rel=1e-9, abs=1.0)
-        excess = np.maximum(0.0, offered - run.capacity[link])
-        assert (excess * length).sum() == pytest.approx(congestion[link], rel=1e-9, abs=1.0)
+        excess = np.where(offered > run.capacity[link], offered - run.carried * run.capacity[link], 0.0)
+        assert congestion[link] <= (excess * length).sum() * (1 + 1e-9) + 100.0 * PLAYED_S  # whole bytes per second
         if len(offered):
-            assert offered[-1] == state.link_offered[link]
+            assert offered[-1] >= state.link_offered[link]
     assert congestion.sum() == pytest.approx(run.congestion_bytes, rel=1e-9)
     assert run.job_congestion.sum() == pytest.approx(run.congestion_bytes, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(SCENARIOS))
+def test_what_waits_of_a_job_is_what_it_offers_above_what_it_gets(seed):
+    """One flow on each link: wherever it waits, that is all of it, once."""
+    drawn = random_run(seed)
+    jobs = [dataclasses.replace(job, use=use(dict.fromkeys(job.use.links.tolist(), 1))) for job in drawn.jobs]
+    run = PhaseRun(drawn.capacity, jobs, carried=drawn.carried, log=True)
+    run.play(PLAYED_S)
+    when, job, rate, top = run.log()
+    for number in range(len(jobs)):
+        mine = (job == number) & (rate >= 0)
+        offered = np.minimum(top[mine], float(run.state.own_rate[number]))
+        waits = np.maximum(0.0, offered - rate[mine]) * np.diff(when[mine], append=PLAYED_S)
+        assert run.job_congestion[number] == pytest.approx(waits.sum(), rel=1e-9, abs=1.0)
+
+
+def test_a_queue_counts_once_however_many_links_are_in_series():
+    found = []
+    for links in (1, 2, 4):
+        run = PhaseRun([C] * links, [Contender(down_up(0.1, 0.08), use(dict.fromkeys(range(links), 1)))] * 2)
+        run.play(10.0)
+        found.append((run.congestion_bytes, run.job_congestion.tolist(), run.iterations.tolist()))
+        assert run.link_congestion.tolist() == pytest.approx([run.congestion_bytes] + [0.0] * (links - 1))
+    assert found[0] == found[1] == found[2]
+
+
+def test_bytes_wait_where_the_job_is_held_back():
+    """Of 50 a flow on 60 and 50: the first has room for 30 each, the second holds two back at 25, so there 50 wait.
+
+    The third gets 60 - 25 = 35 of its 50 on the first link: what waits there is its 15.
+    """
+    sending = Phases(10.0, (0.0,), (10.0,), (50 * GBPS,))
+    run = PhaseRun([60 * GBPS, C], [Contender(sending, use(links)) for links in ({0: 1, 1: 1}, {1: 1}, {0: 1})])
+    run.play(2.0)
+    assert (run.state.send_rate[:3] / GBPS).tolist() == [25, 25, 35]
+    assert (run.link_congestion / (2 * GBPS)).tolist() == pytest.approx([15, 50])
+    assert (run.job_congestion / (2 * GBPS)).tolist() == pytest.approx([25, 25, 15])
 
 
 def test_bytes_of_whole_iterations_are_those_of_the_phases():
@@ -377,7 +453,8 @@ def test_the_size_of_a_network_changes_no_bit():
             for job in range(17)
         ]
         options = {name: small.state[name].item() for name in ("pacing", "adjust", "jitter")}
-        large = PhaseRun([*small.capacity, *[C] * len(pairs)], [*small.jobs, *crowd], seed=seed, log=True, **options)
+        capacity, options["carried"] = [*small.capacity, *[C] * len(pairs)], small.carried
+        large = PhaseRun(capacity, [*small.jobs, *crowd], seed=seed, log=True, **options)
         for until_s in (0.5, PLAYED_S):
             small.play(until_s)
             large.play(until_s)
@@ -447,6 +524,8 @@ def test_the_steady_state_of_free_jobs_is_that_of_a_longer_run():
     [
         ([0.0], {}, {}, "at least 1 byte/s"),
         ([math.inf], {}, {}, "finite"),
+        ([C], {}, {"carried": 0.0}, "carried = 0.0: expected a part above 0, at most 1"),
+        ([C], {}, {"carried": 1.5}, "carried = 1.5: expected a part above 0, at most 1"),
         ([C], {"use": {3: 1}}, {}, "not there"),
         ([C], {"use": {0: 0}}, {}, "or no flow on one"),
         ([C], {"begin_s": -1.0}, {}, "begin_s"),

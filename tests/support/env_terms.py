@@ -167,7 +167,9 @@ TERMS: dict[str, Terms] = {
             "two a server, failing": {"topology": "cassini-two-gpu", "mtbf_s": 20_000.0, "checkpoint_s": 300.0},
         },
         alone=of_links,
-        left_out=lambda policy, options: policy.dedicated and "network" in options,  # it has a network of its own
+        left_out=lambda policy, options: (
+            (policy.dedicated or policy.on_links) and "network" in options
+        ),  # it has a network of its own
         baseline=("themis", "random", {}),
     ),
     "clustergym/Geo-v0": Terms(
@@ -299,6 +301,8 @@ def differences(
     policy, terms = player(), TERMS[env_id]
     if getattr(policy, "dedicated", False):
         options["network"] = "contention:mode=dedicated"
+    if getattr(policy, "on_links", {}):
+        options["network"] = "contention:" + ",".join(f"{key}={value}" for key, value in policy.on_links.items())
     first = terms.small if terms.played is None else terms.played
     env = gymnasium.make(env_id, **{**first, **options}).unwrapped
     env.reset(seed=11)

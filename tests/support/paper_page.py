@@ -57,6 +57,8 @@ PAPERS = {
         "Rajasekaran et al., CASSINI: Network-Aware Job Scheduling in Machine Learning Clusters, NSDI'24",
         "policies/cassini",
     ),
+    "crux": Source("Crux", "Cao et al., SIGCOMM'24, as a summary tells it"),
+    "mltcp": Source("MLTCP", "Rajasekaran et al., HotNets'24 (arXiv 2402.09589), by its abstract"),
     "pollux": Source("Pollux", "Qiao et al., OSDI'21", "policies/pollux"),
     "harmony": Source(
         "Harmony",

@@ -57,6 +57,7 @@ def random_run(seed: int, log: bool = False) -> PhaseRun:
         pacing=rng.random() < 0.7,
         adjust=rng.choice([float("inf"), 0.05]),
         jitter=rng.choice([0.0, 0.01]),
+        carried=rng.choice([1.0, 1.0, 0.88, 0.5]),
         seed=seed,
         log=log,
     )

@@ -36,17 +36,17 @@ def shifted(phases: Sequence[Phases], found: Solution, circle: Circle) -> list[C
     return [Contender(one, ACROSS, shift, period) for one, shift, period in rows]
 
 
-def steady(jobs: Sequence[Contender]) -> SteadyState:
-    """Averages over 800 iterations, after 200."""
-    return steady_state([LINK], jobs, WARM_UP, AVERAGED)
+def steady(jobs: Sequence[Contender], carried: float = 1.0) -> SteadyState:
+    """Averages over 800 iterations, after 200; `carried`: the part of the link that arrives when jobs meet."""
+    return steady_state([LINK], jobs, WARM_UP, AVERAGED, carried=carried)
 
 
-def from_random_offsets(phases: Sequence[Phases], seeds: Sequence[int]) -> list[SteadyState]:
+def from_random_offsets(phases: Sequence[Phases], seeds: Sequence[int], carried: float = 1.0) -> list[SteadyState]:
     """The jobs without shifts, first iterations drawn evenly over the length of one: one steady state a seed."""
     found = []
     for seed in seeds:
         random = np.random.default_rng(seed)
         starts = [float(random.uniform(0.0, one.iteration_s)) for one in phases]
         jobs = [Contender(one, ACROSS, begin_s=start) for one, start in zip(phases, starts, strict=True)]
-        found.append(steady(jobs))
+        found.append(steady(jobs, carried))
     return found

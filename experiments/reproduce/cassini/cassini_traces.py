@@ -314,8 +314,9 @@ def _loads(options: Options, traces: Sequence[Trace]) -> list[str]:
 
 NOTES = (
     "in a model where links are shared fairly nobody is faster than with all links to himself: `ideal` bounds every "
-    "gain, and a published one above the bound cannot come out; the testbed's own protocol may lose more to congestion",
-    "congestion: bytes offered above capacity, all traces together; the paper counts marked packets per iteration",
+    "gain, and a published one above the bound cannot come out; that congestion lost more on the testbed than sharing "
+    "does is no reason, as cassini-congestion shows",
+    "congestion: bytes that had to wait, all traces together; the paper counts marked packets per iteration",
     f"cables of {MEASURED_GBPS:g} Gbps: two jobs together get what one has alone, as Sec. 2.2 measured; a job alone "
     "sends at its profile's rate on both",
     "all jobs start at once when they are placed, pacing keeps shifts (network contention, defaults)",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clustergym.simulator.numerics.sums import sum_in_order
+from clustergym.simulator.numerics.float_sums import sum_in_order
 
 
 def test_each_addition_is_rounded():
