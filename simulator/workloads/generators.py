@@ -22,6 +22,7 @@ from .cassini_jobs import cassini_dynamic, cassini_dynamic_mp, cassini_multigpu,
 from .draws import (
     bursts,
     check_parameters,
+    choose_between,
     choose_values,
     from_quantiles,
     lognormal_gaps,
@@ -32,7 +33,6 @@ from .draws import (
     with_deadlines,
 )
 from .harmony_jobs import harmony_like
-from .lognormal_jobs import lay_lognormal
 from .mast_jobs import mast_like
 from .sharing_jobs import bsbf_physical, philly_sample
 
@@ -309,9 +309,8 @@ def _lognormal_jobs(
     values, edges = _sizes(what, tuple(gpus), tuple(gpu_shares))
     if not 0 <= sigma <= 5:
         raise InputError(f"workload {what}: sigma={sigma:g}; expected 0 to 5")
-    uniform, growth = rng.random(jobs), np.exp(sigma * rng.standard_normal(jobs))
-    sizes, duration_s = np.empty(jobs, np.int64), np.empty(jobs)
-    lay_lognormal(uniform, values, edges, growth, float(median_s), LONGEST_S, sizes, duration_s)
+    sizes = choose_between(rng, jobs, values, edges)
+    duration_s = np.minimum(np.maximum(median_s * np.exp(sigma * rng.standard_normal(jobs)), 1.0), LONGEST_S)
     return sizes, duration_s, rng.integers(0, max(1, len(models)), jobs)
 
 

@@ -13,8 +13,6 @@ from clustergym.simulator.jobs.workload import Workload
 from clustergym.simulator.network.pairs import MOST_GPUS, number_pairs
 from clustergym.simulator.rules.rule import Rule
 from clustergym.simulator.workloads import open_workload
-from clustergym.simulator.workloads.draws import choose_between
-from clustergym.simulator.workloads.lognormal_jobs import lay_lognormal
 
 
 def simulated(word="poisson:jobs=60", rule=None, topology="flat:machines=8,gpus_per_machine=8", **options):
@@ -79,30 +77,6 @@ def test_pairs_are_numbered_by_model_and_gang_size(pairs, room):
     assert found[:count].tolist() == expected.tolist()
     assert first_job[:count].tolist() == first.tolist()
     assert profiles.tolist() == number.tolist()
-
-
-class Uniform:
-    """A generator whose draws are known."""
-
-    def __init__(self, drawn):
-        self.drawn = drawn
-
-    def random(self, n):
-        return self.drawn[:n]
-
-
-@given(st.lists(st.floats(0.0, 1.0, exclude_max=True), min_size=1, max_size=30), st.integers(1, 6), st.integers(0, 9))
-@settings(max_examples=60, deadline=None)
-def test_sizes_and_durations_are_those_of_numpy(uniform, values, seed):
-    """Sizes as `choose_between` has them, durations no shorter than 1 s and no longer than is allowed."""
-    rng, n = np.random.default_rng(seed), len(uniform)
-    sizes, edges, growth = np.arange(1, values + 1), rng.random(values).cumsum(), np.exp(9.0 * rng.standard_normal(n))
-    drawn = np.array(uniform)
-    drawn[0] = edges[0] / edges[-1] if values > 1 else 0.0  # where one size ends and the next begins
-    found, duration_s = np.empty(n, np.int64), np.empty(n)
-    lay_lognormal(drawn, sizes, edges, growth, 30.0, 1e4, found, duration_s)
-    assert found.tolist() == choose_between(Uniform(drawn), n, sizes, edges).tolist()
-    assert duration_s.tolist() == np.clip(30.0 * growth, 1.0, 1e4).tolist()
 
 
 @pytest.mark.parametrize("horizon_s", [np.inf, 9_000.0])
