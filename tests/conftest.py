@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from clustergym.tests.support.paths import TRACES
+
+# A shell that runs the tests in its background has its programs ignore Ctrl-C, which some tests send to their own.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # What is drawn first may have to be compiled, on a busy machine: how long a draw takes says nothing about it.
 settings.register_profile("kernels", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -26,6 +26,7 @@ from .findings import Options
 PLAYERS = (
     "case",
     "bsbf/bsbf_case",
+    "cassini/cassini_room",
     "cassini/cassini_traces",
     "dally/dally_series",
     "harmony/harmony_case",

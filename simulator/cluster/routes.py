@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from ..numerics.rounding import GRAIN
 from .links import LinkGraph
 from .topology import Topology
 from .traffic import Streams, streams_of
@@ -37,7 +38,6 @@ class LinkUse:
 
 
 NO_LINKS = LinkUse(np.zeros(0, np.int64), np.zeros(0, np.float64))
-GRAIN = 2.0**-12  # of flows: whole rates times these can be added exactly, in whatever order, up to 17 Tbps on a link
 
 
 def route(links: LinkGraph, start: int, end: int) -> list[int]:

@@ -14,7 +14,8 @@ from functools import cache
 import numpy as np
 
 from ..base.errors import InputError
-from ..cluster.routes import GRAIN, LinkUse
+from ..cluster.routes import LinkUse
+from ..numerics.rounding import GRAIN
 from ..profiles.phases import Phases
 from ..record.contention_fields import MOST_PHASES, contention_fields
 from ..record.field_axes import dtype_of

@@ -7,9 +7,9 @@ or gone.
 
 import math
 
-from ..cluster.routes import GRAIN
 from ..compiler.jit import kernel
 from ..numerics.instructions import floor, trailing_zeros
+from ..numerics.rounding import GRAIN
 
 NEVER = 1 << 55  # bytes per second: more than the whole ones that a float64 has
 FEW = 2  # links that can bind, a job: lists are as fast, since few jobs are joined

@@ -2,9 +2,9 @@
 
 import math
 
-from ..cluster.routes import GRAIN
 from ..compiler.jit import kernel
 from ..numerics.instructions import floor
+from ..numerics.rounding import GRAIN
 
 
 @kernel

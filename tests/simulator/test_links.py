@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.cluster.links import GBPS
-from clustergym.simulator.cluster.routes import GRAIN, link_use, machines_of, route, sharing
+from clustergym.simulator.cluster.routes import link_use, machines_of, route, sharing
 from clustergym.simulator.cluster.topology import Topology
 from clustergym.simulator.cluster.traffic import ring_flows, streams_of, tree_flows
+from clustergym.simulator.numerics.rounding import GRAIN
 
 PAIR = {
     "nodes": [{"id": "a", "gpus": 2}, {"id": "b", "gpus": 1}, {"id": "s"}],

@@ -9,8 +9,9 @@ import sys
 import numpy as np
 
 from clustergym.simulator.cluster.links import GBPS
-from clustergym.simulator.cluster.routes import GRAIN, LinkUse
+from clustergym.simulator.cluster.routes import LinkUse
 from clustergym.simulator.contention.phase_run import Contender, PhaseRun
+from clustergym.simulator.numerics.rounding import GRAIN
 from clustergym.simulator.profiles.phases import in_order
 
 PLAYED_S = 20.0
