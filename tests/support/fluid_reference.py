@@ -64,12 +64,13 @@ class Played:
     Attributes:
         begins: of each job, when its iterations began; of one that left, its end is the last.
         adjustments: how often each job was too late for its slot and waited for the next.
-        congestion, carried: bytes offered to each link above its capacity, and those that crossed it, (L,).
+        waited: bytes of each job that had to wait: offered above what it got, at the one link that held it back, (J,).
+        carried: bytes that crossed each link, (L,).
     """
 
     begins: list[list[float]]
     adjustments: list[int]
-    congestion: np.ndarray
+    waited: np.ndarray
     carried: np.ndarray
 
     def durations(self, job: int) -> np.ndarray:
@@ -111,6 +112,17 @@ def max_min(demand: np.ndarray, flows: np.ndarray, capacity: np.ndarray) -> np.n
     return rate
 
 
+def held_back(demand: np.ndarray, rate: np.ndarray, flows: np.ndarray, capacity: np.ndarray) -> np.ndarray:
+    """How many flows of each job cross the link that holds it back, (J,); 0: none does.
+
+    That link is full, and nobody's flows are faster there; of several the first.
+    """
+    full = rate @ flows >= capacity * (1 - 1e-9)
+    fastest = np.max(rate[:, None] * (flows > 0), axis=0)
+    holds = (flows > 0) & full & (rate[:, None] >= fastest * (1 - 1e-9)) & (demand > rate * (1 + 1e-9))[:, None]
+    return np.where(holds.any(axis=1), flows[np.arange(len(rate)), holds.argmax(axis=1)], 0)
+
+
 class FluidPlay:
     """Jobs on links, from time 0 on.
 
@@ -119,15 +131,23 @@ class FluidPlay:
         pacing: a job with a shift begins every iteration at a slot; False: only the first.
         adjust: an iteration that would begin later than its slot by more than this part of an iteration alone waits
             for the next slot.
+        carried: what a link to which more is offered than fits has left of its capacity.
     """
 
-    def __init__(self, capacity: np.ndarray, jobs: list[FluidJob], pacing: bool = True, adjust: float = math.inf):
+    def __init__(
+        self,
+        capacity: np.ndarray,
+        jobs: list[FluidJob],
+        pacing: bool = True,
+        adjust: float = math.inf,
+        carried: float = 1.0,
+    ):
         self.capacity, self.pacing, self.adjust, self.now = np.asarray(capacity, float), pacing, adjust, 0.0
+        self.part = carried
         self.jobs = [job.alone(self.capacity) for job in jobs]
         self.flows = np.array([job.flows for job in jobs])
-        self.offered = np.zeros(len(self.capacity))
-        nothing = np.zeros((2, len(self.capacity)))
-        self.played = Played([[] for _ in jobs], [0] * len(jobs), *nothing)
+        self.waiting = np.zeros(len(jobs))
+        self.played = Played([[] for _ in jobs], [0] * len(jobs), np.zeros(len(jobs)), np.zeros(len(self.capacity)))
         self.at = [_Present(job.steps(), job.shift_s, job.period_s, job.begin_s) for job in self.jobs]
         for number, job in enumerate(self.jobs):
             self.shift(number, job.shift_s, job.period_s)
@@ -157,14 +177,16 @@ class FluidPlay:
     def _rates(self) -> tuple[np.ndarray, list[float]]:
         """The rate of a flow of each job, and when each is through with its step."""
         demand = np.array([at.steps[at.step][1] if at.left > 0 else 0.0 for at in self.at])
-        rate = max_min(demand, self.flows, self.capacity)
-        self.offered = demand @ self.flows
+        crowded = demand @ self.flows > self.capacity * (1 + 1e-9)
+        capacity = np.where(crowded, self.part * self.capacity, self.capacity)
+        rate = max_min(demand, self.flows, capacity)
+        self.waiting = (demand - rate) * held_back(demand, rate, self.flows, capacity)
         return rate, [self.now + at.left / r if r else at.until for at, r in zip(self.at, rate, strict=True)]
 
     def _send(self, rate: np.ndarray, then: float) -> None:
         """Send at these rates until then."""
         seconds = then - self.now
-        self.played.congestion += np.maximum(self.offered - self.capacity, 0.0) * seconds
+        self.played.waited += self.waiting * seconds
         self.played.carried += rate @ self.flows * seconds
         for at, r in zip(self.at, rate, strict=True):
             at.left = max(0.0, at.left - r * seconds)

@@ -124,8 +124,8 @@ class Apart:
         iterations: how many were compared: those that both began before the plays parted.
         worst: the largest relative difference of one of them.
         mean: relative difference of the mean iteration of all jobs, to the end of the play.
-        carried, congestion: bytes that crossed a link, and those offered above its capacity: the largest difference as
-            a part of what the fullest link could carry.
+        carried, waited: bytes that crossed a link, and those of a job that had to wait: the largest difference as a
+            part of what the largest link could carry.
         adjustments: how often jobs waited for the slot after theirs: ours, and by the reference.
         parted_s: when they parted; inf: they did not.
     """
@@ -134,7 +134,7 @@ class Apart:
     worst: float
     mean: float
     carried: float
-    congestion: float
+    waited: float
     adjustments: tuple[int, int]
     parted_s: float
 
@@ -149,7 +149,7 @@ def compare(case: Case, until_s: float, **terms: Any) -> Apart:
         *apart(ours, theirs, played.begins),
         relative(np.concatenate(ours).mean(), np.concatenate(theirs).mean()),
         float(np.abs(run.link_bytes - played.carried).max() / could),
-        float(np.abs(run.link_congestion - played.congestion).max() / could),
+        float(np.abs(run.job_congestion - played.waited).max() / could),
         (int(run.adjustments), sum(played.adjustments)),
         parting_s(ours, theirs, played.begins),
     )
