@@ -34,6 +34,9 @@ def clear_links(s, n_links, n_jobs):
         s.link_offered[link] = s.link_bytes[link] = s.link_congestion[link] = 0.0
         s.is_dirty[link] = s.link_place[link] = s.link_users[link] = 0
         s.is_slack[link] = 1
+        s.link_level[link] = math.inf
+        s.link_flows[link] = 0.0
+        s.turn_of[link] = -1
         s.column_of[link] = -1
     for job in range(n_jobs):
         s.first_use[job] = s.first_binding[job] = s.phase_of[job] = s.phase[job] = s.seat_of[job] = -1
@@ -95,6 +98,7 @@ def enter_links(s, job):
             s.use_prev[head] = use
         s.link_first[link] = use
         s.link_users[link] += 1
+        s.link_flows[link] += s.use_flows[use]
         own = min(own, max(1.0, s.link_capacity[link] // s.use_flows[use]))
         use = s.use_after[use]
     s.own_rate[job] = own
@@ -122,6 +126,7 @@ def leave_links(s, job):
     while use >= 0:
         before, after = s.use_prev[use], s.use_next[use]
         s.link_users[s.use_link[use]] -= 1
+        s.link_flows[s.use_link[use]] -= s.use_flows[use]
         if before >= 0:
             s.use_next[before] = after
         else:

@@ -12,6 +12,7 @@ Where jobs differ in weight or priority, max_min_weighted.py says how they share
 from ..compiler.jit import kernel
 from ..numerics import heap
 from .link_use import book_waiting
+from .max_min_changes import doubt_all, fill_changes
 from .max_min_dense import fill_table, has_table
 from .max_min_sparse import fill_lists
 from .max_min_weighted import fill_weighted, step_end
@@ -43,12 +44,26 @@ def fill(s):
     if s.is_weighted:
         jobs = fill_weighted(s)
     else:
-        jobs = fill_table(s) if has_table(s) else fill_lists(s)
+        jobs = _fill_equal(s)
     s.filled += jobs
     for i in range(jobs):
         job = s.fill_job[i]
         if s.fill_rate[job] != s.send_rate[job] or s.weight_steps > 0:
             _set_rate(s, job, s.fill_rate[job])
+
+
+@kernel
+def _fill_equal(s):
+    """Modify `s`: `fill_rate` of jobs with equal weights; returns how many may have another than before."""
+    is_new = not s.is_laid
+    if has_table(s):
+        return fill_table(s)
+    jobs = -1
+    if not is_new:
+        jobs = fill_changes(s)
+    elif not s.fits_table:
+        doubt_all(s)
+    return jobs if jobs >= 0 else fill_lists(s)
 
 
 @kernel

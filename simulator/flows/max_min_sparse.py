@@ -14,6 +14,8 @@ def fill_lists(s):
     _rise(s, jobs, links)
     for i in range(jobs):
         s.may_join[s.fill_job[i]] = 1
+    for i in range(links):
+        s.link_load[s.fill_link[i]] = s.link_carried[s.fill_link[i]] - s.fill_room[i]
     return jobs
 
 
@@ -24,6 +26,7 @@ def gather(s):
     jobs = links = 0
     for i in range(s.n_dirty):
         s.is_dirty[s.dirty_link[i]] = 0
+        s.link_level[s.dirty_link[i]] = math.inf
         jobs = _take_jobs(s, s.dirty_link[i], jobs)
     s.n_dirty = 0
     seen = 0
@@ -39,6 +42,7 @@ def gather(s):
                 s.fill_flows[place] += s.use_flows[use]
             elif s.link_offered[link] > s.link_capacity[link]:
                 s.link_place[link] = base + links
+                s.link_level[link] = math.inf
                 s.fill_link[links] = link
                 s.fill_room[links] = s.link_carried[link]
                 s.fill_flows[links] = s.use_flows[use]
@@ -103,6 +107,7 @@ def first_at(s, links, level):
 def _stop_at_link(s, link, rate):
     """Modify `s`: the rising jobs of a full link have `rate`; returns how many."""
     stopped = 0
+    s.link_level[link] = rate
     use = s.link_first[link]
     while use >= 0:
         job = s.use_job[use]

@@ -195,7 +195,8 @@ def _start_sending(s, job, amount):
         offer(s, link, s.use_flows[use] * rate)
         use = s.use_after[use]
     s.is_sending[job] = s.may_join[job] = 1
-    s.send_rate[job] = s.send_top[job] = rate
+    s.send_rate[job] = s.send_top[job] = s.fill_rate[job] = rate
+    s.stop_link[job] = -1
     note_sending(s, job, 1.0)
     s.bytes_due[job] = s.bytes_left[job] = amount
     s.step_left[job] = 0.0

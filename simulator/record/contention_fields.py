@@ -77,6 +77,7 @@ def _link_fields(links: Axis) -> list[Field]:
         ("link_bytes", "f8", (links,)),  # of phases that are over
         ("link_congestion", "f8", (links,)),  # bytes that have waited there, as far as they are booked
         ("link_users", "i8", (links,)),  # how many jobs are on it
+        ("link_flows", "f8", (links,)),  # flows of all of them
         ("is_slack", "i8", (links,)),  # it never decides a rate (flows/bottlenecks.py)
     ]
 
@@ -175,6 +176,12 @@ def _scratch_fields(jobs: Axis, links: Axis) -> list[Field]:
         ("fill_room", "f8", (links,)),  # capacity that is left to
         ("fill_flows", "f8", (links,)),  # flows that are still rising,
         ("fill_height", "f8", (links,)),  # how far each of them can rise
+        ("link_level", "f8", (links,)),  # the rate of the jobs that stopped at a link; inf = none has
+        ("link_load", "f8", (links,)),  # flows x rate of the jobs that send, of a hot link
+        ("n_turns", "i8"),  # links that may not be full where they were:
+        ("turn_level", "f8", (links,)),  # a heap by the rate at which it is looked at next
+        ("turn_link", "i8", (links,)),
+        ("turn_of", "i8", (links,)),  # place in it; -1 = none
     ]
 
 

@@ -1,0 +1,183 @@
+"""Max-min filling that follows a change: only the links and jobs that it reaches are looked at again.
+
+The same rates as by max_min_sparse.py, which fills a whole component. That stops jobs in the order of (rate, link), where
+a job at its highest rate stops at link -1. So where a job stops is a key, and whether a link is full at its key follows
+from the keys of its own jobs: of those that stop before it, and how many others rise. Here all keys of the last filling
+are believed until a link at which something has changed has its turn, in the order of keys: then everything before is
+certain. A link that is full earlier than it was stops its jobs there. One that would be full later lets those that had
+stopped at it go on, for now until it is full or they have their highest rate. Either way the jobs' other links have
+changed, and may have a turn later. A link on which all jobs have room for their rates, and a byte more, never has one.
+
+Keys, `fill_rate` and `stop_link`, are of all jobs that send once everything was filled (`doubt_all`).
+"""
+
+import math
+
+from ..compiler.jit import kernel
+from ..numerics import heap
+from ..numerics.instructions import floor
+
+LEAST = 2.0  # bytes per second: below, jobs get more than there is, and the order of keys is lost
+
+
+@kernel
+def doubt_all(s):
+    """Modify `s`: rates of all jobs are due, since a job has come or gone: links may decide that did not before."""
+    for i in range(s.phase_count):
+        s.stop_link[s.phase_item[i]] = -1
+    for link in range(s.n_links):
+        s.link_level[link] = math.inf
+        if s.link_offered[link] > s.link_capacity[link] and not s.is_slack[link] and not s.is_dirty[link]:
+            s.is_dirty[link] = 1
+            s.dirty_link[s.n_dirty] = link
+            s.n_dirty += 1
+
+
+@kernel
+def fill_changes(s):
+    """Modify `s`: `fill_rate` of the jobs that get another key; returns how many they are, -1: fill the component."""
+    jobs = s.n_turns = 0
+    for i in range(s.n_dirty):
+        _look_at(s, s.dirty_link[i])
+    while s.n_turns > 0:
+        level, link = s.turn_level[0], s.turn_link[0]
+        if level < LEAST:
+            _give_up(s, jobs)
+            return -1
+        found, was = _full_at(s, link, level), s.link_level[link]
+        if found > level and was > level:
+            _set_turn(s, link, min(found, was))
+            continue
+        s.link_level[link] = found
+        _set_turn(s, link, found if found > level else math.inf)
+        jobs = _move_jobs(s, link, level, found, jobs)
+    for i in range(s.n_dirty):
+        s.is_dirty[s.dirty_link[i]] = 0
+    s.n_dirty = 0
+    for i in range(jobs):
+        s.may_join[s.fill_job[i]] = 1
+    return jobs
+
+
+@kernel
+def _give_up(s, jobs):
+    """Modify `s`: nobody has a turn, and all may join a component."""
+    for i in range(s.n_turns):
+        s.turn_of[s.turn_link[i]] = -1
+    s.n_turns = 0
+    for i in range(jobs):
+        s.may_join[s.fill_job[i]] = 1
+
+
+@kernel
+def _look_at(s, link):
+    """Modify `s`: jobs of a link have begun or ceased to send."""
+    load = 0.0
+    use = s.link_first[link]
+    while use >= 0:
+        job = s.use_job[use]
+        if s.is_sending[job]:
+            load += s.use_flows[use] * s.fill_rate[job]
+        use = s.use_next[use]
+    s.link_load[link] = load
+    if s.link_level[link] < math.inf or _may_fill(s, link):
+        _set_turn(s, link, min(_full_at(s, link, 0.0), s.link_level[link]))
+
+
+@kernel
+def _may_fill(s, link):
+    """False if all jobs of a link have room for their rates and a byte more: then none stops there."""
+    return s.link_load[link] + s.link_flows[link] > s.link_carried[link]
+
+
+@kernel
+def _set_turn(s, link, level):
+    """Modify `s`: a link has its turn at that level; at none if it is infinite."""
+    if s.turn_of[link] >= 0:
+        if level < math.inf:
+            heap.change(s.turn_level, s.turn_link, s.turn_of, 0, s.n_turns, link, level)
+        else:
+            heap.remove(s.turn_level, s.turn_link, s.turn_of, 0, s.n_turns, link)
+            s.n_turns -= 1
+    elif level < math.inf:
+        heap.push(s.turn_level, s.turn_link, s.turn_of, 0, s.n_turns, level, link)
+        s.n_turns += 1
+
+
+@kernel
+def _full_at(s, link, level):
+    """Where a link is full, at `level` or above, if all jobs stop at other links where their keys say; inf: nowhere."""
+    if s.link_offered[link] <= s.link_capacity[link]:
+        return math.inf
+    while True:
+        room, rising = s.link_carried[link], 0.0
+        use = s.link_first[link]
+        while use >= 0:
+            job = s.use_job[use]
+            if s.is_sending[job]:
+                rate, at = s.fill_rate[job], s.stop_link[job]
+                if at == link:
+                    rate, at = s.send_top[job], -1
+                if rate < level or (rate == level and at < link):
+                    room -= s.use_flows[use] * rate
+                else:
+                    rising += s.use_flows[use]
+            use = s.use_next[use]
+        if rising == 0.0:
+            return math.inf
+        height = floor(room / rising)
+        if height <= level:
+            return height
+        level = height
+
+
+@kernel
+def _move_jobs(s, link, level, found, jobs):
+    """Modify `s`: a link has its turn at `level` and is full at `found`: new keys; returns how many jobs have any.
+
+    If that is now all stop that have not; if it is later those go on that had stopped at it.
+    """
+    use = s.link_first[link]
+    while use >= 0:
+        job = s.use_job[use]
+        rate, at = s.fill_rate[job], s.stop_link[job]
+        rises = at == link if found > level else rate > level or (rate == level and at >= link)
+        if s.is_sending[job] and rises:
+            top = s.send_top[job]
+            new_rate, new_at = (top, -1) if top <= found else (found, link)
+            if new_rate != rate or new_at != at:
+                s.stop_flows[job] = s.use_flows[use]
+                jobs = _note(s, job, jobs)
+                _move(s, job, new_rate, new_at, link, level)
+        use = s.use_next[use]
+    return jobs
+
+
+@kernel
+def _note(s, job, jobs):
+    """Modify `s`: a job is among those whose rate may have changed; returns how many these are."""
+    if s.may_join[job]:
+        s.may_join[job] = 0
+        s.fill_job[jobs] = job
+        jobs += 1
+    return jobs
+
+
+@kernel
+def _move(s, job, rate, at, mover, level):
+    """Modify `s`: a job has another key, at the turn of link `mover` at `level`: its other links may have a turn."""
+    before, before_at = s.fill_rate[job], s.stop_link[job]
+    s.fill_rate[job] = rate
+    s.stop_link[job] = at
+    is_earlier = rate < before or (rate == before and at < before_at)
+    use = s.first_binding[job]
+    while use >= 0:
+        link = s.use_link[use]
+        s.link_load[link] += s.use_flows[use] * (rate - before)
+        if link != mover:
+            if is_earlier:  # the link is full no earlier than it was
+                if s.turn_of[link] < 0 and s.link_level[link] < math.inf:
+                    _set_turn(s, link, s.link_level[link])
+            elif s.turn_of[link] >= 0 or s.link_level[link] < math.inf or _may_fill(s, link):
+                _set_turn(s, link, min(_full_at(s, link, level), s.link_level[link]))
+        use = s.use_binding[use]
