@@ -43,10 +43,10 @@ def clear_links(s, n_links, n_jobs):
         s.held_at[job] = s.stop_link[job] = -1
         s.is_sending[job] = s.may_join[job] = s.draws[job] = s.job_rounds[job] = s.sieve_mark[job] = 0
         s.job_congestion[job] = s.job_rounds_s[job] = s.job_up_s[job] = s.last_round_s[job] = s.send_rate[job] = 0.0
-        s.held_flows[job] = s.stop_flows[job] = 0.0
+        s.held_flows[job] = s.stop_flows[job] = s.fill_rate[job] = 0.0
         s.job_alone_s[job] = 0.0
         s.shift_s[job] = -1.0
-        s.stretch[job] = s.fill_rate[job] = s.flow_weight[job] = 1.0
+        s.stretch[job] = s.flow_weight[job] = 1.0
         s.flow_priority[job] = 0
         s.rounds_left[job] = math.inf
     for i in range(s.iteration_bins.size):

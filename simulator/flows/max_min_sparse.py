@@ -111,7 +111,7 @@ def _stop_at_link(s, link, rate):
     use = s.link_first[link]
     while use >= 0:
         job = s.use_job[use]
-        if s.fill_rate[job] == 0.0:
+        if s.fill_rate[job] == 0.0 and s.is_sending[job]:
             _stop(s, job, rate, link, s.use_flows[use])
             stopped += 1
         use = s.use_next[use]

@@ -148,7 +148,7 @@ def _stop_at_link(s, link, level, priority):
     use = s.link_first[link]
     while use >= 0:
         job = s.use_job[use]
-        if s.fill_rate[job] == 0.0 and s.flow_priority[job] == priority:
+        if s.fill_rate[job] == 0.0 and s.is_sending[job] and s.flow_priority[job] == priority:
             rate = min(s.send_top[job], max(1.0, floor(level * s.flow_weight[job])))
             _stop(s, job, rate, link, s.use_flows[use])
             stopped += 1

@@ -230,7 +230,8 @@ def _stop_sending(s, job, left):
         use = s.use_after[use]
     s.is_sending[job] = s.may_join[job] = 0
     note_sending(s, job, -1.0)
-    s.send_rate[job] = 0.0
+    s.send_rate[job] = s.fill_rate[job] = 0.0
+    s.stop_link[job] = -1
     s.bytes_left[job] = left
     s.round_up_s[job] += s.phase_now_s - s.up_began_s[job]
     trace(s, job, 0.0, 0.0)

@@ -167,7 +167,7 @@ def _scratch_fields(jobs: Axis, links: Axis) -> list[Field]:
         ("sieve_mark", "i8", (jobs,)),  # by job: on the link of this sieving,
         ("sieve_flows", "f8", (jobs,)),  # with so many flows
         ("may_join", "i8", (jobs,)),  # by job: 1 = it sends and is not in the present fill
-        ("fill_rate", "f8", (jobs,), COUNTED),  # its rate when it last was in a fill; 0 = it is in one, and rises
+        ("fill_rate", "f8", (jobs,), COUNTED),  # its rate after the present fill; 0 = it rises, or does not send
         ("stop_link", "i8", (jobs,)),  # by job: the link at which it stopped to rise; -1 = at its top
         ("stop_flows", "f8", (jobs,)),  # and how many flows it has there
         ("fill_job", "i8", (jobs,), COUNTED),  # the jobs of the component
