@@ -12,7 +12,7 @@ from ..numerics.instructions import floor, trailing_zeros
 from ..numerics.rounding import GRAIN
 
 NEVER = 1 << 55  # bytes per second: more than the whole ones that a float64 has
-FEW = 2  # links that can bind, a job: lists are as fast, since few jobs are joined
+FEW = 2.5  # links that can bind, a job: what follows a change is faster, since few jobs are joined
 PADDED = 16  # columns are worked on so many at once
 
 
