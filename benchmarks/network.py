@@ -1,8 +1,9 @@
 """Phase events per CPU second of jobs that share links, by how many share a link and by the size of the network.
 
 Models, batches and workers are drawn from those of paper cassini, and everybody goes on for ever. An event is the
-beginning or the end of an Up phase. What an event costs is decided by how many sending jobs are joined by links that
-cannot carry what they are offered, since all of these get new rates; `joined` has their mean number.
+beginning or the end of an Up phase. What an event costs is decided by how many sending jobs it gives new rates; `filled`
+has the mean number of jobs a filling: all that full links join where rates come from a table, elsewhere those that the
+change reaches.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def measure(case: Case, seed: int) -> dict[str, Any]:
         "links": len(np.unique(used)),
         "links_per_job": len(used) / len(jobs),
         "jobs_per_link": len(used) / len(np.unique(used)),
-        "joined": (int(run.state.filled) - before["filled"]) / max(1, fills),
+        "filled": (int(run.state.filled) - before["filled"]) / max(1, fills),
         "slowdown": float(np.nanmean(run.iteration_s / run.alone_s)),
         "events": events,
         "runs": case.runs,
@@ -145,7 +146,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def print_tables(document: dict[str, Any]) -> None:
     """The document as a table."""
-    columns = ("network", "workers", "jobs", "links", "each", "on a link", "joined", "slower")
+    columns = ("network", "workers", "jobs", "links", "each", "on a link", "filled", "slower")
     print_table(
         "million phase events per CPU second, one core",
         (*columns, "best", "median", "target", ""),
@@ -157,7 +158,7 @@ def print_tables(document: dict[str, Any]) -> None:
                 row["links"],
                 f"{row['links_per_job']:.1f}",
                 f"{row['jobs_per_link']:.2f}",
-                f"{row['joined']:.1f}",
+                f"{row['filled']:.1f}",
                 f"{row['slowdown']:.2f}",
                 f"{row['events_per_s'] / 1e6:.2f}",
                 f"{row['events_per_s_median'] / 1e6:.2f}",

@@ -466,6 +466,30 @@ def test_the_size_of_a_network_changes_no_bit():
     assert ways == {(0, 0), (1, 0)}
 
 
+@pytest.mark.parametrize(("seed", "unit"), [*((seed, GBPS) for seed in range(6)), (6, 0.3), (7, 1.0)])
+def test_rates_that_follow_changes_are_those_of_whole_components(seed, unit):
+    """Filling by weights fills components anew; of links of a few bytes per second rates are the least there are."""
+    rng = random.Random(seed)
+    runs: list[PhaseRun] = []
+    jobs = []
+    for _ in range(100):
+        rates = [rng.choice([5, 10, 20, 50 * rng.random()]) * unit for _ in range(2)]
+        parts = [(rng.random() / 5, 0.0), (0.01 + rng.random() / 5, rates[0]), (0.02, 0.0), (0.05, rates[1])]
+        flows = {link: rng.choice([1, 1, 2, 0.25]) for link in rng.sample(range(200), rng.randint(1, 12))}
+        jobs.append(Contender(in_order(parts), use(flows), rounds=rng.choice([math.inf, math.inf, math.inf, 5.0])))
+    capacity = [max(1.0, rng.choice([20, 25, 50, 50 * rng.random()]) * unit) for _ in range(200)]
+    for is_weighted in (0, 1):
+        run = PhaseRun(capacity, jobs, carried=0.9, log=True)
+        run.state["is_weighted"] = is_weighted
+        run.play(2.5)
+        runs.append(run)
+    followed, anew = runs
+    assert followed.state.fits_table == 0 and followed.state.filled < anew.state.filled
+    assert [each.tolist() for each in followed.durations] == [each.tolist() for each in anew.durations]
+    assert followed.job_congestion.tolist() == anew.job_congestion.tolist()
+    assert followed.link_congestion == pytest.approx(anew.link_congestion, rel=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(SCENARIOS))
 def test_a_run_is_the_same_however_it_is_cut(seed):
     whole, cut = random_run(seed), random_run(seed)
