@@ -1,8 +1,8 @@
 """Phase events per CPU second of jobs that share links, by how many share a link and by the size of the network.
 
 Models, batches and workers are drawn from those of paper cassini, and everybody goes on for ever. An event is the
-beginning or the end of an Up phase. What an event costs is decided by how many sending jobs it gives new rates; `filled`
-has the mean number of jobs a filling: all that full links join where rates come from a table, elsewhere those that the
+beginning or the end of an Up phase. What an event costs is decided by how many sending jobs get new rates; `filled` has
+the mean number of jobs a filling: all that full links join where rates come from a table, elsewhere those that the
 change reaches.
 """
 

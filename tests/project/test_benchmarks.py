@@ -87,8 +87,8 @@ def test_network(capsys):
     for row in placed.values():
         assert row["events_per_s"] >= row["events_per_s_median"] > 0
         assert row["events"] > 10 * row["jobs"] and row["slowdown"] >= 1.0
-        assert 1.0 <= row["joined"] <= row["jobs"]
-    assert placed["testbed", "near"]["joined"] < placed["testbed", "scattered"]["joined"]
+        assert 0.0 < row["filled"] <= row["jobs"]
+    assert placed["testbed", "near"]["filled"] < placed["testbed", "scattered"]["filled"]
 
 
 def test_philly(capsys):
