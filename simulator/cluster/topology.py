@@ -145,6 +145,7 @@ class Topology:
         lands: storage of the regions and the links between them; None: regions are only names. With them a cluster has
             machines of one type and size; one unit of a cluster of type "CPU" is a machine without GPUs.
         written: what of all this the user wrote; the rest is a preset's.
+        about: what was read from a file and what was assumed, in words; "": nothing to say.
     """
 
     name: str
@@ -168,6 +169,7 @@ class Topology:
     links: LinkGraph | None = None
     lands: Lands | None = None
     written: Written = NOTHING_WRITTEN
+    about: str = ""
 
     @classmethod
     def from_counts(
@@ -187,6 +189,7 @@ class Topology:
         links: LinkGraph | None = None,
         lands: Lands | None = None,
         written: Written | None = None,
+        about: str = "",
     ) -> Topology:
         """Build from how many children each element has, level by level, in natural order; all counts >= 1.
 
@@ -198,6 +201,7 @@ class Topology:
             machine_order: natural, or the seed of a random order, a whole number of at most 18 digits.
             links, lands: what the attributes say, in the same order.
             written: what of it the user wrote; None: the tiers and GPU types that are given here.
+            about: what was assumed, in words.
 
         Raises:
             InputError: counts that do not add up, too many GPUs, or names, an order, links or lands that do not fit.
@@ -226,6 +230,7 @@ class Topology:
             links=links,
             lands=lands,
             written=Written(tuple(tiers), lands is None and any(cluster_gpu_type)) if written is None else written,
+            about=about,
         )
         if lands is not None:
             _check_lands(topology, lands)
@@ -267,7 +272,7 @@ class Topology:
             raise InputError(f"topology {source!r}: expected a preset, a mapping or a path to a YAML or JSON file")
         text = os.fspath(source)
         if isinstance(source, str) and text.strip().partition(":")[0] in PRESETS:
-            name, params = parse_name(text, "topology")
+            name, params = parse_name(text, "topology", last="file")
             return bind(PRESETS[name], params, f"topology {name}")
         looks_like_path = os.sep in text or "/" in text or text.lower().endswith(_SPEC_SUFFIXES)
         if isinstance(source, str) and not looks_like_path and not os.path.exists(text):

@@ -29,7 +29,7 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..base.tiers import RACK, TIERS
-from ..cluster.routes import NO_LINKS, LinkUse, link_use, sharing
+from ..cluster.routes import NO_LINKS, LinkUse, link_use, nics_of, sharing
 from ..jobs.workload import name_of_job
 from ..network.isolated import ISOLATED, Duration
 from ..network.measured import batch_of, factors_by_batch
@@ -231,8 +231,8 @@ class LinkNetwork:
             self._topology[:] = [topology]
             self._alone.clear()
             self._routes.clear()
-        workers = tuple(np.sort(topology.gpu_machine[np.asarray(gpus, np.int64)]).tolist())
-        number, asked, is_spread = len(workers), int(workload.gpus[job]), workers[0] != workers[-1]
+        workers = tuple(nics_of(topology, gpus))
+        number, asked, is_spread = len(workers), int(workload.gpus[job]), _are_apart(topology, workers)
         base_s = float(workload.iteration_s[job])
         model, batch = None, 0
         if max(number, asked) > 1 and not self._is_silent(workload, job):
@@ -258,7 +258,7 @@ class LinkNetwork:
         is_local = self.duration != ISOLATED or asked <= int(topology.machine_gpus.max())
         factor = base_s / (whole.local_s if is_local else whole.phases.iteration_s)
         factor = 1.0 if abs(factor - 1.0) <= SAME else factor
-        if workers[0] == workers[-1]:
+        if not _are_apart(topology, workers):
             return Phases(pattern.local_s * factor), NO_LINKS
         links = topology.links
         assert links is not None
@@ -325,6 +325,12 @@ class LinkNetwork:
         if job not in period_s:
             raise InputError(f"{name_of_job(simulator.workload, job)} sends nothing over the network now")
         return period_s[job]
+
+
+def _are_apart(topology: Topology, workers: tuple[int, ...]) -> bool:
+    """Whether workers, by their NICs, are on several machines."""
+    nics = 1 if topology.links is None else topology.links.nics
+    return workers[0] // nics != workers[-1] // nics
 
 
 def whole_capacity(capacity: np.ndarray) -> np.ndarray:
