@@ -4,8 +4,8 @@ A worker sends at the rate of its phase; what goes to one other worker is a part
 passes all on to the next, 1 / (n - 1) to each of the others in an all-to-all. Workers stand in the order of their GPUs,
 which keeps machines and racks together, and so do the stages of a pipeline.
 
-A worker is given by the network card (NIC) of its GPU: NIC c of machine m is number m C + c, if machines have C of them,
-and the machine itself, if they have one. Inside a machine all is fast, so what a gang sends leaves it where that is best:
+A worker is given by the network card (NIC) of its GPU: NIC c of machine m is number m C + c on machines of C, and with
+one it is the machine. Inside a machine all is fast, so what a gang sends leaves it where that is best:
 
 * A ring splits into as many as the gang has NICs on the machine where it has fewest, each through one NIC of every
   machine, with an equal part of the bytes: of 4 NICs NCCL makes "4 rings, each using a different NIC" (its maintainers,
@@ -61,7 +61,7 @@ def _rails(workers: Sequence[int], nics: int) -> list[list[int]]:
     own: defaultdict[int, set[int]] = defaultdict(set)
     for worker in workers:
         own[worker // nics].add(worker % nics)
-    fewest = sorted(min(own.values(), key=len))
+    fewest = min(map(sorted, own.values()), key=len)
     rings: list[list[int]] = [[] for _ in fewest]
     for machine, cards in own.items():
         others = iter(sorted(cards.difference(fewest)))
