@@ -71,7 +71,9 @@ def nics_of(topology: Topology, gpus: Sequence[int] | np.ndarray) -> list[int]:
     return (machine * nics + (ordered - topology.machine_first_gpu[machine]) % nics).tolist()
 
 
-def link_use(links: LinkGraph, workers: Sequence[int], traffic: str | Mapping[str, float] = "ring") -> LinkUse:
+def link_use(
+    links: LinkGraph, workers: Sequence[int], traffic: str | Mapping[str, float] = "ring", rings: int = 1
+) -> LinkUse:
     """The links of a job, and how many of its streams cross each, rounded to GRAINs and at least one.
 
     Args:
@@ -81,6 +83,7 @@ def link_use(links: LinkGraph, workers: Sequence[int], traffic: str | Mapping[st
         traffic: who sends to whom: a pattern of traffic.py, or several with the part of the job's bytes that each
             sends. A link has the mean of them then, in all phases: its bytes in an iteration are what they are, but
             not when in the iteration they come.
+        rings: a stream is one of so many parts of what a worker sends.
 
     Raises:
         InputError: no such pattern.
@@ -88,7 +91,7 @@ def link_use(links: LinkGraph, workers: Sequence[int], traffic: str | Mapping[st
     parts = {traffic: 1.0} if isinstance(traffic, str) else traffic
     total = np.zeros(links.num_links)
     for pattern, part in parts.items():
-        total += part * crossings(links, streams_of(pattern, workers, links.nics))
+        total += part * rings * crossings(links, streams_of(pattern, workers, links.nics))
     used = np.flatnonzero(total)
     return LinkUse(used, np.maximum(1.0, np.rint(total[used] / GRAIN)) * GRAIN)
 

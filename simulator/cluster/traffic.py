@@ -10,7 +10,7 @@ one it is the machine. Inside a machine all is fast, so what a gang sends leaves
 * A ring splits into as many as the gang has NICs on the machine where it has fewest, each through one NIC of every
   machine, with an equal part of the bytes: of 4 NICs NCCL makes "4 rings, each using a different NIC" (its maintainers,
   github.com/NVIDIA/nccl, issue 601). So does a tree. A ring has the same NIC on all machines (a rail) where the gang
-  has a GPU there, which NCCL_CROSS_NIC=2, its default, tries to reach.
+  has a GPU there, as NCCL_CROSS_NIC=2, its default, tries to. Each ring has a share of a full link (`rings_of`).
 * What goes from one worker to another leaves by the NIC of the receiver's rail, if the gang has a GPU there, else by
   the sender's own: NCCL's PXN, on by default (NCCL_PXN_DISABLE), hands it to that GPU inside the machine.
 
@@ -155,6 +155,15 @@ PAIRS: dict[str, Callable[[Sequence[int]], Streams]] = {
     "stages": _stages,
     "ends": _ends,
 }
+
+
+def rings_of(traffic: Iterable[str], workers: Sequence[int], nics: int = 1) -> int:
+    """How many rings or trees a gang splits into, where it has nothing but these; else 1.
+
+    Args:
+        traffic: its patterns. workers, nics: see `streams_of`.
+    """
+    return len(_rails(workers, nics)) if nics > 1 and {"ring", "tree"}.issuperset(traffic) else 1
 
 
 def streams_of(pattern: str, workers: Sequence[int], nics: int = 1) -> Streams:

@@ -30,6 +30,7 @@ import numpy as np
 from ..base.errors import InputError
 from ..base.tiers import RACK, TIERS
 from ..cluster.routes import NO_LINKS, LinkUse, link_use, nics_of, sharing
+from ..cluster.traffic import rings_of
 from ..jobs.workload import name_of_job
 from ..network.isolated import ISOLATED, Duration
 from ..network.measured import batch_of, factors_by_batch
@@ -262,12 +263,13 @@ class LinkNetwork:
             return Phases(pattern.local_s * factor), NO_LINKS
         links = topology.links
         assert links is not None
-        on = pattern.traffic, workers
+        on, traffic = (pattern.traffic, workers), dict(pattern.traffic)
+        rings = rings_of(traffic, workers, links.nics)
         if on not in self._routes:
-            self._routes[on] = link_use(links, workers, dict(pattern.traffic))
+            self._routes[on] = link_use(links, workers, traffic, rings)
         use = self._routes[on]
         most = float(np.min(whole_capacity(links.capacity[use.links]) // use.flows))
-        return throttled(scaled(pattern.phases, factor), max(most, 1.0)), use
+        return throttled(scaled(pattern.phases, factor, rings), max(most, 1.0)), use
 
     def joined(self, simulator: Simulated) -> Joined:
         """Who shares links with whom now; jobs that have started at this very instant are among them."""
