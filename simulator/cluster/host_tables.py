@@ -66,17 +66,9 @@ def hosts(
         InputError: a number out of range, or a table that cannot be used, with its line, column, value and what was
             expected.
     """
-    what = "topology hosts"
-    check_counts("hosts", gpus=gpus, nics=nics, uplinks=uplinks)
-    for key, count, most in ("nics", nics, gpus), ("uplinks", uplinks, MOST_CABLES):
-        if count > most:
-            raise InputError(f"{what}: {key} = {count}, expected at most {most}{' GPUs' * (key == 'nics')}")
-    if names not in ("nested", "unique"):
-        raise InputError(f"{what}: names = {names!r}, expected nested or unique")
-    gbps = CABLE_GBPS if nic_gbps is None else nic_gbps
+    what, gbps = "topology hosts", CABLE_GBPS if nic_gbps is None else nic_gbps
     check_capacity("hosts", "nic_gbps", gbps)
-    if not file:
-        raise InputError(f"{what}: file is missing; write it last, as in hosts:gpus=8,nic_gbps=100,file=PATH")
+    _check_options(gpus, nics, uplinks, names, file)
     layers, table = read_hosts(file)
     ratios = _ratios(oversubscription, len(layers) - 1)
     check_gpu_count(len(table) * gpus, what)
@@ -84,25 +76,32 @@ def hosts(
     counts = [len({nodes[layer] for nodes in placed.values()}) for layer in range(len(layers))]
     check_routes(len(placed) * nics + sum(counts), len(placed) * nics, what)
     graph = _graph(placed, gpus, [gbps] * nics, ratios, uplinks)
-    about = [
-        f"{len(placed):,} hosts",
-        *(f"{count:,} {layer}" for count, layer in zip(counts, layers, strict=True)),
-        f"{2 * graph.number_of_edges():,} links",
-    ]
-    assumed = [
-        f"{gpus} GPUs and {nics} NIC{'s' * (nics > 1)} of {gbps:g} Gbps a host",
-        *(f"{ratio:g}:1 at {layer}" for ratio, layer in zip(ratios, layers[:0:-1], strict=True)),
-        f"{uplinks} cable{'s' * (uplinks > 1)} from switch to switch",
-        f"names of switches {names}",
-    ]
+    read = [f"{count:,} {layer}" for count, layer in zip(counts, layers, strict=True)]
+    assumed = [f"{ratio:g}:1 at {layer}" for ratio, layer in zip(ratios, layers[:0:-1], strict=True)]
+    about = (
+        f"{len(placed):,} hosts, {', '.join(read)}, {2 * graph.number_of_edges():,} links; assumed: {gpus} GPUs and "
+        f"{nics} NIC{'s' * (nics > 1)} of {gbps:g} Gbps a host, {''.join(f'{part}, ' for part in assumed)}"
+        f"{uplinks} cable{'s' * (uplinks > 1)} from switch to switch, names of switches {names}"
+    )
     words = {"nic_gbps": nic_gbps is not None, "oversubscription": max(ratios, default=1.0) > 1.0}
     return topology_from_graph(
         graph,
         "hosts",
         source=f"{what}: {file}",
         capacities=" and ".join(word for word, is_given in words.items() if is_given),
-        about=f"{', '.join(about)}; assumed: {', '.join(assumed)}",
+        about=about,
     )
+
+
+def _check_options(gpus: int, nics: int, uplinks: int, names: str, file: str) -> None:
+    check_counts("hosts", gpus=gpus, nics=nics, uplinks=uplinks)
+    for key, count, most in ("nics", nics, gpus), ("uplinks", uplinks, MOST_CABLES):
+        if count > most:
+            raise InputError(f"topology hosts: {key} = {count}, expected at most {most}{' GPUs' * (key == 'nics')}")
+    if names not in ("nested", "unique"):
+        raise InputError(f"topology hosts: names = {names!r}, expected nested or unique")
+    if not file:
+        raise InputError("topology hosts: file is missing; write it last, as in hosts:gpus=8,nic_gbps=100,file=PATH")
 
 
 def _ratios(given: Sequence[float], layers: int) -> list[float]:
@@ -213,8 +212,7 @@ def _cells(row: Sequence[str], columns: Sequence[str], line: str) -> Iterator[st
         raise InputError(f"{line}: {len(row)} values; expected {len(columns)}, one a column")
     for cell, column in zip(row, columns, strict=True):
         name = cell.strip()
-        if not name or len(name) > LONGEST or not name.isprintable():
-            raise InputError(
-                f"{line}, column {column}: {name[:LONGEST]!r}, expected a name of 1 to {LONGEST} characters"
-            )
+        if not 1 <= len(name) <= LONGEST or not name.isprintable() or "/" in name:
+            expected = f"a name of 1 to {LONGEST} characters, without /"
+            raise InputError(f"{line}, column {column}: {name[:LONGEST]!r}, expected {expected}")
         yield name

@@ -139,6 +139,7 @@ HEAD = "host,core,leaf\n"
         (HEAD + "a,C," + "x" * 201 + "\n", "line 2, column leaf: 'xxx"),
         (HEAD + "a,C,\x1b[31m\n", "line 2, column leaf"),
         (HEAD + 'a,C,"S\n', "not csv"),
+        (HEAD + "a,C,S/T\n", "line 2, column leaf: 'S/T', expected a name of 1 to 200 characters, without /"),
         (HEAD + "a,C,S\nS,C,S\n", "line 3, column host: 'S' is a switch of column leaf in line 2"),
         (HEAD + "a,C,S\nb,D,T\n", "machine 'a' cannot reach machine 'b', expected a connected network"),
     ],
