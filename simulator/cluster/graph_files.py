@@ -16,6 +16,7 @@ Machines are numbered rack by rack: racks in the order in which their first mach
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Hashable, Mapping
 from types import SimpleNamespace
@@ -69,7 +70,7 @@ def topology_from_graph(
     links = LinkGraph.from_graph(graph, machines, what)
     tiers = tiers_of_links(links, np.repeat(np.arange(len(racks)), [len(members) for members in racks.values()]))
     gpu_type = str(graph.graph.get("gpu_type", ""))
-    return Topology.from_counts(
+    topology = Topology.from_counts(
         name,
         slot_gpus=[int(gpus[node]) for node in machines],
         machine_slots=np.ones(len(machines), np.int64),
@@ -78,8 +79,8 @@ def topology_from_graph(
         tiers=tiers,
         links=links,
         written=Written(tiers, bool(gpu_type) and capacities == OWN, capacities) if capacities else NOTHING_WRITTEN,
-        about=about,
     )
+    return dataclasses.replace(topology, about=about)
 
 
 def _rack_of(graph: networkx.Graph, machine: Hashable, gpus: Mapping[Hashable, int]) -> Hashable:

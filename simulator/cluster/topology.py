@@ -189,7 +189,6 @@ class Topology:
         links: LinkGraph | None = None,
         lands: Lands | None = None,
         written: Written | None = None,
-        about: str = "",
     ) -> Topology:
         """Build from how many children each element has, level by level, in natural order; all counts >= 1.
 
@@ -201,7 +200,6 @@ class Topology:
             machine_order: natural, or the seed of a random order, a whole number of at most 18 digits.
             links, lands: what the attributes say, in the same order.
             written: what of it the user wrote; None: the tiers and GPU types that are given here.
-            about: what was assumed, in words.
 
         Raises:
             InputError: counts that do not add up, too many GPUs, or names, an order, links or lands that do not fit.
@@ -230,7 +228,6 @@ class Topology:
             links=links,
             lands=lands,
             written=Written(tuple(tiers), lands is None and any(cluster_gpu_type)) if written is None else written,
-            about=about,
         )
         if lands is not None:
             _check_lands(topology, lands)

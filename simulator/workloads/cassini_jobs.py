@@ -75,9 +75,8 @@ def cassini_poisson(
             one of the two hidden sizes of Sec. 5.2, each equally likely.
         models: only these of them, each equally likely; none: all.
         workers: LOW/HIGH: the fewest and the most that are asked, 1 to 12; nobody asks more than the cluster has.
-        gangs: the numbers of workers that are asked instead, each equally likely, up to 4096 (`8/16/32/64` for machines
-            of 8 GPUs); none: `workers`.
-        gpus_per_machine: a gang that a machine holds does not send; GPUs of the machines that it refers to.
+        gangs: the numbers of workers that are asked instead, each equally likely, up to 4096; none: `workers`.
+        gpus_per_machine: of the cluster; a gang that one machine holds does not send.
         gbps: top rate of what a worker sends, as `gbps` of network contention; None: 45.
         iteration_s: every job's iteration takes so long alone, computing and sending in proportion to what they take by
             its model, batch and workers; None: as long as these say. The paper takes periods with a small common
@@ -96,16 +95,10 @@ def cassini_poisson(
     check_parameters(what, gpus_per_machine=gpus_per_machine, gbps=1.0 if gbps is None else gbps)
     asked = _asked(what, workers, gangs, cluster_gpus)
     known = np.array(_names(parallel, models), dtype=object)
-    rng = np.random.default_rng(seed)
-    on = gpus_per_machine, gbps
+    rng, on = np.random.default_rng(seed), (gpus_per_machine, gbps)
     gap_s = mean_gpu_s(parallel, asked, tuple(known.tolist()), iteration_s, *on) / (load * cluster_gpus)
-    if hours is not None:
-        jobs = 1 + int(rng.poisson(hours * 3600.0 / gap_s))
-        if jobs > MOST_DRAWN:
-            raise InputError(f"workload {what}: hours={hours:g} are {jobs} jobs; expected at most {MOST_DRAWN}")
-        arrival_s = np.concatenate([[0.0], np.sort(rng.random(jobs - 1)) * hours * 3600.0])
-    else:
-        arrival_s = np.concatenate([[0.0], rng.exponential(gap_s, jobs - 1).cumsum()])
+    arrival_s = _arrivals(what, rng, gap_s, jobs, hours)
+    jobs = len(arrival_s)
     names = known[rng.integers(0, len(known), jobs)].tolist()
     drawn = _drawn(rng, names, parallel, np.array(asked)[rng.integers(0, len(asked), jobs)])
     return _with_periods(_workload(what, rng, arrival_s, drawn, *on), rng, iteration_s, spread)
@@ -263,6 +256,16 @@ def _filling(rng: np.random.Generator, parallel: str, gpus: int) -> list[tuple[s
         jobs.append((names[rng.integers(len(names))], workers))
         gpus -= workers
     return jobs
+
+
+def _arrivals(what: str, rng: np.random.Generator, gap_s: float, jobs: int, hours: float | None) -> np.ndarray:
+    """A Poisson process of so many jobs, or of so many hours, seconds; the first comes at 0."""
+    if hours is None:
+        return np.concatenate([[0.0], rng.exponential(gap_s, jobs - 1).cumsum()])
+    jobs = 1 + int(rng.poisson(hours * 3600.0 / gap_s))
+    if jobs > MOST_DRAWN:
+        raise InputError(f"workload {what}: hours={hours:g} are {jobs} jobs; expected at most {MOST_DRAWN}")
+    return np.concatenate([[0.0], np.sort(rng.random(jobs - 1)) * hours * 3600.0])
 
 
 def _with_periods(workload: Workload, rng: np.random.Generator, iteration_s: float | None, spread: float) -> Workload:
