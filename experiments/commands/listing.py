@@ -75,7 +75,8 @@ def topologies(json: Json = False, seed: NoSeed = 0, quiet: Quiet = False) -> No
     if json:
         print_json(rows)
     else:
-        _print(("name", "gpus", "summary", "parameters"), rows)
+        told = [row if row["gpus"] is not None else {**row, "gpus": "file"} for row in rows]
+        _print(("name", "gpus", "summary", "parameters"), told)
         _tell_own("topology")
 
 

@@ -78,8 +78,9 @@ def describe_load(setting: Setting, seeds: Sequence[int]) -> str:
 
 
 def describe_topology(word: Any, unit: str = "GPUs") -> str:
-    """The topology's word and its size; `unit`: what jobs run on."""
+    """The topology's word, its size, and what was assumed; `unit`: what jobs run on."""
     topology = Topology.load(word)
     counts = {unit: topology.num_gpus, "machines": topology.num_machines, "racks": topology.num_racks}
     sizes = ", ".join(f"{count:,} {noun if count > 1 else noun.removesuffix('s')}" for noun, count in counts.items())
-    return f"{shown_word(word)} ({sizes})"
+    about = f"; {topology.about}" if topology.about else ""
+    return f"{shown_word(word)} ({sizes}{about})"

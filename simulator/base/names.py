@@ -24,8 +24,12 @@ LISTED = 50  # names, in a message
 ANYTHING = None | int | float | str  # of a parameter without annotation and default: what its text looks like
 
 
-def parse_name(text: str, what: str = "name") -> tuple[str, dict[str, str]]:
+def parse_name(text: str, what: str = "name", last: str = "") -> tuple[str, dict[str, str]]:
     """Split `NAME[:key=value,...]` into its name and its parameters, both as text.
+
+    Args:
+        text: the word. what: how to call it in an error.
+        last: a key whose value is the rest of the word, commas and all.
 
     Raises:
         InputError: an empty name, a part without "=", or a key that is given twice.
@@ -36,13 +40,18 @@ def parse_name(text: str, what: str = "name") -> tuple[str, dict[str, str]]:
     if not name:
         raise InputError(f"{what} {text!r}: the name before ':' is empty; expected NAME or NAME:key=value,...")
     params: dict[str, str] = {}
-    for part in rest.split(",") if rest else ():
+    parts = rest.split(",") if rest else []
+    for position, part in enumerate(parts):
         key, equals, value = part.partition("=")
+        if last and key.strip() == last and equals:
+            value = ",".join((value, *parts[position + 1 :]))
         if not equals or not key.strip():
             raise InputError(f"{what} {text!r}: {part!r} is not key=value")
         if key.strip() in params:
             raise InputError(f"{what} {text!r}: {key.strip()!r} is given twice")
         params[key.strip()] = value.strip()
+        if last and key.strip() == last:
+            break
     return name, params
 
 

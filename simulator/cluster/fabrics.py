@@ -2,10 +2,16 @@
 
 Every cable is full duplex, so it is two links of `LinkGraph`, and has 50 Gbps where its capacity is not given (none).
 Racks are the leaf (edge) switches.
+
+Fat trees and leaves and spines may have machines of several network cards (NICs), a cable each, and links inside that
+are as fast as one needs; GPU i of a machine is on NIC i mod N. All NICs go to one leaf, or with rails NIC k to the k-th
+leaf of as many: NVIDIA's rail-optimised design, in which GPUs of one number meet at one leaf. Both have the same
+switches and cables, and the same number of machines. With rails the machines that share leaves are a rack.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,9 +39,9 @@ def cassini_testbed(link_gbps: float | None = None) -> Topology:
     Raises:
         InputError: a capacity that is not more than 0.
     """
-    graph, gbps = _graph("A100"), _capacity("cassini-testbed", "link_gbps", link_gbps)
+    graph, gbps = new_graph("A100"), _capacity("cassini-testbed", "link_gbps", link_gbps)
     for leaf in range(6):
-        _servers(graph, f"leaf{leaf}", 4, 1, gbps, first=4 * leaf)
+        _servers(graph, [f"leaf{leaf}"], 4, 1, gbps, first=4 * leaf)
         for aggregation in (leaf // 2 * 2, leaf // 2 * 2 + 1):
             graph.add_edge(f"leaf{leaf}", f"agg{aggregation}", capacity_gbps=gbps)
     for aggregation in range(6):
@@ -53,36 +59,47 @@ def cassini_two_gpu(link_gbps: float | None = None) -> Topology:
     Raises:
         InputError: a capacity that is not more than 0.
     """
-    graph, gbps = _graph("A100"), _capacity("cassini-two-gpu", "link_gbps", link_gbps)
+    graph, gbps = new_graph("A100"), _capacity("cassini-two-gpu", "link_gbps", link_gbps)
     for leaf in range(3):
-        _servers(graph, f"leaf{leaf}", 2, 2, gbps, first=2 * leaf)
+        _servers(graph, [f"leaf{leaf}"], 2, 2, gbps, first=2 * leaf)
         graph.add_edge(f"leaf{leaf}", "core0", capacity_gbps=gbps)
     return _topology("cassini-two-gpu", graph, link_gbps=link_gbps)
 
 
 @preset("fat-tree")
-def fat_tree(k: int = 4, gpus_per_machine: int = 1, link_gbps: float | None = None) -> Topology:
+def fat_tree(
+    k: int = 4, gpus_per_machine: int = 1, link_gbps: float | None = None, nics: int = 1, rails: bool = False
+) -> Topology:
     """A fat tree of k-port switches: k pods, k^3 / 4 machines, all cables equal, no oversubscription.
 
     Al-Fares, Loukissas, Vahdat (SIGCOMM'08), Sec. 3: each pod has k / 2 edge switches of k / 2 machines and k / 2
     aggregation switches; aggregation switch i of each pod is linked to cores i k / 2 to (i + 1) k / 2 - 1.
 
+    Args:
+        k: ports of a switch, even. gpus_per_machine: at least 1. link_gbps: of each cable; None: 50.
+        nics: of each machine, a divisor of k / 2; there are k^3 / 4 / nics machines then.
+        rails: NIC k of a machine on the k-th edge switch of its group of as many as a machine has NICs.
+
     Raises:
-        InputError: k that is odd or below 2, another count below 1, a capacity that is not more than 0, or too large.
+        InputError: k that is odd or below 2, another count below 1, NICs that do not divide k / 2 or are more than the
+            GPUs of a machine, a capacity that is not more than 0, or too large.
     """
-    _check_counts("fat-tree", k=k, gpus_per_machine=gpus_per_machine)
+    check_counts("fat-tree", k=k, gpus_per_machine=gpus_per_machine, nics=nics)
     if k % 2:
         raise InputError(f"topology fat-tree: k = {k!r}, expected an even number")
-    servers = k**3 // 4
-    check_gpu_count(servers * gpus_per_machine, "topology fat-tree")
-    check_routes(servers + 5 * k**2 // 4, servers, "topology fat-tree")
-    graph, half, gbps = _graph(), k // 2, _capacity("fat-tree", "link_gbps", link_gbps)
+    _check_nics("fat-tree", nics, gpus_per_machine, "k / 2", k // 2)
+    cards = k**3 // 4
+    check_gpu_count(cards // nics * gpus_per_machine, "topology fat-tree")
+    check_routes(cards + 5 * k**2 // 4, cards, "topology fat-tree")
+    graph, half, gbps, first = new_graph(), k // 2, _capacity("fat-tree", "link_gbps", link_gbps), 0
     for pod in range(k):
-        for edge in range(half):
-            switch = pod * half + edge
-            _servers(graph, f"edge{switch}", half, gpus_per_machine, gbps, first=switch * half)
-            for aggregation in range(half):
-                graph.add_edge(f"edge{switch}", f"agg{pod * half + aggregation}", capacity_gbps=gbps)
+        edges = [f"edge{switch}" for switch in range(pod * half, (pod + 1) * half)]
+        for group in _groups(edges, nics, rails):
+            leaves = list(dict.fromkeys(group))
+            first = _servers(graph, group, half * len(leaves) // nics, gpus_per_machine, gbps, first)
+            for leaf in leaves:
+                for aggregation in range(half):
+                    graph.add_edge(leaf, f"agg{pod * half + aggregation}", capacity_gbps=gbps)
         for aggregation in range(half):
             for core in range(half):
                 ends = f"agg{pod * half + aggregation}", f"core{aggregation * half + core}"
@@ -98,36 +115,70 @@ def leaf_spine(
     gpus_per_machine: int = 1,
     link_gbps: float | None = None,
     uplink_gbps: float | None = None,
+    nics: int = 1,
+    rails: bool = False,
 ) -> Topology:
     """Leaf switches of `machines` machines each, one uplink from every leaf to every spine.
 
     The defaults are 2:1 oversubscribed (4 x 50 Gbps below a leaf, 2 x 50 above).
 
+    Args:
+        leaves, spines, machines, gpus_per_machine: at least 1 of each; machines are those of one leaf.
+        link_gbps, uplink_gbps: of a cable to a machine, and to a spine; None: 50.
+        nics: of each machine; a leaf has `machines` x `nics` cables to machines.
+        rails: NIC k of a machine on the k-th leaf of its group of as many as a machine has NICs, with `machines` x
+            `nics` machines in a group.
+
     Raises:
-        InputError: a count below 1, a capacity that is not more than 0, or too large.
+        InputError: a count below 1, more NICs than GPUs, with rails NICs that do not divide the leaves, a capacity
+            that is not more than 0, or too large.
     """
-    _check_counts("leaf-spine", leaves=leaves, spines=spines, machines=machines, gpus_per_machine=gpus_per_machine)
+    counts = {"leaves": leaves, "spines": spines, "machines": machines, "gpus_per_machine": gpus_per_machine}
+    check_counts("leaf-spine", **counts, nics=nics)
+    _check_nics("leaf-spine", nics, gpus_per_machine, "leaves", leaves if rails else nics)
     check_gpu_count(leaves * machines * gpus_per_machine, "topology leaf-spine")
-    check_routes(leaves * machines + leaves + spines, leaves * machines, "topology leaf-spine")
-    graph = _graph()
+    check_routes(leaves * machines * nics + leaves + spines, leaves * machines * nics, "topology leaf-spine")
+    graph, first = new_graph(), 0
     gbps, up_gbps = (_capacity("leaf-spine", *one) for one in (("link_gbps", link_gbps), ("uplink_gbps", uplink_gbps)))
-    for leaf in range(leaves):
-        _servers(graph, f"leaf{leaf}", machines, gpus_per_machine, gbps, first=leaf * machines)
-        for spine in range(spines):
-            graph.add_edge(f"leaf{leaf}", f"spine{spine}", capacity_gbps=up_gbps)
+    for group in _groups([f"leaf{leaf}" for leaf in range(leaves)], nics, rails):
+        own = list(dict.fromkeys(group))
+        first = _servers(graph, group, machines * len(own), gpus_per_machine, gbps, first)
+        for leaf in own:
+            for spine in range(spines):
+                graph.add_edge(leaf, f"spine{spine}", capacity_gbps=up_gbps)
     return _topology("leaf-spine", graph, link_gbps=link_gbps, uplink_gbps=uplink_gbps)
 
 
-def _graph(gpu_type: str = "") -> networkx.MultiGraph:
+def new_graph(gpu_type: str = "") -> networkx.MultiGraph:
+    """A graph without nodes, that may have parallel cables."""
     import networkx
 
     return networkx.MultiGraph(gpu_type=gpu_type)
 
 
-def _servers(graph: networkx.MultiGraph, switch: str, count: int, gpus: int, link_gbps: float, first: int) -> None:
+def _groups(leaves: Sequence[str], nics: int, rails: bool) -> list[list[str]]:
+    """The leaf of each NIC of a machine, for every group of machines that are wired alike."""
+    if rails:
+        return [list(leaves[first : first + nics]) for first in range(0, len(leaves), nics)]
+    return [[leaf] * nics for leaf in leaves]
+
+
+def _servers(
+    graph: networkx.MultiGraph, group: Sequence[str], count: int, gpus: int, link_gbps: float, first: int
+) -> int:
+    """Add servers whose NICs go to the leaves of `group`; returns the number of the next one."""
     for server in range(first, first + count):
-        graph.add_node(f"server{server}", gpus=gpus, rack=switch)
-        graph.add_edge(f"server{server}", switch, capacity_gbps=link_gbps)
+        add_server(graph, f"server{server}", gpus, group, link_gbps)
+    return first + count
+
+
+def add_server(graph: networkx.MultiGraph, name: str, gpus: int, leaves: Sequence[str], link_gbps: float) -> None:
+    """Add a machine with a NIC, and a cable of its own, at each of `leaves`; its rack is the first of them."""
+    graph.add_node(name, gpus=gpus, rack=leaves[0])
+    graph.add_edge(name, leaves[0], capacity_gbps=link_gbps)
+    for card, leaf in enumerate(leaves[1:], start=1):
+        graph.add_node(f"{name}.nic{card}", nic_of=name)
+        graph.add_edge(f"{name}.nic{card}", leaf, capacity_gbps=link_gbps)
 
 
 def _topology(name: str, graph: networkx.MultiGraph, **given: float | None) -> Topology:
@@ -139,17 +190,25 @@ def _topology(name: str, graph: networkx.MultiGraph, **given: float | None) -> T
 def _capacity(name: str, key: str, value: float | None) -> float:
     if value is None:
         return CABLE_GBPS
-    _check_capacity(name, key, value)
+    check_capacity(name, key, value)
     return value
 
 
-def _check_counts(name: str, **counts: object) -> None:
+def check_counts(name: str, **counts: object) -> None:
+    """Raise an InputError if an argument of preset `name` is no whole number of at least 1."""
     for key, count in counts.items():
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
             raise InputError(f"topology {name}: {key} = {count!r}, expected a whole number of at least 1")
 
 
-def _check_capacity(name: str, key: str, value: float) -> None:
+def _check_nics(name: str, nics: int, gpus: int, what: str, divided: int) -> None:
+    if nics > gpus or divided % nics:
+        expected = f"at most gpus_per_machine = {gpus}" if nics > gpus else f"a divisor of {what} = {divided}"
+        raise InputError(f"topology {name}: nics = {nics}, expected {expected}")
+
+
+def check_capacity(name: str, key: str, value: float) -> None:
+    """Raise an InputError if the argument `key` of preset `name` is no capacity in Gbps."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0 < value <= MOST_GBPS:
         raise InputError(f"topology {name}: {key} = {value!r}, expected more than 0 and at most {MOST_GBPS:g}")

@@ -7,7 +7,8 @@ What `networkx.node_link_data` writes, with these attributes (others are ignored
      "nodes": [{"id": "server0", "gpus": 1,          # gpus makes a node a machine; without it, it is a switch
                 "rack": "a",                         # optional; else the first switch that the machine is linked to
                 "forwards": false},                  # optional; a machine that forwards may be passed through
-               {"id": "leaf0"}],
+               {"id": "leaf0"},
+               {"id": "nic1", "nic_of": "server0"}], # optional: another network card of a machine; all have as many
      "edges": [{"source": "server0", "target": "leaf0", "capacity_gbps": 50}]}      # or "links", as networkx < 3.4
 
 Machines are numbered rack by rack: racks in the order in which their first machine is listed, machines as listed.
@@ -15,6 +16,7 @@ Machines are numbered rack by rack: racks in the order in which their first mach
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Hashable, Mapping
 from types import SimpleNamespace
@@ -41,6 +43,7 @@ def topology_from_graph(
     *,
     source: str | None = None,
     capacities: str = OWN,
+    about: str = "",
 ) -> Topology:
     """The topology of a graph with the attributes of this module's schema; its links are `Topology.links`.
 
@@ -49,6 +52,7 @@ def topology_from_graph(
         name: of the topology. source: how errors call it.
         capacities: the name under which the user gave the capacities of the links; "": all of the graph is a preset's.
             With another name than `capacity_gbps` the rest of it is a preset's.
+        about: what a preset has assumed.
 
     Raises:
         InputError: what `LinkGraph.from_graph` refuses, gpus that are no whole number of at least 1, or too many.
@@ -66,7 +70,7 @@ def topology_from_graph(
     links = LinkGraph.from_graph(graph, machines, what)
     tiers = tiers_of_links(links, np.repeat(np.arange(len(racks)), [len(members) for members in racks.values()]))
     gpu_type = str(graph.graph.get("gpu_type", ""))
-    return Topology.from_counts(
+    topology = Topology.from_counts(
         name,
         slot_gpus=[int(gpus[node]) for node in machines],
         machine_slots=np.ones(len(machines), np.int64),
@@ -76,6 +80,7 @@ def topology_from_graph(
         links=links,
         written=Written(tiers, bool(gpu_type) and capacities == OWN, capacities) if capacities else NOTHING_WRITTEN,
     )
+    return dataclasses.replace(topology, about=about)
 
 
 def _rack_of(graph: networkx.Graph, machine: Hashable, gpus: Mapping[Hashable, int]) -> Hashable:
@@ -150,6 +155,7 @@ def _models() -> SimpleNamespace:
         gpus: Any = None  # checked by `topology_from_graph`, as those of a graph that was built in Python
         rack: Text | int | None = None
         forwards: Annotated[bool, Field(strict=True)] | None = None
+        nic_of: Id | None = None
 
     class Edge(Loose):
         source: Id

@@ -24,7 +24,7 @@ def tiers_of_links(links: LinkGraph, machine_rack: np.ndarray) -> tuple[Tier, ..
         machine_rack: int64 (M,), the rack of each machine.
     """
     rack = np.full(links.num_nodes, SWITCH)
-    rack[links.machine_node] = machine_rack
+    rack[links.nic_node] = machine_rack[:, None]
     start, end = rack[links.source], rack[links.target]
     gbps = links.capacity / GBPS
     is_inside = (start == SWITCH) != (end == SWITCH)

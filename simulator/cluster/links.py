@@ -28,11 +28,12 @@ MOST_ROUTES = 2**25  # nodes x machines: the routing table of a fat tree of 4,00
 class LinkGraph:
     """Nodes and directed links of a network. Arrays are read-only.
 
-    Shapes: N nodes, M machines, L links. Build one with `from_graph`.
+    Shapes: N nodes, M machines of C network cards (NICs) each, L links. NIC c of machine m is NIC m C + c. Build one
+    with `from_graph`.
 
     Attributes:
         node_names: N names, those of the graph that it was built from.
-        machine_node: int64 (M,), the node of each machine.
+        nic_node: int64 (M, C), the node of each NIC; that of the first one stands for the machine.
         forwards: bool (N,), whether traffic of others may pass through the node: switches do, machines only where
             the graph says so.
         source, target: int64 (L,), the nodes that each link leads from and to; links are in ascending order of source.
@@ -40,7 +41,7 @@ class LinkGraph:
     """
 
     node_names: tuple[str, ...]
-    machine_node: np.ndarray
+    nic_node: np.ndarray
     forwards: np.ndarray
     source: np.ndarray
     target: np.ndarray
@@ -52,18 +53,22 @@ class LinkGraph:
 
         Args:
             graph: every edge has `capacity_gbps`, in gigabits per second (each way, where the graph is undirected);
-                a node may have `forwards`.
+                a node may have `forwards`. One with `nic_of` is another NIC of that machine, whose own node is its
+                first: a way begins and ends at a NIC.
             machines: the nodes that are machines, in the order in which the topology numbers them.
             what: how errors call it.
 
         Raises:
             InputError: no machine, an edge without a capacity or with a bad one, a link from a node to itself, a
-                machine that cannot reach another one, a switch without links, or too large a graph.
+                machine that cannot reach another one, a switch without links, `nic_of` that names no machine, machines
+                of unequal numbers of NICs, or too large a graph.
         """
         if not machines:
             raise InputError(f"{what} has no machines: expected a node with gpus of at least 1")
         names = {node: position for position, node in enumerate(graph.nodes)}
-        check_routes(len(names), len(machines), what)
+        nics = _nics(graph, machines, what)
+        inside = {node for own in nics for node in own}
+        check_routes(len(names), len(inside), what)
         rows = []
         for start, end, data in graph.edges(data=True):
             capacity = checked_capacity(data.get("capacity_gbps"), f"{what}: link {start!r} - {end!r}") * GBPS
@@ -73,11 +78,10 @@ class LinkGraph:
             if not graph.is_directed():
                 rows.append((names[end], names[start], capacity))
         rows.sort(key=lambda row: row[0])  # stable: links of a node stay in the order in which they were given
-        inside = set(machines)
         forwards = [bool(data.get("forwards", node not in inside)) for node, data in graph.nodes(data=True)]
         links = cls(
             node_names=tuple(str(node) for node in graph.nodes),
-            machine_node=_frozen([names[node] for node in machines], np.int64),
+            nic_node=_frozen([[names[node] for node in own] for own in nics], np.int64),
             forwards=_frozen(forwards, np.bool_),
             source=_frozen([row[0] for row in rows], np.int64),
             target=_frozen([row[1] for row in rows], np.int64),
@@ -94,7 +98,17 @@ class LinkGraph:
     @property
     def num_machines(self) -> int:
         """Machines, M."""
-        return len(self.machine_node)
+        return len(self.nic_node)
+
+    @property
+    def nics(self) -> int:
+        """NICs of each machine, C."""
+        return self.nic_node.shape[1]
+
+    @property
+    def machine_node(self) -> np.ndarray:
+        """The node of each machine, int64 (M,): that of its first NIC."""
+        return self.nic_node[:, 0]
 
     @property
     def num_links(self) -> int:
@@ -114,7 +128,7 @@ class LinkGraph:
 
     @cached_property
     def hops(self) -> np.ndarray:
-        """Links on the shortest way from each node to each machine, int16 (N, M); -1: there is none.
+        """Links on the shortest way from each node to each NIC, int16 (N, M C); -1: there is none.
 
         Ways lead through forwarding nodes only; their ends need not forward.
         """
@@ -123,8 +137,8 @@ class LinkGraph:
         shape = (self.num_nodes, self.num_nodes)
         ones = np.ones(self.num_links, np.float32)
         step = csr_matrix((ones, (self.source, self.target)), shape=shape)
-        hops = np.full((self.num_nodes, self.num_machines), -1, np.int16)
-        hops[self.machine_node, np.arange(self.num_machines)] = 0
+        hops = np.full((self.num_nodes, self.nic_node.size), -1, np.int16)
+        hops[self.nic_node.reshape(-1), np.arange(self.nic_node.size)] = 0
         reached = (hops == 0).astype(np.float32)
         for distance in range(1, self.num_nodes):
             new = (step @ reached > 0) & (hops < 0)
@@ -136,7 +150,7 @@ class LinkGraph:
 
     @cached_property
     def next_link(self) -> np.ndarray:
-        """The link on which each node sends what goes to each machine, int32 (N, M); -1 at the machine itself.
+        """The link on which each node sends what goes to each NIC, int32 (N, M C); -1 at the NIC itself.
 
         See `forwarding_table`.
         """
@@ -145,16 +159,16 @@ class LinkGraph:
     def graph(self) -> networkx.MultiDiGraph:
         """The network as a networkx.MultiDiGraph, for checking and drawing (not for speed).
 
-        Nodes are names with `kind` ("machine" or "switch"), `machine` (its index, or -1) and `forwards`; edges have
-        `link` (its index) and `capacity_gbps`.
+        Nodes are names with `kind` ("machine", "nic", which is another NIC of a machine, or "switch"), `machine` (its
+        index, or -1) and `forwards`; edges have `link` (its index) and `capacity_gbps`.
         """
         import networkx
 
         graph: networkx.MultiDiGraph = networkx.MultiDiGraph()
-        machine_at = {node: machine for machine, node in enumerate(self.machine_node.tolist())}
+        nic_at = {node: nic for nic, node in enumerate(self.nic_node.reshape(-1).tolist())}
         for node, name in enumerate(self.node_names):
-            machine = machine_at.get(node, -1)
-            kind = "switch" if machine < 0 else "machine"
+            machine, card = divmod(nic_at[node], self.nics) if node in nic_at else (-1, 0)
+            kind = "switch" if machine < 0 else "nic" if card else "machine"
             graph.add_node(name, kind=kind, machine=machine, forwards=bool(self.forwards[node]))
         ends = zip(self.source.tolist(), self.target.tolist(), self.capacity.tolist(), strict=True)
         for link, (start, end, capacity) in enumerate(ends):
@@ -167,16 +181,17 @@ class LinkGraph:
         touched[self.source] = touched[self.target] = True
         if self.num_nodes > 1 and not touched.all():
             raise InputError(f"{what}: node {self.node_names[int(np.argmin(touched))]!r} has no links")
-        missing = np.argwhere(self.hops[self.machine_node] < 0)
+        nodes = self.nic_node.reshape(-1)
+        missing = np.argwhere(self.hops[nodes] < 0)
         if len(missing):
-            start, end = (self.node_names[self.machine_node[machine]] for machine in missing[0].tolist())
+            start, end = (self.node_names[nodes[nic]] for nic in missing[0].tolist())
             raise InputError(f"{what}: machine {start!r} cannot reach machine {end!r}, expected a connected network")
 
     def __eq__(self, other: object) -> bool:
         """Same names and arrays."""
         if not isinstance(other, LinkGraph):
             return NotImplemented
-        arrays = ("machine_node", "forwards", "source", "target", "capacity")
+        arrays = ("nic_node", "forwards", "source", "target", "capacity")
         return self.node_names == other.node_names and all(
             np.array_equal(getattr(self, array), getattr(other, array)) for array in arrays
         )
@@ -185,15 +200,33 @@ class LinkGraph:
         return hash((self.node_names, self.num_machines, self.num_links))
 
     def __repr__(self) -> str:
-        switches = self.num_nodes - self.num_machines
+        switches = self.num_nodes - self.nic_node.size
         return f"<LinkGraph: {self.num_machines} machines, {switches} switches, {self.num_links} links>"
 
 
-def check_routes(nodes: int, machines: int, what: str) -> None:
-    """Raise an InputError if the routing table of such a network would be too large."""
-    if nodes * machines > MOST_ROUTES:
-        counts = f"{nodes} nodes and {machines} machines"
-        raise InputError(f"{what} has {counts}, expected at most {MOST_ROUTES} routes (nodes x machines)")
+def check_routes(nodes: int, nics: int, what: str) -> None:
+    """Raise an InputError if the routing table of such a network would be too large; `nics`: of all machines."""
+    if nodes * nics > MOST_ROUTES:
+        counts = f"{nodes} nodes and {nics} NICs of machines"
+        raise InputError(f"{what} has {counts}, expected at most {MOST_ROUTES} routes (nodes x NICs)")
+
+
+def _nics(graph: networkx.Graph, machines: list[Hashable], what: str) -> list[list[Hashable]]:
+    """The nodes of the NICs of each machine, its own first."""
+    nics: dict[Hashable, list[Hashable]] = {machine: [machine] for machine in machines}
+    for node, data in graph.nodes(data=True):
+        if (machine := data.get("nic_of")) is None:
+            continue
+        if node in nics or machine not in nics:
+            raise InputError(f"{what}: node {node!r}: nic_of = {machine!r}, expected another node that has gpus")
+        nics[machine].append(node)
+    first = nics[machines[0]]
+    for machine, own in nics.items():
+        if len(own) != len(first):
+            raise InputError(
+                f"{what}: machine {machine!r} has {len(own)} NICs, and {first[0]!r} {len(first)}; expected as many"
+            )
+    return list(nics.values())
 
 
 def checked_capacity(value: Any, what: str) -> float:
@@ -213,36 +246,36 @@ def _frozen(values: Any, kind: Any) -> np.ndarray:
 
 
 def forwarding_table(links: LinkGraph) -> np.ndarray:
-    """The link on which each node sends what goes to each machine: int32 (N, M), -1 at the machine itself.
+    """The link on which each node sends what goes to each NIC of a machine: int32 (N, M C), -1 at the NIC itself.
 
     By destination, as the flow rules of the CASSINI testbed ("match on <input port, destination MAC>", paper cassini,
     Sec. 5.1) and as InfiniBand's linear forwarding tables. Shortest ways only; of several equal links a node takes the
-    one that carries the routes of the fewest machines so far, the first on a tie, going through the machines in
+    one that carries the routes of the fewest NICs so far, the first on a tie, going through the NICs in
     ascending order. That is the rule of OpenSM's Min Hop routing; the paper does not say how its testbed spreads
     destinations over the two uplinks.
     """
-    table = np.full((links.num_nodes, links.num_machines), -1, np.int32)
+    table = np.full((links.num_nodes, links.nic_node.size), -1, np.int32)
     nodes, first = np.unique(links.source, return_index=True)
     carried = np.zeros(links.num_links, np.int64)
     position = np.arange(links.num_links, dtype=np.int64)
     never = np.iinfo(np.int64).max
-    for machine, home in enumerate(links.machine_node.tolist()):
-        hops = links.hops[:, machine].astype(np.int64)
+    for nic, home in enumerate(links.nic_node.reshape(-1).tolist()):
+        hops = links.hops[:, nic].astype(np.int64)
         after = hops[links.target]
         passable = links.forwards[links.target] | (links.target == home)
         usable = passable & (after >= 0) & (after + 1 == hops[links.source])
         key = np.where(usable, carried * links.num_links + position, never)
         best = np.minimum.reduceat(key, first)
         known = best < never
-        table[nodes[known], machine] = best[known] % links.num_links
-        carried[_used(links, table[:, machine], home)] += 1
+        table[nodes[known], nic] = best[known] % links.num_links
+        carried[_used(links, table[:, nic], home)] += 1
     return table
 
 
 def _used(links: LinkGraph, next_link: np.ndarray, home: int) -> np.ndarray:
-    """The links on the ways of all machines to the one at node `home`, bool (L,)."""
+    """The links on the ways of all NICs to the one at node `home`, bool (L,)."""
     used = np.zeros(links.num_links, np.bool_)
-    at = links.machine_node[links.machine_node != home]
+    at = links.nic_node[links.nic_node != home]
     while len(at):
         taken = np.unique(next_link[at])
         used[taken] = True

@@ -155,16 +155,19 @@ def harmony(machines: int = 100) -> Topology:
 
 
 def list_topologies() -> list[dict[str, Any]]:
-    """One dict per preset: name, summary (one line), parameters (name -> default), gpus (by default)."""
+    """One dict per preset: name, summary (one line), parameters (name -> default), gpus (by default).
+
+    gpus is None where a file says how many there are.
+    """
     return [
         {
             "name": name,
             "summary": (inspect.getdoc(make) or "").splitlines()[0],
             "parameters": {key: value.default for key, value in inspect.signature(make).parameters.items()},
-            "gpus": default.num_gpus - default.num_cpu_machines,
+            "gpus": None if default is None else default.num_gpus - default.num_cpu_machines,
         }
         for name, make in PRESETS.items()
-        for default in [make()]
+        for default in [None if "file" in inspect.signature(make).parameters else make()]
     ]
 
 

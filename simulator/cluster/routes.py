@@ -41,8 +41,9 @@ NO_LINKS = LinkUse(np.zeros(0, np.int64), np.zeros(0, np.float64))
 
 
 def route(links: LinkGraph, start: int, end: int) -> list[int]:
-    """The links from machine `start` to machine `end`, in order; none if they are the same."""
-    node, goal = int(links.machine_node[start]), int(links.machine_node[end])
+    """The links from NIC `start` to NIC `end`, in order; none if they are the same."""
+    nodes = links.nic_node.reshape(-1)
+    node, goal = int(nodes[start]), int(nodes[end])
     path = []
     while node != goal:
         link = int(links.next_link[node, end])
@@ -63,15 +64,26 @@ def machines_of(topology: Topology, gpus: Sequence[int] | np.ndarray, ordered: b
     return list(dict.fromkeys(machines.tolist()))
 
 
-def link_use(links: LinkGraph, workers: Sequence[int], traffic: str | Mapping[str, float] = "ring") -> LinkUse:
+def nics_of(topology: Topology, gpus: Sequence[int] | np.ndarray) -> list[int]:
+    """The NIC of each GPU of a gang, in ascending order of GPUs: GPU i of a machine of C NICs is on NIC i mod C."""
+    ordered = np.sort(np.asarray(gpus, np.int64))
+    machine, nics = topology.gpu_machine[ordered], 1 if topology.links is None else topology.links.nics
+    return (machine * nics + (ordered - topology.machine_first_gpu[machine]) % nics).tolist()
+
+
+def link_use(
+    links: LinkGraph, workers: Sequence[int], traffic: str | Mapping[str, float] = "ring", rings: int = 1
+) -> LinkUse:
     """The links of a job, and how many of its streams cross each, rounded to GRAINs and at least one.
 
     Args:
         links: the network.
-        workers: the machine of each worker, in order; of a ring or a tree each machine once does.
+        workers: the NIC of each worker, in order, which is its machine where that has one; of a ring or a tree each
+            once does.
         traffic: who sends to whom: a pattern of traffic.py, or several with the part of the job's bytes that each
             sends. A link has the mean of them then, in all phases: its bytes in an iteration are what they are, but
             not when in the iteration they come.
+        rings: a stream is one of so many parts of what a worker sends.
 
     Raises:
         InputError: no such pattern.
@@ -79,7 +91,7 @@ def link_use(links: LinkGraph, workers: Sequence[int], traffic: str | Mapping[st
     parts = {traffic: 1.0} if isinstance(traffic, str) else traffic
     total = np.zeros(links.num_links)
     for pattern, part in parts.items():
-        total += part * crossings(links, streams_of(pattern, workers))
+        total += part * rings * crossings(links, streams_of(pattern, workers, links.nics))
     used = np.flatnonzero(total)
     return LinkUse(used, np.maximum(1.0, np.rint(total[used] / GRAIN)) * GRAIN)
 
@@ -89,8 +101,8 @@ def crossings(links: LinkGraph, streams: Streams) -> np.ndarray:
     total = np.zeros(links.num_links)
     if not streams:
         return total
-    ends = np.array(list(streams), np.int64)
-    node, goal = links.machine_node[ends[:, 0]], links.machine_node[ends[:, 1]]
+    ends, nodes = np.array(list(streams), np.int64), links.nic_node.reshape(-1)
+    node, goal = nodes[ends[:, 0]], nodes[ends[:, 1]]
     left, many = ends[:, 1], np.array(list(streams.values()), np.float64)
     while len(node):
         link = links.next_link[node, left].astype(np.int64)

@@ -145,6 +145,7 @@ class Topology:
         lands: storage of the regions and the links between them; None: regions are only names. With them a cluster has
             machines of one type and size; one unit of a cluster of type "CPU" is a machine without GPUs.
         written: what of all this the user wrote; the rest is a preset's.
+        about: what was read from a file and what was assumed, in words; "": nothing to say.
     """
 
     name: str
@@ -168,6 +169,7 @@ class Topology:
     links: LinkGraph | None = None
     lands: Lands | None = None
     written: Written = NOTHING_WRITTEN
+    about: str = ""
 
     @classmethod
     def from_counts(
@@ -267,7 +269,7 @@ class Topology:
             raise InputError(f"topology {source!r}: expected a preset, a mapping or a path to a YAML or JSON file")
         text = os.fspath(source)
         if isinstance(source, str) and text.strip().partition(":")[0] in PRESETS:
-            name, params = parse_name(text, "topology")
+            name, params = parse_name(text, "topology", last="file")
             return bind(PRESETS[name], params, f"topology {name}")
         looks_like_path = os.sep in text or "/" in text or text.lower().endswith(_SPEC_SUFFIXES)
         if isinstance(source, str) and not looks_like_path and not os.path.exists(text):

@@ -3,18 +3,30 @@
 A worker sends at the rate of its phase; what goes to one other worker is a part of that, its streams: 1 where a ring
 passes all on to the next, 1 / (n - 1) to each of the others in an all-to-all. Workers stand in the order of their GPUs,
 which keeps machines and racks together, and so do the stages of a pipeline.
+
+A worker is given by the network card (NIC) of its GPU: NIC c of machine m is number m C + c on machines of C, and with
+one it is the machine. Inside a machine all is fast, so what a gang sends leaves it where that is best:
+
+* A ring splits into as many as the gang has NICs on the machine where it has fewest, each through one NIC of every
+  machine, with an equal part of the bytes: of 4 NICs NCCL makes "4 rings, each using a different NIC" (its maintainers,
+  github.com/NVIDIA/nccl, issue 601). So does a tree. A ring has the same NIC on all machines (a rail) where the gang
+  has a GPU there, as NCCL_CROSS_NIC=2, its default, tries to. Each ring has a share of a full link (`rings_of`).
+* What goes from one worker to another leaves by the NIC of the receiver's rail, if the gang has a GPU there, else by
+  the sender's own: NCCL's PXN, on by default (NCCL_PXN_DISABLE), hands it to that GPU inside the machine.
+
+Which NICs a gang with unequal numbers of them takes is ours (`_rails`).
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from ..base.names import choose
 
 Flow = tuple[int, int]
-Streams = Mapping[Flow, float]  # from one machine to another -> streams
+Streams = Mapping[Flow, float]  # from one NIC to another -> streams
 HYBRID_SERVERS = 4  # paper cassini, Figure 1(d): two stages of two tensor halves; more servers are replicas of these
 
 
@@ -40,13 +52,36 @@ def tree_flows(machines: Sequence[int]) -> list[Flow]:
     return flows
 
 
-def _ring(workers: Sequence[int]) -> Streams:
-    """One ring through the machines, each once: workers of one machine are neighbours in it."""
-    return Counter(ring_flows(list(dict.fromkeys(workers))))
+def _rails(workers: Sequence[int], nics: int) -> list[list[int]]:
+    """Who is in each ring of a gang: one of its NICs on every machine, machines in the order of the workers.
+
+    As many as there are on the machine with the fewest, which takes them in order; another machine takes the same rails
+    where it has them, and those that are left, in order, for the others.
+    """
+    own: defaultdict[int, set[int]] = defaultdict(set)
+    for worker in workers:
+        own[worker // nics].add(worker % nics)
+    fewest = min(map(sorted, own.values()), key=len)
+    rings: list[list[int]] = [[] for _ in fewest]
+    for machine, cards in own.items():
+        others = iter(sorted(cards.difference(fewest)))
+        for ring, card in zip(rings, fewest, strict=True):
+            ring.append(machine * nics + (card if card in cards else next(others)))
+    return rings
 
 
-def _tree(workers: Sequence[int]) -> Streams:
-    return Counter(tree_flows(list(dict.fromkeys(workers))))
+def _collective(flows_of: Callable[[Sequence[int]], list[Flow]], workers: Sequence[int], nics: int) -> Streams:
+    rings = _rails(workers, nics)
+    return {flow: many / len(rings) for ring in rings for flow, many in Counter(flows_of(ring)).items()}
+
+
+def _ring(workers: Sequence[int], nics: int) -> Streams:
+    """Rings through the machines, each once: workers of one machine are neighbours in them."""
+    return _collective(ring_flows, workers, nics)
+
+
+def _tree(workers: Sequence[int], nics: int) -> Streams:
+    return _collective(tree_flows, workers, nics)
 
 
 def _all_to_all(workers: Sequence[int]) -> Streams:
@@ -82,11 +117,12 @@ def _ends(workers: Sequence[int]) -> Streams:
     return _pairs((workers[first], workers[first + 2]) for first in firsts)
 
 
-def _replicas(workers: Sequence[int]) -> Streams:
+def _replicas(workers: Sequence[int], nics: int) -> Streams:
     """Each server of a hybrid all-reduces its gradients in a ring with those that hold the same part of the model."""
-    found: Counter[Flow] = Counter()
+    found: defaultdict[Flow, float] = defaultdict(float)
     for part in range(HYBRID_SERVERS):
-        found.update(_ring(workers[part::HYBRID_SERVERS]))
+        for flow, many in _ring(workers[part::HYBRID_SERVERS], nics).items():
+            found[flow] += many
     return found
 
 
@@ -96,32 +132,51 @@ def _pairs(pairs: Iterable[Flow]) -> Streams:
 
 
 def _between(flows: Iterable[Flow]) -> Streams:
-    """One stream each, of those that leave their machine."""
+    """One stream each."""
     return Counter((a, b) for a, b in flows if a != b)
 
 
-PATTERNS: dict[str, Callable[[Sequence[int]], Streams]] = {
-    "ring": _ring,
-    "tree": _tree,
+def _between_machines(streams: Streams, workers: Sequence[int], nics: int) -> Streams:
+    """Those that leave their machine, by the NIC of the receiver's rail where the gang has a GPU there."""
+    there, found = set(workers), defaultdict[Flow, float](float)
+    for (a, b), many in streams.items():
+        if a // nics != b // nics:
+            near = a - a % nics + b % nics
+            found[near if near in there else a, b] += many
+    return found
+
+
+COLLECTIVES: dict[str, Callable[[Sequence[int], int], Streams]] = {"ring": _ring, "tree": _tree, "replicas": _replicas}
+PAIRS: dict[str, Callable[[Sequence[int]], Streams]] = {
     "all-to-all": _all_to_all,
     "line": _line,
     "first-last": _first_last,
     "halves": _halves,
     "stages": _stages,
     "ends": _ends,
-    "replicas": _replicas,
 }
 
 
-def streams_of(pattern: str, workers: Sequence[int]) -> Streams:
-    """What a gang's machines send to each other, in streams of one worker.
+def rings_of(traffic: Iterable[str], workers: Sequence[int], nics: int = 1) -> int:
+    """How many rings or trees a gang splits into, where it has nothing but these; else 1.
 
     Args:
-        pattern: one of `PATTERNS`: `ring` and `tree` over the machines, `all-to-all`, `line` and `first-last` of a
-            pipeline's stages, and of a hybrid of several times 4 workers `halves`, `stages`, `ends` and `replicas`.
-        workers: the machine of each worker, in order.
+        traffic: its patterns. workers, nics: see `streams_of`.
+    """
+    return len(_rails(workers, nics)) if nics > 1 and {"ring", "tree"}.issuperset(traffic) else 1
+
+
+def streams_of(pattern: str, workers: Sequence[int], nics: int = 1) -> Streams:
+    """What the NICs of a gang's machines send to each other, in streams of one worker.
+
+    Args:
+        pattern: `ring` and `tree` over the machines, `all-to-all`, `line` and `first-last` of a pipeline's stages, and
+            of a hybrid of several times 4 workers `halves`, `stages`, `ends` and `replicas`.
+        workers: the NIC of each worker, in order. nics: of each machine.
 
     Raises:
         InputError: no such pattern.
     """
-    return PATTERNS[choose(pattern, PATTERNS, "collective")](workers)
+    if choose(pattern, (*COLLECTIVES, *PAIRS), "collective") in COLLECTIVES:
+        return COLLECTIVES[pattern](workers, nics)
+    return _between_machines(PAIRS[pattern](workers), workers, nics)

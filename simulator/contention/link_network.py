@@ -29,7 +29,8 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..base.tiers import RACK, TIERS
-from ..cluster.routes import NO_LINKS, LinkUse, link_use, sharing
+from ..cluster.routes import NO_LINKS, LinkUse, link_use, nics_of, sharing
+from ..cluster.traffic import rings_of
 from ..jobs.workload import name_of_job
 from ..network.isolated import ISOLATED, Duration
 from ..network.measured import batch_of, factors_by_batch
@@ -231,8 +232,8 @@ class LinkNetwork:
             self._topology[:] = [topology]
             self._alone.clear()
             self._routes.clear()
-        workers = tuple(np.sort(topology.gpu_machine[np.asarray(gpus, np.int64)]).tolist())
-        number, asked, is_spread = len(workers), int(workload.gpus[job]), workers[0] != workers[-1]
+        workers = tuple(nics_of(topology, gpus))
+        number, asked, is_spread = len(workers), int(workload.gpus[job]), _are_apart(topology, workers)
         base_s = float(workload.iteration_s[job])
         model, batch = None, 0
         if max(number, asked) > 1 and not self._is_silent(workload, job):
@@ -258,16 +259,17 @@ class LinkNetwork:
         is_local = self.duration != ISOLATED or asked <= int(topology.machine_gpus.max())
         factor = base_s / (whole.local_s if is_local else whole.phases.iteration_s)
         factor = 1.0 if abs(factor - 1.0) <= SAME else factor
-        if workers[0] == workers[-1]:
+        if not _are_apart(topology, workers):
             return Phases(pattern.local_s * factor), NO_LINKS
         links = topology.links
         assert links is not None
-        on = pattern.traffic, workers
+        on, traffic = (pattern.traffic, workers), dict(pattern.traffic)
+        rings = rings_of(traffic, workers, links.nics)
         if on not in self._routes:
-            self._routes[on] = link_use(links, workers, dict(pattern.traffic))
+            self._routes[on] = link_use(links, workers, traffic, rings)
         use = self._routes[on]
         most = float(np.min(whole_capacity(links.capacity[use.links]) // use.flows))
-        return throttled(scaled(pattern.phases, factor), max(most, 1.0)), use
+        return throttled(scaled(pattern.phases, factor, rings), max(most, 1.0)), use
 
     def joined(self, simulator: Simulated) -> Joined:
         """Who shares links with whom now; jobs that have started at this very instant are among them."""
@@ -325,6 +327,12 @@ class LinkNetwork:
         if job not in period_s:
             raise InputError(f"{name_of_job(simulator.workload, job)} sends nothing over the network now")
         return period_s[job]
+
+
+def _are_apart(topology: Topology, workers: tuple[int, ...]) -> bool:
+    """Whether workers, by their NICs, are on several machines."""
+    nics = 1 if topology.links is None else topology.links.nics
+    return workers[0] // nics != workers[-1] // nics
 
 
 def whole_capacity(capacity: np.ndarray) -> np.ndarray:

@@ -100,15 +100,19 @@ def _stretched_up(phases: Phases, factor: float) -> Phases:
     return Phases(phases.iteration_s + later, tuple(starts), durations, phases.rate)
 
 
-def scaled(phases: Phases, factor: float) -> Phases:
-    """The same iteration, `factor` times as long: Down phases and bytes alike, at the same rates."""
-    if factor == 1.0:
+def scaled(phases: Phases, factor: float, rings: int = 1) -> Phases:
+    """The same iteration, `factor` times as long: Down phases and bytes alike, at the same rates.
+
+    Args:
+        phases, factor: of what. rings: a stream is one of so many rings, with an equal part of the rate.
+    """
+    if factor == 1.0 and rings == 1:
         return phases
     return Phases(
         phases.iteration_s * factor,
         tuple(start * factor for start in phases.start_s),
         tuple(duration * factor for duration in phases.duration_s),
-        phases.rate,
+        tuple(rate / rings for rate in phases.rate),
     )
 
 

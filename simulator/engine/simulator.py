@@ -131,7 +131,7 @@ class Simulator(Stops):
             if self.topology.links is None:
                 raise InputError(
                     f"network contention: topology {self.topology.name!r} has no links between its machines; expected "
-                    "cassini-testbed, cassini-two-gpu, fat-tree, leaf-spine or a graph of links"
+                    "cassini-testbed, cassini-two-gpu, fat-tree, leaf-spine, hosts or a graph of links"
                 )
             if self.pace is not self.network.pace:
                 raise InputError("network contention says itself how fast jobs run; expected no pace beside it")

@@ -26,6 +26,7 @@ from .draws import check_parameters
 
 ITERATIONS = (200, 1000)  # Sec. 5.1
 MOST_WORKERS = 12  # Sec. 5.1
+MOST_GANG = 4096
 MOST_DRAWN = 1_000_000  # jobs of one trace; `hours` may ask for more
 MODEL_PARALLEL = ("GPT1", "GPT2", "GPT3", "DLRM")  # Table 3
 SPLITS = ("pipeline", "tensor", "hybrid")
@@ -51,6 +52,9 @@ def cassini_poisson(
     parallel: Parallel = "data",
     models: tuple[str, ...] = (),
     workers: tuple[int, ...] = (1, MOST_WORKERS),
+    gangs: tuple[int, ...] = (),
+    gpus_per_machine: int = 1,
+    gbps: float | None = None,
     iteration_s: float | None = None,
     spread: float = 0.0,
     seed: int = 0,
@@ -71,6 +75,9 @@ def cassini_poisson(
             one of the two hidden sizes of Sec. 5.2, each equally likely.
         models: only these of them, each equally likely; none: all.
         workers: LOW/HIGH: the fewest and the most that are asked, 1 to 12; nobody asks more than the cluster has.
+        gangs: the numbers of workers that are asked instead, each equally likely, up to 4096; none: `workers`.
+        gpus_per_machine: of the cluster; a gang that one machine holds does not send.
+        gbps: top rate of what a worker sends, as `gbps` of network contention; None: 45.
         iteration_s: every job's iteration takes so long alone, computing and sending in proportion to what they take by
             its model, batch and workers; None: as long as these say. The paper takes periods with a small common
             multiple for granted (Sec. 3), which measured ones do not have.
@@ -85,20 +92,16 @@ def cassini_poisson(
     """
     what = "cassini-poisson"
     check_parameters(what, load=load, cluster_gpus=cluster_gpus, jobs=jobs, hours=1.0 if hours is None else hours)
-    fewest, most = _asked(what, workers, cluster_gpus)
+    check_parameters(what, gpus_per_machine=gpus_per_machine, gbps=1.0 if gbps is None else gbps)
+    asked = _asked(what, workers, gangs, cluster_gpus)
     known = np.array(_names(parallel, models), dtype=object)
-    rng = np.random.default_rng(seed)
-    gap_s = mean_gpu_s(parallel, most, fewest, tuple(known.tolist()), iteration_s) / (load * cluster_gpus)
-    if hours is not None:
-        jobs = 1 + int(rng.poisson(hours * 3600.0 / gap_s))
-        if jobs > MOST_DRAWN:
-            raise InputError(f"workload {what}: hours={hours:g} are {jobs} jobs; expected at most {MOST_DRAWN}")
-        arrival_s = np.concatenate([[0.0], np.sort(rng.random(jobs - 1)) * hours * 3600.0])
-    else:
-        arrival_s = np.concatenate([[0.0], rng.exponential(gap_s, jobs - 1).cumsum()])
+    rng, on = np.random.default_rng(seed), (gpus_per_machine, gbps)
+    gap_s = mean_gpu_s(parallel, asked, tuple(known.tolist()), iteration_s, *on) / (load * cluster_gpus)
+    arrival_s = _arrivals(what, rng, gap_s, jobs, hours)
+    jobs = len(arrival_s)
     names = known[rng.integers(0, len(known), jobs)].tolist()
-    drawn = _drawn(rng, names, parallel, rng.integers(fewest, most + 1, jobs))
-    return _with_periods(_workload(what, rng, arrival_s, drawn), rng, iteration_s, spread)
+    drawn = _drawn(rng, names, parallel, np.array(asked)[rng.integers(0, len(asked), jobs)])
+    return _with_periods(_workload(what, rng, arrival_s, drawn, *on), rng, iteration_s, spread)
 
 
 def cassini_dynamic(cluster_gpus: int = 24, arrive_s: float = 5.0, seed: int = 0) -> Workload:
@@ -189,24 +192,27 @@ def cassini_snapshot(id: int = 1, workers: int = 4, seed: int = 0) -> Workload:
 @lru_cache(maxsize=64)
 def mean_gpu_s(
     parallel: Parallel,
-    most_workers: int = MOST_WORKERS,
-    fewest_workers: int = 1,
+    asked: tuple[int, ...] = tuple(range(1, MOST_WORKERS + 1)),
     models: tuple[str, ...] = (),
     iteration_s: float | None = None,
+    gpus_per_machine: int = 1,
+    gbps: float | None = None,
 ) -> float:
     """Mean GPU-seconds of a job of `cassini-poisson`, alone: over models, strategies, workers, iterations, batches.
 
     The mean over batches is that of 16, evenly spread over the model's range.
     """
     if iteration_s is not None:
-        return (fewest_workers + most_workers) / 2 * iteration_s * sum(ITERATIONS) / 2
+        return sum(asked) / len(asked) * iteration_s * sum(ITERATIONS) / 2
     per_iteration = []
     for name in _names(parallel, models):
         low, high = cassini_models()[name].batch
         batches = np.unique(np.rint(np.linspace(low, high, 2 * BATCHES + 1)[1::2]).astype(int)).tolist()
-        for workers in range(fewest_workers, most_workers + 1):
+        for workers in asked:
             options = _variants(name, parallel, workers)
-            seconds = [_iteration_s(option, workers, batch) for option in options for batch in batches]
+            seconds = [
+                _iteration_s(option, workers, batch, gpus_per_machine, gbps) for option in options for batch in batches
+            ]
             per_iteration.append(workers * float(np.mean(seconds)))
     return float(np.mean(per_iteration)) * sum(ITERATIONS) / 2
 
@@ -252,6 +258,16 @@ def _filling(rng: np.random.Generator, parallel: str, gpus: int) -> list[tuple[s
     return jobs
 
 
+def _arrivals(what: str, rng: np.random.Generator, gap_s: float, jobs: int, hours: float | None) -> np.ndarray:
+    """A Poisson process of so many jobs, or of so many hours, seconds; the first comes at 0."""
+    if hours is None:
+        return np.concatenate([[0.0], rng.exponential(gap_s, jobs - 1).cumsum()])
+    jobs = 1 + int(rng.poisson(hours * 3600.0 / gap_s))
+    if jobs > MOST_DRAWN:
+        raise InputError(f"workload {what}: hours={hours:g} are {jobs} jobs; expected at most {MOST_DRAWN}")
+    return np.concatenate([[0.0], np.sort(rng.random(jobs - 1)) * hours * 3600.0])
+
+
 def _with_periods(workload: Workload, rng: np.random.Generator, iteration_s: float | None, spread: float) -> Workload:
     """The same jobs, with iterations of so many seconds, drawn evenly up to a part `spread` of it away."""
     if not 0 <= spread < 1 or (spread and iteration_s is None):
@@ -263,12 +279,19 @@ def _with_periods(workload: Workload, rng: np.random.Generator, iteration_s: flo
     return replace(workload, iteration_s=seconds, duration_s=workload.iterations * seconds)
 
 
-def _asked(what: str, workers: tuple[int, ...], cluster_gpus: int) -> tuple[int, int]:
-    """The fewest and the most workers that a job asks."""
+def _asked(what: str, workers: tuple[int, ...], gangs: tuple[int, ...], cluster_gpus: int) -> tuple[int, ...]:
+    """The numbers of workers that a job asks, each equally likely."""
+    if gangs:
+        most = min(cluster_gpus, MOST_GANG)
+        if min(gangs) < 1 or max(gangs) > most or len(set(gangs)) < len(gangs):
+            raise InputError(
+                f"workload {what}: gangs={'/'.join(map(str, gangs))}; expected numbers from 1 to {most}, each once"
+            )
+        return gangs
     if len(workers) != 2 or not 1 <= workers[0] <= workers[1] <= MOST_WORKERS or workers[0] > cluster_gpus:
         most = min(cluster_gpus, MOST_WORKERS)
         raise InputError(f"workload {what}: workers={'/'.join(map(str, workers))}; expected LOW/HIGH, 1/1 to 1/{most}")
-    return workers[0], min(cluster_gpus, workers[1])
+    return tuple(range(workers[0], min(cluster_gpus, workers[1]) + 1))
 
 
 def _names(parallel: str, models: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -299,20 +322,25 @@ def _drawn(rng: np.random.Generator, names: Sequence[str], parallel: str, worker
 
 
 @lru_cache(maxsize=1 << 18)
-def _iteration_s(word: str, workers: int, batch: int, gpus_per_machine: int = 1) -> float:
+def _iteration_s(word: str, workers: int, batch: int, gpus_per_machine: int = 1, gbps: float | None = None) -> float:
     name, _, rest = word.partition("/")
     strategy, _, hidden = rest.partition("/")
-    phases = phases_of(name, workers, batch, strategy or None, int(hidden) if hidden else None)
+    phases = phases_of(name, workers, batch, strategy or None, int(hidden) if hidden else None, gbps)
     return phases.iteration_s if workers > gpus_per_machine else phases.iteration_s - phases.up_s
 
 
 def _workload(
-    what: str, rng: np.random.Generator, arrival_s: np.ndarray, jobs: Jobs, gpus_per_machine: int = 1
+    what: str,
+    rng: np.random.Generator,
+    arrival_s: np.ndarray,
+    jobs: Jobs,
+    gpus_per_machine: int = 1,
+    gbps: float | None = None,
 ) -> Workload:
     words, workers, batch = jobs
     iterations = rng.integers(ITERATIONS[0], ITERATIONS[1] + 1, len(words)).astype(np.float64)
     each = zip(words, workers.tolist(), batch.tolist(), strict=True)
-    iteration_s = np.array([_iteration_s(*job, gpus_per_machine) for job in each])
+    iteration_s = np.array([_iteration_s(*job, gpus_per_machine, gbps) for job in each])
     return Workload.from_arrays(
         what,
         arrival_s,

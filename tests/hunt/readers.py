@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from clustergym.simulator.cluster.topology import Topology
 from clustergym.simulator.cluster.topology_files import load_topology
 from clustergym.simulator.workloads import open_workload, read_trace, recognise
 from clustergym.tests.hunt import mutants
@@ -97,6 +98,8 @@ def _specifications(folder: Path) -> Iterator[tuple[str, list[Path], Reader]]:
         ("warehouse.json", json.dumps(LANDS), load_warehouse),
     ):
         yield f"topology {name}", [_written(folder, name, text)], read
+    table = _written(folder, "hosts.csv", (DATA / "hosts.csv").read_text())
+    yield "hosts", [table], lambda path: Topology.load(f"hosts:nics=2,oversubscription=2,uplinks=3,file={path}")
     for name, path in shipped().items():
         place = _written(folder, f"space-{name}.yaml", path.read_text())
         yield f"space {name}", [place], lambda path: read_space(str(path))

@@ -28,6 +28,7 @@ from clustergym.simulator.base.errors import ClustergymError
 from clustergym.simulator.cluster.presets import list_topologies
 from clustergym.simulator.configuration.network_choice import list_networks
 from clustergym.simulator.workloads import list_workloads
+from clustergym.tests.support.paths import DATA
 
 MEMORY = 6 * 2**30
 SMALL = {"jobs": ("1", "3", "8"), "days": ("0.01",), "hours": ("1",), "racks": ("1", "2"), "machines": ("2", "4")}
@@ -147,6 +148,7 @@ PLAY_IN = {
 }
 WORKLOADS = _parameters([row for row in list_workloads() if row["kind"] == "generator"])
 TOPOLOGIES, NETWORKS = _parameters(list_topologies()), _parameters(list_networks())
+TOPOLOGIES["hosts"]["file"] = str(DATA / "hosts.csv")
 
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))

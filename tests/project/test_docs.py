@@ -40,6 +40,8 @@ def folder(tmp_path, monkeypatch) -> Path:
     (tmp_path / "mine.py").write_text(block("concepts/workloads.md", "python", "def bursts"))
     artist = (ROOT / "tests" / "data" / "workloads" / "synthetic_artist_sim.csv").read_text()
     (tmp_path / "batch_500.csv").write_text(artist)
+    hosts = "".join(f"host{i},G6,P{i // 8},S{i // 4}\n" for i in range(16))
+    (tmp_path / "topo.csv").write_text("ip,DSW,PSW,ASW\n" + hosts)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("CLUSTERGYM_TRUST_SB3_ZIP", "0")  # parsing an option must not change what is trusted

@@ -21,6 +21,7 @@ from clustergym.simulator.cluster.topology import Tier, Topology
 from clustergym.simulator.configuration.network_choice import load_network, on_topology
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.workloads import Workload
+from clustergym.tests.support.paths import DATA
 
 NCF_BYTES = 6_410_628
 MESSAGE_NS = 20_000  # of `measured`: two links of a switch, 10 us each
@@ -111,7 +112,7 @@ def test_fits_of_a_cluster_whose_links_nobody_states_do_not_use_bandwidths(said)
 @pytest.mark.parametrize(
     "network", ["none", "penalty", "allreduce", "allreduce:calibration=artist", "allreduce:gpu=t4"]
 )
-@pytest.mark.parametrize("preset", sorted(PRESETS))
+@pytest.mark.parametrize("preset", sorted({*PRESETS, f"hosts:file={DATA / 'hosts.csv'}"} - {"hosts"}))
 def test_presets_change_nothing_and_are_silent(preset, network, said):
     plain = load_network(network)
     assert on_topology(plain, Topology.load(preset)) is plain

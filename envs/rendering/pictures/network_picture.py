@@ -113,10 +113,10 @@ def _draw_graph(pen: Pen, box: Box, links: LinkGraph, scene: Scene, network: Net
         shift = u(1.5) if start[1] > end[1] or (start[1] == end[1] and start[0] > end[0]) else -u(1.5)
         shifted = [(x + shift, y) for x, y in (start, end)]
         pen.line(shifted[0], shifted[1], load_colour(float(network.load[link])), SHARED_WIDTH if shared else OWN_WIDTH)
-    machines = set(links.machine_node.tolist())
+    nics = set(links.nic_node.reshape(-1).tolist())
     side = u(4)
     for node, (x, y) in enumerate(at):
-        if node not in machines:
+        if node not in nics:
             pen.card((x - 2 * side, y - side, x + 2 * side, y + side), palette.INK, None, 2)
     _draw_machines(pen, [at[node] for node in links.machine_node.tolist()], scene, width)
 
@@ -149,9 +149,9 @@ def _places(links: LinkGraph) -> tuple[tuple[float, float], ...]:
     """
     hops = links.hops.astype(np.int64)
     level = np.where(hops >= 0, hops, np.iinfo(np.int64).max).min(axis=1)
-    level[links.machine_node] = 0
+    level[links.nic_node] = 0
     x = np.zeros(links.num_nodes)
-    x[links.machine_node] = (np.arange(links.num_machines) + 0.5) / links.num_machines
+    x[links.nic_node] = ((np.arange(links.num_machines) + 0.5) / links.num_machines)[:, None]
     for height in range(1, int(level.max()) + 1):
         nodes = np.flatnonzero(level == height)
         below = [links.target[(links.source == node) & (level[links.target] == height - 1)] for node in nodes]
