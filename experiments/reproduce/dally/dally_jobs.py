@@ -72,7 +72,7 @@ def traces_folder(given: Path | None) -> Path | None:
             raise InputError(f"--traces {given}: there is no such folder")
         if not any((given / name).is_dir() for name in ("dally", PUBLISHED, "lingjun")):
             raise InputError(
-                f"--traces {given}: it holds no folder dally, lingjun, nor {PUBLISHED}, expected a clone of {REPOSITORY}"
+                f"--traces {given}: it holds no folder dally, lingjun nor {PUBLISHED}, expected a clone of {REPOSITORY}"
             )
         return given
     beside = PACKAGE.parent / "shared" / "traces"
