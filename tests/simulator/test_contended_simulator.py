@@ -65,7 +65,7 @@ def test_alone_a_job_takes_its_iterations():
 
 @pytest.mark.parametrize("duration", ["isolated", "compute"])
 def test_an_iteration_is_computing_and_communication_as_its_phases_say(duration):
-    """No machine holds these gangs: of 0.18 s, 0.1 are computing and 0.08 sending, whatever the times of the jobs say."""
+    """No machine holds these gangs: of 0.18 s, 0.1 are computing and 0.08 sending, whatever `duration` is."""
     for model, computing in (("half", 0.1 / 0.18), ("quiet", 1.0)):
         simulator = contended((0.0, 2, model, 50.0), words=f",duration={duration}")
         metrics = simulator.run(Script((0.0, Start(0, ACROSS))))
