@@ -26,7 +26,6 @@ from .draws import check_parameters
 
 ITERATIONS = (200, 1000)  # Sec. 5.1
 MOST_WORKERS = 12  # Sec. 5.1
-MOST_ASKED = 1024  # whatever the paper draws
 MOST_DRAWN = 1_000_000  # jobs of one trace; `hours` may ask for more
 MODEL_PARALLEL = ("GPT1", "GPT2", "GPT3", "DLRM")  # Table 3
 SPLITS = ("pipeline", "tensor", "hybrid")
@@ -71,8 +70,7 @@ def cassini_poisson(
             DLRM only, GPTs split (Figure 12): pipeline, tensor, or, with a multiple of 4 workers, hybrid, and GPT2 of
             one of the two hidden sizes of Sec. 5.2, each equally likely.
         models: only these of them, each equally likely; none: all.
-        workers: LOW/HIGH: the fewest and the most that are asked, at least 1; nobody asks more than the cluster has. In
-            the paper 1 to 12.
+        workers: LOW/HIGH: the fewest and the most that are asked, 1 to 12; nobody asks more than the cluster has.
         iteration_s: every job's iteration takes so long alone, computing and sending in proportion to what they take by
             its model, batch and workers; None: as long as these say. The paper takes periods with a small common
             multiple for granted (Sec. 3), which measured ones do not have.
@@ -267,8 +265,8 @@ def _with_periods(workload: Workload, rng: np.random.Generator, iteration_s: flo
 
 def _asked(what: str, workers: tuple[int, ...], cluster_gpus: int) -> tuple[int, int]:
     """The fewest and the most workers that a job asks."""
-    if len(workers) != 2 or not 1 <= workers[0] <= workers[1] <= MOST_ASKED or workers[0] > cluster_gpus:
-        most = min(cluster_gpus, MOST_ASKED)
+    if len(workers) != 2 or not 1 <= workers[0] <= workers[1] <= MOST_WORKERS or workers[0] > cluster_gpus:
+        most = min(cluster_gpus, MOST_WORKERS)
         raise InputError(f"workload {what}: workers={'/'.join(map(str, workers))}; expected LOW/HIGH, 1/1 to 1/{most}")
     return workers[0], min(cluster_gpus, workers[1])
 

@@ -35,7 +35,7 @@ VARIED = tuple(f"{MLTCP}:base={base:g},slope={slope:g}" for base, slope in GROWT
 POLICIES = (RANDOM, LEAST, CASSINI, CRUX, MLTCP, *VARIED, IDEAL)  # against themis
 TABLE = Path("lingjun") / "topo.csv"
 HOSTS = "hosts:gpus=8,nic_gbps=100,oversubscription=2,file="
-GANGS = "8/64"
+GANGS = "8/16/32/64"
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def lingjun(table: Path) -> Place:
     """Gangs of 8 to 64 GPUs on the hosts of a table."""
     return Place(
         "Lingjun",
-        f"cassini-poisson:load=0.9,workers={GANGS}",
+        f"cassini-poisson:load=0.9,gangs={GANGS},gpus_per_machine=8",
         HOSTS + str(table),
         "contention:mode=averaged",
         "workers=fixed",
