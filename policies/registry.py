@@ -41,18 +41,21 @@ class Entry:
         summary: one line.
         environments: their ids.
         first: the first arguments of what builds it, which are no parameters of the policy.
+        transport: how its jobs share full links, if not fairly (transports.py).
     """
 
     builder: str | Callable[..., Policy]
     summary: str
     environments: tuple[str, ...] = (DELAY,)
     first: tuple[str, ...] = ()
+    transport: str = ""
 
     @property
     def factory(self) -> Callable[..., Policy]:
         """What builds it from its parameters."""
         builder = _found(self.builder) if isinstance(self.builder, str) else self.builder
-        return partial(builder, *self.first) if self.first else builder
+        scheduler = partial(builder, *self.first) if self.first else builder
+        return with_transport(scheduler, self.transport, scheduler) if self.transport else scheduler
 
 
 POLICIES: dict[str, Entry] = {
@@ -127,14 +130,16 @@ POLICIES: dict[str, Entry] = {
         (TIME_SHIFT,),
     ),
     "themis+crux": Entry(
-        ".themis:themis_crux",
+        ".themis:Themis",
         "Themis; on full links Crux (SIGCOMM'24) lets the jobs go first for whose bytes most computing waits",
         (TIME_SHIFT,),
+        transport="crux",
     ),
     "themis+mltcp": Entry(
-        ".themis:themis_mltcp",
+        ".themis:Themis",
         "Themis; on full links MLTCP (HotNets'24) gives more to flows that have sent more of their iteration",
         (TIME_SHIFT,),
+        transport="mltcp",
     ),
     "pollux+cassini": Entry(
         ".cassini.cassini_schedulers:pollux_cassini", "CASSINI on Pollux, jobs of the size that they ask", (TIME_SHIFT,)
@@ -295,13 +300,9 @@ def make(name: str, **params: Any) -> Policy:
         return policy
     if (found := _brought(name)) is not None:
         return by_word(found, name.strip() if not params else spelt(name.strip(), params), params)
-    if (composed := split(name)) is not None:
-        base, transport, given = composed
-        return with_transport(make, base, transport, {**given, **params})
-    _expect_known(name)
-    word, given = parse_name(name, "policy")
-    entry = POLICIES[word]
-    policy = bind(entry.factory, {**given, **params}, f"policy {word}")
+    factory, given = maker_of(name)
+    word = name.strip().partition(":")[0]
+    policy = bind(factory, {**given, **params}, f"policy {word}")
     if given or params:
         policy.given = frozenset({**given, **params})
         policy.name = name if not params else f"{word}:" + ",".join(f"{k}={v}" for k, v in {**given, **params}.items())
@@ -405,6 +406,9 @@ def maker_of(name: str) -> tuple[Callable[..., Any], dict[str, str]]:
         raise InputError(f"policy {name!r}: a trained agent has no parameters of a policy")
     if (found := _brought(name)) is not None:
         return found.factory, dict(found.params)
+    if (composed := split(name)) is not None:
+        base, transport, given = composed
+        return with_transport(partial(make, base), transport, maker_of(base)[0]), given
     _expect_known(name)
     word, given = parse_name(name, "policy")
     return POLICIES[word].factory, given

@@ -31,6 +31,7 @@ proportion. Whoever has the largest rho is farthest from fair. Choices, where th
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -44,9 +45,9 @@ from ..simulator.engine.view import ClusterView
 from ..simulator.rules.rule import Rule
 from .equivalent_placements import equivalent_placements, locality, place
 from .gang_links import uses
+from .joined_parameters import takes
 from .planning import PlacementPolicy, rng_of
 from .reasons.mid_instant import Moment
-from .transports import BASE, LEVELS, SLOPE, crux, mltcp
 from .worker_counts import Bid, fair_counts
 from .worker_moves import Exchange
 
@@ -57,10 +58,11 @@ LEASE_S = 600.0  # paper cassini, Sec. 5.1: "the bidding period (epoch) is set t
 CANDIDATES = 10  # paper cassini, Sec. 5.1: "up to 10 placement candidates"
 
 
-class Themis(PlacementPolicy):
-    """See the module.
+@dataclass(frozen=True)
+class Auction:
+    """The parameters of Themis, and of what is built on its placements.
 
-    Args:
+    Attributes:
         lease: seconds, > 0.
         preemption_cost: seconds without progress when a job starts again, moves, or has other workers than before.
         workers: `elastic`: their number is tuned; `fixed`: a job has all that it asks, or none.
@@ -68,27 +70,43 @@ class Themis(PlacementPolicy):
             and machines each gang spans.
         most: with workers=elastic, the most workers of a job, >= 1; of one that asks more, what it asks.
 
+    Raises:
+        InputError: a number out of range, or an unknown word.
+    """
+
+    lease: float = LEASE_S
+    preemption_cost: float = 0.0
+    workers: Workers = "elastic"
+    equal: Equal = "fairness"
+    most: int = MOST_WORKERS
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.lease < float("inf"):
+            raise InputError(f"policy themis: lease = {self.lease:g}: expected seconds > 0")
+        if self.most < 1:
+            raise InputError(f"policy themis: most = {self.most}: expected a whole number of at least 1")
+        choose(self.workers, get_args(Workers), "workers of policy themis")
+        choose(self.equal, get_args(Equal), "equal of policy themis")
+
+
+class Themis(PlacementPolicy):
+    """See the module.
+
+    Args:
+        auction: fields of `Auction`.
+
     Paper: themis, auctions of leased GPUs, as in paper cassini, Sec. 4.2 and 5.1.
     """
 
     knows_run_times = True
 
-    def __init__(
-        self,
-        lease: float = LEASE_S,
-        preemption_cost: float = 0.0,
-        workers: Workers = "elastic",
-        equal: Equal = "fairness",
-        most: int = MOST_WORKERS,
-    ) -> None:
-        if not 0.0 < lease < float("inf"):
-            raise InputError(f"policy themis: lease = {lease:g}: expected seconds > 0")
-        if most < 1:
-            raise InputError(f"policy themis: most = {most}: expected a whole number of at least 1")
-        super().__init__("themis", Rule("fifo", preemption_cost=(preemption_cost,), lease=lease))
-        self.tunes_workers = choose(workers, get_args(Workers), "workers of policy themis") == "elastic"
-        self.same_span = choose(equal, get_args(Equal), "equal of policy themis") == "locality"
-        self.most = int(most)
+    @takes(Auction)
+    def __init__(self, **auction: Any) -> None:
+        terms = Auction(**auction)
+        super().__init__("themis", Rule("fifo", preemption_cost=(terms.preemption_cost,), lease=terms.lease))
+        self.tunes_workers = terms.workers == "elastic"
+        self.same_span = terms.equal == "locality"
+        self.most = int(terms.most)
 
     def candidates(self, view: ClusterView, n: int) -> list[Plan]:
         """Up to n placements of this instant's auction.
@@ -199,19 +217,13 @@ class LeastShared(Themis):
     """Of Themis' candidates the one with the fewest shared links; it looks at no phases and shifts nobody.
 
     Args:
-        candidates: how many are looked at, >= 1. The rest as of Themis.
+        candidates: how many are looked at, >= 1.
+        auction: fields of `Auction`.
     """
 
-    def __init__(
-        self,
-        candidates: int = CANDIDATES,
-        lease: float = LEASE_S,
-        preemption_cost: float = 0.0,
-        workers: Workers = "elastic",
-        equal: Equal = "fairness",
-        most: int = MOST_WORKERS,
-    ) -> None:
-        super().__init__(lease, preemption_cost, workers, equal, most)
+    @takes(Auction)
+    def __init__(self, candidates: int = CANDIDATES, **auction: Any) -> None:
+        super().__init__(**auction)
         self.name = "least-shared"
         self.looked_at = checked_count("least-shared", candidates)
 
@@ -225,39 +237,11 @@ class LeastShared(Themis):
         return f"{words}; of up to {self.looked_at} candidates the one with the fewest shared links" if words else ""
 
 
-def ideal(
-    lease: float = LEASE_S, preemption_cost: float = 0.0, workers: Workers = "elastic", most: int = MOST_WORKERS
-) -> Themis:
+@takes(Auction)
+def ideal(**auction: Any) -> Themis:
     """Themis' placements where every job has the links to itself: "a dedicated cluster" for each (paper cassini)."""
-    policy = Themis(lease, preemption_cost, workers, most=most)
+    policy = Themis(**auction)
     policy.name, policy.dedicated = "ideal", True
-    return policy
-
-
-def themis_crux(
-    levels: int = LEVELS,
-    lease: float = LEASE_S,
-    preemption_cost: float = 0.0,
-    workers: Workers = "elastic",
-    most: int = MOST_WORKERS,
-) -> Themis:
-    """Themis on links where Crux says who goes first."""
-    policy = Themis(lease, preemption_cost, workers, most=most)
-    policy.name, policy.on_links = "themis+crux", crux(levels)
-    return policy
-
-
-def themis_mltcp(
-    base: float = BASE,
-    slope: float = SLOPE,
-    lease: float = LEASE_S,
-    preemption_cost: float = 0.0,
-    workers: Workers = "elastic",
-    most: int = MOST_WORKERS,
-) -> Themis:
-    """Themis on links where flows share as MLTCP has it."""
-    policy = Themis(lease, preemption_cost, workers, most=most)
-    policy.name, policy.on_links = "themis+mltcp", mltcp(base, slope)
     return policy
 
 

@@ -6,11 +6,12 @@ policy plays; crux.py and link_network.py of simulator/contention say what is fr
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..simulator.base.names import bind
 from .base import Policy
+from .joined_parameters import takes
 
 LEVELS = 8  # Crux: "compressed to 8 levels"
 BASE, SLOPE = 0.25, 1.75  # of MLTCP
@@ -26,28 +27,25 @@ def mltcp(base: float = BASE, slope: float = SLOPE) -> dict[str, Any]:
     return {"rates": "mltcp", "base": base, "slope": slope}
 
 
-TRANSPORTS: Mapping[str, tuple[Callable[..., dict[str, Any]], tuple[str, ...]]] = {
-    "crux": (crux, ("levels",)),
-    "mltcp": (mltcp, ("base", "slope")),
-}
+TRANSPORTS: Mapping[str, Callable[..., dict[str, Any]]] = {"crux": crux, "mltcp": mltcp}
 
 
-def with_transport(make: Callable[..., Policy], scheduler: str, transport: str, params: Mapping[str, Any]) -> Policy:
-    """A scheduler whose jobs share full links so.
+def with_transport(make: Callable[..., Policy], transport: str, taken: Callable[..., Any]) -> Callable[..., Policy]:
+    """What makes a scheduler whose jobs share full links so, from its parameters and those of the transport.
 
     Args:
-        make: gives a scheduler by its name and parameters.
+        make: makes the scheduler.
         transport: crux or mltcp.
-        params: of the transport, and the others of the scheduler.
-
-    Raises:
-        InputError: an unknown scheduler or parameter.
+        taken: whose parameters the scheduler has.
     """
-    options, own = TRANSPORTS[transport]
-    name = f"{scheduler}+{transport}"
-    policy = make(scheduler, **{key: value for key, value in params.items() if key not in own})
-    given = {key: value for key, value in params.items() if key in own}
-    policy.on_links = bind(options, given, f"policy {name}")
-    policy.name = name + (":" + ",".join(f"{key}={value}" for key, value in params.items()) if params else "")
-    policy.given = frozenset(params)
-    return policy
+    options = TRANSPORTS[transport]
+    own = inspect.signature(options).parameters
+
+    @takes(options, taken)
+    def made(**params: Any) -> Policy:
+        policy = make(**{key: value for key, value in params.items() if key not in own})
+        policy.on_links = options(**{key: value for key, value in params.items() if key in own})
+        policy.name = f"{policy.name}+{transport}"
+        return policy
+
+    return made

@@ -8,7 +8,7 @@ tolerance; a *ratio* row is an improvement, reproduced inside the published rang
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..comparing.intervals import Estimate
@@ -28,6 +28,7 @@ class Row:
         within: bounds of ours, inclusive, that count as reproduced; None: ours is only printed.
         low, high: 95 % interval of ours; None: one run, or nothing to vary.
         unit: "s", "%", "x" or "".
+        clear: whether the interval must lie within, too.
     """
 
     quantity: str
@@ -37,13 +38,15 @@ class Row:
     low: float | None = None
     high: float | None = None
     unit: str = ""
+    clear: bool = False
 
     @property
     def ok(self) -> bool | None:
         """Whether it is reproduced; None where nothing was claimed."""
         if self.within is None:
             return None
-        return bool(self.within[0] <= self.ours <= self.within[1])
+        told = [self.ours] if not self.clear or self.low is None or self.high is None else [self.low, self.high]
+        return all(self.within[0] <= number <= self.within[1] for number in told)
 
     @property
     def difference(self) -> float | None:
@@ -87,6 +90,11 @@ def order(quantity: str, paper: str, ours: float | Estimate, *, below: bool = Tr
     """Who beats whom, as the first's number over the second's: below 1, or above."""
     within = (-math.inf, math.nextafter(1.0, 0.0)) if below else (math.nextafter(1.0, 2.0), math.inf)
     return Row(quantity, paper, *_mean(ours, within), "x")
+
+
+def clear_order(quantity: str, paper: str, ours: Estimate) -> Row:
+    """Who beats whom beyond doubt: the whole interval of the first's number over the second's is below 1."""
+    return replace(order(quantity, paper, ours), clear=True)
 
 
 def bounded(quantity: str, paper: str, ours: float | Estimate, within: tuple[float, float], unit: str = "x") -> Row:

@@ -26,8 +26,8 @@ from .findings import Options
 PLAYERS = (
     "case",
     "bsbf/bsbf_case",
+    "cassini/cassini_on_links",
     "cassini/cassini_room",
-    "cassini/cassini_traces",
     "dally/dally_series",
     "harmony/harmony_case",
     "mast/mast_case",

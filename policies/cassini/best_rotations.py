@@ -21,6 +21,7 @@ import functools
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,8 @@ from ...simulator.cluster.routes import LinkUse
 from ...simulator.contention.circle import Circle, Grid, unify
 from ...simulator.contention.phase_run import Contender, steady_state
 from ...simulator.profiles.phases import Phases
-from ..themis import LEASE_S, MOST_WORKERS, Equal, Themis, Workers
+from ..joined_parameters import takes
+from ..themis import Auction, Themis
 from .cassini import CANDIDATES, Candidate, Cassini, Choice, Interleaving
 from .compatibility import BUCKETS, Job, Overlay, SharedLink, Solution, components, link_scores, meetings, solution
 
@@ -137,19 +139,12 @@ class BestRotations(Cassini):
 
     Args:
         candidates: how many placements are looked at, >= 1.
-        lease, preemption_cost, workers, equal, most: as of Themis.
+        auction: fields of `Auction`, of Themis.
     """
 
-    def __init__(
-        self,
-        candidates: int = CANDIDATES,
-        lease: float = LEASE_S,
-        preemption_cost: float = 0.0,
-        workers: Workers = "elastic",
-        equal: Equal = "fairness",
-        most: int = MOST_WORKERS,
-    ) -> None:
-        source = Themis(lease, preemption_cost, workers, equal, most)
+    @takes(Auction)
+    def __init__(self, candidates: int = CANDIDATES, **auction: Any) -> None:
+        source = Themis(**auction)
         super().__init__("best-rotations", source, source.clock, candidates)
 
     def best_of(self, candidates: Sequence[Candidate], capacity: np.ndarray, padding: float) -> Choice:

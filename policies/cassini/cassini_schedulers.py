@@ -7,7 +7,7 @@ Each takes the parameters of CASSINI (cassini.py) and the main ones of the sched
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,10 +19,11 @@ from ...simulator.rules.semantics import LEASE_S as DALLY_LEASE_S
 from ..bsbf import sjf_bsbf
 from ..dally import dally
 from ..equivalent_placements import equivalent_placements
+from ..joined_parameters import takes
 from ..planning import rng_of
 from ..pollux.pollux import Pollux
 from ..reasons import reasons
-from ..themis import LEASE_S, MOST_WORKERS, Equal, Themis, Workers
+from ..themis import Auction, Themis
 from .cassini import CANDIDATES, DEGREES, Cassini, Shifts
 
 
@@ -79,22 +80,19 @@ def _carried_out(gangs: Mapping[int, tuple[int, ...]], decisions: list[Decision]
 Ranking = Literal["mean", "worst"]
 
 
+@takes(Auction)
 def themis_cassini(
     candidates: int = CANDIDATES,
     ranking: Ranking = "mean",
     degrees: float = DEGREES,
     shifts: Shifts = "worth",
-    lease: float = LEASE_S,
-    preemption_cost: float = 0.0,
-    workers: Workers = "elastic",
-    equal: Equal = "fairness",
-    most: int = MOST_WORKERS,
+    **auction: Any,
 ) -> Cassini:
     """Themis augmented: paper cassini's Th+CASSINI.
 
     Setting: cassini, Sec. 5.1.
     """
-    source = Themis(lease, preemption_cost, workers, equal, most)
+    source = Themis(**auction)
     return Cassini("themis+cassini", source, source.clock, candidates, ranking, degrees, shifts)
 
 

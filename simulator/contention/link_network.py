@@ -39,7 +39,7 @@ from ..network.simulated import Simulated
 from ..profiles.phases import Phases
 from ..record.state import PROFILES
 from .circle import TOLERANCE, unify
-from .own_patterns import read_patterns
+from .own_patterns import NO_PATTERNS, OwnPatterns, read_patterns
 from .patterns import has_pattern, is_data_parallel, pattern_of, scaled, throttled
 from .phase_run import Growth
 
@@ -99,7 +99,7 @@ class LinkNetwork:
             mltcp: in proportion to base + slope x the part of its iteration's bytes that a job has sent (`growth`).
         levels: priorities of crux, >= 1.
         base, slope: of mltcp, > 0 and >= 0.
-        models: path of the user's own phases (own_patterns.py); "": none.
+        models: path of the user's own phases (own_patterns.py), which are read when the network is made; "": none.
         default: silent: jobs whose model has no phases or whose batch is not known send nothing; None: an error.
         duration: isolated or compute: what `duration_s` means (isolated.py). Computing is an iteration on one machine.
         workers: fixed: a job runs on as many GPUs as it asks; elastic: one that is data parallel (`may_resize`) runs on
@@ -129,6 +129,7 @@ class LinkNetwork:
     duration: Duration = ISOLATED
     workers: Literal["fixed", "elastic"] = "fixed"
     name: str = field(default="contention", init=False)
+    _own_models: OwnPatterns = field(default=NO_PATTERNS, init=False, repr=False)
     _alone: dict[tuple[Any, ...], _Own] = field(default_factory=dict, init=False, repr=False)
     _routes: dict[tuple[Any, ...], LinkUse] = field(default_factory=dict, init=False, repr=False)
     _joined: OrderedDict[tuple[Any, ...], Joined] = field(default_factory=OrderedDict, init=False, repr=False)
@@ -146,8 +147,7 @@ class LinkNetwork:
                 raise InputError(f"network contention: {key} = {value!r}: expected a finite number {bound} {least:g}")
         if not 0.0 < self.carried <= 1.0:
             raise InputError(f"network contention: carried = {self.carried!r}: expected a part above 0, at most 1")
-        if self.models:
-            read_patterns(self.models)
+        object.__setattr__(self, "_own_models", read_patterns(self.models))
 
     def describe(self) -> str:
         """Its text with every parameter, for `load_network`."""
@@ -200,7 +200,7 @@ class LinkNetwork:
         """Whether nothing is known of what a job sends, and that is taken for nothing."""
         if self.default is None:
             return False
-        return int(workload.batch_size[job]) == 0 or not has_pattern(str(workload.model[job]), self.models)
+        return int(workload.batch_size[job]) == 0 or not has_pattern(str(workload.model[job]), self._own_models)
 
     def may_resize(self, workload: Workload, job: int) -> bool:
         """Whether a job may have another number of GPUs than it asks.
@@ -210,13 +210,13 @@ class LinkNetwork:
         """
         if self.workers == "fixed" or int(workload.batch_size[job]) == 0:
             return False
-        return is_data_parallel(str(workload.model[job]), self.models)
+        return is_data_parallel(str(workload.model[job]), self._own_models)
 
     def _factors(self, model: str, gpus: int, batch: int, largest_machine: int) -> np.ndarray:
-        pattern = pattern_of(model, gpus, batch, self.gbps, self.collective, self.models)
+        pattern = pattern_of(model, gpus, batch, self.gbps, self.collective, self._own_models)
         between = max(1.0, pattern.phases.iteration_s / pattern.local_s)
-        if gpus > largest_machine:
-            return np.full(TIERS, 1.0 if self.duration == ISOLATED else between)
+        if gpus > largest_machine:  # nowhere without the network: the best placement is as slow as all others
+            return np.full(TIERS, between)
         return np.array([between if tier >= RACK else 1.0 for tier in range(TIERS)])
 
     def alone(self, topology: Topology, workload: Workload, job: int, gpus: Any) -> _Own:
@@ -254,8 +254,8 @@ class LinkNetwork:
     ) -> _Own:
         if model is None:
             return Phases(base_s), NO_LINKS
-        pattern = pattern_of(model, len(workers), batch, self.gbps, self.collective, self.models)
-        whole = pattern_of(model, asked, batch, self.gbps, self.collective, self.models)
+        pattern = pattern_of(model, len(workers), batch, self.gbps, self.collective, self._own_models)
+        whole = pattern_of(model, asked, batch, self.gbps, self.collective, self._own_models)
         is_local = self.duration != ISOLATED or asked <= int(topology.machine_gpus.max())
         factor = base_s / (whole.local_s if is_local else whole.phases.iteration_s)
         factor = 1.0 if abs(factor - 1.0) <= SAME else factor

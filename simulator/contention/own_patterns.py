@@ -50,15 +50,39 @@ class OwnPattern:
         raise InputError(f"model {self.name!r}: no phases for {workers} workers and batch {batch} per GPU")
 
 
-@functools.lru_cache(maxsize=64)
-def read_patterns(path: str) -> Mapping[str, OwnPattern]:
-    """The models of a file.
+@dataclass(frozen=True, eq=False)
+class OwnPatterns:
+    """The models of a file, as they were read; one is equal to itself alone.
+
+    Attributes:
+        models: by name.
+    """
+
+    models: Mapping[str, OwnPattern]
+
+    def __contains__(self, model: object) -> bool:
+        return model in self.models
+
+
+NO_PATTERNS = OwnPatterns({})
+
+
+def read_patterns(path: str) -> OwnPatterns:
+    """The models of a file as it is now; as long as it has the same text they are one object.
+
+    Args:
+        path: "" has none.
 
     Raises:
         InputError: one sentence with file, place, value and what was expected.
     """
+    return _parsed(path, read_text(path, "phases")) if path else NO_PATTERNS
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed(path: str, text: str) -> OwnPatterns:
     what = f"phases {path!r}"
-    mapping = _from_csv(path, what) if path.lower().endswith(".csv") else load_mapping(path, "phases")
+    mapping = _from_csv(text, what) if path.lower().endswith(".csv") else load_mapping(path, "phases")
     found = {}
     for name, rows in validated(_models().File, mapping, what).models.items():
         table: dict[_Key, tuple[Phases, float]] = {}
@@ -71,7 +95,7 @@ def read_patterns(path: str) -> Mapping[str, OwnPattern]:
                 raise InputError(f"{place}: workers {row.workers} and batch {row.batch} are given twice")
             table[row.workers, row.batch] = _pattern(row, place)
         found[name] = OwnPattern(name, table)
-    return found
+    return OwnPatterns(found)
 
 
 def _pattern(row: Any, place: str) -> tuple[Phases, float]:
@@ -91,8 +115,8 @@ def _pattern(row: Any, place: str) -> tuple[Phases, float]:
     return phases, local_s
 
 
-def _from_csv(path: str, what: str) -> dict[str, Any]:
-    reader = csv.DictReader(read_text(path, "phases").splitlines())
+def _from_csv(text: str, what: str) -> dict[str, Any]:
+    reader = csv.DictReader(text.splitlines())
     missing = [column for column in COLUMNS if column not in (reader.fieldnames or ())]
     if missing:
         raise InputError(f"{what}: column {missing[0]!r} is missing; expected {', '.join(COLUMNS)}")

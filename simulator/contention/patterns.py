@@ -15,7 +15,7 @@ from ..base.names import choose
 from ..cluster.traffic import HYBRID_SERVERS
 from ..profiles.cassini_models import cassini_models, phases_and_traffic, phases_of
 from ..profiles.phases import Phases
-from .own_patterns import read_patterns
+from .own_patterns import NO_PATTERNS, OwnPatterns
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,12 @@ class Pattern:
 
 @functools.lru_cache(maxsize=4096)
 def pattern_of(
-    model: str, workers: int, batch: int, gbps: float = 45.0, collective: str = "ring", models: str = ""
+    model: str,
+    workers: int,
+    batch: int,
+    gbps: float = 45.0,
+    collective: str = "ring",
+    models: OwnPatterns = NO_PATTERNS,
 ) -> Pattern:
     """The pattern of a model.
 
@@ -46,13 +51,13 @@ def pattern_of(
         collective: `tree`: the all-reduce of data parallel training, and a user's own phases, go over a tree. That
             sends the gradients once over each link, not 2 (n - 1) / n times as a ring does; a user's own phases, and
             other strategies, send the same.
-        models: path of the user's own patterns; "": none.
+        models: the user's own patterns.
 
     Raises:
         InputError: no such model, strategy or hidden size, or own patterns without these workers and batch.
     """
-    if models and (own := read_patterns(models).get(model)) is not None:
-        return Pattern(*own.of(workers, batch), ((collective, 1.0),))
+    if model in models:
+        return Pattern(*models.models[model].of(workers, batch), ((collective, 1.0),))
     name, strategy, hidden = _parts(model, models)
     known = cassini_models()[name]
     plan = known.strategies[0] if strategy is None else choose(strategy, known.strategies, f"strategy of {name}")
@@ -66,23 +71,23 @@ def pattern_of(
     return Pattern(phases, alone_s / split, traffic)
 
 
-def has_pattern(model: str, models: str = "") -> bool:
+def has_pattern(model: str, models: OwnPatterns = NO_PATTERNS) -> bool:
     """Whether a model's phases are known, by its name; `models` as for `pattern_of`."""
-    return model.partition("/")[0] in cassini_models() or (bool(models) and model in read_patterns(models))
+    return model.partition("/")[0] in cassini_models() or model in models
 
 
-def is_data_parallel(model: str, models: str = "") -> bool:
+def is_data_parallel(model: str, models: OwnPatterns = NO_PATTERNS) -> bool:
     """Whether a model is trained by replicas alone; not known of a user's own. `models` as for `pattern_of`."""
-    if (models and model in read_patterns(models)) or not has_pattern(model):
+    if model in models or not has_pattern(model):
         return False
     name, strategy, _ = _parts(model, models)
     return (strategy or cassini_models()[name].strategies[0]) == "data"
 
 
-def _parts(model: str, models: str) -> tuple[str, str | None, int | None]:
+def _parts(model: str, models: OwnPatterns) -> tuple[str, str | None, int | None]:
     name, *rest = model.split("/")
     if name not in cassini_models():
-        known = [*cassini_models(), *(read_patterns(models) if models else ())]
+        known = [*cassini_models(), *models.models]
         choose(name, known, "model of network contention:")
         raise InputError(f"model {model!r}: own patterns are named whole, without a strategy behind them")
     if len(rest) > 2 or (len(rest) == 2 and not rest[1].isdecimal()):

@@ -10,7 +10,7 @@ from ..base.codes import DONE
 from ..compiler.jit import entry, kernel
 from ..lifecycle.lifecycle import isolated_s
 from ..numerics.rounding import SAME_INSTANT
-from ..record.feature_groups import has_links
+from ..record.feature_groups import has_berths
 from ..record.plain import Plain
 
 JCT, QUEUED, COMM, SLOWDOWN, FAIRNESS = range(5)  # rows of `FinishedJobs.times`
@@ -95,5 +95,5 @@ def lay_times(states, row, among, times, told):
 def _alone_s(s, job):
     """What Themis (NSDI'20) calls T_independent: run time on a 1/N share of the GPUs, N the mean number of jobs."""
     share = s.n_gpus / max(1.0, s.mean_active[job])
-    asked = s.own_gpus[job] if has_links(s) else s.gpus[job]
+    asked = s.own_gpus[job] if has_berths(s) else s.gpus[job]
     return isolated_s(s, job) * max(1.0, asked / share)

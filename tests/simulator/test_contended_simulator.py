@@ -16,6 +16,7 @@ from clustergym.simulator.base.decisions import Hold, Migrate, Preempt, Shift, S
 from clustergym.simulator.base.errors import InputError, InvalidDecision
 from clustergym.simulator.configuration.network_choice import Contention, load_network
 from clustergym.simulator.contention import link_network
+from clustergym.simulator.contention.own_patterns import read_patterns
 from clustergym.simulator.contention.patterns import pattern_of
 from clustergym.simulator.contention.phase_run import Contender, PhaseRun
 from clustergym.simulator.engine.metrics import gpu_seconds
@@ -57,9 +58,20 @@ def test_alone_a_job_takes_its_iterations():
         seconds = {"half": 0.18, "twice": 0.31, "quiet": 0.05}[model] * 50
         assert simulator.jobs()["jct_s"] == pytest.approx(seconds, rel=1e-12)
         metrics = simulator.metrics()
-        assert metrics["congestion_bytes"] == 0.0 and metrics["comm_time_mean"] == pytest.approx(0.0, abs=1e-9)
+        assert metrics["congestion_bytes"] == 0.0
         assert metrics["iteration_time_mean"] == pytest.approx(seconds / 50)
         assert metrics["iteration_time_p99"] == pytest.approx(seconds / 50, rel=0.01)
+
+
+@pytest.mark.parametrize("duration", ["isolated", "compute"])
+def test_an_iteration_is_computing_and_communication_as_its_phases_say(duration):
+    """No machine holds these gangs: of 0.18 s, 0.1 are computing and 0.08 sending, whatever `duration` is."""
+    for model, computing in (("half", 0.1 / 0.18), ("quiet", 1.0)):
+        simulator = contended((0.0, 2, model, 50.0), words=f",duration={duration}")
+        metrics = simulator.run(Script((0.0, Start(0, ACROSS))))
+        seconds = simulator.jobs()["jct_s"][0]
+        assert metrics["comm_time_mean"] == pytest.approx(seconds * (1.0 - computing), abs=1e-9)
+        assert metrics["gpu_utilisation"] == pytest.approx(metrics["allocation_rate"] * computing)
 
 
 def test_two_in_lockstep_and_two_with_shifts():
@@ -69,7 +81,7 @@ def test_two_in_lockstep_and_two_with_shifts():
     metrics = simulator.run(Script(*starts))
     assert simulator.jobs()["jct_s"] == pytest.approx(26.0, rel=1e-9)
     assert metrics["congestion_bytes"] == pytest.approx(100 * 0.16 * 50e9 / 8)  # once, not in both directions
-    assert metrics["comm_time_mean"] == pytest.approx(8.0) and metrics["iteration_time_mean"] == pytest.approx(0.26)
+    assert metrics["comm_time_mean"] == pytest.approx(16.0) and metrics["iteration_time_mean"] == pytest.approx(0.26)
 
     simulator = contended(*[(0.0, 2, "half", 100.0)] * 2)
     metrics = simulator.run(Script(*starts, (0.0, Shift(0, 0.0)), (0.0, Shift(1, 0.09))))
@@ -367,7 +379,7 @@ def check_conserved(simulator: Simulator) -> None:
     held = sum(parts[name] for name in ("compute", "comm", "interference", "restore", "lost"))
     assert parts["held"] == pytest.approx(held, rel=1e-9, abs=1e-6)
     n = int(s["n_jobs"])
-    work = (s["gpus"][:n] * s["iterations"][:n] * s["base_iteration_s"][:n]).sum()
+    work = (s["gpus"][:n] * s["iterations"][:n] * s["compute_iteration_s"][:n]).sum()
     assert parts["compute"] == pytest.approx(work, rel=1e-6)
     assert s["phase_count"] == 0 and s["n_leavers"] <= 1
     assert (s["iterations_left"][:n] == 0.0).all()
@@ -430,7 +442,7 @@ def test_jobs_that_share_gpus_compute_longer():
     assert simulator.jobs()["jct_s"] == pytest.approx(100 * (0.1 * slowdown + 0.16), rel=1e-6)
     table = simulator.jobs()
     assert table["interference_s"] == pytest.approx(100 * 0.1 * (slowdown - 1.0), rel=1e-6)
-    assert table["comm_time_s"] == pytest.approx(100 * 0.08, rel=1e-6)
+    assert table["comm_time_s"] == pytest.approx(100 * 0.16, rel=1e-6)
 
 
 # Options and files
@@ -539,10 +551,30 @@ def test_phases_that_cannot_be(tmp_path, name, text, said):
         load_network(f"contention:models={path}")
 
 
+@pytest.mark.parametrize("name", ["p.csv", "p.json"])
+def test_a_network_has_the_phases_of_its_file_when_it_was_made(tmp_path, name):
+    """0.2 s, then 0.4: who is made after the edit has the new ones, who was there before keeps his."""
+    path, jct_s = tmp_path / name, []
+    row = {"iteration_s": 0.0, "phases": [{"start_s": 0.1, "duration_s": 0.05, "gbps": 40}]}
+    jobs = replace(workload((0.0, 2, "half", 10.0)), model=np.array(["a"], object))
+    simulators = []
+    for seconds in (0.2, 0.4):
+        row["iteration_s"] = seconds
+        text = CSV + f"a,,,{seconds},,0.1,0.05,40\n"
+        path.write_text(text if name == "p.csv" else json.dumps({"models": {"a": [row]}}))
+        simulators.append(Simulator(dumbbell(), f"contention:duration=compute,models={path}"))
+    for simulator in simulators:
+        simulator.reset(jobs)
+        simulator.run(Script((0.0, Start(0, ACROSS))))
+        jct_s.append(simulator.jobs()["jct_s"][0])
+    # The workload's 0.18 s are computing; what is not computing comes on top.
+    assert jct_s == pytest.approx([1.8 * 0.2 / 0.15, 1.8 * 0.4 / 0.35])
+
+
 def test_own_phases_from_a_table(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text(CSV + "a,2,,0.2,,0.1,0.05,40\na,2,,0.2,,0.16,0.02,20\na,,8,0.3,0.25,0.2,0.1,40\n")
-    own = str(path)
+    own = read_patterns(str(path))
     assert pattern_of("a", 2, 1, models=own).phases.start_s == (0.1, 0.16)
     assert pattern_of("a", 2, 1, models=own).local_s == pytest.approx(0.13)
     assert pattern_of("a", 3, 8, models=own).local_s == 0.25

@@ -162,6 +162,18 @@ def test_a_job_doubles_its_gpus_and_grows_its_batch(tmp_path):
     assert simulator.metrics()["jct_mean"] < 3030 / 2  # half the time that the smallest batch on one GPU takes
 
 
+def test_fairness_is_of_the_gpus_that_a_job_asks(tmp_path):
+    """Each asks one GPU of 8, which is less than its share, and ends on more: fair is the time alone on that one."""
+    pace = TrainingPace(measured_applications(str(write_tables(tmp_path, epochs=30))))
+    simulator, policy = Simulator("flat:machines=2,gpus_per_machine=4", pace=pace), Pollux()
+    simulator.use(policy.clock)
+    simulator.reset(workload([1] * 5, [0.0] * 5, [16] * 5, 3030.0))
+    simulator.run(policy)
+    jobs = simulator.jobs()
+    assert simulator.state.gpus[:5].max() > 8 / 5
+    assert jobs["finish_time_fairness"] == pytest.approx(jobs["jct_s"] / 1000.0)
+
+
 @pytest.mark.parametrize("gpu", ["t4", "2080ti"])
 def test_shipped_profiles_train_elastically(gpu):
     models, batches = ["cifar10", "bert", "ncf", "yolov3"], [128, 12, 256, 8]

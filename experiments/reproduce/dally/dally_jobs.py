@@ -61,17 +61,18 @@ def traces_folder(given: Path | None) -> Path | None:
     """The folder of the real traces: the given one, or ../shared/traces beside the source tree; None: not here.
 
     Args:
-        given: a clone of the authors' repository, or a folder `dally` of converted traces.
+        given: a clone of the repository of paper dally's authors, or a folder that holds one of converted traces,
+            `dally`, or `lingjun` with its table of hosts (cassini_rivals.py).
 
     Raises:
-        InputError: the given one is no folder, or holds none of paper dally's traces.
+        InputError: the given one is no folder, or holds none of these.
     """
     if given is not None:
         if not given.is_dir():
             raise InputError(f"--traces {given}: there is no such folder")
-        if not ((given / "dally").is_dir() or (given / PUBLISHED).is_dir()):
+        if not any((given / name).is_dir() for name in ("dally", PUBLISHED, "lingjun")):
             raise InputError(
-                f"--traces {given}: it holds no folder dally, nor {PUBLISHED}, expected a clone of {REPOSITORY}"
+                f"--traces {given}: it holds no folder dally, lingjun nor {PUBLISHED}, expected a clone of {REPOSITORY}"
             )
         return given
     beside = PACKAGE.parent / "shared" / "traces"

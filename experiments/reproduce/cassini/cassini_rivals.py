@@ -1,0 +1,147 @@
+"""CASSINI beside its rivals: Crux and MLTCP, which leave jobs where Themis puts them, and say who goes first.
+
+Crux (SIGCOMM'24) and MLTCP (HotNets'24) compare themselves with CASSINI, each on a testbed of its own; here all play
+the same traces on the same links, on placements of the same scheduler. simulator/contention/crux.py and link_network.py
+say what is from their papers and what is ours. MLTCP's two numbers, the weight of a flow at the beginning of an
+iteration and its growth until the end, are varied.
+
+Workloads: paper cassini's Poisson and dynamic traces; jobs of one period (cassini_equal_periods.py), where shifts have
+most to win; and gangs of 8 to 64 GPUs on the network of a production cluster, Alibaba's Lingjun of 847 hosts, whose
+table of hosts and switches is read where it is found (`lingjun/topo.csv` of the folder of traces). The table has
+neither GPUs a host nor speeds: 8 GPUs, 100 Gbps and an oversubscription of 2 are taken. That cluster is too large to
+carry every phase on, so rates there are averages (mode=averaged).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ...storing.run_files import short_hash
+from ..case import Case
+from ..case_runs import Runs
+from ..findings import Findings, Options
+from ..rows import Row, printed
+from ..sweep import sweep_by
+from .cassini_equal_periods import FIRST
+from .cassini_on_links import ON_LINKS, mean_s, p99_s, slowdown
+from .cassini_traces import CASSINI, IDEAL, LEAST, QUICK_JOBS, RANDOM, THEMIS, conditions
+
+SEEDS = 10
+CRUX, MLTCP = "themis+crux", "themis+mltcp"
+GROWTHS = ((1.0, 1.0), (0.25, 0.75), (0.25, 4.0), (0.5, 1.5))  # base and slope, beside those of the paper
+VARIED = tuple(f"{MLTCP}:base={base:g},slope={slope:g}" for base, slope in GROWTHS)
+POLICIES = (RANDOM, LEAST, CASSINI, CRUX, MLTCP, *VARIED, IDEAL)  # against themis
+TABLE = Path("lingjun") / "topo.csv"
+HOSTS = "hosts:gpus=8,nic_gbps=100,oversubscription=2,file="
+GANGS = "8/16/32/64"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A workload and the cluster that it is played on.
+
+    Attributes:
+        name: as the rows call it.
+        workload, topology, network: words.
+        options: of Themis, and what is built on it.
+        jobs: how many a trace has; 0: it has no such number.
+        quick_jobs: the same for `--quick`.
+        table: hash of the file that the topology names; "": none.
+    """
+
+    name: str
+    workload: str
+    topology: str = "cassini-testbed"
+    network: str = "contention"
+    options: str = ""
+    jobs: int = 0
+    quick_jobs: int = QUICK_JOBS
+    table: str = ""
+
+    def case(self, policy: str, seed: int, quick: bool) -> Case:
+        """One run."""
+        jobs = self.quick_jobs if quick else self.jobs
+        workload = f"{self.workload},jobs={jobs}" if self.jobs else self.workload
+        word = policy
+        if self.options and policy != RANDOM:
+            word += ("," if ":" in policy else ":") + self.options
+        case = ON_LINKS.on(word, seed, topology=self.topology, workload=workload, network=self.network)
+        return replace(case, given=(("table", self.table),)) if self.table else case
+
+
+PLACES = (
+    Place("Poisson", "cassini-poisson:load=0.9", jobs=100),
+    Place("dynamic", "cassini-dynamic"),
+    Place("one period", FIRST.workload, network=FIRST.network, options=FIRST.options, jobs=100),
+)
+
+
+def lingjun(table: Path) -> Place:
+    """Gangs of 8 to 64 GPUs on the hosts of a table."""
+    return Place(
+        "Lingjun",
+        f"cassini-poisson:load=0.9,gangs={GANGS},gpus_per_machine=8",
+        HOSTS + str(table),
+        "contention:mode=averaged",
+        "workers=fixed",
+        jobs=400,
+        quick_jobs=30,
+        table=short_hash(table.read_text(encoding="utf-8")),
+    )
+
+
+def table_of_hosts(options: Options) -> Path | None:
+    """Lingjun's table of hosts in the folder of traces; None: it is not at hand."""
+    path = None if options.traces is None else options.traces / TABLE
+    return path if path is not None and path.is_file() else None
+
+
+def rivals(options: Options) -> Findings:
+    """Everybody against Themis, and CASSINI's rivals against it, workload by workload."""
+    table, seeds = table_of_hosts(options), options.seeds(SEEDS)
+    places = [*PLACES, *([] if table is None else [lingjun(table)])]
+    cases = {
+        (policy, place.name): [place.case(policy, seed, options.quick) for seed in seeds]
+        for place in places
+        for policy in (THEMIS, *POLICIES)
+    }
+    runs = Runs(sweep_by("cassini-rivals", cases, options))
+    return Findings([row for place in places for row in _rows(place.name, runs)], _notes(options, seeds, table))
+
+
+def _rows(name: str, runs: Runs) -> list[Row]:
+    rows = [printed(f"{name}: slowdown of jobs, {THEMIS}", runs.mean(slowdown, THEMIS, name), "x")]
+    rows += conditions(runs, name)
+    counted = (
+        ("slowdown of jobs", slowdown),
+        ("mean iteration time", mean_s),
+        ("P99 iteration time", p99_s),
+        ("mean JCT", "jct_mean"),
+    )
+    for what, number in counted:
+        rows += [
+            printed(f"{name}: {what}, {policy} / {THEMIS}", runs.ratio(number, policy, THEMIS, name), "x")
+            for policy in POLICIES
+        ]
+        rows += [
+            printed(f"{name}: {what}, {rival} / {CASSINI}", runs.ratio(number, rival, CASSINI, name), "x")
+            for rival in (LEAST, CRUX, MLTCP)
+        ]
+    return rows
+
+
+def _notes(options: Options, seeds: Sequence[int], table: Path | None) -> list[str]:
+    told = [
+        f"means and 95 % intervals over {len(seeds)} drawn traces, the same for all; ratios are of means, in pairs"
+        + ("; --quick: short traces" if options.quick else ""),
+        "mltcp by itself has base 0.25 and slope 1.75; crux has 8 levels",
+        f"one period: as the first reading of cassini-equal-periods ({FIRST.name})",
+    ]
+    if table is None:
+        where = "it is looked for in ../shared/traces, or in the folder that --traces names"
+        told.append(f"Lingjun is left out: no {TABLE.as_posix()} at hand; {where}")
+    else:
+        told.append(f"Lingjun: gangs of {GANGS} GPUs, whole, on {HOSTS.rpartition(',')[0]}; rates are averages")
+    return told
