@@ -198,8 +198,7 @@ class Topology:
             name, cluster_gpu_type, cluster_names (one each per cluster), region_names: "" and numbered by default.
             tiers: exactly slot, machine, rack and network.
             machine_order: natural, or the seed of a random order, a whole number of at most 18 digits.
-            links, lands: what the attributes say, in the same order.
-            written: what of it the user wrote; None: the tiers and GPU types that are given here.
+            links, lands, written: what the attributes say; without `written` it is the tiers and GPU types given here.
 
         Raises:
             InputError: counts that do not add up, too many GPUs, or names, an order, links or lands that do not fit.
@@ -228,6 +227,7 @@ class Topology:
             links=links,
             lands=lands,
             written=Written(tuple(tiers), lands is None and any(cluster_gpu_type)) if written is None else written,
+            about="",
         )
         if lands is not None:
             _check_lands(topology, lands)
