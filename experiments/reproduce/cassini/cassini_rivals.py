@@ -26,7 +26,7 @@ from ..rows import Row, printed
 from ..sweep import sweep_by
 from .cassini_equal_periods import FIRST
 from .cassini_on_links import ON_LINKS, mean_s, p99_s, slowdown
-from .cassini_traces import CASSINI, IDEAL, LEAST, QUICK_JOBS, RANDOM, THEMIS, conditions
+from .cassini_traces import CASSINI, DYNAMIC, IDEAL, LEAST, POISSON, QUICK_JOBS, RANDOM, THEMIS, conditions
 
 SEEDS = 10
 CRUX, MLTCP = "themis+crux", "themis+mltcp"
@@ -36,6 +36,7 @@ POLICIES = (RANDOM, LEAST, CASSINI, CRUX, MLTCP, *VARIED, IDEAL)  # against them
 TABLE = Path("lingjun") / "topo.csv"
 HOSTS = "hosts:gpus=8,nic_gbps=100,oversubscription=2,file="
 GANGS = "8/16/32/64"
+LINGJUN_JOBS = 400, 30  # and with --quick
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,7 @@ class Place:
         name: as the rows call it.
         workload, topology, network: words.
         options: of Themis, and what is built on it.
-        jobs: how many a trace has; 0: it has no such number.
-        quick_jobs: the same for `--quick`.
+        quick: what `--quick` adds to the workload.
         table: hash of the file that the topology names; "": none.
     """
 
@@ -56,14 +56,12 @@ class Place:
     topology: str = "cassini-testbed"
     network: str = "contention"
     options: str = ""
-    jobs: int = 0
-    quick_jobs: int = QUICK_JOBS
+    quick: str = f",jobs={QUICK_JOBS}"
     table: str = ""
 
     def case(self, policy: str, seed: int, quick: bool) -> Case:
         """One run."""
-        jobs = self.quick_jobs if quick else self.jobs
-        workload = f"{self.workload},jobs={jobs}" if self.jobs else self.workload
+        workload = self.workload + self.quick * quick
         word = policy
         if self.options and policy != RANDOM:
             word += ("," if ":" in policy else ":") + self.options
@@ -72,22 +70,22 @@ class Place:
 
 
 PLACES = (
-    Place("Poisson", "cassini-poisson:load=0.9", jobs=100),
-    Place("dynamic", "cassini-dynamic"),
-    Place("one period", FIRST.workload, network=FIRST.network, options=FIRST.options, jobs=100),
+    Place("Poisson", POISSON.workload),
+    Place("dynamic", DYNAMIC.workload, quick=""),
+    Place("one period", FIRST.workload, network=FIRST.network, options=FIRST.options),
 )
 
 
-def lingjun(table: Path) -> Place:
+def lingjun(table: Path, quick: bool) -> Place:
     """Gangs of 8 to 64 GPUs on the hosts of a table."""
+    jobs = LINGJUN_JOBS[1 if quick else 0]
     return Place(
         "Lingjun",
-        f"cassini-poisson:load=0.9,gangs={GANGS},gpus_per_machine=8",
+        f"cassini-poisson:load=0.9,gangs={GANGS},gpus_per_machine=8,jobs={jobs}",
         HOSTS + str(table),
         "contention:mode=averaged",
         "workers=fixed",
-        jobs=400,
-        quick_jobs=30,
+        quick="",
         table=short_hash(table.read_text(encoding="utf-8")),
     )
 
@@ -101,7 +99,7 @@ def table_of_hosts(options: Options) -> Path | None:
 def rivals(options: Options) -> Findings:
     """Everybody against Themis, and CASSINI's rivals against it, workload by workload."""
     table, seeds = table_of_hosts(options), options.seeds(SEEDS)
-    places = [*PLACES, *([] if table is None else [lingjun(table)])]
+    places = [*PLACES, *([] if table is None else [lingjun(table, options.quick)])]
     cases = {
         (policy, place.name): [place.case(policy, seed, options.quick) for seed in seeds]
         for place in places
@@ -119,6 +117,7 @@ def _rows(name: str, runs: Runs) -> list[Row]:
         ("mean iteration time", mean_s),
         ("P99 iteration time", p99_s),
         ("mean JCT", "jct_mean"),
+        ("GPU utilisation", "gpu_utilisation"),  # what Crux is for
     )
     for what, number in counted:
         rows += [
