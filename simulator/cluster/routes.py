@@ -1,22 +1,30 @@
-"""Which links a job uses: routes by destination, the flows of its collectives, and who shares which links.
+"""Which links a job uses: routes by destination or by hash, the flows of its collectives, and who shares which links.
 
-Everything is deterministic: the same graph and the same GPUs give the same links.
+Everything is deterministic: the same graph, the same GPUs and, where paths are drawn, the same seed and the same job
+give the same links.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
 
+from ..base.errors import InputError
+from ..numerics.random import random_word
 from ..numerics.rounding import GRAIN
 from .links import LinkGraph
 from .topology import Topology
 from .traffic import Streams, streams_of
 
 Job = TypeVar("Job", bound=Hashable)
+Paths = Callable[[int, int], Sequence[Sequence[int]]]  # from NIC to NIC -> the paths that share a flow evenly
+
+ROUTES = 1 << 27  # stream of random numbers, of the first job; contention/entering.py has the ones below
+MOST_WAYS = 1 << 31  # what is counted of equal paths; of more, not all are drawn
+MOST_COUNTED = 1 << 22  # numbers that are remembered of ways to NICs
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +60,91 @@ def route(links: LinkGraph, start: int, end: int) -> list[int]:
     return path
 
 
+@dataclass(frozen=True, eq=False)
+class EqualPaths:
+    """All shortest paths between NICs; parallel cables are several.
+
+    Paths lead through nodes that forward; their ends need not.
+
+    Args:
+        links: the network.
+        up: bool (L,), the links that paths may take; None: all.
+    """
+
+    links: LinkGraph
+    up: np.ndarray | None = None
+    _ways: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def _nodes(self) -> np.ndarray:
+        """The node of each NIC, int64 (M C,)."""
+        return self.links.nic_node.reshape(-1)
+
+    def count(self, start: int, end: int) -> int:
+        """How many there are from NIC to NIC: 1 from one to itself, 0 where none is up, MOST_WAYS at most."""
+        return int(self._ways_to(end)[0][self._nodes[start]])
+
+    def path(self, start: int, end: int, rank: int) -> list[int]:
+        """The links of one of them in order; paths are ranked 0 to `count` - 1 by the links that they take, in order.
+
+        Raises:
+            InputError: no such path.
+        """
+        links = self.links
+        ways, before = self._ways_to(end)
+        node, goal = int(self._nodes[start]), int(self._nodes[end])
+        if not 0 <= rank < ways[node]:
+            ends = f"{links.node_names[node]!r} to {links.node_names[goal]!r}"
+            raise InputError(f"path {rank} from {ends}: there are {int(ways[node])} of equal length")
+        found = []
+        while node != goal:
+            rank += int(before[np.searchsorted(links.source, node)])
+            link = int(np.searchsorted(before, rank, side="right")) - 1
+            rank -= int(before[link])
+            found.append(link)
+            node = int(links.target[link])
+        return found
+
+    def _ways_to(self, end: int) -> tuple[np.ndarray, np.ndarray]:
+        """Paths to a NIC from each node, int64 (N,), and those over all links before each one, int64 (L + 1,)."""
+        if end not in self._ways:
+            if (len(self._ways) + 1) * (self.links.num_nodes + self.links.num_links) > MOST_COUNTED:
+                self._ways.clear()
+            self._ways[end] = self._counted(int(self._nodes[end]))
+        return self._ways[end]
+
+    def _counted(self, home: int) -> tuple[np.ndarray, np.ndarray]:
+        links = self.links
+        passable = links.forwards[links.target] | (links.target == home)
+        if self.up is not None:
+            passable &= self.up
+        hops, ways = np.full(links.num_nodes, -1, np.int64), np.zeros(links.num_nodes, np.int64)
+        hops[home], ways[home] = 0, 1
+        over, distance = np.zeros(links.num_links, np.int64), 0
+        while (onto := np.flatnonzero(passable & (hops[links.target] == distance) & (hops[links.source] < 0))).size:
+            over[onto] = ways[links.target[onto]]
+            np.add.at(ways, links.source[onto], over[onto])
+            np.minimum(ways, MOST_WAYS, out=ways)
+            distance += 1
+            hops[links.source[onto]] = distance
+        return ways, np.concatenate([[0], np.cumsum(over)])
+
+
+def drawn_path(paths: EqualPaths, seed: int, job: int, start: int, end: int, channel: int = 0) -> list[int]:
+    """The one of the equal paths that a flow of a job takes, each as likely: a hash of all arguments but the first.
+
+    So it depends neither on what was drawn before nor on who else is there. Hardware hashes the addresses and ports of
+    a flow at every switch (RFC 2992); one hash for the whole path makes all paths as likely, which that is in fat trees
+    and between leaves and spines, too. The channel is a queue pair with ports of its own.
+
+    Raises:
+        InputError: no path is up.
+    """
+    nics = paths.links.nic_node.size
+    word = int(random_word(seed, ROUTES + job, (channel * nics + start) * nics + end))
+    return paths.path(start, end, word * paths.count(start, end) >> 32)
+
+
 def machines_of(topology: Topology, gpus: Sequence[int] | np.ndarray, ordered: bool = True) -> list[int]:
     """The machines of a gang, each once: ascending, which keeps racks together, or as the gang names its GPUs.
 
@@ -72,7 +165,11 @@ def nics_of(topology: Topology, gpus: Sequence[int] | np.ndarray) -> list[int]:
 
 
 def link_use(
-    links: LinkGraph, workers: Sequence[int], traffic: str | Mapping[str, float] = "ring", rings: int = 1
+    links: LinkGraph,
+    workers: Sequence[int],
+    traffic: str | Mapping[str, float] = "ring",
+    rings: int = 1,
+    paths: Paths | None = None,
 ) -> LinkUse:
     """The links of a job, and how many of its streams cross each, rounded to GRAINs and at least one.
 
@@ -84,6 +181,7 @@ def link_use(
             sends. A link has the mean of them then, in all phases: its bytes in an iteration are what they are, but
             not when in the iteration they come.
         rings: a stream is one of so many parts of what a worker sends.
+        paths: those of a flow; None: the one by destination (`LinkGraph.next_link`).
 
     Raises:
         InputError: no such pattern.
@@ -91,7 +189,9 @@ def link_use(
     parts = {traffic: 1.0} if isinstance(traffic, str) else traffic
     total = np.zeros(links.num_links)
     for pattern, part in parts.items():
-        total += part * rings * crossings(links, streams_of(pattern, workers, links.nics))
+        streams = streams_of(pattern, workers, links.nics)
+        crossed = crossings(links, streams) if paths is None else crossings_on(links, streams, paths)
+        total += part * rings * crossed
     used = np.flatnonzero(total)
     return LinkUse(used, np.maximum(1.0, np.rint(total[used] / GRAIN)) * GRAIN)
 
@@ -110,6 +210,16 @@ def crossings(links: LinkGraph, streams: Streams) -> np.ndarray:
         node = links.target[link]
         on = node != goal
         node, goal, left, many = node[on], goal[on], left[on], many[on]
+    return total
+
+
+def crossings_on(links: LinkGraph, streams: Streams, paths: Paths) -> np.ndarray:
+    """How many streams cross each link where each flow is split evenly over paths of its own, float64 (L,)."""
+    total = np.zeros(links.num_links)
+    for (start, end), many in streams.items():
+        split = paths(start, end)
+        for path in split:
+            total[list(path)] += many / len(split)
     return total
 
 

@@ -23,13 +23,14 @@ import hashlib
 import math
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ..base.errors import InputError
 from ..base.tiers import RACK, TIERS
-from ..cluster.routes import NO_LINKS, LinkUse, link_use, nics_of, sharing
+from ..cluster.routes import NO_LINKS, EqualPaths, LinkUse, drawn_path, link_use, nics_of, sharing
 from ..cluster.traffic import rings_of
 from ..jobs.workload import name_of_job
 from ..network.isolated import ISOLATED, Duration
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 
 SAME = 1e-6  # relative: iteration times that are nearer are the same (jobs/workload.py: AGREEMENT)
 REMEMBERED = 64  # placements of all jobs at once
+MOST_CHANNELS = 64
+SAID_IF_SET = ("models", "default", "workers", "routes", "route_seed", "channels")
 MOST_ALONE = 1 << 14  # jobs of a kind on some machines, a kB each
 _Own = tuple[Phases, LinkUse]
 
@@ -99,6 +102,11 @@ class LinkNetwork:
             mltcp: in proportion to base + slope x the part of its iteration's bytes that a job has sent (`growth`).
         levels: priorities of crux, >= 1.
         base, slope: of mltcp, > 0 and >= 0.
+        routes: table: one path to each machine from everywhere, balanced over equal ones (`LinkGraph.next_link`); hash:
+            each flow takes one of all equal paths by a hash, so that flows collide (routes.py, `drawn_path`). A flow is
+            what one NIC of a job sends to another.
+        route_seed: of the hash, >= 0. Runs with other seeds have the same paths.
+        channels: queue pairs of a flow, each with an even part of it and a hash of its own, 1 to MOST_CHANNELS.
         models: path of the user's own phases (own_patterns.py), which are read when the network is made; "": none.
         default: silent: jobs whose model has no phases or whose batch is not known send nothing; None: an error.
         duration: isolated or compute: what `duration_s` means (isolated.py). Computing is an iteration on one machine.
@@ -124,6 +132,9 @@ class LinkNetwork:
     levels: int = 8
     base: float = 0.25
     slope: float = 1.75
+    routes: Literal["table", "hash"] = "table"
+    route_seed: int = 0
+    channels: int = 1
     models: str = ""
     default: Literal["silent"] | None = None
     duration: Duration = ISOLATED
@@ -134,6 +145,7 @@ class LinkNetwork:
     _routes: dict[tuple[Any, ...], LinkUse] = field(default_factory=dict, init=False, repr=False)
     _joined: OrderedDict[tuple[Any, ...], Joined] = field(default_factory=OrderedDict, init=False, repr=False)
     _topology: list[Topology] = field(default_factory=list, init=False, repr=False)
+    _paths: list[EqualPaths] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         limits = {"gbps": (0.0, False), "jitter": (0.0, True), "padding": (0.0, True)}
@@ -148,13 +160,23 @@ class LinkNetwork:
         if not 0.0 < self.carried <= 1.0:
             raise InputError(f"network contention: carried = {self.carried!r}: expected a part above 0, at most 1")
         object.__setattr__(self, "_own_models", read_patterns(self.models))
+        if not 0 <= self.route_seed < 1 << 63:
+            raise InputError(f"network contention: route_seed = {self.route_seed!r}: expected 0 to 2**63 - 1")
+        if not 1 <= self.channels <= MOST_CHANNELS:
+            raise InputError(f"network contention: channels = {self.channels!r}: expected 1 to {MOST_CHANNELS}")
+        for key, usual in ("route_seed", 0), ("channels", 1):
+            if self.routes == "table" and getattr(self, key) != usual:
+                value = getattr(self, key)
+                raise InputError(f"network contention: {key} = {value!r}: routes=table draws no paths, use routes=hash")
 
     def describe(self) -> str:
         """Its text with every parameter, for `load_network`."""
+        said = {one.name for one in dataclasses.fields(self)} - set(SAID_IF_SET)
+        said |= {"route_seed"} if self.routes != "table" else set()
         values = {
             one.name: getattr(self, one.name)
             for one in dataclasses.fields(self)
-            if one.init and (one.name not in ("models", "default", "workers") or getattr(self, one.name) != one.default)
+            if one.init and (one.name in said or getattr(self, one.name) != one.default)
         }
         values["pacing"] = "on" if self.pacing else "off"
         words = (
@@ -230,6 +252,7 @@ class LinkNetwork:
         """
         if not self._topology or self._topology[0] is not topology:
             self._topology[:] = [topology]
+            self._paths[:] = [] if topology.links is None else [EqualPaths(topology.links)]
             self._alone.clear()
             self._routes.clear()
         workers = tuple(nics_of(topology, gpus))
@@ -238,19 +261,27 @@ class LinkNetwork:
         model, batch = None, 0
         if max(number, asked) > 1 and not self._is_silent(workload, job):
             model, batch = str(workload.model[job]), batch_of(self, workload, job)
-        key = (model, number, asked, batch, base_s, workers if is_spread else ())
+        drawn = job if self.routes == "hash" and is_spread else None
+        key = (model, number, asked, batch, base_s, workers if is_spread else (), drawn)
         if key not in self._alone:
             if len(self._alone) >= MOST_ALONE:  # a training goes on for days
                 self._alone.clear()
                 self._routes.clear()
             try:
-                self._alone[key] = self._own(topology, model, asked, batch, base_s, workers)
+                self._alone[key] = self._own(topology, model, asked, batch, base_s, workers, drawn)
             except InputError as error:
                 raise InputError(f"{name_of_job(workload, job)}: {error}") from None
         return self._alone[key]
 
     def _own(
-        self, topology: Topology, model: str | None, asked: int, batch: int, base_s: float, workers: tuple[int, ...]
+        self,
+        topology: Topology,
+        model: str | None,
+        asked: int,
+        batch: int,
+        base_s: float,
+        workers: tuple[int, ...],
+        drawn: int | None,
     ) -> _Own:
         if model is None:
             return Phases(base_s), NO_LINKS
@@ -263,13 +294,20 @@ class LinkNetwork:
             return Phases(pattern.local_s * factor), NO_LINKS
         links = topology.links
         assert links is not None
-        on, traffic = (pattern.traffic, workers), dict(pattern.traffic)
+        on, traffic = (pattern.traffic, workers, drawn), dict(pattern.traffic)
         rings = rings_of(traffic, workers, links.nics)
         if on not in self._routes:
-            self._routes[on] = link_use(links, workers, traffic, rings)
+            paths = None if drawn is None else partial(self._drawn, drawn)
+            self._routes[on] = link_use(links, workers, traffic, rings, paths)
         use = self._routes[on]
         most = float(np.min(whole_capacity(links.capacity[use.links]) // use.flows))
         return throttled(scaled(pattern.phases, factor, rings), max(most, 1.0)), use
+
+    def _drawn(self, job: int, start: int, end: int) -> list[list[int]]:
+        """The paths of a flow of a job, one for each of its channels."""
+        return [
+            drawn_path(self._paths[0], self.route_seed, job, start, end, channel) for channel in range(self.channels)
+        ]
 
     def joined(self, simulator: Simulated) -> Joined:
         """Who shares links with whom now; jobs that have started at this very instant are among them."""
