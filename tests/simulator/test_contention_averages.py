@@ -86,7 +86,7 @@ def test_gpu_seconds_and_work_are_conserved(seed):
     assert parts["held"] == pytest.approx(held, rel=1e-9, abs=1e-6)
     n = int(s["n_jobs"])
     assert parts["compute"] == pytest.approx(
-        (s["gpus"][:n] * s["iterations"][:n] * s["base_iteration_s"][:n]).sum(), rel=1e-6
+        (s["gpus"][:n] * s["iterations"][:n] * s["compute_iteration_s"][:n]).sum(), rel=1e-6
     )
     assert np.isfinite(simulator.jobs()["jct_s"]).all() and s["phase_events"] == 0
 
