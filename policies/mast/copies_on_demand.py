@@ -109,8 +109,9 @@ class _Storage:
         for table in here:
             if short > 0 and self._may_go(table, region):
                 done.append(Drop(table, region))
-                room[region] += int(s["replica_size"][table])
-                short -= int(s["replica_size"][table])
+                held = "table_size" if int(s["table_whole"][table]) >> region & 1 else "replica_size"
+                room[region] += int(s[held][table])
+                short -= int(s[held][table])
         for table in here:
             if short <= 0 or not self._may_move(table, region):
                 continue

@@ -65,7 +65,7 @@ def standing_of(warehouse: Warehouse) -> Standing:
     load = demand / np.maximum(24.0 * gpus, 1e-9)
     hours = jobs.gpu_hours * high
     tables = warehouse.tables
-    further = (tables.copies.sum(axis=1) - 1) * tables.replica_bytes.astype(np.float64)
+    further = tables.held_bytes.astype(np.float64).sum(axis=1) - tables.size_bytes
     return Standing(
         worst=float(load.max()),
         deviation=float(load.std()),

@@ -164,12 +164,16 @@ class Demands:
         return fits
 
     def warehouse(
-        self, topology: Topology, home: np.ndarray | None = None, copies: np.ndarray | None = None
+        self,
+        topology: Topology,
+        home: np.ndarray | None = None,
+        copies: np.ndarray | None = None,
+        whole: np.ndarray | None = None,
     ) -> Warehouse:
         """What the slow path decides on: the regions, the tables where they are now, and the jobs that it knows.
 
         Args:
-            home: int64 (tables,); copies: bool (tables, regions); None: as at time 0.
+            home: int64 (tables,); copies, whole: bool (tables, regions), see `Tables`; None: as at time 0.
 
         Raises:
             InputError: see `check_fits`.
@@ -179,7 +183,7 @@ class Demands:
         if home is not None:
             tables = replace(tables, home=home)
         if copies is not None:
-            tables = replace(tables, copies=copies)
+            tables = replace(tables, copies=copies, whole=whole)
         return Warehouse(World.of(topology, self.gpu_types[:-1]), tables, self.history, self.app_cpu_hours)
 
 

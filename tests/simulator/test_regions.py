@@ -287,6 +287,38 @@ def test_a_replica_has_the_partitions_that_jobs_read_and_a_move_copies_the_rest(
     check_regions(simulator)
 
 
+def test_a_whole_replica_has_all_partitions_and_keeps_them_wherever_the_home_goes():
+    tables = replace(geo_small.small_tables(), read_share=np.array([0.25, 1, 1, 1, 1]))
+    simulator = laid(LATER, arrival_s=[0, 0], tables=tables)
+    view = simulator.view
+    simulator.apply(Replicate(CLICKS, WEST))
+    simulator.apply(Replicate(CLICKS, WEST, whole=True))
+    assert view.transfers == [(CLICKS, EAST, WEST, 100e9)] and view.stored_bytes[WEST] == 550e9
+    with pytest.raises(InvalidDecision, match="on the way there already"):
+        simulator.apply(Replicate(CLICKS, WEST, whole=True))
+    simulator.advance()
+    assert view.now_s == 100.0 and view.warehouse().tables.held_bytes[CLICKS].tolist() == [100e9, 100e9, 0]
+    simulator.apply(Move(CLICKS, WEST))
+    simulator.apply(Move(CLICKS, SOUTH))
+    simulator.advance()
+    assert view.home(CLICKS) == SOUTH and view.copies(CLICKS) == [WEST, SOUTH] and view.stored_bytes[WEST] == 550e9
+    check_regions(simulator)
+
+
+def test_a_replica_that_is_completed_sends_what_it_lacks_and_goes_with_that_when_it_is_dropped():
+    tables = replace(geo_small.small_tables(), read_share=np.array([0.25, 1, 1, 1, 1]))
+    simulator = laid(LATER, arrival_s=[0, 0], tables=tables)
+    view = simulator.view
+    simulator.apply(Replicate(CLICKS, WEST))
+    simulator.advance()
+    simulator.apply(Replicate(CLICKS, WEST, whole=True))
+    assert view.transfers == [(CLICKS, EAST, WEST, 75e9)] and view.stored_bytes[WEST] == 550e9
+    check_regions(simulator)
+    simulator.apply(Drop(CLICKS, WEST))
+    assert not view.transfers and view.copies(CLICKS) == [EAST] and view.stored_bytes[WEST] == 450e9
+    check_regions(simulator)
+
+
 def test_a_move_takes_over_a_copy_on_its_way_and_may_be_given_up():
     simulator = laid(LATER, arrival_s=[0, 0])
     view = simulator.view

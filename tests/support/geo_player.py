@@ -108,7 +108,8 @@ class Anything:
             [Start, Preempt, Migrate, Hold, Replicate, Move, Drop], p=[0.2, 0.1, 0.1, 0.05, 0.2, 0.2, 0.15]
         )
         if kind in (Replicate, Move, Drop):
-            return kind(int(rng.integers(s.n_tables)), int(rng.integers(s.n_regions)))
+            table, region = int(rng.integers(s.n_tables)), int(rng.integers(s.n_regions))
+            return kind(table, region, bool(rng.random() < 0.4)) if kind is Replicate else kind(table, region)
         jobs = view.queue if kind in (Start, Hold) else view.running
         if len(jobs) == 0:
             return None
@@ -148,10 +149,12 @@ def check_regions(simulator):
         assert s.table_whole[table] >> home & 1
         for region in copies:
             stored[region] += sized[table] if s.table_whole[table] >> region & 1 else replica[table]
+            is_due = s.table_complete[table] >> region & 1
+            assert not is_due or s.table_whole[table] >> region & 1 or region in {to for one, _, to, _ in view.transfers if one == table}
         assert set(view.doomed(table)) <= set(copies)
         wanted = {region for region in range(regions) if s.table_wanted[table] >> region & 1}
         coming = {target for moved, _, target, _ in view.transfers if moved == table}
-        assert wanted <= set(copies) | coming
+        assert wanted <= set(copies) | coming and not s.table_complete[table] & ~s.table_wanted[table]
         target = view.moving_to(table)
         assert set(copies) - set(view.doomed(table)) - {home, target} == wanted & set(copies) - {home, target}
         assert target is None or (target in coming and target != home)
@@ -161,7 +164,8 @@ def check_regions(simulator):
         if source is not None:
             assert source in view.copies(table) and {source, target} <= set(view.up_regions)
         elif target in view.up_regions:
-            assert not set(view.copies(table)) & set(view.up_regions) or view.moving_to(table) == target
+            is_whole = view.moving_to(table) == target or s.table_complete[table] >> target & 1
+            assert is_whole or not set(view.copies(table)) & set(view.up_regions)
     _check_links(s, regions, stored)
     assert (stored == view.stored_bytes).all() and (view.stored_bytes <= view.storage_bytes).all()
     readers = {table: [] for table in range(tables)}
