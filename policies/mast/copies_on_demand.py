@@ -3,13 +3,16 @@
 The paper does not say where to. Here: of the regions that could hold the workload and are up, the one that lacks the
 fewest bytes of its tables that are not on the way yet, the lowest number among equals. If it has no room for them, the
 next one; if none has, one makes room: replicas that nobody there reads are dropped, then homes of other tables move to
-where the fewest bytes of them are missing, the largest first. So nothing more is asked while copies are on the way.
+where the fewest bytes of them are missing, the largest first. So nothing more is asked while copies are on the way. For a
+workload that needs fresh data homes move, to where the fewest bytes are missing and there is room; a home stays where a
+workload that waits for GPUs needs it, and one that moves is not asked to move on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -61,6 +64,9 @@ class _Storage:
         view = self.view
         up = set(view.up_regions)
         needs: list[tuple[int, int, list[int]]] = []
+        if view.record["job_fresh"][job]:
+            self._bring_home(job, sorted(up & set(view.hosts_of(job))))
+            return
         for region in view.hosts_of(job):
             tables = [table for table in view.tables_of(job).tolist() if not self._is_there(table, region)]
             if region in up and all(set(view.copies(table)) & up for table in tables):
@@ -76,6 +82,29 @@ class _Storage:
                     if needed <= self.room[region]:
                         self._copy(region, tables)
                     return
+
+    def _bring_home(self, job: int, regions: list[int]) -> None:
+        """Move the homes of what a job reads to one region, as it needs fresh data; not what others need where it is."""
+        view, tables = self.view, self.view.tables_of(job).tolist()
+        moving = any(view.moving_to(table) is not None or table in self._moved for table in tables)
+        if moving or self._settled & set(tables):
+            return
+        needs = [(sum(view.missing_bytes(table, region) for table in tables), region) for region in regions]
+        for needed, region in sorted(needs):
+            away = [table for table in tables if view.home(table) != region]
+            if needed <= self.room[region] and not any(region in view.doomed(table) for table in away):
+                self.decisions += [Move(table, region) for table in away]
+                self.room[region] -= needed
+                self._moved |= set(away)
+                self._settled |= set(tables)
+                return
+
+    @cached_property
+    def _settled(self) -> set[int]:
+        """Tables whose homes lie as a waiting job that needs fresh data wants them, and so stay until it has begun."""
+        view = self.view
+        content = [job for job in _pending(view) if view.record["job_fresh"][job] and view.regions_of(job)]
+        return {table for job in content for table in view.tables_of(job).tolist()}
 
     def _copy(self, region: int, tables: list[int]) -> None:
         for table in tables:

@@ -89,6 +89,7 @@ def _lay_jobs(s: np.void, topology: Topology, workload: Workload, demands: Deman
     s["job_region"][:n] = s["last_region"][:n] = NONE
     s["gpu_units"][:n] = demands.asked[:, 0]
     s["container_s"][:n] = demands.container_s
+    s["job_fresh"][:n] = demands.fresh
     s["part_type"][:n], s["part_units"][:n] = demands.part_type, demands.part_units
     s["first_read"][:n], s["n_reads"][:n] = demands.first[:-1], np.diff(demands.first)
     s["read_table"][:uses], s["reader_job"][:uses] = demands.table, demands.owner

@@ -94,4 +94,12 @@ def table_metrics(view: RegionView) -> dict[str, float]:
         "worst_region_load": standing.worst,
         "home_rate": standing.home / 100.0,
         "collocated_rate": standing.collocated / 100.0,
+        "home_start_rate": _home_starts(view.record),
     }
+
+
+def _home_starts(s: np.void) -> float:
+    """Jobs that started first where all their tables had their home, of those that started and read any."""
+    n = int(s["next_arrival"])
+    started = (s["first_start_s"][:n] >= 0.0) & (s["n_reads"][:n] > 0)
+    return float(s["home_start"][:n][started].sum()) / max(1, int(started.sum()))

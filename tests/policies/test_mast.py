@@ -333,6 +333,20 @@ def test_copies_are_made_where_the_fewest_bytes_are_missing():
     assert on_demand(simulator.view) == []  # they are on the way
 
 
+def test_homes_move_together_for_who_needs_fresh_data_and_stay_for_who_waits_there():
+    """`clicks` (100 GB, east) and `ads` (50 GB, west): both homes to the east. Job 1 has its home there and keeps it."""
+    rows = [([(A100, 8)], [0, 2], 0, 0, 0.0), ([(A100, 8)], [2], 0, 0, 0.0)]
+    alone = started(workload_of(rows[:1], fresh=np.ones(1, bool)))
+    assert lacking(alone.view) == [0] and on_demand(alone.view) == [Move(2, 0)]
+    alone.apply(Move(2, 0))
+    assert on_demand(alone.view) == []  # it is on the way
+    both = started(workload_of(rows, fresh=np.ones(2, bool)))
+    assert lacking(both.view) == [0] and on_demand(both.view) == []
+    log, metrics = play("mast:slow=none", workload_of(rows, fresh=np.ones(2, bool)))
+    assert [decision.job for _, decision in log if isinstance(decision, Start)] == [1, 0]
+    assert metrics["home_start_rate"] == 1.0 and metrics["jobs_finished"] == 2.0
+
+
 def test_copies_are_made_for_who_is_held_too():
     simulator = started(workload_of([([(V100, 8)], [0], 3, 0, 0.0), ([(A100, 8)], [0, 4], 3, 0, 0.0)]))
     simulator.apply(Hold(0))

@@ -419,6 +419,29 @@ def test_a_job_waits_for_data_until_its_copy_is_there():
     assert metrics["data_wait_rate"] == 0.5 and metrics["data_wait_mean"] == 100.0
 
 
+def test_a_job_that_needs_fresh_data_runs_at_home_only_and_waits_until_the_home_is_where_its_gpus_are():
+    """Job 0 may run at any copy, job 1 at the home alone, job 2 nowhere: its V100 are in the west, its table's home is not."""
+    rows = [([(A100, 8)], [CLICKS], 0, 0, 0.0), ([(A100, 8)], [CLICKS], 0, 0, 0.0), ([(V100, 8)], [CLICKS], 0, 0, 0.0)]
+    simulator = laid(rows, fresh=np.array([False, True, True]))
+    view = simulator.view
+    simulator.apply(Replicate(CLICKS, WEST))
+    simulator.advance()
+    assert view.now_s == 100.0
+    assert [view.regions_of(job) for job in range(3)] == [[EAST, WEST], [EAST], []]
+    refused = said(simulator, Start(1, find_units(view, 1, WEST)))
+    assert refused.endswith("it needs fresh data, and region west is not the home of table clicks")
+    started(simulator, 0, WEST)
+    assert simulator.metrics()["home_start_rate"] == 0.0
+    started(simulator, 1, EAST)
+    assert simulator.metrics()["home_start_rate"] == 0.5
+    simulator.apply(Move(CLICKS, WEST))
+    assert [view.regions_of(job) for job in range(3)][2] == [WEST] and view.copies(CLICKS) == [EAST, WEST]
+    started(simulator, 2, WEST)
+    metrics = simulator.metrics()
+    assert metrics["home_start_rate"] == pytest.approx(2 / 3) and metrics["data_wait_mean"] == 100.0
+    check_regions(simulator)
+
+
 def test_tables_are_due_every_so_often_whether_anybody_waits_or_not():
     simulator = laid(ONE, arrival_s=[10], duration_s=250.0, every_s=100.0)
     seen = []

@@ -99,6 +99,9 @@ class Anything:
             return
         name = type(decision).__name__
         self.made[name] = self.made.get(name, 0) + 1
+        view = simulator.view
+        if name in ("Start", "Migrate") and view.demands.fresh[decision.job]:
+            assert {view.home(table) for table in view.tables_of(decision.job)} <= {view.region_of(decision.job)}
         if self.check is not None:
             self.check(simulator)
 
@@ -149,8 +152,8 @@ def check_regions(simulator):
         assert s.table_whole[table] >> home & 1
         for region in copies:
             stored[region] += sized[table] if s.table_whole[table] >> region & 1 else replica[table]
-            is_due = s.table_complete[table] >> region & 1
-            assert not is_due or s.table_whole[table] >> region & 1 or region in {to for one, _, to, _ in view.transfers if one == table}
+            is_whole = s.table_whole[table] >> region & 1
+            assert is_whole or not s.table_complete[table] >> region & 1 or transfer_to(simulator, table, region)
         assert set(view.doomed(table)) <= set(copies)
         wanted = {region for region in range(regions) if s.table_wanted[table] >> region & 1}
         coming = {target for moved, _, target, _ in view.transfers if moved == table}
@@ -179,6 +182,11 @@ def check_regions(simulator):
         expected = [job for job in [*running, *lacking] if table in view.tables_of(job)]
         assert sorted(jobs) == sorted(expected)
     assert not any(view.regions_of(job) for job in lacking if s.up_regions == (1 << regions) - 1)
+
+
+def transfer_to(simulator, table, region):
+    """Whether a copy of a table is on the way to a region."""
+    return any(moved == table and target == region for moved, _, target, _ in simulator.view.transfers)
 
 
 def _check_units(simulator):
@@ -238,7 +246,8 @@ def random_run(seed, jobs=25):
     workload = geo_small.random_workload(seed, jobs)
     shares = np.full(len(workload.geo.tables.size_bytes), 0.25 if seed % 4 > 1 else 1.0)
     tables = replace(workload.geo.tables, read_share=shares)
-    simulator.reset(workload.with_geo(replace(workload.geo, tables=tables)), seed)
+    fresh = workload.geo.level < seed % 5
+    simulator.reset(workload.with_geo(replace(workload.geo, tables=tables, fresh=fresh)), seed)
     return simulator
 
 
