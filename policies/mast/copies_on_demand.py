@@ -3,9 +3,10 @@
 The paper does not say where to. Here: of the regions that could hold the workload and are up, the one that lacks the
 fewest bytes of its tables that are not on the way yet, the lowest number among equals. If it has no room for them, the
 next one; if none has, one makes room: replicas that nobody there reads are dropped, then homes of other tables move to
-where the fewest bytes of them are missing, the largest first. So nothing more is asked while copies are on the way. For a
-workload that needs fresh data homes move, to where the fewest bytes are missing and there is room; a home stays where a
-workload that waits for GPUs needs it, and one that moves is not asked to move on.
+where the fewest bytes of them are missing, the largest first. So nothing more is asked while copies are on the way.
+
+For a workload that needs fresh data homes move, to where the fewest bytes are missing and there is room; a home stays
+where a workload that waits for GPUs needs it, and one that moves is not asked to move on.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class _Storage:
                     return
 
     def _bring_home(self, job: int, regions: list[int]) -> None:
-        """Move the homes of what a job reads to one region, as it needs fresh data; not what others need where it is."""
+        """Move the homes of what a job reads together, as it needs fresh data; not those that others need where they are."""
         view, tables = self.view, self.view.tables_of(job).tolist()
         moving = any(view.moving_to(table) is not None or table in self._moved for table in tables)
         if moving or self._settled & set(tables):

@@ -20,11 +20,11 @@ here the copy goes outside the home's fault group, or, where that cannot be, to 
 of the table lies, else to one that gets a copy for another reason, else where the GPUs that most of the table's demand
 is for are least asked for, or, for a table without such demand, where most storage is free. It holds all of the table,
 as it stands in for the home; other replicas hold the partitions that jobs read. What a job asks is shared evenly by the
-tables that it reads. Jobs that run nowhere are served in the order in which the version counts collocation: by falling GPU-hours with high priority first, or, where every job counts
-alike, those with the least to read first; each gets the region with the highest supply of its GPUs (Sec. 3.5), wherever
-copies lie already. Hot tables: a region's quota is split over GPU types by their supply there, and counts the copies
-that are made for it, not what lies in the region for another reason; hotness is the number of jobs of that type that
-read the table. Copies that lie already cost no traffic.
+tables that it reads. Jobs that run nowhere are served in the order in which the version counts collocation: by falling
+GPU-hours with high priority first, or, where every job counts alike, those with the least to read first; each gets the
+region with the highest supply of its GPUs (Sec. 3.5), wherever copies lie already. Hot tables: a region's quota is
+split over GPU types by their supply there, and counts the copies that are made for it, not what lies in the region for
+another reason; hotness is the number of jobs of that type that read the table. Copies that lie already cost no traffic.
 
 In a simulation (`DataPolicy`) what is planned at an instant at which tables may be looked at becomes decisions about
 tables. In order: replicas that the plan does not want any more are dropped, homes move by falling gain, and replicas
@@ -94,7 +94,7 @@ VERSIONS: Mapping[str, Version] = {
 def replicate(
     warehouse: Warehouse, home: np.ndarray, version: Version, quota_bytes: float
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Where each table should lie, where all of it outside its home (bool (tables, regions)), and the bytes this copies.
+    """Where each table should lie, and where whole beside its home, bool (tables, regions); the bytes that this copies.
 
     Args:
         warehouse: with the copies that lie now; only jobs that recur are known.

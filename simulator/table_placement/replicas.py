@@ -56,7 +56,7 @@ def _refuge(copies, old, old_whole, room, purse, size, whole, group, spare, gpu,
 
 @entry
 def refuges(order, home, size, whole, copies, safe, old, old_whole, room, purse, group, spare, gpu_type, gpu_s):
-    """Modify copies, safe, room, purse and spare in place: a copy for disasters of each table of `order`, with all of it.
+    """Modify copies, safe, room, purse and spare in place: a copy for disasters of each table of `order`, all of it.
 
     `size` and `whole`, int64 (tables,), KiB: of the partitions that jobs read, and of all. `safe`, bool (tables,
     regions), has these copies. `spare`, int64 (regions, types): GPU-seconds that nobody needs; the table's, `gpu_s` of

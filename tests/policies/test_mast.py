@@ -334,7 +334,7 @@ def test_copies_are_made_where_the_fewest_bytes_are_missing():
 
 
 def test_homes_move_together_for_who_needs_fresh_data_and_stay_for_who_waits_there():
-    """`clicks` (100 GB, east) and `ads` (50 GB, west): both homes to the east. Job 1 has its home there and keeps it."""
+    """`clicks` (100 GB, east) and `ads` (50 GB, west): both homes to the east. Job 1 is at home and stays."""
     rows = [([(A100, 8)], [0, 2], 0, 0, 0.0), ([(A100, 8)], [2], 0, 0, 0.0)]
     alone = started(workload_of(rows[:1], fresh=np.ones(1, bool)))
     assert lacking(alone.view) == [0] and on_demand(alone.view) == [Move(2, 0)]

@@ -72,7 +72,7 @@ def test_the_optimum_within_a_quota_counts_what_lies_there_as_nothing():
 
 @pytest.mark.parametrize("quota_bytes", [0.0, 1.5 * TB, math.inf])
 def test_copies_of_stranded_jobs_that_lie_already_stay_whatever_the_quota(quota_bytes):
-    """Two tables of 1 TB lie where the only B GPUs are, outside the home's fault group: copies for disasters as well."""
+    """Two tables of 1 TB lie where the only B GPUs are, in another fault group: copies for disasters as well."""
     warehouse = warehouse_of(
         [region("home", {"A": 4}), region("refuge", {"A": 9}), region("b", {"B": 8})],
         [table(name, "home", replicas=["refuge", "b"]) for name in ("t", "u")],
@@ -113,7 +113,7 @@ def test_a_table_whose_fault_group_is_all_there_is_gets_a_copy_inside_it():
 
 
 def test_what_a_stranded_job_of_high_priority_lacks_comes_before_disasters_and_those_before_the_rest():
-    """1 TB takes the stranded table to the B GPUs, where it is a copy for disasters too; then those; then the low one's."""
+    """1 TB takes the stranded table to the B GPUs, a copy for disasters too; then such ones; then the low job's."""
     warehouse = warehouse_of(
         [region("a", {"A": 4}), region("b", {"B": 4}), region("c", {"A": 9})],
         [table("high", "a"), table("read", "a"), table("low", "a")],
@@ -140,7 +140,7 @@ def test_a_copy_for_disasters_has_all_of_its_table_and_completes_one_that_jobs_r
     )
     copies, whole, copied_bytes = replicate(warehouse, warehouse.tables.home, V0, math.inf)
     assert copies[0].tolist() == [True, True, False] and copies[1].sum() == 2
-    assert (whole == copies & ([1, 0, 0] == np.zeros(3))).all() and copied_bytes == pytest.approx(2 * TB, abs=2048)
+    assert (whole == copies & [False, True, True]).all() and copied_bytes == pytest.approx(2 * TB, abs=2048)
     copies, whole, copied_bytes = replicate(warehouse, warehouse.tables.home, V0, 0.3 * TB)
     assert copies.tolist() == [[True, True, False], [True, False, False]] and not whole.any()
     assert copied_bytes == pytest.approx(0.25 * TB, abs=1024)

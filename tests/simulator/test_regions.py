@@ -420,7 +420,7 @@ def test_a_job_waits_for_data_until_its_copy_is_there():
 
 
 def test_a_job_that_needs_fresh_data_runs_at_home_only_and_waits_until_the_home_is_where_its_gpus_are():
-    """Job 0 may run at any copy, job 1 at the home alone, job 2 nowhere: its V100 are in the west, its table's home is not."""
+    """Job 0 may run at any copy, job 1 at home alone, job 2 nowhere: V100 are in the west, its table's home is not."""
     rows = [([(A100, 8)], [CLICKS], 0, 0, 0.0), ([(A100, 8)], [CLICKS], 0, 0, 0.0), ([(V100, 8)], [CLICKS], 0, 0, 0.0)]
     simulator = laid(rows, fresh=np.array([False, True, True]))
     view = simulator.view
