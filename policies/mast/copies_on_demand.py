@@ -85,7 +85,7 @@ class _Storage:
                     return
 
     def _bring_home(self, job: int, regions: list[int]) -> None:
-        """Move the homes of what a job reads together, as it needs fresh data; not those that others need where they are."""
+        """Move the homes of what a job with fresh data reads together; not those that others need where they are."""
         view, tables = self.view, self.view.tables_of(job).tolist()
         moving = any(view.moving_to(table) is not None or table in self._moved for table in tables)
         if moving or self._settled & set(tables):
