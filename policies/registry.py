@@ -63,7 +63,7 @@ POLICIES: dict[str, Entry] = {
     ),
     "random-start": Entry(
         ".random.random_starts:random_starts",
-        "in regions: starts drawn evenly of all legal ones, as things are or in place of lower priorities, while there are",
+        "in regions: while there are legal starts one of them, each as likely, also in place of lower priorities",
         (GEO,),
     ),
     "greedy": Entry(

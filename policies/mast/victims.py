@@ -2,9 +2,9 @@
 
 RMS (place_search.py) tells workloads apart by importance: who is less important than the newcomer may leave, and of
 those the least important go first. So before a newcomer is served, everybody who runs gets an importance that says what
-they are to it: who has more than `theta` times its time left x GPUs may leave, the more the sooner, in classes by powers
-of two. Within priorities anybody of a lower one may, before those, and nobody of a higher one. Who started at this very
-instant stays, so nobody is stopped for somebody who comes after it in a pass.
+they are to it: who has more than `theta` times its time left x GPUs may leave, the more the sooner, in classes by
+powers of two. Within priorities anybody of a lower one may, before those, and nobody of a higher one. Who started at
+this very instant stays, so nobody is stopped for somebody who comes after it in a pass.
 """
 
 from __future__ import annotations
