@@ -2,7 +2,8 @@
 
 The paper does not say where to. Here: of the regions that could hold the workload and are up, the one that lacks the
 fewest bytes of its tables that are not on the way yet; among equals the one where units of the first part's type are
-least loaded, then the lowest number. If it has no room for them, the next one; if none has, one makes room: replicas that nobody there reads are dropped, then homes of other tables move to
+least loaded, then the lowest number. If it has no room for them, the next one; if none has, one makes room: replicas
+that nobody there reads are dropped, then homes of other tables move to
 where the fewest bytes of them are missing, the largest first. So nothing more is asked while copies are on the way.
 
 For a workload that needs fresh data homes move, to where the fewest bytes are missing and there is room; a home stays
