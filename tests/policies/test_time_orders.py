@@ -12,7 +12,7 @@ from clustergym.policies import make
 from clustergym.simulator.base.decisions import Preempt, Start
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.engine.simulator import Simulator
-from clustergym.simulator.rules.semantics import EVENTS
+from clustergym.simulator.rules.semantics import load_semantics
 from clustergym.simulator.workloads import Workload
 from clustergym.tests.support import geo_small
 from clustergym.tests.support.env_terms import differences
@@ -93,7 +93,7 @@ def test_the_one_with_most_left_goes_where_several_would_do():
 
 def test_parameters_are_of_the_place_where_they_count():
     with pytest.raises(InputError, match="levels is a parameter in regions; on GPUs expected head, "):
-        make("srtf:levels=on").rule_under(EVENTS)
+        make("srtf:levels=on").rule_under(load_semantics("events"))
     with pytest.raises(InputError, match="head is a parameter on GPUs; in regions expected levels, "):
         play("srtf:head=strict", workload_of([([(A100, 8)], [], 3, 0, 0.0)]))
     with pytest.raises(InputError, match="preempts"):
