@@ -25,6 +25,7 @@ class Standing:
             replicas and without.
         extra: bytes of replicas over those of all tables.
         waiting: training jobs, first-time ones too, that no region has tables and GPUs for.
+        two, four: those that so many regions or more have tables and GPUs for: candidate regions.
     """
 
     worst: float
@@ -35,6 +36,8 @@ class Standing:
     collocated_at_home: float
     extra: float
     waiting: float
+    two: float
+    four: float
 
 
 def runs_in(warehouse: Warehouse, copies: np.ndarray | None = None) -> np.ndarray:
@@ -75,6 +78,8 @@ def standing_of(warehouse: Warehouse) -> Standing:
         collocated_at_home=_percent(np.asarray(first.any(axis=1)), hours),
         extra=100.0 * float(further.sum() / tables.size_bytes.astype(np.float64).sum()),
         waiting=_percent(~some[jobs.training].any(axis=1)),
+        two=_percent(some[jobs.training].sum(axis=1) >= 2),
+        four=_percent(some[jobs.training].sum(axis=1) >= 4),
     )
 
 
