@@ -31,12 +31,13 @@ COLUMNS: Mapping[str, tuple[str, str, int]] = {
     "cpu_utilisation": ("CPU use", "%", +1),
     "network_utilisation": ("network use", "%", +1),
     "preemptions": ("preempted", "", 0),
-    "slo_violation_rate": ("late starts", "%", -1),
-    "allocation_rate": ("GPUs allocated", "%", +1),
-    "data_wait_rate": ("data waits", "%", -1),
+    "slo_violation_rate": ("late\nstarts", "%", -1),
+    "allocation_rate": ("GPUs\nallocated", "%", +1),
+    "data_wait_rate": ("data\nwaits", "%", -1),
     "bytes_moved": ("copied", "TB", 0),
 }
 IN_REGIONS = ("slo_violation_rate", "allocation_rate", "data_wait_rate", "bytes_moved")
+NOT_THERE = ("makespan", "gpu_utilisation")  # which say less there, and leave room for these
 ONLY_THERE = "home_start_rate"  # a metric of runs over regions alone
 FACTORS = {"%": 100.0, "TB": 1e-12}  # from a metric to what is shown
 BESIDE = {"gpu_utilisation": "cpu_utilisation"}  # not shown where there is the other, which says what is used there
@@ -117,7 +118,8 @@ def shown_columns(metrics: Sequence[Collection[str]]) -> list[str]:
     """Of the metrics that runs have, those of all that a table shows."""
     common = set.intersection(*map(set, metrics)) if metrics else set()
     found = [name for name in COLUMNS if name in common and BESIDE.get(name) not in common]
-    return found if ONLY_THERE in common else [name for name in found if name not in IN_REGIONS]
+    left_out = NOT_THERE if ONLY_THERE in common else IN_REGIONS
+    return [name for name in found if name not in left_out]
 
 
 def print_table(console: Console, runs: Sequence[Run]) -> None:
