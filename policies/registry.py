@@ -78,7 +78,7 @@ POLICIES: dict[str, Entry] = {
         ("fifo",),
     ),
     "sjf": Entry(
-        ".shortest:shortest_job",
+        ".greedy.shortest:shortest_job",
         "shortest job first, by isolated run time; running jobs are left alone; heads as fifo",
         (*BOTH, GEO),
     ),
@@ -89,13 +89,13 @@ POLICIES: dict[str, Entry] = {
         ("edf",),
     ),
     "srtf": Entry(
-        ".shortest:remaining",
+        ".greedy.shortest:remaining",
         "shortest remaining time first: made anew at each event, preemptive",
         (DELAY, GEO),
         ("srtf",),
     ),
     "srsf": Entry(
-        ".shortest:remaining",
+        ".greedy.shortest:remaining",
         "shortest remaining service (GPUs x time left) first, preemptive",
         (DELAY, GEO),
         ("srsf",),

@@ -49,9 +49,9 @@ from ...simulator.rules.rule import Rule
 from ..base import RulePolicy
 from ..harmony.local_search import STEPS
 from ..harmony.oracle import HOLDS_S, Greedy
-from ..shortest import in_regions
 from ..two_paths import SCAN_S, SLOW
 from ..twofold import Twofold
+from .shortest import in_regions
 
 MARGIN = 0.9
 FOR_GROUPS = ("remaining", "power", "steps", "holds_s", "disk")

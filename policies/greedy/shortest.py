@@ -8,10 +8,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Literal
 
-from .base import Policy
-from .ordered import BackfillingHead, Head, Placer, backfilled, ordered
-from .two_paths import SCAN_S, SLOW
-from .twofold import Twofold
+from ..base import Policy
+from ..ordered import BackfillingHead, Head, Placer, backfilled, ordered
+from ..two_paths import SCAN_S, SLOW
+from ..twofold import Twofold
 
 FOR_GPUS = ("head", "placer", "preemption_cost", "round", "lease")
 FOR_REGIONS = ("levels", "preempts", "theta", "slow", "scan_s")
@@ -64,8 +64,8 @@ def in_regions(
     Raises:
         InputError: a value out of range.
     """
-    from .mast.mast import Passes, paths
-    from .mast.ordering import Ordering
+    from ..mast.mast import Passes, paths
+    from ..mast.ordering import Ordering
 
     ordering = Ordering(order, levels == "on", preempts, exponent, theta)
     return paths(order, Passes(order, scan_s=scan_s, ordering=ordering), slow)
