@@ -82,11 +82,8 @@ def render(
             kind = _kind_of(file)
         _expect_fitting(kind, at, size)
         pixels = _size(size)
-        words = {"workload": workload, "topology": topology, "network": network}
-        given = tuple(set_ or ())
-        setting = described_setting(env, **words, assignments=given, format=format, oversize=oversize, assume=True)
-        if setting.window is not None or setting.by is not None:
-            raise BadArgument("--set: window= and by= are of metrics, not of pictures; leave them out")
+        words = (workload, topology, network)
+        setting = _described(env, words, tuple(set_ or ()), format=format, oversize=oversize, assume=True)
         if len(chosen_policies([policy], setting.environment, setting.config.semantics.describe())) > 1:
             raise BadArgument(f"--policy {policy!r}: expected one policy")
         open_setting(setting, seed)
@@ -106,6 +103,13 @@ def render(
         print_json({**names, **told, "metrics": metrics})
     elif not quiet:
         out().print(f"{file}: {told['sentence']}", markup=False, soft_wrap=True)
+
+
+def _described(env: str, words: tuple[str | None, ...], assignments: tuple[str, ...], **how: Any) -> Setting:
+    setting = described_setting(env, *words, assignments=assignments, **how)
+    if setting.window is not None or setting.by is not None:
+        raise BadArgument("--set: window= and by= are of metrics, not of pictures; leave them out")
+    return setting
 
 
 def register(app: typer.Typer) -> None:

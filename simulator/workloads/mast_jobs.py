@@ -105,16 +105,13 @@ def mast_like(
         scale: of all sizes, above 0, up to 1; none: 1 for clusters of 128 GPUs or more, else in proportion.
         machine_share: of a machine that a workload takes, above 0, up to 1.
         read_share: of a table's partitions, those that jobs read, above 0, up to 1: a replica holds only them.
-        fresh_levels: so many of the highest levels need fresh data and run only where their tables have their home, 0
-            to 7; 3: the paper's "high-priority jobs requiring fresh data", all of high priority.
+        fresh_levels: so many of the highest levels run only where their tables have their home, 0 to 7 (Sec. 3.1).
         seed: same parameters and seed, same workload. world: the seed of the preset.
 
     Raises:
         InputError: a parameter out of range.
     """
-    _check(days, load, jobs, tables, reads, longest_h, scale, machine_share, read_share, world)
-    if not 0 <= fresh_levels <= LEVELS:
-        raise InputError(f"workload mast-like: fresh_levels={fresh_levels}; expected 0 to {LEVELS}")
+    _check(days, load, jobs, tables, reads, longest_h, scale, machine_share, read_share, world, fresh_levels)
     built = mast_world(regions, gpus, cpu_machines, largest_cluster, storage_tb, None, world)
     largest = int(built.clusters.gpus.max())
     scale = min(1.0, largest / mast.GPUS[0.99]) if scale is None else scale
@@ -144,6 +141,7 @@ def _check(
     machine_share: float,
     read_share: float,
     world: int,
+    fresh_levels: int,
 ) -> None:
     check_parameters("mast-like", load=load, jobs=1 if jobs is None else jobs)
     bounds = {
@@ -160,6 +158,8 @@ def _check(
         raise InputError(f"workload mast-like: reads={reads:g}; expected 1 to 100")
     if tables is not None and not 1 <= tables <= 1_000_000:
         raise InputError(f"workload mast-like: tables={tables}; expected 1 to 1000000")
+    if not 0 <= fresh_levels <= LEVELS:
+        raise InputError(f"workload mast-like: fresh_levels={fresh_levels}; expected 0 to {LEVELS}")
     if world < 0:
         raise InputError(f"workload mast-like: world={world}; expected a whole number of at least 0")
 
