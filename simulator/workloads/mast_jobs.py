@@ -85,6 +85,7 @@ def mast_like(
     storage_tb: float | None = None,
     world: int = 0,
     read_share: float = 1.0,
+    fresh_levels: int = 0,
     seed: int = 0,
 ) -> Workload:
     """ML training over regions with the statistics that paper mast publishes: parts, tables, tenants, levels.
@@ -104,12 +105,13 @@ def mast_like(
         scale: of all sizes, above 0, up to 1; none: 1 for clusters of 128 GPUs or more, else in proportion.
         machine_share: of a machine that a workload takes, above 0, up to 1.
         read_share: of a table's partitions, those that jobs read, above 0, up to 1: a replica holds only them.
+        fresh_levels: so many of the highest levels run only where their tables have their home, 0 to 7 (Sec. 3.1).
         seed: same parameters and seed, same workload. world: the seed of the preset.
 
     Raises:
         InputError: a parameter out of range.
     """
-    _check(days, load, jobs, tables, reads, longest_h, scale, machine_share, read_share, world)
+    _check(days, load, jobs, tables, reads, longest_h, scale, machine_share, read_share, world, fresh_levels)
     built = mast_world(regions, gpus, cpu_machines, largest_cluster, storage_tb, None, world)
     largest = int(built.clusters.gpus.max())
     scale = min(1.0, largest / mast.GPUS[0.99]) if scale is None else scale
@@ -125,7 +127,7 @@ def mast_like(
     rows = arrivals(rng, families, with_gpu, how, days * DAY_S, per_day, max(arriving, 1))
     if backlog or (backlog is None and jobs is None):
         rows = Rows.joined([rows, running_at_start(rng, families, with_gpu, how, per_day)])
-    return _workload(rng, built, families, with_gpu, rows, read_share)
+    return _workload(rng, built, families, with_gpu, rows, read_share, fresh_levels)
 
 
 def _check(
@@ -139,6 +141,7 @@ def _check(
     machine_share: float,
     read_share: float,
     world: int,
+    fresh_levels: int,
 ) -> None:
     check_parameters("mast-like", load=load, jobs=1 if jobs is None else jobs)
     bounds = {
@@ -155,6 +158,8 @@ def _check(
         raise InputError(f"workload mast-like: reads={reads:g}; expected 1 to 100")
     if tables is not None and not 1 <= tables <= 1_000_000:
         raise InputError(f"workload mast-like: tables={tables}; expected 1 to 1000000")
+    if not 0 <= fresh_levels <= LEVELS:
+        raise InputError(f"workload mast-like: fresh_levels={fresh_levels}; expected 0 to {LEVELS}")
     if world < 0:
         raise InputError(f"workload mast-like: world={world}; expected a whole number of at least 0")
 
@@ -166,6 +171,7 @@ def _workload(
     with_gpu: np.ndarray,
     rows: Rows,
     read_share: float,
+    fresh_levels: int,
 ) -> Workload:
     first, table, home = _reads(rng, world, families, with_gpu, rows)
     place = home[table[first[:-1]]]  # where a family runs
@@ -199,6 +205,7 @@ def _workload(
         checkpoint_s=CHECKPOINT_S,
         history=history,
         app_cpu_hours=apps,
+        fresh=capped.level < fresh_levels,
     )
     return Workload.from_arrays(
         "mast-like",
