@@ -63,7 +63,12 @@ def machines_of(topology: Topology, gpus: Sequence[int] | np.ndarray, ordered: b
     return list(dict.fromkeys(machines.tolist()))
 
 
-def link_use(links: LinkGraph, workers: Sequence[int], traffic: str | Mapping[str, float] = "ring") -> LinkUse:
+def link_use(
+    links: LinkGraph,
+    workers: Sequence[int],
+    traffic: str | Mapping[str, float] = "ring",
+    table: np.ndarray | None = None,
+) -> LinkUse:
     """The links of a job, and how many of its streams cross each, rounded to GRAINs and at least one.
 
     Args:
@@ -72,6 +77,10 @@ def link_use(links: LinkGraph, workers: Sequence[int], traffic: str | Mapping[st
         traffic: who sends to whom: a pattern of traffic.py, or several with the part of the job's bytes that each
             sends. A link has the mean of them then, in all phases: its bytes in an iteration are what they are, but
             not when in the iteration they come.
+        table: on which link each node sends on, int32 (N, M) (`detours`); None: `links.next_link`.
+
+    Returns:
+        No links where the table has no way for one of the streams.
 
     Raises:
         InputError: no such pattern.
@@ -79,13 +88,16 @@ def link_use(links: LinkGraph, workers: Sequence[int], traffic: str | Mapping[st
     parts = {traffic: 1.0} if isinstance(traffic, str) else traffic
     total = np.zeros(links.num_links)
     for pattern, part in parts.items():
-        total += part * crossings(links, streams_of(pattern, workers))
+        found = crossings(links, streams_of(pattern, workers), links.next_link if table is None else table)
+        if found is None:
+            return NO_LINKS
+        total += part * found
     used = np.flatnonzero(total)
     return LinkUse(used, np.maximum(1.0, np.rint(total[used] / GRAIN)) * GRAIN)
 
 
-def crossings(links: LinkGraph, streams: Streams) -> np.ndarray:
-    """How many streams cross each link, float64 (L,)."""
+def crossings(links: LinkGraph, streams: Streams, table: np.ndarray) -> np.ndarray | None:
+    """How many streams cross each link, float64 (L,), by a forwarding table; None: it has no way for one of them."""
     total = np.zeros(links.num_links)
     if not streams:
         return total
@@ -93,7 +105,9 @@ def crossings(links: LinkGraph, streams: Streams) -> np.ndarray:
     node, goal = links.machine_node[ends[:, 0]], links.machine_node[ends[:, 1]]
     left, many = ends[:, 1], np.array(list(streams.values()), np.float64)
     while len(node):
-        link = links.next_link[node, left].astype(np.int64)
+        link = table[node, left].astype(np.int64)
+        if (link < 0).any():
+            return None
         total += np.bincount(link, many, links.num_links)
         node = links.target[link]
         on = node != goal

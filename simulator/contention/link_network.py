@@ -38,6 +38,7 @@ from ..network.simulated import Simulated
 from ..profiles.phases import Phases
 from ..record.state import PROFILES
 from .circle import TOLERANCE, unify
+from .link_states import Degraded, LinkChanges, Outage
 from .own_patterns import read_patterns
 from .patterns import has_pattern, is_data_parallel, pattern_of, scaled, throttled
 from .phase_run import Growth
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 SAME = 1e-6  # relative: iteration times that are nearer are the same (jobs/workload.py: AGREEMENT)
 REMEMBERED = 64  # placements of all jobs at once
 MOST_ALONE = 1 << 14  # jobs of a kind on some machines, a kB each
+OUTAGES = 64  # remembered
+UNSAID = ("link_mtbf_s", "link_mttr_s", "degraded", "models", "default", "workers")  # where they are as usual
 _Own = tuple[Phases, LinkUse]
 
 
@@ -98,6 +101,10 @@ class LinkNetwork:
             mltcp: in proportion to base + slope x the part of its iteration's bytes that a job has sent (`growth`).
         levels: priorities of crux, >= 1.
         base, slope: of mltcp, > 0 and >= 0.
+        link_mtbf_s: mean time between failures of a cable, exponential as those of machines, > 0; inf: none. Both
+            directions fail, routes avoid what is down, and a job to which no way is left waits where it would send.
+        link_mttr_s: mean time until it is up again, > 0.
+        degraded: path of a csv of scales of capacities over time (link_states.py); "": none.
         models: path of the user's own phases (own_patterns.py); "": none.
         default: silent: jobs whose model has no phases or whose batch is not known send nothing; None: an error.
         duration: isolated or compute: what `duration_s` means (isolated.py). Computing is an iteration on one machine.
@@ -123,19 +130,25 @@ class LinkNetwork:
     levels: int = 8
     base: float = 0.25
     slope: float = 1.75
+    link_mtbf_s: float = math.inf
+    link_mttr_s: float = 3600.0
+    degraded: str = ""
     models: str = ""
     default: Literal["silent"] | None = None
     duration: Duration = ISOLATED
     workers: Literal["fixed", "elastic"] = "fixed"
     name: str = field(default="contention", init=False)
+    _degraded: Degraded | None = field(default=None, init=False, repr=False)
     _alone: dict[tuple[Any, ...], _Own] = field(default_factory=dict, init=False, repr=False)
     _routes: dict[tuple[Any, ...], LinkUse] = field(default_factory=dict, init=False, repr=False)
     _joined: OrderedDict[tuple[Any, ...], Joined] = field(default_factory=OrderedDict, init=False, repr=False)
     _topology: list[Topology] = field(default_factory=list, init=False, repr=False)
+    _outages: OrderedDict[bytes, Outage] = field(default_factory=OrderedDict, init=False, repr=False)
+    _changes: list[LinkChanges] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         limits = {"gbps": (0.0, False), "jitter": (0.0, True), "padding": (0.0, True)}
-        limits |= {"base": (0.0, False), "slope": (0.0, True), "levels": (1.0, True)}
+        limits |= {"base": (0.0, False), "slope": (0.0, True), "levels": (1.0, True), "link_mttr_s": (0.0, False)}
         if self.adjust != "off":
             limits["adjust"] = (0.0, False)
         for key, (least, is_in) in limits.items():
@@ -145,6 +158,16 @@ class LinkNetwork:
                 raise InputError(f"network contention: {key} = {value!r}: expected a finite number {bound} {least:g}")
         if not 0.0 < self.carried <= 1.0:
             raise InputError(f"network contention: carried = {self.carried!r}: expected a part above 0, at most 1")
+        if not self.link_mtbf_s > 0.0:
+            raise InputError(f"network contention: link_mtbf_s = {self.link_mtbf_s!r}: expected a number above 0")
+        if self.mode == "averaged" and (self.link_mtbf_s < math.inf or self.degraded):
+            given = "degraded" if self.degraded else "link_mtbf_s"
+            raise InputError(
+                f"network contention: {given} is given with mode=averaged, whose steady states know no time at which "
+                "links change; expected mode=exact"
+            )
+        if self.degraded:
+            object.__setattr__(self, "_degraded", Degraded.read(self.degraded))
         if self.models:
             read_patterns(self.models)
 
@@ -153,7 +176,7 @@ class LinkNetwork:
         values = {
             one.name: getattr(self, one.name)
             for one in dataclasses.fields(self)
-            if one.init and (one.name not in ("models", "default", "workers") or getattr(self, one.name) != one.default)
+            if one.init and (one.name not in UNSAID or getattr(self, one.name) != one.default)
         }
         values["pacing"] = "on" if self.pacing else "off"
         words = (
@@ -218,19 +241,20 @@ class LinkNetwork:
             return np.full(TIERS, 1.0 if self.duration == ISOLATED else between)
         return np.array([between if tier >= RACK else 1.0 for tier in range(TIERS)])
 
-    def alone(self, topology: Topology, workload: Workload, job: int, gpus: Any) -> _Own:
+    def alone(self, topology: Topology, workload: Workload, job: int, gpus: Any, outage: Outage | None = None) -> _Own:
         """The phases of a job on these GPUs with nobody else on their links, and how often it crosses which link.
 
         A link that the job crosses several times may be slower than its flows are together: Up phases take longer
         then. Rates are whole bytes per second. On one machine there are neither Up phases nor links.
 
+        Args:
+            outage: which links are down (`outage`); ways avoid them. Where none is left there are no links, and the
+                phases are those of the whole network. Links count with the capacity that they were built with.
+
         Raises:
             InputError: see `tier_factors`.
         """
-        if not self._topology or self._topology[0] is not topology:
-            self._topology[:] = [topology]
-            self._alone.clear()
-            self._routes.clear()
+        self._expect(topology)
         workers = tuple(np.sort(topology.gpu_machine[np.asarray(gpus, np.int64)]).tolist())
         number, asked, is_spread = len(workers), int(workload.gpus[job]), workers[0] != workers[-1]
         base_s = float(workload.iteration_s[job])
@@ -246,10 +270,74 @@ class LinkNetwork:
                 self._alone[key] = self._own(topology, model, asked, batch, base_s, workers)
             except InputError as error:
                 raise InputError(f"{name_of_job(workload, job)}: {error}") from None
-        return self._alone[key]
+        whole = self._alone[key]
+        if outage is None or outage.up[whole[1].links].all():
+            return whole
+        now = (*key, outage.key)
+        if now not in self._alone:
+            around = self._own(topology, model, asked, batch, base_s, workers, outage)
+            self._alone[now] = around if len(around[1].links) else (whole[0], NO_LINKS)
+        return self._alone[now]
+
+    def _expect(self, topology: Topology) -> None:
+        """Forget what is remembered of another topology."""
+        if not self._topology or self._topology[0] is not topology:
+            self._topology[:] = [topology]
+            for remembered in (self._alone, self._routes, self._outages, self._changes):
+                remembered.clear()
+
+    @property
+    def fails(self) -> bool:
+        """Whether links may be down, or carry less, at some time; where nobody meets they are never looked at."""
+        return self.mode == "exact" and (self.link_mtbf_s < math.inf or self._degraded is not None)
+
+    def changes(self, topology: Topology) -> LinkChanges | None:
+        """The scales of the links of a topology over time; None: no file says any.
+
+        Raises:
+            InputError: the file names what the topology has not.
+        """
+        if not self.fails or self._degraded is None:
+            return None
+        self._expect(topology)
+        if not self._changes:
+            assert topology.links is not None
+            self._changes.append(self._degraded.on(topology.links, f"topology {topology.name!r}"))
+        return self._changes[0]
+
+    def scales(self, simulator: Simulated) -> np.ndarray:
+        """What part of its capacity each link has now, float64 (L,), 0 of one that is down."""
+        links, s = simulator.topology.links, simulator.state
+        assert links is not None
+        scales = 1.0 - s.cable_down[links.cable]
+        if (changes := self.changes(simulator.topology)) is not None:
+            scales *= changes.scales(float(s.now_s))
+        return scales
+
+    def outage(self, simulator: Simulated) -> Outage | None:
+        """Which links are down now; None: none."""
+        if not self.fails:
+            return None
+        up = self.scales(simulator) > 0.0
+        if up.all():
+            return None
+        self._expect(simulator.topology)
+        assert simulator.topology.links is not None
+        outage = Outage(simulator.topology.links, up)
+        outage = self._outages.setdefault(outage.key, outage)
+        if len(self._outages) > OUTAGES:
+            self._outages.popitem(last=False)
+        return outage
 
     def _own(
-        self, topology: Topology, model: str | None, asked: int, batch: int, base_s: float, workers: tuple[int, ...]
+        self,
+        topology: Topology,
+        model: str | None,
+        asked: int,
+        batch: int,
+        base_s: float,
+        workers: tuple[int, ...],
+        outage: Outage | None = None,
     ) -> _Own:
         if model is None:
             return Phases(base_s), NO_LINKS
@@ -262,10 +350,12 @@ class LinkNetwork:
             return Phases(pattern.local_s * factor), NO_LINKS
         links = topology.links
         assert links is not None
-        on = pattern.traffic, workers
+        on = pattern.traffic, workers, outage.key if outage else None
         if on not in self._routes:
-            self._routes[on] = link_use(links, workers, dict(pattern.traffic))
+            self._routes[on] = link_use(links, workers, dict(pattern.traffic), outage.table if outage else None)
         use = self._routes[on]
+        if not len(use.links):
+            return pattern.phases, NO_LINKS
         most = float(np.min(whole_capacity(links.capacity[use.links]) // use.flows))
         return throttled(scaled(pattern.phases, factor), max(most, 1.0)), use
 
@@ -273,20 +363,21 @@ class LinkNetwork:
         """Who shares links with whom now; jobs that have started at this very instant are among them."""
         s, workload = simulator.state, simulator.workload
         holders = hashlib.blake2b(s.gpu_job.tobytes(), digest_size=16).digest()
-        key = (id(workload), id(simulator.topology), holders)
+        outage = self.outage(simulator)
+        key = (id(workload), id(simulator.topology), holders, outage.key if outage else None)
         found = self._joined.get(key)
         if found is None:
-            found = self._join(simulator)
+            found = self._join(simulator, outage)
             self._joined[key] = found
             if len(self._joined) > REMEMBERED:
                 self._joined.popitem(last=False)
         return found
 
-    def _join(self, simulator: Simulated) -> Joined:
+    def _join(self, simulator: Simulated, outage: Outage | None) -> Joined:
         workload = simulator.workload
         phases, uses = {}, {}
         for job in simulator.view.running.tolist():
-            own, use = self.alone(simulator.topology, workload, job, simulator.view.gpus_of(job))
+            own, use = self.alone(simulator.topology, workload, job, simulator.view.gpus_of(job), outage)
             if own.rate:
                 phases[job], uses[job] = own, use
         component = {job: [job] for job in uses}
