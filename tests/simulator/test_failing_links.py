@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import pickle
 
 import numpy as np
 import pytest
 
+from clustergym.experiments.storing.identity import fingerprint
 from clustergym.simulator.base.decisions import Start
 from clustergym.simulator.base.errors import Endless, InputError
 from clustergym.simulator.cluster.links import detours
@@ -15,7 +17,8 @@ from clustergym.simulator.cluster.topology import Topology
 from clustergym.simulator.configuration.network_choice import load_network
 from clustergym.simulator.flows.cable_failures import CABLES
 from clustergym.simulator.numerics.random import exponential
-from clustergym.tests.support.random_contended import BYTES, workload
+from clustergym.tests.support.paths import DATA
+from clustergym.tests.support.random_contended import BYTES, Random, outcome, random_run, workload
 from clustergym.tests.support.scripted_contention import ACROSS, Script, contended
 
 
@@ -165,6 +168,43 @@ def test_cables_fail_as_drawn(seed):
     assert metrics["link_failures"] == sum(
         begin <= at for link in cables for begin, _ in when_down(seed, link, 25.0, 3.0, 1000.0)
     )
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_same_seed_same_run_whatever_came_before(seed):
+    """Of one network object, from a snapshot in the middle, and of a pickled copy."""
+    words = [f"link_mtbf_s=20,link_mttr_s=4,degraded={DATA / 'degraded_links.csv'}"]
+    first = random_run(seed, 20, words=list(words))
+    first.run(Random(seed))
+    expected = outcome(first)
+    assert first.metrics()["link_failures"] > 0
+    again = random_run(seed, 20, words=list(words))
+    policy, kept = Random(seed), None
+    while not again.ended:
+        again._play(policy)
+        if kept is None and again.state.link_failures > 2 and not again.ended:
+            kept = again.snapshot()
+    assert outcome(again) == expected and kept is not None
+    again.restore(kept)
+    assert again.state.link_failures < first.metrics()["link_failures"]
+    again.run(Random(seed))
+    assert outcome(again) == expected
+    other = random_run(seed, 20, words=list(words))
+    other.network = pickle.loads(pickle.dumps(first.network))
+    assert other.network.describe() == first.network.describe()
+    other.reset(other.workload, seed + 1)
+    other.run(Random(seed))
+    other.reset(other.workload, seed)
+    other.run(Random(seed))
+    assert outcome(other) == expected
+
+
+def test_what_a_file_says_counts_not_what_it_is_called(tmp_path):
+    words = changes(tmp_path, (1.0, "left->right", 0.5)).removeprefix(",")
+    before = fingerprint(load_network(f"contention:{words}"))
+    assert fingerprint(load_network(f"contention:{words}")) == before
+    changes(tmp_path, (1.0, "left->right", 0.25))
+    assert fingerprint(load_network(f"contention:{words}")) != before
 
 
 def test_ways_that_are_whole_stay():
