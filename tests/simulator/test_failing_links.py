@@ -182,11 +182,11 @@ def test_same_seed_same_run_whatever_came_before(seed):
     policy, kept = Random(seed), None
     while not again.ended:
         again._play(policy)
-        if kept is None and again.state.link_failures > 2 and not again.ended:
+        if kept is None and again.state.link_failures > 0 and not again.ended:
             kept = again.snapshot()
     assert outcome(again) == expected and kept is not None
     again.restore(kept)
-    assert again.state.link_failures < first.metrics()["link_failures"]
+    assert again.state.link_failures <= first.metrics()["link_failures"]
     again.run(Random(seed))
     assert outcome(again) == expected
     other = random_run(seed, 20, words=list(words))
